@@ -1,6 +1,6 @@
 """The commands of the book; they join ``attnlib`` through the entry points of an editable install.
 
-Everything heavy is imported inside the commands, so that ``--help`` answers at once.
+What is heavy is imported inside the commands, so that ``--help`` answers at once.
 """
 
 import os
@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,10 +19,12 @@ from rich.table import Table
 from rich.text import Text
 
 from attnlib.errors import AttnlibError, BadInput, DataUnavailable
+from companion.book import workflow
+from companion.book.project import PROFILES, Project, current_project, discover, minutes
+from companion.data import sources
+from companion.results import registry
 
 if TYPE_CHECKING:
-    from companion.book.project import Project
-    from companion.data.sources import Dataset, FileStatus
     from companion.results.request import Request
 
 app = typer.Typer()
@@ -35,15 +38,14 @@ Jobs = Annotated[
 ]
 Explain = Annotated[bool, typer.Option("--explain", help="Only say what would be done, and why.")]
 Names = Annotated[list[str] | None, typer.Argument(help="Data sets; all when none is named.", metavar="NAME")]
+StatesOf = Callable[[sources.Dataset], list[sources.FileStatus]]
 CORES = os.cpu_count() or 1
 
 
 @app.command()
 def figures() -> None:
     """List the figures: id, place in the paper, profile, minutes it took, last verdicts."""
-    from companion.book.project import PROFILES, current_project, discover, minutes
     from companion.claims.verify import summaries, verify
-    from companion.results import registry
 
     project = current_project()
     verdicts = summaries(verify(project.root))
@@ -101,15 +103,12 @@ def run(
     explain: Explain = False,
 ) -> None:
     """Bring figures up to date, with the models and results they need; nothing current is done again."""
-    from companion.book import workflow
     from companion.book.parameters import read_request
     from companion.book.plan import bring_data
-    from companion.book.project import current_project, minutes
-    from companion.data.sources import mirror_folder
 
     project = current_project()
     requests = [read_request(project, name, profile, parameter or []) for name in figure]
-    mirror_folder()  # a wrong one is said here, in a line, and not from inside Snakemake
+    sources.mirror_folder()  # a wrong one is said here, in a line, and not from inside Snakemake
     outputs = [_prepared(project, request, explain) for request in requests]
     if not explain:
         bring_data(project, [request for request in requests if not request.parameters])
@@ -124,11 +123,10 @@ def run(
     raise typer.Exit(min(1, code))
 
 
-def _prepared(project: "Project", request: "Request", explain: bool) -> Path:
+def _prepared(project: Project, request: "Request", explain: bool) -> Path:
     """The executed notebook to make; a run of its own is recorded in ``build/runs/<run>/run.json``.
 
-    Raises:
-        BadInput: a setting that cannot be. DataUnavailable: a run of its own needs data that is not at hand.
+    Raises BadInput: a setting that cannot be. DataUnavailable: data that a run of its own needs.
     """
     from companion.book.plan import PlannedResult, bring_data
 
@@ -146,12 +144,8 @@ def _prepared(project: "Project", request: "Request", explain: bool) -> Path:
 @app.command()
 def book(jobs: Jobs = CORES, explain: Explain = False) -> None:
     """Bring every figure and the site up to date, and print the site's path."""
-    from companion.book import workflow
-    from companion.book.project import current_project, discover
-    from companion.data.sources import mirror_folder
-
     project = current_project()
-    mirror_folder()
+    sources.mirror_folder()
     if explain:
         raise typer.Exit(min(1, workflow.run(project, ["book"], jobs, explain=True)))
     code = 0
@@ -175,10 +169,7 @@ def book(jobs: Jobs = CORES, explain: Explain = False) -> None:
 @app.command()
 def serve(port: Annotated[int, typer.Option(help="Port on this machine.")] = 8000) -> None:
     """Show the built site on localhost until interrupted."""
-    from functools import partial
     from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-
-    from companion.book.project import current_project
 
     project = current_project()
     if not project.site.is_file():
@@ -214,46 +205,34 @@ def verify(
 @data.command("list")
 def data_list() -> None:
     """List the data sets: what is here, from whom, under which terms."""
-    from companion.data.sources import cache_folder, dataset, find, mirror_folder, names
-
     rows = []
-    for each in map(dataset, names()):
-        here = sum(find(each, file) is not None for file in each.files)
+    for each in map(sources.dataset, sources.names()):
+        here = sum(sources.find(each, file) is not None for file in each.files)
         files = f"{here} of {len(each.files)}"
         rows.append((each.name, files, each.redistribution, each.licence, each.title))
     _show_table(("name", "files here", "redistribution", "licence", "what"), rows, ("name",))
-    print(f"mirror: {mirror_folder() or 'none; set ATTNLIB_DATA to a folder that holds the data sets'}")
-    print(f"cache:  {cache_folder()}")
+    mirror = sources.mirror_folder() or "none; set ATTNLIB_DATA to a folder that holds the data sets"
+    print(f"mirror: {mirror}\ncache:  {sources.cache_folder()}")
 
 
 @data.command("fetch")
 def data_fetch(names: Names = None) -> None:
     """Download what is missing into the cache folder, and check it."""
-    from companion.data.sources import fetch
-
     # pooch draws its bars with tqdm, which comes with the extra `book`.
-    progress = sys.stderr.isatty() and find_spec("tqdm") is not None
-    bad = ("missing", "corrupt")
-    raise typer.Exit(_tell_states(names, lambda data: fetch(data, progress=progress), bad, verbose=False))
+    fetch = partial(sources.fetch, progress=sys.stderr.isatty() and find_spec("tqdm") is not None)
+    raise typer.Exit(_tell_states(names, fetch, ("missing", "corrupt"), verbose=False))
 
 
 @data.command("check")
 def data_check(names: Names = None) -> None:
     """Compare every file at hand with its checksum; exit code 1 when one is corrupt."""
-    from companion.data.sources import check
-
-    raise typer.Exit(_tell_states(names, check, ("corrupt",), verbose=bool(names)))
+    raise typer.Exit(_tell_states(names, sources.check, ("corrupt",), verbose=bool(names)))
 
 
 def _tell_states(
-    chosen: list[str] | None,
-    states_of: "Callable[[Dataset], list[FileStatus]]",
-    bad: tuple[str, ...],
-    verbose: bool,
+    chosen: list[str] | None, states_of: StatesOf, bad: tuple[str, ...], *, verbose: bool
 ) -> int:
     """A line a data set and a corrupt file; 1 where a state is bad or a data set could not be had."""
-    from companion.data import sources
-
     console, code = _console(), 0
     for data in [sources.dataset(name) for name in chosen or sources.names()]:
         try:

@@ -64,9 +64,8 @@ def execute(project: Project, request: Request) -> Path:
     notebook = jupytext.read(figure.path)
     tagged = ["parameters" in cell.metadata.get("tags", []) for cell in notebook.cells]
     if sum(tagged) != 1:  # papermill would only warn, and run with the defaults
-        raise BadInput(
-            f"{figure.id} has {sum(tagged) or 'no'} cell tagged `parameters`; exactly one is needed"
-        )
+        found = sum(tagged) or "no"
+        raise BadInput(f"{figure.id} has {found} cell tagged `parameters`; exactly one is needed")
     unfinished, failure = output.with_suffix(".partial.ipynb"), output.with_suffix(".error.txt")
     files = folder_to_write(output.with_suffix(".files"))
     for old in (unfinished, failure):
@@ -155,14 +154,12 @@ def main(arguments: list[str] | None = None) -> int:
         request = Request.read(given.run) if given.run else Request(figure.id, given.profile)
         output = project.notebook_of(request)
         execute(project, request)
-    except FigureFailed as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
     except AttnlibError as error:
         print(f"error: {error}", file=sys.stderr)
-        if output:
-            with suppress(BadInput):
-                # The page of the figure shows it.
+        if isinstance(error, FigureFailed):
+            return 1
+        with suppress(BadInput):
+            if output:  # the page of the figure shows it
                 write_text_atomic(output.with_suffix(".error.txt"), f"{error}\n")
         return 2
     return 0
@@ -173,12 +170,8 @@ def main(arguments: list[str] | None = None) -> int:
 NOT_KEPT = ("papermill", "jupytext", "part", "order")  # of the notebook: of runs, of its source, of its place
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 # The version of Python is left out on purpose: it is in the provenance of the result.
-LANGUAGE = {
-    "name": "python",
-    "file_extension": ".py",
-    "mimetype": "text/x-python",
-    "pygments_lexer": "ipython3",
-}
+LANGUAGE = {"name": "python", "file_extension": ".py", "mimetype": "text/x-python"}
+LANGUAGE["pygments_lexer"] = "ipython3"
 VARYING = ("papermill", "execution", "status", "collapsed")
 
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,}")

@@ -8,17 +8,19 @@ checkout is found from the working folder and nothing of the book is touched.
 import gc
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
+
+import pandas as pd
 
 from attnlib.errors import DataUnavailable
 from attnlib.files import atomic_path, write_text_atomic
 from attnlib.models.config import Architecture
 from companion.book.parameters import typed_request
 from companion.book.project import current_project
-from companion.book.style import task_name
+from companion.book.style import as_images, task_name
 from companion.claims.verdicts import in_short
 from companion.results import registry
 from companion.results.config import plain
@@ -27,8 +29,7 @@ from companion.results.result import Result, as_csv, kinds_of
 from companion.results.run import code_of, run
 from companion.runs.keys import model_key
 
-if TYPE_CHECKING:
-    import pandas as pd
+Records = list[dict] | pd.DataFrame
 
 
 def networks_note(result: Result) -> str:
@@ -41,8 +42,7 @@ def networks_note(result: Result) -> str:
         return ""
     by_kind: dict[str, dict[str, int]] = {}  # kind → task → the most networks that a number rests on
     for task, kind, values in kinds_of(result, result.values.get("by_task", result.values)):
-        n = max(_networks(values), default=0)
-        if kind.partition("-")[0] in get_args(Architecture) and n:
+        if kind.partition("-")[0] in get_args(Architecture) and (n := _networks(values)):
             by_kind.setdefault(kind, {})[task_name(task)] = n
     alike: dict[str, list[str]] = {}  # what is said of several kinds
     for kind, counts in by_kind.items():
@@ -53,12 +53,11 @@ def networks_note(result: Result) -> str:
     return f"Networks a task and kind. {'; '.join(parts)}."
 
 
-def _networks(values: object) -> Iterator[int]:
-    if isinstance(values, dict) and {"value", "n"} <= set(values):
-        yield values["n"]
-    elif isinstance(values, dict):
-        for inner in values.values():
-            yield from _networks(inner)
+def _networks(values: object) -> int:
+    """The most networks that a number below rests on."""
+    if not isinstance(values, dict):
+        return 0
+    return values["n"] if {"value", "n"} <= set(values) else max(map(_networks, values.values()), default=0)
 
 
 def _listed(counts: Mapping[str, int]) -> str:
@@ -67,10 +66,10 @@ def _listed(counts: Mapping[str, int]) -> str:
         return f"{next(iter(counts.values()))} (each of {len(counts)} tasks)"
     parts = []
     for n in sorted(set(counts.values()), reverse=True):
-        tasks = [task for task in counts if counts[task] == n]
-        marks = [task.split()[1] for task in tasks if task.startswith("reordering ")]
-        tasks = [task for task in tasks if not task.startswith("reordering ")]
-        tasks += [f"reordering {', '.join(marks)} %"] if marks else []
+        own = [task for task in counts if counts[task] == n]
+        tasks = [task for task in own if not task.startswith("reordering ")]
+        if marks := [task.split()[1] for task in own if task.startswith("reordering ")]:
+            tasks.append(f"reordering {', '.join(marks)} %")
         parts.append(f"{n} ({', '.join(tasks)})")
     return ", ".join(parts)
 
@@ -125,27 +124,16 @@ class Page:
         )
         return "\n".join(filter(None, [shown, networks_note(self.leading), text]))
 
-    def frame(self, table: str, result: Result | None = None) -> "pd.DataFrame":
+    def frame(self, table: str, result: Result | None = None) -> pd.DataFrame:
         """A tidy table of the leading result, or of another; no rows where it has none."""
-        import pandas as pd
-
         return pd.DataFrame((result or self.leading).tables.get(table, []))
 
-    def show(
-        self, figure, name: str, *, alt: str, caption: str, data: "list[dict] | pd.DataFrame | None" = None
-    ) -> None:
-        """Save a matplotlib figure as SVG and PNG (and its numbers as CSV), and display it with its texts.
+    def show(self, figure, name: str, *, alt: str, caption: str, data: Records | None = None) -> None:
+        """Save a matplotlib figure as SVG and PNG, the ``data`` drawn as CSV, and display it with its texts.
 
-        Args:
-            name: file name without suffix; also the figure's name in the book.
-            alt: what the figure shows, for who cannot see it.
-            caption: the sentence under it.
-            data: the records drawn.
+        ``name`` is that of the files and of the figure in the book, ``alt`` tells it to who cannot see it.
         """
-        import pandas as pd
         from IPython.display import display
-
-        from companion.book.style import as_images
 
         svg, png = as_images(figure)
         for suffix, content in ((".svg", svg.encode()), (".png", png)):
@@ -155,19 +143,15 @@ class Page:
             data = data.astype(object).where(data.notna(), None).to_dict("records")
         if data is not None:
             write_text_atomic(self.files / f"{name}.csv", as_csv(data))
-        display(
-            {"image/svg+xml": svg, "image/png": png, "text/plain": f"<figure {name}>"},
-            raw=True,
-            metadata={"alt": alt, "caption": caption, "name": name},
-        )
+        shown = {"image/svg+xml": svg, "image/png": png, "text/plain": f"<figure {name}>"}
+        display(shown, raw=True, metadata={"alt": alt, "caption": caption, "name": name})
 
 
 def open_page(figure: str, names: Mapping[str, object]) -> Page:
     """The results of a figure's experiment, computed now if they are not there or not current.
 
-    Args:
-        names: ``globals()`` of a notebook whose parameters cell assigns ``profile`` and the settings of the
-            experiment; None leaves the profile's own.
+    ``names`` are the ``globals()`` of a notebook whose parameters cell assigns ``profile`` and the settings
+    of the experiment; None leaves the profile's own.
 
     Raises UnknownName, BadInput: a setting that the experiment cannot use.
     """

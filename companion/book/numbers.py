@@ -22,14 +22,12 @@ number of such rows.
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from attnlib.errors import BadInput
 from companion.claims.estimates import CannotBeRun, MissingKey, NotRun, content_at
 from companion.results.result import Result
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NOTHING = "–"
 PARTS = ("value", "low", "high", "n")
@@ -51,12 +49,9 @@ def value_at(result: Result, key: str) -> object:
 
 
 def _in_rows(result: Result, key: str, table: str, chosen: str, column: str | None) -> object:
-    import pandas as pd
-
     if table not in result.tables:
-        raise MissingKey(
-            f"result {result.experiment} has no table {table!r}; it has: {', '.join(result.tables)}"
-        )
+        there = ", ".join(result.tables)
+        raise MissingKey(f"result {result.experiment} has no table {table!r}; it has: {there}")
     frame = pd.DataFrame(result.tables[table])
     try:
         rows = frame.query(chosen) if chosen.strip() else frame
@@ -70,9 +65,7 @@ def _in_rows(result: Result, key: str, table: str, chosen: str, column: str | No
         raise MissingKey(f"{key!r} of {result.experiment}: no such row")
     if len(cells) > 1 or column != "value" or "low" not in rows:
         return cells if len(cells) > 1 else cells[0]
-    return (
-        rows[[part for part in PARTS if part in rows]].astype(object).iloc[0].where(pd.notna, None).to_dict()
-    )
+    return rows.reindex(columns=PARTS).astype(object).iloc[0].where(pd.notna, None).to_dict()
 
 
 def written(content: object, ways: Sequence[str] = ()) -> str:
@@ -91,16 +84,14 @@ def written(content: object, ways: Sequence[str] = ()) -> str:
             spec = found
         elif way not in WAYS:
             raise BadInput(f"no way |{way} to write a number; known: |.2f |% |{' |'.join(WAYS)}")
-    for way, choose in (("largest", max), ("smallest", min)):
-        if way in ways:
-            content = choose(content)
+    if "largest" in ways or "smallest" in ways:
+        content = (max if "largest" in ways else min)(content)
     interval = dict(content) if isinstance(content, Mapping) else {"value": content}
     if "negated" in ways:
         turned = {"value": interval["value"], "low": interval.get("high"), "high": interval.get("low")}
         interval |= {part: -at for part, at in turned.items() if at is not None}
-    for part in PARTS:
-        if part in ways:
-            interval = {"value": interval.get(part)}
+    for part in filter(ways.__contains__, PARTS):
+        interval = {"value": interval.get(part)}
     value = interval["value"]
     if value is None:
         return NOTHING
@@ -135,20 +126,16 @@ def _figure(value: object, spec: re.Match | None) -> str:
 
 def table(
     result: Result, rows: Mapping[object, str], columns: Mapping[object, str], way: str = "±"
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """A small table of a result: the cell is the number at ``<row's key>.<column's key>``.
 
     Args:
-        rows: heading → key of what was measured. One of which the result has nothing is left out: a run with
-            parameters may have measured less.
-        columns: heading → key below that of the row, with its own way to write it (``forward.mean|.1f``) or
-            without. A tuple of headings makes rows of them.
-        way: to write a number whose column does not say.
+        rows: heading → key of what was measured. One of which the result has nothing is left out.
+        columns: heading (or several, in a tuple) → key below that of the row, with its own way to write it
+            (``forward.mean|.1f``) or in the ``way`` of all.
 
     Raises MissingKey: a column that no row has.
     """
-    import pandas as pd
-
     wrong: list[MissingKey] = []
 
     def cell(start: str, text: str) -> str | None:

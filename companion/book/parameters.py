@@ -69,11 +69,10 @@ def cell(config: type, profiles: Mapping[str, object]) -> str:
         if len(set(values.values())) == 1:
             given = next(iter(values.values()))
         comment = f"{text.partition('. ')[0]}{f' [{given}]' if given else ''}"
-        first, *rest = textwrap.wrap(
-            comment, WIDTH - column - 2, break_long_words=False, break_on_hyphens=False
-        )
-        lines.append(f"{f'{name} = None':{column}}# {first}")
-        lines += [f"{'':{column}}# {line}" for line in rest]
+        lines += textwrap.wrap(
+            comment, WIDTH, break_long_words=False, break_on_hyphens=False,
+            initial_indent=f"{f'{name} = None':{column}}# ", subsequent_indent=f"{'':{column}}# ",
+        )  # fmt: skip
     return "\n".join(lines) + "\n"
 
 
@@ -157,17 +156,11 @@ def typed_request(figure: str, profile: str, given: Mapping[str, object]) -> Req
 
 
 def check_parallel(source: str | Path, target: str | Path) -> None:
-    """Refuse a reader's two text files before any work is begun.
-
-    Raises BadInput: they differ in length, are not UTF-8, or have next to nothing in them. DataUnavailable: a
-    file cannot be read. CorruptFile: a broken gzip file.
-    """
+    """Refuse a reader's two text files before any work is begun, also those with next to nothing in them."""
     pairs = sum(bool(a.strip() and b.strip()) for a, b in zip(*read_parallel(source, target), strict=True))
     if pairs < FEWEST_PAIRS:
-        raise BadInput(
-            f"{source} and {target} have {pairs} pairs of lines with words on both sides; at least "
-            f"{FEWEST_PAIRS} are needed, since a tenth is held out"
-        )
+        found = f"{source} and {target} have {pairs} pairs of lines with words on both sides"
+        raise BadInput(f"{found}; at least {FEWEST_PAIRS} are needed, since a tenth is held out")
 
 
 if __name__ == "__main__":

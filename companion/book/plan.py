@@ -16,6 +16,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import import_module
@@ -125,8 +126,8 @@ class PlannedResult:
     @property
     def seconds(self) -> float:
         """What the committed result took to train, a guide to which take long; much, where there is none."""
-        name = f"{self.request.experiment}.provenance.json"
-        return _json(self.project.results("paper") / name).get("training_seconds", 1e5)
+        path = self.project.results("paper") / f"{self.request.experiment}.provenance.json"
+        return _json(path).get("training_seconds", 1e5)
 
     @property
     def arguments(self) -> str:
@@ -193,13 +194,10 @@ def imports_of(figure: Figure) -> frozenset[str]:
     """
     found: set[str] = set()
     for cell in CODE_CELL.findall(figure.path.read_text(encoding="utf-8")):
-        try:
-            tree = ast.parse(cell)
-        except SyntaxError:
-            continue
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] in ROOMS:
-                found.update(f"{node.module}:{alias.name}" for alias in node.names)
+        with suppress(SyntaxError):
+            for node in ast.walk(ast.parse(cell)):
+                if isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] in ROOMS:
+                    found.update(f"{node.module}:{alias.name}" for alias in node.names)
     return frozenset(found)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,11 +22,8 @@ def find_root() -> Path:
 
     Raises BadInput: none of the three holds a Snakefile and a notebooks folder.
     """
-    if named := os.environ.get("ATTNLIB_ROOT"):
-        candidates = [Path(named)]
-    else:
-        here = Path.cwd()
-        candidates = [here, *here.parents, Path(__file__).resolve().parents[2]]
+    named, here = os.environ.get("ATTNLIB_ROOT"), Path.cwd()
+    candidates = [Path(named)] if named else [here, *here.parents, Path(__file__).resolve().parents[2]]
     for folder in candidates:
         if (folder / "Snakefile").is_file() and (folder / "notebooks").is_dir():
             return folder.resolve()
@@ -40,22 +38,10 @@ class Project:
     """The paths of one checkout; every product lies under ``build/`` but for the committed paper results."""
 
     root: Path
-
-    @property
-    def notebooks(self) -> Path:
-        return self.root / "notebooks"
-
-    @property
-    def build(self) -> Path:
-        return self.root / "build"
-
-    @property
-    def models(self) -> Path:
-        return self.build / "models"
-
-    @property
-    def site(self) -> Path:
-        return self.build / "_build" / "html" / "index.html"
+    notebooks = property(lambda self: self.root / "notebooks")
+    build = property(lambda self: self.root / "build")
+    models = property(lambda self: self.build / "models")
+    site = property(lambda self: self.build / "_build" / "html" / "index.html")
 
     def executed(self, profile: str) -> Path:
         """Executed notebooks; the book shows those of the quick profile."""
@@ -110,10 +96,8 @@ class Figure:
     @property
     def title(self) -> str:
         """The first heading of the notebook, or its id."""
-        for line in self.path.read_text(encoding="utf-8").splitlines():
-            if line.startswith("# "):
-                return line[2:].strip()
-        return self.id
+        heading = re.search(r"^# +(.*\S)", self.path.read_text(encoding="utf-8"), re.MULTILINE)
+        return heading[1] if heading else self.id
 
 
 def discover(project: Project) -> dict[str, Figure]:
@@ -123,16 +107,14 @@ def discover(project: Project) -> dict[str, Figure]:
     """
     found: dict[str, Figure] = {}  # by experiment
     for path in sorted(project.notebooks.rglob("*.md")):
-        place = path.relative_to(project.notebooks)
-        if any(part.startswith(".") for part in place.parts):
+        place = path.relative_to(project.notebooks).with_suffix("").as_posix()
+        if place.startswith(".") or "/." in place:
             continue
-        figure = Figure(place.with_suffix("").as_posix(), path)
+        figure = Figure(place, path)
         other = found.setdefault(figure.experiment, figure)
         if other is not figure:
-            raise BadInput(
-                f"{other.id} and {figure.id} both end in {figure.experiment!r}, the name of an experiment; "
-                "rename one of the notebooks"
-            )
+            both = f"{other.id} and {figure.id} both end in {figure.experiment!r}, the name of an experiment"
+            raise BadInput(f"{both}; rename one of the notebooks")
     return {figure.id: figure for figure in found.values()}
 
 

@@ -27,8 +27,9 @@ from attnlib.errors import AttnlibError, BadInput, UnknownName
 from companion.book.markup import plain
 from companion.book.numbers import NOTHING, value_at, written
 from companion.book.project import PROFILES, Project, find_root
-from companion.claims import UNDECIDED, Claim, Judgement, Verdict, judge_values, load_claims
 from companion.claims.estimates import CannotBeRun, NotRun
+from companion.claims.model import Claim, load_claims
+from companion.claims.verdicts import UNDECIDED, Judgement, Verdict, judge_values
 from companion.results import registry
 from companion.results.result import Result
 
@@ -72,11 +73,9 @@ class Book:
             raise UnknownName("experiment", experiment, registry.names())
         if profile and profile not in PROFILES:
             raise UnknownName("profile", profile, PROFILES)
-        for each in [profile] if profile else reversed(PROFILES):
-            path = Project(self.root).results(each) / f"{experiment}.json"
-            if path.is_file():
-                return self._load(path)
-        return None
+        profiles = [profile] if profile else reversed(PROFILES)
+        paths = (Project(self.root).results(each) / f"{experiment}.json" for each in profiles)
+        return next((self._load(path) for path in paths if path.is_file()), None)
 
     def claim(self, name: str) -> Claim:
         if name not in self.claims:
@@ -103,9 +102,8 @@ def num(book: Book, text: str, page: str) -> Shown:
     """
     found = NUMBER.fullmatch(text.strip())
     if found is None:
-        raise BadInput(
-            f"{{num}}`{text}`: expected experiment:key|way, such as temporal_share:spearman.input|.2f"
-        )
+        expected = "experiment:key|way, such as temporal_share:spearman.input|.2f"
+        raise BadInput(f"{{num}}`{text}`: expected {expected}")
     experiment = found["experiment"] or page.rpartition("/")[2]
     result = book.leading(experiment, found["profile"])
     if result is None:
@@ -126,9 +124,8 @@ def verdict(book: Book, text: str, page: str) -> Shown:
     """
     found = PINNED.fullmatch(text.strip())
     if found is None:
-        raise BadInput(
-            f"{{verdict}}`{text}`: expected claim-id = verdict, such as longer-is-harder = reproduced"
-        )
+        expected = "claim-id = verdict, such as longer-is-harder = reproduced"
+        raise BadInput(f"{{verdict}}`{text}`: expected {expected}")
     claim, wanted = book.claim(found["claim"]), " ".join(found["verdict"].split())
     judgement, profile = book.verdict_of(claim, found["profile"])
     numbers = "; ".join(map(str, judgement.evidence.values()))

@@ -31,16 +31,14 @@ from companion.book.markup import template
 from companion.book.project import PROFILES, Project, find_root
 from companion.book.prose import Book, as_html, filled
 from companion.book.workflow import Memo, code_files, state
-from companion.claims import UNDECIDED, ClaimVerdict
 from companion.claims.scorecard import scorecard_markdown
-from companion.claims.verify import verify
+from companion.claims.verdicts import UNDECIDED
+from companion.claims.verify import ClaimVerdict, verify
 from companion.results.result import Result
 
 IMAGE_TYPES = {"image/svg+xml", "image/png", "image/jpeg"}
 # What an image output says about itself, and where Jupyter Book looks for it on the cell.
 FROM_OUTPUT = {"alt": "image", "caption": "figure", "name": "figure"}
-# In the order in which a page lists them.
-DOWNLOADS = {"Data": ".csv", "Figure": ".svg .png", "Source of this page": ".md", "Experiment": ".py"}
 # A change in any of these can alter every page, and Sphinx does not see it.
 WHOLE_BOOK = ("_config.yml", "book/_static", "book/_vendor", "companion/book/theme.py")
 MARKER = re.compile(r"^<!-- book:(?P<kind>\w+) ?(?P<figure>[\w/]*) -->$", re.MULTILINE)
@@ -56,10 +54,8 @@ def images_of(figure: str, number: int, cell: NotebookNode) -> list[NotebookNode
     """The image outputs of a cell, each with its alternative text. Raises BadInput: one has none."""
     images = [output for output in cell.get("outputs", []) if IMAGE_TYPES & set(output.get("data", {}))]
     if not all(str(image.metadata.get("alt", "")).strip() for image in images):
-        raise BadInput(
-            f"{figure}, cell {number} shows an image without alternative text; show it with "
-            "page.show(…, alt='what the figure shows')"
-        )
+        way_out = "show it with page.show(…, alt='what the figure shows')"
+        raise BadInput(f"{figure}, cell {number} shows an image without alternative text; {way_out}")
     return images
 
 
@@ -93,23 +89,16 @@ def closing(figure: str, root: Path, judged: list[ClaimVerdict]) -> str:
     Kept out of the notebook, whose bytes are a function of the numbers alone.
     """
     experiment = figure.rpartition("/")[2]
-    claims: dict[str, tuple[object, dict[str, ClaimVerdict]]] = {}
-    for row in judged:
-        if row.claim.experiment == experiment and not row.claim.number:  # those stand in tables of the page
-            claims.setdefault(row.claim.id, (row.claim, {}))[1][row.profile] = row
+    # Printed numbers stand in tables of the page.
+    rows = [row for row in judged if row.claim.experiment == experiment and not row.claim.number]
     paths = [Project(root).results(profile) / f"{experiment}.json" for profile in reversed(PROFILES)]
     results = [Result.load(path) for path in paths if path.is_file()]
-    return _filled(
-        figure, [], claims=list(claims.values()), profiles=PROFILES, UNDECIDED=UNDECIDED, results=results
-    )
+    return _filled(figure, claims=rows, profiles=PROFILES, UNDECIDED=UNDECIDED, results=results)
 
 
-def _filled(figure: str, files: list[Path], **values: object) -> str:
-    offered = {
-        label: [path.name for path in files if path.suffix in of.split()] for label, of in DOWNLOADS.items()
-    }
+def _filled(figure: str, **values: object) -> str:
     page = template(Path(__file__).with_name("closing.md.jinja"))
-    return page.render(figure=figure, up=_up(figure), files=offered, **values)
+    return page.render(figure=figure, up=_up(figure), **values)
 
 
 def _up(page: str) -> str:
@@ -127,12 +116,8 @@ def downloads_of(figure: str, root: Path, executed: Path) -> list[Path]:
 def figure_page(figure: str, prose: str, files: list[Path], executed: Path, end: str) -> str:
     """The page of one figure, a notebook; of one that failed, a page that says why.
 
-    Args:
-        prose: its source with all marks filled: the executed notebook may be older than a number.
-        files: what `downloads_of` found.
-        end: its `closing`.
-
-    Raises BadInput: an image without alternative text.
+    ``prose`` is its source with all marks filled, since the executed notebook may be older than a number;
+    ``files`` are its `downloads_of`, ``end`` is its `closing`.
     """
     import jupytext
 
@@ -142,7 +127,7 @@ def figure_page(figure: str, prose: str, files: list[Path], executed: Path, end:
         title = next((line for line in prose.splitlines() if line.startswith("# ")), f"# {figure}")
         fence = "`" * max(4, 1 + max(map(len, re.findall("`+", reason)), default=0))
         sources = [path for path in files if path.suffix in (".md", ".py")]
-        text = _filled(figure, sources, missing=reason.strip(), title=title, fence=fence)
+        text = _filled(figure, files=sources, missing=reason.strip(), title=title, fence=fence)
         return nbformat.writes(
             nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text, id="failed")])
         )
@@ -154,7 +139,7 @@ def figure_page(figure: str, prose: str, files: list[Path], executed: Path, end:
         for cell, own in zip(made, written, strict=True):
             cell.source = own.source
     cells = [each for n, cell in enumerate(notebook.cells, 1) for each in one_image_each(figure, n, cell)]
-    downloads = nbformat.v4.new_markdown_cell(f"{end}{_filled(figure, files)}", id="downloads")
+    downloads = nbformat.v4.new_markdown_cell(f"{end}{_filled(figure, files=files)}", id="downloads")
     notebook.cells = [*cells, downloads]
     return nbformat.writes(notebook)
 
@@ -201,10 +186,9 @@ def commands_markdown() -> str:
 
 
 def table_of_contents(root: Path) -> dict[str, Any]:
-    """Jupyter Book's table of contents: ``book/_toc.yml``, with the notebooks of each part in their order.
+    """Jupyter Book's table of contents: ``book/_toc.yml``, the notebooks of a part at ``- notebooks: II``.
 
-    A notebook says where it belongs in its front matter (``part: II`` and ``order: 40``); ``- notebooks:
-    II`` is where the notebooks of that part go.
+    A notebook says where it belongs in its front matter (``part: II`` and ``order: 40``).
 
     Raises:
         BadInput: the file is missing; a notebook has no place, or is in a part that the book does not have.
@@ -219,14 +203,12 @@ def table_of_contents(root: Path) -> dict[str, Any]:
             head = yaml.safe_load(path.read_text(encoding="utf-8").split("---\n")[1])
             part, order = str(head["part"]), int(head["order"])
         except (IndexError, KeyError, TypeError, ValueError) as error:
-            raise BadInput(
-                f"{path} has no place in the book: begin its front matter with 'part: II' and 'order: 40'"
-            ) from error
+            way_out = "begin its front matter with 'part: II' and 'order: 40'"
+            raise BadInput(f"{path} has no place in the book: {way_out}") from error
         page = path.relative_to(root / "notebooks").with_suffix("").as_posix()
         placed.setdefault(part, []).append((order, page))
     for part in content.get("parts", []):
-        chapters = part["chapters"]
-        part["chapters"] = []
+        chapters, part["chapters"] = part["chapters"], []
         for each in chapters:
             notebooks = sorted(placed.pop(str(each.get("notebooks")), []))
             part["chapters"] += [{"file": page} for _, page in notebooks] if "notebooks" in each else [each]
@@ -236,14 +218,10 @@ def table_of_contents(root: Path) -> dict[str, Any]:
 
 
 def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str]]:
-    """Bring ``folder`` to hold the sources of the whole book, touching only files whose content changed.
+    """Bring ``folder`` to hold the sources of the whole book; names of files written, and of those deleted.
 
-    Args:
-        executed: folder of executed notebooks, ``<figure>.ipynb`` with ``<figure>.files/`` beside it.
-        folder: files in it that the book no longer has are deleted.
-
-    Returns:
-        names of the files written, and of those deleted.
+    Only files whose content changed are touched. ``executed`` has the notebooks, ``<figure>.ipynb`` with
+    ``<figure>.files/`` beside it.
 
     Raises BadInput: a page of the table of contents that is neither prose, generated nor a figure; a notebook
     without a place in it; a figure without alternative text; marks in the prose that are wrong, by source and
@@ -259,11 +237,8 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
     def judged() -> list[ClaimVerdict]:
         return verify(root) if (root / "claims").is_dir() else []
 
-    wanted: dict[str, bytes | Path] = {
-        path.relative_to(book).as_posix(): path
-        for path in sorted(book.rglob("*"))
-        if path.is_file() and "__pycache__" not in path.parts
-    }
+    files_of_book = (path for path in sorted(book.rglob("*")) if path.is_file())
+    wanted: dict[str, bytes | Path] = {path.relative_to(book).as_posix(): path for path in files_of_book}
     wanted["_toc.yml"] = yaml.safe_dump(toc, sort_keys=False).encode()
     made: dict[str, str] = {}
     wrong: list[str] = []
@@ -293,10 +268,8 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
             made[f"{page}.ipynb"] = figure_page(page, prose, files, executed, end)
             kept.kept[f"{page} staged"], kept.new = dates, True
         else:
-            raise BadInput(
-                f"book/_toc.yml names {page!r}, but there is neither book/{page}.md nor notebooks/{page}.md; "
-                "write one or remove the line"
-            )
+            lacking = f"there is neither book/{page}.md nor notebooks/{page}.md"
+            raise BadInput(f"book/_toc.yml names {page!r}, but {lacking}; write one or remove the line")
     if wrong:
         raise BadInput("\n".join(["some of what the prose says does not hold:", *wrong]))
     done = _sync(wanted | {name: text.encode() for name, text in made.items()}, folder)
@@ -305,7 +278,7 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
 
 
 def _sync(wanted: Mapping[str, bytes | Path], folder: Path) -> tuple[list[str], list[str]]:
-    written, deleted = [], []
+    written = []
     for name, content in wanted.items():
         data = content if isinstance(content, bytes) else content.read_bytes()
         target = folder / name
@@ -313,10 +286,10 @@ def _sync(wanted: Mapping[str, bytes | Path], folder: Path) -> tuple[list[str], 
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)
             written.append(name)
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.relative_to(folder).as_posix() not in wanted:
-            path.unlink()
-            deleted.append(path.relative_to(folder).as_posix())
+    there = (path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file())
+    deleted = [name for name in there if name not in wanted]
+    for name in deleted:
+        (folder / name).unlink()
     return written, deleted
 
 

@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -37,22 +37,18 @@ SETTINGS = {
     "ytick.labelsize": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
     "figure.facecolor": "white",
     "figure.constrained_layout.use": True,
     "savefig.facecolor": "white",
 }
+SETTINGS |= dict.fromkeys(
+    ("axes.edgecolor", "axes.labelcolor", "text.color", "xtick.color", "ytick.color"), INK
+)
 
 
-@contextmanager
-def style() -> Iterator[None]:
+def style() -> AbstractContextManager[None]:
     """The book's settings inside the block, the caller's own after it."""
-    with mpl.rc_context(SETTINGS):
-        yield
+    return mpl.rc_context(SETTINGS)
 
 
 def task_name(task: str) -> str:

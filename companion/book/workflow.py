@@ -1,7 +1,4 @@
-"""Call Snakemake, one build of a checkout at a time, and not at all where nothing has changed.
-
-``snakemake --cores 2`` in the checkout does the same work.
-"""
+"""Call Snakemake, one build of a checkout at a time, and not at all where nothing has changed."""
 
 import fcntl
 import hashlib

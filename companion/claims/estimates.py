@@ -57,10 +57,6 @@ class Estimate:
             return ", ".join([f"{figure(self.value)} [{figure(self.low)}, {figure(self.high)}]", *runs])
         return f"{figure(self.value)} ({', '.join([*runs, 'no interval'])})"
 
-    def as_json(self) -> dict[str, float | int | None]:
-        value = self.value if self.defined else None
-        return {"value": value, "low": self.low, "high": self.high, "n": self.n}
-
 
 def figure(value: float) -> str:
     """Three decimals for shares and correlations, one for percentages; a true minus sign, and none of zero.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -151,15 +152,16 @@ class NumberRule(Fields):
 
     def _check_names(self, tables: PublishedTables) -> None:
         """Refuse a table or quantity that is not printed there, a data set that no table of the paper has."""
-        quantities = [entry.quantity for entry in tables.entries if entry.table in self.tables]
-        datasets = [entry.dataset for entry in tables.entries]
+        quantities = dict.fromkeys(each.quantity for each in tables.entries if each.table in self.tables)
+        datasets = dict.fromkeys(each.dataset for each in tables.entries)
         for kind, printed, given in (
-            ("table", tables.names, (self.tables,)),
-            ("dataset", datasets, (self.datasets, *self.readings.values())),
-            (f"quantity of tables {', '.join(self.tables)}", quantities, (self.quantities, self.starred)),
+            ("table", tables.names, self.tables),
+            ("dataset", datasets, chain(self.datasets, *self.readings.values())),
+            (f"quantity of tables {', '.join(self.tables)}", quantities, (*self.quantities, *self.starred)),
         ):
-            for name in (name for names in given for name in names if name not in printed):
-                raise UnknownName(kind, name, dict.fromkeys(printed))
+            for name in given:
+                if name not in printed:
+                    raise UnknownName(kind, name, printed)
 
     def _claim(self, paper: str, entry: Entry, reading: str, ours: str, tables: PublishedTables) -> Claim:
         """The claim about one printed number; ``ours`` is its data set as in the key."""
@@ -211,11 +213,9 @@ def load_papers(folder: str | Path | None = None) -> tuple[Paper, ...]:
     Raises BadInput with file, claim, field, what was given and what was expected.
     """
     folder = find_root() / "claims" if folder is None else Path(folder)
-    files = sorted(folder.glob("*.yaml"))
-    if not files:
-        raise BadInput(
-            f"no claims in {folder}: expected files such as aitken2021.yaml; run from the repository"
-        )
+    if not (files := sorted(folder.glob("*.yaml"))):
+        expected = "expected files such as aitken2021.yaml; run from the repository"
+        raise BadInput(f"no claims in {folder}: {expected}")
     papers = tuple(map(_read_paper, files))
     seen: dict[str, tuple[Claim, str]] = {}
     for paper, path in zip(papers, files, strict=True):

@@ -133,9 +133,8 @@ def read_tables(
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BadInput(f"published tables {path.name} cannot be read: {error}") from error
     if tuple(reader.fieldnames or ()) != COLUMNS or any(None in row or None in row.values() for row in rows):
-        raise BadInput(
-            f"published tables {path.name}: expected the columns {', '.join(COLUMNS)} in every row"
-        )
+        expected = f"expected the columns {', '.join(COLUMNS)} in every row"
+        raise BadInput(f"published tables {path.name}: {expected}")
     seen: dict[tuple[str, ...], int] = {}
     for line, row in enumerate(rows, start=2):
         place = tuple(row[column] for column in COLUMNS[:3])

@@ -1,17 +1,9 @@
 """How a number from a result is held against a statement: the four kinds of judge, and the verdict.
 
 A statement is a half-line or a band of numbers that satisfy it; an estimate is a point, usually with an
-interval. The verdict is
-
-* *reproduced* when the whole interval, point included, satisfies the statement;
-* *partly* when the point does and some of the interval does not;
-* *not reproduced* when the point does not, or is undefined;
-* *not run at this profile* when there is no number, and *cannot be run* when there never can be one here;
-* *by construction*, of a printed number, when no run can move ours, so that nothing is judged.
-
-An estimate without an interval is decided by its point alone. A claim with several keys has the weakest of
-their verdicts. Where the point does not satisfy the statement and some of the interval does, the reason says
-that it is open, for *not reproduced* alone reads as if the data spoke against it.
+interval: without one its point alone decides. A claim with several keys has the weakest of their verdicts.
+Where the point does not satisfy the statement and some of the interval does, the reason says that it is
+open, for *not reproduced* alone reads as if the data spoke against it.
 """
 
 from __future__ import annotations
@@ -35,12 +27,12 @@ UNDECIDED = "undecided: some of the interval satisfies the statement"
 class Verdict(StrEnum):
     """The verdicts, spelled as readers see them, the weakest first."""
 
-    BY_CONSTRUCTION = "by construction"
-    CANNOT_BE_RUN = "cannot be run"
-    NOT_RUN = "not run at this profile"
-    NOT_REPRODUCED = "not reproduced"
-    PARTLY = "partly"
-    REPRODUCED = "reproduced"
+    BY_CONSTRUCTION = "by construction"  # of a printed number: no run can move ours, so nothing is judged
+    CANNOT_BE_RUN = "cannot be run"  # there never can be a number here
+    NOT_RUN = "not run at this profile"  # there is no number yet
+    NOT_REPRODUCED = "not reproduced"  # the point does not satisfy the statement, or is undefined
+    PARTLY = "partly"  # the point does, and some of the interval does not
+    REPRODUCED = "reproduced"  # the whole interval does, point included
 
     @property
     def judged(self) -> bool:
@@ -220,12 +212,11 @@ def judge_values(
     undefined = [label for label, estimate in evidence.items() if not estimate.defined]
     if not_trained and len(undefined) == len(evidence):
         return untrained
-    reason = f"undefined: {', '.join(undefined)}" if undefined else ""
     verdict = min((weigh(judge, own) for own in evidence.values()), key=list(Verdict).index)
-    is_open = not undefined and all(judge.meets(*own.ends) for own in evidence.values())
-    if verdict is Verdict.NOT_REPRODUCED and is_open:
-        reason = UNDECIDED
-    return Judgement(verdict, evidence, reason)
+    if undefined:
+        return Judgement(verdict, evidence, f"undefined: {', '.join(undefined)}")
+    is_open = all(judge.meets(*own.ends) for own in evidence.values())
+    return Judgement(verdict, evidence, UNDECIDED * (is_open and verdict is Verdict.NOT_REPRODUCED))
 
 
 def in_short(missing: Sequence[str], most: int = 3) -> str:

@@ -69,14 +69,11 @@ class ClaimVerdict:
             return self.result
         return self.judgement.reason if self.judgement.miswired and not self.stale else ""
 
-    @property
-    def lost(self) -> bool:
-        """A committed result is not there, though a verdict on it is expected."""
-        here = self.profile == "paper" and self.profile in self.claim.profiles
-        return here and self.result is None and bool(self.expected)
-
     def as_json(self) -> dict[str, object]:
-        evidence = {label: estimate.as_json() for label, estimate in self.judgement.evidence.items()}
+        evidence = {
+            label: {"value": own.value if own.defined else None, "low": own.low, "high": own.high, "n": own.n}
+            for label, own in self.judgement.evidence.items()
+        }
         return {
             "claim": self.claim.id, "paper": self.claim.paper, "experiment": self.claim.experiment,
             "profile": self.profile, "verdict": self.verdict, "expected": self.expected,
@@ -148,9 +145,8 @@ def read_expected(root: Path) -> dict[tuple[str, str], Verdict]:
         content = loads(path.read_text(encoding="utf-8")).items()
         return {(claim, at): Verdict(told) for claim, verdicts in content for at, told in verdicts.items()}
     except (AttributeError, ValueError) as error:
-        raise BadInput(
-            f"claims/{path.name} is not as `attnlib verify --accept` writes it: {error}"
-        ) from error
+        told = f"claims/{path.name} is not as `attnlib verify --accept` writes it: {error}"
+        raise BadInput(told) from error
 
 
 def accept_verdicts(root: Path, rows: Iterable[ClaimVerdict]) -> int:
@@ -178,15 +174,16 @@ def problems(root: Path, rows: Iterable[ClaimVerdict]) -> list[str]:
         if row.problem:
             where = "" if isinstance(row.result, str) else f"{row.claim.id} at {row.profile}: "
             lines.append(where + row.problem)
-        elif row.lost:
+        elif row.profile == "paper" and "paper" in row.claim.profiles and row.expected and row.result is None:
             missing = f"results/paper/{row.claim.experiment}.json is missing"
             lines.append(f"{missing}, and verdicts on it are expected")
-    lines += (
-        f"claims/expected.json expects {claim} to be `{verdict}` at {profile}, and there is no such "
-        "claim: bring it back, or let `attnlib verify --accept` forget it"
-        for (claim, profile), verdict in read_expected(root).items()
-        if claim not in known
-    )
+    way_out = "bring it back, or let `attnlib verify --accept` forget it"
+    for (claim, at), verdict in read_expected(root).items():
+        if claim not in known:
+            gone = (
+                f"claims/expected.json expects {claim} to be `{verdict}` at {at}, and there is no such claim"
+            )
+            lines.append(f"{gone}: {way_out}")
     return list(dict.fromkeys(lines))  # of a file once
 
 
@@ -207,13 +204,10 @@ def summaries(rows: Iterable[ClaimVerdict]) -> dict[tuple[str, str], str]:
 def verify_command(
     json: bool = False, accept: bool = False, everything: bool = False, root: Path | None = None
 ) -> int:
-    """Say what the verdicts are and which have changed; the exit code.
+    """Say what the verdicts are and which have changed, or ``everything``, in words or ``json``.
 
-    1 when a verdict is not as expected or was never accepted, or where there is a problem. A verdict from a
-    stale result is named and counts as it stands: remaking it may take hours.
-
-    ``json`` prints one JSON object instead; ``accept`` first writes today's verdicts as the expected ones;
-    ``everything`` prints every verdict, and all changes and problems however many there are.
+    The exit code is 1 where a verdict is not as expected or was never accepted, or there is a problem. A
+    verdict from a stale result is named and counts as it stands: remaking it may take hours.
     """
     root = find_root() if root is None else Path(root)
     rows, migrated = verify(root), 0

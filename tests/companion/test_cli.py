@@ -20,19 +20,18 @@ from companion.data import registry
 from companion.data.sources import dataset
 from companion.results.request import Request
 from companion.runs.spec import ModelSpec
+from tests.companion.book.book_builders import checkout
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch) -> Project:
-    root = tmp_path / "checkout"
-    (root / "notebooks" / "attend").mkdir(parents=True)
-    (root / "Snakefile").touch()
-    (root / "notebooks" / "attend" / "alignment_breakdown.md").touch()
-    monkeypatch.setenv("ATTNLIB_ROOT", str(root))
+    project = checkout(tmp_path / "checkout")
+    (project.notebooks / "attend" / "alignment_breakdown.md").touch()
+    monkeypatch.setenv("ATTNLIB_ROOT", str(project.root))
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("ATTNLIB_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
-    return Project(root)
+    return project
 
 
 def attnlib(*words: str):
@@ -73,10 +72,8 @@ def test_what_cannot_be_done_is_one_line_with_the_way_out(project, monkeypatch, 
     if "/nope" in message:
         monkeypatch.setenv("ATTNLIB_DATA", "/nope")
     result = attnlib(*words.split())
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert result.stderr.startswith("error: ")
-    assert len(result.stderr.splitlines()) == 1
+    (line,) = result.stderr.splitlines()
+    assert (result.exit_code, line.startswith("error: "), message in line) == (2, True, True), line
     assert not project.build.exists()
 
 
@@ -110,13 +107,9 @@ def test_a_row_of_the_books_tables_shares_its_answers(project):
     (project.notebooks / "learn" / "agreement.md").touch()
     one, other = ["classification=amazon", "translation="], ["classification=", "translation=multi30k_de_en"]
     part = [*one, "long_seeds=2"]
-    for profile, words, archived in [
-        ("paper", one, True),
-        ("paper", other, True),
-        ("paper", part, False),
-        ("paper", [*one, "steps=7"], False),
-        ("quick", ["seeds=2"], False),
-    ]:
+    rows = [("paper", one, True), ("paper", other, True), ("paper", part, False)]
+    rows += [("paper", [*one, "steps=7"], False), ("quick", ["seeds=2"], False)]
+    for profile, words, archived in rows:
         _, result = prepared(project, "agreement", *words, profile=profile)
         assert result.archived is archived, words
         assert ("--archive results/paper/archive" in result.arguments) is archived
@@ -124,11 +117,8 @@ def test_a_row_of_the_books_tables_shares_its_answers(project):
 
 @pytest.mark.parametrize("words", ["book", "run alignment_breakdown", "run alignment_breakdown -p seeds=1"])
 def test_explaining_is_a_dry_run_and_downloads_nothing(project, monkeypatch, words):
-    def refuse(*_):
-        raise AssertionError("nothing is to be downloaded")
-
     explained = []
-    monkeypatch.setattr("companion.book.plan.bring_data", refuse)
+    monkeypatch.setattr("companion.book.plan.bring_data", None)  # nothing is to be downloaded
     monkeypatch.setattr("companion.book.workflow.run", lambda *_, explain: explained.append(explain) or 0)
     assert attnlib(*words.split(), "--explain").exit_code == 0
     assert explained == [True]
@@ -183,8 +173,8 @@ def test_what_figures_read_is_downloaded_and_its_lack_stops_nothing(project, mon
 
 def test_minutes_include_training_once(tmp_path):
     assert minutes(tmp_path, "x") is None
+    # Trained in other processes, in this one, not at all; and what does not say.
     for computing, training, expected in [(30, 60, 1.5), (90, 60, 1.5), (30, 0, 0.5), (None, 0, None)]:
-        # Trained in other processes, in this one, not at all; and what does not say.
         found = {"seconds": computing, "training_seconds": training}
         (tmp_path / "x.provenance.json").write_text(json.dumps(found), encoding="utf-8")
         assert minutes(tmp_path, "x") == expected
@@ -198,10 +188,9 @@ def test_data_list_and_check(project, tmp_path, monkeypatch):
         ("data list", 0, f"mirror: {tmp_path / 'mirror'}"),
         ("data list", 0, "multi30k"),
         ("data check scan", 0, "missing"),
+        ("data check scan", 1, "expected sha256"),
     ]:
+        if code:
+            path.write_text("not this")
         found = attnlib(*words.split())
         assert (found.exit_code, told in found.output) == (code, True), words
-    path.write_text("not this")
-    corrupt = attnlib("data", "check", "scan")
-    assert corrupt.exit_code == 1
-    assert "expected sha256" in corrupt.output

@@ -68,9 +68,7 @@ def test_a_run_of_its_own_shows_and_touches_itself_alone_and_says_whose_numbers_
     source.write_text("It is {num}`scan.AO.x`.\n")
     page = open_page(FIGURE, NAMES | {"task": "scan"})
     (_, out, parameters), *_ = made
-    request = read_request(
-        Project(tmp_path), FIGURE, "quick", ["task=scan"]
-    )  # where `attnlib run -p` looks for it
+    request = read_request(Project(tmp_path), FIGURE, "quick", ["task=scan"])  # `attnlib run -p task=scan`
     assert (out, parameters) == (tmp_path / "build" / "runs" / request.name, request.parameters)
     assert (page.leading.profile, page.second) == ("quick", None)
     told = "Numbers in the text are the book's, at the paper profile; the tables and figures"
@@ -129,9 +127,9 @@ def test_show_leaves_svg_png_and_csv_and_displays_one_image_with_its_texts(tmp_p
 def test_a_note_tells_what_is_stale_and_what_differs_from_the_profile():
     config = plain(registry.load("temporal_share").PROFILES["quick"])
     stale = replace(QUICK, config=config | {"seeds": None}, provenance={"models": ["a", "b"], "code": "0"})
-    several = replace(stale, missing=["scan AO: 3"])
-    assert "(2 trained networks; " in described(several)
-    assert described(several).endswith("stale: its code has changed since; not run yet: scan AO: 3)")
+    told = described(replace(stale, missing=["scan AO: 3"]))
+    assert "(2 trained networks; " in told
+    assert told.endswith("stale: its code has changed since; not run yet: scan AO: 3)")
     kinds = ["scan AO: 3", "scan AED-gru: 4", "reversal AO: 1", "reversal AED-gru: 2"]
     assert "not run yet: 10 models of 4 kinds)" in described(replace(stale, missing=kinds))
     own = {"seeds": 1, "steps": 5, "source": "/some/where/my.en"}
@@ -139,20 +137,21 @@ def test_a_note_tells_what_is_stale_and_what_differs_from_the_profile():
     assert "(1 seed; seeds = 1; source = my.en; steps = 5; stale" in described(made_before)
 
 
-def test_a_page_tells_where_its_numbers_come_from(tmp_path):
+@pytest.mark.parametrize(("known", "models"), [({}, 0), ({"networks": 130}, 130)])  # more than in advance
+def test_a_page_tells_where_its_numbers_come_from(tmp_path, known, models):
     provenance = {
         "commit": "abc", "dirty": True, "date": "2026-01-02", "device": "<cpu>", "packages": {"torch": "2"},
         "training_seconds": 600.0, "trained_on": ["cpu, 1 thread(s)"],
     }  # fmt: skip
-    replace(PAPER, provenance=provenance).save(tmp_path / "results" / "paper")
-    text = closing(FIGURE, tmp_path, [])
+    replace(PAPER, provenance=provenance | known).save(tmp_path / "results" / "paper")
     pieces = ["stale: it has changed", "&lt;cpu&gt;", "abc, with changes not committed", "2026-01-02"]
-    pieces += ["10 min for 0 models, on cpu, 1", "seeds = 3, task = scan, width = 64<", "torch 2</dd>"]
-    for piece in pieces:
-        assert piece in text
-    # Of more networks than were known in advance.
-    replace(PAPER, provenance=provenance | {"networks": 130}).save(tmp_path / "results" / "paper")
-    assert "10 min for 130 models, on cpu" in closing(FIGURE, tmp_path, [])
+    pieces += [
+        "seeds = 3, task = scan, width = 64<",
+        "torch 2</dd>",
+        f"10 min for {models} models, on cpu, 1",
+    ]
+    text = closing(FIGURE, tmp_path, [])
+    assert [piece for piece in pieces if piece not in text] == []
 
 
 def test_how_many_networks_stand_behind_a_page():
@@ -172,9 +171,8 @@ def test_how_many_networks_stand_behind_a_page():
 
     most, few = (10, 10, 10, 5), (3, 3, 3, 3)
     listed = "10 (one-to-one, reordering 0, 50 %), 5 (reversal)"
-    for by_task in (False, True):
-        assert note(by_task, AED=most, AO=most) == f"Networks a task and architecture: {listed}."
-        several = f"Networks a task and kind. AED, VED: {listed}; AED-lstm: 3 (each of 4 tasks)."
-        assert note(by_task, AED=most, AED_lstm=few, VED=most) == several
+    assert note(True, AED=most, AO=most) == f"Networks a task and architecture: {listed}."
+    several = f"Networks a task and kind. AED, VED: {listed}; AED-lstm: 3 (each of 4 tasks)."
+    assert note(AED=most, AED_lstm=few, VED=most) == several
     assert note(luong=few) == note(config=(), AED=most) == ""
     assert note(config=(("task", list(tasks)), ("seeds", 3)), AED=few) == ""

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from attnlib.errors import BadInput
+from attnlib.errors import BadInput, UnknownName
 from companion.book import workflow
 from companion.book.plan import imports_of, planned
-from companion.book.project import Project, discover, find_root
+from companion.book.project import Project, discover, find, find_root
 from companion.results import registry
 from companion.results.request import Request
 from tests.companion.book.book_builders import checkout, write
@@ -97,12 +97,6 @@ def test_a_book_is_current_until_something_changes(project):
         assert not workflow.is_current(project)
 
 
-def test_two_builds_of_one_checkout_do_not_meet(project):
-    with workflow.sole_worker(project):
-        assert not is_free(project)
-    assert is_free(project)
-
-
 def test_the_lock_outlives_a_killed_attnlib_as_long_as_its_workflow(project, tmp_path):
     engine = tmp_path / "engine"
     slow = (
@@ -141,29 +135,23 @@ def is_free(project: Project) -> bool:
         return False
 
 
-def test_a_build_folder_that_cannot_be_written_is_named(project):
-    project.build.write_text("a file where the folder should be")
-    with pytest.raises(BadInput, match=r"cannot write into .*/build"), workflow.sole_worker(project):
-        pass
-
-
 def test_what_a_notebook_imports(project):
-    figure = write(project, "one", "import numpy\nfrom companion.book import project\n%matplotlib inline")
-    assert imports_of(figure) == frozenset()  # not Python: its own job says so
-    write(project, "one", "import numpy, attnlib.files\nfrom companion.book import project")
+    figure = write(project, "one", "import numpy, attnlib.files\nfrom companion.book import project")
     assert imports_of(figure) == {"companion.book:project"}
+    write(project, "one", "from companion.book import project\n%matplotlib inline")
+    assert imports_of(figure) == frozenset()  # not Python: its own job says so
 
 
-def test_no_two_figures_share_an_experiment(project):
-    shutil.copytree(project.notebooks / "attend", project.notebooks / "learn")
-    with pytest.raises(BadInput, match="attend/one and learn/one both end in 'one'"):
-        discover(project)
-
-
-def test_the_checkout_is_found_from_below_and_its_absence_is_said(project, monkeypatch, tmp_path_factory):
+def test_a_checkout_and_its_figures_are_found_or_refused(project, monkeypatch, tmp_path_factory):
     monkeypatch.delenv("ATTNLIB_ROOT")
     monkeypatch.chdir(project.notebooks / "attend")
     assert find_root() == project.root.resolve()
+    assert find(project, "one") == find(project, "notebooks/attend/one.md") == discover(project)["attend/one"]
+    with pytest.raises(UnknownName, match="did you mean 'attend/one'"):
+        find(project, "attnd/one")
+    shutil.copytree(project.notebooks / "attend", project.notebooks / "learn")
+    with pytest.raises(BadInput, match="attend/one and learn/one both end in 'one'"):
+        discover(project)
     monkeypatch.setenv("ATTNLIB_ROOT", str(tmp_path_factory.mktemp("empty")))
     with pytest.raises(BadInput, match="set ATTNLIB_ROOT"):
         find_root()

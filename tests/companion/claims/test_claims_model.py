@@ -7,9 +7,9 @@ from functools import partial
 import pytest
 
 from attnlib.errors import BadInput
-from companion.claims import Tolerance, judge_values, load_claims, load_papers
+from companion.claims.model import load_claims, load_papers
 from companion.claims.published import Reference, Rule, read_tables
-from companion.claims.verdicts import Trend
+from companion.claims.verdicts import Tolerance, Trend, judge_values
 from companion.results import registry
 from tests.companion.claims.claims_builders import READINGS, claim, rule, write_paper
 

@@ -7,11 +7,12 @@ import sys
 import pytest
 
 from companion.book.markup import plain
-from companion.claims import ClaimVerdict, Judgement, Verdict, load_papers
 from companion.claims.estimates import Estimate
+from companion.claims.model import load_papers
 from companion.claims.published import Entry, Rule, read_tables
 from companion.claims.scorecard import answers, published_table, scorecard_markdown, status, symbol
-from companion.claims.verify import verify
+from companion.claims.verdicts import Judgement, Verdict
+from companion.claims.verify import ClaimVerdict, verify
 from companion.results import registry
 from companion.results.result import Result
 from tests.companion.claims.claims_builders import READINGS, claim, rule, write_paper

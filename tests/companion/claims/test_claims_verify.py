@@ -7,7 +7,7 @@ import pytest
 
 from attnlib.errors import BadInput
 from companion.book.project import PROFILES
-from companion.claims import Verdict
+from companion.claims.verdicts import Verdict
 from companion.claims.verify import read_expected, summaries, verify, verify_command
 from companion.results import registry
 from companion.results.config import plain
@@ -32,12 +32,14 @@ def root(tmp_path, monkeypatch):
 
 @pytest.fixture
 def told(root, capsys):
-    """What the command says and its exit code."""
+    """What the command says, of which some is expected, as is its exit code."""
 
-    def told(**options):
+    def told(code, *pieces, **options):
         capsys.readouterr()
-        code = verify_command(root=root, **options)
-        return code, capsys.readouterr().out
+        found = verify_command(root=root, **options)
+        said = capsys.readouterr().out
+        assert (found, [piece for piece in pieces if piece not in said]) == (code, [])
+        return said
 
     return told
 
@@ -68,51 +70,44 @@ def test_a_row_for_every_claim_and_profile(root):
 
 def test_accepting_makes_the_verdict_expected_and_a_later_change_fails(root, told):
     save(root, 9)
-    code, said = told()
-    assert code == 1  # nobody has accepted it yet
-    assert "no expected verdict; accept it with `attnlib verify --accept`" in said
+    told(1, "no expected verdict; accept it with `attnlib verify --accept`")
     path = root / "claims" / "expected.json"
     assert not path.exists()  # looking writes nothing
-    assert told(accept=True)[0] == told()[0] == 0
+    told(0, accept=True)
+    told(0)
     assert json.loads(written := path.read_text(encoding="utf-8")) == {"above-five": {"quick": "reproduced"}}
     save(root, 5.5)
-    code, said = told()
-    assert code == 1
-    assert "above-five at quick: reproduced → partly" in said
+    told(1, "above-five at quick: reproduced → partly")
     assert path.read_text(encoding="utf-8") == written
-    assert told(accept=True)[0] == told()[0] == 0
+    told(0, accept=True)
     assert read_expected(root) == {("above-five", "quick"): Verdict.PARTLY}
-    save(root, 9)
     write(root, [CLAIMS[0] | {"profiles": ["paper"]}, *CLAIMS[1:]])  # no longer judged at quick
-    told(accept=True)
+    told(0, accept=True)
     assert read_expected(root) == {}
 
 
 def test_not_run_never_counts_as_a_change(root, told):
     path = save(root, 9)
-    told(accept=True)
+    told(0, accept=True)
     path.unlink()
-    assert told()[0] == told(accept=True)[0] == 0  # from reproduced to not run
+    told(0)  # from reproduced to not run
+    told(0, accept=True)
     assert read_expected(root) == {("above-five", "quick"): Verdict.REPRODUCED}  # kept, not forgotten
+    save(root, 0)
     for unjudged in ("not run at this profile", "cannot be run"):
         expected = {"above-five": {"quick": unjudged}}
         (root / "claims" / "expected.json").write_text(json.dumps(expected), encoding="utf-8")
-        save(root, 0)
-        assert told()[0] == 0  # and back from it
+        told(0)  # and back from it
 
 
 def test_a_stale_result_is_shown_as_stale_and_never_accepted(root, told):
     save(root, 9, stale=True)
     row = verify(root)[0]
     assert (row.verdict, row.stale) == (Verdict.REPRODUCED, True)
-    assert summaries(verify(root)) == {
-        ("toy", "quick"): "1 reproduced (stale)",
-        ("toy", "paper"): "1 not run at this profile",
-    }
-    code, said = told()
-    assert code == 0  # accepting could not mend it
-    assert "stale at quick, the code has changed since: toy" in said
-    assert "above-five (stale)" in told(accept=True, everything=True)[1]
+    found = {("toy", "quick"): "1 reproduced (stale)", ("toy", "paper"): "1 not run at this profile"}
+    assert summaries(verify(root)) == found
+    told(0, "stale at quick, the code has changed since: toy")  # accepting could not mend it
+    told(0, "above-five (stale)", accept=True, everything=True)
     assert read_expected(root) == {}
 
 
@@ -120,42 +115,34 @@ def test_a_stale_result_with_another_verdict_is_to_be_run_again_first(root, told
     """Accepting keeps what was expected of it, so that advice would lead nowhere."""
     save(root, 9)
     save(root, 9, "paper")
-    told(accept=True)
+    told(0, accept=True)
     save(root, 0, stale=True)
-    code, said = told(accept=True)
-    assert code == 1
-    assert "above-five at quick: reproduced → not reproduced" in said
-    assert "stale: run it again first, `attnlib run toy --profile quick`" in said
-    assert "--accept" not in said
+    again = "stale: run it again first, `attnlib run toy --profile quick`"
+    assert "--accept" not in told(1, "above-five at quick: reproduced → not reproduced", again, accept=True)
     assert read_expected(root)["above-five", "quick"] is Verdict.REPRODUCED
     save(root, 0, "paper")
-    code, said = told()
-    assert (code, said.count("run it again first")) == (1, 1)
-    assert "where the new verdict is right, `attnlib verify --accept` makes it" in said
+    said = told(1, "where the new verdict is right, `attnlib verify --accept` makes it")
+    assert said.count("run it again first") == 1
 
 
 def test_claims_and_expectations_come_and_go(root, told):
     save(root, 9)
-    told(accept=True)
+    told(0, accept=True)
     write(root, [*CLAIMS, CLAIMS[0] | {"id": "another"}])
     assert [(row.claim.id, row.profile) for row in verify(root) if row.changed] == [("another", "quick")]
-    assert [told()[0], told(accept=True)[0]] == [1, 0]
+    told(1)
+    told(0, accept=True)
     write(root, CLAIMS)
-    code, said = told()
-    gone = "claims/expected.json expects another to be `reproduced` at quick, and there is no such claim"
-    assert (code, gone in said) == (1, True)
-    assert told(accept=True)[0] == 0
+    told(1, "claims/expected.json expects another to be `reproduced` at quick, and there is no such claim")
+    told(0, accept=True)
     assert set(read_expected(root)) == {("above-five", "quick")}
-    (root / "claims" / "expected.json").unlink()
-    assert told()[0] == 1
 
 
 def test_a_result_that_lacks_the_key_fails_unless_stale(root, told):
     save(root, {"xx": 1.0})
-    code, said = told()
-    assert (code, "did you mean 'xx'" in said) == (1, True)
+    told(1, "did you mean 'xx'")
     save(root, {"xx": 1.0}, stale=True)
-    assert told()[0] == 0
+    told(0)
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b"\xff", b'{"experiment": "toy"}'])
@@ -164,33 +151,27 @@ def test_a_result_that_cannot_be_read_is_one_problem_and_the_others_are_judged(r
     save(root, 9, "paper")
     save(root, 9).write_bytes(content)
     assert verify(root)[1].verdict is Verdict.REPRODUCED
-    told(accept=True)
-    code, said = told()
-    (line,) = [line for line in said.splitlines() if line.startswith("problem")]
-    assert (code, line.partition("toy.json")[0]) == (1, "problem: build/results/quick/")
+    assert told(1, "problem: build/results/quick/toy.json", accept=True).count("problem") == 1
 
 
 def test_a_committed_result_that_is_lost_is_a_problem_where_verdicts_were_expected(root, told):
     path = save(root, 9, "paper")
-    told(accept=True)
+    told(0, accept=True)
     path.unlink()
-    code, said = told()
-    assert (code, "problem: results/paper/toy.json is missing" in said) == (1, True)
+    told(1, "problem: results/paper/toy.json is missing")
     (root / "claims" / "expected.json").unlink()
-    assert told()[0] == 0  # it has not been run yet
+    told(0)  # it has not been run yet
 
 
 def test_what_changed_fits_on_a_screen_and_all_of_it_is_there_on_demand(root, told):
     save(root, 9)
     write(root, [CLAIMS[0] | {"id": f"claim-{number}"} for number in range(100)])
-    code, said = told()
-    lines = said.splitlines()
-    assert code == 1
+    lines = told(1).splitlines()
     assert len(lines) < 24
     assert lines[-1] == "… and 92 more: `attnlib verify --all`"
     assert lines[1].split()[:2] == ["reproduced", "100"]
-    code, said = told(everything=True)
-    assert (code, said.count("changed: ")) == (1, 100)
+    said = told(1, everything=True)
+    assert said.count("changed: ") == 100
     assert sum(line.startswith("reproduced ") and "quick" in line for line in said.splitlines()) == 100
 
 
@@ -209,7 +190,7 @@ def test_a_plan_of_training_that_hangs_on_data_not_on_this_machine_makes_nothing
 
 def test_json_holds_every_row(root, told):
     save(root, 9)
-    said = json.loads(told(json=True, accept=True)[1])
+    said = json.loads(told(0, json=True, accept=True))
     assert (said["changed"], said["problems"], said["accepted"], len(said["rows"])) == (0, [], 1, 6)
     assert said["rows"][0] == {
         "claim": "above-five", "paper": "p", "experiment": "toy", "profile": "quick", "verdict": "reproduced",
@@ -227,9 +208,9 @@ def test_expected_verdicts_that_cannot_be_read(root, content):
 
 def test_what_a_result_says_cannot_be_had_never_counts_as_a_change(root, told):
     save(root, 9)
-    told(accept=True)
+    told(0, accept=True)
     for field, verdict in (("cannot_be_run", Verdict.CANNOT_BE_RUN), ("not_run", Verdict.NOT_RUN)):
         save(root, {"x": {"value": None, "n": 0, field: "data: x"}})
         row = verify(root, experiment="toy")[0]
         assert (row.verdict, row.judgement.reason, row.changed) == (verdict, "data: x", False)
-        assert told()[0] == 0
+        told(0)

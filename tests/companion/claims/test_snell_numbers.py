@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from companion.claims import judge_values, load_papers
+from companion.claims.model import load_papers
+from companion.claims.verdicts import judge_values
 from notebooks.learn.agreement import experiment
 from notebooks.shared.agreement import COLUMNS
 

@@ -32,7 +32,7 @@ def code(*outputs, **metadata):
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A repository with one prose page and one figure that has been run."""
-    (tmp_path / "book" / "_static").mkdir(parents=True)
+    (tmp_path / "book").mkdir()
     (tmp_path / "book" / "index.md").write_text("# Front\n\n<!-- book:figure attend/rise -->\n")
     toc = "format: jb-book\nroot: index\nparts:\n- caption: One\n  chapters:\n  - notebooks: II\n"
     (tmp_path / "book" / "_toc.yml").write_text(toc)
@@ -58,17 +58,14 @@ def page(root: Path, name: str) -> str:
 def test_what_an_output_says_about_its_image_reaches_the_page_and_the_prose_that_shows_it(root):
     run(root)
     _, drawn, downloads = json.loads(page(root, "attend/rise.ipynb"))["cells"]
-    assert drawn["metadata"]["mystnb"] == {
-        "image": {"alt": "A line that rises."},
-        "figure": {"caption": "It rises.", "name": "rise"},
-    }
+    about = {"image": {"alt": "A line that rises."}, "figure": {"caption": "It rises.", "name": "rise"}}
+    assert drawn["metadata"]["mystnb"] == about
     links = "".join(downloads["source"])
     for name in ("rise.svg", "rise.png", "rise.csv", "rise.md"):
         assert f'href="../_static/figures/attend/rise/{name}"' in links
         assert (root / "src" / "_files" / "figures" / "attend" / "rise" / name).is_file()
     assert "other.txt" not in links
-    assert "/_files/figures/attend/rise/rise.svg" in page(root, "index.md")
-    assert ":alt: A line that rises." in page(root, "index.md")
+    assert "/_files/figures/attend/rise/rise.svg\n:alt: A line that rises." in page(root, "index.md")
 
 
 def test_staging_twice_writes_nothing_and_a_change_only_itself(root):
@@ -76,6 +73,8 @@ def test_staging_twice_writes_nothing_and_a_change_only_itself(root):
     assert run(root) == ([], [])
     (root / "book" / "index.md").write_text("# Front\n")
     assert run(root) == (["index.md"], [])
+    (root / "executed" / "attend" / "rise.files" / "rise.csv").unlink()
+    assert run(root)[1] == ["_files/figures/attend/rise/rise.csv"]
 
 
 def test_marks_are_filled_with_todays_results_and_what_is_wrong_is_named_with_source_and_line(root):
@@ -85,8 +84,7 @@ def test_marks_are_filled_with_todays_results_and_what_is_wrong_is_named_with_so
     text = nbformat.v4.new_markdown_cell("# How it rises\n\nBy 1.00.")
     write_notebook(root / "executed" / "attend" / "rise.ipynb", text, code(image(**SAID)))
     for gain in (1, 2):
-        result = Result("source_reversal", "paper", {}, {"gain": gain}, {}, {})
-        result.save(root / "results" / "paper")
+        Result("source_reversal", "paper", {}, {"gain": gain}, {}, {}).save(root / "results" / "paper")
         assert "attend/rise.ipynb" in run(root)[0]
         told = "".join(json.loads(page(root, "attend/rise.ipynb"))["cells"][0]["source"])
         assert f'By <span class="num" title="paper profile; source_reversal: gain">{gain}</span>.' in told

@@ -6,8 +6,11 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from companion.claims import Claim, ClaimVerdict, Estimate, Judgement, Tolerance, Verdict
+from companion.claims.estimates import Estimate
+from companion.claims.model import Claim
 from companion.claims.published import Published, Reference
+from companion.claims.verdicts import Judgement, Tolerance, Verdict
+from companion.claims.verify import ClaimVerdict
 from companion.results.result import Result
 from notebooks.learn.agreement import experiment, tables
 from notebooks.learn.agreement.experiment import Config, courses, over_pairs, row, rows, weakest
