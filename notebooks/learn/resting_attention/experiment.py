@@ -16,7 +16,7 @@ from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
 from notebooks.shared.agreement import classifier_runs, gathered
-from notebooks.shared.intervals import Interval, jackknife_interval
+from notebooks.shared.intervals import Interval, jackknife_interval, mean_interval
 
 Data = Annotated[str, OneOf(labelled_sets.names())]
 PLACE = "Snell et al. 2021, section A.9"
