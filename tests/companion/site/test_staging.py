@@ -1,6 +1,7 @@
 """Putting the book's sources together: what is staged, what a failed figure leaves, what is refused."""
 
 import json
+import re
 from pathlib import Path
 
 import nbformat
@@ -64,6 +65,10 @@ def test_what_an_output_says_about_its_image_reaches_the_page_and_the_prose_that
     for name in ("rise.svg", "rise.png", "rise.csv", "rise.md"):
         assert f'href="../_static/figures/attend/rise/{name}"' in links
         assert (root / "src" / "_files" / "figures" / "attend" / "rise" / name).is_file()
+    assert re.findall("<b>(.*?):</b> <a href=.*?>(.*?)<", links)[:2] == [
+        ("Data", "rise.csv"),
+        ("Figure", "rise.svg"),
+    ]
     assert "other.txt" not in links
     assert "/_files/figures/attend/rise/rise.svg\n:alt: A line that rises." in page(root, "index.md")
 
