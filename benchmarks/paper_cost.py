@@ -51,9 +51,8 @@ def timed(spec: RunSpec, steps: int) -> tuple[float, float, float]:
 
 def run_shortly(spec: RunSpec, steps: int) -> tuple[float, float]:
     """Processor seconds of one update (median), and from the last update to the end."""
-    changes = {"steps": steps} | (
-        {"looks": 1} if "looks" in {field.name for field in fields(spec.resolved)} else {}
-    )
+    settings = {field.name for field in fields(spec.resolved)}
+    changes = {"steps": steps} | ({"looks": 1} if "looks" in settings else {})
     short = RunSpec.of(spec.procedure, seed=spec.seed, **dict(spec.settings) | changes)
     reports: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -89,9 +88,8 @@ def main() -> None:
             update, look, once = timed(specs[0], options.steps)
             seconds = specs[0].resolved.steps * update + checkpoints_of(specs[0]) * look + once
             total += seconds * len(specs)
-            cost = (
-                f"{1000 * update:.0f} | {look:.2f} | {seconds / 60:.1f} | {seconds * len(specs) / 3600:.1f}"
-            )
+            hours = seconds * len(specs) / 3600
+            cost = f"{1000 * update:.0f} | {look:.2f} | {seconds / 60:.1f} | {hours:.1f}"
             print(f"{name} | {len(specs)} | {cost} | {kind}", flush=True)
         print(f"{name} | together, processor hours: {total / 3600:.1f}", flush=True)
 
