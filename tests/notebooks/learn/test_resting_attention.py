@@ -91,6 +91,8 @@ def test_places_and_pairs_are_counted_and_averaged():
     both = found["pairs"]["all"]["both"]
     assert both["agreement"]["value"] == pytest.approx((90 * 2 + 10 * 4) / 6)
     assert (both["lowest"], both["highest"]) == (10, 90)
+    # Without one of the networks the mean is 10, 10 or 90; Student's t of two is 4.303.
+    assert both["agreement"]["high"] == pytest.approx(110 / 3 + 4.302653 * 160 / 3)
     # A third of the pairs is 80 higher: a variance of 80² · 2/9, of which three networks leave a third.
     assert both["spread"]["value"] == pytest.approx(80 * (2 / 3) ** 0.5)
     words = found["pairs"]["words"]["both"]
