@@ -1,14 +1,10 @@
 """Speed and memory of `Components`, as ratios within one run: python benchmarks/components.py [--stream]
 
-The yardstick is `states.sum()` over the same tensor: 4,000 sentences of 20 positions, width 256, float32, a
-vocabulary of 4,000. Every repetition times the yardstick and the candidate one after the other, so that a
-busy machine slows both; medians are compared. The promise is `update` within 6 times the yardstick on two
-cores.
-
+The yardstick is `states.sum()` over the same tensor, timed in turns with each candidate, so that a busy
+machine slows both; medians are compared. The promise is `update` within 6 times the yardstick on two cores.
 On a machine that runs other things as well, set OMP_WAIT_POLICY=passive: threads that spin while they wait
-for each other measure the neighbours instead.
-
-With --stream, 50 million tokens go through one `Components` and the growth of the process is printed.
+for each other measure the neighbours instead. With --stream, 50 million tokens go through one `Components`
+and the growth of the process is printed.
 """
 
 import statistics
@@ -68,14 +64,10 @@ def speed(generator: torch.Generator, repeats: int) -> None:
     full = torch.ones(SENTENCES, POSITIONS, dtype=torch.bool)
     ragged = torch.arange(POSITIONS) < lengths
     uniform = torch.randint(WORDS, (SENTENCES, POSITIONS), generator=generator)
-    # words as in text: the share of the word of rank r falls as 1 / r
-    shares = 1.0 / torch.arange(1, WORDS + 1)
+    shares = 1.0 / torch.arange(1, WORDS + 1)  # as in text, by Zipf's law
     zipf = torch.multinomial(shares, SENTENCES * POSITIONS, replacement=True, generator=generator)
     zipf = zipf.view(SENTENCES, POSITIONS)
-
-    print(
-        f"{torch.get_num_threads()} threads, {states.numel() * 4 / 1e6:.0f} MB of states, median of {repeats}"
-    )
+    print(f"{torch.get_num_threads()} threads, {states.nbytes / 1e6:.0f} MB of states, median of {repeats}")
     print(f"{'':42}{'sum ms':>8}{'ms':>9}{'ratio':>8}{'GB/s':>7}")
     candidates: dict[str, tuple[Callable[[], object], int]] = {}
     for words, tokens in (("uniform", uniform), ("Zipf", zipf)):
@@ -94,7 +86,7 @@ def speed(generator: torch.Generator, repeats: int) -> None:
         yardstick, taken = compare(candidate, states, times)
         ratio = taken / yardstick
         verdict = f"  {'within' if ratio <= PROMISE else 'OVER'} {PROMISE:g}" if "update" in name else ""
-        rate = states.numel() * 4 / taken / 1e6
+        rate = states.nbytes / taken / 1e6
         print(f"{name:42}{yardstick:8.2f}{taken:9.2f}{ratio:8.1f}{rate:7.1f}{verdict}")
 
 

@@ -3,12 +3,10 @@
     python benchmarks/corpus_scale.py                        # 100 million tokens through 4 shards, width 64
     python benchmarks/corpus_scale.py --sizes --width 512    # four sizes, and what a billion would take
 
-Passes of an analysis (:mod:`attnlib.analysis.analyse`) over a corpus of passes that are drawn, not
-computed, of one cross-attention with one head: the first, components of both sides' states and average
-attention; with ``--sizes`` also the second, the nine terms of its scores, which an analysis takes of a
-fifth of the corpus. Half of the tokens are the source's; about three places in four of ``--tokens`` are
-valid. Words follow Zipf's law over a vocabulary of 32,000. Each shard is a process of its own, one after the
-other; parts are saved with checksums, then merged.
+The first reading of an analysis (:mod:`attnlib.analysis.analyse`) over passes of one cross-attention with one
+head that are drawn, not computed; with ``--sizes`` also the second, the nine terms of its scores, which an
+analysis takes of a fifth of the corpus. Half of the tokens are the source's, about three places in four are
+valid, and words follow Zipf's law. Shards are processes, one after the other, whose saved parts are merged.
 """
 
 import tempfile
@@ -113,8 +111,7 @@ def main() -> None:
     for tokens in SIZES:
         taken, counted = measure(tokens, options.width, 1)
         points.append((counted, taken))
-        rate = f"{counted / taken:,.0f} a second"
-        print(f"{counted:,} tokens, width {options.width}: {taken:.1f} s, {rate}")
+        print(f"{counted:,} tokens, width {options.width}: {taken:.1f} s, {counted / taken:,.0f} a second")
     slope, start = np.polyfit(*zip(*points, strict=True), 1)
     print(f"a billion: {start + 1e9 * slope:,.0f} s on one core ({start:.1f} s + {1e9 * slope:,.0f} s)")
     taken, counted = second_reading(SIZES[1], options.width)

@@ -2,9 +2,9 @@
 
     python benchmarks/large_model.py
 
-A T5 of 24 layers, 16 heads and width 1,024, drawn at random, reads one batch of 32 × 64 tokens. Each line is
-a process of its own: the largest resident memory beyond the loaded model, for the model alone and for a pass
-with four layers caught of every kind of attention, its scores computed and checked. Linux only.
+A T5 of the shape of t5-large, drawn at random, reads 32 × 64 tokens. Each line, a process of its own, is the
+largest resident memory beyond the loaded model, for the model alone and for a pass with four layers caught of
+every kind of attention, its scores computed and checked. Linux only.
 """
 
 import time

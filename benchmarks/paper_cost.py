@@ -3,14 +3,11 @@
     python benchmarks/paper_cost.py            # every kind that is not answered yet; minutes
     python benchmarks/paper_cost.py --steps 30 --experiment agreement
 
-Of each kind of network one is trained for a few updates by the very code that would train it. Its updates
-are timed from one report to the next, its last snapshot from the last report to the end, and saliency,
-which is
-seen once training is over, by what it adds. Processor time of one thread, so that neighbours do not count;
-loading and what is asked of the recordings afterwards do not either.
+Of each kind of network one is trained for a few updates by the very code that would train it. Updates are
+timed from one report to the next, the last snapshot from the last report to the end, and saliency, which is
+seen once training is over, by what it adds: processor time of one thread, without loading.
 """
 
-import argparse
 import statistics
 import tempfile
 import time
@@ -18,6 +15,7 @@ from dataclasses import fields
 from itertools import pairwise
 
 import torch
+from timing import command_line
 
 from attnlib.training.course import regular_checkpoints
 from companion.results import registry
@@ -79,8 +77,7 @@ def lacking(names: list[str]) -> dict[str, dict[str, list[RunSpec]]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--steps", type=int, default=12, help="updates timed of each kind")
+    parser = command_line(__doc__, steps=12)
     parser.add_argument("--experiment", action="append", help="one experiment alone; may be given again")
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -91,11 +88,9 @@ def main() -> None:
             update, look, once = timed(specs[0], options.steps)
             seconds = specs[0].resolved.steps * update + checkpoints_of(specs[0]) * look + once
             total += seconds * len(specs)
-            print(
-                f"{name} | {len(specs)} | {1000 * update:.0f} | {look:.2f} | {seconds / 60:.1f} | "
-                f"{seconds * len(specs) / 3600:.1f} | {kind}",
-                flush=True,
-            )
+            hours = seconds * len(specs) / 3600
+            cost = f"{1000 * update:.0f} | {look:.2f} | {seconds / 60:.1f} | {hours:.1f}"
+            print(f"{name} | {len(specs)} | {cost} | {kind}", flush=True)
         print(f"{name} | together, processor hours: {total / 3600:.1f}", flush=True)
 
 

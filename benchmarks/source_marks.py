@@ -2,14 +2,11 @@
 
     python benchmarks/source_marks.py          # a minute, most of it for the pieces of three sets
 
-Chance is arithmetic of the lengths: of L positions ⌈5 % L⌉ are at the top of a probe without ties, so it is
-the mean of ⌈5 % L⌉ / L over the words to be said. L counts the marks of the source, so chance tells how
-many there are. Printed are shuffles: the standard error is that of one, a position drawn for every word,
-and for training that of drawing as many pairs as there are to validate on. A set is printed twice on each
-part (its tables by accuracy and by BLEU); the difference of the two says how far printed numbers scatter,
-beside the draw of pairs that both share.
-
-Of IWSLT14 our pieces are learned from fewer pairs than the paper's, so its lengths are not quite the same.
+Chance is the mean of ⌈5 % L⌉ / L over the words to be said, where L positions count the marks of the source:
+so it tells how many there are. Printed are shuffles: the standard error is that of one, a position drawn for
+every word, and for training that of drawing as many pairs as there are to validate on. A set is printed twice
+on each part (by accuracy and by BLEU), and the difference of the two says how far printed numbers scatter
+beside the draw of pairs that both share. Of IWSLT14 our pieces are learned from fewer pairs than the paper's.
 """
 
 from math import exp
@@ -55,11 +52,8 @@ def misfit(printed: np.ndarray, mean: float, shuffle: float, drawn: float) -> fl
 
 def main() -> None:
     tables = read_tables(find_root() / "claims/published/snell2021_tables.csv")
-    numbers = {
-        (entry.table, entry.dataset): float(entry.value)
-        for entry in tables.entries
-        if entry.quantity == "A_baseline"
-    }
+    entries = [entry for entry in tables.entries if entry.quantity == "A_baseline"]
+    numbers = {(entry.table, entry.dataset): float(entry.value) for entry in entries}
     print("set | part | printed | chance with 1 and 2 marks | standard error: one shuffle, the pairs")
     for name in (name for name in PRINTED if available(name)):
         data = piece_corpus(read_translation(name), folder=cache_folder() / "pieces")
@@ -81,9 +75,10 @@ def main() -> None:
             ratio = exp((chi[1] - chi[2]) / 2)
             times = f"{ratio:.3g}" if ratio < 1e6 else "over a million"
             print(
-                f"  by {words}: χ² of four numbers {chi[1]:.1f} with one mark, {chi[2]:.1f} with two; "
-                f"two are {times} times as likely"
+                f"  by {words}: χ² of four numbers {chi[1]:.1f} with one mark, {chi[2]:.1f} with two;",
+                end=" ",
             )
+            print(f"two are {times} times as likely")
 
 
 if __name__ == "__main__":

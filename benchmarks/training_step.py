@@ -6,18 +6,15 @@ Ways take turns, each in a process of its own with the defaults of its allocator
 milliseconds, and of *ours* / theirs of the same turn with quartiles. ``--cpu-time`` counts processor seconds
 in place of the clock's, for a machine that is shared; use one thread then.
 
-==============  =====================================================================================
-``aed``         of Aitken et al. at width 256, batch 128, with 20 words a side and with uneven
-                lengths, against two ``nn.LSTM`` and masked dot attention; and our rate as a share of
-                that of a matrix product
-``translator``  of Snell et al., batch 16: all pairs of 15 pieces a side; and an epoch's batches, ours
-                of equal source lengths, theirs drawn at random from sentences about as long as
-                Multi30k's. *plain* reads padding as if it were words, *packed* leaves it out
-``copier``      of Snell et al., permutations of 40 words, batch 128, against ``nn.LSTM`` and plain
-                Adam; ours has its own recurrence with one thread, torch's with several
-``classifier``  of Snell et al., batches of 32 texts with lengths within a fifth of each other, against
-                one bidirectional ``nn.LSTM`` over packed sequences; both with one fused Adam
-==============  =====================================================================================
+aed         of Aitken et al., batch 128, with 20 words a side and with uneven lengths, against two nn.LSTM and
+            masked dot attention; and our rate as a share of that of a matrix product
+translator  of Snell et al., batch 16: all pairs of 15 pieces a side; and an epoch's batches, ours of equal
+            source lengths, theirs drawn at random from sentences about as long as Multi30k's. *plain* reads
+            padding as if it were words, *packed* leaves it out
+copier      of Snell et al., permutations of 40 words, batch 128, against nn.LSTM and plain Adam; ours has its
+            own recurrence with one thread, torch's with several
+classifier  of Snell et al., 32 texts with lengths within a fifth of each other, against one bidirectional
+            nn.LSTM over packed sequences; both with one fused Adam
 """
 
 import statistics
@@ -79,7 +76,12 @@ def word_loss(model: nn.Module, batch: Batch) -> Tensor:
     return cross_entropy(model(batch).flatten(0, 1), batch.target_output.flatten(), ignore_index=PAD)
 
 
-# -- VED, AED and AO --
+def attended(queries: Tensor, states: Tensor, mask: Tensor) -> Tensor:
+    scores = queries @ states.transpose(1, 2)
+    return scores.masked_fill(~mask[:, None, :], -torch.inf).softmax(-1) @ states
+
+
+# -- AED --
 
 AED_WORDS, AED_BATCH, LENGTH = 4_000, 128, 20
 
@@ -97,9 +99,8 @@ class PlainSeq2Seq(nn.Module):
     def forward(self, batch: Batch) -> Tensor:
         encoder_states, last = self.encoder(self.source(batch.source))
         decoder_states, _ = self.decoder(self.target(batch.target_input), last)
-        scores = decoder_states @ encoder_states.transpose(1, 2)
-        attention = scores.masked_fill(batch.source.eq(PAD)[:, None, :], -torch.inf).softmax(-1)
-        return self.readout(torch.cat([decoder_states, attention @ encoder_states], dim=-1))
+        context = attended(decoder_states, encoder_states, batch.source.ne(PAD))
+        return self.readout(torch.cat([decoder_states, context], dim=-1))
 
 
 def aed(way: str, setting: str) -> Step:
@@ -116,21 +117,16 @@ def aed(way: str, setting: str) -> Step:
     return step_of(model, loss, lambda _: batch, fused=True, clip=1.0)
 
 
-def matrix_product_rate(clock: Callable[[], float]) -> float:
-    """Floating-point operations a second of (batch · length × width) @ (width × 4 width)."""
-    left, right = torch.randn(AED_BATCH * LENGTH, WIDTH), torch.randn(WIDTH, 4 * WIDTH)
-    return (
-        2 * left.shape[0] * WIDTH * 4 * WIDTH / min(seconds(lambda: left @ right, clock) for _ in range(30))
-    )
-
-
-def operations() -> float:
-    """Multiply-adds × 2 of one update of AED: forward once, backward twice as much."""
+def against_a_product(taken: float, clock: Callable[[], float]) -> str:
+    """Operations a second of an update, and of (batch · length × width) @ (width × 4 width)."""
     tokens = AED_BATCH * LENGTH
-    recurrent = 2 * 2 * tokens * (WIDTH * 4 * WIDTH * 2)  # two LSTMs, input and recurrent products
-    attention = 2 * 2 * tokens * LENGTH * WIDTH
-    readout = 2 * tokens * 2 * WIDTH * AED_WORDS
-    return 3 * (recurrent + attention + readout)
+    left, right = torch.randn(tokens, WIDTH), torch.randn(WIDTH, 4 * WIDTH)
+    product = 2 * tokens * WIDTH * 4 * WIDTH
+    recurrent = 4 * product  # two LSTMs, input and recurrent products
+    attention, readout = 4 * tokens * LENGTH * WIDTH, 4 * tokens * WIDTH * AED_WORDS
+    rate = 3 * (recurrent + attention + readout) / taken  # forward once, backward twice as much
+    peak = product / min(seconds(lambda: left @ right, clock) for _ in range(30))
+    return f"matrix product {peak / 1e9:.0f} GFLOP/s; ours {rate / 1e9:.0f}, {rate / peak:.0%} of it"
 
 
 # -- the translator --
@@ -160,10 +156,8 @@ class PlainTranslator(nn.Module):
         )
         start = tuple(part.view(2, 2, len(batch), WIDTH).mean(1) for part in last)
         decoded, _ = self.decoder(self.embedding(batch.target_input), start)
-        scores = self.query(decoded) @ states.transpose(1, 2)
-        attention = scores.masked_fill(~batch.source_mask[:, None, :], -torch.inf).softmax(-1)
-        joined = torch.cat([self.context(attention @ states), decoded], dim=-1)
-        return self.output(self.hidden(joined).relu())
+        context = self.context(attended(self.query(decoded), states, batch.source_mask))
+        return self.output(self.hidden(torch.cat([context, decoded], dim=-1)).relu())
 
 
 def recurrence(layer: nn.LSTM, embedded: Tensor, mask: Tensor | None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
@@ -277,10 +271,7 @@ def main() -> None:
         if make is aed and setting != UNEVEN:
             torch.set_num_threads(options.threads)
             clock = time.process_time if options.cpu_time else time.perf_counter
-            peak, rate = matrix_product_rate(clock), operations() / statistics.median(times["ours"])
-            print(
-                f"  matrix product {peak / 1e9:.0f} GFLOP/s; ours {rate / 1e9:.0f}, {rate / peak:.0%} of it"
-            )
+            print(f"  {against_a_product(statistics.median(times['ours']), clock)}")
 
 
 if __name__ == "__main__":

@@ -1,18 +1,12 @@
 """How many texts a data set has, how long they are, and how many words it knows (Snell et al. 2021, Table 9).
 
-Nothing is trained but the pieces of a translation set. A recording holds
-
-``<part>.<side>``
-    lengths of the texts of ``train`` and ``validation``, marks not counted: side ``words`` of labelled texts;
-    ``source`` and ``target`` of sentence pairs, in pieces.
-``kept``
-    rows of the embedding table, four marks among them: words seen three times in training, or all pieces.
-``different``
-    labelled texts alone: all words of the training texts (of the pool, where the set has no test part of its
-    own), and the marks. The paper's vocabulary has words known to GloVe besides the ones kept, and so lies
-    between the two.
-``dropped``
-    what was left out, as JSON in UTF-8: a list of [part, what, why, count].
+Nothing is trained but the pieces of a translation set. A recording holds, as ``<part>.<side>``, lengths of
+the texts of ``train`` and ``validation`` without marks: side ``words`` of labelled texts, ``source`` and
+``target`` of sentence pairs in pieces; ``kept``, rows of the embedding table, four marks among them: words
+seen three times in training, or all pieces; ``different``, of labelled texts alone, all words of the training
+texts (of the pool, where the set has no test part of its own) and the marks: the paper's vocabulary has words
+known to GloVe besides the ones kept, and so lies between the two; and ``dropped``, what was left out, as JSON
+in UTF-8: a list of [part, what, why, count].
 """
 
 import json
@@ -44,10 +38,9 @@ class Settings:
     """A set and how it is read.
 
     Attributes:
-        data: one of :func:`companion.data.labelled_sets.names` or of :data:`PAIRS`.
+        data: of :func:`companion.data.labelled_sets.names` or :data:`PAIRS`; pieces: of a pair's, with marks.
         reading: of labelled texts, see :mod:`companion.data.labelled`; sentence pairs have one.
         n_validation: labelled texts to judge on, at most; 0 for the set's own number.
-        pieces: of a translation set, marks included.
         seed: draws the texts to judge on, where the set is split here.
     """
 

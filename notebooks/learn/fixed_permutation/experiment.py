@@ -82,14 +82,10 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     Values by order are as in :mod:`notebooks.shared.copying`, and ``late_rise``, what accuracy gains in the
     last quarter of the updates; ``longer`` are networks with more updates.
     """
-    found = [
-        (
-            {"order": columns["order"], "seed": columns["seed"]}
-            | {"network": LONGER if columns["steps"] > config.steps else columns["network"]},
-            course,
-        )
-        for columns, course in answers(measurements(config), store)
-    ]
+    found: list[Point] = []
+    for columns, course in answers(measurements(config), store):
+        network = LONGER if columns["steps"] > config.steps else columns["network"]
+        found.append(({"order": columns["order"], "network": network, "seed": columns["seed"]}, course))
 
     def group(order: str, network: str) -> list[Point]:
         return [point for point in found if (point[0]["order"], point[0]["network"]) == (order, network)]

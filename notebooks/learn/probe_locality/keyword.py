@@ -1,9 +1,8 @@
 """A classifier at uniform attention that must find a keyword (Snell et al. 2021, section 6.1, Figure 7).
 
-The paper gives the task (40 words, sequences of 40) and the network (its classifier with uniform attention),
-not the number of updates. Batches of 32 and 4,000 updates are those of its other classifiers (section A.8).
-The text names no optimiser; Adam at its defaults (1e-3) is that of the published configuration of its
-translation models. Every update draws new sequences.
+The paper gives the task and the network, its classifier with uniform attention, not the number of updates.
+Batches of 32 and 4,000 updates are those of its other classifiers (section A.8), and Adam at its defaults
+that of the published configuration of its translation models. Every update draws new sequences.
 """
 
 from dataclasses import dataclass

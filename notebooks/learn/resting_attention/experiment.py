@@ -112,7 +112,12 @@ def rows(config: Config) -> dict[str, tuple[RunSpec, ...]]:
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    return tuple(asked for runs in rows(config).values() for asked in (*_alone(runs), *_together(runs)))
+    return tuple(asked for runs in rows(config).values() for asked in _asked(runs))
+
+
+def _asked(runs: Sequence[RunSpec]) -> tuple[Measurement, ...]:
+    pairs = (Measurement(one, measure_apart, (), (other,)) for one, other in permutations(runs, 2))
+    return (*measurements_of(runs, measure_resting), *pairs)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -126,11 +131,13 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     values: dict = {}
     tables: dict[str, list[dict]] = {"networks": [], "pairs": []}
     for name, runs in rows(config).items():
+        known = gathered(_asked(runs), store)
         networks = [
             {"data": name, "seed": run.seed, "label": label, "words": 100 - found["begin"] - found["end"]}
             | found
-            for (run,), answer in gathered(_alone(runs), store).items()
+            for (run, *beside), answer in known.items()
             for label, found in answer.items()
+            if not beside
         ]
         if not networks:
             continue
@@ -144,7 +151,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             {"data": name, "seed": one.seed, "second_seed": other.seed, "positions": positions}
             | {"label": label, "marks": _marks(places.get(one.seed), places.get(other.seed))}
             | found
-            for (one, other), answer in gathered(_together(runs), store).items()
+            for (one, *beside), answer in known.items()
+            for other in beside
             for positions, groups in answer.items()
             for label, found in groups.items()
         ]
@@ -164,14 +172,6 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         tables["networks"] += networks
         tables["pairs"] += pairs
     return values, tables
-
-
-def _alone(runs: Sequence[RunSpec]) -> tuple[Measurement, ...]:
-    return measurements_of(runs, measure_resting)
-
-
-def _together(runs: Sequence[RunSpec]) -> tuple[Measurement, ...]:
-    return tuple(Measurement(one, measure_apart, (), (other,)) for one, other in permutations(runs, 2))
 
 
 def _marks(*places: str) -> str:

@@ -43,6 +43,7 @@ def test_probes_are_compared_within_seeds():
     values, _ = computed(ends, controls=2)
     found = values["copy_less_permuted"]["probe_right"]
     assert (found["value"], found["low"], found["high"]) == pytest.approx((0.2, 0.2, 0.2))
+    assert values["copy_less_permuted"]["furthest"]["value"] == pytest.approx(0.2)
     values, _ = computed(ends, [("permuted", "uniform", 1)], controls=2)
     assert values["copy_less_permuted"]["probe_right"]["n"] == 1
 

@@ -52,16 +52,12 @@ def test_what_disagrees_over_all_positions_may_agree_among_the_words():
 
 def test_only_the_same_texts_are_compared():
     first = recorded(ONE, SURE, LENGTHS, LABELS)
-    second = recorded(OTHER, SURE, (3, 4, 3, 4), LABELS)
     with pytest.raises(BadInput, match="other texts"):
-        measure_apart(first, second)
+        measure_apart(first, recorded(OTHER, SURE, (3, 4, 3, 4), LABELS))
 
 
-def knowing(*known, torn=False):
-    """A store that knows what the networks of some seeds attend to: seed 2 rests elsewhere.
-
-    Networks that are ``torn`` have no majority anywhere.
-    """
+def computed(*known, torn=False):
+    """Of networks with some seeds: seed 2 rests elsewhere than the others, and ``torn`` ones nowhere."""
 
     def answer(spec, measure, beside=()):
         seeds = [run.seed for run in (spec, *beside)]
@@ -74,15 +70,14 @@ def knowing(*known, torn=False):
             rarer = {"texts": 3, "begin": 0.0, "end": 10.0, "begin_right": 40.0 * spec.seed}
             undecided = {"begin": 40.0, "end": 30.0} if torn else {}
             return {"0": common | undecided, "1": common | rarer | undecided}
-        alike = 10.0 if 2 in seeds else 90.0
-        cell = {"agreement": alike, "chance": 8.0}
+        cell = {"agreement": 10.0 if 2 in seeds else 90.0, "chance": 8.0}
         return {"all": {"both": cell}, "words": {"both": cell | {"agreement": 50.0 + sum(seeds)}}}
 
-    return Given(answer)
+    return compute(Config(data=("known_polarity",), beside=()), Given(answer))
 
 
 def test_places_and_pairs_are_counted_and_averaged():
-    values, tables = compute(Config(data=("known_polarity",), beside=()), knowing(0, 1, 2))
+    values, tables = computed(0, 1, 2)
     found = values["known_polarity"]
     assert found["common"] == "0"
     assert found["resting"] == {"begin": 2, "end": 1, "words": 0, "nowhere": 0}
@@ -96,6 +91,8 @@ def test_places_and_pairs_are_counted_and_averaged():
     both = found["pairs"]["all"]["both"]
     assert both["agreement"]["value"] == pytest.approx((90 * 2 + 10 * 4) / 6)
     assert (both["lowest"], both["highest"]) == (10, 90)
+    # Without one of the networks the mean is 10, 10 or 90; Student's t of two is 4.303.
+    assert both["agreement"]["high"] == pytest.approx(110 / 3 + 4.302653 * 160 / 3)
     # A third of the pairs is 80 higher: a variance of 80² · 2/9, of which three networks leave a third.
     assert both["spread"]["value"] == pytest.approx(80 * (2 / 3) ** 0.5)
     words = found["pairs"]["words"]["both"]
@@ -105,16 +102,14 @@ def test_places_and_pairs_are_counted_and_averaged():
 
 
 def test_a_network_without_a_majority_rests_nowhere():
-    values, _ = compute(Config(data=("known_polarity",), beside=()), knowing(0, 1, 2, torn=True))
-    found = values["known_polarity"]
+    found = computed(0, 1, 2, torn=True)[0]["known_polarity"]
     assert found["resting"] == {"begin": 0, "end": 0, "words": 0, "nowhere": 3}
     assert (found["by_mark"], found["own_mark"]["n"]) == ({}, 0)
 
 
 def test_what_is_not_known_yet_is_left_out():
-    config = Config(data=("known_polarity",), beside=())
-    assert compute(config, knowing()) == ({}, {"networks": [], "pairs": []})
-    values, tables = compute(config, knowing(0))
+    assert computed() == ({}, {"networks": [], "pairs": []})
+    values, tables = computed(0)
     assert values["known_polarity"]["pairs"] == {}
     assert len(tables["networks"]) == 2
 
