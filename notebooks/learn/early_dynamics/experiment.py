@@ -21,11 +21,17 @@ from notebooks.learn.early_dynamics.measure import (
     draw,
     measure_word_counts,
 )
-from notebooks.shared.intervals import over_seeds
+from notebooks.shared.intervals import each_over_seeds
 
 PLACE = "Snell et al. 2021, section 4, appendix A.2; equations 15, 16 and 54; Figures 1, 4, 5 and 8"
 QUESTION = "Does co-occurrence say which word translates which, and is that what a network learns first?"
-STAGES = ("counted", "iterated")
+STAGES = {"counted": 0, "iterated": -1}  # which of the count tables
+AGAINST = {  # what is measured, and what that is compared with
+    "logits": ("logits", "logits"),
+    "derived": ("probabilities", "probabilities"),
+    "printed": ("probabilities", "logits"),
+}
+FIELDS = ("error", "slope", "correlation")
 INFORMATIVE = ("lexicon", "sample", "mixture", "polarity")  # permutations: the derivative in theory is zero
 
 
@@ -87,7 +93,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``outputs``. Tables ``counts`` and ``alignments`` are the first seed's, and of its first pair.
     """
     values: dict = {"derivative": {}}
-    tables: dict[str, list[dict]] = {"counts": [], "alignments": [], "derivative": [], "words": []}
+    tables: dict = {"counts": [], "alignments": [], "derivative": [], "words": []}
     for name in CORPORA:
         corpora = [draw(name, config.sentences, seed) for seed in range(config.seeds)]
         found = [CountTables.of(c.corpus, *c.sizes, config.iterations) for c in corpora]
@@ -96,8 +102,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         tables["alignments"] += _links(name, corpora[0], found[0])
         if name in INFORMATIVE:
             rows = list(_derivatives(name, corpora, config.widths))
-            outputs = {"outputs": len(corpora[0].target_words)}
-            values["derivative"][name] = _convergence(rows, config.widths) | outputs
+            values["derivative"][name] = _convergence(rows, config.widths)
+            values["derivative"][name]["outputs"] = len(corpora[0].target_words)
             tables["derivative"] += rows
     for asked in measurements(config):
         answer = asked.answer(store)
@@ -115,79 +121,57 @@ def _best(words: list[list]) -> str:
 
 
 def _summary(name: str, corpora: list[CountCorpus], found: list[CountTables]) -> dict:
-    summary: dict = {"chance": float(np.mean(1 / corpora[0].corpus.source_lengths))}
-    for stage, place in zip(STAGES, (0, -1), strict=True):
-        summary[stage] = _over_seeds(
-            [_judged(c, tables.counts[place]) for c, tables in zip(corpora, found, strict=True)]
-        )
-    first = [tables.counts[0] for tables in found]
+    each = []
+    for corpus, tables in zip(corpora, found, strict=True):
+        each.append({stage: _judged(corpus, tables.counts[place]) for stage, place in STAGES.items()})
+        if name == "polarity":
+            neutral = corpus.without_marks(translation(tables.counts[0]))[corpus.right == NO_TRANSLATION]
+            each[-1]["neutral"] = float(np.abs(neutral - 0.5).mean())
+    summary = each_over_seeds([({}, one) for one in each])
     if name in ("permutation", "mixture"):
-        summary["spread"] = max(
-            _spread(c.without_marks(counts)) for c, counts in zip(corpora, first, strict=True)
-        )
-    if name == "polarity":
-        tables = [c.without_marks(translation(counts)) for c, counts in zip(corpora, first, strict=True)]
-        neutral = corpora[0].right == NO_TRANSLATION
-        away = [{"neutral": float(np.abs(table[neutral] - 0.5).mean())} for table in tables]
-        summary |= _over_seeds(away)
-    return summary
-
-
-def _over_seeds(rows: list[dict]) -> dict[str, dict]:
-    return {key: over_seeds([({}, row) for row in rows], lambda row, k=key: row[k]) for key in rows[0]}
+        counts = [c.without_marks(tables.counts[0]) for c, tables in zip(corpora, found, strict=True)]
+        summary["spread"] = max(float(np.ptp(table[table > 0]) / table[table > 0].mean()) for table in counts)
+    return summary | {"chance": float(np.mean(1 / corpora[0].corpus.source_lengths))}
 
 
 def _judged(corpus: CountCorpus, counts: np.ndarray) -> dict[str, float]:
-    whole = translation(counts)
-    table = corpus.without_marks(whole)
-    known = np.flatnonzero(corpus.right != NO_TRANSLATION)
-    right = corpus.right[known]
+    whole, marks = translation(counts), corpus.marks
+    table, known = corpus.without_marks(whole), np.flatnonzero(corpus.right != NO_TRANSLATION)
     largest = np.isclose(table[known], table[known].max(1, keepdims=True), rtol=1e-9, atol=0)
-    first = largest[np.arange(len(known)), right] / largest.sum(1)
-    shares = [share for i in range(len(corpus.corpus)) for share in _aligned(corpus, whole, i)]
+    shares = []  # α on the source words that translate to each target word
+    for i in range(len(corpus.corpus)):
+        source, target = corpus.corpus.source(i), corpus.corpus.target(i)
+        right = corpus.right[source - marks][None, :] == (target - marks)[:, None]
+        shares += (alignment(whole, source, target) * right).sum(1).tolist()
+    right = corpus.right[known]
     return {
         "right": float(table[known, right].mean()),
-        "first": float(first.mean()),
+        "first": float((largest[np.arange(len(known)), right] / largest.sum(1)).mean()),
         "aligned": float(np.mean(shares)),
     }
-
-
-def _aligned(corpus: CountCorpus, table: np.ndarray, i: int) -> Iterator[float]:
-    """α on the source words that translate to each target word of pair i."""
-    source, target = corpus.corpus.source(i), corpus.corpus.target(i)
-    marks = len(table) - len(corpus.source_words)
-    rows = alignment(table, source, target)
-    yield from (rows * (corpus.right[source - marks][None, :] == (target - marks)[:, None])).sum(1)
-
-
-def _spread(counts: np.ndarray) -> float:
-    """Largest difference between entries of C that are not zero, over their mean."""
-    met = counts[counts > 0]
-    return float((met.max() - met.min()) / met.mean())
 
 
 def _cells(name: str, corpus: CountCorpus, found: CountTables) -> Iterator[dict]:
     first, *_, last = found.counts
     stages = {"counts": first, "translation": translation(first), "iterated": translation(last)}
     for stage, table in stages.items():
-        for source, row in zip(corpus.source_words, corpus.without_marks(table), strict=True):
-            for target, value in zip(corpus.target_words, row.tolist(), strict=True):
-                yield {"corpus": name, "table": stage, "source": source, "target": target, "value": value}
+        for (row, column), value in np.ndenumerate(corpus.without_marks(table)):
+            words = {"source": corpus.source_words[row], "target": corpus.target_words[column]}
+            yield {"corpus": name, "table": stage} | words | {"value": float(value)}
 
 
 def _links(name: str, corpus: CountCorpus, found: CountTables) -> Iterator[dict]:
     source, target = corpus.corpus.source(0), corpus.corpus.target(0)
-    marks = corpus.sizes[0] - len(corpus.source_words)
-    for stage, place in zip(STAGES, (0, -1), strict=True):
+    for stage, place in STAGES.items():
         links = alignment(translation(found.counts[place]), source, target)
         for (row, column), value in np.ndenumerate(links):
             yield {
                 "corpus": name,
                 "table": stage,
                 "target_position": row,
-                "target": corpus.target_words[target[row] - marks],
+                "target": corpus.target_words[target[row] - corpus.marks],
                 "source_position": column,
-                "source": corpus.source_words[source[column] - marks],
+                "source": corpus.source_words[source[column] - corpus.marks],
                 "value": float(value),
             }
 
@@ -198,29 +182,20 @@ def _derivatives(name: str, corpora: list[CountCorpus], widths: tuple[int, ...])
         theory = derivative_in_theory(bags)
         for width in widths:
             measured = derivative_at_random(bags, width, seed)
-            compared = {
-                "logits": compare(measured.logits, theory.logits),
-                "derived": compare(measured.probabilities, theory.probabilities),
-                "printed": compare(measured.probabilities, theory.logits),
-            }
-            yield {"corpus": name, "width": width, "seed": seed} | {
-                f"{against}_{field}": value
-                for against, comparison in compared.items()
-                for field, value in vars(comparison).items()
-            }
+            row: dict = {"corpus": name, "width": width, "seed": seed}
+            for against, (ours, theirs) in AGAINST.items():
+                compared = compare(getattr(measured, ours), getattr(theory, theirs))
+                row |= {f"{against}_{field}": value for field, value in vars(compared).items()}
+            yield row
 
 
 def _convergence(rows: list[dict], widths: tuple[int, ...]) -> dict:
     """What is found at the largest width, and how fast the logits' error falls up to it."""
-    widest = _over_seeds(
-        [{k: v for k, v in row.items() if k != "corpus"} for row in rows if row["width"] == widths[-1]]
-    )
-    rates = []
-    for seed in sorted({row["seed"] for row in rows}):
-        errors = {row["width"]: row["logits_error"] for row in rows if row["seed"] == seed}
-        slope, _ = np.polyfit(np.log(list(errors)), np.log(list(errors.values())), 1)
-        rates.append({"rate": float(slope)})
-    return {
-        against: {field: widest[f"{against}_{field}"] for field in ("error", "slope", "correlation")}
-        for against in ("logits", "derived", "printed")
-    } | _over_seeds(rates)
+    errors = np.reshape([row["logits_error"] for row in rows], (-1, len(widths)))  # (seed, width)
+    rates = np.polyfit(np.log(widths), np.log(errors).T, 1)[0].tolist()
+    each = [
+        {"rate": rate}
+        | {against: {field: row[f"{against}_{field}"] for field in FIELDS} for against in AGAINST}
+        for rate, row in zip(rates, rows[len(widths) - 1 :: len(widths)], strict=True)
+    ]
+    return each_over_seeds([({}, one) for one in each])

@@ -17,7 +17,6 @@ from companion.runs.procedure import Recording
 from notebooks.learn.early_dynamics.derivative import Bags
 from notebooks.learn.early_dynamics.word_counts import text_of
 
-_MARKS = len(MARKS)
 NO_TRANSLATION = -1
 # Any word goes with any of the others, and each stands for one word of the other language.
 SLOTS = (
@@ -43,21 +42,22 @@ class CountCorpus:
     source_words: tuple[str, ...]
     target_words: tuple[str, ...]
     right: Int[np.ndarray, " source_words"]
+    marks = len(MARKS)
 
     @property
     def sizes(self) -> tuple[int, int]:
         """Of both vocabularies, marks included."""
-        return len(self.source_words) + _MARKS, len(self.target_words) + _MARKS
+        return len(self.source_words) + self.marks, len(self.target_words) + self.marks
 
     def without_marks(self, table: Float[np.ndarray, "ids ids"]) -> Float[np.ndarray, "words words"]:
         """A table over ids as one over words."""
-        return table[_MARKS:, _MARKS:]
+        return table[self.marks :, self.marks :]
 
     @property
     def bags(self) -> Bags:
         """What the bag-of-words proxy sees, over words alone."""
         whole = Bags.of(self.corpus, *self.sizes)
-        return Bags(whole.source[:, _MARKS:], whole.target[:, _MARKS:])
+        return Bags(whole.source[:, self.marks :], whole.target[:, self.marks :])
 
 
 def draw(name: str, sentences: int, seed: int) -> CountCorpus:
@@ -112,7 +112,7 @@ def _polarity(sentences: int, generator: np.random.Generator) -> CountCorpus:
 
 
 def _packed(sources, targets, source_words, target_words, right) -> CountCorpus:
-    pairs = ([np.asarray(sentence) + _MARKS for sentence in side] for side in (sources, targets))
+    pairs = ([np.asarray(sentence) + len(MARKS) for sentence in side] for side in (sources, targets))
     return CountCorpus(Corpus.from_ids(*pairs), tuple(source_words), tuple(target_words), np.array(right))
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from functools import reduce
-from operator import getitem
 from typing import Literal
 
 import torch
@@ -21,6 +20,7 @@ from notebooks.learn.optimal_attention.measure import (
 from notebooks.shared.agreement import measure_translation
 from notebooks.shared.intervals import Point, over_seeds, paired
 from notebooks.shared.locality import probability_of_right_label
+from notebooks.shared.summaries import less
 
 PLACE = "Snell et al. 2021, appendix A.1, equations 27-37; section 3.3, equation 12"
 QUESTION = "Does the attention that minimises the loss attend to the positions with larger β?"
@@ -108,14 +108,11 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 def _translators(config: Config, form: str) -> tuple[RunSpec, ...]:
     names = ("width", "learning_rate", "steps", "n_validation", "pieces")
-    settings: dict = {name: getattr(config, name) for name in names}
+    settings: dict = {name: getattr(config, name) for name in names} | {"form": form, "keep_network": True}
     settings |= {"dataset": data_of(config)["translation"], "n_train": config.train_pairs}
     if form == "joined":
         settings |= {"saliency": True, "probed_training": config.probed_training}
-    return tuple(
-        RunSpec.of("translation", form=form, keep_network=True, seed=seed, **settings)
-        for seed in range(config.seeds)
-    )
+    return tuple(RunSpec.of("translation", seed=seed, **settings) for seed in range(config.seeds))
 
 
 def _qualities(config: Config, form: str) -> tuple[Measurement, ...]:
@@ -133,27 +130,20 @@ def _optima(config: Config) -> tuple[Measurement, ...]:
     """
     specs, main = (_translators(config, form) for form in FORMS)
     return tuple(
-        Measurement(
-            spec,
-            measure_optimal_attention,
-            (("samples", config.samples),),
-            (*(other for other in [specs[after]] if other != spec), main[after]),
-        )
-        for spec, after in zip(specs, (*range(1, len(specs)), 0), strict=True)
+        Measurement(spec, measure_optimal_attention, (("samples", config.samples),), (*{own} - {spec}, other))
+        for spec, own, other in zip(specs, *(of[1:] + of[:1] for of in (specs, main)), strict=True)
     )
 
 
 def _classifiers(config: Config) -> tuple[Measurement, ...]:
-    settings: dict = {
-        "data": data_of(config)["classification"],
-        "n_train": config.train_texts,
-        "n_validation": config.validation_texts,
-        "learning_rate": config.learning_rate,
-        "steps": config.classifier_steps,
-    }
+    settings: dict = {"data": data_of(config)["classification"], "n_train": config.train_texts}
+    settings |= {"n_validation": config.validation_texts, "steps": config.classifier_steps}
     if width := config.classifier_width:
         settings |= {"embedding_width": width, "width": width}
-    specs = (RunSpec.of("classification", seed=seed, **settings) for seed in range(config.seeds))
+    specs = (
+        RunSpec.of("classification", seed=seed, learning_rate=config.learning_rate, **settings)
+        for seed in range(config.seeds)
+    )
     return measurements_of(specs, measure_classifier_identity)
 
 
@@ -169,8 +159,8 @@ def counterexample() -> dict[str, float]:
     probe, best = logits.softmax(-1)[:, 0], found.attention[0, 0]
     places = ("first", "second", "third")
     return {
-        **{f"probe_{place}": float(value) for place, value in zip(places, probe, strict=True)},
-        **{f"optimal_{place}": float(value) for place, value in zip(places, best, strict=True)},
+        **{f"probe_{place}": value for place, value in zip(places, probe.tolist(), strict=True)},
+        **{f"optimal_{place}": value for place, value in zip(places, best.tolist(), strict=True)},
         "right": float(found.log_likelihood.exp()),
         "from_right_word": float(probability_of_right_label(best, probe)),
         "first_alone": float(probe[0]),
@@ -184,15 +174,18 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     seeds; the tables ``example`` and ``unused`` are of the first seed's.
     """
     found = {form: _by_seed(_qualities(config, form), store) for form in FORMS}
-    identities = {form: _by_seed(_identities(config, form), store) for form in FORMS}
-    optima = _by_seed(_optima(config), store)
+    optima, classifiers = (_by_seed(of(config), store) for of in (_optima, _classifiers))
     values: dict = {"data": data_of(config), "counterexample": counterexample()}
     for form in FORMS:
-        values[form] = quality(found[form]) | {"identity": identity(identities[form])}
-    values["summed"] |= optimum(optima)
+        values[form] = intervals(found[form], QUALITY) | {
+            name: over_seeds(found[form], of) for name, of in BLEU.items()
+        }
+        values[form]["identity"] = identity(_by_seed(_identities(config, form), store))
+    values["summed"] |= intervals(optima, OPTIMUM)
+    values["summed"]["words"] = min((one["words"] for _, one in optima), default=0)
     values["difference"] = {name: paired(found["summed"], found["joined"], of) for name, of in BLEU.items()}
     values["residual"] = max((one["residual"] for _, one in optima), default=None)
-    values["classifier"] = classifier(_by_seed(_classifiers(config), store))
+    values["classifier"] = classifier(classifiers)
     return values, {
         "networks": [
             name | {"form": form, "bleu": one["bleu"][-1], "agreement": one["learned_probe"]}
@@ -210,64 +203,50 @@ def _by_seed(asked: Iterable[Measurement], store: Store) -> list[Point]:
 
 
 BLEU = {"bleu": lambda one: one["bleu"][-1], "best_bleu": lambda one: max(one["bleu"])}
+# By name of a number where it is in an answer, and what it is less. In what measure_translation says of a form
+# ties are counted; agreements of the optimum come in place of these, ``recorded`` stays.
+QUALITY = {
+    "accuracy": ("accuracy",),
+    "loss": ("loss",),
+    "over_chance.learned_probe": ("learned_probe", "chance"),
+}
+QUALITY |= {
+    f"{of}.{name}": (name,) for of in ("agreement", "recorded") for name in ("learned_probe", "chance")
+}
+OPTIMUM = {name: (name,) for name in (
+    *(f"agreement.{name}" for name in ("learned_probe", "chance", "optimal_probe", "learned_optimal")),
+    *(f"agreement.{at}_{probe}" for at in ("optimal", "steepest") for probe in ("other_probe", "main_probe")),
+    *(f"log_likelihood.{name}" for name in ("uniform", "learned", "largest_probe", "optimal")),
+    *(f"largest_probe.{name}" for name in ("weight", "unused", "lost")),
+    *(f"dependent.{name}" for name in ("share", "optimal_probe", "learned_probe", "unused")),
+    "agreement.steepest_probe", "positions",
+)}  # fmt: skip
+OPTIMUM |= {
+    "over_chance.optimal_probe": ("agreement.optimal_probe", "agreement.chance"),  # on the very same samples
+    "over_chance.learned_probe": ("agreement.learned_probe", "agreement.chance"),
+    "gain": ("log_likelihood.optimal", "log_likelihood.learned"),
+    "gain_of_learned": ("log_likelihood.learned", "log_likelihood.uniform"),
+}
 
 
-def _intervals(points: list[Point], names: Iterable[str], *branch: str) -> dict[str, dict]:
-    """Numbers of a branch of the answers as intervals over seeds."""
-    return {
-        name: over_seeds(points, lambda one, n=name: reduce(getitem, branch, one).get(n)) for name in names
-    }
-
-
-def quality(points: list[Point]) -> dict:
-    """What :func:`~notebooks.shared.agreement.measure_translation` says of a form.
-
-    Its agreements have ties counted; :func:`optimum` puts better ones in their place, ``recorded`` stays.
-    """
-    agreements = _intervals(points, ("learned_probe", "chance"))
-    above = over_seeds(points, lambda one: one["learned_probe"] - one["chance"])
-    return {name: over_seeds(points, of) for name, of in BLEU.items()} | {
-        **_intervals(points, ("accuracy", "loss")),
-        "agreement": agreements,
-        "recorded": agreements,
-        "over_chance": {"learned_probe": above},
-    }
+def intervals(points: list[Point], numbers: dict[str, tuple[str, ...]]) -> dict:
+    """Intervals over seeds, nested by the dots of their names."""
+    found: dict = {}
+    for name, paths in numbers.items():
+        branch, _, leaf = name.rpartition(".")
+        read = [[reduce(dict.get, path.split("."), one) for path in paths] for _, one in points]
+        each = [({}, own[0] if len(own) == 1 else less(*own)) for own in read]
+        (found.setdefault(branch, {}) if branch else found)[leaf] = over_seeds(each, lambda number: number)
+    return found
 
 
 def identity(points: list[Point]) -> dict:
     """Mean differences as intervals, the largest of all networks as a number."""
     return {
-        name: _intervals(points, ("mean",), name)
+        name: intervals([(seed, one[name]) for seed, one in points], {"mean": ("mean",)})
         | {"largest": max((one[name]["largest"] for _, one in points), default=None)}
         for name in ("all_words", "right_word")
     }
-
-
-def optimum(points: list[Point]) -> dict:
-    """What is said of α^opt; agreement with its chance on the very samples it was sought for."""
-    likelihood = {
-        name: (lambda one, b=better, w=worse: one["log_likelihood"][b] - one["log_likelihood"][w])
-        for name, better, worse in (("gain", "optimal", "learned"), ("gain_of_learned", "learned", "uniform"))
-    }
-    return {
-        **{branch: _intervals(points, names, branch) for branch, names in OPTIMUM.items()},
-        "over_chance": {
-            name: over_seeds(points, lambda one, n=name: one["agreement"][n] - one["agreement"]["chance"])
-            for name in ("optimal_probe", "learned_probe")
-        },
-        **{name: over_seeds(points, of) for name, of in likelihood.items()},
-        **_intervals(points, ("positions",)),
-        "words": min((one["words"] for _, one in points), default=0),
-    }
-
-
-OPTIMUM = {
-    "agreement": ("learned_probe", "chance", "optimal_probe", "learned_optimal", "optimal_other_probe",
-                  "optimal_main_probe", "steepest_probe", "steepest_other_probe", "steepest_main_probe"),
-    "log_likelihood": ("uniform", "learned", "largest_probe", "optimal"),
-    "largest_probe": ("weight", "unused", "lost"),
-    "dependent": ("share", "optimal_probe", "learned_probe", "unused"),
-}  # fmt: skip
 
 
 def classifier(points: list[Point]) -> dict:
