@@ -1,15 +1,21 @@
 """The experiment on agreement: which runs are compared, what is refused, and the whole way on tiny runs."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
+from attnlib.errors import BadInput
+from attnlib.probes.agreement import RowMean
 from companion.claims import Claim, ClaimVerdict, Estimate, Judgement, Tolerance, Verdict
 from companion.claims.published import Published, Reference
 from companion.results.result import Result
 from companion.runs.procedure import RunSpec
 from notebooks.learn.agreement import experiment, tables
+from notebooks.learn.agreement.contextualised import Chosen, ComparisonRun, Contextualised, best_checkpoint
 from notebooks.learn.agreement.experiment import Column, Config, courses, rows, weakest
 from notebooks.learn.agreement.experiment import row as row_of_a_set
 from notebooks.learn.agreement.tables import (
@@ -65,6 +71,48 @@ def test_sets_that_are_not_at_hand_are_left_out_where_that_is_asked_for(monkeypa
     assert tables == {"courses": [], "ties": []}
 
 
+# Contextualised agreement against a plain search, and the choice of a checkpoint.
+
+RUN = ComparisonRun((0, 50, 100, 500), (0.1, 0.4, 0.3, 0.6), (0.2, 0.5, 0.6, 0.9))
+shares = st.integers(0, 20).map(lambda number: number / 20)
+sums = st.one_of(st.builds(RowMean, st.integers(0, 9), st.just(9)), st.just(RowMean(undefined=3)))
+
+
+@given(st.lists(st.tuples(st.one_of(shares, st.just(math.nan)), shares), min_size=1, max_size=12), shares)
+def test_it_is_a_search_through_the_checkpoints(curve, agreement):
+    run = ComparisonRun(tuple(range(0, 10 * len(curve), 10)), *zip(*curve, strict=True))
+    above = [place for place, (reached, _) in enumerate(curve) if reached > agreement]
+    place = min(above, default=len(curve) - 1)
+    assert run.contextualise(agreement) == Contextualised(curve[place][1], 10 * place, bool(above))
+
+
+def test_the_mean_of_comparison_runs():
+    other = ComparisonRun(RUN.steps, (0.3, 0.2, 0.5, 0.8), (0.4, 0.5, 0.6, 0.7))
+    mean = ComparisonRun.mean([RUN, other])
+    assert mean.steps == RUN.steps
+    assert mean.agreement == pytest.approx((0.2, 0.3, 0.4, 0.7))
+    assert mean.performance == pytest.approx((0.3, 0.5, 0.6, 0.8))
+    assert ComparisonRun.mean([RUN]) == RUN
+
+
+@given(st.lists(st.tuples(sums, st.builds(RowMean, st.integers(0, 9), st.just(9))), min_size=1, max_size=8))
+def test_one_half_chooses_the_first_of_its_best_and_the_other_reports(looks):
+    values = [first.value if first.rows else -1 for first, _ in looks]
+    assume(max(values) >= 0)
+    place = values.index(max(values))
+    largest = max((first + second).value for first, second in looks)
+    steps = [10 * i for i in range(len(looks))]
+    expected = Chosen(looks[place][1].value, 10 * place, largest)
+    assert best_checkpoint(steps, *zip(*looks, strict=True)) == expected
+
+
+def test_without_a_row_there_is_nothing_to_contextualise_or_choose():
+    with pytest.raises(BadInput, match="is NaN"):
+        RUN.contextualise(math.nan)
+    with pytest.raises(BadInput, match="no checkpoint has a row"):
+        best_checkpoint((0,), [RowMean()], [RowMean()])
+
+
 # The numbers of the agreement tables and their intervals, each worked by hand.
 
 NORMAL = {
@@ -80,7 +128,7 @@ OTHERS = {
 
 
 def answered(runs, train=None):
-    """What is asked of the runs, answered from recordings by the kind of the run."""
+    """What is asked of the runs, answered from recordings by the kind of run."""
     recordings = {
         spec: recorded(spec.seed, train=train, **tops)
         for kind, tops in ({"normal": NORMAL} | OTHERS).items()
@@ -133,7 +181,7 @@ def test_xi_is_read_on_the_samples_that_its_agreement_is_read_on(accuracy):
     assert found["agreement_xi"]["value"] == 0  # 100 > 25 at once, where no text that reports is right
     assert (
         found["agreement_xi_optimistic"]["value"] == 75
-    )  # 25 is not more than 37.5, on the half it would be
+    )  # 25 is not more than 37.5; on the half it would be
     assert found["agreement_starred"]["value"] == found["agreement_starred_optimistic"]["value"] == 0
     never = accuracy["alpha_alpha"]
     assert never["agreement_starred"]["value"] == never["agreement_starred_optimistic"]["value"] == 1
@@ -150,16 +198,17 @@ def test_rise_and_fall_are_read_where_the_other_half_has_its_best(accuracy):
 
 def test_training_samples_are_read_where_the_first_run_was_best_on_them():
     runs = classifier_runs(2, 0, {"data": "known_polarity"}, 8)
-    first_is_best, last_is_best = ["1111 1111", "0000 0000"], ["0000 0000", "1111 1111"]
-    for train in (first_is_best, last_is_best):
+    # 0000|0000 at the first snapshot, 1111|1100 at the second, with 0001|0000 and 0000|0111
+    for train, ours, optimistic in (
+        (["1111 1111", "0000 0000"], 25, 87.5),
+        (["0000 0000", "1111 1111"], 50, 37.5),
+    ):
         answers = answered(runs, train)
         found = row_of_a_set(runs, answers)["train"]["accuracy"]["alpha_beta_uf"]
-        # 0000|0000 at the first snapshot, 1111|1100 at the second, with 0001|0000 and 0000|0111
-        expected = {0: (25, 87.5), 1: (50, 37.5)}[train.index("1111 1111")]
-        assert (found["agreement"]["value"], found["agreement_optimistic"]["value"]) == expected
+        assert (found["agreement"]["value"], found["agreement_optimistic"]["value"]) == (ours, optimistic)
         lines = [line for line in courses(runs, answers) if line["column"] == "alpha_beta_uf"]
         at_first = {line["part"]: line["agreement"] for line in lines if line["step"] == 0}
-        assert at_first == {"validation": 37.5, "train": {0: 87.5, 1: 37.5}[train.index("1111 1111")]}
+        assert at_first == {"validation": 37.5, "train": optimistic}
 
 
 def test_the_weakest_column_is_that_of_the_lowest_interval(table):
@@ -210,13 +259,13 @@ def column_of(values, column="alpha_alpha"):
 
 def test_two_seeds_have_an_interval_unless_both_pairs_are_of_the_same_two_runs():
     values = [[None, 40.0], [44.0, None]]
-    for column in ("alpha_alpha", "alpha_beta"):
-        once = column_of(values, column).interval("agreement")
-        assert (once["value"], once["n"]) == (pytest.approx(42), 2)
-        assert math.isnan(once["low"])
-    for column in ("alpha_beta_uf", "delta_beta_uf", "beta_uf_beta_px", "alpha_alpha_frozen"):
+    of_two_kinds = mean_interval([40.0, 44.0]).as_dict()
+    for column in COLUMNS:
+        expected = of_two_kinds
+        if column in ("alpha_alpha", "alpha_beta"):
+            expected = of_two_kinds | {"low": math.nan, "high": math.nan}
         found = column_of(values, column).interval("agreement")
-        assert found == pytest.approx(mean_interval([40.0, 44.0]).as_dict())
+        assert found == pytest.approx(expected, nan_ok=True)
 
 
 def test_of_what_each_network_adds_the_interval_is_students():
@@ -255,14 +304,11 @@ def interval(value, half=1.0):
 
 def numbers(base, *, starred=0.0, majority=None):
     """Of one set and part: every agreement is ``base``, ξ 30 more; the paper's choice adds 5 to each."""
-    column = {
-        f"{measure}{what}{choice}": interval(base + more + 30 * (what == "_xi"))
-        for measure in ("agreement", "kendall")
-        for what in ("", "_xi")
-        for choice, more in (("", 0), ("_optimistic", 5))
-    }
-    for measure in ("agreement", "kendall"):
-        column |= {f"{measure}_starred": interval(0), f"{measure}_starred_optimistic": interval(starred)}
+    column = {}
+    for measure, (choice, more) in product(("agreement", "kendall"), (("", 0), ("_optimistic", 5))):
+        column[measure + choice] = interval(base + more)
+        column[f"{measure}_xi{choice}"] = interval(base + more + 30)
+        column[f"{measure}_starred{choice}"] = interval(starred if choice else 0)
     ends = {"chance": interval(8, 0), "final": interval(80), "final_optimistic": interval(85)}
     return {"accuracy": dict.fromkeys(COLUMNS, column) | ends | {"majority": majority}}
 
@@ -271,27 +317,28 @@ def by_hand(**values):
     return Result("agreement", "quick", {}, values, {"courses": []}, {"modules": [], "hash": ""}, {})
 
 
+TEXTS_AND_PAIRS = ("SST", "IWSLT14 De–En (part)")
+
+
 @pytest.mark.parametrize(
     ("asked", "expected"),
     [
-        ({}, {"SST": ("20 ± 1", "50 ± 1", "80 ± 1"), "IWSLT14 De–En (part)": ("30 ± 1", "60 ± 1", "80 ± 1")}),
-        ({"quality": "bleu"}, {"IWSLT14 De–En (part)": ("40 ± 1", "70 ± 1", "80 ± 1")}),
+        ({}, ["20 ± 1, 50 ± 1, 80 ± 1", "30 ± 1, 60 ± 1, 80 ± 1"]),
+        ({"quality": "bleu"}, ["40 ± 1, 70 ± 1, 80 ± 1"]),
         (
             {"part": "training", "choice": "_optimistic"},
-            {"SST": ("30 ± 1", "60 ± 1", "85 ± 1"), "IWSLT14 De–En (part)": ("55 ± 1", "85 ± 1*", "85 ± 1")},
+            ["30 ± 1, 60 ± 1, 85 ± 1", "55 ± 1, 85 ± 1*, 85 ± 1"],
         ),
     ],
 )
 def test_one_table_for_every_part_quality_and_choice(asked, expected):
-    pairs = {
-        "validation": numbers(30) | {"bleu": numbers(40)["accuracy"]},
-        "training": numbers(50, starred=0.67),
-    }
+    held_out = numbers(30) | {"bleu": numbers(40)["accuracy"]}
+    pairs = {"validation": held_out, "training": numbers(50, starred=0.67)}
     texts = {"validation": numbers(20), "train": numbers(25)}
     result = by_hand(iwslt14_de_en=pairs, sst=texts, yelp={"cannot_be_run": "data: yelp is not at hand"})
     table = agreement_table(result, **asked)
-    columns = ["𝒜(α, βᵘᶠ)", "ξ(α, βᵘᶠ)", "ξ*"]
-    assert {name: tuple(table.loc[name, columns]) for name in table.index} == expected
+    shown = table[["𝒜(α, βᵘᶠ)", "ξ(α, βᵘᶠ)", "ξ*"]].agg(", ".join, axis=1)
+    assert shown.to_dict() == dict(zip(TEXTS_AND_PAIRS[-len(expected) :], expected, strict=True))
     kendall = agreement_table(result, measure="kendall", **asked)
     assert "τ(α, βᵘᶠ)" in kendall
     assert "chance" not in kendall
@@ -338,42 +385,29 @@ def distances(rows):
     return [tuple(cells) for cells in distances_table(rows).iloc[:, 1:].to_numpy()]
 
 
+def read_twice(quantity, printed, first, second, **of):
+    """The rows of a number printed of SST, with ours of either reading."""
+    return [row("sst", quantity, printed, first, **of), row("sst_as_text", quantity, printed, second, **of)]
+
+
 def test_the_mean_distance_is_over_numbers_that_both_have():
-    rows = [
-        row("sst", "a", 20, 21), row("sst_as_text", "a", 20, 26),
-        row("sst", "b", 80, 77), row("sst_as_text", "b", 80, 82),
-        row("sst", "c", 50, 10), row("sst_as_text", "c", 50),
-        row("sst", "d", 7, 7), row("sst_as_text", "d", 7, 7),
-    ]  # fmt: skip
-    assert distances(rows) == [(3, "1.3", 1), (3, "2.7", 1)]
+    a, b = read_twice("a", 20, 21, 26), read_twice("b", 80, 77, 82)
+    lacking, same = read_twice("c", 50, 10, None), read_twice("d", 7, 7, 7)
+    assert distances(a + b + lacking + same) == [(3, "1.3", 1), (3, "2.7", 1)]
     assert distances([row("sst", "a", 20, 21), row("multi30k_en_de", "a", 20, 30)]) == []
 
 
 def test_a_number_that_is_printed_twice_counts_once_with_most_digits():
-    twice = [row(data, "a", 20, 23, table="2") for data in ("sst", "sst_as_text")]
-    exact = [row("sst", "a", 21.5, 23), row("sst_as_text", "a", 21.5, 25)]
-    assert distances(twice + exact) == [(1, "1.5", 1), (1, "3.5", 0)]
+    rounded, exact = read_twice("a", 20, 23, 23, table="2"), read_twice("a", 21.5, 23, 25)
+    assert distances(rounded + exact) == [(1, "1.5", 1), (1, "3.5", 0)]
 
 
 def test_two_probes_count_once_where_they_are_printed_by_accuracy_and_by_bleu():
     """The proxy has no BLEU, so the pair is the same; its ξ is not."""
-
-    def rows(*quantities):
-        return [
-            row(f"multi30k_{way}", quantity, printed, printed + times * distance)
-            for quantity, printed, distance in quantities
-            for way, times in (("en_de", 1), ("de_en", 2))
-        ]
-
-    once = rows(
-        ("accuracy.beta_uf_beta_px.agreement_optimistic", 34.4, 6),
-        ("accuracy.alpha_beta.agreement_optimistic", 40, 1),
-        ("bleu.alpha_beta.agreement_optimistic", 40, 2),
-        ("bleu.beta_uf_beta_px.agreement_xi_optimistic", 11.4, 3),
-    )
-    again = rows(
-        ("bleu.beta_uf_beta_px.agreement_optimistic", 34.4, 6),
-        ("bleu.beta_uf_beta_px.kendall_optimistic", 28, 6),
-    )
-    assert distances(once)[0] == (4, "3.0", 4)
-    assert distances(once + again) == distances(once)
+    quality = read_twice("accuracy.beta_uf_beta_px.agreement_optimistic", 34, 40, 46)
+    xi = read_twice("bleu.beta_uf_beta_px.agreement_xi_optimistic", 11, 14, 17)
+    others = read_twice("bleu.alpha_beta.agreement_optimistic", 40, 42, 44)
+    again = read_twice("bleu.beta_uf_beta_px.agreement_optimistic", 34, 41, 41)
+    again += read_twice("bleu.beta_uf_beta_px.kendall_optimistic", 28, 34, 28)
+    assert distances(quality + xi + others)[0] == (3, "3.7", 3)
+    assert distances(quality + xi + others + again) == distances(quality + xi + others)
