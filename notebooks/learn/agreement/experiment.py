@@ -1,7 +1,8 @@
 """Does what single words say agree with attention? Tables 2 to 8, every number with its interval."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from itertools import product
@@ -13,7 +14,6 @@ from attnlib.probes.agreement import RowMean
 from companion.data import labelled_sets, parallel
 from companion.results.config import AboveZero, BaseConfig, NotNegative, OneOf, Positive, take_files
 from companion.results.measurements import Measurement
-from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.agreement.contextualised import ComparisonRun, best_checkpoint
 from notebooks.shared.agreement import (
@@ -35,9 +35,10 @@ MEASURES = ("agreement", "kendall")
 CHOICES = {"": ("selecting", "reporting"), "_optimistic": ("all", "all")}
 
 
-def whole(sums: dict[str, list], place: int) -> RowMean:
-    """The mean over all samples at one checkpoint, from the sums of either half."""
-    return RowMean(*sums["selecting"][place]) + RowMean(*sums["reporting"][place])
+def looks(sums: dict[str, list], group: str = "all") -> list[RowMean]:
+    """The mean over these samples at every checkpoint, from the sums of either half."""
+    halves = [[RowMean(*one) for one in sums[half]] for half in HALVES if group in (half, "all")]
+    return [sum(means, RowMean()) for means in zip(*halves, strict=True)]
 
 
 def sums_at_best(answer: dict, part: str, sides: str, measure: str, quality: str, group: str) -> dict:
@@ -54,7 +55,6 @@ class Column:
         self.answers, self.part, self.quality = answers, part, quality
         first, second, self.sides = COLUMNS[column]
         self.one_kind = first == second
-        self.looked_up = self.sides.split("~")[1]
         self.normal = {run.seed: run for run in runs.normal}
         self._course = cache(self._read_course)
         self.pairs = [pair for pair in runs.pairs(column) if pair in answers]
@@ -71,38 +71,33 @@ class Column:
         return found | {name: self.interval(name) for name in ("above_chance", "rises", "falls")}
 
     def interval(self, name: str) -> dict:
-        return over_pairs(self._by_seeds(name), one_kind=self.one_kind)
-
-    def _by_seeds(self, name: str) -> dict[tuple[int, int], float]:
-        return {(one.seed, other.seed): numbers[name] for (one, other), numbers in self._of_pairs.items()}
+        return over_pairs(self._numbers[name], one_kind=self.one_kind)
 
     @cached_property
-    def _of_pairs(self) -> dict[tuple[RunSpec, RunSpec], dict[str, float]]:
-        """By pair its agreement and Kendall's τ in percent, either choice, and what is made of agreement."""
-        found = {}
+    def _numbers(self) -> dict[str, dict[tuple[int, int], float]]:
+        """Agreement and Kendall's τ in percent, by either choice, and what is made of agreement, by seeds."""
+        found: dict[str, dict] = defaultdict(dict)
         for pair in self.pairs:
-            numbers = found[pair] = {}
+            answer, seeds = self.answers[pair], (pair[0].seed, pair[1].seed)
             for measure in MEASURES:
-                apart, both = (self._halves(pair, measure, group) for group in ("selecting", "all"))
-                steps = self.answers[pair]["steps"]
-                numbers[measure] = 100 * best_checkpoint(steps, *apart).value
-                numbers[f"{measure}_optimistic"] = 100 * best_checkpoint(steps, *both).optimistic
-                if measure == "agreement":
-                    for name, look in (("rises", 0), ("falls", -1)):
-                        numbers[name] = numbers[measure] - 100 * apart[1][look].value
+                for choice, (group, _) in CHOICES.items():
+                    sums = sums_at_best(answer, self.part, self.sides, measure, self.quality, group)
+                    halves = [looks(sums, half) for half in HALVES]
+                    best = best_checkpoint(answer["steps"], *halves)
+                    found[measure + choice][seeds] = 100 * (best.optimistic if choice else best.value)
+                    if (measure, choice) == ("agreement", ""):
+                        for name, look in (("rises", 0), ("falls", -1)):
+                            found[name][seeds] = 100 * best.value - 100 * halves[1][look].value
             chance = self.answers.get(pair[1:], {}).get("chance", {}).get(self.part, {})
-            numbers["above_chance"] = numbers["agreement"] - 100 * chance.get(self.looked_up, math.nan)
+            chance = chance.get(self.sides.split("~")[1], math.nan)
+            found["above_chance"][seeds] = found["agreement"][seeds] - 100 * chance
         return found
-
-    def _halves(self, pair: tuple[RunSpec, RunSpec], measure: str, group: str) -> tuple[list[RowMean], ...]:
-        sums = sums_at_best(self.answers[pair], self.part, self.sides, measure, self.quality, group)
-        return tuple([RowMean(*mean) for mean in sums[half]] for half in HALVES)
 
     def _contextualised(self, measure: str, choice: str, what: str, seeds: Sequence[int]) -> float:
         """ξ in percent, or the share that is starred: mean over the first runs of these seeds."""
         found = []
         for seed in seeds:
-            value = _of_first(self._by_seeds(measure + choice), seed, seeds)
+            value = _of_first(self._numbers[measure + choice], seed, seeds)
             courses = [self._course(measure, choice, seed, other) for other in seeds if other != seed]
             courses = [course for course in courses if course]
             if value is not None and courses:
@@ -118,12 +113,9 @@ class Column:
         answer, course = self.answers[one, another], self.answers[another,]
         choosing, reporting = CHOICES[choice]
         sums = sums_at_best(answer, self.part, "attention~attention", measure, self.quality, choosing)
-        means = (
-            whole(sums, place) if reporting == "all" else RowMean(*sums[reporting][place])
-            for place in range(len(answer["steps"]))
-        )
+        agreement = tuple(mean.value for mean in looks(sums, reporting))
         performance = course["parts"][self.part][self.quality][reporting]
-        return ComparisonRun(tuple(answer["steps"]), tuple(mean.value for mean in means), tuple(performance))
+        return ComparisonRun(tuple(answer["steps"]), agreement, tuple(performance))
 
 
 def over_pairs(numbers: Mapping[tuple[int, int], float], *, one_kind: bool) -> dict:
@@ -173,12 +165,11 @@ def row(runs: Runs, answers: Answers) -> dict:
     first, and at the last. Beside the columns ``chance``, 𝒜̂ of β at uniform attention; ``final``, for ξ*, how
     good networks with learned attention are in the end, and ``majority``, the commonest answer's accuracy.
     """
-    alone = [answer for asked, answer in answers.items() if len(asked) == 1]
-    found: dict = {}
-    for part, quality in ((p, q) for answer in alone for p, of in answer["parts"].items() for q in of):
-        if quality not in found.setdefault(part, {}):
-            found[part][quality] = _numbers(runs, answers, part, quality)
-    return found
+    alone = [answer["parts"] for asked, answer in answers.items() if len(asked) == 1]
+    found: dict = defaultdict(dict)
+    for part, quality in dict.fromkeys((p, q) for parts in alone for p, of in parts.items() for q in of):
+        found[part][quality] = _numbers(runs, answers, part, quality)
+    return dict(found)
 
 
 def weakest(values: dict) -> dict:
@@ -187,13 +178,13 @@ def weakest(values: dict) -> dict:
     def lowest(interval: dict) -> float:
         return interval["value" if interval["low"] is None or math.isnan(interval["low"]) else "low"]
 
-    found = {column: {"above_chance": over_seeds([], float), "data": ""} for column in COLUMNS}
+    found = {}
     for column in COLUMNS:
         every = {name: of["validation"]["accuracy"][column]["above_chance"] for name, of in values.items()}
         rows = {name: interval for name, interval in every.items() if interval["n"]}
-        if rows:
-            name = min(rows, key=lambda name: lowest(rows[name]))
-            found[column] = {"above_chance": rows[name] | {"weakest_of": sorted(rows)}, "data": name}
+        name = min(rows, key=lambda name: lowest(rows[name]), default="")
+        shown = rows[name] | {"weakest_of": sorted(rows)} if rows else over_seeds([], float)
+        found[column] = {"above_chance": shown, "data": name}
     return found
 
 
@@ -220,11 +211,14 @@ def courses(runs: Runs, answers: Answers) -> list[dict]:
                 continue
             found, quality = answers[one, other], answers[other,]
             for part in found["parts"]:
-                sums = {name: sums_at_best(found, part, sides, name, "accuracy", "all") for name in MEASURES}
-                for place, step in enumerate(found["steps"]):
+                means = [looks(sums_at_best(found, part, sides, m, "accuracy", "all")) for m in MEASURES]
+                along = found["steps"], quality["parts"][part]["accuracy"]["all"], *means
+                for step, accuracy, *at_step in zip(*along, strict=True):
                     row = {"column": column, "part": part, "seed": one.seed, "second_seed": other.seed}
-                    row |= {"step": step, "accuracy": quality["parts"][part]["accuracy"]["all"][place]}
-                    rows.append(row | {name: 100 * whole(sums[name], place).value for name in MEASURES})
+                    row |= {"step": step, "accuracy": accuracy}
+                    rows.append(
+                        row | {m: 100 * mean.value for m, mean in zip(MEASURES, at_step, strict=True)}
+                    )
     return rows
 
 
@@ -254,19 +248,18 @@ def ties_read(runs: Runs, answers: Answers) -> dict:
     ``chance``, with ties counted; ``chance_broken``, a number.
     """
     found: dict = {}
-    for column in _columns():
-        numbers = {
-            (first.seed, second.seed): {way: _tie_numbers(steps, sums[way]) for way in WAYS}
-            for first, second, steps, sums in _answers(runs, answers, column)
-        }
-        one_kind = COLUMNS[column][0] == COLUMNS[column][1]
-        found[column] = {
-            way: {
-                name: over_pairs({pair: one[way][name] for pair, one in numbers.items()}, one_kind=one_kind)
-                for name in ("largest", "falls")
-            }
-            for way in WAYS
-        }
+    for column, pairs in _tied(runs, answers).items():
+        found[column] = {}
+        for way in WAYS:
+            largest, falls = {}, {}
+            for first, second, steps, sums in pairs:
+                halves = [looks(sums[way], half) for half in HALVES]
+                chosen, seeds = best_checkpoint(steps, *halves), (first.seed, second.seed)
+                largest[seeds] = 100 * chosen.optimistic
+                falls[seeds] = 100 * (chosen.value - halves[1][-1].value)
+            one_kind = COLUMNS[column][0] == COLUMNS[column][1]
+            numbers = {"largest": largest, "falls": falls}
+            found[column][way] = {name: over_pairs(own, one_kind=one_kind) for name, own in numbers.items()}
     last = {second.seed: answer for (_, second), answer in answers.items() if second in runs.uniform}
     points = [({}, one) for one in last.values()]
     for name in ("tied", "chance"):
@@ -278,32 +271,28 @@ def ties_read(runs: Runs, answers: Answers) -> dict:
 
 def ties_courses(runs: Runs, answers: Answers) -> list[dict]:
     """A row a column, pair of runs and checkpoint of the second: both agreements, and words that are tied."""
-    return [
-        {"column": column, "seed": first.seed, "second_seed": second.seed, "step": step}
-        | {way: 100 * whole(sums[way], place).value for way in WAYS}
-        | {"tied": answers[first, second]["tied"][place]}
-        for column in _columns()
-        for first, second, steps, sums in _answers(runs, answers, column)
-        for place, step in enumerate(steps)
-    ]
+    rows = []
+    for column, pairs in _tied(runs, answers).items():
+        for first, second, steps, sums in pairs:
+            along = steps, *(looks(sums[way]) for way in WAYS), answers[first, second]["tied"]
+            for step, *means, tied in zip(*along, strict=True):
+                row = {"column": column, "seed": first.seed, "second_seed": second.seed, "step": step}
+                row |= {way: 100 * mean.value for way, mean in zip(WAYS, means, strict=True)}
+                rows.append(row | {"tied": tied})
+    return rows
 
 
-def _columns() -> list[str]:
-    return [column for column, (_, _, sides) in COLUMNS.items() if sides.endswith("~probe")]
-
-
-def _answers(runs: Runs, answers: Answers, column: str) -> Iterator[tuple]:
-    """(first run, second run, steps, sums by way and half) of the column's pairs that have been asked."""
-    side = COLUMNS[column][2].split("~")[0]
-    for pair in runs.pairs(column):
-        if pair in answers:
-            yield *pair, answers[pair]["steps"], answers[pair][side]
-
-
-def _tie_numbers(steps: list[int], sums: dict[str, list]) -> dict[str, float]:
-    selecting, reporting = ([RowMean(*one) for one in sums[half]] for half in HALVES)
-    chosen = best_checkpoint(steps, selecting, reporting)
-    return {"largest": 100 * chosen.optimistic, "falls": 100 * (chosen.value - reporting[-1].value)}
+def _tied(runs: Runs, answers: Answers) -> dict[str, list[tuple]]:
+    """By column that looks up β: (first run, second run, steps, sums by way and half) of the pairs asked."""
+    return {
+        column: [
+            (*pair, answers[pair]["steps"], answers[pair][side])
+            for pair in runs.pairs(column)
+            if pair in answers
+        ]
+        for column, (side, looked_up) in ((name, of[2].split("~")) for name, of in COLUMNS.items())
+        if looked_up == "probe"
+    }
 
 
 PLACE = "Snell et al. 2021, sections 3.1 and 3.2; Tables 2 to 8; Figure 2; section A.7"
@@ -418,11 +407,9 @@ def rows(config: Config) -> dict[str, Runs]:
     """The runs of every row, by data set; a reader's own is ``own``."""
     if config.data is not None:
         # The numbers of texts of a profile are not for a reader's own table: all of it is used.
-        sizes = {
-            name: 0 if given in {getattr(profile, name) for profile in PROFILES.values()} else given
-            for name in ("n_train", "n_validation")
-            for given in [getattr(config, name)]
-        }
+        names = ("n_train", "n_validation")
+        usual = {name: {getattr(profile, name) for profile in PROFILES.values()} for name in names}
+        sizes = {name: 0 for name in names if getattr(config, name) in usual[name]}
         return {"own": _classifiers(replace(config, **sizes), str(config.data.resolve()))}
     if config.source is not None:
         files = {"source": str(config.source.resolve()), "target": str(config.target.resolve())}
@@ -464,7 +451,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
                 tied += [{"data": name} | line for line in ties_courses(runs, found)]
             along += [{"data": name} | line for line in courses(runs, answers)]
     own = config.data is not None or config.source is not None
-    left_out = [n for n in (*config.classification, *config.translation) if not own and n not in rows(config)]
+    asked = () if own else (*config.classification, *config.translation)
+    left_out = [name for name in asked if name not in rows(config)]
     absent = {name: {"cannot_be_run": f"data: {name} is not at hand"} for name in left_out}
     return values | absent | {"weakest": weakest(values)}, {"courses": along, "ties": tied}
 
