@@ -21,11 +21,11 @@ from notebooks.learn.early_dynamics.measure import (
     draw,
     measure_word_counts,
 )
-from notebooks.shared.intervals import over_seeds
+from notebooks.shared.intervals import each_over_seeds
 
 PLACE = "Snell et al. 2021, section 4, appendix A.2; equations 15, 16 and 54; Figures 1, 4, 5 and 8"
 QUESTION = "Does co-occurrence say which word translates which, and is that what a network learns first?"
-STAGES = ("counted", "iterated")
+PLACES = {"counted": 0, "iterated": -1}  # of the stages among the count tables
 INFORMATIVE = ("lexicon", "sample", "mixture", "polarity")  # permutations: the derivative in theory is zero
 
 
@@ -95,17 +95,16 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         tables["counts"] += _cells(name, corpora[0], found[0])
         tables["alignments"] += _links(name, corpora[0], found[0])
         if name in INFORMATIVE:
-            rows = list(_derivatives(name, corpora, config.widths))
-            outputs = {"outputs": len(corpora[0].target_words)}
-            values["derivative"][name] = _convergence(rows, config.widths) | outputs
+            rows, over_corpora = _derivatives(name, corpora, config.widths)
+            values["derivative"][name] = over_corpora | {"outputs": len(corpora[0].target_words)}
             tables["derivative"] += rows
     for asked in measurements(config):
         answer = asked.answer(store)
         rows = answer["rows"]
         values["text"] = {name: answer[name] for name in NUMBERS} | {"listed": len(rows)}
-        for stage in STAGES:
+        for stage in PLACES:
             values["text"][f"{stage}_words"] = len({row[stage][0][0] for row in rows})
-        tables["words"] = [row | {stage: _best(row[stage]) for stage in STAGES} for row in rows]
+        tables["words"] = [row | {stage: _best(row[stage]) for stage in PLACES} for row in rows]
     return values, tables
 
 
@@ -116,25 +115,21 @@ def _best(words: list[list]) -> str:
 
 def _summary(name: str, corpora: list[CountCorpus], found: list[CountTables]) -> dict:
     summary: dict = {"chance": float(np.mean(1 / corpora[0].corpus.source_lengths))}
-    for stage, place in zip(STAGES, (0, -1), strict=True):
-        summary[stage] = _over_seeds(
-            [_judged(c, tables.counts[place]) for c, tables in zip(corpora, found, strict=True)]
-        )
-    first = [tables.counts[0] for tables in found]
+    pairs = list(zip(corpora, found, strict=True))
+    for stage, place in PLACES.items():
+        summary[stage] = _over_seeds([_judged(corpus, tables.counts[place]) for corpus, tables in pairs])
     if name in ("permutation", "mixture"):
-        summary["spread"] = max(
-            _spread(c.without_marks(counts)) for c, counts in zip(corpora, first, strict=True)
-        )
+        met = [counts[counts > 0] for counts in (c.without_marks(tables.counts[0]) for c, tables in pairs)]
+        summary["spread"] = max(float((counts.max() - counts.min()) / counts.mean()) for counts in met)
     if name == "polarity":
-        tables = [c.without_marks(translation(counts)) for c, counts in zip(corpora, first, strict=True)]
         neutral = corpora[0].right == NO_TRANSLATION
-        away = [{"neutral": float(np.abs(table[neutral] - 0.5).mean())} for table in tables]
-        summary |= _over_seeds(away)
+        first = [corpus.without_marks(translation(tables.counts[0])) for corpus, tables in pairs]
+        summary |= _over_seeds([{"neutral": float(np.abs(table[neutral] - 0.5).mean())} for table in first])
     return summary
 
 
 def _over_seeds(rows: list[dict]) -> dict[str, dict]:
-    return {key: over_seeds([({}, row) for row in rows], lambda row, k=key: row[k]) for key in rows[0]}
+    return each_over_seeds([({}, row) for row in rows])
 
 
 def _judged(corpus: CountCorpus, counts: np.ndarray) -> dict[str, float]:
@@ -160,25 +155,19 @@ def _aligned(corpus: CountCorpus, table: np.ndarray, i: int) -> Iterator[float]:
     yield from (rows * (corpus.right[source - marks][None, :] == (target - marks)[:, None])).sum(1)
 
 
-def _spread(counts: np.ndarray) -> float:
-    """Largest difference between entries of C that are not zero, over their mean."""
-    met = counts[counts > 0]
-    return float((met.max() - met.min()) / met.mean())
-
-
 def _cells(name: str, corpus: CountCorpus, found: CountTables) -> Iterator[dict]:
     first, *_, last = found.counts
     stages = {"counts": first, "translation": translation(first), "iterated": translation(last)}
     for stage, table in stages.items():
-        for source, row in zip(corpus.source_words, corpus.without_marks(table), strict=True):
-            for target, value in zip(corpus.target_words, row.tolist(), strict=True):
-                yield {"corpus": name, "table": stage, "source": source, "target": target, "value": value}
+        for (row, column), value in np.ndenumerate(corpus.without_marks(table)):
+            words = {"source": corpus.source_words[row], "target": corpus.target_words[column]}
+            yield {"corpus": name, "table": stage, **words, "value": float(value)}
 
 
 def _links(name: str, corpus: CountCorpus, found: CountTables) -> Iterator[dict]:
     source, target = corpus.corpus.source(0), corpus.corpus.target(0)
     marks = corpus.sizes[0] - len(corpus.source_words)
-    for stage, place in zip(STAGES, (0, -1), strict=True):
+    for stage, place in PLACES.items():
         links = alignment(translation(found.counts[place]), source, target)
         for (row, column), value in np.ndenumerate(links):
             yield {
@@ -192,35 +181,24 @@ def _links(name: str, corpus: CountCorpus, found: CountTables) -> Iterator[dict]
             }
 
 
-def _derivatives(name: str, corpora: list[CountCorpus], widths: tuple[int, ...]) -> Iterator[dict]:
+def _derivatives(name: str, corpora: list[CountCorpus], widths: tuple[int, ...]) -> tuple[list[dict], dict]:
+    """Rows by seed and width, and over seeds what is found at the largest width, and the ``rate`` up to it."""
+    rows, found = [], []
     for seed, corpus in enumerate(corpora):
-        bags = corpus.bags
+        bags, errors = corpus.bags, []
         theory = derivative_in_theory(bags)
         for width in widths:
             measured = derivative_at_random(bags, width, seed)
             compared = {
-                "logits": compare(measured.logits, theory.logits),
-                "derived": compare(measured.probabilities, theory.probabilities),
-                "printed": compare(measured.probabilities, theory.logits),
+                "logits": vars(compare(measured.logits, theory.logits)),
+                "derived": vars(compare(measured.probabilities, theory.probabilities)),
+                "printed": vars(compare(measured.probabilities, theory.logits)),
             }
-            yield {"corpus": name, "width": width, "seed": seed} | {
-                f"{against}_{field}": value
-                for against, comparison in compared.items()
-                for field, value in vars(comparison).items()
+            errors.append(compared["logits"]["error"])
+            flat = {
+                f"{against}_{key}": value for against, of in compared.items() for key, value in of.items()
             }
-
-
-def _convergence(rows: list[dict], widths: tuple[int, ...]) -> dict:
-    """What is found at the largest width, and how fast the logits' error falls up to it."""
-    widest = _over_seeds(
-        [{k: v for k, v in row.items() if k != "corpus"} for row in rows if row["width"] == widths[-1]]
-    )
-    rates = []
-    for seed in sorted({row["seed"] for row in rows}):
-        errors = {row["width"]: row["logits_error"] for row in rows if row["seed"] == seed}
-        slope, _ = np.polyfit(np.log(list(errors)), np.log(list(errors.values())), 1)
-        rates.append({"rate": float(slope)})
-    return {
-        against: {field: widest[f"{against}_{field}"] for field in ("error", "slope", "correlation")}
-        for against in ("logits", "derived", "printed")
-    } | _over_seeds(rates)
+            rows.append({"corpus": name, "width": width, "seed": seed} | flat)
+        rate = np.polyfit(np.log(widths), np.log(errors), 1)[0]
+        found.append(compared | {"rate": float(rate)})
+    return rows, _over_seeds(found)
