@@ -182,7 +182,7 @@ def _links(name: str, corpus: CountCorpus, found: CountTables) -> Iterator[dict]
 
 
 def _derivatives(name: str, corpora: list[CountCorpus], widths: tuple[int, ...]) -> tuple[list[dict], dict]:
-    """Rows by seed and width, and over seeds what is found at the largest width, and the ``rate`` up to it."""
+    """Rows by seed and width; over seeds, what is found at the largest width and the ``rate`` up to it."""
     rows, found = [], []
     for seed, corpus in enumerate(corpora):
         bags, errors = corpus.bags, []

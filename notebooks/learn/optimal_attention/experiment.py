@@ -102,7 +102,7 @@ def data_of(config: Config) -> dict[str, str]:
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    of_forms = [one for form in FORMS for of in (_qualities, _identities) for one in of(config, form)]
+    of_forms = [one for form in FORMS for asked in _of_form(config, form) for one in asked]
     return (*of_forms, *_optima(config), *_classifiers(config))
 
 
@@ -118,12 +118,11 @@ def _translators(config: Config, form: str) -> tuple[RunSpec, ...]:
     )
 
 
-def _qualities(config: Config, form: str) -> tuple[Measurement, ...]:
-    return measurements_of(_translators(config, form), measure_translation)
-
-
-def _identities(config: Config, form: str) -> tuple[Measurement, ...]:
-    return measurements_of(_translators(config, form), measure_probe_identity, samples=config.samples)
+def _of_form(config: Config, form: str) -> tuple[tuple[Measurement, ...], ...]:
+    """Of each network of a form: how good it is, and what the identities leave."""
+    specs = _translators(config, form)
+    identities = measurements_of(specs, measure_probe_identity, samples=config.samples)
+    return measurements_of(specs, measure_translation), identities
 
 
 def _optima(config: Config) -> tuple[Measurement, ...]:
@@ -132,15 +131,11 @@ def _optima(config: Config) -> tuple[Measurement, ...]:
     Runs of one seed read in the same order, and agree for that alone.
     """
     specs, main = (_translators(config, form) for form in FORMS)
-    return tuple(
-        Measurement(
-            spec,
-            measure_optimal_attention,
-            (("samples", config.samples),),
-            (*(other for other in [specs[after]] if other != spec), main[after]),
-        )
-        for spec, after in zip(specs, (*range(1, len(specs)), 0), strict=True)
-    )
+    found = []
+    for spec, other, of_main in zip(specs, (*specs[1:], specs[0]), (*main[1:], main[0]), strict=True):
+        beside = (of_main,) if other == spec else (other, of_main)
+        found.append(Measurement(spec, measure_optimal_attention, (("samples", config.samples),), beside))
+    return tuple(found)
 
 
 def _classifiers(config: Config) -> tuple[Measurement, ...]:
@@ -183,12 +178,12 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``difference`` is BLEU of summed less joined within a seed. All but largest values are intervals over
     seeds; the tables ``example`` and ``unused`` are of the first seed's.
     """
-    found = {form: _by_seed(_qualities(config, form), store) for form in FORMS}
-    identities = {form: _by_seed(_identities(config, form), store) for form in FORMS}
+    asked = {form: [_by_seed(one, store) for one in _of_form(config, form)] for form in FORMS}
+    found = {form: qualities for form, (qualities, _) in asked.items()}
     optima = _by_seed(_optima(config), store)
     values: dict = {"data": data_of(config), "counterexample": counterexample()}
-    for form in FORMS:
-        values[form] = quality(found[form]) | {"identity": identity(identities[form])}
+    for form, (qualities, identities) in asked.items():
+        values[form] = quality(qualities) | {"identity": identity(identities)}
     values["summed"] |= optimum(optima)
     values["difference"] = {name: paired(found["summed"], found["joined"], of) for name, of in BLEU.items()}
     values["residual"] = max((one["residual"] for _, one in optima), default=None)
@@ -214,9 +209,13 @@ BLEU = {"bleu": lambda one: one["bleu"][-1], "best_bleu": lambda one: max(one["b
 
 def _intervals(points: list[Point], names: Iterable[str], *branch: str) -> dict[str, dict]:
     """Numbers of a branch of the answers as intervals over seeds."""
-    return {
-        name: over_seeds(points, lambda one, n=name: reduce(getitem, branch, one).get(n)) for name in names
-    }
+    own = [({}, reduce(getitem, branch, one)) for _, one in points]
+    return {name: over_seeds(own, lambda one, n=name: one.get(n)) for name in names}
+
+
+def _difference(points: list[Point], first: str, second: str, *branch: str) -> dict:
+    own = [({}, reduce(getitem, branch, one)) for _, one in points]
+    return over_seeds(own, lambda one: one[first] - one[second])
 
 
 def quality(points: list[Point]) -> dict:
@@ -225,12 +224,12 @@ def quality(points: list[Point]) -> dict:
     Its agreements have ties counted; :func:`optimum` puts better ones in their place, ``recorded`` stays.
     """
     agreements = _intervals(points, ("learned_probe", "chance"))
-    above = over_seeds(points, lambda one: one["learned_probe"] - one["chance"])
-    return {name: over_seeds(points, of) for name, of in BLEU.items()} | {
+    return {
+        **{name: over_seeds(points, of) for name, of in BLEU.items()},
         **_intervals(points, ("accuracy", "loss")),
         "agreement": agreements,
         "recorded": agreements,
-        "over_chance": {"learned_probe": above},
+        "over_chance": {"learned_probe": _difference(points, "learned_probe", "chance")},
     }
 
 
@@ -243,24 +242,6 @@ def identity(points: list[Point]) -> dict:
     }
 
 
-def optimum(points: list[Point]) -> dict:
-    """What is said of α^opt; agreement with its chance on the very samples it was sought for."""
-    likelihood = {
-        name: (lambda one, b=better, w=worse: one["log_likelihood"][b] - one["log_likelihood"][w])
-        for name, better, worse in (("gain", "optimal", "learned"), ("gain_of_learned", "learned", "uniform"))
-    }
-    return {
-        **{branch: _intervals(points, names, branch) for branch, names in OPTIMUM.items()},
-        "over_chance": {
-            name: over_seeds(points, lambda one, n=name: one["agreement"][n] - one["agreement"]["chance"])
-            for name in ("optimal_probe", "learned_probe")
-        },
-        **{name: over_seeds(points, of) for name, of in likelihood.items()},
-        **_intervals(points, ("positions",)),
-        "words": min((one["words"] for _, one in points), default=0),
-    }
-
-
 OPTIMUM = {
     "agreement": ("learned_probe", "chance", "optimal_probe", "learned_optimal", "optimal_other_probe",
                   "optimal_main_probe", "steepest_probe", "steepest_other_probe", "steepest_main_probe"),
@@ -268,6 +249,19 @@ OPTIMUM = {
     "largest_probe": ("weight", "unused", "lost"),
     "dependent": ("share", "optimal_probe", "learned_probe", "unused"),
 }  # fmt: skip
+
+
+def optimum(points: list[Point]) -> dict:
+    """What is said of α^opt; agreement with its chance on the very samples it was sought for."""
+    probes = ("optimal_probe", "learned_probe")
+    return {
+        **{branch: _intervals(points, names, branch) for branch, names in OPTIMUM.items()},
+        "over_chance": {name: _difference(points, name, "chance", "agreement") for name in probes},
+        "gain": _difference(points, "optimal", "learned", "log_likelihood"),
+        "gain_of_learned": _difference(points, "learned", "uniform", "log_likelihood"),
+        **_intervals(points, ("positions",)),
+        "words": min((one["words"] for _, one in points), default=0),
+    }
 
 
 def classifier(points: list[Point]) -> dict:
