@@ -203,8 +203,8 @@ def _by_seed(asked: Iterable[Measurement], store: Store) -> list[Point]:
 
 
 BLEU = {"bleu": lambda one: one["bleu"][-1], "best_bleu": lambda one: max(one["bleu"])}
-# By name of a number where it is in an answer, and what it is less. In what measure_translation says of a form
-# ties are counted; agreements of the optimum come in place of these, ``recorded`` stays.
+# By name of a number where it is in an answer, and what it is less. In what measure_translation says of a
+# form, ties are counted; agreements of the optimum come in place of these, ``recorded`` stays.
 QUALITY = {
     "accuracy": ("accuracy",),
     "loss": ("loss",),

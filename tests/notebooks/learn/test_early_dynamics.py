@@ -1,27 +1,252 @@
-"""Count tables and early dynamics as an experiment: its corpora, and numbers known by hand."""
+"""Early dynamics: count tables, the first derivative of the proxy, counts of a text, and the figure."""
+
+from itertools import permutations
 
 import numpy as np
 import pytest
+import torch
 
-from attnlib.errors import UnknownName
-from notebooks.learn.early_dynamics.count_tables import cooccurrence
+from attnlib.errors import BadInput, UnknownName
+from attnlib.probes.ibm_model_1 import IBMModel1
+from attnlib.training.corpus import Corpus, Task
+from attnlib.training.vocabulary import Vocabulary
+from companion.runs.procedure import RunSpec
+from companion.runs.store import Store
+from notebooks.learn.early_dynamics.count_tables import (
+    CountTables,
+    alignment,
+    cooccurrence,
+    log_likelihood,
+    shared_counts,
+    translation,
+)
+from notebooks.learn.early_dynamics.derivative import (
+    Bags,
+    compare,
+    derivative_at_random,
+    derivative_in_theory,
+    gradients,
+    random_proxy,
+)
 from notebooks.learn.early_dynamics.experiment import Config, compute, measurements
-from notebooks.learn.early_dynamics.measure import CORPORA, NO_TRANSLATION, draw
+from notebooks.learn.early_dynamics.measure import CORPORA, NO_TRANSLATION, draw, measure_word_counts
+from notebooks.learn.early_dynamics.word_counts import Settings, checksums, record
 from tests.notebooks.given import Given
 
-NUMBERS = {"agreement": 0.7, "chance": 0.1, "derivative_error": 1.5, "derivative_correlation": 0.5}
-TINY = {"sentences": 40, "seeds": 2, "iterations": 3, "widths": (64, 512), "text": "none"}
+SOURCE_WORDS, TARGET_WORDS = SIZES = 10, 14
+SEVEN = Corpus.from_ids([[7]], [[4]])
+
+
+def random_corpus(seed: int = 0) -> Corpus:
+    """The first target word follows from the source, two others from nothing."""
+    generator = np.random.default_rng(seed)
+    sources = [generator.integers(4, SOURCE_WORDS, size=generator.integers(1, 6)) for _ in range(40)]
+    targets = [[4 + total % 3, *generator.integers(4, TARGET_WORDS, size=2)] for total in map(sum, sources)]
+    return Corpus.from_ids(sources, targets)
 
 
 @pytest.fixture(scope="module")
-def found():
-    return compute(Config(**TINY), store=None)
+def bags() -> Bags:
+    return Bags.of(random_corpus(), *SIZES)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: cooccurrence(SEVEN, 6, 6), "a source word has id 7, but there are 6"),
+        (lambda: shared_counts(SEVEN, np.ones((8, 4))), "a target word has id 4, but there are 4"),
+        (lambda: CountTables.of(SEVEN, 8, 8, -1), "iterations is -1"),
+        (lambda: Bags.of(Corpus.from_ids([[]], [[4]]), 5, 5), "no mean embedding"),
+        (lambda: Bags.of(SEVEN, 5, 5), "id 7"),
+        (lambda: derivative_at_random(Bags.of(SEVEN, 8, 8), 0, seed=0), "width is 0"),
+        (lambda: compare(torch.ones(2, 2), torch.zeros(2, 2)), "zero everywhere"),
+    ],
+)
+def test_what_cannot_be_counted_or_measured_is_said(call, message):
+    with pytest.raises(BadInput, match=message):
+        call()
+
+
+# Count tables by hand, against Model 1 with a null word, and by what must hold of any corpus.
+
+
+def test_counts_by_hand():
+    """Sources 4 5 and 4; 4 meets 6 twice, for half and for a whole."""
+    corpus = Corpus.from_ids([[4, 5], [4]], [[6, 7], [6]])
+    counts = cooccurrence(corpus, 6, 8)
+    assert counts[4:, 6:].tolist() == [[1.5, 0.5], [0.5, 0.5]]
+    assert counts.sum() == 3  # each target word is handed out whole
+    table = translation(counts)
+    assert table[4, 6:].tolist() == [0.75, 0.25]
+    assert alignment(table, [4, 5], [6, 7]) == pytest.approx(np.array([[0.6, 0.4], [1 / 3, 2 / 3]]))
+    assert shared_counts(corpus, table)[4:, 6:] == pytest.approx(np.array([[1.6, 1 / 3], [0.4, 2 / 3]]))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_with_null_written_into_every_source_it_is_ibm_model_1(seed):
+    corpus = random_corpus(seed)
+    null = 3  # <unk>, a word like any other here
+    sources = [np.concatenate(([null], corpus.source(i))) for i in range(len(corpus))]
+    written = Corpus.from_ids(sources, [corpus.target(i) for i in range(len(corpus))])
+    ours = CountTables.of(written, *SIZES, 20)
+    for iterations in (1, 5):
+        theirs = IBMModel1.fit(corpus, *SIZES, iterations)
+        rows = np.where(theirs.sources == 0, null, theirs.sources)
+        assert ours.counts[iterations - 1][rows, theirs.targets] == pytest.approx(theirs.counts)
+    # the likelihood never falls, and no target word is lost
+    assert len(ours.counts) == len(ours.log_likelihood) == 21
+    assert (np.diff(ours.log_likelihood) >= -1e-9).all()
+    assert ours.log_likelihood[-1] > ours.log_likelihood[0]
+    for counts in ours.counts:
+        assert counts.sum() == pytest.approx(len(corpus.target_ids))
+        assert translation(counts).sum(1) == pytest.approx((counts.sum(1) > 0).astype(float))
+
+
+def test_words_that_meet_nothing_have_empty_rows():
+    corpus = Corpus.from_ids([[4], [], [5]], [[4], [5], []])
+    counts = cooccurrence(corpus, 6, 6)
+    assert counts.sum() == 1  # an empty source hands nothing out
+    assert translation(counts)[5].sum() == 0
+    assert alignment(translation(counts), [5], [4]).tolist() == [[0.0]]
+    assert log_likelihood(corpus, translation(counts)) == 0
+    assert log_likelihood(Corpus.from_ids([[5]], [[4]]), translation(counts)) == -np.inf
+
+
+# The first derivative of the proxy: by hand, by a gradient step, and as the width grows.
+
+
+def test_bags_have_the_count_table(bags):
+    corpus = random_corpus()
+    assert torch.allclose(bags.counts, torch.from_numpy(cooccurrence(corpus, *SIZES)))
+    assert bags.source.sum(1) == pytest.approx(1)
+    assert bags.target.sum() == len(corpus.target_ids)
+
+
+def test_the_theory_by_hand():
+    """One pair, one word each: C is 1 at (4, 4). Logits: 2 (1 − 1/5); probabilities: a fifth of it."""
+    theory = derivative_in_theory(Bags.of(Corpus.from_ids([[4]], [[4]]), 5, 5))
+    assert theory.logits[4].tolist() == pytest.approx([-0.4, -0.4, -0.4, -0.4, 1.6])
+    assert theory.probabilities[4].tolist() == pytest.approx([-0.08, -0.08, -0.08, -0.08, 0.32])
+    assert theory.logits[:4].abs().max() == 0  # words that stand nowhere
+
+
+def test_permutations_start_with_nothing_to_learn():
+    sentences = [list(order) for order in permutations([4, 5, 6])]
+    counts = Bags.of(Corpus.from_ids(sentences, sentences), 7, 7)
+    only = Bags(counts.source[:, 4:], counts.target[:, 4:])
+    assert derivative_in_theory(only).logits.abs().max() < 1e-12
+
+
+def test_the_measured_derivative_is_the_slope_of_one_gradient_step(bags):
+    output, embeddings = random_proxy(bags, 32, seed=1)
+    slopes, rate = gradients(bags, output, embeddings), 1e-7
+    before = embeddings @ output.T
+    after = (embeddings - rate * slopes[1]) @ (output - rate * slopes[0]).T
+    measured = derivative_at_random(bags, 32, seed=1)
+    assert torch.allclose(measured.logits, (after - before) / rate, rtol=1e-4, atol=1e-4)
+    stepped = (after.softmax(-1) - before.softmax(-1)) / rate
+    assert torch.allclose(measured.probabilities, stepped, rtol=1e-4, atol=1e-5)
+
+
+def test_the_gradients_are_those_of_the_loss_word_by_word(bags):
+    corpus = random_corpus()
+    output, embeddings = (side.requires_grad_() for side in random_proxy(bags, 8, seed=0))
+    loss = torch.zeros((), dtype=torch.float64)
+    for i in range(len(corpus)):
+        said = (output @ embeddings[corpus.source(i).tolist()].mean(0)).log_softmax(0)
+        loss = loss - said[corpus.target(i).tolist()].sum()
+    expected = torch.autograd.grad(loss, (output, embeddings))
+    for ours, theirs in zip(gradients(bags, output, embeddings), expected, strict=True):
+        assert torch.allclose(ours, theirs)
+
+
+def test_it_converges_with_the_width_at_the_rate_of_its_square_root(bags):
+    theory, widths = derivative_in_theory(bags).logits, [2**power for power in range(6, 13, 2)]
+    errors = [
+        np.mean([compare(derivative_at_random(bags, width, seed).logits, theory).error for seed in range(3)])
+        for width in widths
+    ]
+    assert (np.diff(errors) < 0).all()
+    assert np.polyfit(np.log(widths), np.log(errors), 1)[0] == pytest.approx(-0.5, abs=0.1)
+    assert errors[-1] < 0.1
+
+
+def test_the_probabilities_lack_a_factor_in_print(bags):
+    """Measured over 2 (C − mean C), as equation 15 has it, the slope is 1/|O|; with the factor it is one."""
+    theory = derivative_in_theory(bags)
+    measured = derivative_at_random(bags, 4096, seed=0).probabilities
+    printed, derived = (compare(measured, one) for one in (theory.logits, theory.probabilities))
+    assert printed.slope == pytest.approx(1 / TARGET_WORDS, rel=0.03)
+    assert printed.error > 0.9
+    assert derived.slope == pytest.approx(1, abs=0.03)
+    assert derived.error < 0.1
+    assert derived.correlation == pytest.approx(printed.correlation)  # the order of words is the same
+    assert derived.correlation > 0.995
+
+
+# The counts of a text whose translations are known.
+
+PAIRS = ["ein Hund rennt", "ein Mann rennt", "ein Hund", "ein Mann", "Hund rennt"]
+GERMAN, ENGLISH = ["ein", "Hund", "Mann", "rennt"], ["a", "dog", "man", "runs"]
+COUNTED = {"iterations": 30, "listed": 10, "judged": 2}
+
+
+@pytest.fixture
+def text(monkeypatch) -> Task:
+    """Translations have equal ids."""
+    vocabularies = [Vocabulary.of(words, open=True) for words in (GERMAN, ENGLISH)]
+    ids = [vocabularies[0].encode(line.split()) for line in PAIRS]
+    corpus = Corpus.from_ids(ids, ids)
+    task = Task("", *vocabularies, corpus, corpus, {"file": "digest"})
+    loaded = "notebooks.learn.early_dynamics.word_counts.registry.load"
+    monkeypatch.setattr(loaded, lambda name, **options: task)
+    return task
+
+
+def test_iterations_find_the_translations_and_agreement_of_links_is_counted(text, tmp_path):
+    """ein is the one word in doubt: after the iterations every word has its own, from C most have."""
+    found = record(Settings(**COUNTED), tmp_path)
+    assert found["words"].tolist() == found["iterated_words"][:, 0].tolist() == [4, 5, 6, 7]
+    assert (found["iterated"][:, 0] > 0.9).all()
+    assert (found["log_likelihood"].diff() >= -1e-9).all()
+    table = translation(cooccurrence(text.train, 8, 8))
+    assert torch.equal(found["counted"][0], torch.from_numpy(table)[4].topk(4).values)
+    assert checksums(Settings()) == {"file": "digest"}
+    hits = [
+        table[text.train.source(i), word].argmax() == place
+        for i in range(2)
+        for place, word in enumerate(text.train.target(i))
+    ]
+    assert found["agreement"].item() == pytest.approx(np.mean(hits))
+
+
+@pytest.mark.usefixtures("text")
+def test_words_stand_for_ids(tmp_path):
+    found = measure_word_counts(Store(tmp_path).recording(RunSpec.of("word_counts", **COUNTED)))
+    assert [row["source"] for row in found["rows"]] == GERMAN
+    assert [row["iterated"][0][0] for row in found["rows"]] == ENGLISH
+    assert found["chance"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.usefixtures("text")
+def test_the_derivative_of_a_text_nears_its_count_table_with_the_width(tmp_path):
+    narrow, wide, other = (
+        record(Settings(**COUNTED, **of), tmp_path)
+        for of in ({"width": 8}, {"width": 8192}, {"width": 8, "seed": 1})
+    )
+    assert wide["derivative_error"] < 0.1 < narrow["derivative_error"]
+    assert wide["derivative_correlation"] > 0.99
+    assert other["derivative_error"] != narrow["derivative_error"]
+
+
+# The figure: its corpora, and numbers known by hand.
+
+TINY = {"sentences": 40, "seeds": 2, "iterations": 3, "widths": (64, 512), "text": "none"}
 
 
 @pytest.mark.parametrize("name", CORPORA)
 def test_a_corpus_is_what_its_seed_says_and_every_translation_stands_beside_its_word(name):
-    drawn = draw(name, 40, seed=1)
-    again, other = draw(name, 40, seed=1), draw(name, 40, seed=2)
+    drawn, again, other = (draw(name, 40, seed) for seed in (1, 1, 2))
     assert (drawn.corpus.source_ids == again.corpus.source_ids).all()
     assert (drawn.corpus.source_ids != other.corpus.source_ids).any()
     assert len(drawn.corpus) == 40
@@ -34,6 +259,11 @@ def test_a_corpus_is_what_its_seed_says_and_every_translation_stands_beside_its_
             assert counts[word, right] == counts[word].max()
 
 
+def test_an_unknown_corpus_is_said():
+    with pytest.raises(UnknownName, match="no corpus 'permutations'; did you mean 'permutation'"):
+        draw("permutations", 4, seed=0)
+
+
 def test_reviews_have_one_polar_word_and_its_label():
     drawn = draw("polarity", 20, seed=0)
     right = drawn.right[drawn.corpus.source_ids - 4].reshape(20, 4)
@@ -42,13 +272,13 @@ def test_reviews_have_one_polar_word_and_its_label():
     assert sorted(drawn.corpus.target_ids.tolist()) == [4] * 10 + [5] * 10
 
 
-def test_numbers_known_by_hand(found):
-    values, _ = found
-    for stage in ("counted", "iterated"):
-        for name in ("permutation", "mixture"):  # Figures 4 and 8: a quarter for each, and it stays so
+def test_numbers_known_by_hand():
+    values, _ = compute(Config(**TINY), store=None)
+    for name in ("permutation", "mixture"):  # Figures 4 and 8: a quarter for each, and it stays so
+        for stage in ("counted", "iterated"):
             for key in ("right", "first", "aligned"):
                 assert values[name][stage][key]["value"] == pytest.approx(0.25)
-    assert values["permutation"]["spread"] == values["mixture"]["spread"] == pytest.approx(0, abs=1e-12)
+        assert values[name]["spread"] == pytest.approx(0, abs=1e-12)
     assert values["polarity"]["counted"]["right"]["value"] == 1  # a polar word has one label only
     # Every word stands beside its own translation always, so that one word in four of its company is that.
     assert values["lexicon"]["counted"]["right"]["value"] == pytest.approx(0.25)
@@ -66,18 +296,14 @@ def test_multi30k_is_left_out_where_it_is_not_at_hand_unless_asked_to_stop(monke
 
 
 def test_a_text_is_counted_where_there_is_one():
+    numbers = {"agreement": 0.7, "chance": 0.1, "derivative_error": 1.5, "derivative_correlation": 0.5}
     rows = [
         {"source": source, "counted": [[".", 0.5], [right, 0.25]], "iterated": [[right, 1.0]]}
         for source, right in (("a", "ein"), ("dog", "Hund"))
     ]
-    store = Given(lambda spec, measure: NUMBERS | {"log_likelihood": [-2.0, -1.0], "rows": rows})
+    store = Given(lambda spec, measure: numbers | {"log_likelihood": [-2.0, -1.0], "rows": rows})
     values, tables = compute(Config(**TINY | {"text": "scan", "pairs": 0}), store)
     (asked,) = store.asked
     assert (asked.task, asked.iterations, asked.n_train) == ("scan", 3, 0)
-    assert values["text"] == NUMBERS | {"listed": 2, "counted_words": 1, "iterated_words": 2}
+    assert values["text"] == numbers | {"listed": 2, "counted_words": 1, "iterated_words": 2}
     assert tables["words"][1] == {"source": "dog", "counted": ". 0.50, Hund 0.25", "iterated": "Hund 1.00"}
-
-
-def test_an_unknown_corpus_is_said():
-    with pytest.raises(UnknownName, match="no corpus 'permutations'; did you mean 'permutation'"):
-        draw("permutations", 4, seed=0)

@@ -56,12 +56,10 @@ def test_batches_from_a_recording_are_those_of_the_data(translator):
             assert getattr(batch, name).equal(getattr(ours, name)), name
         assert batch.target_input[batch.target_mask].equal(ours.target_input[ours.target_mask])
         network = recorded_network(recording.spec.resolved, recording.tensors)
+        readout, trace = network.readout, network(batch)
         alone = recorded_probe(recording, batch)[:, :, 0]  # β of the first position, by the context itself
-        first = network.readout.from_context(network(batch).encoder_states[:, :1])
-        again = network.readout.logits(
-            first + network.readout.from_decoder(network(batch).decoder_states)
-        ).log_softmax(-1)
-        again = again.gather(-1, batch.target_output[..., None])[..., 0]
+        first = readout.from_context(trace.encoder_states[:, :1]) + readout.from_decoder(trace.decoder_states)
+        again = readout.logits(first).log_softmax(-1).gather(-1, batch.target_output[..., None])[..., 0]
         torch.testing.assert_close(alone[batch.target_mask], again[batch.target_mask])
         seen += batch.indices.tolist()
     assert sorted(seen) == list(range(12))
@@ -99,10 +97,7 @@ def test_sets_made_by_rule_stand_in_for_those_that_are_not_at_hand(monkeypatch):
     assert experiment.data_of(Config()) == experiment.BY_RULE
     usual = {"translation": "multi30k_en_de", "classification": "sst"}
     assert experiment.data_of(Config(absent="stop")) == usual
-    chosen = {
-        "translation": "iwslt14_de_en",
-        "classification": "my.tsv",
-    }  # a reader's own choice is no other set
+    chosen = {"translation": "iwslt14_de_en", "classification": "my.tsv"}  # a reader's own is no other set
     assert experiment.data_of(Config(dataset="iwslt14_de_en", texts="my.tsv")) == chosen
     specs = experiment._translators(Config(), "joined")
     assert [dict(spec.settings)["dataset"] for spec in specs] == 3 * ["known_lexicon"]
@@ -118,18 +113,13 @@ def one_sentence():
     states = torch.zeros(1, 3, 6, dtype=torch.float64)
     states[0, :, :3] = torch.tensor(COUNTEREXAMPLE)
     decoder, attention = torch.zeros(1, 1, 3).double(), torch.full((1, 1, 3), 1 / 3).double()
-    trace = SimpleNamespace(
-        encoder_states=states,
-        decoder_states=decoder,
-        attention=attention,
-        logits=readout.logits(readout.from_context(attention @ states)),
-    )
 
-    class Network:
-        def __call__(self, batch):
-            return trace
+    def network(batch):
+        logits = readout.logits(readout.from_context(attention @ states))
+        return SimpleNamespace(
+            encoder_states=states, decoder_states=decoder, attention=attention, logits=logits
+        )
 
-    network = Network()
     network.readout = readout
     word = torch.zeros(1, 1, dtype=torch.long)
     masks = torch.ones(1, 3, dtype=torch.bool), torch.ones(1, 1, dtype=torch.bool)
@@ -140,22 +130,26 @@ def one_sentence():
 def test_the_counterexample_through_the_measure():
     rows = _Rows(*one_sentence(), {"main_probe": torch.tensor([[[-3.0, -1.0, -1.5]]])})
     found = {name: values.item() for name, values in rows.numbers().items()}
-    assert found["agreement.optimal_probe"] == 0
-    assert found["agreement.optimal_main_probe"] == 1
-    assert found["agreement.learned_probe"] == 1  # of equal weights the first counts, position 1
-    assert found["agreement.learned_optimal"] == 0
-    assert found["agreement.chance"] == pytest.approx(1 / 3)
-    assert found["agreement.steepest_probe"] == 0  # slopes 0, 2.5 and 2.5
-    assert found["agreement.steepest_main_probe"] == 1
-    assert found["largest_probe.weight"] < 1e-6
-    assert found["largest_probe.unused"] == 1
-    assert found["largest_probe.lost"] == pytest.approx(math.log(3) - math.log(1 + 2 * math.exp(-2.5)))
-    assert found["positions"] == 2
-    assert found["log_likelihood.largest_probe"] == pytest.approx(math.log(1 / 3))
-    assert found["log_likelihood.optimal"] == pytest.approx(-math.log(1 + 2 * math.exp(-2.5)))
-    evenly = -math.log(1 + 2 * math.exp(-5 / 3))
-    assert found["log_likelihood.learned"] == found["log_likelihood.uniform"] == pytest.approx(evenly)
-    assert found["dependent.share"] == 1  # 0.859 against 0.726: 0.17 nats
+    evenly, best = (-math.log(1 + 2 * math.exp(logit)) for logit in (-5 / 3, -2.5))
+    expected = {
+        "agreement.optimal_probe": 0,
+        "agreement.optimal_main_probe": 1,
+        "agreement.learned_probe": 1,  # of equal weights the first counts, position 1
+        "agreement.learned_optimal": 0,
+        "agreement.chance": 1 / 3,
+        "agreement.steepest_probe": 0,  # slopes 0, 2.5 and 2.5
+        "agreement.steepest_main_probe": 1,
+        "largest_probe.weight": 0,
+        "largest_probe.unused": 1,
+        "largest_probe.lost": math.log(3) + best,
+        "positions": 2,
+        "log_likelihood.largest_probe": -math.log(3),
+        "log_likelihood.optimal": best,
+        "log_likelihood.learned": evenly,
+        "log_likelihood.uniform": evenly,
+        "dependent.share": 1,  # 0.859 against 0.726: 0.17 nats
+    }
+    assert {name: found[name] for name in expected} == pytest.approx(expected, abs=1e-6)
     ((lost, shown),) = rows.worst()
     assert lost == pytest.approx(1 / (1 + 2 * math.exp(-2.5)) - 1 / 3)
     assert shown["says"][1:] == [2, 1]  # each is sure of another wrong word
@@ -200,14 +194,12 @@ def test_the_geometric_mean_is_exact_where_the_logits_are_linear_and_equation_12
 
 
 def test_equation_12_rebuilds_a_classifiers_loss_and_would_show_if_it_did_not():
-    log_odds = torch.tensor([[2.0, -1.0, 3.0]])  # a text of two positions, one of one
-    attention = torch.tensor([[0.75, 0.25, 1.0]])
     losses = [math.log1p(math.exp(-1.25)), math.log1p(math.exp(-3))]
     recording = {
         "steps": torch.tensor([5]),
-        "validation.offsets": torch.tensor([0, 2, 3]),
-        "validation.log_polarity": log_odds,
-        "validation.attention": attention,
+        "validation.offsets": torch.tensor([0, 2, 3]),  # a text of two positions, one of one
+        "validation.log_polarity": torch.tensor([[2.0, -1.0, 3.0]]),
+        "validation.attention": torch.tensor([[0.75, 0.25, 1.0]]),
         "validation.correct": torch.tensor([[True, True]]),
         "validation.loss": torch.tensor([sum(losses) / 2]),
     }

@@ -1,13 +1,12 @@
 """Settings of the chapter: what is refused, and networks that several figures share."""
 
-from pathlib import Path
-
 import pytest
 
 from attnlib.errors import BadInput
 from companion.data import labelled_sets, parallel
 from companion.results import registry
 from companion.results.config import override
+from notebooks.learn.agreement.experiment import Config
 from notebooks.learn.dataset_sizes import text_sizes
 from notebooks.learn.early_dynamics import word_counts
 from notebooks.learn.multi_head import multi_head
@@ -75,22 +74,18 @@ REFUSED = {
 )
 def test_settings_that_cannot_be_are_refused(of, given, message):
     with pytest.raises(BadInput, match=message):
-        of.Settings(**given) if not isinstance(of, str) else override(
-            registry.load(of).PROFILES["quick"], given
-        )
+        override(registry.load(of).PROFILES["quick"], given) if isinstance(of, str) else of.Settings(**given)
 
 
 def test_own_files_that_cannot_be_used_are_refused_before_any_training(tmp_path):
-    def refused(message, **files: Path):
-        with pytest.raises(BadInput, match=message):
-            registry.load("agreement").Config(**files)
-
     table, source, target = (tmp_path / name for name in ("three.tsv", "my.en", "my.de"))
     table.write_text("text\tlabel\n" + "".join(f"a{i}\t{i % 3}\n" for i in range(40)))
-    refused("expected two different labels, found 3", data=table)
     source.write_text("a\nb\n")
     target.write_text("a\n")
-    refused("line 2", source=source, target=target)
+    with pytest.raises(BadInput, match="expected two different labels, found 3"):
+        Config(data=table)
+    with pytest.raises(BadInput, match="line 2"):
+        Config(source=source, target=target)
 
 
 def _of_agreement(spec):
