@@ -67,12 +67,7 @@ def spell(number: int) -> tuple[tuple[str, ...], Links]:
 
 @task()
 def number_words(
-    *,
-    min_digits: int = 1,
-    max_digits: int = 7,
-    n_train: int = 20_000,
-    n_held_out: int = 2_000,
-    seed: int = 0,
+    *, min_digits: int = 1, max_digits: int = 7, n_train: int = 20_000, n_held_out: int = 2_000, seed: int = 0
 ) -> Task:
     """Draw numbers without putting back: no number comes twice, in one part or in both.
 

@@ -96,10 +96,7 @@ class SuiteConfig(FilesConfig):
     embedding_scale: AboveZero = 0.3
 
 
-PROFILES = {
-    "quick": SuiteConfig(),
-    "paper": SuiteConfig(task=PAPER_TASKS, scale="paper", fit_samples=25_000),
-}
+PROFILES = {"quick": SuiteConfig(), "paper": SuiteConfig(task=PAPER_TASKS, scale="paper", fit_samples=25_000)}
 
 
 def model_specs(config: PlannedConfig) -> tuple[ModelSpec, ...]:

@@ -7,13 +7,7 @@ from torch import nn
 from attnlib.errors import BadInput, UnknownName
 from notebooks.shared import copier
 from notebooks.shared.copied_sentences import copy_batch, draw_sources
-from notebooks.shared.copier import (
-    Copier,
-    CopierConfig,
-    copier_loss,
-    lexical_probe,
-    lstm_scan,
-)
+from notebooks.shared.copier import Copier, CopierConfig, copier_loss, lexical_probe, lstm_scan
 from tests.attnlib.models.model_builders import generator
 
 
