@@ -1,10 +1,12 @@
-"""Intervals over few runs: by hand, by simulation, and where they do not exist."""
+"""Intervals over few runs, and rank correlations: by hand, by simulation, and where they do not exist."""
 
 import math
 from itertools import permutations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from attnlib.errors import BadInput
@@ -19,7 +21,7 @@ from notebooks.shared.intervals import (
     share_interval,
     stratified_bootstrap,
 )
-from notebooks.shared.spearman import spearman_of_points
+from notebooks.shared.spearman import average_ranks, spearman, spearman_of_points, stratified_spearman
 
 # Means
 
@@ -126,7 +128,7 @@ def test_points_under_a_correlation_and_resamples_without_one():
 
 
 @pytest.mark.parametrize(
-    ("interval", "arguments", "message"),
+    ("statistic", "arguments", "message"),
     [
         (mean_interval, ([],), "finite"),
         (mean_interval, ([1.0, math.nan],), "finite"),
@@ -138,11 +140,13 @@ def test_points_under_a_correlation_and_resamples_without_one():
         (hierarchical_bootstrap, ({"scan": []}, None), "Group 'scan' has no rows"),
         (hierarchical_bootstrap, ([[1.0], [[1.0, 2.0]]], None), "one width"),
         (hierarchical_bootstrap, ([], None), "at least one"),
+        (spearman, ([1, 2], [1, 2, 3]), "one length"),
+        (spearman, ([1, math.nan], [1, 2]), "NaN"),
     ],
 )
-def test_what_has_no_interval_is_refused(interval, arguments, message):
+def test_what_has_no_interval_or_correlation_is_refused(statistic, arguments, message):
     with pytest.raises(BadInput, match=message):
-        interval(*arguments)
+        statistic(*arguments)
 
 
 def test_marks_of_a_dial_are_all_kept():
@@ -182,3 +186,45 @@ def test_intervals_leave_out_what_is_undefined():
     assert over_seeds(points[2:], lambda m: m["x"]) == {"value": None, "low": None, "high": None, "n": 0}
     lstm = ({"task": "a", "architecture": "AED", "cell": "lstm"}, {"x": 5.0})
     assert by_kind([*points, lstm], len) == {"a": {"AO": 4, "AED-lstm": 1}}
+
+
+# Rank correlations
+
+rows_of_pairs = st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=2, max_size=40).filter(
+    lambda rows: all(len(set(side)) > 1 for side in zip(*rows, strict=True))
+)
+
+
+@given(rows_of_pairs)
+def test_matches_scipy_with_ties(rows):
+    x, y = np.array(rows, dtype=float).T
+    assert average_ranks(x).tolist() == stats.rankdata(x).tolist()
+    assert spearman(x, y) == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12)
+
+
+@given(rows_of_pairs)
+def test_only_ranks_matter(rows):
+    x, y = np.array(rows, dtype=float).T
+    assert spearman(np.exp(x), y) == spearman(x, y) == -spearman(x, -y)
+
+
+def test_ranks_worked_by_hand():
+    """Ranks 1 2 3 4 against 1 2 4 3: 1 - 6 * 2 / (4 * 15) = 0.8."""
+    assert spearman([1, 2, 3, 4], [10, 20, 40, 30]) == pytest.approx(0.8)
+    assert math.isnan(spearman([1, 1, 1], [1, 2, 3]))
+
+
+def test_strata_that_differ_do_not_count():
+    generator = np.random.default_rng(0)
+    strata = np.repeat(np.arange(4), 50)
+    inside = generator.normal(size=200)
+    x, y = inside + 10 * strata, -inside - 10 * (3 - strata)
+    assert stratified_spearman(x, y, strata.tolist()) == pytest.approx(-1)
+    assert spearman(x, y) > 0.5  # what leaving the strata out would say
+    alone = stratified_spearman(x[:50], y[:50] + x[50:100], strata[:50].tolist())
+    assert alone == pytest.approx(spearman(x[:50], y[:50] + x[50:100]))
+
+
+def test_small_strata_are_left_out():
+    values = np.arange(10.0)
+    assert np.isnan(stratified_spearman(values, values, ["a"] * 10))
