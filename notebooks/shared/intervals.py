@@ -1,8 +1,7 @@
 """Intervals of means, shares and correlations over few runs.
 
-Experiments here have three to ten seeds. A percentile bootstrap of three values can only return means of
-three of those values, and its 95 % interval covers the mean about 60 to 75 % of the time; Student's t
-interval is exact for normal values at any n, so means over seeds use it.
+Means over seeds, of which there are three to ten, use Student's t interval, exact for normal values at any n:
+a percentile bootstrap of three values covers the mean about 60 to 75 % of the time.
 
 scipy is imported where it is used: a bare node reads from the experiments what they measure, and has none.
 """
@@ -61,31 +60,24 @@ Groups = Sequence[Sequence] | Mapping[str, Sequence]
 
 
 def hierarchical_bootstrap(
-    groups: Groups, generator: np.random.Generator, *, statistic: Callable = np.mean, resamples: int = 2000
+    groups: Groups,
+    generator: np.random.Generator,
+    *,
+    statistic: Callable = np.mean,
+    resamples: int = 2000,
+    nested: bool = True,
 ) -> Interval:
     """Percentile interval where seeds are nested in tasks: draw tasks, and then seeds within each.
 
     `groups` holds for each task its rows, one a seed: numbers, or vectors such as (x, y) points. Seeds of
     one task are alike, so drawing all rows as one bag would make the interval too narrow (Davison and Hinkley
-    1997, section 3.8). The statistic sees the drawn rows of all drawn tasks, concatenated; resamples where it
-    is NaN (a constant column under a correlation) are left out; `n` counts the rows.
+    1997, section 3.8). Where groups are set by design, as the marks of a dial are, ``nested=False`` keeps
+    every group and draws rows within each. The statistic sees the drawn rows of all drawn tasks,
+    concatenated; resamples where it is NaN (a constant column under a correlation) are left out; `n` counts
+    the rows.
 
     Raises BadInput for no groups, a group without rows, or rows of different widths.
     """
-    return _bootstrap(groups, generator, _draw, statistic, resamples)
-
-
-def stratified_bootstrap(
-    groups: Groups, generator: np.random.Generator, *, statistic: Callable = np.mean, resamples: int = 2000
-) -> Interval:
-    """The same where the groups are set by design, as the marks of a dial are: every group is kept, and rows
-    are drawn within each."""
-    return _bootstrap(groups, generator, _draw_within, statistic, resamples)
-
-
-def _bootstrap(
-    groups: Groups, generator: np.random.Generator, draw: Callable, statistic: Callable, resamples: int
-) -> Interval:
     named = groups.items() if isinstance(groups, Mapping) else enumerate(groups)
     arrays = {name: np.asarray(rows, dtype=np.float64) for name, rows in named}
     for name, rows in arrays.items():
@@ -95,20 +87,16 @@ def _bootstrap(
     if len({group.shape[1:] for group in rows}) != 1:
         shapes = {name: group.shape for name, group in arrays.items()}
         raise BadInput(f"Groups of shapes {shapes}: expected at least one, and rows of one width.")
-    drawn = np.array([statistic(draw(rows, generator)) for _ in range(resamples)], dtype=np.float64)
+
+    def draw() -> np.ndarray:
+        chosen = [rows[i] for i in generator.integers(len(rows), size=len(rows))] if nested else rows
+        return np.concatenate([group[generator.integers(len(group), size=len(group))] for group in chosen])
+
+    drawn = np.array([statistic(draw()) for _ in range(resamples)], dtype=np.float64)
     drawn = drawn[~np.isnan(drawn)]
     low, high = np.quantile(drawn, TAILS) if len(drawn) else (math.nan, math.nan)
     everything = np.concatenate(rows)
     return Interval(float(statistic(everything)), float(low), float(high), len(everything))
-
-
-def _draw_within(groups: list[np.ndarray], generator: np.random.Generator) -> np.ndarray:
-    return np.concatenate([group[generator.integers(len(group), size=len(group))] for group in groups])
-
-
-def _draw(groups: list[np.ndarray], generator: np.random.Generator) -> np.ndarray:
-    chosen = [groups[i] for i in generator.integers(len(groups), size=len(groups))]
-    return _draw_within(chosen, generator)
 
 
 # The jackknife: an interval for a number that takes all units together, such as a mean over their pairs.
@@ -216,11 +204,17 @@ def matched(first: Iterable[Point], second: Iterable[Point]) -> list[tuple[dict,
     return [(name, (own, other[name["seed"]])) for name, own in first if name["seed"] in other]
 
 
+def less(first, second):
+    """The difference of two numbers, or of two nested mappings number by number; None where either is.
+
+    >>> less({"x": {"y": 3, "z": None}}, {"x": {"y": 1, "z": 2}})
+    {'x': {'y': 2, 'z': None}}
+    """
+    if isinstance(first, Mapping):
+        return {name: less(own, second[name]) for name, own in first.items()}
+    return None if first is None or second is None else first - second
+
+
 def paired(first: Iterable[Point], second: Iterable[Point], of: Callable[[dict], float | None]) -> dict:
     """Interval over seeds of the first kind's number less the second's, as :func:`over_seeds` gives it."""
-
-    def difference(pair: tuple[dict, dict]) -> float | None:
-        one, two = map(of, pair)
-        return None if one is None or two is None else one - two
-
-    return over_seeds(matched(first, second), difference)
+    return over_seeds(matched(first, second), lambda pair: less(*map(of, pair)))

@@ -19,6 +19,7 @@ from notebooks.learn.agreement.contextualised import ComparisonRun, best_checkpo
 from notebooks.shared.agreement import (
     COLUMNS,
     HALVES,
+    READINGS,
     WAYS,
     Answers,
     Runs,
@@ -27,7 +28,6 @@ from notebooks.shared.agreement import (
     translator_runs,
 )
 from notebooks.shared.intervals import jackknife_interval, over_seeds
-from notebooks.shared.saliency_readings import READINGS
 
 MEASURES = ("agreement", "kendall")
 # By the ending of a number's name: which samples choose the first run's checkpoint, and which report. The

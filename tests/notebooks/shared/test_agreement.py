@@ -14,16 +14,17 @@ from companion.runs.procedure import Recording
 from companion.runs.store import Store
 from notebooks.learn.agreement.experiment import saliency_read, ties_courses, ties_read
 from notebooks.shared.agreement import (
+    READINGS,
     classifier_runs,
     gathered,
     measure_agreement,
     measure_course,
     measure_saliency_readings,
     measure_ties,
+    saliency_readings,
     translator_runs,
 )
 from notebooks.shared.ragged import padded_cells
-from notebooks.shared.saliency_readings import READINGS, saliency_readings
 from tests.attnlib.models.model_builders import translator
 from tests.attnlib.probes.test_saliency import BATCH, assert_slopes
 from tests.notebooks.given import Given
