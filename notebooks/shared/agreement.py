@@ -30,9 +30,8 @@ from notebooks.shared.bleu import bleu
 from notebooks.shared.ragged import RaggedRows, padded_cells
 from notebooks.shared.translation import recorded_network
 
-# How far what one run of a network says of positions agrees with what another says along its training.
-#
-# Snell et al. 2021, section 3.1, equation 10, and appendix A.4.
+# How far what one run of a network says of positions agrees with what another says along its training
+# (Snell et al. 2021, section 3.1, equation 10, and appendix A.4).
 
 SIDES = ("attention", "saliency", "probe")  # α, Δ and β
 LOOKED_UP = ("attention", "probe")  # what a second run is asked for
@@ -262,7 +261,6 @@ def _written(means: list[RowMean]) -> list[list]:
 
 
 # What is asked of a recorded translation model of either form: quality by checkpoint, 𝒜(α, β) at the end.
-#
 # Samples are rebuilt from the recording, so that the data is not read again.
 
 TOGETHER = 16  # samples that are looked at together

@@ -114,9 +114,6 @@ def jackknife_interval(units: Sequence, statistic: Callable[[Sequence], float]) 
     pairs, in which every unit comes back, for that many units: a unit that stands out moves all of its pairs.
     The bounds are NaN where the number does not exist (is NaN) without one of the units: a mean over pairs
     needs three of them. Raises BadInput for no unit.
-
-    >>> jackknife_interval([1.0, 2.0, 6.0], lambda some: sum(some) / len(some)).as_dict()["value"]
-    3.0
     """
     n = len(units)
     if not n:
@@ -195,11 +192,7 @@ def kind(name: dict[str, object]) -> str:
 
 
 def matched(first: Iterable[Point], second: Iterable[Point]) -> list[tuple[dict, tuple[dict, dict]]]:
-    """Measurements of both kinds that share a seed; others are left out.
-
-    >>> matched([({"seed": 0}, {"x": 1}), ({"seed": 1}, {"x": 2})], [({"seed": 1}, {"x": 5})])
-    [({'seed': 1}, ({'x': 2}, {'x': 5}))]
-    """
+    """Measurements of both kinds that share a seed; others are left out."""
     other = {name["seed"]: measured for name, measured in second}
     return [(name, (own, other[name["seed"]])) for name, own in first if name["seed"] in other]
 
