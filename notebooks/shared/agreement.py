@@ -76,8 +76,7 @@ def measure_agreement(first: Recording, second: Recording, *, pairs: str) -> dic
         by part, pair and place (as text) ``{"agreement" | "kendall": {"selecting" | "reporting": a
         checkpoint}}``: sums for :class:`~attnlib.probes.agreement.RowMean`, rows weighted alike.
 
-    Raises:
-        BadInput: a side that there is not, or was not looked for; runs that looked at other samples.
+    Raises BadInput for a side that there is not or was not looked for, and runs that looked at other samples.
     """
     wanted = _sides(pairs)
     found: dict = {"steps": second["steps"].tolist(), "best": {}, "parts": {}}

@@ -75,7 +75,7 @@ class CopyBatch:
 def copy_batch(
     sources: Int[Tensor, "batch length"], words: int, order: Int[Tensor, " length"] | None = None
 ) -> CopyBatch:
-    """A batch whose target is the source, or the source in this ``order``: y_i = x_{order[i]} (equation 26)."""
+    """A batch whose target is the source, perhaps in another ``order``: y_i = x_{order[i]} (equation 26)."""
     place = torch.arange(sources.shape[1]) if order is None else order
     target = sources[:, place]
     start = torch.full_like(target[:, :1], words)

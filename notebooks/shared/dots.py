@@ -65,13 +65,9 @@ def dot_rows(
         shown = legend if legend is not None else next(iter(panels.values()))
         figure.legend(
             handles=[Line2D([], [], marker=dot.marker, label=dot.label, **_look(dot)) for dot in shown],
-            loc="outside upper center",
-            ncols=columns,
-            frameon=False,
-            fontsize=9,
-            handletextpad=0.2,
+            loc="outside upper center", ncols=columns, frameon=False, fontsize=9, handletextpad=0.2,
             columnspacing=1.2,
-        )
+        )  # fmt: skip
     return figure
 
 

@@ -54,8 +54,6 @@ def _student(n: int) -> float:
     return float(stats.t.ppf(TAILS[1], n - 1))
 
 
-# Bootstrap intervals over runs, in two levels: tasks, then the seeds of each.
-
 Groups = Sequence[Sequence] | Mapping[str, Sequence]
 
 
@@ -99,13 +97,10 @@ def hierarchical_bootstrap(
     return Interval(float(statistic(everything)), float(low), float(high), len(everything))
 
 
-# The jackknife: an interval for a number that takes all units together, such as a mean over their pairs.
-
-
 def jackknife_interval(units: Sequence, statistic: Callable[[Sequence], float]) -> Interval:
-    """``statistic`` of all units, and an interval from what it is without each of them.
+    """``statistic`` of all units together, say a mean over their pairs, and its interval by the jackknife.
 
-    With θ the number of all n units and θ_i the number of all but unit i (Tukey 1958; for means over pairs,
+    With θ the number of all n units and θ_i that of all but unit i (Tukey 1958; for means over pairs,
     Arvesen 1969),
 
         θ ± t(n − 1) √( (n − 1)/n · Σ_i (θ_i − mean of θ_i)² ).
@@ -141,8 +136,6 @@ def share_interval(successes: int, n: int) -> Interval:
     found = stats.binomtest(successes, n).proportion_ci(LEVEL, method="wilson")
     return Interval(successes / n, float(found.low), float(found.high), n)
 
-
-# From one number a model to one interval a kind of model.
 
 Point = tuple[dict[str, object], dict]  # the columns that name a model, and its measurements
 
@@ -188,11 +181,8 @@ def kind(name: dict[str, object]) -> str:
     return str(name["architecture"]) if usual else f"{name['architecture']}-{name['cell']}"
 
 
-# Differences between two kinds of network, seed by seed: what a seed does to both cancels.
-
-
 def matched(first: Iterable[Point], second: Iterable[Point]) -> list[tuple[dict, tuple[dict, dict]]]:
-    """Measurements of both kinds that share a seed; others are left out."""
+    """Measurements of both kinds that share a seed, whose differences lack what a seed does to both."""
     other = {name["seed"]: measured for name, measured in second}
     return [(name, (own, other[name["seed"]])) for name, own in first if name["seed"] in other]
 

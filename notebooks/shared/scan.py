@@ -94,8 +94,6 @@ def _meaning(words: tuple[str, ...]) -> tuple[str, ...]:
     return turn + act
 
 
-# -- the tasks -----------------------------------------------------------------------------------------------
-
 Phrase = tuple[str, ...]
 
 

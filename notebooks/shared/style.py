@@ -118,13 +118,11 @@ def panels(
     return figure
 
 
-# Labels at the ends of lines, moved apart where they would touch.
-
 End = tuple[float, float, str, str]  # where a line ends, its label and colour
 
 
 def label_ends(axes: Axes, ends: list[End], least: float = 0.105) -> None:
-    """Writes each label to the right of its line's end; lines that end nowhere have none."""
+    """Labels right of the ends of lines, apart where they would touch; lines that end nowhere have none."""
     ordered = sorted((end for end in ends if np.isfinite(end[1])), key=lambda end: end[1])
     heights = spread([end[1] for end in ordered], least)
     for (across, value, label, colour), height in zip(ordered, heights, strict=True):
@@ -153,8 +151,6 @@ def spread(heights: list[float], least: float, low: float = 0.0, high: float = 1
     return [round(height, 4) for height in found]
 
 
-# Labels beside points that do not cover each other.
-
 Label = tuple[float, float, str, str]  # where, what it says, its colour
 SIDES = ((1, 1), (1, -1), (-1, 1), (-1, -1))  # right or left of the point, above or below it
 # In a panel of some two inches: a letter's width, a line's height, and its middle above or below the point.
@@ -178,17 +174,10 @@ def write_labels(axes: Axes, labels: list[Label], size: float = 8) -> None:
                 continue
             taken.append(box)
             axes.annotate(
-                text,
-                (x, y),
-                (4 * along, 3 * above),
-                textcoords="offset points",
-                fontsize=size,
-                color=colour,
-                ha="left" if along > 0 else "right",
-                va="baseline" if above > 0 else "top",
-                path_effects=[HALO],
-                zorder=4,
-            )
+                text, (x, y), (4 * along, 3 * above), textcoords="offset points", fontsize=size, color=colour,
+                ha="left" if along > 0 else "right", va="baseline" if above > 0 else "top",
+                path_effects=[HALO], zorder=4,
+            )  # fmt: skip
             break
 
 
@@ -196,8 +185,6 @@ def _cover(box: tuple[float, float, float], other: tuple[float, float, float]) -
     apart = box[1] + GAP / 2 < other[0] or other[1] + GAP / 2 < box[0]
     return not apart and abs(box[2] - other[2]) < LINE
 
-
-# Whether something drawn leaves its frame, so that a caption can say so.
 
 SLACK = 0.005  # of the axis: what nobody sees is not cut
 NOTE = " What leaves the frame is cut off there."

@@ -83,8 +83,7 @@ class TiedAttention(MultiHeadAttention):
 def tie_encoder(network: Transformer) -> Transformer:
     """Every self-attention of the encoder with one map for queries and keys, in place; all else stays.
 
-    Raises:
-        BadInput: positions that self-attention itself deals with.
+    Raises BadInput for positions that self-attention itself deals with.
     """
     if network.config.positions in ("relative", "rotary"):
         raise BadInput(

@@ -22,8 +22,6 @@ from notebooks.shared.intervals import (
 )
 from notebooks.shared.spearman import average_ranks, spearman, spearman_of_points, stratified_spearman
 
-# Means
-
 
 def test_hand_worked_interval():
     """Values 1, 2, 3: mean 2, s = 1, t(0.975, 2) = 4.3027, half width 4.3027 / sqrt(3)."""
@@ -45,9 +43,6 @@ def test_with_three_seeds_student_covers_and_the_bootstrap_does_not():
     bootstrap = np.mean([boot.low <= 0 <= boot.high for boot in boots])
     assert 0.92 < student < 0.98
     assert bootstrap < 0.85
-
-
-# Shares
 
 
 def test_nothing_and_everything_have_an_end_at_the_share_itself():
