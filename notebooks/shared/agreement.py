@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnlib.errors import BadInput, NotMeasured
+from attnlib.models.translator import BilinearTranslator
 from attnlib.probes.agreement import (
     RowMean,
     agreement,
@@ -27,12 +28,10 @@ from companion.runs.store import Store
 from notebooks.shared.best_looks import CHOOSING, GROUPS, qualities
 from notebooks.shared.bleu import bleu
 from notebooks.shared.ragged import RaggedRows, padded_cells
-from notebooks.shared.saliency_readings import READINGS, saliency_readings
 from notebooks.shared.translation import recorded_network
 
-# How far what one run of a network says of positions agrees with what another says along its training.
-#
-# Snell et al. 2021, section 3.1, equation 10, and appendix A.4.
+# How far what one run of a network says of positions agrees with what another says along its training
+# (Snell et al. 2021, section 3.1, equation 10, and appendix A.4).
 
 SIDES = ("attention", "saliency", "probe")  # α, Δ and β
 LOOKED_UP = ("attention", "probe")  # what a second run is asked for
@@ -77,8 +76,7 @@ def measure_agreement(first: Recording, second: Recording, *, pairs: str) -> dic
         by part, pair and place (as text) ``{"agreement" | "kendall": {"selecting" | "reporting": a
         checkpoint}}``: sums for :class:`~attnlib.probes.agreement.RowMean`, rows weighted alike.
 
-    Raises:
-        BadInput: a side that there is not, or was not looked for; runs that looked at other samples.
+    Raises BadInput for a side that there is not or was not looked for, and runs that looked at other samples.
     """
     wanted = _sides(pairs)
     found: dict = {"steps": second["steps"].tolist(), "best": {}, "parts": {}}
@@ -262,7 +260,6 @@ def _written(means: list[RowMean]) -> list[list]:
 
 
 # What is asked of a recorded translation model of either form: quality by checkpoint, 𝒜(α, β) at the end.
-#
 # Samples are rebuilt from the recording, so that the data is not read again.
 
 TOGETHER = 16  # samples that are looked at together
@@ -318,6 +315,54 @@ def measure_translation(recording: Recording) -> dict:
 #
 # Snell et al. 2021, sections 3.1 and 5.1. The network is taken as its training ends, for there its parameters
 # are kept; the tables take it at its best checkpoint.
+#
+# What saliency may mean in translation: the paper names its method alone (gradients). Of target position s
+# and the embedding e_t of source position t, under teacher forcing:
+#
+#     logit             ⟨∂ logit_s[y_s] / ∂e_t, e_t⟩, as :mod:`attnlib.probes.saliency` has it
+#     log_probability   the same of log p_s[y_s]
+#     gradient_norm     |∂ log p_s[y_s] / ∂e_t|
+#
+# With two labels the first two have one order within a text, for log p moves by 1 − p times what the right
+# label's log odds do. With more words they differ: what makes all words likelier leaves log p where it is.
+
+READINGS = ("logit", "log_probability", "gradient_norm")
+
+
+def saliency_readings(
+    model: BilinearTranslator, batch: Batch
+) -> dict[str, Float[Tensor, "batch target source"]]:
+    """Every reading of :data:`READINGS` for all valid pairs of positions, zero at padding.
+
+    One pass forward and two backward a target position: samples do not touch one another, so a position's
+    gradients of all samples come at once. The model should be in evaluation mode; no parameter is given a
+    gradient.
+    """
+    # cuDNN refuses to go backward through a recurrent layer in evaluation mode.
+    with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
+        embedded = model.embedding(batch.source).detach().requires_grad_()
+        states, start = model.encode(embedded, batch.source_mask)
+        decoded, _ = model.decoder(model.embedding(batch.target_input), start)
+        _, attention = model.attend(states, batch.source_mask, decoded)
+        readout = model.readout
+        logits = readout.logits(readout.from_context(attention @ states) + readout.from_decoder(decoded))
+        right = batch.target_output[:, :, None]
+        gradients = {
+            "logit": _gradients(logits.gather(-1, right)[:, :, 0], embedded),
+            "log_probability": _gradients(logits.log_softmax(-1).gather(-1, right)[:, :, 0], embedded),
+        }
+    valid = batch.target_mask[:, :, None] & batch.source_mask[:, None, :]
+    found = {name: (own * embedded.detach()[:, None]).sum(-1) for name, own in gradients.items()}
+    found["gradient_norm"] = gradients["log_probability"].norm(dim=-1)
+    return {name: values * valid for name, values in found.items()}
+
+
+def _gradients(
+    scores: Float[Tensor, "batch target"], embedded: Float[Tensor, "batch source width"]
+) -> Float[Tensor, "batch target source width"]:
+    """Of each target position's score by each source embedding of its sample."""
+    rows = [torch.autograd.grad(score.sum(), embedded, retain_graph=True)[0] for score in scores.unbind(1)]
+    return torch.stack(rows, dim=1)
 
 
 def measure_saliency_readings(first: Recording, second: Recording) -> dict:

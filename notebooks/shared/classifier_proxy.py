@@ -1,6 +1,11 @@
 """The bag-of-words proxy of the classifiers (Snell et al. 2021, section 2.3), recorded like them: β^px.
 
-Its log odds depend on the word alone. They are kept by position all the same, to be compared.
+Equation 5 with the one score of section 2.4 in place of a softmax over two:
+
+    logit = 1/L Σ_l W · e_{x_l};    p(label 1) = σ(logit);    β^px_l = σ(±W · e_{x_l})    (equation 6)
+
+The marks at both ends of a text are words like any other. Equation 5 has no bias, so neither has W. Log odds
+depend on the word alone, and are kept by position all the same, to be compared.
 """
 
 from dataclasses import dataclass
@@ -16,15 +21,6 @@ from companion.data.labelled import LabelledBatch
 from notebooks.shared.classification import LabelledSettings, checksums, load_task, record_course
 
 __all__ = ["Settings", "checksums", "record"]
-
-
-# The proxy for what a classifier learns before its attention: a bag of words (Snell et al. 2021, 2.3).
-#
-# Equation 5 with the one score of section 2.4 in place of a softmax over two:
-#
-#     logit = 1/L Σ_l W · e_{x_l};    p(label 1) = σ(logit);    β^px_l = σ(±W · e_{x_l})    (equation 6)
-#
-# The marks at both ends of a text are words like any other. Equation 5 has no bias, so neither has W.
 
 
 class ClassifierProxy(nn.Module):

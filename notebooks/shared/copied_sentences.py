@@ -75,12 +75,7 @@ class CopyBatch:
 def copy_batch(
     sources: Int[Tensor, "batch length"], words: int, order: Int[Tensor, " length"] | None = None
 ) -> CopyBatch:
-    """A batch whose target is the source, or the source put into ``order``: y_i = x_{order[i]} (equation 26).
-
-    >>> batch = copy_batch(torch.tensor([[2, 0, 1]]), words=3, order=torch.tensor([1, 2, 0]))
-    >>> batch.target.tolist(), batch.target_read.tolist()
-    ([[0, 1, 2]], [[3, 0, 1]])
-    """
+    """A batch whose target is the source, perhaps in another ``order``: y_i = x_{order[i]} (equation 26)."""
     place = torch.arange(sources.shape[1]) if order is None else order
     target = sources[:, place]
     start = torch.full_like(target[:, :1], words)

@@ -158,12 +158,10 @@ def lexical_probe(
     return logits.softmax(dim=-1).gather(-1, right)[..., 0]
 
 
-# The proxy for what is learned before attention is: a bag of words (Snell et al. 2021, section 2.3).
-
-
 class BagOfWords(nn.Module):
-    """p = softmax(W · mean of e_x over the source words), the same at every step (equation 5).
+    """The proxy for what is learned before attention is (Snell et al. 2021, section 2.3, equation 5).
 
+    p = softmax(W · mean of e_x over the source words), the same at every step.
     W and e are drawn from N(0, 1 / width), the initialisation that equation 15 is about.
     """
 

@@ -81,13 +81,10 @@ def steps_to_learn(course: dict) -> int | None:
 
 
 def until(course: dict, steps: int) -> dict:
-    """The course up to so many updates, as if it had been no longer.
+    """The course up to so many updates; BadInput where it was not looked at after that many.
 
     >>> until({"steps": [0, 10, 20], "loss": [3.0, 2.0, 1.0]}, 10)
     {'steps': [0, 10], 'loss': [3.0, 2.0]}
-
-    Raises:
-        BadInput: it was not looked at after that many.
     """
     if steps not in course["steps"]:
         raise BadInput(f"no snapshot after {steps} updates; there are snapshots after {course['steps']}")

@@ -64,14 +64,10 @@ def dot_rows(
         grid[0].set_yticks(range(len(rows)), [label for label, _ in reversed(rows)])
         shown = legend if legend is not None else next(iter(panels.values()))
         figure.legend(
-            handles=[_handle(dot) for dot in shown],
-            loc="outside upper center",
-            ncols=columns,
-            frameon=False,
-            fontsize=9,
-            handletextpad=0.2,
+            handles=[Line2D([], [], marker=dot.marker, label=dot.label, **_look(dot)) for dot in shown],
+            loc="outside upper center", ncols=columns, frameon=False, fontsize=9, handletextpad=0.2,
             columnspacing=1.2,
-        )
+        )  # fmt: skip
     return figure
 
 
@@ -101,7 +97,3 @@ def _draw(axes: Axes, dot: Dot, found: dict, place: float) -> None:
 def _look(dot: Dot) -> dict[str, object]:
     face = "white" if dot.open else dot.colour
     return {"color": dot.colour, "markerfacecolor": face, "markeredgewidth": 1.4, "ms": 5.5, "ls": ""}
-
-
-def _handle(dot: Dot) -> Line2D:
-    return Line2D([], [], marker=dot.marker, label=dot.label, **_look(dot))

@@ -1,8 +1,7 @@
 """Intervals of means, shares and correlations over few runs.
 
-Experiments here have three to ten seeds. A percentile bootstrap of three values can only return means of
-three of those values, and its 95 % interval covers the mean about 60 to 75 % of the time; Student's t
-interval is exact for normal values at any n, so means over seeds use it.
+Means over seeds, of which there are three to ten, use Student's t interval, exact for normal values at any n:
+a percentile bootstrap of three values covers the mean about 60 to 75 % of the time.
 
 scipy is imported where it is used: a bare node reads from the experiments what they measure, and has none.
 """
@@ -55,37 +54,28 @@ def _student(n: int) -> float:
     return float(stats.t.ppf(TAILS[1], n - 1))
 
 
-# Bootstrap intervals over runs, in two levels: tasks, then the seeds of each.
-
 Groups = Sequence[Sequence] | Mapping[str, Sequence]
 
 
 def hierarchical_bootstrap(
-    groups: Groups, generator: np.random.Generator, *, statistic: Callable = np.mean, resamples: int = 2000
+    groups: Groups,
+    generator: np.random.Generator,
+    *,
+    statistic: Callable = np.mean,
+    resamples: int = 2000,
+    nested: bool = True,
 ) -> Interval:
     """Percentile interval where seeds are nested in tasks: draw tasks, and then seeds within each.
 
     `groups` holds for each task its rows, one a seed: numbers, or vectors such as (x, y) points. Seeds of
     one task are alike, so drawing all rows as one bag would make the interval too narrow (Davison and Hinkley
-    1997, section 3.8). The statistic sees the drawn rows of all drawn tasks, concatenated; resamples where it
-    is NaN (a constant column under a correlation) are left out; `n` counts the rows.
+    1997, section 3.8). Where groups are set by design, as the marks of a dial are, ``nested=False`` keeps
+    every group and draws rows within each. The statistic sees the drawn rows of all drawn tasks,
+    concatenated; resamples where it is NaN (a constant column under a correlation) are left out; `n` counts
+    the rows.
 
     Raises BadInput for no groups, a group without rows, or rows of different widths.
     """
-    return _bootstrap(groups, generator, _draw, statistic, resamples)
-
-
-def stratified_bootstrap(
-    groups: Groups, generator: np.random.Generator, *, statistic: Callable = np.mean, resamples: int = 2000
-) -> Interval:
-    """The same where the groups are set by design, as the marks of a dial are: every group is kept, and rows
-    are drawn within each."""
-    return _bootstrap(groups, generator, _draw_within, statistic, resamples)
-
-
-def _bootstrap(
-    groups: Groups, generator: np.random.Generator, draw: Callable, statistic: Callable, resamples: int
-) -> Interval:
     named = groups.items() if isinstance(groups, Mapping) else enumerate(groups)
     arrays = {name: np.asarray(rows, dtype=np.float64) for name, rows in named}
     for name, rows in arrays.items():
@@ -95,29 +85,22 @@ def _bootstrap(
     if len({group.shape[1:] for group in rows}) != 1:
         shapes = {name: group.shape for name, group in arrays.items()}
         raise BadInput(f"Groups of shapes {shapes}: expected at least one, and rows of one width.")
-    drawn = np.array([statistic(draw(rows, generator)) for _ in range(resamples)], dtype=np.float64)
+
+    def draw() -> np.ndarray:
+        chosen = [rows[i] for i in generator.integers(len(rows), size=len(rows))] if nested else rows
+        return np.concatenate([group[generator.integers(len(group), size=len(group))] for group in chosen])
+
+    drawn = np.array([statistic(draw()) for _ in range(resamples)], dtype=np.float64)
     drawn = drawn[~np.isnan(drawn)]
     low, high = np.quantile(drawn, TAILS) if len(drawn) else (math.nan, math.nan)
     everything = np.concatenate(rows)
     return Interval(float(statistic(everything)), float(low), float(high), len(everything))
 
 
-def _draw_within(groups: list[np.ndarray], generator: np.random.Generator) -> np.ndarray:
-    return np.concatenate([group[generator.integers(len(group), size=len(group))] for group in groups])
-
-
-def _draw(groups: list[np.ndarray], generator: np.random.Generator) -> np.ndarray:
-    chosen = [groups[i] for i in generator.integers(len(groups), size=len(groups))]
-    return _draw_within(chosen, generator)
-
-
-# The jackknife: an interval for a number that takes all units together, such as a mean over their pairs.
-
-
 def jackknife_interval(units: Sequence, statistic: Callable[[Sequence], float]) -> Interval:
-    """``statistic`` of all units, and an interval from what it is without each of them.
+    """``statistic`` of all units together, say a mean over their pairs, and its interval by the jackknife.
 
-    With θ the number of all n units and θ_i the number of all but unit i (Tukey 1958; for means over pairs,
+    With θ the number of all n units and θ_i that of all but unit i (Tukey 1958; for means over pairs,
     Arvesen 1969),
 
         θ ± t(n − 1) √( (n − 1)/n · Σ_i (θ_i − mean of θ_i)² ).
@@ -126,9 +109,6 @@ def jackknife_interval(units: Sequence, statistic: Callable[[Sequence], float]) 
     pairs, in which every unit comes back, for that many units: a unit that stands out moves all of its pairs.
     The bounds are NaN where the number does not exist (is NaN) without one of the units: a mean over pairs
     needs three of them. Raises BadInput for no unit.
-
-    >>> jackknife_interval([1.0, 2.0, 6.0], lambda some: sum(some) / len(some)).as_dict()["value"]
-    3.0
     """
     n = len(units)
     if not n:
@@ -156,8 +136,6 @@ def share_interval(successes: int, n: int) -> Interval:
     found = stats.binomtest(successes, n).proportion_ci(LEVEL, method="wilson")
     return Interval(successes / n, float(found.low), float(found.high), n)
 
-
-# From one number a model to one interval a kind of model.
 
 Point = tuple[dict[str, object], dict]  # the columns that name a model, and its measurements
 
@@ -203,24 +181,23 @@ def kind(name: dict[str, object]) -> str:
     return str(name["architecture"]) if usual else f"{name['architecture']}-{name['cell']}"
 
 
-# Differences between two kinds of network, seed by seed: what a seed does to both cancels.
-
-
 def matched(first: Iterable[Point], second: Iterable[Point]) -> list[tuple[dict, tuple[dict, dict]]]:
-    """Measurements of both kinds that share a seed; others are left out.
-
-    >>> matched([({"seed": 0}, {"x": 1}), ({"seed": 1}, {"x": 2})], [({"seed": 1}, {"x": 5})])
-    [({'seed': 1}, ({'x': 2}, {'x': 5}))]
-    """
+    """Measurements of both kinds that share a seed, whose differences lack what a seed does to both."""
     other = {name["seed"]: measured for name, measured in second}
     return [(name, (own, other[name["seed"]])) for name, own in first if name["seed"] in other]
 
 
+def less(first, second):
+    """The difference of two numbers, or of two nested mappings number by number; None where either is.
+
+    >>> less({"x": {"y": 3, "z": None}}, {"x": {"y": 1, "z": 2}})
+    {'x': {'y': 2, 'z': None}}
+    """
+    if isinstance(first, Mapping):
+        return {name: less(own, second[name]) for name, own in first.items()}
+    return None if first is None or second is None else first - second
+
+
 def paired(first: Iterable[Point], second: Iterable[Point], of: Callable[[dict], float | None]) -> dict:
     """Interval over seeds of the first kind's number less the second's, as :func:`over_seeds` gives it."""
-
-    def difference(pair: tuple[dict, dict]) -> float | None:
-        one, two = map(of, pair)
-        return None if one is None or two is None else one - two
-
-    return over_seeds(matched(first, second), difference)
+    return over_seeds(matched(first, second), lambda pair: less(*map(of, pair)))

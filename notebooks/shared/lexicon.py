@@ -53,14 +53,7 @@ _RANKS = {word: rank for rank, word in enumerate(TOPICS)}
 
 
 def translate(words: Sequence[str]) -> tuple[tuple[str, ...], Links]:
-    """All words, each adjective after the noun that it stands before, and where each comes from.
-
-    >>> words, links = translate("the big flood wakes my dog".split())
-    >>> " ".join(words)
-    'la inundo granda vekas mia hundo'
-    >>> sorted(links)
-    [(0, 0), (1, 2), (2, 1), (3, 3), (4, 4), (5, 5)]
-    """
+    """All words, each adjective after the noun that it stands before, and where each comes from."""
     _check_words(words)
     order = list(range(len(words)))
     for place, pair in enumerate(pairwise(words)):
@@ -70,11 +63,7 @@ def translate(words: Sequence[str]) -> tuple[tuple[str, ...], Links]:
 
 
 def summarise(words: Sequence[str]) -> tuple[tuple[str, ...], Links]:
-    """The topics alone, the most important first, and where each comes from.
-
-    >>> summarise("the big flood wakes my dog after the war".split())[0]
-    ('milito', 'inundo')
-    """
+    """The topics alone, the most important first, and where each comes from."""
     _check_words(words)
     order = sorted((i for i, word in enumerate(words) if word in TOPICS), key=lambda i: _RANKS[words[i]])
     if not order:

@@ -38,12 +38,7 @@ class Locality:
 def locality(log_odds: Float[Tensor, "batch length"], place: Int[Tensor, " batch"]) -> Locality:
     """γ at the keyword and around it, for sequences of one length.
 
-    >>> found = locality(torch.tensor([[0.0, 5.0, 2.0, 0.0, 1.0]]), torch.tensor([1]))
-    >>> [float(value) for value in vars(found).values()]
-    [5.0, 2.0, 1.600000023841858, 1.0, 0.0]
-
-    Raises:
-        BadInput: a keyword at an end, or just before the last position (see :func:`apart`).
+    Raises BadInput for a keyword at an end, or just before the last position (see :func:`apart`).
     """
     if not bool(apart(place, log_odds.shape[1]).all()):
         raise BadInput(
@@ -68,9 +63,6 @@ def probability_of_right_label(
 
     An identity for classifiers whose readout of the context is linear: log odds average with the attention.
     So the prediction lies between the smallest and the largest β, and is largest when all attention is there.
-
-    >>> probability_of_right_label(torch.tensor([0.5, 0.5]), torch.tensor([0.9, 0.1])).item()
-    0.5
     """
     attended = attention > 0
     if bool((((probe <= 0) | (probe >= 1)) & attended).any()):

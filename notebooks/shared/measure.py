@@ -24,8 +24,6 @@ from notebooks.shared.probe_bits import probe_bits
 from notebooks.shared.sequence_course import judged_samples, load_task
 from notebooks.shared.spearman import stratified_spearman
 
-# Components of a trained model, fitted on training samples.
-
 
 @dataclass(frozen=True)
 class Fitted:
@@ -188,8 +186,6 @@ def _examples(trained: TrainedModel, corpus: Corpus) -> Iterable[dict]:
             }
 
 
-# Quality of a recorded network by length of the sentence, and the bits that it keeps of each word.
-
 _BATCH = 256
 _OF_ALL = 4  # at most one sentence in so many of a length is kept to judge the probe on
 
@@ -261,8 +257,6 @@ def _summaries(network: torch.nn.Module, corpus: Corpus) -> tuple[torch.Tensor, 
             vectors[index] = row
     return torch.stack(vectors), words
 
-
-# How a recorded network learned: words right by update, and by place in the sentence.
 
 THIRDS = ("first", "middle", "last")
 

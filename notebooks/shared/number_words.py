@@ -36,12 +36,6 @@ def spell(number: int) -> tuple[tuple[str, ...], Links]:
     A word below twenty, and a word of tens, comes from its own digit, or from both if it says both
     ("seventeen"); "hundred" from the digit that says how many; "thousand" and "million" from the last digit
     of their group of three, where the group ends. A zero has no link, but for the number zero.
-
-    >>> words, links = spell(417000)
-    >>> " ".join(words)
-    'four hundred seventeen thousand'
-    >>> sorted(links)
-    [(0, 0), (1, 0), (2, 1), (2, 2), (3, 2)]
     """
     if not 0 <= number < 10**MOST_DIGITS:
         raise BadInput(f"{number} cannot be said; give a whole number from 0 to {10**MOST_DIGITS - 1:,}")
@@ -67,12 +61,7 @@ def spell(number: int) -> tuple[tuple[str, ...], Links]:
 
 @task()
 def number_words(
-    *,
-    min_digits: int = 1,
-    max_digits: int = 7,
-    n_train: int = 20_000,
-    n_held_out: int = 2_000,
-    seed: int = 0,
+    *, min_digits: int = 1, max_digits: int = 7, n_train: int = 20_000, n_held_out: int = 2_000, seed: int = 0
 ) -> Task:
     """Draw numbers without putting back: no number comes twice, in one part or in both.
 

@@ -30,9 +30,8 @@ from notebooks.shared.copier import (
 )
 from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
 
-# Streams of random numbers by purpose: what one seed draws for different ends does not hang together.
-
-PARAMETERS, TRAINING, HELD_OUT, ORDER, HEAD = range(5)  # what a seed is used for
+# What a seed is used for: what it draws for different ends does not hang together.
+PARAMETERS, TRAINING, HELD_OUT, ORDER, HEAD = range(5)
 
 
 def stream(seed: int, *use: int) -> torch.Generator:

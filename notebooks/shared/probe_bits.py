@@ -25,7 +25,7 @@ def probe_bits(
     words: int,
     penalties: Sequence[float] = PENALTIES,
 ) -> Float[Tensor, " length"]:
-    """Bits about the word at each position that a softmax regression finds in a vector.
+    """Bits about the word at each position, by position, that a softmax regression finds in a vector.
 
     At each position a map of its own from the vector to the words is fitted, and judged on other samples:
     log2(words) less its cross-entropy in bits. Where words are drawn evenly and independently, a sum over
@@ -40,9 +40,6 @@ def probe_bits(
         penalties: above 0; half of one times the squared weights is added to the mean loss of a position.
             Of several, each position takes the one that is best on a fifth of the fitted samples, left out
             for that choice and then fitted on with the others.
-
-    Returns:
-        bits, by position.
     """
     for ids in (fitted_words, judged_words):
         if int(ids.min()) < 0 or int(ids.max()) >= words:

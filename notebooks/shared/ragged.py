@@ -58,12 +58,7 @@ class RaggedRows:
         return cls(lengths.cumsum(0) - lengths, lengths, samples)
 
     def batches(self, cells: int = 1 << 20) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """Places of rows of like length (rows, longest), their mask and sample, at most ``cells`` at once.
-
-        >>> rows = RaggedRows.of_texts(torch.tensor([0, 3, 4]))
-        >>> [(places.tolist(), samples.tolist()) for places, _, samples in rows.batches()]
-        [([[3, 0, 0], [0, 1, 2]], [1, 0])]
-        """
+        """Places of rows of like length (rows, longest), their mask and sample, at most ``cells`` at once."""
         order = self.lengths.argsort(stable=True)
         begin = 0
         while begin < len(order):

@@ -36,12 +36,6 @@ def translate(words: Sequence[str], reach: str = "both") -> tuple[tuple[str, ...
     Args:
         words: opening word, then modifier and head in turn.
         reach: which signals count: those of ``"local"`` order, of ``"global"`` order, or ``"both"``.
-
-    >>> words, links = translate("once wild fox old owl".split())
-    >>> " ".join(words)
-    'onga ohto ulufo fimbo wikko'
-    >>> sorted(links)
-    [(0, 0), (1, 3), (2, 4), (3, 2), (4, 1)]
     """
     _check_reach(reach)
     for word in words:

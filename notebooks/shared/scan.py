@@ -55,9 +55,6 @@ def interpret(words: Sequence[str]) -> tuple[str, ...]:
     Any number of joins is allowed. They are read from left to right, each joining its command to everything
     before it: "and" puts the actions of its command behind, "after" in front. So "a and b after c" means
     c a b, and "a after b and c" means b a c. With one join this is SCAN's own meaning.
-
-    >>> interpret("turn opposite left after jump twice".split())
-    ('I_JUMP', 'I_JUMP', 'I_TURN_LEFT', 'I_TURN_LEFT')
     """
     actions: tuple[str, ...] = ()
     join, start = "and", 0
@@ -96,8 +93,6 @@ def _meaning(words: tuple[str, ...]) -> tuple[str, ...]:
         return (turn + act) * 4
     return turn + act
 
-
-# -- the tasks -----------------------------------------------------------------------------------------------
 
 Phrase = tuple[str, ...]
 

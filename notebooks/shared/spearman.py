@@ -10,11 +10,7 @@ from attnlib.errors import BadInput
 
 
 def average_ranks(values: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
-    """Ranks from 1, tied values share the mean of their ranks.
-
-    >>> average_ranks(np.array([10.0, 30.0, 10.0, 20.0])).tolist()
-    [1.5, 4.0, 1.5, 3.0]
-    """
+    """Ranks from 1, tied values share the mean of their ranks."""
     _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     return (last - (counts - 1) / 2)[group]
@@ -48,10 +44,7 @@ def stratified_spearman(
     """Correlation of ranks within strata, pooled: what the strata differ in does not count.
 
     Ranks run from −1/2 to 1/2 within each stratum of at least ``minimum`` pairs; others are left out. NaN
-    where nothing is left or a side is constant. Raises BadInput as :func:`spearman`.
-
-    >>> stratified_spearman(np.array([1.0, 2, 11, 12]), np.array([4.0, 5, 1, 2]), "aabb", minimum=2)
-    1.0
+    where nothing is left or a side is constant.
     """
     members: dict[Hashable, list[int]] = {}
     for index, stratum in enumerate(strata):

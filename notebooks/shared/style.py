@@ -1,36 +1,23 @@
-"""The snapshot of every figure: colours, markers and names of the book, and a legend above the panels."""
+"""What figures are drawn with: the look of the book, markers, lines, panels, labels, and what is cut off."""
 
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.patheffects import withStroke
 
 from companion.book.style import INK, PART_COLOURS, PART_SYMBOLS, style, task_name
 
-__all__ = [
-    "ARCHITECTURE_MARKERS",
-    "INK",
-    "PART_COLOURS",
-    "PART_SYMBOLS",
-    "VERMILION",
-    "blank",
-    "legend_above",
-    "marker_of",
-    "style",
-    "task_name",
-]
+__all__ = ["INK", "PART_COLOURS", "PART_SYMBOLS", "style", "task_name"]  # which notebooks take from here
 
-
+VERMILION = PART_COLOURS["input"]
 TASK_MARKERS = {
-    "one_to_one": "o",
-    "permutation": "p",
-    "reversal": "H",
-    "scan": "^",
-    "scan_extended": "v",
-    "multi30k_en_fr": "D",
-    "multi30k_en_de": "d",
-    "tatoeba_en_fr": "X",
-    "europarl_de_en": "*",
-}
+    "one_to_one": "o", "permutation": "p", "reversal": "H", "scan": "^", "scan_extended": "v",
+    "multi30k_en_fr": "D", "multi30k_en_de": "d", "tatoeba_en_fr": "X", "europarl_de_en": "*",
+}  # fmt: skip
 ARCHITECTURE_MARKERS = {
     "AED": "o", "AO": "s", "VED": "D", "AED-lstm": "^", "AED-vanilla": "v", "AED-ugrnn": "<",
 }  # fmt: skip
@@ -51,16 +38,153 @@ def blank() -> Figure:
     return figure
 
 
-VERMILION = PART_COLOURS["input"]
+def legend_above(figure: Figure, ncols: int = 2) -> None:
+    """Each label of any panel once, above all of them."""
+    labelled: dict[str, object] = {}
+    for axes in figure.axes:
+        handles, labels = axes.get_legend_handles_labels()
+        labelled |= dict(zip(labels, handles, strict=True))
+    figure.legend(
+        labelled.values(), labelled.keys(), loc="outside upper center", ncols=ncols, frameon=False, fontsize=9
+    )
 
 
-def legend_above(figure: Figure, ncols: int = 2, fontsize: float = 9) -> None:
-    """The legend of the first panel, above all of them."""
-    labelled = figure.axes[0].get_legend_handles_labels()
-    figure.legend(*labelled, loc="outside upper center", ncols=ncols, frameon=False, fontsize=fontsize)
+def lines(
+    axes: Axes,
+    table: pd.DataFrame,
+    x: str,
+    by: str,
+    looks: Mapping[str, tuple[str, str, str]],
+    *,
+    lw: float = 1.7,
+    band: float = 0.13,
+) -> None:
+    """A line for each group of a tidy table, with a band where it has intervals.
+
+    Args:
+        table: with the columns ``value``, ``low``, ``high``, ``x`` and ``by``.
+        looks: name of a group in ``by`` → its label, colour and line style, in the order of the legend.
+        band: opacity of the bands.
+    """
+    for name, (label, colour, line) in looks.items():
+        own = table[table[by] == name]
+        axes.plot(own[x], own["value"], color=colour, ls=line, lw=lw, label=label)
+        if len(own) and pd.notna(own["low"].iloc[0]):
+            low, high = own["low"].astype(float), own["high"].astype(float)
+            axes.fill_between(own[x], low, high, color=colour, alpha=band, lw=0)
 
 
-# Whether something drawn leaves its frame, so that a caption can say so.
+def curves(axes: Axes, courses: pd.DataFrame, name: str, label: str | None = None, **look: object) -> None:
+    """A column of a table of courses by update, a line for each seed; the first carries the label."""
+    for place, (_, own) in enumerate(courses.groupby("seed", sort=False)):
+        axes.plot(own["steps"], own[name], label=None if place else label, **look)
+
+
+# Small panels for many tasks: a column a task, a row an architecture, in bands like lines of text.
+
+PER_BAND = 4
+
+
+def panels(
+    tasks: list[str],
+    kinds: list[str],
+    draw: Callable[[Axes, str, str, bool, bool], bool],
+    *,
+    width: float,
+    height: float,
+) -> Figure:
+    """A figure of one panel for each task and kind.
+
+    Args:
+        draw: called with (axes, task, kind, leftmost, lowest); False leaves the panel empty.
+        width, height: of a panel, in inches.
+    """
+    if not tasks or not kinds:
+        return blank()
+    bands = [tasks[first : first + PER_BAND] for first in range(0, len(tasks), PER_BAND)]
+    columns = max(min(len(tasks), PER_BAND), 2)
+    rows = len(bands) * len(kinds)
+    with style():
+        figure = Figure(figsize=(width * columns, height * rows))
+        grid = figure.subplots(rows, columns, squeeze=False)
+        for axes in grid.flat:
+            axes.set_visible(False)
+        for band, members in enumerate(bands):
+            for below, kind in enumerate(kinds):
+                for column, task in enumerate(members):
+                    axes = grid[band * len(kinds) + below, column]
+                    axes.set_title(f"{task_name(task)}, {kind}")
+                    axes.set_visible(draw(axes, task, kind, column == 0, below == len(kinds) - 1))
+    return figure
+
+
+End = tuple[float, float, str, str]  # where a line ends, its label and colour
+
+
+def label_ends(axes: Axes, ends: list[End], least: float = 0.105) -> None:
+    """Labels right of the ends of lines, apart where they would touch; lines that end nowhere have none."""
+    ordered = sorted((end for end in ends if np.isfinite(end[1])), key=lambda end: end[1])
+    heights = spread([end[1] for end in ordered], least)
+    for (across, value, label, colour), height in zip(ordered, heights, strict=True):
+        line = {"arrowstyle": "-", "color": colour, "lw": 0.6, "shrinkA": 0, "shrinkB": 1, "relpos": (0, 0.5)}
+        axes.annotate(
+            label, (across, value), (across + 0.4, height), textcoords="data", va="center", fontsize=8.5,
+            color=colour, arrowprops=line,
+        )  # fmt: skip
+
+
+def spread(heights: list[float], least: float, low: float = 0.0, high: float = 1.02) -> list[float]:
+    """Ascending heights at least so far apart, moved as little as a few sweeps manage, within low and high.
+
+    >>> spread([0.5, 0.5, 0.9], 0.1)
+    [0.45, 0.55, 0.9]
+    """
+    found = list(heights)
+    for _ in range(200):
+        for place in range(len(found) - 1):
+            lacking = least - (found[place + 1] - found[place])
+            if lacking > 0:
+                found[place] -= lacking / 2
+                found[place + 1] += lacking / 2
+        if found:
+            found[0], found[-1] = max(found[0], low), min(found[-1], high)
+    return [round(height, 4) for height in found]
+
+
+Label = tuple[float, float, str, str]  # where, what it says, its colour
+SIDES = ((1, 1), (1, -1), (-1, 1), (-1, -1))  # right or left of the point, above or below it
+# In a panel of some two inches: a letter's width, a line's height, and its middle above or below the point.
+LETTER, LINE, AWAY, GAP = 0.037, 0.09, 0.06, 0.03
+HALO = withStroke(linewidth=1.2, foreground="white")  # over lines and points
+
+
+def write_labels(axes: Axes, labels: list[Label], size: float = 8) -> None:
+    """Text beside points, the first first; one that would cover another on every side is left out.
+
+    The limits of the axes must be the final ones.
+    """
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    taken: list[tuple[float, float, float]] = []  # from, to, middle of the line
+    for x, y, text, colour in labels:
+        across, up = (x - left) / (right - left), (y - low) / (high - low)
+        for along, above in SIDES:
+            begin = across + GAP if along > 0 else across - GAP - LETTER * len(text)
+            box = (begin, begin + LETTER * len(text), up + AWAY * above)
+            if (begin < 0 and along < 0) or any(_cover(box, other) for other in taken):
+                continue
+            taken.append(box)
+            axes.annotate(
+                text, (x, y), (4 * along, 3 * above), textcoords="offset points", fontsize=size, color=colour,
+                ha="left" if along > 0 else "right", va="baseline" if above > 0 else "top",
+                path_effects=[HALO], zorder=4,
+            )  # fmt: skip
+            break
+
+
+def _cover(box: tuple[float, float, float], other: tuple[float, float, float]) -> bool:
+    apart = box[1] + GAP / 2 < other[0] or other[1] + GAP / 2 < box[0]
+    return not apart and abs(box[2] - other[2]) < LINE
+
 
 SLACK = 0.005  # of the axis: what nobody sees is not cut
 NOTE = " What leaves the frame is cut off there."

@@ -1,19 +1,8 @@
 """From the numbers of single networks, nested as a claim addresses them, to intervals and rows of tables."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from notebooks.shared.intervals import Point, each_over_seeds, matched
-
-
-def less(first, second):
-    """The difference of two numbers, or of two nested mappings number by number; None where either is.
-
-    >>> less({"x": {"y": 3, "z": None}}, {"x": {"y": 1, "z": 2}})
-    {'x': {'y': 2, 'z': None}}
-    """
-    if isinstance(first, Mapping):
-        return {name: less(own, second[name]) for name, own in first.items()}
-    return None if first is None or second is None else first - second
+from notebooks.shared.intervals import Point, each_over_seeds, less, matched
 
 
 def summarised(groups: Mapping[tuple, list[Point]], numbers: Callable[[dict], dict]) -> dict:
@@ -52,3 +41,21 @@ def wide(name: str, interval: Mapping) -> dict:
     {'share': 0.5, 'share_low': 0.4, 'share_high': 0.6}
     """
     return {name: interval["value"]} | {f"{name}_{end}": interval[end] for end in ("low", "high")}
+
+
+def along(measured: dict, *names: str) -> dict[str, dict[int, float | None]]:
+    """Courses over training of one network, each by update."""
+    return {name: dict(zip(measured["steps"], measured[name], strict=True)) for name in names}
+
+
+def crossing(places: Sequence[float], values: Sequence[float], level: float) -> float | None:
+    """Where values first reach a level, on straight lines between places; None if never.
+
+    >>> crossing([0, 10, 20], [0.0, 0.5, 0.75], 0.25)
+    5.0
+    """
+    at = next((i for i, value in enumerate(values) if value >= level), None)
+    if not at:
+        return at if at is None else float(places[0])
+    part = (level - values[at - 1]) / (values[at] - values[at - 1])
+    return places[at - 1] + part * (places[at] - places[at - 1])

@@ -65,15 +65,11 @@ def recorded_network(recording: Recording) -> Transformer:
     return restored(new_network, recording)
 
 
-# Self-attention whose queries and keys are one map of the states, so that its scores are symmetric.
-#
-# With q_s = k_s / √d, the score a_st = q_s · k_t is a_ts. It is what "shared-QK" is in the Reformer (Kitaev
-# et al. 2020, section 2), without its norm of the keys. The attention need not be symmetric all the same: a
-# softmax makes each row sum to one, and no column.
-
-
 class TiedAttention(MultiHeadAttention):
-    """The query map is the key map as well."""
+    """The query map is the key map as well: with q_s = k_s / √d, the score a_st = q_s · k_t is a_ts.
+
+    The attention need not be symmetric: a softmax makes each row sum to one, and no column.
+    """
 
     def __init__(self, config: TransformerConfig):
         super().__init__(config)
@@ -87,8 +83,7 @@ class TiedAttention(MultiHeadAttention):
 def tie_encoder(network: Transformer) -> Transformer:
     """Every self-attention of the encoder with one map for queries and keys, in place; all else stays.
 
-    Raises:
-        BadInput: positions that self-attention itself deals with.
+    Raises BadInput for positions that self-attention itself deals with.
     """
     if network.config.positions in ("relative", "rotary"):
         raise BadInput(

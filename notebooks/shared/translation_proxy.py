@@ -1,5 +1,11 @@
 """The bag-of-words proxy of the translation model along its training: β^px (Snell et al. 2021, section 2.3).
 
+What the network learns before its attention does, made simple: attention is uniform, an embedding e stands
+for the encoder's state, one linear layer W for the network N, and the decoder's state is left out. Every
+target position s of a source x of L positions has the same distribution (equation 5),
+
+    p = softmax(1/L Σ_t W e[x_t]),    and    β^px[s, t] = softmax(W e[x_t])[right word of s]   (equation 6).
+
 All else is as in :mod:`notebooks.shared.translation`.
 """
 
@@ -28,15 +34,6 @@ from notebooks.shared.translation import (
 )
 
 __all__ = ["Settings", "checksums", "record"]
-
-
-# The bag-of-words proxy of the translation model (Snell et al. 2021, section 2.3).
-#
-# What the network learns before its attention does, made simple: attention is uniform, an embedding e stands
-# for the encoder's state, one linear layer W for the network N, and the decoder's state is left out. Every
-# target position s of a source x of L positions has the same distribution (equation 5),
-#
-#     p = softmax(1/L Σ_t W e[x_t]),    and    β^px[s, t] = softmax(W e[x_t])[right word of s]   (equation 6).
 
 WORDS_AT_ONCE = 512
 

@@ -49,16 +49,9 @@ class CoursesConfig(WordsConfig):
 
 
 PAPER: dict[str, Any] = {  # of those that are looked at
-    "cell": ("gru", "lstm"),
-    "seeds": 5,
-    "longest": 20,
-    "n_train": 40_000,
-    "judged": 1_700,
-    "width": 128,
-    "steps": 2_000,
-    "looks": 20,
-    "learning_rate": 2e-3,
-}
+    "cell": ("gru", "lstm"), "seeds": 5, "longest": 20, "n_train": 40_000, "judged": 1_700, "width": 128,
+    "steps": 2_000, "looks": 20, "learning_rate": 2e-3,
+}  # fmt: skip
 
 
 def spec_on_words(

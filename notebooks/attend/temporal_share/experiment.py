@@ -10,13 +10,7 @@ from attnlib.models.config import Cell
 from companion.results.config import Task
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.store import Store
-from notebooks.shared.intervals import (
-    by_kind,
-    each_over_seeds,
-    hierarchical_bootstrap,
-    kind,
-    stratified_bootstrap,
-)
+from notebooks.shared.intervals import by_kind, each_over_seeds, hierarchical_bootstrap, kind
 from notebooks.shared.measure import ACROSS_SAMPLES as QUANTITIES
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.spearman import spearman_of_points
@@ -116,6 +110,7 @@ def _spearman(rows: list[dict], name: str, *, against: str = "typicality", neste
     n = sum(map(len, groups.values()))
     if n < 3:
         return {"value": None, "low": None, "high": None, "n": n}
-    resampled = hierarchical_bootstrap if nested else stratified_bootstrap
-    found = resampled(groups, np.random.default_rng(BOOTSTRAP_SEED), statistic=spearman_of_points).as_dict()
-    return {key: None if math.isnan(value) else value for key, value in found.items()}
+    found = hierarchical_bootstrap(
+        groups, np.random.default_rng(BOOTSTRAP_SEED), statistic=spearman_of_points, nested=nested
+    )
+    return {key: None if math.isnan(value) else value for key, value in found.as_dict().items()}

@@ -10,10 +10,9 @@ from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.beyond.along_training.measure import PAIRS, measure_along_training
-from notebooks.shared.courses import crossing
 from notebooks.shared.intervals import Point, each_over_seeds, paired
 from notebooks.shared.plan import Plan, Points, answered, asked_of, by_network, each_seed, every, settings_of
-from notebooks.shared.summaries import less, rows_of, summarised
+from notebooks.shared.summaries import crossing, less, rows_of, summarised
 
 # Quantities that grow along training, when each takes over, and their intervals over seeds.
 #

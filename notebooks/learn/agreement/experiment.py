@@ -21,6 +21,7 @@ from notebooks.learn.agreement.contextualised import best_checkpoint, contextual
 from notebooks.shared.agreement import (
     COLUMNS,
     HALVES,
+    READINGS,
     WAYS,
     Answers,
     Runs,
@@ -29,7 +30,6 @@ from notebooks.shared.agreement import (
     translator_runs,
 )
 from notebooks.shared.intervals import jackknife_interval, over_seeds
-from notebooks.shared.saliency_readings import READINGS
 
 MEASURES = ("agreement", "kendall")
 # By the ending of a number's name: which samples choose the checkpoint of either run, and which report.

@@ -22,11 +22,10 @@ from notebooks.primer.scoring_functions.measure import (
     READABLE,
     SIZES,
 )
-from notebooks.shared.courses import along, crossing
 from notebooks.shared.intervals import Point, each_over_seeds, matched, over_seeds, paired
 from notebooks.shared.measure import measure_learning_curve
 from notebooks.shared.plan import Plan, Points, answered, asked_of, each_seed, every, settings_of
-from notebooks.shared.summaries import rows_of
+from notebooks.shared.summaries import along, crossing, rows_of
 
 DECODERS: dict[str, dict[str, object]] = {
     "luong": {},

@@ -12,11 +12,10 @@ from companion.results.config import OneOf
 from companion.results.measurements import Measurement
 from companion.runs.store import Store
 from notebooks.primer.source_reversal.measure import measure_longest_sentences
-from notebooks.shared.courses import along
 from notebooks.shared.intervals import matched, mean_interval
 from notebooks.shared.measure import THIRDS, measure_learning_curve
 from notebooks.shared.plan import Plan, answered, asked_of, each_seed, every, settings_of
-from notebooks.shared.summaries import each_paired, rows_of, summarised
+from notebooks.shared.summaries import along, each_paired, rows_of, summarised
 from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
 
 # Recurrent steps between words that translate each other, counted on a task's known links.

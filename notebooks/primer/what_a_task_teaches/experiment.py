@@ -16,10 +16,9 @@ from notebooks.primer.what_a_task_teaches.measure import (
     CLASSES,
 )
 from notebooks.shared import task_patterns
-from notebooks.shared.courses import along
 from notebooks.shared.intervals import jackknife_interval, over_seeds
 from notebooks.shared.plan import Plan, Points, asked_of, by_network, each_seed, every, picked, settings_of
-from notebooks.shared.summaries import each_paired, less, rows_of, summarised
+from notebooks.shared.summaries import along, each_paired, less, rows_of, summarised
 from notebooks.shared.task_patterns import PATTERNS, STATES
 
 # Groups are kinds of network and tasks.

@@ -20,7 +20,7 @@ from notebooks.beyond.along_training.along_training import (
     new_network,
     spaced_checkpoints,
 )
-from notebooks.shared.end_labels import spread
+from notebooks.shared.style import spread
 from tests.notebooks.figure_builders import tiny
 
 TINY = tiny("along_training")

@@ -9,9 +9,8 @@ from companion.runs.procedure import Recording
 
 TEXTS = 8
 SELECTING, REPORTING = (half.tolist() for half in halves(TEXTS))
-# Right at the first snapshot on all texts that select and none that report; at the second on half of those
-# that
-# select and all that report: 50 % and 75 % of all. So the half that selects takes the first, all the second.
+# Right at first on all texts that select and none that report, then on half of those that select and all that
+# report: 50 % and 75 % of all. So the half that selects takes the first snapshot, all take the second.
 CORRECT = ("1111 0000", "1100 1111")
 
 

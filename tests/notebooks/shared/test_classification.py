@@ -1,28 +1,29 @@
-"""Recordings of small classifiers on texts whose polar words are known."""
+"""Recordings of small classifiers on texts whose polar words are known, and what a probe says by place."""
 
 from dataclasses import replace
 
+import hypothesis
 import pytest
 import torch
+from hypothesis import strategies as st
 
 from attnlib.errors import BadInput
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
 from companion.data.labelled import collate_labelled
 from notebooks.shared import classification, classifier_proxy
-from notebooks.shared.classification import load_task, probed_parts
+from notebooks.shared.classification import load_task, log_polarity, probed_parts
+from notebooks.shared.locality import apart, locality, probability_of_right_label
 from notebooks.shared.ragged import padded
 
 SMALL = {"data": "known_polarity", "n_train": 300, "n_validation": 50, "embedding_width": 12}
 SETTINGS = classification.Settings(**SMALL, steps=100, learning_rate=8e-3, width=12)
-CHECKPOINTS = [0, 10, 50, 100]
 
 
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory):
-    settings = {kind: replace(SETTINGS, attention=kind) for kind in ("learned", "uniform", "alone")}
     found = {
-        kind: classification.record(chosen, tmp_path_factory.mktemp(kind))
-        for kind, chosen in settings.items()
+        kind: classification.record(replace(SETTINGS, attention=kind), tmp_path_factory.mktemp(kind))
+        for kind in ("learned", "uniform", "alone")
     }
     proxy = classifier_proxy.Settings(**SMALL, steps=100, learning_rate=2e-2)
     return found | {"proxy": classifier_proxy.record(proxy, tmp_path_factory.mktemp("proxy"))}
@@ -38,29 +39,6 @@ def polarities(part="validation"):
         kinds = [word.rstrip("0123456789") for word in task.vocabulary.decode(texts.text(i))]
         signs += [0, *((kind == own) - (kind == other) for kind in kinds), 0]
     return torch.tensor(signs)
-
-
-def test_what_is_recorded_by_kind(recordings):
-    for kind, found in recordings.items():
-        names = {"log_polarity"} | ({"saliency"} if kind != "proxy" else set())
-        names |= {"attention"} if kind in ("learned", "alone") else set()
-        assert found["steps"].tolist() == CHECKPOINTS
-        for part in ("validation", "train"):
-            positions = int(found[f"{part}.offsets"][-1])
-            assert {found[f"{part}.{name}"].shape for name in names} == {(4, positions)}
-            assert found[f"{part}.correct"].shape == (4, 50)
-        assert {name.partition(".")[2] for name in found if "." in name} == {
-            "offsets", "labels", "correct", "loss", *names
-        }  # fmt: skip
-        assert found["losses"].shape == found["loss_steps"].shape
-
-
-def test_attention_sums_to_one_over_every_text(recordings):
-    attention, mask = padded(
-        recordings["learned"]["validation.attention"], recordings["learned"]["validation.offsets"]
-    )
-    torch.testing.assert_close(attention.sum(-1), torch.ones(4, 50))
-    assert mask.sum(1).tolist() == (load_task(SETTINGS).validation.lengths + 2).tolist()
 
 
 def test_training_finds_the_polar_words(recordings):
@@ -87,6 +65,7 @@ def test_with_beta_frozen_the_probe_stays_as_drawn(recordings):
     first = [recordings[kind]["train.log_polarity"][0] for kind in ("learned", "uniform", "alone")]
     assert torch.equal(first[0], first[1])  # all start in the same place
     assert torch.equal(first[0], first[2])
+    assert "train.attention" not in recordings["uniform"]
     for part in ("validation", "train"):
         log_polarity = found[f"{part}.log_polarity"]
         assert torch.equal(log_polarity, log_polarity[:1].expand_as(log_polarity))
@@ -140,6 +119,63 @@ def test_a_readers_own_table_goes_through_the_same_recipe(tmp_path):
     assert list(classification.checksums(settings)) == ["own/mine.tsv"]
 
 
-def test_offsets_that_do_not_fit_are_refused():
-    with pytest.raises(BadInput, match="3 positions, but the offsets end at 2"):
-        padded(torch.ones(3), torch.tensor([0, 2]))
+# Where the probe is read, and the identity that makes a prediction of it.
+
+
+def test_places_by_hand():
+    log_odds = torch.tensor([[0.0, 1, 2, 3, 4], [10.0, 11, 12, 13, 14]])
+    found = locality(log_odds, torch.tensor([1, 2]))
+    assert found.keyword.tolist() == [1, 12]
+    assert found.next.tolist() == [2, 13]
+    assert found.mean.tolist() == [2, 12]
+    assert found.last.tolist() == [4, 14]
+    assert found.first.tolist() == [0, 10]
+
+
+def test_keywords_at_the_ends_are_left_out():
+    place = torch.arange(6)
+    assert apart(place, 6).tolist() == [False, True, True, True, False, False]
+
+
+@pytest.mark.parametrize("attention", ["learned", "uniform"])
+def test_equation_12_is_an_identity(attention):
+    """The classifier's own probability of the right label, from its attention and its probe alone."""
+    generator = torch.Generator().manual_seed(0)
+    model = AttentiveClassifier(ClassifierConfig(20, 8, 6, attention=attention), generator).double()
+    tokens = torch.randint(20, (7, 9), generator=generator)
+    mask = torch.arange(9) < torch.randint(1, 10, (7, 1), generator=generator)
+    labels = torch.tensor([1, 0, 1, 1, 0, 0, 1])
+    with torch.no_grad():
+        trace = model(tokens, mask)
+    probe = torch.sigmoid(log_polarity(trace.log_odds, labels))
+    right = torch.sigmoid(trace.logit * (2 * labels - 1))
+    assert torch.allclose(probability_of_right_label(trace.attention, probe), right, atol=1e-12)
+
+
+@hypothesis.given(st.lists(st.tuples(st.floats(0.01, 1), st.floats(0.01, 0.99)), min_size=1, max_size=8))
+def test_the_prediction_lies_between_the_probes_and_the_best_attention_is_on_the_largest(rows):
+    weights, probe = torch.tensor(rows, dtype=torch.float64).unbind(1)
+    attention = weights / weights.sum()
+    found = probability_of_right_label(attention, probe)
+    assert probe.min() - 1e-9 <= found <= probe.max() + 1e-9
+    best = torch.zeros_like(attention)
+    best[probe.argmax()] = 1
+    assert probability_of_right_label(best, probe).item() == pytest.approx(probe.max().item())
+
+
+def test_a_certain_probe_counts_where_there_is_attention():
+    attention, probe = torch.tensor([0.0, 1.0]), torch.tensor([1.0, 0.25])
+    assert probability_of_right_label(attention, probe).item() == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(
+    ("call", "given", "message"),
+    [
+        (padded, (torch.ones(3), torch.tensor([0, 2])), "3 positions, but the offsets end at 2"),
+        *((locality, (torch.zeros(1, 6), torch.tensor([end])), "must differ") for end in (0, 4, 5)),
+        (probability_of_right_label, torch.tensor([[1.0, 0.0], [1.0, 0.25]]), "log odds are infinite"),
+    ],
+)
+def test_what_does_not_fit_is_refused(call, given, message):
+    with pytest.raises(BadInput, match=message):
+        call(*given)

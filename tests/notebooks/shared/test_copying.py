@@ -1,21 +1,286 @@
-"""Networks that failed, by what their attention does: drawn, driven away, or neither."""
+"""Copying: its sentences, the network by its equations, its attention moved, and what becomes of it."""
+
+import math
+from itertools import permutations
+from types import SimpleNamespace
 
 import pytest
+import torch
+from torch import nn
+from torch.nn import functional
 
-from attnlib.errors import BadInput
+from attnlib.errors import BadInput, UnknownName
+from attnlib.training.corpus import collate
+from attnlib.training.vocabulary import EOS
+from companion.data import registry
+from notebooks.shared import copier
+from notebooks.shared.copied_sentences import copy_batch, draw_sources, words_of
+from notebooks.shared.copier import (
+    BagOfWords,
+    Copier,
+    CopierConfig,
+    bag_of_words_loss,
+    copier_loss,
+    lexical_probe,
+    lstm_scan,
+)
 from notebooks.shared.copying import check_checkpoints, followed, judged, sides, turned_away
+from notebooks.shared.permutation_copying import moved_attention, weight_on_later
+from tests.attnlib.models.model_builders import generator
+from tests.companion.data.data_builders import pairs, sources
 
-LENGTH = 10
+# Sentences.
+
+
+def drawn(kind, length=6, samples=400, seed=0):
+    return draw_sources(kind, length, samples, generator(seed))
+
+
+def test_the_words_of_each_kind():
+    assert drawn("permutation").sort(dim=1).values.eq(torch.arange(6)).all()
+    sample = drawn("sample", samples=3000)
+    assert all(len(set(sentence)) == 6 for sentence in sample.tolist())
+    shares = torch.bincount(sample.flatten(), minlength=9) / 3000
+    assert (shares - 2 / 3).abs().max() < 0.04  # four standard errors
+    halves = drawn("mixture") // 6
+    assert halves.eq(halves[:, :1]).all()
+    assert 0.4 < halves[:, 0].float().mean() < 0.6
+    assert (drawn("mixture") % 6).sort(dim=1).values.eq(torch.arange(6)).all()
+    assert torch.equal(drawn("sample"), drawn("sample"))
+    assert not torch.equal(drawn("sample"), drawn("sample", seed=1))
+
+
+def test_all_orders_are_equally_likely():
+    orders = [tuple(sentence) for sentence in drawn("permutation", length=3, samples=6000).tolist()]
+    for order in permutations(range(3)):
+        assert abs(orders.count(order) / 6000 - 1 / 6) < 0.02
+
+
+def test_a_batch_reads_a_start_mark_and_then_what_it_said():
+    batch = copy_batch(torch.tensor([[3, 1, 0], [2, 3, 1]]), words=4)
+    assert batch.target.tolist() == [[3, 1, 0], [2, 3, 1]]
+    assert batch.target_read.tolist() == [[4, 3, 1], [4, 2, 3]]
+    assert batch.place.tolist() == [0, 1, 2]
+    batch = copy_batch(torch.tensor([[3, 1, 0]]), words=4, order=torch.tensor([2, 0, 1]))
+    assert batch.target.tolist() == [[0, 3, 1]]
+    assert torch.equal(batch.source[:, batch.place], batch.target)
+
+
+@pytest.mark.parametrize(("name", "words"), [("copying_sample", 9), ("copying_permutation", 6)])
+def test_targets_are_sources_without_repeated_words(name, words):
+    task = registry.load(name, length=6, n_train=150, n_held_out=100)
+    assert {word for source in sources(task, "train") for word in source} == {f"w{i}" for i in range(words)}
+    for part in ("train", "held_out"):
+        assert all(source == target and len(set(source)) == 6 for source, target in pairs(task, part))
+    assert task.gold == (frozenset((i, i) for i in range(6)),) * 100
+    batch = collate(task.held_out, [0])
+    assert batch.source[0, -1] == EOS
+    assert torch.equal(batch.source, batch.target_output)
+
+
+# The network.
+
+
+def new_copier(seed=0, **changes):
+    return Copier(CopierConfig(**{"words": 5, "width": 6} | changes), generator(seed)).double()
+
+
+def a_batch(length=5, samples=3):
+    return copy_batch(draw_sources("permutation", length, samples, generator()), length)
+
+
+def test_the_scan_has_the_gradients_of_finite_differences():
+    def draw(*shape):
+        return torch.randn(*shape, dtype=torch.float64, generator=generator(sum(shape))).requires_grad_()
+
+    arguments = draw(3, 2, 8), draw(8, 2), draw(2, 2), draw(2, 2)
+    assert torch.autograd.gradcheck(lstm_scan, arguments)
+
+
+@pytest.fixture
+def threads():
+    """Sets torch's threads for a test."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+def test_fast_and_plain_recurrence_agree_in_values_and_gradients(threads):
+    threads(1)
+    batch, found = a_batch(), {}
+    for implementation in ("fast", "plain"):
+        model = new_copier()
+        trace = model(batch, implementation)
+        nn.functional.cross_entropy(trace.logits.flatten(0, 1), batch.target.flatten()).backward()
+        found[implementation] = trace, {name: value.grad for name, value in model.named_parameters()}
+    (fast, fast_gradients), (plain, plain_gradients) = found["fast"], found["plain"]
+    torch.testing.assert_close(fast.logits, plain.logits)
+    torch.testing.assert_close(fast.encoder_states, plain.encoder_states)
+    torch.testing.assert_close(fast_gradients, plain_gradients)
+
+
+@pytest.mark.parametrize(("number", "scans"), [(1, 2), (2, 0)])
+def test_several_threads_leave_recurrence_to_torch(threads, monkeypatch, number, scans):
+    threads(number)
+    calls = []
+    monkeypatch.setattr(copier, "lstm_scan", lambda *given: calls.append(1) or lstm_scan(*given))
+    model, batch = new_copier(), a_batch()
+    with torch.no_grad():
+        fast, plain = model(batch), model(batch, "plain")
+    assert len(calls) == scans  # encoder and decoder
+    torch.testing.assert_close(fast.logits, plain.logits)
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_one_word_of_several_heads_by_the_equations(cell):
+    model, batch = new_copier(heads=2, cell=cell), a_batch()
+    trace = model(batch)
+    _, last = model.encoder(model.embedding(batch.source))
+    states, _ = model.decoder(model.embedding(batch.target_read), last)  # starts where the encoder ends
+    torch.testing.assert_close(trace.decoder_states, states)
+    sample, step = 1, 3
+    h, d = trace.encoder_states[sample], trace.decoder_states[sample, step]
+    weights, biases = model.queries.weight.view(2, 6, 6), model.queries.bias.view(2, 6)
+    context = torch.zeros(6, dtype=torch.float64)
+    for head in range(2):
+        scores = torch.stack([(weights[head] @ d + biases[head]) @ state for state in h])
+        attention = torch.exp(scores) / torch.exp(scores).sum()
+        torch.testing.assert_close(trace.attention[sample, head, step], attention)
+        context = context + attention @ h
+    joined = torch.cat([model.context_map(context), d])
+    logits = model.readout(torch.tanh(model.hidden(joined)))
+    torch.testing.assert_close(trace.context[sample, step], context)
+    torch.testing.assert_close(trace.logits[sample, step], logits)
+
+
+def test_uniform_attention_ignores_the_queries_and_gives_them_no_gradient():
+    model, batch = new_copier(attention="uniform", heads=2), a_batch()
+    loss = copier_loss(model, batch)
+    loss.backward()
+    assert torch.all(model(batch).attention == 1 / 5)
+    assert model.queries.weight.grad is None
+    assert model.encoder.weight_hh_l0.grad.abs().sum() > 0
+
+
+def test_the_probe_is_what_the_network_says_when_all_attention_stands_at_one_place():
+    model, batch = new_copier(heads=2), a_batch()
+    trace = model(batch)
+    probe = lexical_probe(model, trace, batch)
+    assert probe.shape == (3, 5, 5)
+    sample, step, place = 2, 1, 4
+    context = 2 * trace.encoder_states[sample, place]  # both heads look there
+    says = model.read_out(context, trace.decoder_states[sample, step]).softmax(dim=-1)
+    torch.testing.assert_close(probe[sample, step, place], says[batch.target[sample, step]])
+
+
+def test_what_is_drawn_has_torchs_own_scale():
+    model = Copier(CopierConfig(words=30, width=64), generator(4))
+    assert model.embedding.weight.std().item() == pytest.approx(1, abs=0.05)
+    assert model.hidden.weight.abs().max().item() == pytest.approx(128**-0.5, rel=0.01)
+
+
+def test_the_bag_cannot_tell_permutations_apart_and_its_floor_is_the_entropy_of_the_words():
+    model = BagOfWords(6, 8, generator()).double()
+    source = draw_sources("permutation", 6, 4, generator(2))
+    logits = model(source)
+    torch.testing.assert_close(logits[0].expand(4, 6), logits)
+    assert bag_of_words_loss(model, source, source).item() >= math.log(6)
+    with torch.no_grad():
+        model.readout.zero_()
+    assert bag_of_words_loss(model, source, source).item() == pytest.approx(math.log(6))
+
+
+def test_the_bags_loss_is_the_mean_over_steps_of_one_distribution():
+    model = BagOfWords(5, 4, generator()).double()
+    source, target = torch.tensor([[0, 1, 4]]), torch.tensor([[2, 2, 3]])
+    says = (model.readout @ model.embedding[[0, 1, 4]].mean(0)).softmax(0)
+    expected = -(2 * says[2].log() + says[3].log()) / 3
+    torch.testing.assert_close(bag_of_words_loss(model, source, target), expected)
+    torch.testing.assert_close(model.dictionary()[4], (model.readout @ model.embedding[4]).softmax(0))
+
+
+# Attention moved to one word, and to all but one.
+
+
+class Reader:
+    """States are the words themselves; what is said is the word most, or least, present in the context."""
+
+    config = SimpleNamespace(heads=1)
+
+    def __init__(self, sign):
+        self.sign = sign
+
+    def read_out(self, context, decoder_states):
+        return self.sign * context
+
+
+def reordered(order=None):
+    return copy_batch(draw_sources("permutation", 6, 8, generator()), 6, order)
+
+
+def moved(reader, batch):
+    states = functional.one_hot(batch.source, 6).float()
+    return moved_attention(reader, SimpleNamespace(encoder_states=states, decoder_states=states), batch)
+
+
+ORDERS = pytest.mark.parametrize("order", [None, torch.tensor([3, 0, 5, 1, 4, 2])])
+
+
+@ORDERS
+def test_who_says_what_is_shown_and_who_says_what_is_missing(order):
+    batch = reordered(order)
+    sees, misses = (
+        {name: share.item() for name, share in moved(Reader(sign), batch).items()} for sign in (1, -1)
+    )
+    assert (sees["says_shown"], sees["says_left_out"], sees["right_without"]) == (1, 0, 0)
+    assert (misses["says_shown"], misses["says_left_out"], misses["right_without"]) == (0, 1, 1)
+    assert sees["right_at_uniform"] == pytest.approx(1 / 6)  # ties: one word, whatever is due
+
+
+@ORDERS
+def test_the_weight_on_later_words_is_theirs_alone(order):
+    batch = reordered(order)
+    time = torch.empty(6, dtype=torch.long)  # of a source place: when its word is due
+    time[batch.place] = torch.arange(6)
+    steps = torch.arange(6)[:, None]
+    for weight, expected in (((time > steps).float(), 1), ((time <= steps).float(), 0)):
+        assert weight_on_later(weight.expand(8, 6, 6), batch).item() == pytest.approx(expected)
+
+
+def test_the_words_asked_for_are_those_that_the_decoder_has_not_read():
+    batch, seen = reordered(), []
+
+    class Listening(Reader):
+        def read_out(self, context, decoder_states):
+            seen.append((context.argmax(-1), decoder_states.shape[1]))
+            return context
+
+    moved(Listening(1), batch)
+    shown, asked = seen[0]
+    assert asked == 6 // 2
+    assert torch.equal(shown, batch.target[:, 6 // 2 :])
+    for step in range(asked):
+        assert not (batch.target_read[:, : step + 1] == shown[:, step, None]).any()
+
+
+def test_several_heads_make_a_context_as_many_times_as_long():
+    batch, norms = reordered(), []
+    for heads in (1, 3):
+        network = Copier(CopierConfig(6, width=8, heads=heads), generator(1))
+        network.read_out = lambda context, states: norms.append(context.mean().item()) or states
+        states = torch.ones(8, 6, 8)
+        moved_attention(network, SimpleNamespace(encoder_states=states, decoder_states=states), batch)
+    assert norms == pytest.approx([1] * 4 + [3] * 4)
+
+
+# What becomes of networks: drawn to the right word, driven away, or neither.
 
 
 def course(accuracy=0.5, right=0.02, later=0.1, shown=0.0, left_out=0.6, without=0.7, uniform=0.2):
-    ends = {"accuracy": accuracy, "attention_right": right, "attention_later": later}
-    ends |= {
-        "says_shown": shown,
-        "says_left_out": left_out,
-        "right_without": without,
-        "right_at_uniform": uniform,
-    }
+    ends = {
+        "accuracy": accuracy, "attention_right": right, "attention_later": later, "says_shown": shown,
+        "says_left_out": left_out, "right_without": without, "right_at_uniform": uniform,
+    }  # fmt: skip
     return {"steps": [0, 10]} | {name: [0.1, end] for name, end in ends.items()}
 
 
@@ -24,12 +289,10 @@ def points(*courses):
 
 
 def test_networks_that_failed_are_grouped_by_where_their_attention_stands():
-    found = turned_away(
-        points(course(accuracy=0.99, right=0.9), course(right=0.02), course(right=0.04), course(right=0.3)),
-        LENGTH,
-    )
-    assert (found["away"]["n"], found["drawn"]["n"]) == (2, 1)
+    courses = course(accuracy=0.99, right=0.9), course(right=0.02), course(right=0.04), course(right=0.3)
+    found = turned_away(points(*courses), 10)
     away = found["away"]
+    assert (away["n"], found["drawn"]["n"]) == (2, 1)
     assert away["weight"]["value"] == pytest.approx(0.3)  # 0.2 and 0.4 times 1/10
     assert away["later_less_weight"]["value"] == pytest.approx(0.7)
     assert away["left_out_less_shown"]["value"] == pytest.approx(0.6)
@@ -45,13 +308,6 @@ def test_who_copies_late_may_copy_without_attending():
     assert [own["accuracy"] for _, own in judged(whole, 10)] == [[0.1, 0.5], [0.1, 0.5]]
 
 
-def test_networks_are_looked_at_when_they_are_judged():
-    check_checkpoints(15, 10, 15)
-    check_checkpoints(20, 10, 40)
-    with pytest.raises(BadInput, match="steps is 15, and a network that is trained for longer"):
-        check_checkpoints(15, 10, 40)
-
-
 def test_sides_are_those_of_uniform_attention_early_and_in_the_end():
     weights = [[0.11, 0.12, 0.9], [0.09, 0.12, 0.9], [0.11, 0.08, 0.01], [0.09, 0.12, 0.01]]
     probes = [[0.3, 0.3, 0.9], [0.1, 0.3, 0.9], [0.1, 0.1, 0.0], [0.1, 0.1, 0.0]]
@@ -59,8 +315,28 @@ def test_sides_are_those_of_uniform_attention_early_and_in_the_end():
         {"steps": [0, 10, 20], "attention_right": own, "probe_right": probe, "probe_elsewhere": [0.2] * 3}
         for own, probe in zip(weights, probes, strict=True)
     ]
-    found = sides(points(*courses), LENGTH, 10)
+    found = sides(points(*courses), 10, 10)
     assert (found["n"], found["drawn"], found["step"], found["end"]) == (4, 2, 10, 20)
     assert (found["same_at_first"]["value"], found["same"]["value"]) == (0.5, 0.75)
     assert (found["probe_at_first"]["value"], found["probe"]["value"]) == (0.75, 1)
-    assert sides([], LENGTH, 10)["n"] == 0
+    assert sides([], 10, 10)["n"] == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "given", "error", "message"),
+    [
+        (words_of, ("permutations", 4), UnknownName, "did you mean 'permutation'"),
+        (drawn, ("permutation", 1), BadInput, "length 1"),
+        (CopierConfig, (5, 8, "lstm", 1, "uniforn"), UnknownName, "did you mean 'uniform'"),
+        (CopierConfig, (5, 8, "lstm", 0), BadInput, "heads is 0"),
+        (check_checkpoints, (15, 10, 40), BadInput, "steps is 15, and a network that is trained for longer"),
+    ],
+)
+def test_what_cannot_be_is_refused(call, given, error, message):
+    with pytest.raises(error, match=message):
+        call(*given)
+
+
+def test_a_network_that_is_looked_at_when_it_is_judged_is_not_refused():
+    check_checkpoints(15, 10, 15)
+    check_checkpoints(20, 10, 40)

@@ -1,49 +1,88 @@
-"""A caption says that something is cut where something is, and there alone."""
+"""What figures of several chapters are made of: panels, labels, equal bytes, and a note of what is cut."""
+
+import io
+import re
 
 import pytest
+from matplotlib import image
 from matplotlib.figure import Figure
 
-from notebooks.shared.labels import write_labels
-from notebooks.shared.style import NOTE, cut_note
+from companion.book.style import DOTS, as_images, as_png, as_svg, style
+from companion.results.result import Result, kinds_of
+from notebooks.shared.dots import dot_rows
+from notebooks.shared.style import NOTE, cut_note, panels, write_labels
+
+KINDS, TASKS = ("AED", "AO"), ("scan", "multi30k_en_fr")
 
 
-@pytest.fixture
-def figure() -> Figure:
-    figure = Figure()
-    axes = figure.subplots()
-    axes.set_xlim(0, 1)
-    axes.set_ylim(0, 1)
-    axes.axhline(0.5)  # from edge to edge in the frame's own coordinates
-    axes.axvspan(-1, 2)
-    axes.plot([0.2, 0.2], [0, 1.004])  # nobody sees so little
-    return figure
+def drawn() -> Figure:
+    def panel(axes, task, kind, leftmost, lowest) -> bool:
+        axes.plot([0, 1], [0, len(task)])
+        axes.set(xlabel="across" if lowest else "", ylabel="up" if leftmost else "")
+        return (task, kind) != ("scan", "AO")
+
+    return panels(list(TASKS), list(KINDS), panel, width=2.3, height=2.4)
 
 
-def test_what_stands_inside_is_not_cut(figure):
-    assert cut_note(figure) == ""
-    assert cut_note(Figure()) == ""
+def test_equal_figures_are_equal_bytes_without_a_date():
+    first, again = as_svg(drawn()), as_svg(drawn())
+    assert first == again
+    assert not re.search(r"20\d\d-\d\d-\d\dT", first)
+    assert as_png(drawn()) == as_png(drawn())
+
+
+def test_one_laying_out_serves_both_images():
+    svg, png = as_images(drawn())
+    by_savefig = io.StringIO()
+    with style():
+        drawn().savefig(by_savefig, format="svg", dpi=DOTS, metadata={"Date": None})
+    assert svg == by_savefig.getvalue()
+    figure = drawn()
+    pixels, inches = image.imread(io.BytesIO(png)), figure.get_size_inches()
+    assert pixels.shape[:2] == (int(DOTS * inches[1]), int(DOTS * inches[0]))
+    dots = figure.dpi
+    as_images(figure)
+    assert figure.dpi == dots, "the figure is the caller's own"
+
+
+def test_kinds_are_in_the_order_of_the_ladder_and_not_of_the_alphabet():
+    values = {task: dict.fromkeys(KINDS, 0) for task in sorted(TASKS)}
+    result = Result("x", "quick", {"task": list(TASKS)}, values, {}, {}, {})
+    assert [kind[:2] for kind in kinds_of(result)] == [(task, kind) for task in TASKS for kind in KINDS]
 
 
 @pytest.mark.parametrize(
-    "draw",
+    "figure",
     [
-        lambda axes: axes.plot([0.2, 0.2], [0.5, 1.2]),
-        lambda axes: axes.plot([-0.2, 0.2], [0.5, 0.5]),
-        lambda axes: axes.bar(0.5, 1.3, 0.1),
-        lambda axes: axes.fill_between([0.1, 0.9], [-0.3, 0.2], [0.5, 0.6]),
+        dot_rows(Result("x", "quick", {"task": []}, {"tokens": {}}, {}, {}, {}), {"x": []}, xlabel="x"),
+        panels([], [], None, width=1, height=1),
     ],
 )
-def test_lines_bars_and_bands_that_leave_the_frame_are(figure, draw):
-    axes = figure.get_axes()[0]
+def test_a_result_without_networks_has_a_sentence_instead_of_axes(figure):
+    assert figure.get_axes() == []
+    assert "measured nothing" in figure.texts[0].get_text()
+
+
+@pytest.mark.parametrize(
+    ("draw", "cut"),
+    [
+        (lambda axes: axes.plot([0.2, 0.2], [0, 1.004]), False),  # nobody sees so little
+        (lambda axes: axes.plot([0.2, 0.2], [0.5, 1.2]), True),
+        (lambda axes: axes.plot([-0.2, 0.2], [0.5, 0.5]), True),
+        (lambda axes: axes.bar(0.5, 1.3, 0.1), True),
+        (lambda axes: axes.fill_between([0.1, 0.9], [-0.3, 0.2], [0.5, 0.6]), True),
+    ],
+)
+def test_a_caption_says_that_lines_bars_or_bands_leave_the_frame_where_some_do(draw, cut):
+    figure = Figure()
+    axes = figure.subplots()
+    axes.axhline(0.5)  # from edge to edge in the frame's own coordinates
+    axes.axvspan(-1, 2)
     draw(axes)
-    axes.set_xlim(0, 1)
-    axes.set_ylim(0, 1)
-    assert cut_note(figure) == NOTE
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+    assert cut_note(figure) == (NOTE if cut else "")
     axes.set_visible(False)
-    assert cut_note(figure) == ""
-
-
-# Labels beside points: another side where the first is taken, and none where all are.
+    assert cut_note(figure) == cut_note(Figure()) == ""
 
 
 def written(*labels):
@@ -56,12 +95,9 @@ def written(*labels):
 def test_a_label_that_would_cover_another_goes_to_another_side_or_is_left_out():
     found = written(*((0.5, 0.5, name) for name in "abcde"), (0.9, 0.9, "far"))
     assert found == {
-        "a": ("left", "baseline"),
-        "b": ("left", "top"),
-        "c": ("right", "baseline"),
-        "d": ("right", "top"),
+        "a": ("left", "baseline"), "b": ("left", "top"), "c": ("right", "baseline"), "d": ("right", "top"),
         "far": ("left", "baseline"),
-    }
+    }  # fmt: skip
 
 
 def test_a_label_left_of_its_point_stays_inside_the_frame():

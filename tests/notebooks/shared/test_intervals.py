@@ -1,10 +1,12 @@
-"""Intervals over few runs: by hand, by simulation, and where they do not exist."""
+"""Intervals over few runs, and rank correlations: by hand, by simulation, and where they do not exist."""
 
 import math
 from itertools import permutations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from attnlib.errors import BadInput
@@ -17,11 +19,8 @@ from notebooks.shared.intervals import (
     over_seeds,
     paired,
     share_interval,
-    stratified_bootstrap,
 )
-from notebooks.shared.spearman import spearman_of_points
-
-# Means
+from notebooks.shared.spearman import average_ranks, spearman, spearman_of_points, stratified_spearman
 
 
 def test_hand_worked_interval():
@@ -44,9 +43,6 @@ def test_with_three_seeds_student_covers_and_the_bootstrap_does_not():
     bootstrap = np.mean([boot.low <= 0 <= boot.high for boot in boots])
     assert 0.92 < student < 0.98
     assert bootstrap < 0.85
-
-
-# Shares
 
 
 def test_nothing_and_everything_have_an_end_at_the_share_itself():
@@ -126,7 +122,7 @@ def test_points_under_a_correlation_and_resamples_without_one():
 
 
 @pytest.mark.parametrize(
-    ("interval", "arguments", "message"),
+    ("statistic", "arguments", "message"),
     [
         (mean_interval, ([],), "finite"),
         (mean_interval, ([1.0, math.nan],), "finite"),
@@ -138,16 +134,18 @@ def test_points_under_a_correlation_and_resamples_without_one():
         (hierarchical_bootstrap, ({"scan": []}, None), "Group 'scan' has no rows"),
         (hierarchical_bootstrap, ([[1.0], [[1.0, 2.0]]], None), "one width"),
         (hierarchical_bootstrap, ([], None), "at least one"),
+        (spearman, ([1, 2], [1, 2, 3]), "one length"),
+        (spearman, ([1, math.nan], [1, 2]), "NaN"),
     ],
 )
-def test_what_has_no_interval_is_refused(interval, arguments, message):
+def test_what_has_no_interval_or_correlation_is_refused(statistic, arguments, message):
     with pytest.raises(BadInput, match=message):
-        interval(*arguments)
+        statistic(*arguments)
 
 
 def test_marks_of_a_dial_are_all_kept():
     groups = {"a": [0.0] * 3, "b": [1.0] * 3}
-    kept = stratified_bootstrap(groups, np.random.default_rng(0), resamples=20)
+    kept = hierarchical_bootstrap(groups, np.random.default_rng(0), resamples=20, nested=False)
     assert (kept.value, kept.low, kept.high) == (0.5, 0.5, 0.5)
 
 
@@ -182,3 +180,45 @@ def test_intervals_leave_out_what_is_undefined():
     assert over_seeds(points[2:], lambda m: m["x"]) == {"value": None, "low": None, "high": None, "n": 0}
     lstm = ({"task": "a", "architecture": "AED", "cell": "lstm"}, {"x": 5.0})
     assert by_kind([*points, lstm], len) == {"a": {"AO": 4, "AED-lstm": 1}}
+
+
+# Rank correlations
+
+rows_of_pairs = st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=2, max_size=40).filter(
+    lambda rows: all(len(set(side)) > 1 for side in zip(*rows, strict=True))
+)
+
+
+@given(rows_of_pairs)
+def test_matches_scipy_with_ties(rows):
+    x, y = np.array(rows, dtype=float).T
+    assert average_ranks(x).tolist() == stats.rankdata(x).tolist()
+    assert spearman(x, y) == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12)
+
+
+@given(rows_of_pairs)
+def test_only_ranks_matter(rows):
+    x, y = np.array(rows, dtype=float).T
+    assert spearman(np.exp(x), y) == spearman(x, y) == -spearman(x, -y)
+
+
+def test_ranks_worked_by_hand():
+    """Ranks 1 2 3 4 against 1 2 4 3: 1 - 6 * 2 / (4 * 15) = 0.8."""
+    assert spearman([1, 2, 3, 4], [10, 20, 40, 30]) == pytest.approx(0.8)
+    assert math.isnan(spearman([1, 1, 1], [1, 2, 3]))
+
+
+def test_strata_that_differ_do_not_count():
+    generator = np.random.default_rng(0)
+    strata = np.repeat(np.arange(4), 50)
+    inside = generator.normal(size=200)
+    x, y = inside + 10 * strata, -inside - 10 * (3 - strata)
+    assert stratified_spearman(x, y, strata.tolist()) == pytest.approx(-1)
+    assert spearman(x, y) > 0.5  # what leaving the strata out would say
+    alone = stratified_spearman(x[:50], y[:50] + x[50:100], strata[:50].tolist())
+    assert alone == pytest.approx(spearman(x[:50], y[:50] + x[50:100]))
+
+
+def test_small_strata_are_left_out():
+    values = np.arange(10.0)
+    assert np.isnan(stratified_spearman(values, values, ["a"] * 10))

@@ -1,4 +1,4 @@
-"""What is learned before attention is: the bags of words of copying, translation and classification."""
+"""What is learned before attention is: the bags of words of translation and classification."""
 
 import math
 
@@ -7,51 +7,30 @@ import torch
 
 from attnlib.training.vocabulary import EOS
 from notebooks.shared.classifier_proxy import ClassifierProxy
-from notebooks.shared.copied_sentences import draw_sources
-from notebooks.shared.copier import BagOfWords, bag_of_words_loss
+from notebooks.shared.copier import BagOfWords, Copier, CopierConfig
 from notebooks.shared.translation_proxy import TranslationProxy
 from tests.attnlib.models.model_builders import PAIRS, batch_of, generator
 
 BATCH = batch_of()
 
 
-@pytest.mark.parametrize("proxy", [BagOfWords, TranslationProxy, ClassifierProxy])
-def test_parameters_come_from_the_generator_alone(proxy):
+def copier(words, width, draw):
+    return Copier(CopierConfig(words, width), draw)
+
+
+@pytest.mark.parametrize("network", [BagOfWords, TranslationProxy, ClassifierProxy, copier])
+def test_parameters_come_from_the_generator_alone(network):
     before = torch.random.get_rng_state()
-    first, again, other = (proxy(12, 5, generator(seed)) for seed in (0, 0, 1))
+    first, again, other = (network(12, 5, generator(seed)) for seed in (0, 0, 1))
     assert torch.equal(torch.random.get_rng_state(), before)
     for part, value in first.named_parameters():
         assert torch.equal(value, again.get_parameter(part))
         assert not torch.equal(value, other.get_parameter(part))
 
 
-def test_the_bag_cannot_tell_permutations_apart_and_its_floor_is_the_entropy_of_the_words():
-    model = BagOfWords(6, 8, generator()).double()
-    source = draw_sources("permutation", 6, 4, generator(2))
-    logits = model(source)
-    torch.testing.assert_close(logits[0].expand(4, 6), logits)
-    assert bag_of_words_loss(model, source, source).item() >= math.log(6)
-    with torch.no_grad():
-        model.readout.zero_()
-    assert bag_of_words_loss(model, source, source).item() == pytest.approx(math.log(6))
-
-
-def test_the_bags_loss_is_the_mean_over_steps_of_one_distribution():
-    model = BagOfWords(5, 4, generator()).double()
-    source, target = torch.tensor([[0, 1, 4]]), torch.tensor([[2, 2, 3]])
-    says = (model.readout @ model.embedding[[0, 1, 4]].mean(0)).softmax(0)
-    expected = -(2 * says[2].log() + says[3].log()) / 3
-    torch.testing.assert_close(bag_of_words_loss(model, source, target), expected)
-    torch.testing.assert_close(model.dictionary()[4], (model.readout @ model.embedding[4]).softmax(0))
-
-
-def proxy_of():
-    return TranslationProxy(12, 5, generator())
-
-
 @torch.no_grad()
 def test_equation_5_and_the_loss():
-    proxy, losses = proxy_of(), []
+    proxy, losses = TranslationProxy(12, 5, generator()), []
     assert sum(parameter.numel() for parameter in proxy.parameters()) == 2 * 12 * 5
     for i, (source, target) in enumerate(PAIRS):
         bag = torch.stack([proxy.output.weight @ proxy.embedding.weight[word] for word in (*source, EOS)])
@@ -64,7 +43,7 @@ def test_equation_5_and_the_loss():
 @pytest.mark.parametrize("at_once", [1, 3, 512])
 @torch.no_grad()
 def test_equation_6(at_once):
-    proxy = proxy_of()
+    proxy = TranslationProxy(12, 5, generator())
     found = proxy.log_probe(BATCH, at_once=at_once)
     assert (found == -torch.inf).sum() == found.numel() - sum((len(a) + 1) * (len(b) + 1) for a, b in PAIRS)
     for i, (source, target) in enumerate(PAIRS):

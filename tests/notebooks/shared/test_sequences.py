@@ -1,23 +1,26 @@
-"""What is kept of a network on any task: against each sample by itself, and nothing at padding."""
+"""What is kept of a network on any task, sample by sample, and a Transformer whose queries are its keys."""
 
 import numpy as np
 import pytest
 import torch
 
+from attnlib.errors import BadInput
 from attnlib.models.search import greedy_search
 from attnlib.models.sequence_to_sequence import SequenceConfig, SequenceToSequence
+from attnlib.models.transformer import Transformer
 from attnlib.training.corpus import Corpus, collate
 from attnlib.training.vocabulary import PAD
 from companion.runs.procedure import Recording, RunSpec
 from notebooks.shared.sequence_course import judged_samples, load_task, snapshot_of, written
-from notebooks.shared.transformer_sequences import new_network, record, recorded_network
+from notebooks.shared.transformer_sequences import new_network, record, recorded_network, tie_encoder
+from tests.attnlib.models.model_builders import SMALL, batch_of, generator, transformer
 
 CORPUS = Corpus.from_ids([[4, 5, 6], [7, 8, 4, 5, 6], [5]], [[4, 5], [6, 7, 4, 4], [5]])
 
 
 @pytest.mark.parametrize("word", [4, PAD])  # it says the word of the padding too, which is right nowhere
 def test_looks_are_those_of_each_sample_by_itself_and_zero_at_padding(word):
-    network = SequenceToSequence(SequenceConfig(9, 8, width=6), torch.Generator().manual_seed(0)).eval()
+    network = SequenceToSequence(SequenceConfig(9, 8, width=6), generator()).eval()
     with torch.no_grad():
         network.readout.bias[word] = 20.0  # always likeliest
     found = snapshot_of(network, CORPUS)
@@ -33,7 +36,7 @@ def test_looks_are_those_of_each_sample_by_itself_and_zero_at_padding(word):
 
 
 def test_what_is_written_is_what_each_source_gets_alone():
-    network = SequenceToSequence(SequenceConfig(9, 8, width=6), torch.Generator().manual_seed(2)).eval()
+    network = SequenceToSequence(SequenceConfig(9, 8, width=6), generator(2)).eval()
     rows = written(network, CORPUS)
     most = 2 * int(CORPUS.target_lengths.max()) + 10
     for i in range(3):
@@ -56,3 +59,31 @@ def test_the_recorded_network_is_the_trained_one(tmp_path, tied):
     task = load_task(spec.resolved)
     start = new_network(spec.resolved, len(task.source_vocabulary), len(task.target_vocabulary)).eval()
     torch.testing.assert_close(snapshot_of(start, judged)["loss"], found["loss"][0])
+
+
+def test_scores_of_a_tied_encoder_are_symmetric_and_no_others():
+    trace = tie_encoder(Transformer(SMALL, generator()).double())(batch_of(1))
+    for heads in trace.encoder_self:
+        for head in heads:
+            torch.testing.assert_close(head.scores, head.scores.mT)
+            assert not torch.allclose(head.attention, head.attention.mT, atol=1e-3)
+    for head in (trace.decoder_self[1][0], trace.cross[1][0]):
+        assert not torch.allclose(head.scores[:, :4, :4], head.scores[:, :4, :4].mT, atol=1e-3)
+
+
+def test_a_tied_encoder_is_the_free_one_whose_key_map_is_the_query_map():
+    free, tied = (Transformer(SMALL, generator(3)) for _ in range(2))
+    state = tie_encoder(tied).state_dict()
+    left = {name for name in free.state_dict() if "encoder" in name and ".self_attention.key_map." in name}
+    assert set(state) == set(free.state_dict()) - left
+    with torch.no_grad():
+        for layer in free.encoder:
+            layer.self_attention.key_map.load_state_dict(layer.self_attention.query_map.state_dict())
+    torch.testing.assert_close(tied(batch_of()).logits, free(batch_of()).logits, rtol=0, atol=0)
+    query, key = tied.projections("encoder_self", layer=0, head=1)
+    torch.testing.assert_close(query.weight * SMALL.head_width**0.5, key.weight)
+
+
+def test_positions_inside_self_attention_are_refused():
+    with pytest.raises(BadInput, match="self-attention that would be tied"):
+        tie_encoder(transformer(positions="rotary"))

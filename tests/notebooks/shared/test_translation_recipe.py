@@ -1,6 +1,7 @@
-"""Translation along training: resumable, in a fixed order, and what is recorded is what the network does."""
+"""Translation along training: what is recorded is what the network does, padding taken out; and BLEU."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ from attnlib.probes.saliency import translation_saliency
 from attnlib.training.corpus import collate
 from attnlib.training.vocabulary import BOS, EOS, UNK
 from notebooks.shared import translation, translation_proxy
-from notebooks.shared.bleu import bleu_counts
-from notebooks.shared.ragged import padded_cells
+from notebooks.shared.bleu import bleu, bleu_counts, corpus_bleu
+from notebooks.shared.ragged import RaggedRows, joined_cells, padded_cells, valid_cells
 from notebooks.shared.translation import load_pieces, probed_parts
 
 TINY = translation.Settings(
@@ -165,3 +166,70 @@ def test_checksums_and_a_set_that_is_unknown():
     assert len(translation.checksums(translation.Settings())) == 4
     with pytest.raises(UnknownName, match="translation set"):
         load_pieces(replace(TINY, dataset="multi31k"))
+
+
+# Rows of different lengths, met in batches
+
+
+def test_every_value_is_met_once_whatever_the_size_of_the_batches():
+    offsets = torch.tensor([0, 4, 5, 5, 12, 14])
+    flat = torch.arange(14.0)
+    for cells in (1, 6, 8, 100):
+        seen = {}
+        for places, mask, samples in RaggedRows.of_texts(offsets).batches(cells):
+            assert mask.numel() <= max(cells, int(offsets.diff().max()))
+            for row, valid, sample in zip(flat[places], mask, samples.tolist(), strict=True):
+                seen[sample] = row[valid].tolist()
+        assert seen == {i: flat[a:b].tolist() for i, (a, b) in enumerate(pairwise(offsets))}
+
+
+def test_rows_of_pairs_lie_where_the_cells_are_joined():
+    source = torch.tensor([[True, True, False], [True, True, True]])
+    target = torch.tensor([[True, True], [True, False]])
+    padded = torch.arange(12.0).reshape(2, 2, 3)
+    flat = joined_cells([(torch.arange(2), padded, valid_cells(source, target))])
+    rows = RaggedRows.of_pairs(source, target)
+    found = [flat[a : a + n].tolist() for a, n in zip(rows.starts, rows.lengths, strict=True)]
+    assert found == [[0.0, 1.0], [3.0, 4.0], [6.0, 7.0, 8.0]]
+    assert rows.samples.tolist() == [0, 0, 1]
+
+
+def test_what_meets_the_rows_is_made_where_they_are():
+    offsets, mask = torch.tensor([0, 2, 5]), torch.ones(2, 3, dtype=torch.bool)
+    with torch.device("meta"):  # what is made without saying where could not be read
+        rows = [RaggedRows.of_texts(offsets), RaggedRows.of_pairs(mask, mask)]
+        assert all(places.device.type == "cpu" for own in rows for places, *_ in own.batches())
+
+
+# BLEU by sample, of any part, and of a corpus with its signature
+
+REFERENCES = ["the cat sat on the mat", "a dog runs", "we're here, aren't we?"]
+HYPOTHESES = ["the cat sat on a mat", "the dog runs far", "we're here"]
+
+
+def test_counts_and_score_by_hand():
+    counts = bleu_counts(HYPOTHESES[:1], REFERENCES[:1])
+    assert counts.tolist() == [[6, 6, 5, 3, 2, 1, 6, 5, 4, 3]]
+    # 5 of 6 words, 3 of 5 pairs, 2 of 4 triples, 1 of 3 quadruples; equal lengths, so no brevity penalty.
+    assert bleu(counts) == pytest.approx(100 * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25)
+    assert bleu(bleu_counts(["", "x y z"], REFERENCES[:2])) == 0
+    assert bleu_counts([""], REFERENCES[:1]).tolist() == [[0, 6, *[0] * 8]]
+    assert np.issubdtype(counts.dtype, np.integer)
+
+
+@pytest.mark.parametrize("part", [slice(None), slice(0, 2), slice(1, 3)])
+def test_a_part_of_the_corpus_scores_as_sacrebleu_scores_it(part):
+    import sacrebleu
+
+    expected = sacrebleu.corpus_bleu(HYPOTHESES[part], [REFERENCES[part]]).score
+    assert bleu(bleu_counts(HYPOTHESES, REFERENCES)[part]) == pytest.approx(expected, abs=1e-9)
+    found, signature = corpus_bleu(HYPOTHESES[part], REFERENCES[part])
+    assert found == pytest.approx(expected)
+    assert {"tok:13a", "smooth:exp", "nrefs:1"} <= set(signature.split("|"))
+
+
+@pytest.mark.parametrize("function", [bleu_counts, corpus_bleu])
+def test_one_reference_each(function):
+    for hypotheses, references in ((["a"], []), ([], [])):
+        with pytest.raises(BadInput, match="hypotheses and 0 references; give one each"):
+            function(hypotheses, references)

@@ -1,0 +1,333 @@
+"""What is measured of recordings, one alone or two together, on numbers that can be worked by hand."""
+
+from itertools import product
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from attnlib.errors import BadInput
+from attnlib.probes.agreement import agreement, halves
+from attnlib.probes.saliency import translation_saliency
+from attnlib.training.vocabulary import EOS
+from companion.runs.procedure import Recording
+from companion.runs.store import Store
+from notebooks.learn.agreement.experiment import saliency_read, ties_courses, ties_read
+from notebooks.shared.agreement import (
+    READINGS,
+    classifier_runs,
+    gathered,
+    measure_agreement,
+    measure_course,
+    measure_saliency_readings,
+    measure_ties,
+    saliency_readings,
+    translator_runs,
+)
+from notebooks.shared.ragged import padded_cells
+from tests.attnlib.models.model_builders import translator
+from tests.attnlib.probes.test_saliency import BATCH, assert_slopes
+from tests.notebooks.given import Given
+from tests.notebooks.shared.agreement_recordings import recorded
+
+SIDES = ("attention", "saliency", "probe")
+SAME = {name: ["0000 0000"] * 2 for name in ("attention", "saliency", "log_polarity")}
+
+
+def sums(found, sides, place, measure="agreement"):
+    """Of each half, by checkpoint: the total over its four texts."""
+    by_half = found["parts"]["validation"][sides][str(place)][measure]
+    assert all(rest == [4, 0] for looks in by_half.values() for _, *rest in looks)
+    return {half: [total for total, *_ in looks] for half, looks in by_half.items()}
+
+
+def test_the_first_run_is_taken_where_half_of_the_samples_or_all_have_it_best_and_the_second_everywhere():
+    first = recorded(attention=["0000 0000", "1111 1111"])
+    second = recorded(log_polarity=["0001 0111", "0000 0011"])
+    found = measure_agreement(first, second, pairs="attention~probe")
+    assert found["best"] == {"validation": {"accuracy": {"all": 1, "selecting": 0}}}
+    assert sums(found, "attention~probe", 0) == {"selecting": [3, 4], "reporting": [1, 2]}
+    assert sums(found, "attention~probe", 1) == {"selecting": [1, 0], "reporting": [3, 2]}
+    assert sums(found, "attention~probe", 0, "kendall") == {"selecting": [2, 4], "reporting": [-2, 0]}
+
+
+def test_every_part_chooses_by_how_good_the_first_run_is_on_it():
+    first = recorded(attention=["0000 0000", "1111 1111"], train=["1100 0000", "0000 1000"])
+    second = recorded(log_polarity=["0001 0111", "0000 0011"], train=["0000 0000"] * 2)
+    found = measure_agreement(first, second, pairs="attention~probe")
+    assert found["best"]["validation"] == {"accuracy": {"all": 1, "selecting": 0}}
+    assert found["best"]["train"] == {"accuracy": {"all": 0, "selecting": 0}}
+    assert list(found["parts"]["validation"]["attention~probe"]) == ["0", "1"]
+    assert list(found["parts"]["train"]["attention~probe"]) == ["0"]
+    second.tensors["train.labels"] = torch.tensor([0, 1, 1, 1, 0, 1, 1, 1])
+    assert measure_course(second)["majority"] == {"validation": 50, "train": 75}
+
+
+def test_each_side_is_read_where_it_stands():
+    tops = {"attention": "0000 0001", "saliency": "0000 0011", "log_polarity": "0000 0111"}
+    first = recorded(**{name: [top] * 2 for name, top in tops.items()})
+    second = recorded(attention=["0000 0000", "0000 1111"], log_polarity=["0000 1000", "1111 0000"])
+    pairs = " ".join(f"{one}~{other}" for one in SIDES for other in ("attention", "probe"))
+    found = measure_agreement(first, second, pairs=pairs)
+    reporting = {pair: sums(found, pair, 0)["reporting"] for pair in pairs.split()}
+    assert reporting == {
+        "attention~attention": [3, 1], "attention~probe": [2, 3],
+        "saliency~attention": [2, 2], "saliency~probe": [1, 2],
+        "probe~attention": [1, 3], "probe~probe": [0, 1],
+    }  # fmt: skip
+
+
+def test_a_run_agrees_with_itself_at_its_best():
+    one = recorded(attention=["1101 0110", "0101 1100"])
+    found = measure_agreement(one, one, pairs="attention~attention")
+    for measure, place in product(("agreement", "kendall"), (0, 1)):
+        itself = sums(found, "attention~attention", place, measure)
+        assert {totals[place] for totals in itself.values()} == {4}
+
+
+def test_the_earliest_of_equals_is_the_best():
+    never_best = changed(recorded(correct=["1111 1111", "1111 1111"], **SAME), "saliency", 1, torch.nan)
+    found = measure_agreement(never_best, recorded(**SAME), pairs="saliency~probe")
+    assert sums(found, "saliency~probe", 0)["reporting"] == [4, 4]
+
+
+def test_a_run_alone_has_its_quality_by_half_and_what_chance_agrees_with():
+    found = measure_course(recorded(attention=["0000 0000"] * 2, log_polarity=["0000 0000"] * 2))
+    assert found["parts"]["validation"] == {
+        "accuracy": {"all": [50, 75], "selecting": [100, 50], "reporting": [0, 100]}
+    }
+    assert found["chance"] == {"validation": {"attention": 0.5, "probe": 0.5}}
+    assert found["steps"] == [0, 10]
+    assert found["majority"] == {"validation": 50}
+    uniform = recorded(log_polarity=["0000 0000"] * 2)
+    uniform.tensors["validation.log_polarity"][:] = 0  # ties: any word is among the largest
+    assert measure_course(uniform)["chance"] == {"validation": {"probe": 1}}
+
+
+def test_quality_counts_words_not_sentences():
+    mask = torch.tensor([[True, True, True], [True, False, False]])
+    tensors = {
+        "steps": torch.tensor([0]),
+        "validation.log_probe": torch.zeros(1, 4),
+        "validation.source_mask": torch.ones(2, 1, dtype=torch.bool),
+        "validation.target_mask": mask,
+        "validation.right": torch.tensor([[1, 1]]),
+        "validation.target_output": torch.tensor([[7, 8, 2], [2, 0, 0]]),
+        "validation.bleu_counts": torch.tensor(
+            [[[4, 4, 4, 3, 2, 1, 4, 3, 2, 1], [1, 1, 0, 0, 0, 0, 1, 0, 0, 0]]]
+        ),
+    }
+    course = measure_course(Recording(SimpleNamespace(), tensors, {}))
+    assert course["majority"] == {"validation": 50}  # two end marks of four words to be said
+    found = course["parts"]["validation"]
+    assert found["accuracy"]["all"] == [50.0]
+    ((selects,), (reports,)) = (half.tolist() for half in halves(2))
+    of_sample = [100 / 3, 100.0]
+    assert found["accuracy"]["reporting"] == pytest.approx([of_sample[reports]])
+    assert found["accuracy"]["selecting"] == pytest.approx([of_sample[selects]])
+    # four fifths of the words are right, and all longer n-grams; the lengths are equal
+    assert found["bleu"]["all"] == pytest.approx([100 * 0.8**0.25])
+
+
+# What ties in β add.
+
+SELECTING = set(halves(4)[0].tolist())
+
+
+def translated(seed=0, *, uniform=False, samples=4):
+    """A translator looked at twice on sentences of two words whose translation is one.
+
+    Free, it attends to the first word at its better second look, and its β is larger there. At uniform
+    attention β is larger at the second word at the first snapshot; at the second look it is tied in the
+    samples that select, and larger at the first word in the others.
+    """
+    ones = torch.ones(samples, 1, dtype=torch.bool)
+    first, second, tied = [0.0, -1.0], [-1.0, 0.0], [0.0, 0.0]
+    looks = [[second] * samples, [tied if i in SELECTING else first for i in range(samples)]]
+    free = [[second] * samples, [first] * samples]
+    tensors = {
+        "steps": torch.tensor([0, 10]),
+        "validation.source_mask": ones.expand(samples, 2),
+        "validation.target_mask": ones,
+        "validation.target_output": torch.tensor([[EOS if i in SELECTING else 9] for i in range(samples)]),
+        "validation.right": torch.tensor([[0] * samples, [1] * samples]),
+        "validation.log_probe": torch.tensor(looks if uniform else free).flatten(1),
+        "validation.attention": torch.tensor(free).flatten(1),
+    }
+    return Recording(SimpleNamespace(seed=seed, setting=f"seed {seed}"), tensors, {})
+
+
+def test_ties_by_hand():
+    found = measure_ties(translated(), translated(uniform=True), sides="attention")
+    assert found["steps"] == [0, 10]
+    assert found["tied"] == found["tied_ends"] == [0, 50]
+    assert found["chance"] == [50, 75]  # both words of a tie are at the top
+    assert found["chance_broken"] == 50
+    assert found["attention"]["counted"] == {
+        "selecting": [[0, 2, 0], [2, 2, 0]], "reporting": [[0, 2, 0], [2, 2, 0]]
+    }  # fmt: skip
+    assert found["attention"]["broken"] == {
+        "selecting": [[0, 2, 0], [1, 2, 0]], "reporting": [[0, 2, 0], [2, 2, 0]]
+    }  # fmt: skip
+
+
+def test_every_pair_that_looks_up_a_translators_probe_is_asked_and_no_classifier():
+    asked = translator_runs(2, {"dataset": "known_lexicon"}).ties()
+    sides = [dict(measurement.settings)["sides"] for measurement in asked]
+    assert sides == ["attention saliency"] * 2 + ["probe"] * 2 + ["attention"] * 2
+    assert all(measurement.spec.seed != measurement.beside[0].seed for measurement in asked)
+    assert classifier_runs(2, 0, {"data": "known_polarity"}, 8).ties() == ()
+
+
+@pytest.fixture
+def asked():
+    """Saliency is where attention is, and a bag of words knows what β does."""
+
+    def answer(spec, measure, *, beside, sides):
+        (second,) = beside
+        first = translated(spec.seed)
+        first.tensors["validation.saliency"] = first["validation.attention"]
+        uniform = "attention" in dict(second.settings)
+        return measure(first, translated(second.seed, uniform=uniform), sides=sides)
+
+    runs = translator_runs(3, {"dataset": "known_lexicon"})
+    return runs, gathered(runs.ties(), Given(answer))
+
+
+def test_the_numbers_of_a_set(asked):
+    found = ties_read(*asked)
+    for column in ("alpha_beta_uf", "delta_beta_uf", "beta_uf_beta_px"):
+        assert found[column]["counted"]["largest"]["value"] == 100
+        assert found[column]["broken"]["largest"]["value"] == 75
+        assert found[column]["broken"]["falls"]["value"] == 0
+        assert found[column]["broken"]["largest"]["n"] == 3
+    assert found["alpha_beta"]["broken"]["largest"]["value"] == 100
+    assert (found["tied"]["value"], found["tied"]["n"]) == (50, 3)
+    assert found["ends"]["value"] == 100
+    assert (found["chance"]["value"], found["chance_broken"]) == (75, 50)
+
+
+def test_a_row_of_the_course(asked):
+    rows = ties_courses(*asked)
+    assert len(rows) == 4 * 6 * 2  # columns, ordered pairs, looks
+    assert rows[1] == {
+        "column": "alpha_beta_uf", "seed": 0, "second_seed": 1, "step": 10, "counted": 100, "broken": 75,
+        "tied": 50,
+    }  # fmt: skip
+
+
+def test_a_fall_is_measured_between_best_and_last():
+    """Right by half at the first snapshot and by none at the last: counted 50 less 0, in every pair."""
+    runs = translator_runs(3, {"dataset": "known_lexicon"})
+    looks = [[1, 2, 0], [0, 2, 0]]
+    half = {"selecting": looks, "reporting": looks}
+    answer = {"steps": [0, 10], "tied": [0, 0], "tied_ends": [0, 0], "chance": [50, 50], "chance_broken": 50}
+    answer |= {side: {"counted": half, "broken": half} for side in ("attention", "saliency", "probe")}
+    found = ties_read(runs, {(measurement.spec, *measurement.beside): answer for measurement in runs.ties()})
+    assert found["alpha_beta_uf"]["broken"]["falls"]["value"] == 50
+    assert found["ends"]["n"] == 0  # no word is tied
+
+
+# Readings of saliency: slopes, and held against a probe.
+
+
+def test_the_readings_are_slopes_of_the_logit_and_of_the_log_probability():
+    model, batch = translator(), BATCH
+    found = saliency_readings(model, batch)
+    assert tuple(found) == READINGS
+    torch.testing.assert_close(found["logit"], translation_saliency(model, batch))
+    assert_slopes(found["log_probability"], model, batch, lambda logits: logits.log_softmax(-1))
+    # no word moves by more than the gradient's length times its own
+    lengths = model.embedding(batch.source).norm(dim=-1)[:, None]
+    assert (found["log_probability"].abs() <= found["gradient_norm"] * lengths + 1e-12).all()
+    valid = batch.target_mask[:, :, None] & batch.source_mask[:, None, :]
+    assert (found["gradient_norm"][valid] > 0).all()
+    assert (found["gradient_norm"][~valid] == 0).all()
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_what_moves_all_logits_alike_is_seen_by_the_logit_alone():
+    """Every row of the readout's last layer the same: whatever the source, all words stay equally likely."""
+    model, batch = translator(), BATCH
+    with torch.no_grad():
+        model.readout.output.weight[:] = model.readout.output.weight[0]
+    found = saliency_readings(model, batch)
+    assert found["logit"].abs().max() > 1e-3
+    assert found["log_probability"].abs().max() < 1e-12
+
+
+RUNS = translator_runs(2, {
+    "dataset": "known_lexicon", "width": 8, "pieces": 60, "steps": 100, "learning_rate": 0.01, "n_train": 60,
+    "n_validation": 8,
+})  # fmt: skip
+
+
+def test_each_free_network_is_held_against_the_uniform_one_of_the_next_seed():
+    asked = RUNS.readings()
+    assert [(measurement.spec.seed, measurement.beside[0].seed) for measurement in asked] == [(0, 1), (1, 0)]
+    assert all(dict(measurement.beside[0].settings)["attention"] == "uniform" for measurement in asked)
+
+
+@pytest.mark.slow
+def test_the_logits_reading_agrees_as_the_recorded_saliency_does(tmp_path):
+    """The last snapshot is the best, so that its saliency has been recorded."""
+    store = Store(tmp_path, "cpu")
+    first, second = store.recording(RUNS.normal[0]), store.recording(RUNS.uniform[1])
+    own = first["validation.saliency"][-1]
+    assert not own.isnan().any()
+    masks = second["validation.source_mask"], second["validation.target_mask"]
+    cells = own, second["validation.log_probe"][-1]
+    own, probe = (padded_cells(flat, *masks, fill=-float("inf")) for flat in cells)
+    expected = agreement(own, probe, masks[0][:, None, :].expand(own.shape))[masks[1]].mean()
+    found = measure_saliency_readings(first, second)
+    assert found["steps"] == second["steps"].tolist()
+    assert found["logit"]["agreement"][-1] == pytest.approx(100 * float(expected), abs=1e-6)
+    assert found["logit"] != found["log_probability"]
+
+
+def answers(*agreements):
+    def of(largest):
+        return {"agreement": [5.0, largest, 8.0], "kendall": [0.5, 0.1, 0.2]}
+
+    return {(number,): {"logit": of(16), "log_probability": of(high), "gradient_norm": of(23)}
+            for number, high in enumerate(agreements)}  # fmt: skip
+
+
+def test_the_largest_of_all_checkpoints_counts_and_pairs_make_the_interval():
+    found = saliency_read(answers(24, 28))
+    largest = found["log_probability"]["agreement"]
+    assert (largest["value"], largest["n"]) == (26, 2)
+    assert found["logit"]["agreement"]["value"] == 16
+    assert found["logit"]["kendall"]["value"] == 0.5
+
+
+def changed(recording, name, place, value):
+    recording.tensors[f"validation.{name}"][place] = value
+    return recording
+
+
+UNIFORM = translated(uniform=True)
+SIX, UNSEEN = translated(samples=6), changed(translated(), "attention", ..., torch.nan)
+LOOKED_AT = "seed 0 and seed 1 were looked at on other samples"
+
+
+@pytest.mark.parametrize(
+    ("measure", "first", "second", "wanted", "message"),
+    [
+        *((measure_agreement, recorded(), recorded(), {"pairs": pairs},
+           "expected such as 'attention~probe', of attention, saliency, probe")
+          for pairs in ("", "attention", "attention~loss")),
+        (measure_agreement, recorded(**SAME), changed(recorded(seed=1, **SAME), "offsets", 1, 1),
+         {"pairs": "attention~probe"}, LOOKED_AT),
+        (measure_agreement, changed(recorded(**SAME), "saliency", 1, torch.nan), recorded(**SAME),
+         {"pairs": "saliency~probe"}, "seed 0 has no saliency at its best checkpoint"),
+        *((measure_ties, translated(), UNIFORM, {"sides": sides}, "expected some of attention")
+          for sides in ("", "weights")),
+        (measure_ties, SIX, UNIFORM, {"sides": "attention"}, "other samples"),
+        (measure_ties, UNSEEN, UNIFORM, {"sides": "attention"}, "no attention at its best checkpoint"),
+        (measure_saliency_readings, SIX, UNIFORM, {}, "other samples"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_asked_is_refused(measure, first, second, wanted, message):
+    with pytest.raises(BadInput, match=message):
+        measure(first, second, **wanted)
