@@ -35,8 +35,8 @@ def checkpoints_of(spec: RunSpec) -> int:
     if spec.procedure.startswith("classif"):
         return len(classification.checkpoints(settings.steps))
     if spec.procedure == "along_training":
-        return len(settings.looks)
-    every = settings.every if hasattr(settings, "every") else max(1, settings.steps // settings.looks)
+        return len(settings.snapshots)
+    every = settings.every if hasattr(settings, "every") else max(1, settings.steps // settings.snapshots)
     return len(regular_checkpoints(settings.steps, every))
 
 
@@ -45,14 +45,14 @@ def timed(spec: RunSpec, steps: int) -> tuple[float, float, float]:
     if not getattr(spec.resolved, "saliency", False):
         return *run_shortly(spec, steps), 0.0
     without = RunSpec.of(spec.procedure, seed=spec.seed, **dict(spec.settings) | {"saliency": False})
-    update, look = run_shortly(without, steps)
-    return update, look, run_shortly(spec, steps)[1] - look
+    update, snapshot = run_shortly(without, steps)
+    return update, snapshot, run_shortly(spec, steps)[1] - snapshot
 
 
 def run_shortly(spec: RunSpec, steps: int) -> tuple[float, float]:
     """Processor seconds of one update (median), and from the last update to the end."""
     settings = {field.name for field in fields(spec.resolved)}
-    changes = {"steps": steps} | ({"looks": 1} if "looks" in settings else {})
+    changes = {"steps": steps} | ({"snapshots": 1} if "snapshots" in settings else {})
     short = RunSpec.of(spec.procedure, seed=spec.seed, **dict(spec.settings) | changes)
     reports: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -81,15 +81,15 @@ def main() -> None:
     parser.add_argument("--experiment", action="append", help="one experiment alone; may be given again")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    print("experiment | networks | update, ms | look, s | a network, min | together, h | kind")
+    print("experiment | networks | update, ms | snapshot, s | a network, min | together, h | kind")
     for name, kinds in lacking(options.experiment or list(registry.names())).items():
         total = 0.0
         for kind, specs in kinds.items():
-            update, look, once = timed(specs[0], options.steps)
-            seconds = specs[0].resolved.steps * update + checkpoints_of(specs[0]) * look + once
+            update, snapshot, once = timed(specs[0], options.steps)
+            seconds = specs[0].resolved.steps * update + checkpoints_of(specs[0]) * snapshot + once
             total += seconds * len(specs)
             hours = seconds * len(specs) / 3600
-            cost = f"{1000 * update:.0f} | {look:.2f} | {seconds / 60:.1f} | {hours:.1f}"
+            cost = f"{1000 * update:.0f} | {snapshot:.2f} | {seconds / 60:.1f} | {hours:.1f}"
             print(f"{name} | {len(specs)} | {cost} | {kind}", flush=True)
         print(f"{name} | together, processor hours: {total / 3600:.1f}", flush=True)
 

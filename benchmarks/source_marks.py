@@ -2,7 +2,7 @@
 
     python benchmarks/source_marks.py          # a minute, most of it for the pieces of three sets
 
-Chance is the mean of ⌈5 % L⌉ / L over the words to be said, where L positions count the marks of the source:
+Chance is the mean of ⌈5 % L⌉ / L over the words to write, where L positions count the marks of the source:
 so it tells how many there are. Printed are shuffles: the standard error is that of one, a position drawn for
 every word, and for training that of drawing as many pairs as there are to validate on. A set is printed twice
 on each part (by accuracy and by BLEU), and the difference of the two says how far printed numbers scatter
@@ -28,7 +28,7 @@ MARKS = (1, 2)
 
 
 def chances(corpus: Corpus, marks: int) -> tuple[np.ndarray, np.ndarray]:
-    """By pair the chance of a row in percent, and how many rows it has: its words to be said and the end."""
+    """By pair the chance of a row in percent, and how many rows it has: its words to write and the end."""
     lengths = torch.from_numpy(corpus.source_lengths + marks)
     return (100 * places(lengths) / lengths).numpy(), corpus.target_lengths + 1
 

@@ -73,7 +73,7 @@ class TranslatorTrace:
 
     Attributes:
         encoder_states: h, both directions side by side.
-        decoder_states: d, after reading the target up to the word before the one to be said.
+        decoder_states: d, after reading the target up to the word before the one to write.
         scores: before softmax; zero where the attention is frozen uniform.
         attention: rows sum to one over the valid source positions and are zero at padding.
     """

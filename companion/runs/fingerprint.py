@@ -46,8 +46,9 @@ DATA_SETS = frozenset({"Dataset", "dataset"})  # make a data set: such a constan
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 _CHECKS = "checks"  # a function without a body that counts
-# Arguments and attributes that had another name when answers were archived: names of both count, see above.
-RENAMED = {"procedure": "recipe", "snapshot": "look"}
+# Arguments, attributes and settings that had another name when answers were archived.
+RENAMED = {"procedure": "recipe", "snapshot": "look", "snapshots": "looks", "first_snapshot": "first_look"}
+RENAMED |= {"snapshots_per_doubling": "looks_per_doubling"}
 
 Symbol = tuple[str, str]  # module, name
 Root = Callable | str
@@ -146,7 +147,7 @@ def _module(name: str) -> _Module:
 def _as_archived(tree: ast.Module) -> ast.Module:
     """The module with the names that :data:`RENAMED` lists as they were."""
     for node in ast.walk(tree):
-        for place in ("id", "attr", "arg"):
+        for place in ("id", "attr", "arg", *(("name",) if isinstance(node, _Function) else ())):
             if (name := getattr(node, place, None)) in RENAMED:
                 setattr(node, place, RENAMED[name])
     return tree

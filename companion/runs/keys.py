@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from attnlib.errors import BadInput
-from companion.runs.fingerprint import ROOT, fingerprint
+from companion.runs.fingerprint import RENAMED, ROOT, fingerprint
 from companion.runs.procedure import RunSpec
 from companion.runs.spec import ModelSpec
 
@@ -61,9 +61,9 @@ def read_spec(text: str) -> Spec:
         content = json.loads(text)
         if "recipe" in content:
             procedure, settings = content.pop("recipe"), content.pop("settings", {})
-            return RunSpec.of(
-                procedure, **content, **{name: _hashable(value) for name, value in settings.items()}
-            )
+            today = {archived: name for name, archived in RENAMED.items()}
+            given = {today.get(name, name): _hashable(value) for name, value in settings.items()}
+            return RunSpec.of(procedure, **content, **given)
         return ModelSpec(**content | {"task_options": tuple(sorted(content.get("task_options", {}).items()))})
     except (ValueError, TypeError, AttributeError) as error:
         raise BadInput(f"not the spec of a model or procedure: {error}") from error

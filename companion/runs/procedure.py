@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput, UnknownName
 from companion.runs import registry
+from companion.runs.fingerprint import RENAMED
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -62,8 +63,9 @@ class RunSpec:
 
     @property
     def content(self) -> dict[str, object]:
-        """Procedure, seed, and what differs from the procedure's defaults, as plain JSON."""
-        content = {"recipe": self.procedure, "seed": self.seed, "settings": dict(self.settings)}
+        """Procedure, seed, and what differs from its defaults, as plain JSON, by the archived names."""
+        settings = {RENAMED.get(name, name): value for name, value in self.settings}
+        content = {"recipe": self.procedure, "seed": self.seed, "settings": settings}
         return json.loads(json.dumps(content, default=str))
 
     @property

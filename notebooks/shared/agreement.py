@@ -25,7 +25,7 @@ from attnlib.training.vocabulary import BOS, EOS
 from companion.results.measurements import Measurement
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
-from notebooks.shared.best_looks import CHOOSING, GROUPS, qualities
+from notebooks.shared.best_snapshots import CHOOSING, GROUPS, qualities
 from notebooks.shared.bleu import bleu
 from notebooks.shared.ragged import RaggedRows, padded_cells
 from notebooks.shared.translation import recorded_network
@@ -44,8 +44,8 @@ def measure_course(recording: Recording) -> dict:
     """How good a run is at its checkpoints, and what chance would agree with it, by part of the data.
 
     ``parts`` by measure of quality and group of samples, a number a checkpoint, in percent
-    (:func:`~notebooks.shared.best_looks.qualities`); ``chance``: 𝒜̂ by what is looked up, the mean over rows
-    and checkpoints; ``majority``: the accuracy, in percent, of giving the commonest answer always.
+    (:func:`~notebooks.shared.best_snapshots.qualities`); ``chance``: 𝒜̂ by what is looked up, the mean over
+    rows and checkpoints; ``majority``: the accuracy, in percent, of giving the commonest answer always.
     """
     chance: dict[str, dict[str, float]] = {}
     for part in parts(recording):
@@ -107,11 +107,11 @@ def _course(recording: Recording, part: str) -> dict[str, dict[str, list[float]]
     """Qualities of every checkpoint, by measure and group."""
     changing = [f"{part}.{name}" for name in ("correct", "right", "bleu_counts")]
     fixed = {name: recording[name] for name in (f"{part}.target_mask",) if name in recording.tensors}
-    looks = [
+    snapshots = [
         qualities(fixed | {name: recording[name][i] for name in changing if name in recording.tensors}, part)
         for i in range(len(recording["steps"]))
     ]
-    return {name: {group: [look[name][group] for look in looks] for group in GROUPS} for name in looks[0]}
+    return {name: {group: [at[name][group] for at in snapshots] for group in GROUPS} for name in snapshots[0]}
 
 
 def _majority(recording: Recording, part: str) -> float:

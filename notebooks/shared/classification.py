@@ -10,7 +10,7 @@ validation texts), in the order of the texts:
 ``<part>.log_polarity``, and ``<part>.attention`` where it is learned
     (checkpoints, positions): see :func:`log_polarity`; uniform attention is one over the length.
 ``<part>.saliency``
-    where asked for, of the part's best snapshots alone (:mod:`notebooks.shared.best_looks`), NaN at all
+    where asked for, of the part's best snapshots alone (:mod:`notebooks.shared.best_snapshots`), NaN at all
     others: its backward pass would make every snapshot three times as costly.
 
 beside ``steps`` (checkpoints) and the loss curve ``loss_steps``, ``losses``.
@@ -41,7 +41,7 @@ from companion.data.labelled import (
     LabelledTexts,
     judging_batches,
 )
-from notebooks.shared.best_looks import keep_if_best, qualities, seen_where_best
+from notebooks.shared.best_snapshots import keep_if_best, qualities, seen_where_best
 from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
 
 _SAMPLE = 0x5A3B  # tells the draw of the training sample apart from other streams of the same seed
@@ -191,7 +191,9 @@ def record_course(
     def visit(step: int, network: nn.Module) -> None:
         found = {}
         for part, texts in parts.items():
-            found |= {f"{part}.{name}": value for name, value in look(network, texts, probe, device).items()}
+            found |= {
+                f"{part}.{name}": value for name, value in snapshot_of(network, texts, probe, device).items()
+            }
         if at_best:
             keep_if_best(folder, step, network, {part: qualities(found, part) for part in parts})
         save_snapshot(folder, step, found)
@@ -215,7 +217,7 @@ def record_course(
     }
 
 
-def look(model: nn.Module, texts: LabelledTexts, probe: Probe, device: str) -> dict[str, Tensor]:
+def snapshot_of(model: nn.Module, texts: LabelledTexts, probe: Probe, device: str) -> dict[str, Tensor]:
     """One checkpoint's look at some texts: what ``probe`` finds by position, flat, and how right it is."""
     correct = torch.zeros(len(texts), dtype=torch.bool)
     rows: dict[str, Tensor] = {}

@@ -159,9 +159,11 @@ def sides(points: list[Point], length: int, step: int) -> dict:
     found: dict = {"step": step, "end": points[0][1]["steps"][-1] if points else None}
     found |= {"n": len(points), "drawn": sum(ends)}
     for suffix, at in (("_at_first", 0), ("", step)):
-        looks = [(course, course["steps"].index(at)) for _, course in points]
-        weight = [course["attention_right"][look] >= 1 / length for course, look in looks]
-        probe = [course["probe_right"][look] > course["probe_elsewhere"][look] for course, look in looks]
+        snapshots = [(course, course["steps"].index(at)) for _, course in points]
+        weight = [course["attention_right"][place] >= 1 / length for course, place in snapshots]
+        probe = [
+            course["probe_right"][place] > course["probe_elsewhere"][place] for course, place in snapshots
+        ]
         for name, told in (("same", weight), ("probe", probe)):
             found[name + suffix] = share([now == end for now, end in zip(told, ends, strict=True)])
     return found

@@ -269,14 +269,14 @@ def measure_learning_curve(recording: Recording) -> dict:
     ``exact_match``, of what the network writes on its own.
     """
     judged = judged_samples(recording.spec.resolved)
-    right = recording["right"].double().numpy()  # (looks, samples, places)
+    right = recording["right"].double().numpy()  # (snapshots, samples, places)
     lengths = judged.target_lengths
     places = np.arange(right.shape[2])
     valid = places < lengths[:, None]
     third = np.minimum(3 * (places + 0.5) / lengths[:, None], 2.999).astype(int)
     parts = {name: valid & (third == i) for i, name in enumerate(THIRDS)}
     curves = {
-        name: [float(look[chosen].mean()) if chosen.any() else None for look in right]
+        name: [float(snapshot[chosen].mean()) if chosen.any() else None for snapshot in right]
         for name, chosen in ({"token_accuracy": valid} | parts).items()
     }
     return {

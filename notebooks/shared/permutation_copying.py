@@ -83,7 +83,7 @@ def moved_attention(model: Copier, trace: CopierTrace, batch: CopyBatch) -> dict
 
 
 def weight_on_later(attention: Float[Tensor, "batch target source"], batch: CopyBatch) -> Float[Tensor, ""]:
-    """Mean weight on a word that is to be said after the one that is due; the last step has no such word."""
+    """Mean weight on words to write after the next one; the last step has no such word."""
     by_time = attention[:, :, batch.place]  # source words in the order in which they are said
     steps = by_time.shape[1]
     later = by_time.triu(diagonal=1).sum(dim=-1)[:, :-1]
@@ -134,11 +134,11 @@ def record(
 
     Returns:
         by checkpoint, ``steps``, ``loss`` (nats a word), ``accuracy``, ``probe_right`` (the lexical probe
-        where the word to be said stands), ``probe_elsewhere`` (its mean over the other positions),
+        where the next word to write stands), ``probe_elsewhere`` (its mean over the other positions),
         ``probe_agreement`` (share of words for which it is largest at the right place); with attention also
         ``attention_right`` (weight on the right place) and ``attention_accuracy`` (share of words for which
         it is largest there; ties go to the first position, so uniform attention is right once a sentence),
-        ``attention_later`` (mean weight on a word to be said after the one that is due), and what
+        ``attention_later`` (mean weight on words to write after the next one), and what
         :func:`moved_attention` gives;
         of the proxy ``above_floor``, its loss less log(length), in float64: never below 0, as a sentence's
         target words are all different and it gives them one distribution.
@@ -153,10 +153,10 @@ def record(
     generator = stream(settings.seed, PARAMETERS)
     if settings.network == "proxy":
         network = BagOfWords(words, settings.width, generator)
-        loss, look = _proxy_loss, _snapshot_of_proxy
+        loss, snapshot = _proxy_loss, _snapshot_of_proxy
     else:
         network = Copier(CopierConfig(words, settings.width, attention=settings.network), generator)
-        loss, look = copier_loss, snapshot_of_copier
+        loss, snapshot = copier_loss, snapshot_of_copier
     course = Course(
         settings.steps,
         settings.seed,
@@ -169,7 +169,7 @@ def record(
         loss,
         course,
         folder,
-        visit=lambda step, model: save_snapshot(folder, step, look(model, held_out)),
+        visit=lambda step, model: save_snapshot(folder, step, snapshot(model, held_out)),
         device=device,
         report=report,
     )
@@ -224,7 +224,7 @@ def _probed(probe: Tensor, batch: CopyBatch) -> dict[str, Tensor]:
 
 
 def _at_place(values: Tensor, place: Tensor) -> Tensor:
-    """The entry of each row at the source position of the word to be said, (batch, target)."""
+    """The entry of each row at the source position of the next word to write, (batch, target)."""
     return values[:, torch.arange(len(place), device=place.device), place]
 
 

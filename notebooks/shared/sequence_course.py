@@ -1,15 +1,15 @@
-"""Training of a network on any sequence-to-sequence task by name, and looks at it along the way.
+"""Training of a network on any sequence-to-sequence task by name, and snapshots at it along the way.
 
 What a recording of such a procedure holds, samples in the order of the task's held-out ones:
 
 ``steps``
     updates made at each snapshot.
 ``right``, ``loss``
-    by look, sample and target position (padded): whether the word is predicted right under teacher forcing,
-    and its negative log-likelihood in nats.
+    by snapshot, sample and target position (padded): whether the word is predicted right under teacher
+    forcing, and its negative log-likelihood in nats.
 ``shown.{scores, attention, probability}``
-    where pairs are shown and the network attends, by look and pair under teacher forcing, padded: what its
-    steps make of the source, and the probability of each right word.
+    where pairs are shown and the network attends, by snapshot and pair under teacher forcing, padded: what
+    its steps make of the source, and the probability of each right word.
 ``written``
     by sample: what the trained network writes on its own, greedily; an end mark unless cut off, padding.
 ``network.<parameter>``
@@ -52,7 +52,7 @@ class SequenceSettings:
         steps: updates, of batch_size samples each.
         learning_rate: Adam's; it rises to this over the first ``warmup`` updates and stays.
         clip: largest norm of the gradient of all parameters together.
-        looks: at how many steps the network is looked at, beside the beginning.
+        snapshots: at how many steps the network is looked at, beside the beginning.
         judged: held-out samples that are looked at, at most.
         shown: pairs of sentences, words separated by spaces, that the network is shown at every snapshot.
     """
@@ -66,13 +66,13 @@ class SequenceSettings:
     learning_rate: float = 2e-3
     clip: float = 1.0
     warmup: int = 0
-    looks: int = 10
+    snapshots: int = 10
     judged: int = 500
     shown: tuple[tuple[str, str], ...] = ()
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_at_least(1, self, "steps", "batch_size", "looks", "judged")
+        check_at_least(1, self, "steps", "batch_size", "snapshots", "judged")
         if bool(self.source) != bool(self.target):
             raise BadInput("source and target go together: two text files, line by line translations")
         object.__setattr__(self, "options", tuple(sorted(self.options)))
@@ -118,7 +118,7 @@ def record_course(
     """Train a new network and look at it along the way; see the module for what is returned."""
     task, judged = load_task(settings), judged_samples(settings)
     network = new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary))
-    every = max(1, settings.steps // settings.looks)
+    every = max(1, settings.steps // settings.snapshots)
     shown = shown_pairs(settings)
 
     def visit(step: int, seen: nn.Module) -> None:

@@ -17,15 +17,15 @@ def save_snapshot(folder: Path, step: int, tensors: dict[str, Tensor]) -> None:
 
 
 def stacked_snapshots(folder: Path, steps: tuple[int, ...]) -> dict[str, Tensor]:
-    """All looks on top of each other, checkpoints first; ``steps`` among them."""
+    """All snapshots on top of each other, checkpoints first; ``steps`` among them."""
     missing = [step for step in steps if not _path(folder, step).is_file()]
     if missing:
         raise CorruptFile(
-            f"{folder} lacks the looks at steps {missing}; delete the folder, and it starts anew"
+            f"{folder} lacks the snapshots at steps {missing}; delete the folder, and it starts anew"
         )
-    looks = [load_file(_path(folder, step)) for step in steps]
+    snapshots = [load_file(_path(folder, step)) for step in steps]
     return {"steps": torch.tensor(steps)} | {
-        name: torch.stack([look[name] for look in looks]) for name in looks[0]
+        name: torch.stack([snapshot[name] for snapshot in snapshots]) for name in snapshots[0]
     }
 
 

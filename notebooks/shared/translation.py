@@ -30,7 +30,7 @@ from attnlib.training.vocabulary import BOS, EOS, PAD
 from companion.data.parallel import read_translation, translation_checksums
 from companion.data.pieces import EqualLengthBatches, PieceCorpus, Pieces, piece_corpus
 from companion.data.sources import cache_folder
-from notebooks.shared.best_looks import keep_if_best, qualities, seen_where_best
+from notebooks.shared.best_snapshots import keep_if_best, qualities, seen_where_best
 from notebooks.shared.bleu import bleu_counts
 from notebooks.shared.ragged import joined_cells, valid_cells
 from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
@@ -161,9 +161,9 @@ def record(
     def visit(step: int, network: BilinearTranslator) -> None:
         found = {}
         for name, part in parts.items():
-            look = snapshot_of(network, part, device=device)
-            look["bleu_counts"] = bleu_snapshot(network, part, data.pieces, device=device)
-            found |= {f"{name}.{what}": values for what, values in look.items()}
+            snapshot = snapshot_of(network, part, device=device)
+            snapshot["bleu_counts"] = bleu_snapshot(network, part, data.pieces, device=device)
+            found |= {f"{name}.{what}": values for what, values in snapshot.items()}
         if settings.saliency:
             keep_if_best(folder, step, network, {name: qualities(found | masks, name) for name in parts})
         save_snapshot(folder, step, found)

@@ -107,11 +107,15 @@ def record(
     course = Course(settings.steps, settings.seed, settings.learning_rate, checkpoints(settings))
 
     def visit(step: int, proxy: TranslationProxy) -> None:
-        looks = {name: snapshot_of(proxy, part, device) for name, part in parts.items()}
+        snapshots = {name: snapshot_of(proxy, part, device) for name, part in parts.items()}
         save_snapshot(
             folder,
             step,
-            {f"{name}.{what}": seen for name, look in looks.items() for what, seen in look.items()},
+            {
+                f"{name}.{what}": seen
+                for name, snapshot in snapshots.items()
+                for what, seen in snapshot.items()
+            },
         )
 
     run_course(

@@ -40,17 +40,17 @@ class CoursesConfig(WordsConfig):
 
     Attributes:
         cell: ``gru``, ``lstm``.
-        width: of states and embeddings; looks: evaluations during training.
+        width: of states and embeddings; snapshots: evaluations during training.
     """
 
     cell: tuple[SequenceCell, ...] = ("gru",)
     width: Positive = 64
-    looks: Positive = 5
+    snapshots: Positive = 5
 
 
 PAPER: dict[str, Any] = {  # of those that are looked at
     "cell": ("gru", "lstm"), "seeds": 5, "longest": 20, "n_train": 40_000, "judged": 1_700, "width": 128,
-    "steps": 2_000, "looks": 20, "learning_rate": 2e-3,
+    "steps": 2_000, "snapshots": 20, "learning_rate": 2e-3,
 }  # fmt: skip
 
 

@@ -75,7 +75,7 @@ def _by_dice(corpus: Corpus) -> dict[int, int]:
 
 
 def followers(corpus: Corpus) -> dict[int, int]:
-    """For each token a decoder reads, begin mark included, the one that most often is to be said next."""
+    """For each token a decoder reads, begin mark included, the one that most often comes next."""
     read, said = [], []
     for i in range(len(corpus)):
         words = corpus.target(i)

@@ -127,7 +127,7 @@ def longer_task(spec, length: int) -> Task | None:
 
 
 def expected_places(task: Task, batch: Batch) -> Int[Tensor, "batch target"]:
-    """The source position of each word to be said, by the task's links; −1 where none is known."""
+    """The source position of each word to write, by the task's links; −1 where none is known."""
     places = torch.full(tuple(batch.target_output.shape), -1)
     for row, sample in enumerate(batch.indices.tolist()):
         if task.gold is None:

@@ -3,10 +3,10 @@
 What a recording holds:
 
 ``steps``
-    updates made at each snapshot; looks are spaced by a constant ratio, since most of what attention
+    updates made at each snapshot; snapshots are spaced by a constant ratio, since most of what attention
     becomes is decided early.
 ``look.<parameter>``
-    by look, the parameter of :class:`~attnlib.models.encoder_decoder.EncoderDecoder`. Whatever can be
+    by snapshot, the parameter of :class:`~attnlib.models.encoder_decoder.EncoderDecoder`. Whatever can be
     measured of a network can so be measured of each snapshot, afterwards.
 """
 
@@ -34,7 +34,7 @@ from companion.runs.procedure import Recording
 from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
 
 Attention = Literal["learned", "uniform"]
-_LOOK = "look."
+_SNAPSHOT = "look."
 
 
 class UniformEncoderDecoder(EncoderDecoder):
@@ -62,8 +62,9 @@ class UniformEncoderDecoder(EncoderDecoder):
 class Settings:
     """One network and how it is trained; the cell is a GRU.
 
-    ``attention``: ``learned``, or held ``uniform``. The ``learning_rate`` does not fall, so that late looks
-    are not of a network that hardly moves. ``clip``: largest norm of the gradient of all parameters together.
+    ``attention``: ``learned``, or held ``uniform``. The ``learning_rate`` does not fall, so that late
+    snapshots are not of a network that hardly moves. ``clip``: largest norm of the gradient of all
+    parameters together.
     """
 
     task: str = "one_to_one"
@@ -75,12 +76,12 @@ class Settings:
     batch_size: int = 64
     learning_rate: float = 4e-3
     clip: float = 1.0
-    first_look: int = 2
-    looks_per_doubling: int = 2
+    first_snapshot: int = 2
+    snapshots_per_doubling: int = 2
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch_size", "first_look", "looks_per_doubling"):
+        for name in ("steps", "batch_size", "first_snapshot", "snapshots_per_doubling"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
         if self.attention not in get_args(Attention):
@@ -94,8 +95,8 @@ class Settings:
         )
 
     @property
-    def looks(self) -> tuple[int, ...]:
-        return spaced_checkpoints(self.steps, self.first_look, self.looks_per_doubling)
+    def snapshots(self) -> tuple[int, ...]:
+        return spaced_checkpoints(self.steps, self.first_snapshot, self.snapshots_per_doubling)
 
 
 def spaced_checkpoints(steps: int, first: int, per_doubling: int) -> tuple[int, ...]:
@@ -138,32 +139,32 @@ def record(
     """Train a new network and keep its parameters at every snapshot; see the module."""
     task = load_task(settings)
     network = new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary))
-    looks = settings.looks
+    snapshots = settings.snapshots
     run_course(
         network,
         EqualLengthBatches(task.train, settings.batch_size, settings.seed),
         _loss,
-        Course(settings.steps, settings.seed, settings.learning_rate, looks, settings.clip),
+        Course(settings.steps, settings.seed, settings.learning_rate, snapshots, settings.clip),
         folder,
         visit=lambda step, seen: save_snapshot(
-            folder, step, {f"{_LOOK}{name}": value for name, value in seen.state_dict().items()}
+            folder, step, {f"{_SNAPSHOT}{name}": value for name, value in seen.state_dict().items()}
         ),
         device=device,
         report=report,
     )
-    return stacked_snapshots(folder, looks)
+    return stacked_snapshots(folder, snapshots)
 
 
 def _loss(network: nn.Module, batch: Batch) -> Tensor:
     return prediction_loss(network(batch).logits, batch.target_output, batch.target_mask)
 
 
-def network_at(recording: Recording, look: int) -> EncoderDecoder:
-    """The network as it was at a snapshot, in evaluation mode; looks are counted from 0, −1 is the last."""
+def network_at(recording: Recording, snapshot: int) -> EncoderDecoder:
+    """The network as it was at a snapshot, counted from 0 (−1 is the last), in evaluation mode."""
     state = {
-        name.removeprefix(_LOOK): value[look]
+        name.removeprefix(_SNAPSHOT): value[snapshot]
         for name, value in recording.tensors.items()
-        if name.startswith(_LOOK)
+        if name.startswith(_SNAPSHOT)
     }
     sizes = (len(state[f"{side}_embedding.weight"]) for side in ("source", "target"))
     network = new_network(recording.spec.resolved, *sizes)

@@ -51,7 +51,7 @@ OF_UNIFORM = ("translation", "gain", "word_accuracy", "token_accuracy")
 
 
 def course(measured: dict, quantity: str) -> list[float]:
-    """A quantity of one network by look; NaN where it is undefined."""
+    """A quantity of one network by snapshot; NaN where it is undefined."""
     if quantity == "beyond":
         rebuilt = zip(measured["rebuilt.temporal_only"], measured["uniform"], strict=True)
         return [1 - temporal - uniform for temporal, uniform in rebuilt]
@@ -148,7 +148,7 @@ class Config(BaseConfig):
         width: of states and embeddings.
         steps: updates in training; text_steps: the same for captions.
         batch_size: sentences of an update.
-        learning_rate: of Adam; looks_per_doubling: looks between a step and twice the step.
+        learning_rate: of Adam; snapshots_per_doubling: snapshots between a step and twice the step.
         fitted: training samples that components are fitted on; judged: held-out samples.
         least: smallest rise of what is said to take over.
     """
@@ -169,7 +169,7 @@ class Config(BaseConfig):
     text_steps: int = 1_000
     batch_size: int = 64
     learning_rate: float = 5e-3
-    looks_per_doubling: int = 2
+    snapshots_per_doubling: int = 2
     fitted: Positive = 300
     judged: Positive = 120
     least: float = 0.05
@@ -195,7 +195,7 @@ def _options(config: Config, task: str) -> dict[str, object]:
 
 def _plan(config: Config) -> tuple[Plan, Plan]:
     """The same of networks whose attention is learned and of those where it is held uniform."""
-    shared = settings_of(config, "width", "batch_size", "learning_rate", "looks_per_doubling")
+    shared = settings_of(config, "width", "batch_size", "learning_rate", "snapshots_per_doubling")
 
     def plan(tasks: tuple[str, ...], attention: str) -> Plan:
         groups = {}
@@ -217,7 +217,7 @@ PROFILES = {
     "paper": Config(
         task=TASKS, uniform=(*UNIFORM, TEXT), seeds=5, shortest=15, longest=20, fewest_phrases=5,
         most_phrases=8, length=40, n_train=50_000, n_held_out=1_000, width=128, steps=2_000, text_steps=3_000,
-        learning_rate=2e-3, looks_per_doubling=3, fitted=4_000, judged=1_000,
+        learning_rate=2e-3, snapshots_per_doubling=3, fitted=4_000, judged=1_000,
     ),
 }  # fmt: skip
 

@@ -96,7 +96,7 @@ def measure_along_training(recording: Recording, *, fitted: int, judged: int) ->
     """Attention and knowledge of words at every snapshot, judged on held-out samples, components fitted anew.
 
     The source word of a target word is its gold link or, where a task has none, that of IBM Model 1; words
-    without one are left out. Lists by look: :data:`OF_WORDS`; unless attention is held uniform
+    without one are left out. Lists by snapshot: :data:`OF_WORDS`; unless attention is held uniform
     :data:`OF_ATTENTION`, covariance shares, what :data:`REBUILT` rebuilds beyond uniform attention, and
     ``seen``, the share of source positions whose word the components know.
     """
@@ -106,12 +106,12 @@ def measure_along_training(recording: Recording, *, fitted: int, judged: int) ->
     links = _links(settings.task, settings.options, len(held_out))
     train = task.train.subset(range(min(fitted, len(task.train))))
     learned = settings.attention == "learned"
-    looks = []
-    for look in range(len(recording["steps"])):
-        network = network_at(recording, look)
+    snapshots = []
+    for snapshot in range(len(recording["steps"])):
+        network = network_at(recording, snapshot)
         found = _words_at(network, held_out, links, learned=learned)
-        looks.append(found | (_attention_at(network, train, held_out) if learned else {}))
-    by_checkpoint = {name: [found[name] for found in looks] for name in looks[0]}
+        snapshots.append(found | (_attention_at(network, train, held_out) if learned else {}))
+    by_checkpoint = {name: [found[name] for found in snapshots] for name in snapshots[0]}
     return {"steps": recording["steps"].tolist(), "chance": by_checkpoint.pop("chance")[0]} | by_checkpoint
 
 

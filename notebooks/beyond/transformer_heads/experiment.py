@@ -186,7 +186,7 @@ class Config(BaseConfig):
         width: of the states; heads: of every attention; layers: of encoder and of decoder.
         steps: updates in training. The quick profile's learning rate is high so that 200 are enough for
             relative and rotary positions, which learn slowest.
-        learning_rate: of Adam; warmup: updates over which it rises; looks: evaluations during training.
+        learning_rate: of Adam; warmup: updates over which it rises; snapshots: evaluations during training.
         least_spread: smallest standard deviation of a head's scores along their rows for it to have shares.
             Below a twentieth attention is within about 5 % of even, and terms add up to next to nothing.
     """
@@ -210,7 +210,7 @@ class Config(BaseConfig):
     steps: int = 200
     learning_rate: float = 1.2e-2
     warmup: int = 40
-    looks: int = 2
+    snapshots: int = 2
     least_spread: Annotated[float, Field(ge=0)] = 0.05
 
     def check(self) -> None:
@@ -234,7 +234,7 @@ def _options(config: Config, task: str) -> dict[str, object]:
 
 def specs(config: Config, task: str, positions: str) -> tuple[RunSpec, ...]:
     own = settings_of(
-        config, "width", "heads", "layers", "steps", "learning_rate", "warmup", "looks", "judged"
+        config, "width", "heads", "layers", "steps", "learning_rate", "warmup", "snapshots", "judged"
     )
     own |= {"task": "reordering" if task == ANCHORED else task, "positions": positions}
     own |= {"options": tuple(_options(config, task).items())}
@@ -262,7 +262,7 @@ PROFILES = {
         task=TASKS, positions=("sinusoidal", "learned", "relative", "rotary"),
         anchored=("relative", "rotary"), seeds=5, longest=10, shortest=6, fewest_phrases=3, most_phrases=5,
         n_train=10_000, judged=1_000, fit_samples=10_000, width=128, heads=4, layers=3, steps=2_000,
-        learning_rate=1e-3, warmup=200, looks=10,
+        learning_rate=1e-3, warmup=200, snapshots=10,
     ),
 }  # fmt: skip
 

@@ -52,8 +52,8 @@ def alone(answers: Answers) -> dict[RunSpec, dict]:
 
 def parts_of(answers: Answers) -> list[tuple[str, str]]:
     """Every part of the data with every measure of quality that networks have there."""
-    looks = [(p, q) for answer in alone(answers).values() for p, of in answer["parts"].items() for q in of]
-    return list(dict.fromkeys(looks))
+    parts = [(p, q) for answer in alone(answers).values() for p, of in answer["parts"].items() for q in of]
+    return list(dict.fromkeys(parts))
 
 
 def compared(runs: Runs, answers: Answers) -> list[dict]:

@@ -16,7 +16,7 @@ QUESTION = (
 ORDERS = ("copy", "permuted")
 NETWORKS = ("learned", "uniform")
 LONGER = "longer"  # networks with learned attention and more updates
-SELDOMER = 5  # times as many updates between two looks at these
+SELDOMER = 5  # times as many updates between two snapshots at these
 KIND = "sample"  # the sentences that copying is always learned from
 
 
@@ -112,15 +112,15 @@ def furthest(copy: list[Point], permuted: list[Point]) -> dict:
     rather too far from zero. ``among`` is the largest difference there between two networks of one order.
     """
     apart = [
-        paired(copy, permuted, lambda course, i=look: course["probe_right"][i])
-        for look in range(min((len(course["steps"]) for _, course in (*copy, *permuted)), default=0))
+        paired(copy, permuted, lambda course, i=snapshot: course["probe_right"][i])
+        for snapshot in range(min((len(course["steps"]) for _, course in (*copy, *permuted)), default=0))
     ]
     if not apart or not apart[0]["n"]:
         return over_seeds([], len) | {"steps": None, "looks": 0, "among": None}
-    look = max(range(len(apart)), key=lambda i: abs(apart[i]["value"]))
-    probes_there = [[course["probe_right"][look] for _, course in group] for group in (copy, permuted)]
-    return apart[look] | {
-        "steps": copy[0][1]["steps"][look],
+    snapshot = max(range(len(apart)), key=lambda i: abs(apart[i]["value"]))
+    probes_there = [[course["probe_right"][snapshot] for _, course in group] for group in (copy, permuted)]
+    return apart[snapshot] | {
+        "steps": copy[0][1]["steps"][snapshot],
         "looks": len(apart),
         "among": max(max(own) - min(own) for own in probes_there),
     }

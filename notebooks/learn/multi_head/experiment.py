@@ -44,7 +44,7 @@ class Config(BaseConfig):
         steps: updates after which heads and networks are judged.
         every: updates between two snapshots.
         followed: updates in training, if more than steps. Heads whose attention is driven away from the word
-            to be said learn too, only later (:mod:`~notebooks.shared.copying`): by the 200 updates of
+            to write learn too, only later (:mod:`~notebooks.shared.copying`): by the 200 updates of
             the authors' configuration, at full size, too much so to be called bad.
     """
 
@@ -240,7 +240,7 @@ def _asked(scenario: str, specs: Iterable[RunSpec], store: Store) -> list[Point]
 
 
 def good_head(points: list[Point], alone: list[Point], steps: int) -> dict:
-    """Whether the good head, a network's first, has the most weight on the word to be said (``wins``).
+    """Whether the good head, a network's first, has the most weight on the next word to write (``wins``).
 
     At the last snapshot, and only of networks that did not fail: in others no head need attend to that word.
     ``alone`` is the outcome of the trials of good heads.
@@ -292,8 +292,8 @@ def chances(alone: list[Point], several: list[Point], length: int) -> dict:
     }
 
 
-def _drawn(course: dict, look: int, length: int) -> list[bool]:
-    return [weight >= 1 / length for weight in course["head_right"][look]]
+def _drawn(course: dict, snapshot: int, length: int) -> list[bool]:
+    return [weight >= 1 / length for weight in course["head_right"][snapshot]]
 
 
 def shares_apart(first: list[Point], second: list[Point], holds: Callable[[dict], bool]) -> dict:

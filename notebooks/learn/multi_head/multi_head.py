@@ -90,8 +90,8 @@ def record(
         right = attention.diagonal(dim1=-2, dim2=-1).mean(dim=(0, 2))  # copying: the place of word s is s
         save_snapshot(folder, step, snapshot_of_copier(model, held_out) | {"head_right": right})
 
-    looks = regular_checkpoints(settings.steps, settings.every)
-    course = Course(settings.steps, settings.seed, settings.learning_rate, looks)
+    snapshots = regular_checkpoints(settings.steps, settings.every)
+    course = Course(settings.steps, settings.seed, settings.learning_rate, snapshots)
     run_course(
         new_network(settings),
         lambda step: batch_of(settings.batch_size, TRAINING, step),
@@ -102,4 +102,4 @@ def record(
         device=device,
         report=report,
     )
-    return stacked_snapshots(folder, looks)
+    return stacked_snapshots(folder, snapshots)

@@ -27,13 +27,13 @@ def events(course: dict, length: int) -> dict[str, object]:
     Attention has ``left`` uniform attention at the first snapshot where the mean weight on the word to be
     said is at least ``FACTOR`` / length (``way`` *drawn*) or at most 1 / (``FACTOR`` · length) (driven
     *away*). Words are ``known``, and attention is ``there``, from the first look at which the largest β, or
-    the largest weight, of a target word stands at the word to be said for half of the words: the same is
+    the largest weight, of a target word stands at the next word to write for half of the words: the same is
     asked of both. ``lead`` is the last less the one before.
     """
 
     def first(name: str, holds: Callable[[float], bool]) -> tuple[int | None, float]:
-        looks = zip(course["steps"], course[name], strict=True)
-        return next((look for look in looks if holds(look[1])), (None, 0.0))
+        snapshots = zip(course["steps"], course[name], strict=True)
+        return next((snapshot for snapshot in snapshots if holds(snapshot[1])), (None, 0.0))
 
     low, high = 1 / (FACTOR * length), FACTOR / length
     left, weight = first("attention_right", lambda weight: weight <= low or weight >= high)

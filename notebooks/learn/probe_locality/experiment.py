@@ -29,9 +29,9 @@ class Config(BaseConfig):
         embedding_width: of words.
         width: of the state of one direction.
         steps: updates in training.
-        every: updates between two looks at the start. A larger network may go from its first knowledge of the
-            keyword to the leak within few.
-        until: updates after which looks are further apart.
+        every: updates between two snapshots at the start. A larger network may go from its first
+            knowledge of the keyword to the leak within few.
+        until: updates after which snapshots are further apart.
         later: updates between two snapshots from there on.
     """
 
@@ -65,38 +65,38 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     course has come to rest.
     """
     courses = [
-        [_look(name["seed"], course, place) for place in range(len(course["steps"]))]
+        [_snapshot(name["seed"], course, place) for place in range(len(course["steps"]))]
         for name, course in answers(measurements(config), store)
     ]
-    early = [next((look for look in looks if look[1]["accuracy"] >= HALFWAY), None) for looks in courses]
-    midway = [[look for look in looks if look[1]["step"] <= config.steps / 2][-1] for looks in courses]
-    late = [looks[-1] for looks in courses]
-    stages = {"early": [look for look in early if look], "midway": midway, "late": late}
+    early = [next((row for row in course if row[1]["accuracy"] >= HALFWAY), None) for course in courses]
+    midway = [[row for row in course if row[1]["step"] <= config.steps / 2][-1] for course in courses]
+    late = [course[-1] for course in courses]
+    stages = {"early": [snapshot for snapshot in early if snapshot], "midway": midway, "late": late}
     gammas = (*PLACES, *DIFFERENCES)
     values = {
-        stage: {name: over_seeds(looks, itemgetter(name)) for name in (*gammas, "step", "accuracy")}
-        for stage, looks in stages.items()
+        stage: {name: over_seeds(snapshots, itemgetter(name)) for name in (*gammas, "step", "accuracy")}
+        for stage, snapshots in stages.items()
     }
     values["moved"] = {name: paired(late, midway, itemgetter(name)) for name in gammas}
     values["lead"] = _lead(courses)
-    return values, {"courses": [row for looks in courses for row, _ in looks]}
+    return values, {"courses": [row for snapshots in courses for row, _ in snapshots]}
 
 
-def _look(seed: int, course: dict, place: int) -> Point:
-    """The row of a look, and what is measured there, differences between places within the network too."""
+def _snapshot(seed: int, course: dict, place: int) -> Point:
+    """The row of a snapshot: what is measured there, and differences between places within the network."""
     found = {"step" if name == "steps" else name: series[place] for name, series in course.items()}
     row = {"seed": seed} | found
     return row, found | {name: row[larger] - row[smaller] for name, (larger, smaller) in DIFFERENCES.items()}
 
 
 def _lead(courses: list[list[Point]]) -> dict:
-    """At how many looks the interval of the last position's lead over the keyword is above 0, ``ahead``.
+    """At how many snapshots the interval of the last position's lead over the keyword is above 0, ``ahead``.
 
     From the update ``first`` to ``final``; ``most`` is the largest mean lead. Not corrected for so many.
     """
     leads = {
-        looks[0][1]["step"]: over_seeds(looks, itemgetter("last_over_keyword"))
-        for looks in zip(*courses, strict=True)
+        snapshots[0][1]["step"]: over_seeds(snapshots, itemgetter("last_over_keyword"))
+        for snapshots in zip(*courses, strict=True)
     }
     ahead = [step for step, lead in leads.items() if lead["low"] is not None and lead["low"] > 0]
     most = max(leads, key=lambda step: leads[step]["value"], default=None)

@@ -69,7 +69,7 @@ class Settings:
         words: of the vocabulary, the keyword among them; length: of a sequence.
         embedding_width, width: of words, and of the state of one direction.
         steps: updates, as many as the paper's other classifiers get (section A.8).
-        every: updates between two looks up to ``until``, where most happens; later: between two after it.
+        every: updates between two snapshots up to ``until``, where most happens; later: between two after it.
         held_out: sequences that it is judged on, half of them positive.
         seed: draws parameters and sequences, each from a stream of its own.
     """
@@ -121,7 +121,7 @@ def record(
         _loss,
         course,
         folder,
-        visit=lambda step, model: save_snapshot(folder, step, _look(model, held_out)),
+        visit=lambda step, model: save_snapshot(folder, step, _snapshot(model, held_out)),
         device=device,
         report=report,
     )
@@ -132,7 +132,7 @@ def _loss(model: AttentiveClassifier, batch: KeywordBatch) -> Tensor:
     return classification_loss(model(batch.tokens, batch.mask).logit, batch.labels)
 
 
-def _look(model: AttentiveClassifier, held_out: KeywordBatch) -> dict[str, Tensor]:
+def _snapshot(model: AttentiveClassifier, held_out: KeywordBatch) -> dict[str, Tensor]:
     with torch.inference_mode():
         trace = model(held_out.tokens, held_out.mask)
         usable = (held_out.labels == 1) & apart(held_out.place, held_out.tokens.shape[1])

@@ -57,7 +57,7 @@ def _plan(config: Config) -> tuple[Plan, Plan, Plan]:
     length; and, of the longest sentences and widest vectors, once more with half the samples to fit it on."""
     networks = {
         (link, width): each_seed(
-            config.seeds, spec_on_words, config, link=link, width=width, cell=config.cell, looks=1
+            config.seeds, spec_on_words, config, link=link, width=width, cell=config.cell, snapshots=1
         )
         for link, width in product(config.link, config.width)
     }

@@ -37,9 +37,9 @@ def _gathered(rows: list[dict]) -> dict:
     attention = [[[0.0] * len(source) for _ in target] for _ in steps]
     probability = [[0.0] * len(target) for _ in steps]
     for row in rows:
-        look, s = steps.index(row["step"]), row["target_place"]
-        attention[look][s][row["source_place"]] = round(float(row["attention"]), 3)
-        probability[look][s] = round(float(row["probability"]), 3)
+        snapshot, s = steps.index(row["step"]), row["target_place"]
+        attention[snapshot][s][row["source_place"]] = round(float(row["attention"]), 3)
+        probability[snapshot][s] = round(float(row["probability"]), 3)
     return {
         "steps": steps,
         "source": [str(source[t]) for t in range(len(source))],

@@ -44,7 +44,7 @@ class Config(BaseConfig):
         seeds: number of networks. The first is worked in numbers.
         n_train: pairs to train on; judged: held-out pairs.
         max_words: size of either vocabulary, at most; max_length: most words of a sentence.
-        width: of states and embeddings; steps: updates in training; looks: evaluations during training.
+        width: of states and embeddings; steps: updates in training; snapshots: evaluations during training.
         learning_rate: of Adam.
         pair: which sentence is worked in numbers: 0, 1, 2.
         place: which word of its translation is worked in numbers, counted from 0.
@@ -59,7 +59,7 @@ class Config(BaseConfig):
     judged: Positive = 300
     width: Positive = 64
     steps: Positive = 300
-    looks: Positive = 6
+    snapshots: Positive = 6
     learning_rate: float = 4e-3
     pair: int = 1
     place: int = 1
@@ -76,14 +76,14 @@ class Config(BaseConfig):
 PROFILES = {
     "quick": Config(),
     "paper": Config(
-        n_train=60_000, max_words=3_500, max_length=12, judged=1_000, width=128, steps=4_000, looks=20,
+        n_train=60_000, max_words=3_500, max_length=12, judged=1_000, width=128, steps=4_000, snapshots=20,
         learning_rate=2e-3,
     ),
 }  # fmt: skip
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    own = settings_of(config, "width", "steps", "looks", "learning_rate", "judged", "task")
+    own = settings_of(config, "width", "steps", "snapshots", "learning_rate", "judged", "task")
     own |= {"options": tuple(settings_of(config, "n_train", "max_words", "max_length").items())}
     own |= {"shown": PAIRS, **NETWORKS[config.network]}
     specs = each_seed(config.seeds, RunSpec.of, "recurrent_sequences", **own)
@@ -111,19 +111,19 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     }
 
 
-def _row(measured: dict, name: str, look: int = -1) -> list[float]:
+def _row(measured: dict, name: str, snapshot: int = -1) -> list[float]:
     pair, target, _ = WEIGHTS[name]
-    return measured["attention"][look][pair][target]
+    return measured["attention"][snapshot][pair][target]
 
 
-def _weight(measured: dict, name: str, look: int = -1) -> float:
-    row = _row(measured, name, look)
+def _weight(measured: dict, name: str, snapshot: int = -1) -> float:
+    row = _row(measured, name, snapshot)
     return sum(row[source] for source in WEIGHTS[name][2])
 
 
 def _courses(measured: dict) -> dict:
-    looks = list(enumerate(measured["steps"]))
-    return {name: {step: _weight(measured, name, look) for look, step in looks} for name in WEIGHTS}
+    steps = list(enumerate(measured["steps"]))
+    return {name: {step: _weight(measured, name, place) for place, step in steps} for name in WEIGHTS}
 
 
 def _numbers(measured: dict) -> dict:
@@ -133,12 +133,12 @@ def _numbers(measured: dict) -> dict:
 
 
 def _map(measured: dict) -> Iterator[dict]:
-    for look, step in enumerate(measured["steps"]):
+    for snapshot, step in enumerate(measured["steps"]):
         for pair, (source, target) in enumerate(measured["pairs"]):
             for (s, predicted), (t, word) in product(enumerate(target), enumerate(source)):
                 yield {"step": step, "pair": pair, "target_place": s, "source_place": t} | {
                     "target": predicted,
                     "source": word,
-                    "attention": measured["attention"][look][pair][s][t],
-                    "probability": measured["probability"][look][pair][s],
+                    "attention": measured["attention"][snapshot][pair][s][t],
+                    "probability": measured["probability"][snapshot][pair][s],
                 }

@@ -42,12 +42,12 @@ def measure_shown_pairs(recording: Recording, *, pair: int, place: int) -> dict:
         "steps": recording["steps"].tolist(),
         "pairs": [list(pair) for pair in pairs],
         "attention": [
-            [look[i, : len(target), : len(source)].tolist() for i, (source, target) in enumerate(pairs)]
-            for look in recording["shown.attention"]
+            [snapshot[i, : len(target), : len(source)].tolist() for i, (source, target) in enumerate(pairs)]
+            for snapshot in recording["shown.attention"]
         ],
         "probability": [
-            [look[i, : len(target)].tolist() for i, (_, target) in enumerate(pairs)]
-            for look in recording["shown.probability"]
+            [snapshot[i, : len(target)].tolist() for i, (_, target) in enumerate(pairs)]
+            for snapshot in recording["shown.probability"]
         ],
         "worked": [
             {"source": word, "score": float(score), "exponential": float((score - scores.max()).exp())}

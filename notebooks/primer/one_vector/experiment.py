@@ -64,7 +64,7 @@ PROFILES = {
 
 def _plan(config: Config) -> Plan:
     shared = settings_of(config, "width", "steps", "batch_size", "learning_rate", "judged")
-    shared |= {"looks": 1}  # only the end is measured
+    shared |= {"snapshots": 1}  # only the end is measured
     groups = {}
     for task, network in product(config.task, config.network):
         options = {"n_train": config.n_train} | OPTIONS.get(task, {})

@@ -44,7 +44,7 @@ PROFILES = {"quick": Config(), "paper": Config(kind=tuple(KINDS), length=20, sam
 
 
 def _plan(config: Config) -> Plan:
-    shared, groups = settings_of(config, "width", "looks"), {}
+    shared, groups = settings_of(config, "width", "snapshots"), {}
     for kind, cell in product(config.kind, config.cell):
         link, reverse = KINDS[kind]
         own = {"link": link, "reverse": reverse, "cell": cell} | shared

@@ -62,7 +62,7 @@ class Config(BaseConfig):
         seeds: networks of each kind.
         shortest: fewest phrases of a sentence to reorder, or digits of a number; longest: most of them.
         n_train: sentences to train on; judged: held-out sentences.
-        width: of states and embeddings; steps: updates in training; looks: evaluations during training.
+        width: of states and embeddings; steps: updates in training; snapshots: evaluations during training.
         learning_rate: of Adam.
         threshold: share of words right whose first time tells how fast a network learns.
         samples: sentences that the probe of encoder states is fitted on.
@@ -70,7 +70,7 @@ class Config(BaseConfig):
         text: the captions: ``multi30k_en_de``, …
         text_pairs: pairs of captions to train on, 0 for all.
         text_words: size of each vocabulary of captions; text_epochs: passes over the captions.
-        text_width: of the networks on captions; text_looks: evaluations of them during training.
+        text_width: of the networks on captions; text_snapshots: evaluations of them during training.
         text_rate: of Adam on captions; text_threshold: the same as threshold, on captions.
     """
 
@@ -86,7 +86,7 @@ class Config(BaseConfig):
     judged: Positive = 128
     width: Positive = 32
     steps: Positive = 85
-    looks: Positive = 10
+    snapshots: Positive = 10
     learning_rate: float = 1.5e-2  # high, for a short course; narrow networks bear it
     threshold: float = 0.8
     samples: Positive = 1_000
@@ -96,7 +96,7 @@ class Config(BaseConfig):
     text_words: Positive = 4_000
     text_width: Positive = 128
     text_epochs: Positive = 5
-    text_looks: Positive = 20
+    text_snapshots: Positive = 20
     text_rate: float = 3e-3
     text_threshold: float = 0.4
 
@@ -127,7 +127,7 @@ PROFILES = {
     "paper": Config(
         task=("reordering", "number_words"), scoring=("dot", "scaled_dot", "general", "concat", "additive"),
         decoder=("luong", "luong_feeding", "bahdanau"), asked=("dot", "general", "additive"), shortest=3,
-        longest=6, n_train=20_000, judged=300, width=64, steps=800, looks=40, learning_rate=2e-3,
+        longest=6, n_train=20_000, judged=300, width=64, steps=800, snapshots=40, learning_rate=2e-3,
         threshold=0.9, samples=4_000, named=("cho", "sutskever", "bahdanau", "luong"),
     ),
 }  # fmt: skip
@@ -138,7 +138,7 @@ def specs_of_kind(config: Config, kind: Kind) -> tuple[RunSpec, ...]:
     options = sizes | {"n_train": config.n_train, "n_held_out": config.judged}
     own = {"task": kind.task, "options": tuple(options.items()), "scoring": kind.scoring}
     own |= {"bidirectional": kind.directions == 2, "batch_size": BATCH, **DECODERS.get(kind.decoder, {})}
-    own |= settings_of(config, "width", "steps", "looks", "learning_rate", "judged")
+    own |= settings_of(config, "width", "steps", "snapshots", "learning_rate", "judged")
     procedure = "asked_before" if kind.decoder == BEFORE else "recurrent_sequences"
     return each_seed(config.seeds, RunSpec.of, procedure, **own)
 
@@ -148,7 +148,7 @@ def specs_of_name(config: Config, name: str) -> tuple[RunSpec, ...]:
     options |= {"n_train": config.text_pairs} if config.text_pairs else {}
     own = {"task": config.text, "options": tuple(options.items()), "width": config.text_width}
     own |= {"steps": config.text_epochs * ceil((config.text_pairs or CAPTIONS) / BATCH)}
-    own |= {"looks": config.text_looks, "learning_rate": config.text_rate, "batch_size": BATCH}
+    own |= {"snapshots": config.text_snapshots, "learning_rate": config.text_rate, "batch_size": BATCH}
     own |= {"judged": VALIDATION, **NAMED[name]}
     return each_seed(config.seeds, RunSpec.of, "recurrent_sequences", **own)
 

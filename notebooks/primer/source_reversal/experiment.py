@@ -92,7 +92,7 @@ def _plan(config: Config) -> tuple[Plan, Plan]:
     kinds = {link: (link, config.shortest) for link in config.link}
     if config.one_length and "attention" in config.link:
         kinds[ONE_LENGTH] = ("attention", config.longest)
-    shared, groups = settings_of(config, "width", "looks"), {}
+    shared, groups = settings_of(config, "width", "snapshots"), {}
     for (kind, (link, shortest)), cell, order in product(kinds.items(), config.cell, ORDERS):
         own = {"link": link, "shortest": shortest, "reverse": order == "reversed", "cell": cell} | shared
         groups[kind, cell, order] = each_seed(config.seeds, spec_on_words, config, **own)

@@ -245,7 +245,7 @@ class Config(BaseConfig):
         transformer_steps: updates in training of the Transformer.
         transformer_rate: of Adam, for the Transformer.
         warmup: updates over which its learning rate rises.
-        looks: evaluations during training.
+        snapshots: evaluations during training.
     """
 
     kind: tuple[Annotated[str, OneOf(KINDS)], ...] = KINDS
@@ -267,7 +267,7 @@ class Config(BaseConfig):
     transformer_steps: int = 140
     transformer_rate: float = 6e-3
     warmup: int = 30
-    looks: int = 4
+    snapshots: int = 4
 
     def check(self) -> None:
         if self.seeds < 2:
@@ -285,7 +285,7 @@ def specs(config: Config, kind: str, task: str) -> tuple[RunSpec, ...]:
     sizes = {"min_length": config.shortest, "max_length": config.longest}
     options = sizes | {"n_train": config.n_train, "n_held_out": config.judged}
     own = {"task": f"lexicon_{task}", "options": tuple(options.items())}
-    own |= settings_of(config, "judged", "looks")
+    own |= settings_of(config, "judged", "snapshots")
     if kind == "recurrent":
         own |= settings_of(config, "scoring", "width", "steps", "learning_rate")
         return each_seed(config.seeds, RunSpec.of, "recurrent_sequences", **own)
@@ -328,7 +328,7 @@ PROFILES = {
     "paper": Config(
         tied=TASKS, seeds=5, longest=14, n_train=10_000, judged=1_000, width=128, steps=1_500,
         learning_rate=3e-3, transformer_width=128, heads=4, layers=3, transformer_steps=1_500,
-        transformer_rate=1e-3, warmup=150, looks=20,
+        transformer_rate=1e-3, warmup=150, snapshots=20,
     ),
 }  # fmt: skip
 

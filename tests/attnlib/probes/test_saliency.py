@@ -97,7 +97,7 @@ def test_in_translation_it_is_the_slope_of_the_right_words_logit(attention, form
 
 def test_samples_do_not_touch_one_another_and_half_the_digits_give_the_same():
     model = translator()
-    with torch.no_grad():  # as within a look
+    with torch.no_grad():  # as within a snapshot
         together = translation_saliency(model, BATCH)
     for i, (source, target) in enumerate(PAIRS):
         alone = translation_saliency(model, batch_of(i, pairs=PAIRS))[0]

@@ -82,34 +82,34 @@ def test_an_interrupted_course_ends_in_the_same_bits_and_looks_once_at_each_chec
         if step == stop + 1:
             raise Interrupted
 
-    def look(step, model):
+    def snapshot(step, model):
         assert not model.training
-        looks.append((step, weights(model).tolist()))
+        snapshots.append((step, weights(model).tolist()))
 
-    looks = []
-    whole, records = run(None, visit=look)
-    expected, looks = looks, []
+    snapshots = []
+    whole, records = run(None, visit=snapshot)
+    expected, snapshots = snapshots, []
     with pytest.raises(Interrupted):
-        run(tmp_path, visit=look, report=interrupt, seconds_between_saves=0)
-    resumed, resumed_records = run(tmp_path, visit=look)
+        run(tmp_path, visit=snapshot, report=interrupt, seconds_between_saves=0)
+    resumed, resumed_records = run(tmp_path, visit=snapshot)
     assert torch.equal(weights(whole), weights(resumed))
     assert records == resumed_records
-    assert looks == expected
-    assert [step for step, _ in looks] == [0, 4, 9, 12]
+    assert snapshots == expected
+    assert [step for step, _ in snapshots] == [0, 4, 9, 12]
 
 
 def test_a_checkpoint_whose_visit_was_cut_short_is_visited_again_and_no_other(tmp_path):
-    looks = []
+    snapshots = []
 
-    def look(step, model):
-        looks.append(step)
-        if looks == [0, 4]:
+    def snapshot(step, model):
+        snapshots.append(step)
+        if snapshots == [0, 4]:
             raise Interrupted
 
     with pytest.raises(Interrupted):
-        run(tmp_path, visit=look)  # no training state was saved: the resumed course makes all updates again
-    model, _ = run(tmp_path, visit=look)
-    assert looks == [0, 4, 4, 9, 12]
+        run(tmp_path, visit=snapshot)  # no state was saved: the resumed course makes all updates again
+    model, _ = run(tmp_path, visit=snapshot)
+    assert snapshots == [0, 4, 4, 9, 12]
     assert torch.equal(weights(model), weights(run(None)[0]))
 
 

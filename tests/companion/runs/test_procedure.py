@@ -18,7 +18,14 @@ SPEC = RunSpec.of("permutation_copying", seed=1, **TINY)
 TEXTS = {"data": "known_polarity", "n_train": 100, "n_validation": 20, "embedding_width": 8, "steps": 60}
 PAIRS = {"dataset": "known_lexicon", "width": 16, "steps": 55, "n_train": 60, "n_validation": 12}
 WORDS = (("max_length", 7), ("n_train", 60), ("n_held_out", 20))
-SEQUENCES = {"task": "lexicon_summary", "options": WORDS, "width": 8, "steps": 4, "batch_size": 8, "looks": 2}
+SEQUENCES = {
+    "task": "lexicon_summary",
+    "options": WORDS,
+    "width": 8,
+    "steps": 4,
+    "batch_size": 8,
+    "snapshots": 2,
+}
 KINDS = [  # settings, updates before the kill, and the snapshots there are
     ("permutation_copying", TINY, 3, [0, 2, 4]),
     ("classification", TEXTS | {"width": 8}, 55, [0, 10, 50, 60]),
@@ -30,8 +37,8 @@ KINDS = [  # settings, updates before the kill, and the snapshots there are
 ]
 
 
-@pytest.mark.parametrize(("name", "settings", "stop", "looks"), KINDS, ids=[kind[0] for kind in KINDS])
-def test_a_killed_run_ends_in_the_same_recording(tmp_path, monkeypatch, kill_at, name, settings, stop, looks):
+@pytest.mark.parametrize(("name", "settings", "stop", "steps"), KINDS, ids=[kind[0] for kind in KINDS])
+def test_a_killed_run_ends_in_the_same_recording(tmp_path, monkeypatch, kill_at, name, settings, stop, steps):
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path))
     spec = RunSpec.of(name, **settings)
     whole = Store(tmp_path / "whole").recording(spec)
@@ -43,7 +50,7 @@ def test_a_killed_run_ends_in_the_same_recording(tmp_path, monkeypatch, kill_at,
     done = []
     resumed = Store(tmp_path / "cut", report=lambda _, step, *__: done.append(step)).recording(spec)
     assert done[0] > (1 if stop > 9 else 0)
-    assert whole["steps"].tolist() == looks
+    assert whole["steps"].tolist() == steps
     assert whole.tensors.keys() == resumed.tensors.keys()
     for tensor, value in whole.tensors.items():
         torch.testing.assert_close(resumed[tensor], value, rtol=0, atol=0, equal_nan=True)
@@ -125,11 +132,11 @@ def test_a_spec_that_makes_no_sense_is_refused(tmp_path, procedure, settings, er
         RunSpec.of(procedure, **settings) if procedure else Store(tmp_path).model(replace(MODEL, **settings))
 
 
-def test_looks_are_stacked_by_checkpoint_and_a_gap_is_said(tmp_path):
+def test_snapshots_are_stacked_by_checkpoint_and_a_gap_is_said(tmp_path):
     for step in (0, 5):
         save_snapshot(tmp_path, step, {"twice": torch.tensor(2.0 * step)})
     assert stacked_snapshots(tmp_path, (0, 5))["twice"].tolist() == [0.0, 10.0]
-    with pytest.raises(CorruptFile, match=r"lacks the looks at steps \[7\]"):
+    with pytest.raises(CorruptFile, match=r"lacks the snapshots at steps \[7\]"):
         stacked_snapshots(tmp_path, (0, 7))
 
 

@@ -79,7 +79,7 @@ def test_text_without_gold_links_is_linked_by_its_counts(tmp_path):
 
 
 def _measured(**courses):
-    """Three looks, at 0, 1 and 3 updates."""
+    """Three snapshots, at 0, 1 and 3 updates."""
     names = ("translation", "best_over_mean", "word_accuracy", "rebuilt.temporal_only", "rebuilt.input_only")
     found = {"steps": [0, 1, 3], "uniform": [1, 0.9, 0.5], "rebuilt.with_input": [0, 0, 0]}
     found |= {name: [0.0, 0.0, 0.0] for name in (*names, "on_word", "agreement", "token_accuracy")}
@@ -149,29 +149,35 @@ def test_a_takeover_is_where_the_line_over_the_logarithm_crosses_the_middle(step
 # Parameters kept along the way: where the snapshots are, and that each is the network of that update.
 
 OPTIONS = (("length", 4), ("n_held_out", 6), ("n_train", 60))
-COPY = {"task": "copying_sample", "options": OPTIONS, "width": 6, "batch_size": 16, "looks_per_doubling": 1}
+COPY = {
+    "task": "copying_sample",
+    "options": OPTIONS,
+    "width": 6,
+    "batch_size": 16,
+    "snapshots_per_doubling": 1,
+}
 
 
-def test_looks_are_spaced_by_a_ratio_and_end_with_the_last():
+def test_snapshots_are_spaced_by_a_ratio_and_end_with_the_last():
     assert spaced_checkpoints(40, 5, 1) == (0, 5, 10, 20, 40)
     assert spaced_checkpoints(41, 5, 1) == (0, 5, 10, 20, 40, 41)
     assert spaced_checkpoints(3, 5, 1) == (0, 3)
     assert spaced_checkpoints(8, 1, 3) == (0, 1, 2, 3, 4, 5, 6, 8)
 
 
-def test_each_look_is_the_network_of_that_update(store):
+def test_each_snapshot_is_the_network_of_that_update(store):
     """A shorter training of the same settings is the beginning of a longer one."""
     short, long = (store.recording(RunSpec.of("along_training", steps=steps, **COPY)) for steps in (4, 9))
     assert short["steps"].tolist() == [0, 2, 4]
     assert long["steps"].tolist() == [0, 2, 4, 8, 9]
     batch = collate(load_task(long.spec.resolved).held_out, [0, 1])
-    for look in range(3):
-        one, other = network_at(short, look)(batch), network_at(long, look)(batch)
+    for snapshot in range(3):
+        one, other = network_at(short, snapshot)(batch), network_at(long, snapshot)(batch)
         torch.testing.assert_close(one.logits, other.logits)
     assert not torch.allclose(network_at(long, 0)(batch).logits, network_at(long, -1)(batch).logits)
 
 
-def test_the_first_look_is_the_untrained_network_of_learned_and_uniform_alike(store):
+def test_the_first_snapshot_is_the_untrained_network_of_learned_and_uniform_alike(store):
     batch = collate(load_task(RunSpec.of("along_training", **COPY).resolved).held_out, [0])
     states = []
     for attention in ("learned", "uniform"):

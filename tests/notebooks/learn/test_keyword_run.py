@@ -47,7 +47,7 @@ def test_a_network_that_knows_its_own_word_alone_has_a_local_probe(tmp_path, mon
     assert found["next"][0] == found["last"][0] == found["first"][0] == 0
 
 
-def test_looks_are_close_together_first_and_then_far_apart():
+def test_snapshots_are_close_together_first_and_then_far_apart():
     settings = Settings(every=10, until=30, later=50, steps=200)
     assert checkpoints(settings) == (0, 10, 20, 30, 80, 130, 180, 200)
     assert checkpoints(Settings(every=10, steps=25, until=300)) == (0, 10, 20, 25)  # short of the change

@@ -100,7 +100,7 @@ def test_without_all_trials_no_head_is_good_or_bad():
         computed({0: 0.3, 1: 0.3}, missing=[(1,)])
 
 
-def test_the_early_look_is_one_after_the_beginning():
+def test_the_early_snapshot_is_one_after_the_beginning():
     for every, followed, step in ((10, 200, 20), (8, 200, 16), (30, 200, 30), (9, 5, 9)):
         assert Config(steps=every, every=every, followed=followed).early == step
 
@@ -226,16 +226,16 @@ def points(*courses):
 
 
 def learned(*weights, accuracy=0.97):
-    looks = {"steps": [0, 10], "accuracy": [0.97, accuracy], "attention_accuracy": [0.0, 1.0]}
-    return looks | {"head_right": [[0.5] * len(weights), list(weights)]}
+    snapshots = {"steps": [0, 10], "accuracy": [0.97, accuracy], "attention_accuracy": [0.0, 1.0]}
+    return snapshots | {"head_right": [[0.5] * len(weights), list(weights)]}
 
 
 def ending(*accuracies):
     return points(*(learned(1.0, 0.0, accuracy=end) for end in accuracies))
 
 
-def network(*looks):
-    return {"steps": list(range(len(looks))), "head_right": [list(weights) for weights in looks]}
+def network(*snapshots):
+    return {"steps": list(range(len(snapshots))), "head_right": [list(weights) for weights in snapshots]}
 
 
 def test_which_head_attends_is_read_where_the_network_has_learned():
@@ -250,7 +250,7 @@ def test_which_head_attends_is_read_where_the_network_has_learned():
     assert good_head([], [], 10)["wins"] == NOTHING
 
 
-def test_failures_are_those_of_the_last_look_in_pairs_of_one_seed():
+def test_failures_are_those_of_the_last_snapshot_in_pairs_of_one_seed():
     found = shares_apart(ending(0.5, 0.6, 0.99, 0.94), ending(0.96, 0.5, 0.3), has_failed)
     assert (found["value"], found["n"]) == (0, 3)  # 1, 0 and −1; the fourth has no partner
     assert shares_apart(ending(0.5), [], has_failed) == NOTHING

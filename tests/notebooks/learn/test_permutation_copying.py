@@ -66,7 +66,7 @@ def test_what_fails_is_told_from_what_is_slow():
     assert (turned["n"], turned["weight"]["value"], found["turned"]["away"]["n"]) == (3, 0.5 * 4, 0)
 
 
-def test_a_look_says_what_a_network_that_copies_by_attention_does():
+def test_a_snapshot_says_what_a_network_that_copies_by_attention_does():
     model = Copier(CopierConfig(words=4, width=4), torch.Generator().manual_seed(0))
     held_out = copy_batch(draw_sources("permutation", 4, 10, torch.Generator().manual_seed(1)), 4)
     with torch.no_grad():
@@ -146,7 +146,7 @@ def test_words_and_attention_are_there_from_half_of_the_words_on():
     assert (drawn["held"]["value"], drawn["held"]["n"]) == (pytest.approx(0.25), 2)
 
 
-def test_at_the_same_look_neither_comes_first_and_words_that_never_come_do_not():
+def test_at_the_same_snapshot_neither_comes_first_and_words_that_never_come_do_not():
     together = course((0.1, 0.3, 0.5, 0.9), (0, 0.2, 0.5, 1), (0, 0.2, 0.5, 0.9))
     without = course((0.1, 0.3, 0.5, 0.9), (0, 0.2, 0.5, 1))
     drawn = first_of(together, without)["drawn"]

@@ -67,7 +67,7 @@ def test_a_network_that_is_not_known_yet_is_left_out():
     assert (values["late"]["last"]["n"], values["moved"]["last"]["n"], rows) == (0, 0, [])
 
 
-def test_midway_is_the_last_look_of_the_first_half():
+def test_midway_is_the_last_snapshot_of_the_first_half():
     whole = course([0.5, 0.5, 0.6], last=[1.0, 2.0, 4.0])
     for steps, last in (([0, 10, 20], 2), ([0, 11, 20], 1)):
         values, _ = computed(whole | {"steps": steps})

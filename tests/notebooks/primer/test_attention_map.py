@@ -12,8 +12,8 @@ HOSTILE = "</script><img src=x onerror=alert(1)>"
 def rows_of(source, target, steps=(0, 10)):
     return [
         {"step": step, "target_place": s, "source_place": t, "target": own, "source": word}
-        | {"attention": float(t == (s + look) % len(source)), "probability": 0.25 * (look + 1)}
-        for look, step in enumerate(steps)
+        | {"attention": float(t == (s + snapshot) % len(source)), "probability": 0.25 * (snapshot + 1)}
+        for snapshot, step in enumerate(steps)
         for s, own in enumerate(target)
         for t, word in enumerate(source)
     ]

@@ -82,7 +82,7 @@ def test_scores_are_those_of_the_state_that_asks_and_of_no_other(store, decoder,
 
 def test_a_state_knows_later_words_in_two_directions_only(store):
     """Of networks that have hardly been trained: what is there is there by construction."""
-    wide = override(TINY, {"width": 32, "n_train": 100, "steps": 1, "looks": 1})
+    wide = override(TINY, {"width": 32, "n_train": 100, "steps": 1, "snapshots": 1})
     bits = {}
     for directions in (1, 2):
         recording = recording_of(

@@ -30,12 +30,14 @@ def recorded(seed=0, correct=CORRECT, train=None, **by_position):
         "steps": torch.tensor([0, 10]),
         "validation.offsets": torch.arange(0, 2 * TEXTS + 1, 2),
         "validation.labels": torch.tensor([0, 1] * (TEXTS // 2)),
-        "validation.correct": torch.stack([by_text(look) for look in correct]).bool(),
+        "validation.correct": torch.stack([by_text(snapshot) for snapshot in correct]).bool(),
     }
-    for name, looks in by_position.items():
-        rows = torch.nn.functional.one_hot(torch.stack([by_text(look) for look in looks]), 2).float()
+    for name, snapshots in by_position.items():
+        rows = torch.nn.functional.one_hot(
+            torch.stack([by_text(snapshot) for snapshot in snapshots]), 2
+        ).float()
         tensors[f"validation.{name}"] = rows.flatten(1)
     if train is not None:
         tensors |= {name.replace("validation", "train"): value.clone() for name, value in tensors.items()}
-        tensors["train.correct"] = torch.stack([by_text(look) for look in train]).bool()
+        tensors["train.correct"] = torch.stack([by_text(snapshot) for snapshot in train]).bool()
     return Recording(SimpleNamespace(seed=seed, setting=f"seed {seed}"), tensors, {})

@@ -37,8 +37,8 @@ SAME = {name: ["0000 0000"] * 2 for name in ("attention", "saliency", "log_polar
 def sums(found, sides, place, measure="agreement"):
     """Of each half, by checkpoint: the total over its four texts."""
     by_half = found["parts"]["validation"][sides][str(place)][measure]
-    assert all(rest == [4, 0] for looks in by_half.values() for _, *rest in looks)
-    return {half: [total for total, *_ in looks] for half, looks in by_half.items()}
+    assert all(rest == [4, 0] for snapshots in by_half.values() for _, *rest in snapshots)
+    return {half: [total for total, *_ in snapshots] for half, snapshots in by_half.items()}
 
 
 def test_the_first_run_is_taken_where_half_of_the_samples_or_all_have_it_best_and_the_second_everywhere():
@@ -118,7 +118,7 @@ def test_quality_counts_words_not_sentences():
         ),
     }
     course = measure_course(Recording(SimpleNamespace(), tensors, {}))
-    assert course["majority"] == {"validation": 50}  # two end marks of four words to be said
+    assert course["majority"] == {"validation": 50}  # two end marks of four words to write
     found = course["parts"]["validation"]
     assert found["accuracy"]["all"] == [50.0]
     ((selects,), (reports,)) = (half.tolist() for half in halves(2))
@@ -137,13 +137,13 @@ SELECTING = set(halves(4)[0].tolist())
 def translated(seed=0, *, uniform=False, samples=4):
     """A translator looked at twice on sentences of two words whose translation is one.
 
-    Free, it attends to the first word at its better second look, and its β is larger there. At uniform
-    attention β is larger at the second word at the first snapshot; at the second look it is tied in the
+    Free, it attends to the first word at its better second snapshot, and its β is larger there. At uniform
+    attention β is larger at the second word at the first snapshot; at the second snapshot it is tied in the
     samples that select, and larger at the first word in the others.
     """
     ones = torch.ones(samples, 1, dtype=torch.bool)
     first, second, tied = [0.0, -1.0], [-1.0, 0.0], [0.0, 0.0]
-    looks = [[second] * samples, [tied if i in SELECTING else first for i in range(samples)]]
+    snapshots = [[second] * samples, [tied if i in SELECTING else first for i in range(samples)]]
     free = [[second] * samples, [first] * samples]
     tensors = {
         "steps": torch.tensor([0, 10]),
@@ -151,7 +151,7 @@ def translated(seed=0, *, uniform=False, samples=4):
         "validation.target_mask": ones,
         "validation.target_output": torch.tensor([[EOS if i in SELECTING else 9] for i in range(samples)]),
         "validation.right": torch.tensor([[0] * samples, [1] * samples]),
-        "validation.log_probe": torch.tensor(looks if uniform else free).flatten(1),
+        "validation.log_probe": torch.tensor(snapshots if uniform else free).flatten(1),
         "validation.attention": torch.tensor(free).flatten(1),
     }
     return Recording(SimpleNamespace(seed=seed, setting=f"seed {seed}"), tensors, {})
@@ -209,7 +209,7 @@ def test_the_numbers_of_a_set(asked):
 
 def test_a_row_of_the_course(asked):
     rows = ties_courses(*asked)
-    assert len(rows) == 4 * 6 * 2  # columns, ordered pairs, looks
+    assert len(rows) == 4 * 6 * 2  # columns, ordered pairs, snapshots
     assert rows[1] == {
         "column": "alpha_beta_uf", "seed": 0, "second_seed": 1, "step": 10, "counted": 100, "broken": 75,
         "tied": 50,
@@ -219,8 +219,8 @@ def test_a_row_of_the_course(asked):
 def test_a_fall_is_measured_between_best_and_last():
     """Right by half at the first snapshot and by none at the last: counted 50 less 0, in every pair."""
     runs = translator_runs(3, {"dataset": "known_lexicon"})
-    looks = [[1, 2, 0], [0, 2, 0]]
-    half = {"selecting": looks, "reporting": looks}
+    snapshots = [[1, 2, 0], [0, 2, 0]]
+    half = {"selecting": snapshots, "reporting": snapshots}
     answer = {"steps": [0, 10], "tied": [0, 0], "tied_ends": [0, 0], "chance": [50, 50], "chance_broken": 50}
     answer |= {side: {"counted": half, "broken": half} for side in ("attention", "saliency", "probe")}
     found = ties_read(runs, {(measurement.spec, *measurement.beside): answer for measurement in runs.ties()})

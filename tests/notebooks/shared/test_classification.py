@@ -55,8 +55,8 @@ def test_training_finds_the_polar_words(recordings):
 def test_attention_and_saliency_go_to_the_polar_words(recordings):
     found, sign = recordings["learned"], polarities()
     for name in ("attention", "saliency"):
-        looks = found[f"validation.{name}"]
-        last = looks[~looks.isnan().any(1)][-1]  # saliency is seen at the best snapshots alone
+        snapshots = found[f"validation.{name}"]
+        last = snapshots[~snapshots.isnan().any(1)][-1]  # saliency is seen at the best snapshots alone
         assert last[sign == 1].mean() > 2 * last[sign == 0].mean()
 
 
@@ -73,7 +73,7 @@ def test_with_beta_frozen_the_probe_stays_as_drawn(recordings):
         assert not torch.equal(attention[0], attention[-1])
 
 
-def test_the_look_before_training_is_that_of_each_text_alone(recordings):
+def test_the_snapshot_before_training_is_that_of_each_text_alone(recordings):
     task, generator = load_task(SETTINGS), torch.Generator().manual_seed(SETTINGS.seed)
     model = AttentiveClassifier(ClassifierConfig(len(task.vocabulary), 12, 12), generator)
     parts = probed_parts(task, SETTINGS.split_seed)

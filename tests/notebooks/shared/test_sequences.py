@@ -19,7 +19,7 @@ CORPUS = Corpus.from_ids([[4, 5, 6], [7, 8, 4, 5, 6], [5]], [[4, 5], [6, 7, 4, 4
 
 
 @pytest.mark.parametrize("word", [4, PAD])  # it says the word of the padding too, which is right nowhere
-def test_looks_are_those_of_each_sample_by_itself_and_zero_at_padding(word):
+def test_snapshots_are_those_of_each_sample_by_itself_and_zero_at_padding(word):
     network = SequenceToSequence(SequenceConfig(9, 8, width=6), generator()).eval()
     with torch.no_grad():
         network.readout.bias[word] = 20.0  # always likeliest
@@ -50,7 +50,7 @@ def test_what_is_written_is_what_each_source_gets_alone():
 def test_the_recorded_network_is_the_trained_one(tmp_path, tied):
     spec = RunSpec.of(
         "transformer_sequences", tied=tied, task="lexicon_summary", width=8, heads=2, layers=1, steps=4,
-        options=(("max_length", 7), ("n_train", 60), ("n_held_out", 20)), batch_size=8, looks=2,
+        options=(("max_length", 7), ("n_train", 60), ("n_held_out", 20)), batch_size=8, snapshots=2,
     )  # fmt: skip
     found, judged = record(spec.resolved, tmp_path), judged_samples(spec.resolved)
     network = recorded_network(Recording(spec, found, {}))

@@ -112,8 +112,8 @@ def test_the_trained_network_where_it_is_asked_for(tmp_path, recorded):
     kept = translation.record(replace(TINY, keep_network=True), tmp_path)
     network = translation.recorded_network(TINY, kept)
     data = load_pieces(TINY)
-    look = translation.snapshot_of(network, probed_parts(data, TINY)["validation"])
-    for name, values in look.items():
+    snapshot = translation.snapshot_of(network, probed_parts(data, TINY)["validation"])
+    for name, values in snapshot.items():
         assert values.equal(recorded[f"validation.{name}"][-1]), name
     with pytest.raises(BadInput, match="keep_network=True"):
         translation.recorded_network(TINY, recorded)

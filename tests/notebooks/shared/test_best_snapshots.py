@@ -5,9 +5,9 @@ import torch
 from torch.nn import Linear
 
 from companion.runs.procedure import Recording, RunSpec
-from notebooks.shared import best_looks, classification, translation
+from notebooks.shared import best_snapshots, classification, translation
 from notebooks.shared.agreement import measure_agreement, measure_course
-from notebooks.shared.best_looks import CHOOSING, GROUPS, keep_if_best, qualities, seen_where_best
+from notebooks.shared.best_snapshots import CHOOSING, GROUPS, keep_if_best, qualities, seen_where_best
 
 TEXTS = classification.Settings(
     data="known_polarity", n_train=100, n_validation=20, embedding_width=8, width=8, steps=300,
@@ -31,12 +31,12 @@ def both(course, tmp_path_factory):
     procedure, settings = course
     best = procedure.record(settings, tmp_path_factory.mktemp("best"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(best_looks, "_best", lambda notes: {part: set(notes) for part in notes[0]})
+        patch.setattr(best_snapshots, "_best", lambda notes: {part: set(notes) for part in notes[0]})
         every = procedure.record(settings, tmp_path_factory.mktemp("every"))
     return best, every
 
 
-def test_looks_that_were_best_have_it_and_others_not_a_number(both):
+def test_snapshots_that_were_best_have_it_and_others_not_a_number(both):
     best, every = both
     assert best.keys() == every.keys()
     parts = measure_course(Recording(None, every, {}))["parts"]
@@ -74,20 +74,20 @@ def of_part(*numbers, groups=GROUPS):
 
 
 def kept_after(folder, *qualities_of_steps):
-    """Steps of the networks that are kept after looks with these qualities: of all, selecting, reporting."""
+    """Steps of the networks that are kept after these qualities: of all, selecting, reporting."""
     for step, of in enumerate(qualities_of_steps):
         keep_if_best(folder, step, Linear(1, 1), {"validation": of_part(*of)})
     return [int(path.stem.partition("-")[2]) for path in sorted(folder.glob("best-*"))]
 
 
 def test_the_network_is_kept_where_it_is_best_by_either_choice(tmp_path):
-    looks = [(5, 5, 0), (5, 5, 9), (4, 6, 0), (6, 5, 0)]
+    snapshots = [(5, 5, 0), (5, 5, 9), (4, 6, 0), (6, 5, 0)]
     expected = [[0], [0], [0, 2], [2, 3]]  # as good as before is no better; the half that reports has no say
     for count, steps in enumerate(expected, start=1):
-        assert kept_after(tmp_path / str(count), *looks[:count]) == steps
+        assert kept_after(tmp_path / str(count), *snapshots[:count]) == steps
 
 
-def test_a_look_that_comes_again_is_held_against_those_before(tmp_path):
+def test_a_snapshot_that_comes_again_is_held_against_those_before(tmp_path):
     kept_after(tmp_path, (5, 5, 0), (6, 6, 0))
     (tmp_path / "best-00000001.safetensors").unlink()
     keep_if_best(tmp_path, 1, Linear(1, 1), {"validation": of_part(6, 6, 0)})
@@ -96,8 +96,8 @@ def test_a_look_that_comes_again_is_held_against_those_before(tmp_path):
 
 def test_a_part_is_seen_where_the_network_is_best_on_it_and_the_network_is_what_it_was(tmp_path):
     networks = [Linear(1, 1, bias=False) for _ in range(3)]
-    looks = [((7, 7, 0), (1, 1, 0)), ((5, 5, 0), (2, 3, 0)), ((6, 6, 0), (3, 2, 0))]
-    for step, (network, (validation, train)) in enumerate(zip(networks, looks, strict=True)):
+    snapshots = [((7, 7, 0), (1, 1, 0)), ((5, 5, 0), (2, 3, 0)), ((6, 6, 0), (3, 2, 0))]
+    for step, (network, (validation, train)) in enumerate(zip(networks, snapshots, strict=True)):
         keep_if_best(tmp_path, step, network, {"validation": of_part(*validation), "train": of_part(*train)})
     last = Linear(1, 1, bias=False)
     before = last.weight.clone()

@@ -1,6 +1,6 @@
 """What is costly to see is seen of a network where it was best, the earliest of equals, and nowhere else: no
-other snapshot is ever asked. Every part of the data chooses for itself. Which looks those are is known in the
-end: until then the network is kept as it was where it is best so far.
+other snapshot is ever asked. Every part of the data chooses for itself. Which snapshots those are is known in
+the end: until then the network is kept as it was where it is best so far.
 """
 
 import json
@@ -21,28 +21,29 @@ GROUPS = ("all", "selecting", "reporting")
 CHOOSING = ("all", "selecting")
 
 
-def qualities(look: Mapping[str, Tensor], part: str) -> dict[str, dict[str, float]]:
+def qualities(snapshot: Mapping[str, Tensor], part: str) -> dict[str, dict[str, float]]:
     """Accuracy, and for translations BLEU, in percent, of one part of what was looked at.
 
     Args:
-        look: the tensors of one checkpoint: of texts ``<part>.correct``; of sentence pairs ``<part>.right``,
-            ``<part>.target_mask`` and, where sentences were written, ``<part>.bleu_counts``.
+        snapshot: the tensors of one checkpoint: of texts ``<part>.correct``; of sentence pairs
+            ``<part>.right``, ``<part>.target_mask`` and, where sentences were written,
+            ``<part>.bleu_counts``.
 
     Returns:
         by measure of quality and group of :data:`GROUPS`. Accuracy is that of texts, or of words under
         teacher forcing.
     """
-    text = f"{part}.correct" in look
-    right = look[f"{part}.correct" if text else f"{part}.right"].double()
-    words = torch.ones_like(right) if text else look[f"{part}.target_mask"].sum(1)  # a text has one label
+    text = f"{part}.correct" in snapshot
+    right = snapshot[f"{part}.correct" if text else f"{part}.right"].double()
+    words = torch.ones_like(right) if text else snapshot[f"{part}.target_mask"].sum(1)  # a text has one label
     members = _members(len(right))
     found = {
         "accuracy": {
             name: 100 * float(right[group].sum() / words[group].sum()) for name, group in members.items()
         }
     }
-    if f"{part}.bleu_counts" in look:
-        counts = look[f"{part}.bleu_counts"].cpu().numpy()
+    if f"{part}.bleu_counts" in snapshot:
+        counts = snapshot[f"{part}.bleu_counts"].cpu().numpy()
         found["bleu"] = {name: bleu(counts[group.numpy()]) for name, group in members.items()}
     return found
 
@@ -90,8 +91,8 @@ def seen_where_best(
     final = {name: value.clone() for name, value in network.state_dict().items()}
     rows: dict[str, Tensor] = {}
     network.eval()
-    looks = [(part, step) for part, best in _best(_notes(folder)).items() for step in sorted(best)]
-    for part, step in looks:
+    snapshots = [(part, step) for part, best in _best(_notes(folder)).items() for step in sorted(best)]
+    for part, step in snapshots:
         network.load_state_dict(load_file(_weights_path(folder, step)))
         for name, values in see(network, part).items():
             stacked = rows.setdefault(name, values.new_full((len(steps), *values.shape), torch.nan))
