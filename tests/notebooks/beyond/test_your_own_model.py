@@ -13,7 +13,7 @@ from notebooks.beyond.your_own_model import experiment as your_own_model
 from notebooks.beyond.your_own_model.report import framed_report
 
 SMALL = replace(
-    experiment.PROFILES["quick"], n_train=80, judged=20, steps=2, width=8, looks=1, warmup=1, seeds=1
+    experiment.PROFILES["quick"], n_train=80, judged=20, steps=2, width=8, snapshots=1, warmup=1, seeds=1
 )
 
 
