@@ -77,6 +77,7 @@ def finished(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("killed_at", "seconds"),
     [((0,), 0), ((18,), 0), ((4,), 0), ((19,), 0), ((3,), 3600), ((14,), 3600), ((2, 7, 11, 4, 9, 14), 0)],
@@ -118,6 +119,7 @@ def test_a_failed_write_leaves_the_part_as_it_was(tmp_path, monkeypatch):
 # In shards.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parts", "batches", "order"),
     [(Part(0, 3, 4), 34, (0, 1, 2)), (Part(0, 3, 4), 34, (2, 0, 1)), (Part(0, 5, 1), 3, range(5))],

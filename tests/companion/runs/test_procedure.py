@@ -37,6 +37,7 @@ KINDS = [  # settings, updates before the kill, and the snapshots there are
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "settings", "stop", "steps"), KINDS, ids=[kind[0] for kind in KINDS])
 def test_a_killed_run_ends_in_the_same_recording(tmp_path, monkeypatch, kill_at, name, settings, stop, steps):
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path))

@@ -68,6 +68,7 @@ def test_batches_from_a_recording_are_those_of_the_data(translator):
         next(recorded_batches(recording, -1))
 
 
+@pytest.mark.slow
 def test_what_is_measured_fits_together(translator):
     summed, other = (translator("summed", seed) for seed in (0, 1))
     found = measure_optimal_attention(summed, other, samples=0)

@@ -36,6 +36,7 @@ def both(course, tmp_path_factory):
     return best, every
 
 
+@pytest.mark.slow
 def test_snapshots_that_were_best_have_it_and_others_not_a_number(both):
     best, every = both
     assert best.keys() == every.keys()
@@ -58,6 +59,7 @@ def test_snapshots_that_were_best_have_it_and_others_not_a_number(both):
         assert torch.equal(best[name], every[name]), name
 
 
+@pytest.mark.slow
 def test_agreement_at_the_best_checkpoints_is_the_same(both):
     spec = RunSpec("texts")
     found = [
