@@ -26,6 +26,7 @@ TABLE_9 = [  # sizes and median lengths
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("data", "options", "sizes", "medians"), TABLE_9)
 def test_sizes_and_medians_are_those_of_table_9(data, options, sizes, medians):
     task = available(load_labelled, data, **options)

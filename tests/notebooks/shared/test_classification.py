@@ -41,6 +41,7 @@ def polarities(part="validation"):
     return torch.tensor(signs)
 
 
+@pytest.mark.slow
 def test_training_finds_the_polar_words(recordings):
     sign = polarities()
     for kind in ("learned", "uniform", "proxy"):

@@ -35,6 +35,7 @@ def proxied(tmp_path_factory):
     return translation_proxy.record(PROXY, tmp_path_factory.mktemp("proxy"))
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_what_is_recorded_before_training_is_what_the_network_does_sample_by_sample(recorded):
     data = load_pieces(TINY)
