@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from attnlib.files import atomic_path, write_json_atomic
 from attnlib.probes.agreement import halves
 from notebooks.shared.bleu import bleu
+from notebooks.shared.snapshots import Tensors
 
 # The samples that quality is taken of. A checkpoint is chosen on all, the paper's way, or on half of them.
 GROUPS = ("all", "selecting", "reporting")
@@ -82,8 +83,8 @@ def keep_if_best(
 
 
 def seen_where_best(
-    folder: Path, network: nn.Module, steps: Sequence[int], see: Callable[[nn.Module, str], dict[str, Tensor]]
-) -> dict[str, Tensor]:
+    folder: Path, network: nn.Module, steps: Sequence[int], see: Callable[[nn.Module, str], Tensors]
+) -> Tensors:
     """What ``see`` finds of the network on a part, where it was best on this: NaN at all other ``steps``.
 
     The network is in evaluation mode meanwhile, and afterwards what it was before.

@@ -18,17 +18,9 @@ from torch import Tensor
 
 from attnlib.errors import UnknownName, check_at_least
 from attnlib.training.course import Course, Report, regular_checkpoints, run_course
+from notebooks.shared import copier
 from notebooks.shared.copied_sentences import CopyBatch, copy_batch, draw_sources, words_of
-from notebooks.shared.copier import (
-    BagOfWords,
-    Copier,
-    CopierConfig,
-    CopierTrace,
-    bag_of_words_loss,
-    copier_loss,
-    lexical_probe,
-)
-from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
+from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 # What a seed is used for: what it draws for different ends does not hang together.
 PARAMETERS, TRAINING, HELD_OUT, ORDER, HEAD = range(5)
@@ -51,7 +43,9 @@ def stream(seed: int, *use: int) -> torch.Generator:
 # 1/(length − 1). And a recurrent state carries more than its own word.
 
 
-def moved_attention(model: Copier, trace: CopierTrace, batch: CopyBatch) -> dict[str, Float[Tensor, ""]]:
+def moved_attention(
+    model: copier.Copier, trace: copier.CopierTrace, batch: CopyBatch
+) -> dict[str, Float[Tensor, ""]]:
     """How often the network says a word that attention has been moved to or away from, in all heads alike.
 
     Ahead of their time are asked words that the decoder has not read: at step s of the first half, the word
@@ -127,9 +121,7 @@ class Settings:
         check_at_least(1, self, "width", "batch_size", "steps", "every", "held_out")
 
 
-def record(
-    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
-) -> dict[str, Tensor]:
+def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     """Train the network and look at it on held-out sentences along the way.
 
     Returns:
@@ -152,11 +144,13 @@ def record(
 
     generator = stream(settings.seed, PARAMETERS)
     if settings.network == "proxy":
-        network = BagOfWords(words, settings.width, generator)
+        network = copier.BagOfWords(words, settings.width, generator)
         loss, snapshot = _proxy_loss, _snapshot_of_proxy
     else:
-        network = Copier(CopierConfig(words, settings.width, attention=settings.network), generator)
-        loss, snapshot = copier_loss, snapshot_of_copier
+        network = copier.Copier(
+            copier.CopierConfig(words, settings.width, attention=settings.network), generator
+        )
+        loss, snapshot = copier.copier_loss, snapshot_of_copier
     course = Course(
         settings.steps,
         settings.seed,
@@ -176,7 +170,7 @@ def record(
     return stacked_snapshots(folder, course.checkpoints)
 
 
-def snapshot_of_copier(model: Copier, held_out: CopyBatch) -> dict[str, Tensor]:
+def snapshot_of_copier(model: copier.Copier, held_out: CopyBatch) -> Tensors:
     """The record of one checkpoint; attention is summed over heads."""
     with torch.inference_mode():
         trace = model(held_out)
@@ -191,16 +185,16 @@ def snapshot_of_copier(model: Copier, held_out: CopyBatch) -> dict[str, Tensor]:
             "attention_right": _at_place(attention, held_out.place).mean() / model.config.heads,
             "attention_later": weight_on_later(attention, held_out) / model.config.heads,
             "attention_accuracy": (attention.argmax(dim=-1) == held_out.place).float().mean(),
-            **_probed(lexical_probe(model, model(few), few), few),
+            **_probed(copier.lexical_probe(model, model(few), few), few),
             **moved_attention(model, trace, held_out),
         }
 
 
-def _proxy_loss(model: BagOfWords, batch: CopyBatch) -> Tensor:
-    return bag_of_words_loss(model, batch.source, batch.target)
+def _proxy_loss(model: copier.BagOfWords, batch: CopyBatch) -> Tensor:
+    return copier.bag_of_words_loss(model, batch.source, batch.target)
 
 
-def _snapshot_of_proxy(model: BagOfWords, held_out: CopyBatch) -> dict[str, Tensor]:
+def _snapshot_of_proxy(model: copier.BagOfWords, held_out: CopyBatch) -> Tensors:
     with torch.inference_mode():
         # θ[source word at t, target word at s], and the same prediction at every step
         probe = model.dictionary()[held_out.source[:, None, :], held_out.target[:, :, None]]
@@ -214,7 +208,7 @@ def _snapshot_of_proxy(model: BagOfWords, held_out: CopyBatch) -> dict[str, Tens
         }
 
 
-def _probed(probe: Tensor, batch: CopyBatch) -> dict[str, Tensor]:
+def _probed(probe: Tensor, batch: CopyBatch) -> Tensors:
     right = _at_place(probe, batch.place)
     return {
         "probe_right": right.mean(),

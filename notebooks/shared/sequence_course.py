@@ -34,7 +34,7 @@ from companion.data import registry
 from companion.data.pieces import EqualLengthBatches
 from companion.runs.loop import prediction_loss
 from companion.runs.procedure import Recording
-from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
+from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 NewNetwork = Callable[[Any, int, int], nn.Module]  # of settings and the sizes of the two vocabularies
 
@@ -114,7 +114,7 @@ def judged_samples(settings: SequenceSettings) -> Corpus:
 
 def record_course(
     new_network: NewNetwork, settings: SequenceSettings, folder: Path, *, device: str, report: Report | None
-) -> dict[str, Tensor]:
+) -> Tensors:
     """Train a new network and look at it along the way; see the module for what is returned."""
     task, judged = load_task(settings), judged_samples(settings)
     network = new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary))
@@ -158,7 +158,7 @@ def _loss(network: nn.Module, batch: Batch) -> Tensor:
 
 
 @torch.no_grad()
-def snapshot_of(network: nn.Module, corpus: Corpus, device: str = "cpu") -> dict[str, Tensor]:
+def snapshot_of(network: nn.Module, corpus: Corpus, device: str = "cpu") -> Tensors:
     """``right`` (uint8) and ``loss``, both (samples, target positions), zero at padding."""
     shape = len(corpus), int(corpus.target_lengths.max()) + 1
     right, loss = torch.zeros(shape, dtype=torch.uint8), torch.zeros(shape)
@@ -185,7 +185,7 @@ def shown_pairs(settings: SequenceSettings) -> Batch | None:
 
 
 @torch.no_grad()
-def snapshot_of_pairs(network: nn.Module, pairs: Batch, device: str = "cpu") -> dict[str, Tensor]:
+def snapshot_of_pairs(network: nn.Module, pairs: Batch, device: str = "cpu") -> Tensors:
     """``scores`` and ``attention``, (pairs, target, source), and ``probability`` of the right words."""
     trace = network(pairs.to(device))
     right = trace.logits.softmax(-1).gather(-1, trace.target_outputs[..., None])[..., 0]

@@ -4,13 +4,14 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from attnlib.errors import BadInput
 from attnlib.models.transformer import MultiHeadAttention, Transformer, TransformerConfig
 from attnlib.training.course import Report
 from companion.runs.procedure import Recording
 from notebooks.shared.sequence_course import SequenceSettings, builders, checksums, record_course, restored
+from notebooks.shared.snapshots import Tensors
 
 __all__ = ["Settings", "builders", "checksums", "new_network", "record", "recorded_network"]
 
@@ -53,9 +54,7 @@ def new_network(settings: Settings, source_size: int, target_size: int) -> Trans
     return tie_encoder(network) if settings.tied else network
 
 
-def record(
-    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
-) -> dict[str, Tensor]:
+def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     """Train the network and look at it along the way; errors as :func:`record_course`."""
     return record_course(new_network, settings, folder, device=device, report=report)
 

@@ -33,7 +33,7 @@ from companion.data.sources import cache_folder
 from notebooks.shared.best_snapshots import keep_if_best, qualities, seen_where_best
 from notebooks.shared.bleu import bleu_counts
 from notebooks.shared.ragged import joined_cells, valid_cells
-from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
+from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 LOOK_BATCH = 64  # samples that are looked at together
 _NETWORK = "network."
@@ -134,9 +134,7 @@ def new_network(settings: Settings, words: int) -> BilinearTranslator:
     return BilinearTranslator(settings.config(words), torch.Generator().manual_seed(settings.seed))
 
 
-def record(
-    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
-) -> dict[str, Tensor]:
+def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     """Train the network and look at it, under teacher forcing but for BLEU, at every checkpoint.
 
     Returns:
@@ -168,7 +166,7 @@ def record(
             keep_if_best(folder, step, network, {name: qualities(found | masks, name) for name in parts})
         save_snapshot(folder, step, found)
 
-    def see(network: BilinearTranslator, name: str) -> dict[str, Tensor]:
+    def see(network: BilinearTranslator, name: str) -> Tensors:
         return {f"{name}.saliency": saliency_snapshot(network, parts[name], device)}
 
     network = new_network(settings, len(data.pieces))
@@ -201,7 +199,7 @@ def recorded_network(settings: Settings, recording: Mapping[str, Tensor]) -> Bil
 
 
 @torch.no_grad()
-def snapshot_of(network: BilinearTranslator, part: Probed, *, device: str = "cpu") -> dict[str, Tensor]:
+def snapshot_of(network: BilinearTranslator, part: Probed, *, device: str = "cpu") -> Tensors:
     """What :func:`record` keeps of every checkpoint, BLEU aside; samples in the order of the corpus."""
     cells: dict[str, list[tuple[Tensor, Tensor, Tensor]]] = {}
     right = torch.zeros(len(part.corpus), dtype=torch.int32)
@@ -221,7 +219,7 @@ def snapshot_of(network: BilinearTranslator, part: Probed, *, device: str = "cpu
     return {name: joined_cells(batches) for name, batches in cells.items()} | {"right": right, "loss": loss}
 
 
-def _cells(network: BilinearTranslator, trace: TranslatorTrace, batch: Batch) -> dict[str, Tensor]:
+def _cells(network: BilinearTranslator, trace: TranslatorTrace, batch: Batch) -> Tensors:
     found = {
         "log_probe": log_lexical_probe(
             network.readout,
@@ -326,7 +324,7 @@ def _sample(corpus: Corpus, targets: tuple[str, ...], count: int, part: str) -> 
     return Probed(begun(pairs), tuple(targets[i] for i in chosen))
 
 
-def masks_of(parts: dict[str, Probed]) -> dict[str, Tensor]:
+def masks_of(parts: dict[str, Probed]) -> Tensors:
     """Of each part the ids read and predicted, marks included, and masks; padded to the longest."""
     found = {}
     for name, part in parts.items():

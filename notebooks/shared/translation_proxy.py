@@ -21,7 +21,7 @@ from attnlib.training.corpus import Batch, evaluation_batches
 from attnlib.training.course import Course, Report, run_course
 from companion.data.pieces import EqualLengthBatches
 from notebooks.shared.ragged import joined_cells, valid_cells
-from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
+from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 from notebooks.shared.translation import (
     LOOK_BATCH,
     Probed,
@@ -98,9 +98,7 @@ class Settings(TranslationSettings):
     """As for the network that the proxy stands for."""
 
 
-def record(
-    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
-) -> dict[str, Tensor]:
+def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     """Train the proxy and look at it at every checkpoint; what is recorded is as the network has it."""
     data = load_pieces(settings)
     parts = probed_parts(data, settings)
@@ -132,7 +130,7 @@ def record(
 
 
 @torch.no_grad()
-def snapshot_of(proxy: TranslationProxy, part: Probed, device: str = "cpu") -> dict[str, Tensor]:
+def snapshot_of(proxy: TranslationProxy, part: Probed, device: str = "cpu") -> Tensors:
     cells = []
     right = torch.zeros(len(part.corpus), dtype=torch.int32)
     loss = torch.zeros(len(part.corpus))

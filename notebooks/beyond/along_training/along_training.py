@@ -31,7 +31,7 @@ from companion.data import registry
 from companion.data.pieces import EqualLengthBatches
 from companion.runs.loop import prediction_loss
 from companion.runs.procedure import Recording
-from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
+from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 Attention = Literal["learned", "uniform"]
 _SNAPSHOT = "look."
@@ -133,9 +133,7 @@ def new_network(settings: Settings, source_size: int, target_size: int) -> Encod
     return kind(config, torch.Generator().manual_seed(settings.seed))
 
 
-def record(
-    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
-) -> dict[str, Tensor]:
+def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     """Train a new network and keep its parameters at every snapshot; see the module."""
     task = load_task(settings)
     network = new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary))

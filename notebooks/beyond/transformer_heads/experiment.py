@@ -12,13 +12,7 @@ from companion.results.config import BaseConfig, Field, OneOf, Positive
 from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.beyond.transformer_heads.measure import (
-    NUMBERS,
-    READ,
-    VARIANCE,
-    measure_heads,
-    measure_repeated,
-)
+from notebooks.beyond.transformer_heads import measure
 from notebooks.shared.intervals import hierarchical_bootstrap, over_seeds
 from notebooks.shared.plan import Plan, answered, asked_of, by_network, each_seed, every, picked, settings_of
 from notebooks.shared.spearman import spearman_of_points
@@ -28,7 +22,7 @@ from notebooks.shared.task_patterns import STATES
 if TYPE_CHECKING:  # a bare node reads from here what is measured, and has no pandas
     import pandas as pd
 
-SHARES = tuple(name for name in NUMBERS if name.endswith("_share"))
+SHARES = tuple(name for name in measure.NUMBERS if name.endswith("_share"))
 ANCHORED = "in_order"  # the reordering family without reordering: word for word, after a word that opens
 PARTS = {  # of the values → columns of the table
     "layers": ("kind", "layer", "state", "number"),
@@ -54,15 +48,15 @@ def numbers_of(measured: dict, least_spread: float) -> dict[str, dict]:
     """The numbers of one network by :data:`PARTS`: means over the heads of a layer, and what it can do."""
     import pandas as pd
 
-    heads = pd.DataFrame(head_rows(measured, least_spread)).astype(dict.fromkeys(NUMBERS, float))
-    means = heads.groupby(["kind", "layer", "state"], sort=False)[list(NUMBERS)].mean()
+    heads = pd.DataFrame(head_rows(measured, least_spread)).astype(dict.fromkeys(measure.NUMBERS, float))
+    means = heads.groupby(["kind", "layer", "state"], sort=False)[list(measure.NUMBERS)].mean()
     layers: dict = {}
     for (kind, layer, state), own in means.iterrows():
         layers.setdefault(kind, {}).setdefault(f"layer_{layer}", {})[state] = own.to_dict()
     states: dict = {}
     for state in STATES:
         for row in measured[state]["states"]:
-            states.setdefault(row["site"], {})[state] = picked(row, VARIANCE)
+            states.setdefault(row["site"], {})[state] = picked(row, measure.VARIANCE)
     terms: dict = {}
     shares = pd.DataFrame(measured["terms"]).astype({"share": float})
     for (layer, term), share in shares.groupby(["layer", "term"], sort=False)["share"].mean().items():
@@ -157,7 +151,7 @@ def differences(heads: "pd.DataFrame") -> dict[str, dict]:
 
 def _read(measured: dict) -> dict:
     """At words read that the source has once, again, and their difference."""
-    own = picked(measured, READ, ("attention", "accuracy"))
+    own = picked(measured, measure.READ, ("attention", "accuracy"))
     return own | {"once_less_again": less(own["once"], own["again"])}
 
 
@@ -247,8 +241,8 @@ def _plan(config: Config) -> tuple[Plan, Plan]:
     networks = {kind: specs(config, *kind) for kind in kinds}
     again = {(positions,): own for (task, positions), own in networks.items() if task == "one_to_one"}
     return (
-        asked_of(networks, measure_heads, fit_samples=config.fit_samples),
-        asked_of(again, measure_repeated),
+        asked_of(networks, measure.measure_heads, fit_samples=config.fit_samples),
+        asked_of(again, measure.measure_repeated),
     )
 
 
@@ -281,8 +275,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         for name, measured in by_network(networks, "task", "positions")
         for row in head_rows(measured, config.least_spread)
     ]
-    columns = ("task", "positions", "seed", "state", "kind", "layer", "varies", *NUMBERS)
-    heads = pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(NUMBERS, float))
+    columns = ("task", "positions", "seed", "state", "kind", "layer", "varies", *measure.NUMBERS)
+    heads = pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(measure.NUMBERS, float))
     judged = heads[heads["task"] != ANCHORED]
     of_each = {
         kind: [(name, numbers_of(measured, config.least_spread)) for name, measured in points]

@@ -18,17 +18,7 @@ from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.agreement.contextualised import best_checkpoint, contextualise
-from notebooks.shared.agreement import (
-    COLUMNS,
-    HALVES,
-    READINGS,
-    WAYS,
-    Answers,
-    Runs,
-    classifier_runs,
-    gathered,
-    translator_runs,
-)
+from notebooks.shared import agreement
 from notebooks.shared.intervals import jackknife_interval, over_seeds
 
 MEASURES = ("agreement", "kendall")
@@ -39,24 +29,26 @@ Pairs = dict[tuple[int, int], float]  # a number by the seed of the first run an
 
 def means_of(sums: dict[str, list]) -> dict[str, Float[np.ndarray, " checkpoints"]]:
     """Of either half and of ``all`` samples the mean over rows; NaN where none could be judged."""
-    total, rows, _ = np.moveaxis(np.array([sums[half] for half in HALVES]), -1, 0)  # (half, checkpoint)
+    total, rows, _ = np.moveaxis(
+        np.array([sums[half] for half in agreement.HALVES]), -1, 0
+    )  # (half, checkpoint)
     with np.errstate(invalid="ignore"):
         means = np.vstack([total, total.sum(0)]) / np.vstack([rows, rows.sum(0)])
-    return dict(zip((*HALVES, "all"), means, strict=True))
+    return dict(zip((*agreement.HALVES, "all"), means, strict=True))
 
 
-def alone(answers: Answers) -> dict[RunSpec, dict]:
+def alone(answers: agreement.Answers) -> dict[RunSpec, dict]:
     """What was asked of single runs."""
     return {asked[0]: answer for asked, answer in answers.items() if len(asked) == 1}
 
 
-def parts_of(answers: Answers) -> list[tuple[str, str]]:
+def parts_of(answers: agreement.Answers) -> list[tuple[str, str]]:
     """Every part of the data with every measure of quality that networks have there."""
     parts = [(p, q) for answer in alone(answers).values() for p, of in answer["parts"].items() for q in of]
     return list(dict.fromkeys(parts))
 
 
-def compared(runs: Runs, answers: Answers) -> list[dict]:
+def compared(runs: agreement.Runs, answers: agreement.Answers) -> list[dict]:
     """A row a column, pair of runs, part of the data, measure of quality and choice of checkpoints.
 
     ``agreement`` and ``kendall`` are arrays: what the first run, where it is best, agrees with every
@@ -67,8 +59,8 @@ def compared(runs: Runs, answers: Answers) -> list[dict]:
     return [
         {"column": column, "part": part, "quality": quality, "choice": choice}
         | {"pair": (pair[0].seed, pair[1].seed)}
-        | _compared(answers[pair], of_one.get(pair[1]), COLUMNS[column][2], part, quality, choice)
-        for column in COLUMNS
+        | _compared(answers[pair], of_one.get(pair[1]), agreement.COLUMNS[column][2], part, quality, choice)
+        for column in agreement.COLUMNS
         for pair in runs.pairs(column)
         if pair in answers
         for part, quality in parts_of(answers)
@@ -97,7 +89,7 @@ def over_pairs(numbers: Pairs, column: str) -> dict:
     and Student's interval of the two numbers stands. Where they are of one kind, as for (α, β) and (α, α),
     both pairs are of the same two runs: what a run adds to one it adds to the other, so there is none.
     """
-    first, second, _ = COLUMNS[column]
+    first, second, _ = agreement.COLUMNS[column]
     if first != second and len(_seeds(numbers)) == 2:
         return over_seeds([({}, number) for number in numbers.values()], float)
     return _jackknifed(numbers)
@@ -124,7 +116,7 @@ def _jackknifed(numbers: Pairs, of: Callable[..., float] = lambda number, *_: nu
 # From what was asked of a data set's runs to the numbers of its row in the agreement tables, in percent.
 
 
-def row(runs: Runs, answers: Answers) -> dict:
+def row(runs: agreement.Runs, answers: agreement.Answers) -> dict:
     """The numbers of one data set, by part, measure of quality and column, as intervals over seeds.
 
     ``agreement`` and ``kendall`` in percent, ``…_xi`` their ξ, ``…_starred``, the share of seeds that have ξ*
@@ -136,7 +128,9 @@ def row(runs: Runs, answers: Answers) -> dict:
     table, of_one, found = compared(runs, answers), alone(answers), {}
     for part, quality in parts_of(answers):
         own = [line for line in table if (line["part"], line["quality"]) == (part, quality)]
-        numbers = found.setdefault(part, {})[quality] = {name: _intervals(own, name) for name in COLUMNS}
+        numbers = found.setdefault(part, {})[quality] = {
+            name: _intervals(own, name) for name in agreement.COLUMNS
+        }
         uniform = [({}, of_one[run]["chance"][part]) for run in runs.uniform if run in of_one]
         numbers["chance"] = over_seeds(uniform, lambda chance: 100 * chance["probe"])
         normal = [({}, of_one[run]["parts"][part][quality]) for run in runs.normal if run in of_one]
@@ -186,7 +180,7 @@ def weakest(values: dict) -> dict:
         return interval["value" if interval["low"] is None or math.isnan(interval["low"]) else "low"]
 
     found = {}
-    for column in COLUMNS:
+    for column in agreement.COLUMNS:
         every = {name: of["validation"]["accuracy"][column]["above_chance"] for name, of in values.items()}
         rows = {name: interval for name, interval in every.items() if interval["n"]}
         name = min(rows, key=lambda name, rows=rows: lowest(rows[name]), default="")
@@ -195,7 +189,7 @@ def weakest(values: dict) -> dict:
     return found
 
 
-def saliency_read(answers: Answers) -> dict[str, dict[str, dict]]:
+def saliency_read(answers: agreement.Answers) -> dict[str, dict[str, dict]]:
     """By reading of saliency what the tables print: of each pair of runs the largest of all checkpoints.
 
     Student's interval is over the pairs, which have no run in common.
@@ -205,11 +199,11 @@ def saliency_read(answers: Answers) -> dict[str, dict[str, dict]]:
         reading: {
             name: over_seeds(found, lambda answer, r=reading, m=name: max(answer[r][m])) for name in MEASURES
         }
-        for reading in READINGS
+        for reading in agreement.READINGS
     }
 
 
-def courses(runs: Runs, answers: Answers) -> list[dict]:
+def courses(runs: agreement.Runs, answers: agreement.Answers) -> list[dict]:
     """A row a column, pair of runs, part and checkpoint of the second; the first is where it is best."""
     rows = []
     for line in compared(runs, answers):
@@ -228,12 +222,12 @@ def _lines(of: dict, pair: tuple[int, int], along: dict[str, list]) -> Iterator[
 
 # What ties in the lexical probe add to the agreement tables: both ways of counting them, in percent.
 
-LOOKED_UP = [column for column, (_, _, sides) in COLUMNS.items() if sides.endswith("~probe")]
+LOOKED_UP = [column for column, (_, _, sides) in agreement.COLUMNS.items() if sides.endswith("~probe")]
 
 
-def _tied(runs: Runs, answers: Answers, column: str) -> dict[tuple[int, int], dict]:
+def _tied(runs: agreement.Runs, answers: agreement.Answers, column: str) -> dict[tuple[int, int], dict]:
     """By pair of a column that looks up β the course of its ties, and by way agreement and its fall."""
-    found, side = {}, COLUMNS[column][2].split("~")[0]
+    found, side = {}, agreement.COLUMNS[column][2].split("~")[0]
     for pair in runs.pairs(column):
         if pair in answers:
             answer = answers[pair]
@@ -245,7 +239,7 @@ def _tied(runs: Runs, answers: Answers, column: str) -> dict[tuple[int, int], di
     return found
 
 
-def ties_read(runs: Runs, answers: Answers) -> dict:
+def ties_read(runs: agreement.Runs, answers: agreement.Answers) -> dict:
     """The numbers of one set of sentence pairs, by column that looks up β and way of counting ties.
 
     ``largest`` is the agreement at the best of all checkpoints, ``falls``, how far it is above the last one,
@@ -254,7 +248,7 @@ def ties_read(runs: Runs, answers: Answers) -> dict:
     ``chance``, with ties counted; ``chance_broken``, a number.
     """
     found: dict = {}
-    for column, way in product(LOOKED_UP, WAYS):
+    for column, way in product(LOOKED_UP, agreement.WAYS):
         own = {pair: ties[way] for pair, ties in _tied(runs, answers, column).items()}
         found.setdefault(column, {})[way] = {
             "largest": over_pairs({pair: max(ties["course"]) for pair, ties in own.items()}, column),
@@ -269,13 +263,15 @@ def ties_read(runs: Runs, answers: Answers) -> dict:
     return found | {"chance_broken": next((one["chance_broken"] for one in last.values()), None)}
 
 
-def ties_courses(runs: Runs, answers: Answers) -> list[dict]:
+def ties_courses(runs: agreement.Runs, answers: agreement.Answers) -> list[dict]:
     """A row a column, pair of runs and checkpoint of the second: both agreements, and words that are tied."""
     return [
         line
         for column in LOOKED_UP
         for pair, ties in _tied(runs, answers, column).items()
-        for line in _lines({"column": column}, pair, ties | {way: ties[way]["course"] for way in WAYS})
+        for line in _lines(
+            {"column": column}, pair, ties | {way: ties[way]["course"] for way in agreement.WAYS}
+        )
     ]
 
 
@@ -387,7 +383,7 @@ PROFILES = {
 }
 
 
-def rows(config: Config) -> dict[str, Runs]:
+def rows(config: Config) -> dict[str, agreement.Runs]:
     """The runs of every row, by data set; a reader's own is ``own``."""
     if config.data is not None:
         # The numbers of texts of a profile are not for a reader's own table: all of it is used.
@@ -425,12 +421,12 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """
     values, along, tied, there = {}, [], [], rows(config)
     for name, runs in there.items():
-        if answers := gathered(runs.measurements(), store):
+        if answers := agreement.gathered(runs.measurements(), store):
             values[name] = row(runs, answers)
             along += [{"data": name} | line for line in courses(runs, answers)]
             if runs.ties():  # of translators alone
-                found = gathered(runs.ties(), store)
-                values[name]["saliency"] = saliency_read(gathered(runs.readings(), store))
+                found = agreement.gathered(runs.ties(), store)
+                values[name]["saliency"] = saliency_read(agreement.gathered(runs.readings(), store))
                 values[name]["ties"] = ties_read(runs, found)
                 tied += [{"data": name} | line for line in ties_courses(runs, found)]
     own = config.data is not None or config.source is not None
@@ -439,14 +435,14 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     return values | absent | {"weakest": weakest(values)}, {"courses": along, "ties": tied}
 
 
-def _classifiers(config: Config, data: str) -> Runs:
+def _classifiers(config: Config, data: str) -> agreement.Runs:
     names = ("n_train", "n_validation", "learning_rate", "steps", "embedding_width")
     shared = {name: getattr(config, name) for name in names}
     seeds = config.long_seeds if data in LONG else config.seeds
-    return classifier_runs(seeds, min(seeds, config.frozen), shared | {"data": data}, config.width)
+    return agreement.classifier_runs(seeds, min(seeds, config.frozen), shared | {"data": data}, config.width)
 
 
-def _translators(config: Config, dataset: str, **files: str) -> Runs:
+def _translators(config: Config, dataset: str, **files: str) -> agreement.Runs:
     shared = {name: getattr(config, name) for name in ("learning_rate", "width", "pieces")} | files
     shared |= {"dataset": dataset, "steps": config.translation_steps or STEPS}
     shared |= {"n_train": config.train_pairs, "n_validation": config.validation_pairs}
@@ -456,4 +452,4 @@ def _translators(config: Config, dataset: str, **files: str) -> Runs:
             shared["probed_validation"] = IWSLT14["probed_validation"]
     if config.training_part:
         shared["probed_training"] = config.validation_pairs or VALIDATION_PAIRS
-    return translator_runs(config.main_seeds if dataset == MAIN else config.long_seeds, shared)
+    return agreement.translator_runs(config.main_seeds if dataset == MAIN else config.long_seeds, shared)

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from attnlib.errors import check_at_least
 from attnlib.probes.agreement import RowMean, agreement, chance_agreement
@@ -19,13 +18,9 @@ from attnlib.training.corpus import Task
 from attnlib.training.course import Report
 from attnlib.training.vocabulary import UNK
 from companion.data import registry
+from notebooks.learn.early_dynamics import derivative
 from notebooks.learn.early_dynamics.count_tables import CountTables, Table, alignment, translation
-from notebooks.learn.early_dynamics.derivative import (
-    Bags,
-    compare,
-    derivative_at_random,
-    derivative_in_theory,
-)
+from notebooks.shared.snapshots import Tensors
 
 TOP = 4  # target words kept for each source word
 
@@ -78,9 +73,7 @@ def checksums(settings: Settings) -> dict[str, str]:
     return dict(text_of(settings).checksums)
 
 
-def record(
-    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
-) -> dict[str, Tensor]:
+def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     """Count, iterate, and compare the links that follow.
 
     Returns:
@@ -108,18 +101,18 @@ def record(
     }
 
 
-def _derivative(text: Task, settings: Settings) -> dict[str, Tensor]:
+def _derivative(text: Task, settings: Settings) -> Tensors:
     """Measured against theory, over words that are not marks."""
     pairs = text.train.subset(range(min(settings.derived, len(text.train))))
-    whole = Bags.of(pairs, len(text.source_vocabulary), len(text.target_vocabulary))
-    bags = Bags(whole.source[:, UNK:], whole.target[:, UNK:])
-    measured = derivative_at_random(bags, settings.width, settings.seed)
-    found = compare(measured.logits, derivative_in_theory(bags).logits)
+    whole = derivative.Bags.of(pairs, len(text.source_vocabulary), len(text.target_vocabulary))
+    bags = derivative.Bags(whole.source[:, UNK:], whole.target[:, UNK:])
+    measured = derivative.derivative_at_random(bags, settings.width, settings.seed)
+    found = derivative.compare(measured.logits, derivative.derivative_in_theory(bags).logits)
     numbers = {"error": found.error, "correlation": found.correlation}
     return {f"derivative_{name}": torch.tensor(number) for name, number in numbers.items()}
 
 
-def _top(name: str, table: Table, words: np.ndarray) -> dict[str, Tensor]:
+def _top(name: str, table: Table, words: np.ndarray) -> Tensors:
     """The most probable target words of each row, without <unk>."""
     rows = torch.from_numpy(table[words])
     rows[:, : UNK + 1] = 0

@@ -12,11 +12,7 @@ from companion.results.config import AboveZero, BaseConfig, NotNegative, Positiv
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.learn.optimal_attention.measure import (
-    measure_classifier_identity,
-    measure_optimal_attention,
-    measure_probe_identity,
-)
+from notebooks.learn.optimal_attention import measure
 from notebooks.shared.agreement import measure_translation
 from notebooks.shared.intervals import Point, over_seeds, paired
 from notebooks.shared.locality import probability_of_right_label
@@ -120,7 +116,7 @@ def _qualities(config: Config, form: str) -> tuple[Measurement, ...]:
 
 
 def _identities(config: Config, form: str) -> tuple[Measurement, ...]:
-    return measurements_of(_translators(config, form), measure_probe_identity, samples=config.samples)
+    return measurements_of(_translators(config, form), measure.measure_probe_identity, samples=config.samples)
 
 
 def _optima(config: Config) -> tuple[Measurement, ...]:
@@ -130,7 +126,9 @@ def _optima(config: Config) -> tuple[Measurement, ...]:
     """
     specs, main = (_translators(config, form) for form in FORMS)
     return tuple(
-        Measurement(spec, measure_optimal_attention, (("samples", config.samples),), (*{own} - {spec}, other))
+        Measurement(
+            spec, measure.measure_optimal_attention, (("samples", config.samples),), (*{own} - {spec}, other)
+        )
         for spec, own, other in zip(specs, *(of[1:] + of[:1] for of in (specs, main)), strict=True)
     )
 
@@ -144,7 +142,7 @@ def _classifiers(config: Config) -> tuple[Measurement, ...]:
         RunSpec.of("classification", seed=seed, learning_rate=config.learning_rate, **settings)
         for seed in range(config.seeds)
     )
-    return measurements_of(specs, measure_classifier_identity)
+    return measurements_of(specs, measure.measure_classifier_identity)
 
 
 def counterexample() -> dict[str, float]:

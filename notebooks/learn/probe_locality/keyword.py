@@ -18,7 +18,7 @@ from attnlib.errors import BadInput, check_at_least
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
 from attnlib.training.course import Course, Report, run_course
 from notebooks.shared.locality import apart, locality
-from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
+from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 PARAMETERS, TRAINING, HELD_OUT = range(3)  # what a seed is used for
 KEYWORD = 0
@@ -104,9 +104,7 @@ def checkpoints(settings: Settings) -> tuple[int, ...]:
     return (*early, *range(settings.until, settings.steps, settings.later), settings.steps)
 
 
-def record(
-    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
-) -> dict[str, Tensor]:
+def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     """Train the network and look at it on held-out sequences along the way.
 
     γ is a mean over the positive ones whose places are apart.
@@ -132,7 +130,7 @@ def _loss(model: AttentiveClassifier, batch: KeywordBatch) -> Tensor:
     return classification_loss(model(batch.tokens, batch.mask).logit, batch.labels)
 
 
-def _snapshot(model: AttentiveClassifier, held_out: KeywordBatch) -> dict[str, Tensor]:
+def _snapshot(model: AttentiveClassifier, held_out: KeywordBatch) -> Tensors:
     with torch.inference_mode():
         trace = model(held_out.tokens, held_out.mask)
         usable = (held_out.labels == 1) & apart(held_out.place, held_out.tokens.shape[1])

@@ -17,11 +17,7 @@ from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.scoring_functions import measure
-from notebooks.primer.scoring_functions.measure import (
-    OFFSETS,
-    READABLE,
-    SIZES,
-)
+from notebooks.primer.scoring_functions.measure import OFFSETS, READABLE, SIZES
 from notebooks.shared.intervals import Point, each_over_seeds, matched, over_seeds, paired
 from notebooks.shared.measure import measure_learning_curve
 from notebooks.shared.plan import Plan, Points, answered, asked_of, each_seed, every, settings_of

@@ -12,9 +12,7 @@ from companion.results.measurements import Measurement, answers
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.what_a_task_teaches import measure
-from notebooks.primer.what_a_task_teaches.measure import (
-    CLASSES,
-)
+from notebooks.primer.what_a_task_teaches.measure import CLASSES
 from notebooks.shared import task_patterns
 from notebooks.shared.intervals import jackknife_interval, over_seeds
 from notebooks.shared.plan import Plan, Points, asked_of, by_network, each_seed, every, picked, settings_of
