@@ -23,16 +23,11 @@ CHOOSING = ("all", "selecting")
 
 
 def qualities(snapshot: Mapping[str, Tensor], part: str) -> dict[str, dict[str, float]]:
-    """Accuracy, and for translations BLEU, in percent, of one part of what was looked at.
+    """Accuracy, and for translations BLEU, in percent, of one part of a checkpoint, by :data:`GROUPS`.
 
-    Args:
-        snapshot: the tensors of one checkpoint: of texts ``<part>.correct``; of sentence pairs
-            ``<part>.right``, ``<part>.target_mask`` and, where sentences were written,
-            ``<part>.bleu_counts``.
-
-    Returns:
-        by measure of quality and group of :data:`GROUPS`. Accuracy is that of texts, or of words under
-        teacher forcing.
+    From ``<part>.correct`` of texts; of sentence pairs from ``<part>.right``, ``<part>.target_mask`` and,
+    where sentences were written, ``<part>.bleu_counts``. Accuracy is that of texts, or of words under
+    teacher forcing.
     """
     text = f"{part}.correct" in snapshot
     right = snapshot[f"{part}.correct" if text else f"{part}.right"].double()

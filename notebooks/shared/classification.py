@@ -46,17 +46,10 @@ Loss = Callable[[nn.Module, labelled.LabelledBatch], Float[Tensor, ""]]
 
 @dataclass(frozen=True)
 class LabelledSettings:
-    """Texts and training; the defaults are the paper's (section A.8) on its smallest corpus of reviews.
+    """Texts and training; the defaults are the paper's (section A.8) on its smallest corpus of reviews."""
 
-    Attributes:
-        data: one of :func:`companion.data.labelled_sets.names`, or the path of the reader's own table.
-        reading, n_train, n_validation, split_seed: see :func:`companion.data.labelled.prepare`; a size of 0
-            stands for the data set's own.
-        embedding_width: of a word's vector.
-        seed: of the parameters and of the order of the batches.
-    """
-
-    data: str = "sst"
+    data: str = "sst"  # of :func:`companion.data.labelled_sets.names`, or the path of the reader's own table
+    # What :func:`companion.data.labelled.prepare` takes; a size of 0 stands for the data set's own.
     reading: str = "cleaned"
     n_train: int = 0
     n_validation: int = 0
@@ -65,7 +58,7 @@ class LabelledSettings:
     batch_size: int = 32
     learning_rate: float = 1e-3
     embedding_width: int = 300
-    seed: int = 0
+    seed: int = 0  # of the parameters and of the order of the batches
 
     def __post_init__(self) -> None:
         check_at_least(0, self, "n_train", "n_validation", "split_seed", "seed")
@@ -74,17 +67,11 @@ class LabelledSettings:
 
 @dataclass(frozen=True)
 class Settings(LabelledSettings):
-    """One network and its texts.
+    """One network and its texts."""
 
-    Attributes:
-        attention: ``learned``; ``uniform``, which gives β^uf; ``alone``, with all else frozen as drawn (A.6).
-        width: of the state of one direction.
-        saliency: whether to record it, at the best snapshots.
-    """
-
-    attention: str = "learned"
-    width: int = 256
-    saliency: bool = True
+    attention: str = "learned"  # or uniform, which gives β^uf, or alone, with all else frozen as drawn (A.6)
+    width: int = 256  # of the state of one direction
+    saliency: bool = True  # whether to record it, at the best snapshots
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -160,16 +147,9 @@ def probed_parts(task: labelled.LabelledTask, split_seed: int) -> dict[str, labe
 
 
 def record_course(
-    model: nn.Module,
-    settings: LabelledSettings,
-    folder: Path,
-    *,
-    loss: Loss,
-    probe: Probe,
-    at_best: Mapping[str, ByPosition],
-    device: str,
-    report: Report | None,
-) -> Tensors:
+    model: nn.Module, settings: LabelledSettings, folder: Path, *, loss: Loss, probe: Probe,
+    at_best: Mapping[str, ByPosition], device: str, report: Report | None,
+) -> Tensors:  # fmt: skip
     """Train ``model`` and look at it at :func:`checkpoints`; see the module for what is returned.
 
     ``at_best`` has by name what is seen by position of the best snapshots alone, because it is costly.
@@ -252,9 +232,10 @@ def _offsets(texts: labelled.LabelledTexts) -> np.ndarray:
     return texts.offsets + labelled.N_MARKS * np.arange(len(texts) + 1)
 
 
-def log_polarity(
-    log_odds: Float[Tensor, "batch length"], labels: Int[Tensor, " batch"]
-) -> Float[Tensor, "batch length"]:
+LogOdds = Float[Tensor, "batch length"]
+
+
+def log_polarity(log_odds: LogOdds, labels: Int[Tensor, " batch"]) -> LogOdds:
     """Log odds of label 1 by position, turned towards the right label of each text.
 
     With the right label y (equation 9 of Snell et al. 2021; γ in equation 22), it is (2y − 1) · log odds. The

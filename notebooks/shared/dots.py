@@ -13,20 +13,14 @@ from notebooks.shared.style import blank
 
 @dataclass(frozen=True)
 class Dot:
-    """One quantity of every row: where it stands in the values of a kind, and how it is drawn.
+    """One quantity of every row: where it stands in the values of a kind, and how it is drawn."""
 
-    Attributes:
-        key: dotted, below ``<task>.<kind>``; leads to an interval or a plain number.
-        marker: filled unless ``open``.
-        shift: vertical place in the row, in rows; 0 is the middle.
-    """
-
-    key: str
+    key: str  # dotted, below ``<task>.<kind>``; leads to an interval or a plain number
     label: str
     colour: str
-    marker: str = "o"
+    marker: str = "o"  # filled unless ``open``
     open: bool = False
-    shift: float = 0.0
+    shift: float = 0.0  # vertical place in the row, in rows; 0 is the middle
 
 
 def dot_rows(

@@ -21,18 +21,13 @@ from attnlib.errors import BadInput
 
 @dataclass(frozen=True, eq=False)
 class Locality:
-    """γ of each sequence at five places.
+    """γ of each sequence at five places."""
 
-    Attributes:
-        keyword: γ_l*. next: γ_{l*+1}. mean: over all positions. last: γ_L. first: γ_1, which to an encoder of
-            both directions is an end as well.
-    """
-
-    keyword: Float[Tensor, " batch"]
-    next: Float[Tensor, " batch"]
-    mean: Float[Tensor, " batch"]
-    last: Float[Tensor, " batch"]
-    first: Float[Tensor, " batch"]
+    keyword: Float[Tensor, " batch"]  # γ_l*
+    next: Float[Tensor, " batch"]  # γ_{l*+1}
+    mean: Float[Tensor, " batch"]  # over all positions
+    last: Float[Tensor, " batch"]  # γ_L
+    first: Float[Tensor, " batch"]  # γ_1, which to an encoder of both directions is an end as well
 
 
 def locality(log_odds: Float[Tensor, "batch length"], place: Int[Tensor, " batch"]) -> Locality:
@@ -56,9 +51,10 @@ def apart(place: Int[Tensor, " batch"], length: int) -> Tensor:
     return (place > 0) & (place < length - 2)
 
 
-def probability_of_right_label(
-    attention: Float[Tensor, "*rows length"], probe: Float[Tensor, "*rows length"]
-) -> Float[Tensor, "*rows"]:
+ByPosition, Rows = Float[Tensor, "*rows length"], Float[Tensor, "*rows"]
+
+
+def probability_of_right_label(attention: ByPosition, probe: ByPosition) -> Rows:
     """The prediction from probe and attention alone, equation 12: σ( Σ_l α_l σ⁻¹(β_l) ).
 
     An identity for classifiers whose readout of the context is linear: log odds average with the attention.

@@ -48,14 +48,10 @@ def moved_attention(
 ) -> dict[str, Float[Tensor, ""]]:
     """How often the network says a word that attention has been moved to or away from, in all heads alike.
 
-    Ahead of their time are asked words that the decoder has not read: at step s of the first half, the word
-    due at s + ⌊length / 2⌋.
-
-    Returns:
-        ``says_shown``, the share of words said ahead of their time when all attention stands at their place;
-        ``says_left_out``, the same when it is spread evenly over all other places;
-        ``right_without``, the share of words said when they are due and attention is spread evenly over all
-        places but theirs; ``right_at_uniform``, when it is spread over all places.
+    ``says_shown``: the share of words said ahead of their time (at step s of the first half, the word due at
+    s + ⌊length / 2⌋, which the decoder has not read) when all attention stands at their place;
+    ``says_left_out``: when it is spread evenly over all other places. ``right_without``: the share said when
+    due, with attention spread over all places but theirs; ``right_at_uniform``: over all places.
     """
     length = trace.encoder_states.shape[1]
     ahead = batch.target.shape[1] // 2
@@ -91,27 +87,19 @@ PROBED = 8  # held-out sentences that the lexical probe is taken of
 
 @dataclass(frozen=True)
 class Settings:
-    """One network and what it copies; the defaults are the paper's, as far as its text and configuration say.
-
-    Attributes:
-        network: with ``learned`` attention, with ``uniform`` attention, or the bag-of-words ``proxy``.
-        order: ``copy``, or one ``permuted`` order for all sentences (section 6.2), drawn with the seed.
-        steps: updates; every: updates between two snapshots.
-        held_out: sentences that it is judged on.
-        seed: draws parameters, sentences and order, each from a stream of its own.
-    """
+    """One network and what it copies; the defaults are the paper's, as far as its text and files say."""
 
     kind: str = "permutation"
-    network: str = "learned"
-    order: str = "copy"
+    network: str = "learned"  # or ``uniform`` attention, or the bag-of-words ``proxy``
+    order: str = "copy"  # or one ``permuted`` order for all sentences (section 6.2), drawn with the seed
     length: int = 40
     width: int = 256
     batch_size: int = 128
     learning_rate: float = 1e-3
     steps: int = 200
-    every: int = 10
-    held_out: int = 128
-    seed: int = 0
+    every: int = 10  # updates between two snapshots
+    held_out: int = 128  # sentences that it is judged on
+    seed: int = 0  # draws parameters, sentences and order, each from a stream of its own
 
     def __post_init__(self) -> None:
         words_of(self.kind, self.length)
@@ -124,16 +112,14 @@ class Settings:
 def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     """Train the network and look at it on held-out sentences along the way.
 
-    Returns:
-        by checkpoint, ``steps``, ``loss`` (nats a word), ``accuracy``, ``probe_right`` (the lexical probe
-        where the next word to write stands), ``probe_elsewhere`` (its mean over the other positions),
-        ``probe_agreement`` (share of words for which it is largest at the right place); with attention also
-        ``attention_right`` (weight on the right place) and ``attention_accuracy`` (share of words for which
-        it is largest there; ties go to the first position, so uniform attention is right once a sentence),
-        ``attention_later`` (mean weight on words to write after the next one), and what
-        :func:`moved_attention` gives;
-        of the proxy ``above_floor``, its loss less log(length), in float64: never below 0, as a sentence's
-        target words are all different and it gives them one distribution.
+    By checkpoint, ``steps``, ``loss`` (nats a word), ``accuracy``, ``probe_right`` (the lexical probe where
+    the next word to write stands), ``probe_elsewhere`` (its mean over the other positions),
+    ``probe_agreement`` (share of words for which it is largest at the right place); with attention also
+    ``attention_right`` (weight on the right place), ``attention_accuracy`` (share of words for which it is
+    largest there; ties go to the first position, so uniform attention is right once a sentence),
+    ``attention_later`` (mean weight on words to write after the next one) and :func:`moved_attention`; of the
+    proxy ``above_floor``, its loss less log(length), in float64: never below 0, as a sentence's target words
+    are all different and it gives them one distribution.
     """
     words = words_of(settings.kind, settings.length)
     order = _order(settings)

@@ -44,31 +44,20 @@ _NETWORK = "network."
 
 @dataclass(frozen=True)
 class SequenceSettings:
-    """Task and training; the networks have further settings of their own.
-
-    Attributes:
-        options: those of the task, as (name, value) pairs in any order.
-        source, target: two line-parallel files of the reader's own, as the task; both or neither.
-        steps: updates, of batch_size samples each.
-        learning_rate: Adam's; it rises to this over the first ``warmup`` updates and stays.
-        clip: largest norm of the gradient of all parameters together.
-        snapshots: at how many steps the network is looked at, beside the beginning.
-        judged: held-out samples that are looked at, at most.
-        shown: pairs of sentences, words separated by spaces, that the network is shown at every snapshot.
-    """
+    """Task and training; the networks have further settings of their own."""
 
     task: str = "one_to_one"
-    options: tuple[tuple[str, object], ...] = ()
-    source: str = ""
+    options: tuple[tuple[str, object], ...] = ()  # those of the task, in any order
+    source: str = ""  # a file of the reader's own, line by line what ``target`` has, in place of the task
     target: str = ""
     steps: int = 1_000
     batch_size: int = 64
-    learning_rate: float = 2e-3
-    clip: float = 1.0
+    learning_rate: float = 2e-3  # Adam's; it rises to this over the first ``warmup`` updates and stays
+    clip: float = 1.0  # largest norm of the gradient of all parameters together
     warmup: int = 0
-    snapshots: int = 10
-    judged: int = 500
-    shown: tuple[tuple[str, str], ...] = ()
+    snapshots: int = 10  # at how many steps the network is looked at, beside the beginning
+    judged: int = 500  # held-out samples that are looked at, at most
+    shown: tuple[tuple[str, str], ...] = ()  # pairs of sentences that the network is shown at every snapshot
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -49,22 +49,13 @@ def legend_above(figure: Figure, ncols: int = 2) -> None:
     )
 
 
-def lines(
-    axes: Axes,
-    table: pd.DataFrame,
-    x: str,
-    by: str,
-    looks: Mapping[str, tuple[str, str, str]],
-    *,
-    lw: float = 1.7,
-    band: float = 0.13,
-) -> None:
-    """A line for each group of a tidy table, with a band where it has intervals.
+Looks = Mapping[str, tuple[str, str, str]]  # name of a group → its label, colour and line style
 
-    Args:
-        table: with the columns ``value``, ``low``, ``high``, ``x`` and ``by``.
-        looks: name of a group in ``by`` → its label, colour and line style, in the order of the legend.
-        band: opacity of the bands.
+
+def lines(axes: Axes, table: pd.DataFrame, x: str, by: str, looks: Looks, *, lw=1.7, band=0.13) -> None:
+    """A line for each group of a tidy table, with a band (of so little opacity) where it has intervals.
+
+    The table has the columns ``value``, ``low``, ``high``, ``x`` and ``by``; looks are in the legend's order.
     """
     for name, (label, colour, line) in looks.items():
         own = table[table[by] == name]
@@ -85,20 +76,13 @@ def curves(axes: Axes, courses: pd.DataFrame, name: str, label: str | None = Non
 PER_BAND = 4
 
 
-def panels(
-    tasks: list[str],
-    kinds: list[str],
-    draw: Callable[[Axes, str, str, bool, bool], bool],
-    *,
-    width: float,
-    height: float,
-) -> Figure:
-    """A figure of one panel for each task and kind.
+Draw = Callable[
+    [Axes, str, str, bool, bool], bool
+]  # axes, task, kind, leftmost, lowest; False: nothing drawn
 
-    Args:
-        draw: called with (axes, task, kind, leftmost, lowest); False leaves the panel empty.
-        width, height: of a panel, in inches.
-    """
+
+def panels(tasks: list[str], kinds: list[str], draw: Draw, *, width: float, height: float) -> Figure:
+    """A figure of one panel, so many inches wide and high, for each task and kind."""
     if not tasks or not kinds:
         return blank()
     bands = [tasks[first : first + PER_BAND] for first in range(0, len(tasks), PER_BAND)]

@@ -141,12 +141,12 @@ def attention_to_source(
             yield batch, trace.attention[None, None]
 
 
+TargetMask, SourceMask = Bool[Tensor, "batch target"], Bool[Tensor, "batch source"]
+Attention, Gold = Float[Tensor, "batch target source"], Bool[Tensor, "batch target source"]
+
+
 def pattern_sums(
-    attention: Float[Tensor, "batch target source"],
-    gold: Bool[Tensor, "batch target source"],
-    topics: Bool[Tensor, "batch source"],
-    target_words: Bool[Tensor, "batch target"],
-    source_words: Bool[Tensor, "batch source"],
+    attention: Attention, gold: Gold, topics: SourceMask, target_words: TargetMask, source_words: SourceMask
 ) -> Float[np.ndarray, "two patterns"]:
     """Sums and counts of :data:`PATTERNS`, to be added up over batches."""
     rows = attention.double()
@@ -171,7 +171,7 @@ def _ratios(sums: np.ndarray) -> dict[str, float | None]:
     }
 
 
-def _gold(links: tuple, batch: Batch) -> Bool[Tensor, "batch target source"]:
+def _gold(links: tuple, batch: Batch) -> Gold:
     chosen = [links[i] for i in batch.indices.tolist()]
     return gold_links(chosen, batch.target_mask.shape[1], batch.source_mask.shape[1])
 

@@ -18,15 +18,10 @@ __all__ = ["Settings", "builders", "checksums", "new_network", "record", "record
 
 @dataclass(frozen=True)
 class Settings(SequenceSettings):
-    """The network beside the task: see :class:`~attnlib.models.transformer.TransformerConfig`.
+    """The network beside the task: see :class:`~attnlib.models.transformer.TransformerConfig`."""
 
-    Attributes:
-        learning_rate: lower than a recurrent network's, and reached after ``warmup`` updates: a Transformer
-            that starts at full speed may not start at all (Xiong et al. 2020, section 3.3).
-        tied: whether queries and keys of the encoder's self-attention share one map, so that its scores are
-            symmetric: Reformer's "shared-QK" (Kitaev et al. 2020, section 2), without its norm of the keys.
-    """
-
+    # Lower than a recurrent network's, and reached after ``warmup`` updates: a Transformer that starts at
+    # full speed may not start at all (Xiong et al. 2020, section 3.3).
     learning_rate: float = 1e-3
     warmup: int = 100
     width: int = 128
@@ -35,6 +30,8 @@ class Settings(SequenceSettings):
     hidden: int | None = None
     positions: str = "sinusoidal"
     embedding_scale: float = 1.0
+    # Whether queries and keys of the encoder's self-attention share one map, so that its scores are
+    # symmetric: Reformer's "shared-QK" (Kitaev et al. 2020, section 2), without its norm of the keys.
     tied: bool = False
 
     def __post_init__(self) -> None:

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Literal, get_args
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from attnlib.errors import BadInput, UnknownName
@@ -44,12 +43,7 @@ class UniformEncoderDecoder(EncoderDecoder):
     probe (section 4). A network and its uniform twin draw the same parameters at the start.
     """
 
-    def attend(
-        self,
-        batch: Batch,
-        encoder_states: Float[Tensor, "batch source width"],
-        decoder_states: Float[Tensor, "batch target width"],
-    ) -> Trace:
+    def attend(self, batch: Batch, encoder_states: Tensor, decoder_states: Tensor) -> Trace:
         learned = super().attend(batch, encoder_states, decoder_states)
         scores = torch.zeros_like(learned.scores)
         attention = masked_softmax(scores, batch.source_mask)

@@ -36,20 +36,13 @@ PAIRS = tuple(name for name in NAMES if name != OWN)
 
 @dataclass(frozen=True)
 class Settings:
-    """A set and how it is read.
+    """A set and how it is read."""
 
-    Attributes:
-        data: of :func:`companion.data.labelled_sets.names` or :data:`PAIRS`; pieces: of a pair's, with marks.
-        reading: of labelled texts, see :mod:`companion.data.labelled`; sentence pairs have one.
-        n_validation: labelled texts to judge on, at most; 0 for the set's own number.
-        seed: draws the texts to judge on, where the set is split here.
-    """
-
-    data: str = "known_polarity"
-    reading: str = "published"
-    n_validation: int = 0
-    pieces: int = PAPER_SIZE
-    seed: int = 0
+    data: str = "known_polarity"  # of :func:`companion.data.labelled_sets.names` or :data:`PAIRS`
+    reading: str = "published"  # of labelled texts (:mod:`companion.data.labelled`); sentence pairs have one
+    n_validation: int = 0  # labelled texts to judge on, at most; 0 for the set's own number
+    pieces: int = PAPER_SIZE  # of the vocabulary of pairs, marks included
+    seed: int = 0  # draws the texts to judge on, where the set is split here
 
     def __post_init__(self) -> None:
         if self.data not in (*labelled_sets.names(), *PAIRS):

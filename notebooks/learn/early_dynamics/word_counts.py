@@ -27,29 +27,17 @@ TOP = 4  # target words kept for each source word
 
 @dataclass(frozen=True)
 class Settings:
-    """The text, and how far to iterate.
+    """The text, and how far to iterate."""
 
-    Attributes:
-        task: a task of sentence pairs that takes ``max_words``.
-        n_train: pairs counted, from the beginning; 0 for all.
-        max_words: of each side, the most frequent ones.
-        iterations: of expectation-maximisation, after the count table.
-        listed: source words whose rows are recorded, the most frequent ones.
-        judged: held-out pairs on which links are compared.
-        width: of a bag-of-words proxy drawn at random, whose first derivative is held against C.
-        derived: training pairs from which that derivative is taken.
-        seed: draws the proxy.
-    """
-
-    task: str = "multi30k_en_de"
-    n_train: int = 0
-    max_words: int = 1_500
-    iterations: int = 10
-    listed: int = 100
-    judged: int = 1_000
-    width: int = 256
-    derived: int = 2_000
-    seed: int = 0
+    task: str = "multi30k_en_de"  # of sentence pairs, one that takes ``max_words``
+    n_train: int = 0  # pairs counted, from the beginning; 0 for all
+    max_words: int = 1_500  # of each side, the most frequent ones
+    iterations: int = 10  # of expectation-maximisation, after the count table
+    listed: int = 100  # source words whose rows are recorded, the most frequent ones
+    judged: int = 1_000  # held-out pairs on which links are compared
+    width: int = 256  # of a bag-of-words proxy drawn at random, whose first derivative is held against C
+    derived: int = 2_000  # training pairs from which that derivative is taken
+    seed: int = 0  # draws the proxy
 
     def __post_init__(self) -> None:
         check_at_least(1, self, "max_words", "iterations", "listed", "judged", "width", "derived")
@@ -76,12 +64,11 @@ def checksums(settings: Settings) -> dict[str, str]:
 def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     """Count, iterate, and compare the links that follow.
 
-    Returns:
-        ``words``, ids of the listed source words; ``counted_words`` and ``counted`` (listed, 4), the target
-        words that C gives most to and Trans from C; ``iterated_words`` and ``iterated``, the same after the
-        iterations; ``log_likelihood`` by table; ``agreement`` and ``chance``: 𝒜 of the alignment after the
-        iterations with that from C (equation 10) on held-out pairs, and its chance; ``derivative_error`` and
-        ``derivative_correlation``, of the measured derivative of the proxy's logits with equation 54.
+    ``words``: ids of the listed source words; ``counted_words`` and ``counted`` (listed, 4): the target words
+    that C gives most to and Trans from C; ``iterated_words`` and ``iterated``: the same after the iterations;
+    ``log_likelihood`` by table; ``agreement`` and ``chance``: 𝒜 of the alignment after the iterations with
+    that from C (equation 10) on held-out pairs, and its chance; ``derivative_error`` and
+    ``derivative_correlation``: of the measured derivative of the proxy's logits with equation 54.
     """
     text = text_of(settings)
     tables = CountTables.of(

@@ -19,16 +19,12 @@ from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 @dataclass(frozen=True)
 class Settings:
-    """As :class:`notebooks.shared.permutation_copying.Settings`, but for the seeds.
+    """As :class:`notebooks.shared.permutation_copying.Settings`, but for the seeds."""
 
-    Attributes:
-        heads: a number for each head, which draws its first query map; equal numbers are equal maps.
-        body: draws all other parameters.
-        seed: draws the sentences, nothing else.
-    """
-
-    heads: tuple[int, ...] = (0,)
-    body: int = 0
+    heads: tuple[int, ...] = (
+        0,
+    )  # of each the number that draws its first query map; equal numbers, equal maps
+    body: int = 0  # draws all other parameters
     kind: str = "permutation"
     cell: str = "gru"
     length: int = 40
@@ -38,7 +34,7 @@ class Settings:
     steps: int = 200
     every: int = 10
     held_out: int = 128
-    seed: int = 0
+    seed: int = 0  # draws the sentences, nothing else
 
     def __post_init__(self) -> None:
         CopierConfig(words_of(self.kind, self.length), self.width, self.cell, len(self.heads))

@@ -63,29 +63,20 @@ def keyword_batch(samples: int, length: int, words: int, generator: torch.Genera
 
 @dataclass(frozen=True)
 class Settings:
-    """One network; the defaults are the paper's, as far as it gives them.
+    """One network; the defaults are the paper's, as far as it gives them."""
 
-    Attributes:
-        words: of the vocabulary, the keyword among them; length: of a sequence.
-        embedding_width, width: of words, and of the state of one direction.
-        steps: updates, as many as the paper's other classifiers get (section A.8).
-        every: updates between two snapshots up to ``until``, where most happens; later: between two after it.
-        held_out: sequences that it is judged on, half of them positive.
-        seed: draws parameters and sequences, each from a stream of its own.
-    """
-
-    words: int = 40
+    words: int = 40  # of the vocabulary, the keyword among them
     length: int = 40
     embedding_width: int = 300
-    width: int = 256
+    width: int = 256  # of the state of one direction
     batch_size: int = 32
     learning_rate: float = 1e-3
-    steps: int = 4_000
-    every: int = 10
+    steps: int = 4_000  # as many as the paper's other classifiers get (section A.8)
+    every: int = 10  # updates between two snapshots up to ``until``, where most happens
     until: int = 300
-    later: int = 100
-    held_out: int = 512
-    seed: int = 0
+    later: int = 100  # updates between two after that
+    held_out: int = 512  # sequences that it is judged on, half of them positive
+    seed: int = 0  # draws parameters and sequences, each from a stream of its own
 
     def __post_init__(self) -> None:
         check_at_least(1, self, "embedding_width", "width", "batch_size")
