@@ -26,8 +26,7 @@ class Config(SuiteConfig):
     """The task suite's settings, and recurrent cells beside the GRU.
 
     Attributes:
-        more_cells: cells of AED that are added on some tasks only.
-        cells_on: the tasks on which they are.
+        more_cells: cells of AED that are added on some tasks only; cells_on: the tasks on which they are.
     """
 
     more_cells: tuple[Cell, ...] = ()

@@ -137,17 +137,13 @@ class Config(BaseConfig):
 
     Attributes:
         task: ``one_to_one``, ``reordering``, ``copying_sample``, ``copying_permutation``, ``multi30k_en_fr``.
-        uniform: tasks on which attention is held uniform as well.
-        seeds: networks of each kind.
+        uniform: tasks on which attention is held uniform as well; seeds: networks of each kind.
         shortest: fewest words of a sentence in one-to-one translation; longest: most words of one.
         fewest_phrases: fewest phrases of a sentence in reordering. Its dial is at p = 0.5.
-        most_phrases: most phrases of one.
-        length: words of a sentence to copy.
+        most_phrases: most phrases of one; length: words of a sentence to copy.
         n_train: sentences to train on, of tasks made by rule; n_held_out: held-out sentences of these.
-        text_words: of either vocabulary of captions.
-        width: of states and embeddings.
-        steps: updates in training; text_steps: the same for captions.
-        batch_size: sentences of an update.
+        text_words: of either vocabulary of captions; width: of states and embeddings.
+        steps: updates in training; text_steps: the same for captions; batch_size: sentences of an update.
         learning_rate: of Adam; snapshots_per_doubling: snapshots between a step and twice the step.
         fitted: training samples that components are fitted on; judged: held-out samples.
         least: smallest rise of what is said to take over.

@@ -169,8 +169,7 @@ class Config(BaseConfig):
         anchored: kinds of positions for the control with an opening word. It is the reordering family without
             reordering: word for word like one-to-one translation, but its first word is always one of two
             that are nowhere else. No prediction is judged by it. None at quick, to save its training.
-        seeds: networks of each kind.
-        words: size of the vocabulary of one-to-one translation.
+        seeds: networks of each kind; words: size of the vocabulary of one-to-one translation.
         shortest: fewest words of its sentences; longest: most words of its sentences.
         reordered: share of sentences that may be reordered, in the reordering family.
         fewest_phrases: fewest phrases of its sentences, which have twice as many words and one more.

@@ -293,14 +293,12 @@ class Config(BaseConfig):
     """Settings. A row is a data set; each is trained on ``seeds`` times with every kind of network.
 
     Attributes:
-        classification: sets of labelled texts.
-        translation: sets of sentence pairs.
+        classification: sets of labelled texts; translation: sets of sentence pairs.
         only_at_hand: 1 leaves out the sets whose files are not on this machine.
         data: path of your own table of labelled texts (.tsv or .csv). It replaces all the sets; a tenth is
             held out.
         source: path of your own text file, line by line what target has.
-        target: path of your own second text file.
-        seeds: networks of each kind on short texts.
+        target: path of your own second text file; seeds: networks of each kind on short texts.
         long_seeds: the same on long texts and on sentence pairs.
         main_seeds: the same on Multi30k from English to German.
         frozen: networks with all but the attention layer frozen as drawn, of each set of texts; 0 for none.
@@ -309,9 +307,7 @@ class Config(BaseConfig):
         n_validation: texts to judge on; 0 for all, as above.
         train_pairs: sentence pairs to train on; 0 for all.
         validation_pairs: sentence pairs to judge on; 0 for all, and for a sample of IWSLT14's.
-        width: of states.
-        embedding_width: of the classifiers' embeddings.
-        learning_rate: of Adam.
+        width: of states; embedding_width: of the classifiers' embeddings; learning_rate: of Adam.
         steps: updates of the classifiers.
         translation_steps: updates of the translators; 0 for the paper's. These are 36,250 on Multi30k, and as
             many on other sets but IWSLT14, which has as many epochs as the paper's, of the pairs we have.

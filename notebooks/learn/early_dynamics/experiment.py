@@ -32,8 +32,7 @@ class Config(BaseConfig):
     """Settings. Nothing here is trained by gradients.
 
     Attributes:
-        sentences: pairs in each corpus.
-        seeds: corpora and bags of words drawn of each kind.
+        sentences: pairs in each corpus; seeds: corpora and bags of words drawn of each kind.
         iterations: of expectation-maximisation, after the count table.
         widths: of the bags of words whose derivative is measured.
         text: natural sentences to count as well (multi30k_en_de, tatoeba_en_fr), or none.

@@ -29,10 +29,8 @@ class Config(BaseConfig):
         seeds: networks with learned attention of each order.
         controls: networks with uniform attention of each order. The paper profile has more than
             :mod:`~notebooks.learn.permutation_copying.experiment`: their differences are held against a band.
-        length: words of a sentence, drawn from one and a half times as many.
-        width: of embeddings and states.
-        steps: updates in training.
-        every: updates between two snapshots.
+        length: words of a sentence, drawn from one and a half times as many; width: of embeddings and states.
+        steps: updates in training; every: updates between two snapshots.
         longer_steps: updates of further networks in the fixed order, 0 for none. They tell slow from failed.
         longer_seeds: networks of these.
     """

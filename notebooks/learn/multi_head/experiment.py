@@ -33,15 +33,12 @@ class Config(BaseConfig):
     Attributes:
         candidates: heads that are tried alone, numbered from 0.
         trials: data seeds, from 0, on which a head has to be good or bad.
-        seeds: networks of each scenario, on data seeds that no head was judged on.
-        heads: heads of each.
+        seeds: networks of each scenario, on data seeds that no head was judged on; heads: heads of each.
         body: all parameters but the query maps of networks of good and bad heads, as a seed. Random heads
             have this body and the ones after it, each network its own.
         elsewhere: further bodies in which some good and bad heads are tried alone.
-        moved: good heads, and bad ones, that are tried there.
-        length: words of a permutation.
-        width: of embeddings and states.
-        steps: updates after which heads and networks are judged.
+        moved: good heads, and bad ones, that are tried there; length: words of a permutation.
+        width: of embeddings and states; steps: updates after which heads and networks are judged.
         every: updates between two snapshots.
         followed: updates in training, if more than steps. Heads whose attention is driven away from the word
             to write learn too, only later (:mod:`~notebooks.shared.copying`): by the 200 updates of

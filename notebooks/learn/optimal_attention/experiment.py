@@ -33,11 +33,8 @@ class Config(BaseConfig):
         dataset: of the translation models, such as known_lexicon, multi30k_en_de.
         texts: of the classifiers, such as known_polarity, sst.
         absent: where Multi30k or SST is not on this machine: by_rule takes a set made by rule, stop stops.
-        train_pairs: sentence pairs to train on; 0 for all.
-        n_validation: pairs they are judged on; 0 for all.
-        pieces: size of their vocabulary.
-        width: of their states and embeddings.
-        learning_rate: of Adam.
+        train_pairs: sentence pairs to train on; 0 for all; n_validation: pairs they are judged on; 0 for all.
+        pieces: size of their vocabulary; width: of their states and embeddings; learning_rate: of Adam.
         steps: updates of the translation models.
         samples: of the pairs judged, those whose best attention is sought; 0 for all.
         probed_training: training pairs that the main model is judged on too; 0 for none. In this, as in all

@@ -96,10 +96,8 @@ class Config(BaseConfig):
         kind: of sentences: ``permutation``, ``sample``, ``mixture``.
         seeds: networks with learned attention of each kind.
         controls: networks with uniform attention, and bags of words, of each kind.
-        length: words of a sentence; the vocabularies grow with it.
-        width: of embeddings and states.
-        steps: updates after which networks are judged.
-        every: updates between two snapshots.
+        length: words of a sentence; the vocabularies grow with it; width: of embeddings and states.
+        steps: updates after which networks are judged; every: updates between two snapshots.
         followed: updates of learned attention on permutations and mixtures, if more. What fails may be slow.
         sample_steps: updates of the networks that copy samples, if more. With as many as
             :mod:`~notebooks.learn.fixed_permutation.experiment` has, these are its networks.

@@ -23,12 +23,8 @@ class Config(BaseConfig):
     """Settings of the networks, all alike but for their seed.
 
     Attributes:
-        seeds: networks.
-        words: of the vocabulary, the keyword among them.
-        length: of a sequence.
-        embedding_width: of words.
-        width: of the state of one direction.
-        steps: updates in training.
+        seeds: networks; words: of the vocabulary, the keyword among them; length: of a sequence.
+        embedding_width: of words; width: of the state of one direction; steps: updates in training.
         every: updates between two snapshots at the start. A larger network may go from its first
             knowledge of the keyword to the leak within few.
         until: updates after which snapshots are further apart.

@@ -49,16 +49,11 @@ class Config(BaseConfig):
 
     Attributes:
         data: sets of labelled texts (known_polarity, sms_spam, sst, sst_as_text, imdb, …, or a file).
-        seeds: networks on each.
-        beside: sets to compare them with.
-        beside_seeds: networks on each of these.
+        seeds: networks on each; beside: sets to compare them with; beside_seeds: networks on each of these.
         only_at_hand: 1 leaves out the sets whose files are not on this machine.
         n_train: texts to train on; 0 for all that the paper used.
-        n_validation: texts to judge on; 0 for all that the paper used.
-        width: of states.
-        embedding_width: of embeddings.
-        learning_rate: of Adam.
-        steps: updates.
+        n_validation: texts to judge on; 0 for all that the paper used; width: of states.
+        embedding_width: of embeddings; learning_rate: of Adam; steps: updates.
     """
 
     data: tuple[Data, ...] = ("known_polarity", "sms_spam")

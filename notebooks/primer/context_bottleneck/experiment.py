@@ -26,8 +26,7 @@ class Config(WordsConfig):
 
     Attributes:
         link: what the decoder gets of the source: ``initial``, ``every_step``, ``attention``.
-        width: of states and embeddings: one number or several.
-        cell: ``gru`` or ``lstm``.
+        width: of states and embeddings: one number or several; cell: ``gru`` or ``lstm``.
         probed: lengths at which a linear probe reads the vector.
         samples: sentences that a probe is fitted on. Once more on half as many, where there is most to read.
     """

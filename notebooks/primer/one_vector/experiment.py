@@ -30,10 +30,8 @@ class Config(BaseConfig):
 
     Attributes:
         task: what they learn: ``number_words``, ``dates``, ``multi30k_en_fr``, …
-        network: ``cho``, ``sutskever``.
-        seeds: networks of each kind.
-        digits: most digits of a number in number words.
-        n_train: samples to train on, at most.
+        network: ``cho``, ``sutskever``; seeds: networks of each kind.
+        digits: most digits of a number in number words; n_train: samples to train on, at most.
         judged: held-out samples.
         width: of states and embeddings; steps: updates in training; batch_size: samples an update.
         learning_rate: of Adam.

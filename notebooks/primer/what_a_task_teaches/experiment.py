@@ -241,8 +241,7 @@ class Config(BaseConfig):
         layers: of the Transformer's encoder, and of its decoder.
         positions: ``sinusoidal``, ``learned``, ``none``.
         transformer_steps: updates in training of the Transformer.
-        transformer_rate: of Adam, for the Transformer.
-        warmup: updates over which its learning rate rises.
+        transformer_rate: of Adam, for the Transformer; warmup: updates over which its learning rate rises.
         snapshots: evaluations during training.
     """
 
