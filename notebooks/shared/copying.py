@@ -2,7 +2,7 @@
 
 from attnlib.errors import BadInput
 from companion.runs.procedure import Recording
-from notebooks.shared.intervals import Point, over_seeds, share_interval
+from notebooks.shared.intervals import Point, interval_of, over_seeds, share_interval
 
 LEARNED = 0.95  # accuracy from which a network has learned to copy: that of a good head (Snell et al., 5.2)
 MOVED = ("says_shown", "says_left_out", "right_without", "right_at_uniform")
@@ -69,9 +69,7 @@ def last(points: list[Point], name: str) -> dict:
 
 def share(outcomes: list[bool]) -> dict[str, float | int | None]:
     """How many of them hold, as a share with Wilson's interval; all None but ``n`` where there are none."""
-    if not outcomes:
-        return {"value": None, "low": None, "high": None, "n": 0}
-    return share_interval(sum(outcomes), len(outcomes)).as_dict()
+    return share_interval(sum(outcomes), len(outcomes)).as_dict() if outcomes else interval_of()
 
 
 def steps_to_learn(course: dict) -> int | None:

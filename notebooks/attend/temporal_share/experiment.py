@@ -1,16 +1,13 @@
 """Temporal share against typicality: the first paper's headline, a point for each trained network."""
 
-import math
 from dataclasses import fields
 from operator import itemgetter
-
-import numpy as np
 
 from attnlib.models.config import Cell
 from companion.results.config import Task
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.store import Store
-from notebooks.shared.intervals import by_kind, each_over_seeds, hierarchical_bootstrap, kind
+from notebooks.shared.intervals import bootstrapped, by_kind, each_over_seeds, kind
 from notebooks.shared.measure import ACROSS_SAMPLES as QUANTITIES
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.spearman import spearman_of_points
@@ -18,7 +15,6 @@ from notebooks.shared.suite import DIAL, PAPER_TASKS, SuiteConfig, model_specs
 
 PLACE = "Aitken et al. 2021, contribution 2 (temporal and input components by task)"
 QUESTION = "Do temporal components carry more of the attention where the average matrix is more typical?"
-BOOTSTRAP_SEED = 20_211_015  # any fixed number: the interval is then a function of the points
 CELL_TASKS = ("one_to_one", "reversal", "reordering_50", "scan")
 
 
@@ -106,10 +102,4 @@ def _spearman(rows: list[dict], name: str, *, against: str = "typicality", neste
     for row in rows:
         if row[against] is not None and row[name] is not None:
             groups.setdefault(row["task"], []).append((row[against], row[name]))
-    n = sum(map(len, groups.values()))
-    if n < 3:
-        return {"value": None, "low": None, "high": None, "n": n}
-    found = hierarchical_bootstrap(
-        groups, np.random.default_rng(BOOTSTRAP_SEED), statistic=spearman_of_points, nested=nested
-    )
-    return {key: None if math.isnan(value) else value for key, value in found.as_dict().items()}
+    return bootstrapped(groups, spearman_of_points, sum(map(len, groups.values())), nested=nested)

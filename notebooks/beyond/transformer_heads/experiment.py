@@ -13,7 +13,7 @@ from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.beyond.transformer_heads import measure
-from notebooks.shared.intervals import hierarchical_bootstrap, over_seeds
+from notebooks.shared.intervals import bootstrapped, interval_of, nested
 from notebooks.shared.plan import Plan, answered, asked_of, by_network, each_seed, every, picked, settings_of
 from notebooks.shared.spearman import spearman_of_points
 from notebooks.shared.summaries import less, rows_of, summarised
@@ -50,26 +50,22 @@ def numbers_of(measured: dict, least_spread: float) -> dict[str, dict]:
 
     heads = pd.DataFrame(head_rows(measured, least_spread)).astype(dict.fromkeys(measure.NUMBERS, float))
     means = heads.groupby(["kind", "layer", "state"], sort=False)[list(measure.NUMBERS)].mean()
-    layers: dict = {}
-    for (kind, layer, state), own in means.iterrows():
-        layers.setdefault(kind, {}).setdefault(f"layer_{layer}", {})[state] = own.to_dict()
-    states: dict = {}
-    for state in STATES:
-        for row in measured[state]["states"]:
-            states.setdefault(row["site"], {})[state] = picked(row, measure.VARIANCE)
-    terms: dict = {}
     shares = pd.DataFrame(measured["terms"]).astype({"share": float})
-    for (layer, term), share in shares.groupby(["layer", "term"], sort=False)["share"].mean().items():
-        terms.setdefault(int(layer) + 1, {})[term] = share
-    able = {"token_accuracy": measured["token_accuracy"][-1]} | picked(
-        measured, ("exact_match", "parameters")
-    )
-    return {"layers": layers, "networks": able, "states": states, "terms": terms}
+    shares = shares.groupby(["layer", "term"], sort=False)["share"].mean()
+    able = picked(measured, ("exact_match", "parameters"))
+    states = ((row["site"], state, row) for state in STATES for row in measured[state]["states"])
+    return {
+        "layers": nested(
+            {(kind, f"layer_{n}", state): dict(own) for (kind, n, state), own in means.iterrows()}
+        ),
+        "networks": {"token_accuracy": measured["token_accuracy"][-1]} | able,
+        "states": nested({(site, state): picked(row, measure.VARIANCE) for site, state, row in states}),
+        "terms": nested({(int(layer) + 1, term): share for (layer, term), share in shares.items()}),
+    }
 
 
 # From heads of single networks to the numbers that the predictions on Transformers are judged by.
 
-BOOTSTRAP_SEED = 20_211_015  # any fixed number: the interval is then a function of the points
 AGAINST = (*SHARES[:4], "temporal_rebuilds", "input_rebuilds")  # typicality, for rank correlations
 
 
@@ -93,11 +89,7 @@ def _correlation(rows: "pd.DataFrame", number: str) -> dict:
     }
     defined = int(pairs.notna().all(axis=1).sum())
     counted = {"heads": defined, "left_out": len(rows) - defined}
-    if defined < 3:
-        return {"value": None, "low": None, "high": None, "n": defined} | counted
-    generator = np.random.default_rng(BOOTSTRAP_SEED)
-    interval = hierarchical_bootstrap(networks, generator, statistic=_spearman_of_networks).as_dict()
-    return {key: None if math.isnan(value) else value for key, value in interval.items()} | counted
+    return bootstrapped(networks, _spearman_of_networks, defined) | counted
 
 
 def _spearman_of_networks(networks: np.ndarray) -> float:
@@ -113,7 +105,7 @@ def last_less_first(heads: "pd.DataFrame") -> dict:
         rows[rows["layer"] == layer].groupby(["seed", "task", "positions"])["residual_share"].mean()
         for layer in (rows["layer"].max(), rows["layer"].min())
     )
-    return over_seeds((last - first).groupby("seed").mean().items(), float)
+    return interval_of((last - first).groupby("seed").mean())
 
 
 def differences(heads: "pd.DataFrame") -> dict[str, dict]:
@@ -143,10 +135,7 @@ def differences(heads: "pd.DataFrame") -> dict[str, dict]:
         },
         "anchored_less_free": {kind: apart(ANCHORED, kind, "one_to_one", kind) for kind in anchored},
     }
-    return {
-        name: {kind: over_seeds(by_seed.items(), float) for kind, by_seed in own.items()}
-        for name, own in pairs.items()
-    }
+    return {name: {kind: interval_of(own) for kind, own in kinds.items()} for name, kinds in pairs.items()}
 
 
 def _read(measured: dict) -> dict:

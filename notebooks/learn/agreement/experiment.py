@@ -19,7 +19,8 @@ from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.agreement.contextualised import best_checkpoint, contextualise
 from notebooks.shared import agreement
-from notebooks.shared.intervals import jackknife_interval, over_seeds
+from notebooks.shared.intervals import interval_of, jackknife_interval
+from notebooks.shared.plan import settings_of
 
 MEASURES = ("agreement", "kendall")
 # By the ending of a number's name: which samples choose the checkpoint of either run, and which report.
@@ -91,7 +92,7 @@ def over_pairs(numbers: Pairs, column: str) -> dict:
     """
     first, second, _ = agreement.COLUMNS[column]
     if first != second and len(_seeds(numbers)) == 2:
-        return over_seeds([({}, number) for number in numbers.values()], float)
+        return interval_of(numbers.values())
     return _jackknifed(numbers)
 
 
@@ -110,7 +111,7 @@ def _jackknifed(numbers: Pairs, of: Callable[..., float] = lambda number, *_: nu
         return sum(found) / len(found) if found else math.nan
 
     seeds = _seeds(numbers)
-    return over_seeds([], float) if math.isnan(mean(seeds)) else jackknife_interval(seeds, mean).as_dict()
+    return interval_of() if math.isnan(mean(seeds)) else jackknife_interval(seeds, mean).as_dict()
 
 
 # From what was asked of a data set's runs to the numbers of its row in the agreement tables, in percent.
@@ -131,11 +132,10 @@ def row(runs: agreement.Runs, answers: agreement.Answers) -> dict:
         numbers = found.setdefault(part, {})[quality] = {
             name: _intervals(own, name) for name in agreement.COLUMNS
         }
-        uniform = [({}, of_one[run]["chance"][part]) for run in runs.uniform if run in of_one]
-        numbers["chance"] = over_seeds(uniform, lambda chance: 100 * chance["probe"])
-        normal = [({}, of_one[run]["parts"][part][quality]) for run in runs.normal if run in of_one]
+        uniform, normal = ([of_one[r] for r in own if r in of_one] for own in (runs.uniform, runs.normal))
+        numbers["chance"] = interval_of(100 * answer["chance"][part]["probe"] for answer in uniform)
         for choice, (_, group) in CHOICES.items():
-            numbers[f"final{choice}"] = over_seeds(normal, lambda course, group=group: course[group][-1])
+            numbers[f"final{choice}"] = interval_of(a["parts"][part][quality][group][-1] for a in normal)
         if quality == "accuracy":  # the same samples for all runs, so any of them can tell
             numbers["majority"] = next(iter(of_one.values()))["majority"][part]
     return found
@@ -184,7 +184,7 @@ def weakest(values: dict) -> dict:
         every = {name: of["validation"]["accuracy"][column]["above_chance"] for name, of in values.items()}
         rows = {name: interval for name, interval in every.items() if interval["n"]}
         name = min(rows, key=lambda name, rows=rows: lowest(rows[name]), default="")
-        interval = rows[name] | {"weakest_of": sorted(rows)} if rows else over_seeds([], float)
+        interval = rows[name] | {"weakest_of": sorted(rows)} if rows else interval_of()
         found[column] = {"above_chance": interval, "data": name}
     return found
 
@@ -194,11 +194,8 @@ def saliency_read(answers: agreement.Answers) -> dict[str, dict[str, dict]]:
 
     Student's interval is over the pairs, which have no run in common.
     """
-    found = [({}, answer) for answer in answers.values()]
     return {
-        reading: {
-            name: over_seeds(found, lambda answer, r=reading, m=name: max(answer[r][m])) for name in MEASURES
-        }
+        reading: {n: interval_of(max(answer[reading][n]) for answer in answers.values()) for n in MEASURES}
         for reading in agreement.READINGS
     }
 
@@ -254,13 +251,11 @@ def ties_read(runs: agreement.Runs, answers: agreement.Answers) -> dict:
             "largest": over_pairs({pair: max(ties["course"]) for pair, ties in own.items()}, column),
             "falls": over_pairs({pair: ties["falls"] for pair, ties in own.items()}, column),
         }
-    last = {second.seed: answer for (_, second), answer in answers.items() if second in runs.uniform}
-    points = [({}, one) for one in last.values()]
-    for name in ("tied", "chance"):
-        found[name] = over_seeds(points, lambda one, n=name: one[n][-1])
-    ended = [point for point in points if point[1]["tied"][-1]]
-    found["ends"] = over_seeds(ended, lambda one: 100 * one["tied_ends"][-1] / one["tied"][-1])
-    return found | {"chance_broken": next((one["chance_broken"] for one in last.values()), None)}
+    by_seed = {second.seed: answer for (_, second), answer in answers.items() if second in runs.uniform}
+    last = list(by_seed.values())
+    found |= {name: interval_of(one[name][-1] for one in last) for name in ("tied", "chance")}
+    ends = (100 * one["tied_ends"][-1] / one["tied"][-1] for one in last if one["tied"][-1])
+    return found | {"ends": interval_of(ends), "chance_broken": last[0]["chance_broken"] if last else None}
 
 
 def ties_courses(runs: agreement.Runs, answers: agreement.Answers) -> list[dict]:
@@ -359,24 +354,13 @@ PROFILES = {
     "paper": Config(
         classification=("sst", "sst_as_text", "sms_spam", "ag_news", "twenty_newsgroups", *LONG_REVIEWS),
         translation=("multi30k_en_de", "multi30k_de_en", "iwslt14_de_en"),
-        only_at_hand=0,
-        seeds=4,
-        long_seeds=3,
+        only_at_hand=0, seeds=4, long_seeds=3,
         main_seeds=3,  # as many as the chapter on optimal attention has, which shares them
-        frozen=4,
-        n_train=0,
-        n_validation=0,
-        train_pairs=0,
-        validation_pairs=0,
-        width=256,
-        embedding_width=300,
-        learning_rate=1e-3,
-        steps=4_000,
-        translation_steps=0,
-        pieces=8_000,
+        frozen=4, n_train=0, n_validation=0, train_pairs=0, validation_pairs=0, width=256,
+        embedding_width=300, learning_rate=1e-3, steps=4_000, translation_steps=0, pieces=8_000,
         training_part=1,
     ),
-}
+}  # fmt: skip
 
 
 def rows(config: Config) -> dict[str, agreement.Runs]:
@@ -432,14 +416,13 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 
 def _classifiers(config: Config, data: str) -> agreement.Runs:
-    names = ("n_train", "n_validation", "learning_rate", "steps", "embedding_width")
-    shared = {name: getattr(config, name) for name in names}
+    shared = settings_of(config, "n_train", "n_validation", "learning_rate", "steps", "embedding_width")
     seeds = config.long_seeds if data in LONG else config.seeds
     return agreement.classifier_runs(seeds, min(seeds, config.frozen), shared | {"data": data}, config.width)
 
 
 def _translators(config: Config, dataset: str, **files: str) -> agreement.Runs:
-    shared = {name: getattr(config, name) for name in ("learning_rate", "width", "pieces")} | files
+    shared = settings_of(config, "learning_rate", "width", "pieces") | files
     shared |= {"dataset": dataset, "steps": config.translation_steps or STEPS}
     shared |= {"n_train": config.train_pairs, "n_validation": config.validation_pairs}
     if dataset == "iwslt14_de_en":

@@ -7,7 +7,7 @@ from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared.copied_sentences import words_of
 from notebooks.shared.copying import PROBES, measure_copying, outcome, probes, tables
-from notebooks.shared.intervals import Point, over_seeds, paired
+from notebooks.shared.intervals import Point, interval_of, over_seeds, paired
 
 PLACE = "Snell et al. 2021, section 6.2, equation 26"
 QUESTION = (
@@ -114,7 +114,7 @@ def furthest(copy: list[Point], permuted: list[Point]) -> dict:
         for snapshot in range(min((len(course["steps"]) for _, course in (*copy, *permuted)), default=0))
     ]
     if not apart or not apart[0]["n"]:
-        return over_seeds([], len) | {"steps": None, "looks": 0, "among": None}
+        return interval_of() | {"steps": None, "looks": 0, "among": None}
     snapshot = max(range(len(apart)), key=lambda i: abs(apart[i]["value"]))
     probes_there = [[course["probe_right"][snapshot] for _, course in group] for group in (copy, permuted)]
     return apart[snapshot] | {

@@ -16,6 +16,7 @@ from companion.runs.store import Store
 from notebooks.shared import copying
 from notebooks.shared.copied_sentences import words_of
 from notebooks.shared.intervals import Interval, Point, matched, over_seeds, paired, share_interval
+from notebooks.shared.plan import settings_of
 
 PLACE = "Snell et al. 2021, Figure 6; section 5.2"
 QUESTION = "Do several heads help because one of them is likely to start well?"
@@ -217,8 +218,8 @@ def _scenario(scenario: str, config: Config, good: list[int], bad: list[int]) ->
 
 
 def _spec(config: Config, heads: tuple[int, ...], seed: int, body: int) -> RunSpec:
-    settings = {name: getattr(config, name) for name in ("length", "width", "every")}
-    return RunSpec.of("multi_head", heads=heads, body=body, seed=seed, steps=config.updates, **settings)
+    shared = settings_of(config, "length", "width", "every")
+    return RunSpec.of("multi_head", heads=heads, body=body, seed=seed, steps=config.updates, **shared)
 
 
 def _asked(scenario: str, specs: Iterable[RunSpec], store: Store) -> list[Point]:

@@ -14,8 +14,9 @@ from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.optimal_attention import measure
 from notebooks.shared.agreement import measure_translation
-from notebooks.shared.intervals import Point, over_seeds, paired
+from notebooks.shared.intervals import Point, interval_of, nested, over_seeds, paired
 from notebooks.shared.locality import probability_of_right_label
+from notebooks.shared.plan import settings_of
 from notebooks.shared.summaries import less
 
 PLACE = "Snell et al. 2021, appendix A.1, equations 27-37; section 3.3, equation 12"
@@ -66,20 +67,11 @@ class Config(BaseConfig):
 PROFILES = {
     "quick": Config(),
     "paper": Config(
-        absent="stop",
-        train_pairs=0,
-        n_validation=0,
-        pieces=8_000,
-        width=256,
-        learning_rate=1e-3,
-        steps=36_250,
-        probed_training=1_014,
-        train_texts=0,
-        validation_texts=0,
-        classifier_width=0,
+        absent="stop", train_pairs=0, n_validation=0, pieces=8_000, width=256, learning_rate=1e-3,
+        steps=36_250, probed_training=1_014, train_texts=0, validation_texts=0, classifier_width=0,
         classifier_steps=4_000,
     ),
-}
+}  # fmt: skip
 
 
 def data_of(config: Config) -> dict[str, str]:
@@ -100,8 +92,8 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 
 def _translators(config: Config, form: str) -> tuple[RunSpec, ...]:
-    names = ("width", "learning_rate", "steps", "n_validation", "pieces")
-    settings: dict = {name: getattr(config, name) for name in names} | {"form": form, "keep_network": True}
+    settings = settings_of(config, "width", "learning_rate", "steps", "n_validation", "pieces")
+    settings |= {"form": form, "keep_network": True}
     settings |= {"dataset": data_of(config)["translation"], "n_train": config.train_pairs}
     if form == "joined":
         settings |= {"saliency": True, "probed_training": config.probed_training}
@@ -226,13 +218,11 @@ OPTIMUM |= {
 
 def intervals(points: list[Point], numbers: dict[str, tuple[str, ...]]) -> dict:
     """Intervals over seeds, nested by the dots of their names."""
-    found: dict = {}
+    found = {}
     for name, paths in numbers.items():
-        branch, _, leaf = name.rpartition(".")
         read = [[reduce(dict.get, path.split("."), one) for path in paths] for _, one in points]
-        each = [({}, own[0] if len(own) == 1 else less(*own)) for own in read]
-        (found.setdefault(branch, {}) if branch else found)[leaf] = over_seeds(each, lambda number: number)
-    return found
+        found[(*name.split("."),)] = interval_of(own[0] if len(own) == 1 else less(*own) for own in read)
+    return nested(found)
 
 
 def identity(points: list[Point]) -> dict:

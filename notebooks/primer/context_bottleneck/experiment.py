@@ -9,7 +9,7 @@ from attnlib.models.sequence_to_sequence import Link, SequenceCell
 from companion.results.config import Field, Positive
 from companion.results.measurements import Measurement
 from companion.runs.store import Store
-from notebooks.shared.intervals import Point, each_over_seeds, paired
+from notebooks.shared.intervals import Point, each_over_seeds, nested, paired
 from notebooks.shared.measure import measure_by_length, measure_summary_bits
 from notebooks.shared.plan import Plan, answered, asked_of, each_seed, every
 from notebooks.shared.summaries import rows_of, summarised
@@ -85,9 +85,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     attention, on the longest quarter, less that of ``initial``.
     """
     judged, probed, halved = (answered(plan, store) for plan in _plan(config))
-    values: dict = {}
-    for (link, width), points in judged.items():
-        values.setdefault(link, {})[f"width_{width}"] = summary(points)
+    values = nested({(link, f"width_{n}"): summary(points) for (link, n), points in judged.items()})
     wide, narrow, longest = max(config.width), min(config.width), max(config.probed)
     of = {link: judged.get((link, wide), []) for link in (*config.link, "attention", "initial")}
     values |= {
