@@ -18,18 +18,10 @@ from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.scoring_functions import measure
 from notebooks.primer.scoring_functions.measure import OFFSETS, READABLE, SIZES
-from notebooks.shared.intervals import (
-    Point,
-    each_over_seeds,
-    interval_of,
-    matched,
-    nested,
-    over_seeds,
-    paired,
-)
+from notebooks.shared.intervals import Point, each_over_seeds, interval_of, matched, over_seeds, paired
 from notebooks.shared.measure import measure_learning_curve
 from notebooks.shared.plan import Plan, Points, answered, asked_of, each_seed, every, settings_of
-from notebooks.shared.summaries import along, crossing, rows_of
+from notebooks.shared.summaries import along, crossing, nested, rows_of
 
 DECODERS: dict[str, dict[str, object]] = {
     "luong": {},
