@@ -123,13 +123,9 @@ def checksums(settings: LabelledSettings) -> dict[str, str]:
 def load_task(settings: LabelledSettings) -> labelled.LabelledTask:
     """The texts, prepared once a process for as long as the files stay as they are."""
     return _load(
-        tuple(sorted(checksums(settings).items())),
-        settings.data,
-        settings.reading,
-        settings.n_train or None,
-        settings.n_validation or None,
-        settings.split_seed,
-    )
+        tuple(sorted(checksums(settings).items())), settings.data, settings.reading, settings.n_train or None,
+        settings.n_validation or None, settings.split_seed,
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=1)

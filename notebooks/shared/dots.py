@@ -24,15 +24,10 @@ class Dot:
 
 
 def dot_rows(
-    result: Result,
-    panels: dict[str, list[Dot]],
-    *,
-    xlabel: str,
+    result: Result, panels: dict[str, list[Dot]], *, xlabel: str,
     xlim: tuple[float, float] | None = (-0.02, 1.03),
-    legend: list[Dot] | None = None,
-    row_height: float = 0.56,
-    columns: int = 4,
-) -> Figure:
+    legend: list[Dot] | None = None, row_height: float = 0.56, columns: int = 4,
+) -> Figure:  # fmt: skip
     """A panel for each entry of ``panels``, side by side over the same rows, with one legend above.
 
     Args:

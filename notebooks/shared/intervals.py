@@ -59,13 +59,9 @@ Groups = Sequence[Sequence] | Mapping[str, Sequence]
 
 
 def hierarchical_bootstrap(
-    groups: Groups,
-    generator: np.random.Generator,
-    *,
-    statistic: Callable = np.mean,
-    resamples: int = 2000,
+    groups: Groups, generator: np.random.Generator, *, statistic: Callable = np.mean, resamples: int = 2000,
     nested: bool = True,
-) -> Interval:
+) -> Interval:  # fmt: skip
     """Percentile interval where seeds are nested in tasks: draw tasks, and then seeds within each.
 
     `groups` holds for each task its rows, one a seed: numbers, or vectors such as (x, y) points. Seeds of

@@ -138,21 +138,14 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
         )
         loss, snapshot = copier.copier_loss, snapshot_of_copier
     course = Course(
-        settings.steps,
-        settings.seed,
-        settings.learning_rate,
+        settings.steps, settings.seed, settings.learning_rate,
         regular_checkpoints(settings.steps, settings.every),
-    )
+    )  # fmt: skip
     run_course(
-        network,
-        batch_at,
-        loss,
-        course,
-        folder,
+        network, batch_at, loss, course, folder,
         visit=lambda step, model: save_snapshot(folder, step, snapshot(model, held_out)),
-        device=device,
-        report=report,
-    )
+        device=device, report=report,
+    )  # fmt: skip
     return stacked_snapshots(folder, course.checkpoints)
 
 

@@ -66,15 +66,9 @@ def translate(words: Sequence[str], reach: str = "both") -> tuple[tuple[str, ...
 
 @task()
 def reordering(
-    *,
-    p: float = 0.5,
-    reach: str = "both",
-    min_phrases: int = 5,
-    max_phrases: int = 8,
-    n_train: int = 10_000,
-    n_held_out: int = 2_400,
-    seed: int = 0,
-) -> Task:
+    *, p: float = 0.5, reach: str = "both", min_phrases: int = 5, max_phrases: int = 8, n_train: int = 10_000,
+    n_held_out: int = 2_400, seed: int = 0,
+) -> Task:  # fmt: skip
     """Sentences of which a share ``p`` may be reordered.
 
     With probability 1 − p a sentence has staying words only and is translated word for word; with probability

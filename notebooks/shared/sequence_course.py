@@ -119,23 +119,13 @@ def record_course(
         save_snapshot(folder, step, found)
 
     course = Course(
-        settings.steps,
-        settings.seed,
-        settings.learning_rate,
-        regular_checkpoints(settings.steps, every),
-        settings.clip,
-        settings.warmup,
-    )
+        settings.steps, settings.seed, settings.learning_rate, regular_checkpoints(settings.steps, every),
+        settings.clip, settings.warmup,
+    )  # fmt: skip
     run_course(
-        network,
-        EqualLengthBatches(task.train, settings.batch_size, settings.seed),
-        _loss,
-        course,
-        folder,
-        visit=visit,
-        device=device,
-        report=report,
-    )
+        network, EqualLengthBatches(task.train, settings.batch_size, settings.seed), _loss, course, folder,
+        visit=visit, device=device, report=report,
+    )  # fmt: skip
     state = {f"{_NETWORK}{name}": value.cpu() for name, value in network.state_dict().items()}
     return (
         stacked_snapshots(folder, course.checkpoints) | {"written": written(network, judged, device)} | state

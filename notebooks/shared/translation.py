@@ -149,15 +149,9 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
 
     network = new_network(settings, len(data.pieces))
     run_course(
-        network,
-        EqualLengthBatches(data.train, settings.batch_size, settings.seed),
-        BilinearTranslator.loss,
-        course,
-        folder,
-        visit=visit,
-        device=device,
-        report=report,
-    )
+        network, EqualLengthBatches(data.train, settings.batch_size, settings.seed), BilinearTranslator.loss,
+        course, folder, visit=visit, device=device, report=report,
+    )  # fmt: skip
     recording = stacked_snapshots(folder, course.checkpoints) | masks
     if settings.saliency:
         recording |= seen_where_best(folder, network, course.checkpoints, see)
@@ -243,26 +237,17 @@ def bleu_snapshot(
 def load_pieces(settings: TranslationSettings) -> PieceCorpus:
     """The pairs as pieces, every source with its begin mark; errors as of the data that it reads."""
     return _load(
-        settings.dataset,
-        settings.source,
-        settings.target,
-        settings.pieces,
-        settings.n_train or None,
-        settings.n_validation or None,
-        settings.longest or None,
-    )
+        settings.dataset, settings.source, settings.target, settings.pieces, settings.n_train or None,
+        settings.n_validation or None, settings.longest or None,
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=2)
 def _load(name: str, source: str, target: str, size: int, n_train, n_validation, longest) -> PieceCorpus:
     data = piece_corpus(
-        read_translation(name, source=source, target=target),
-        size=size,
-        n_train=n_train,
-        n_validation=n_validation,
-        longest=longest,
-        folder=cache_folder() / "pieces",
-    )
+        read_translation(name, source=source, target=target), size=size, n_train=n_train,
+        n_validation=n_validation, longest=longest, folder=cache_folder() / "pieces",
+    )  # fmt: skip
     return replace(data, train=begun(data.train), validation=begun(data.validation))
 
 

@@ -118,14 +118,9 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
 
     run_course(
         TranslationProxy(len(data.pieces), settings.width, torch.Generator().manual_seed(settings.seed)),
-        EqualLengthBatches(data.train, settings.batch_size, settings.seed),
-        TranslationProxy.loss,
-        course,
-        folder,
-        visit=visit,
-        device=device,
-        report=report,
-    )
+        EqualLengthBatches(data.train, settings.batch_size, settings.seed), TranslationProxy.loss, course,
+        folder, visit=visit, device=device, report=report,
+    )  # fmt: skip
     return stacked_snapshots(folder, course.checkpoints) | masks_of(parts)
 
 

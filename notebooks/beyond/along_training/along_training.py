@@ -133,17 +133,13 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
     network = new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary))
     snapshots = settings.snapshots
     run_course(
-        network,
-        EqualLengthBatches(task.train, settings.batch_size, settings.seed),
-        _loss,
-        Course(settings.steps, settings.seed, settings.learning_rate, snapshots, settings.clip),
-        folder,
+        network, EqualLengthBatches(task.train, settings.batch_size, settings.seed), _loss,
+        Course(settings.steps, settings.seed, settings.learning_rate, snapshots, settings.clip), folder,
         visit=lambda step, seen: save_snapshot(
             folder, step, {f"{_SNAPSHOT}{name}": value for name, value in seen.state_dict().items()}
         ),
-        device=device,
-        report=report,
-    )
+        device=device, report=report,
+    )  # fmt: skip
     return stacked_snapshots(folder, snapshots)
 
 

@@ -22,21 +22,10 @@ from notebooks.shared.sequence_course import judged_samples, load_task
 from notebooks.shared.task_patterns import STATES, attention_to_source, network_of
 
 NUMBERS = (
-    "temporal_share",
-    "input_share",
-    "mixed_share",
-    "residual_share",
-    "position_bias_share",
-    "content_share",
-    "temporal_rebuilds",
-    "input_rebuilds",
-    "position_rebuilds",
-    "no_residual_rebuilds",
-    "uniform",
-    "typicality",
-    "typicality_coverage",
-    "spread",
-)
+    "temporal_share", "input_share", "mixed_share", "residual_share", "position_bias_share", "content_share",
+    "temporal_rebuilds", "input_rebuilds", "position_rebuilds", "no_residual_rebuilds", "uniform",
+    "typicality", "typicality_coverage", "spread",
+)  # fmt: skip
 MIXED = ("temporal·input", "input·temporal")
 CONTENT = tuple(name for name in NINE if "temporal" not in name)
 VARIANCE = ("temporal_unique", "input_unique", "shared", "residual")

@@ -117,13 +117,8 @@ class Config(BaseConfig):
     """
 
     sets: tuple[str, ...] = (
-        "sst",
-        "sst_as_text",
-        "twenty_newsgroups",
-        "sms_spam",
-        "multi30k_de_en",
-        *BY_RULE,
-    )
+        "sst", "sst_as_text", "twenty_newsgroups", "sms_spam", "multi30k_de_en", *BY_RULE,
+    )  # fmt: skip
     readings: tuple[Reading, ...] = READINGS
     absent: Literal["skip", "stop"] = "skip"
 

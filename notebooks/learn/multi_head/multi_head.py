@@ -83,13 +83,7 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
     snapshots = regular_checkpoints(settings.steps, settings.every)
     course = Course(settings.steps, settings.seed, settings.learning_rate, snapshots)
     run_course(
-        new_network(settings),
-        lambda step: batch_of(settings.batch_size, permutation_copying.TRAINING, step),
-        copier_loss,
-        course,
-        folder,
-        visit=visit,
-        device=device,
-        report=report,
-    )
+        new_network(settings), lambda step: batch_of(settings.batch_size, permutation_copying.TRAINING, step),
+        copier_loss, course, folder, visit=visit, device=device, report=report,
+    )  # fmt: skip
     return stacked_snapshots(folder, snapshots)

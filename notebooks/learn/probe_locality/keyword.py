@@ -105,15 +105,10 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
     network = AttentiveClassifier(config, torch.Generator().manual_seed(_stream(settings.seed, PARAMETERS)))
     course = Course(settings.steps, settings.seed, settings.learning_rate, checkpoints(settings))
     run_course(
-        network,
-        lambda step: _batch(settings, settings.batch_size, TRAINING, step),
-        _loss,
-        course,
-        folder,
-        visit=lambda step, model: save_snapshot(folder, step, _snapshot(model, held_out)),
-        device=device,
+        network, lambda step: _batch(settings, settings.batch_size, TRAINING, step), _loss, course, folder,
+        visit=lambda step, model: save_snapshot(folder, step, _snapshot(model, held_out)), device=device,
         report=report,
-    )
+    )  # fmt: skip
     return stacked_snapshots(folder, course.checkpoints)
 
 
