@@ -375,9 +375,7 @@ def measure_saliency_readings(first: Recording, second: Recording) -> dict:
             for name, function in MEASURES.items():
                 own = sums[reading, name]
                 found = function(values, probe, rows)
-                own[:] = [
-                    mean + RowMean.of(one, batch.target_mask) for mean, one in zip(own, found, strict=True)
-                ]
+                own[:] = [m + RowMean.of(one, batch.target_mask) for m, one in zip(own, found, strict=True)]
     return {"steps": second["steps"].tolist()} | {
         reading: {name: [100 * mean.value for mean in sums[reading, name]] for name in MEASURES}
         for reading in READINGS

@@ -157,17 +157,13 @@ def record_course(
     def visit(step: int, network: nn.Module) -> None:
         found = {}
         for part, texts in parts.items():
-            found |= {
-                f"{part}.{name}": value for name, value in snapshot_of(network, texts, probe, device).items()
-            }
+            found |= {f"{part}.{name}": v for name, v in snapshot_of(network, texts, probe, device).items()}
         if at_best:
             keep_if_best(folder, step, network, {part: qualities(found, part) for part in parts})
         save_snapshot(folder, step, found)
 
     def see(network: nn.Module, part: str) -> Tensors:
-        return {
-            f"{part}.{name}": _row(network, parts[part], values, device) for name, values in at_best.items()
-        }
+        return {f"{part}.{name}": _row(network, parts[part], of, device) for name, of in at_best.items()}
 
     batches = labelled.LabelledBatches(task.train, settings.batch_size, seed=settings.seed)
     records = run_course(model, batches, loss, course, folder, visit=visit, device=device, report=report)

@@ -142,9 +142,7 @@ def turned_away(points: list[Point], length: int) -> dict:
     (:func:`~notebooks.shared.permutation_copying.moved_attention`).
     """
     failed = [(name, course) for name, course in points if has_failed(course)]
-    return {
-        side: _group([point for point in failed if _side(point[1], length) == side], length) for side in SIDES
-    }
+    return {side: _group([p for p in failed if _side(p[1], length) == side], length) for side in SIDES}
 
 
 def sides(points: list[Point], length: int, step: int) -> dict:
@@ -159,9 +157,7 @@ def sides(points: list[Point], length: int, step: int) -> dict:
     for suffix, at in (("_at_first", 0), ("", step)):
         snapshots = [(course, course["steps"].index(at)) for _, course in points]
         weight = [course["attention_right"][place] >= 1 / length for course, place in snapshots]
-        probe = [
-            course["probe_right"][place] > course["probe_elsewhere"][place] for course, place in snapshots
-        ]
+        probe = [own["probe_right"][place] > own["probe_elsewhere"][place] for own, place in snapshots]
         for name, told in (("same", weight), ("probe", probe)):
             found[name + suffix] = share([now == end for now, end in zip(told, ends, strict=True)])
     return found

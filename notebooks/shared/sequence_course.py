@@ -113,9 +113,7 @@ def record_course(
     def visit(step: int, seen: nn.Module) -> None:
         found = snapshot_of(seen, judged, device)
         if shown is not None:
-            found |= {
-                f"shown.{name}": value for name, value in snapshot_of_pairs(seen, shown, device).items()
-            }
+            found |= {f"shown.{name}": v for name, v in snapshot_of_pairs(seen, shown, device).items()}
         save_snapshot(folder, step, found)
 
     course = Course(
@@ -157,9 +155,7 @@ def shown_pairs(settings: SequenceSettings) -> Batch | None:
     task = load_task(settings)
     vocabularies = (task.source_vocabulary, task.target_vocabulary)
     sides = zip(*settings.shown, strict=True)
-    pairs = [
-        [own.encode(text.split()) for text in side] for own, side in zip(vocabularies, sides, strict=True)
-    ]
+    pairs = [[own.encode(t.split()) for t in side] for own, side in zip(vocabularies, sides, strict=True)]
     return collate(Corpus.from_ids(*pairs), range(len(settings.shown)))
 
 

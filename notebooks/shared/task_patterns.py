@@ -54,9 +54,7 @@ def measure_patterns(recording: Recording) -> dict:
         sums: dict[str | tuple[int, ...], np.ndarray] = {}
         for batch, heads in attention_to_source(network, judged):
             gold = _gold(task.gold, batch)
-            shown = {"all": heads.mean((0, 1))} | {
-                place: heads[place] for place in np.ndindex(*heads.shape[:2])
-            }
+            shown = {"all": heads.mean((0, 1))} | {at: heads[at] for at in np.ndindex(*heads.shape[:2])}
             if state == "trained":
                 even = batch.source_mask / batch.source_mask.sum(1, keepdim=True)
                 shown |= {"gold": gold.float(), "even": even[:, None].expand_as(gold)}
@@ -165,10 +163,7 @@ def pattern_sums(
 
 
 def _ratios(sums: np.ndarray) -> dict[str, float | None]:
-    return {
-        name: float(total / count) if count else None
-        for name, total, count in zip(PATTERNS, *sums, strict=True)
-    }
+    return {name: float(a / n) if n else None for name, a, n in zip(PATTERNS, *sums, strict=True)}
 
 
 def _gold(links: tuple, batch: Batch) -> Gold:

@@ -210,12 +210,8 @@ def _cells(network: BilinearTranslator, trace: TranslatorTrace, batch: Batch) ->
 def saliency_snapshot(network: BilinearTranslator, part: Probed, device: str = "cpu") -> Tensor:
     batches = (batch.to(device) for batch in evaluation_batches(part.corpus, LOOK_BATCH))
     cells = (
-        (
-            batch.indices,
-            translation_saliency(network, batch),
-            valid_cells(batch.source_mask, batch.target_mask),
-        )
-        for batch in batches
+        (b.indices, translation_saliency(network, b), valid_cells(b.source_mask, b.target_mask))
+        for b in batches
     )
     return joined_cells(cells).cpu()
 

@@ -85,9 +85,7 @@ class TranslationProxy(nn.Module):
                 is 2 × ``at_once`` × words numbers.
         """
         distinct, place = batch.source.unique(return_inverse=True)
-        normaliser = torch.cat(
-            [self.output(self.embedding(some)).logsumexp(1) for some in distinct.split(at_once)]
-        )
+        normaliser = torch.cat([self.output(self.embedding(s)).logsumexp(1) for s in distinct.split(at_once)])
         right = self.output.weight[batch.target_output] @ self.embedding(batch.source).transpose(1, 2)
         valid = batch.target_mask[:, :, None] & batch.source_mask[:, None, :]
         return (right - normaliser[place][:, None, :]).masked_fill(~valid, -torch.inf)
@@ -109,11 +107,7 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
         save_snapshot(
             folder,
             step,
-            {
-                f"{name}.{what}": seen
-                for name, snapshot in snapshots.items()
-                for what, seen in snapshot.items()
-            },
+            {f"{name}.{what}": seen for name, own in snapshots.items() for what, seen in own.items()},
         )
 
     run_course(

@@ -279,10 +279,7 @@ def _dictionaries(task: Task, fitted: Fitted, weights, constant: Tensor, outputs
 
 
 def _nested(right: dict, rows: Tensor, column: int) -> dict:
-    return {
-        how: {name: _plain(right[how, name][column] / rows[column]) for name in ABLATIONS}
-        for how in REPLACEMENTS
-    }
+    return {how: {n: _plain(right[how, n][column] / rows[column]) for n in ABLATIONS} for how in REPLACEMENTS}
 
 
 def _plain(number) -> float | None:

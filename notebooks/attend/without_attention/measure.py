@@ -103,9 +103,7 @@ def words_of(task: Task) -> int:
 
 
 def _accuracy(model: EncoderDecoder, corpus: Corpus) -> list[float]:
-    right = [
-        model(batch).logits.argmax(-1) == batch.target_output for batch in evaluation_batches(corpus, BATCH)
-    ]
+    right = [model(b).logits.argmax(-1) == b.target_output for b in evaluation_batches(corpus, BATCH)]
     return torch.cat(right).double().mean(0).tolist()
 
 

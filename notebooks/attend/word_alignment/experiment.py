@@ -175,9 +175,7 @@ def _qualities(found: dict) -> dict:
 def _alignment_rows(name: dict, found: dict) -> Iterator[dict]:
     """Every subset by the rule of the page, those of the page by every rule."""
     judged = [(source, rule) for source in found["references"] for rule in found["references"][source]]
-    judged += [
-        (s, rule) for s in measure.SUBSETS for rule in measure.RULES if rule == "words" or s in RULES_SHOWN
-    ]
+    judged += [(s, r) for s in measure.SUBSETS for r in measure.RULES if r == "words" or s in RULES_SHOWN]
     both = found["references"] | found["attention"]
     for source, rule in judged:
         yield name | {"links_from": source, "rule": rule} | both[source][rule]

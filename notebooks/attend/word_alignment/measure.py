@@ -84,9 +84,7 @@ def measure_word_alignment(
     return {
         "quality": everything | {"perplexity": math.exp(min(everything["loss"], 50.0))},
         "quality_of_judged": evaluate(trained.model, judged),
-        "attention": {
-            name: {rule: _quality(found) for rule, found in rules.items()} for name, rules in sums.items()
-        },
+        "attention": {name: {rule: _quality(own) for rule, own in of.items()} for name, of in sums.items()},
         "references": {
             name: {rule: _quality(found) for rule, found in rules.items()}
             for name, rules in references.items()

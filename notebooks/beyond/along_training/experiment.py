@@ -79,9 +79,7 @@ def order_values(learned: Points, least: float) -> dict:
 
     def orders(quantities: dict[str, str], reference: str) -> dict:
         names = {f"{name}_after_translation": quantity for name, quantity in quantities.items()}
-        return summarised(
-            learned, lambda m: {name: after(m, own, reference, least) for name, own in names.items()}
-        )
+        return summarised(learned, lambda m: {n: after(m, own, reference, least) for n, own in names.items()})
 
     same = {name: name for name in (*TERMS, "on_word", "agreement", "token_accuracy")}
     return {
@@ -225,9 +223,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``left_out``: networks without one.
     """
     learned, uniform = (answered(plan, store) for plan in _plan(config))
-    takeovers = summarised(
-        learned, lambda m: {name: _log(takeover(m, name, config.least)) for name in QUANTITIES}
-    )
+    takeovers = summarised(learned, lambda m: {n: _log(takeover(m, n, config.least)) for n in QUANTITIES})
     left_out = {
         task: {name: len(learned[task,]) - own["n"] for name, own in quantities.items()}
         for task, quantities in takeovers.items()
@@ -236,9 +232,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         "takeover": takeovers,
         "left_out": left_out,
         "last": summarised(learned, lambda m: last_values(m, QUANTITIES)),
-        "terms": summarised(
-            learned, lambda m: {"_".join(pair): m[f"share.{'_'.join(pair)}"][-1] for pair in PAIRS}
-        ),
+        "terms": summarised(learned, lambda m: {"_".join(p): m[f"share.{'_'.join(p)}"][-1] for p in PAIRS}),
         "uniform": {task: uniform_values(own, learned.get((task,), [])) for (task,), own in uniform.items()},
     }
     return values, {

@@ -55,9 +55,7 @@ def numbers_of(measured: dict, least_spread: float) -> dict[str, dict]:
     able = picked(measured, ("exact_match", "parameters"))
     states = ((row["site"], state, row) for state in STATES for row in measured[state]["states"])
     return {
-        "layers": nested(
-            {(kind, f"layer_{n}", state): dict(own) for (kind, n, state), own in means.iterrows()}
-        ),
+        "layers": nested({(kind, f"layer_{n}", s): dict(own) for (kind, n, s), own in means.iterrows()}),
         "networks": {"token_accuracy": measured["token_accuracy"][-1]} | able,
         "states": nested({(site, state): picked(row, measure.VARIANCE) for site, state, row in states}),
         "terms": nested({(int(layer) + 1, term): share for (layer, term), share in shares.items()}),

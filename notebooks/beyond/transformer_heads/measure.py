@@ -116,9 +116,7 @@ def _embedded(network: Transformer) -> Iterator[dict[str, Tensor]]:
     def keep(half: str):
         return lambda layer, inputs: found.__setitem__(half, inputs[0])
 
-    handles = [
-        getattr(network, half)[0].register_forward_pre_hook(keep(half)) for half in ("encoder", "decoder")
-    ]
+    handles = [getattr(network, h)[0].register_forward_pre_hook(keep(h)) for h in ("encoder", "decoder")]
     try:
         yield found
     finally:

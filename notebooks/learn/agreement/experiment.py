@@ -129,9 +129,7 @@ def row(runs: agreement.Runs, answers: agreement.Answers) -> dict:
     table, of_one, found = compared(runs, answers), alone(answers), {}
     for part, quality in parts_of(answers):
         own = [line for line in table if (line["part"], line["quality"]) == (part, quality)]
-        numbers = found.setdefault(part, {})[quality] = {
-            name: _intervals(own, name) for name in agreement.COLUMNS
-        }
+        numbers = found.setdefault(part, {})[quality] = {c: _intervals(own, c) for c in agreement.COLUMNS}
         uniform, normal = ([of_one[r] for r in own if r in of_one] for own in (runs.uniform, runs.normal))
         numbers["chance"] = interval_of(100 * answer["chance"][part]["probe"] for answer in uniform)
         for choice, (_, group) in CHOICES.items():
@@ -152,9 +150,7 @@ def _intervals(table: list[dict], column: str) -> dict[str, dict]:
         for measure in MEASURES:
             numbers = {pair: line[f"best_{measure}"] for pair, line in own.items()}
             found[f"{measure}{choice}"] = over_pairs(numbers, column)
-            courses = {
-                p: (at[measure], at["performance"]) for p, at in attention.items() if at["performance"]
-            }
+            courses = {p: (a[measure], a["performance"]) for p, a in attention.items() if a["performance"]}
             xi, starred = _contextualised(numbers, courses)
             found |= {f"{measure}_xi{choice}": xi, f"{measure}_starred{choice}": starred}
         if not choice:
@@ -367,9 +363,7 @@ def rows(config: Config) -> dict[str, agreement.Runs]:
     """The runs of every row, by data set; a reader's own is ``own``."""
     if config.data is not None:
         # The numbers of texts of a profile are not for a reader's own table: all of it is used.
-        usual = {
-            name: {getattr(of, name) for of in PROFILES.values()} for name in ("n_train", "n_validation")
-        }
+        usual = {name: {getattr(p, name) for p in PROFILES.values()} for name in ("n_train", "n_validation")}
         all_of_it = {name: 0 for name, sizes in usual.items() if getattr(config, name) in sizes}
         return {"own": _classifiers(replace(config, **all_of_it), str(config.data.resolve()))}
     if config.source is not None:

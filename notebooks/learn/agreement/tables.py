@@ -156,10 +156,7 @@ def ties_table(result: Result) -> pd.DataFrame:
             rows[data_name(name), head] = (
                 {words: _tenths(found[column][way]["largest"]) for words, way in ways.items()}
                 | {"printed": _printed(printed.get((name, column)))}
-                | {
-                    f"{words}, above the last": _tenths(found[column][way]["falls"])
-                    for words, way in ways.items()
-                }
+                | {f"{w}, above the last": _tenths(found[column][way]["falls"]) for w, way in ways.items()}
             )
         rows[data_name(name), "chance, at the end"] = {
             "ties agree": _tenths(found["chance"]),

@@ -106,9 +106,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     specs = {scenario: _scenario(scenario, config, **heads) for scenario in SCENARIOS}
     bodies = range(config.body + 1, config.body + 1 + config.elsewhere)
     specs |= {
-        f"elsewhere_{kind}": [
-            _spec(config, (head,), 0, body) for body in bodies for head in own[: config.moved]
-        ]
+        f"elsewhere_{kind}": [_spec(config, (h,), 0, body) for body in bodies for h in own[: config.moved]]
         for kind, own in heads.items()
     }
     whole = {"single": trials[0]} | {name: _asked(name, own, store) for name, own in specs.items()}
@@ -125,9 +123,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         "random_over_alone": paired(found["random"], found["alone"], lambda course: course["accuracy"][-1]),
         "all_bad_less_one_good": shares_apart(found["all_bad"], found["one_good"], copying.has_failed),
         "good_head": good_head(found["one_good"], copying.judged(good, config.steps), config.steps),
-        "together": {
-            name: together(whole[name], config.length, config.early) for name in ("single", *SCENARIOS)
-        },
+        "together": {n: together(whole[n], config.length, config.early) for n in ("single", *SCENARIOS)},
         "chances": chances(whole["alone"], whole["random"], config.length),
         "sides": copying.sides(whole["alone"], config.length, config.early),
         "heads": {

@@ -197,9 +197,7 @@ QUALITY = {
     "loss": ("loss",),
     "over_chance.learned_probe": ("learned_probe", "chance"),
 }
-QUALITY |= {
-    f"{of}.{name}": (name,) for of in ("agreement", "recorded") for name in ("learned_probe", "chance")
-}
+QUALITY |= {f"{of}.{n}": (n,) for of in ("agreement", "recorded") for n in ("learned_probe", "chance")}
 OPTIMUM = {name: (name,) for name in (
     *(f"agreement.{name}" for name in ("learned_probe", "chance", "optimal_probe", "learned_optimal")),
     *(f"agreement.{at}_{probe}" for at in ("optimal", "steepest") for probe in ("other_probe", "main_probe")),

@@ -143,9 +143,7 @@ class _Rows:
         found = []
         fewest, most = EXAMPLE
         for row, index in enumerate(self.batch.indices.tolist()):
-            source, target = (
-                int(mask[row].sum()) for mask in (self.batch.source_mask, self.batch.target_mask)
-            )
+            source, target = (int(m[row].sum()) for m in (self.batch.source_mask, self.batch.target_mask))
             if fewest <= source <= most and fewest <= target <= most:
                 found.append((index, self._shown(row, slice(0, target))))
         return found

@@ -180,9 +180,7 @@ def _own_mark(labels: dict[str, list[dict]], places: dict[int, str], common: str
         for label, own in labels.items()
         if marks
     }
-    defaults = [
-        all((own[str(seed)] > HALF) == (label == common) for label, own in right.items()) for seed in marks
-    ]
+    defaults = [all((own[str(s)] > HALF) == (label == common) for label, own in right.items()) for s in marks]
     return {"right": right, "default": sum(defaults), "n": len(defaults)}
 
 

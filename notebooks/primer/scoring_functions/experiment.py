@@ -210,10 +210,7 @@ def effect(
 
     def difference(of: str) -> dict:
         by_seed = pd.DataFrame(  # a row a pair
-            {
-                name["seed"]: quality(one, of, threshold) - quality(other, of, threshold)
-                for name, (one, other) in pair
-            }
+            {name["seed"]: quality(a, of, threshold) - quality(b, of, threshold) for name, (a, b) in pair}
             for pair in pairs
         )
         complete = by_seed.count() == by_seed.count().max()

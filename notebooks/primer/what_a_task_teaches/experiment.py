@@ -183,9 +183,7 @@ def _layers(measured: dict) -> dict:
 
     return {
         state: {
-            attention: {
-                i: {level: mean(heads, level) for level in LEVELS} for i, heads in enumerate(layers, 1)
-            }
+            attention: {i: {level: mean(own, level) for level in LEVELS} for i, own in enumerate(layers, 1)}
             for attention, layers in measured[state].items()
         }
         for state in STATES
