@@ -103,10 +103,8 @@ def uniform_values(points: list[Point], learned: list[Point]) -> dict:
 
 def course_rows(points: Points, attention: str) -> list[dict]:
     names = tuple(QUANTITIES) if attention == "learned" else OF_UNIFORM
-    courses = summarised(
-        points, lambda m: {n: dict(zip(m["steps"], course(m, n), strict=True)) for n in names}
-    )
-    return [{"attention": attention} | row for row in rows_of(courses, "task", "quantity", "step")]
+    own = summarised(points, lambda m: {n: dict(zip(m["steps"], course(m, n), strict=True)) for n in names})
+    return [{"attention": attention} | row for row in rows_of(own, "task", "quantity", "step")]
 
 
 def network_rows(points: Points, least: float) -> list[dict]:

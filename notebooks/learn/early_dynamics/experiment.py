@@ -117,9 +117,8 @@ def _summary(name: str, corpora: list[measure.CountCorpus], found: list[CountTab
     for corpus, tables in zip(corpora, found, strict=True):
         each.append({stage: _judged(corpus, tables.counts[place]) for stage, place in STAGES.items()})
         if name == "polarity":
-            neutral = corpus.without_marks(translation(tables.counts[0]))[
-                corpus.right == measure.NO_TRANSLATION
-            ]
+            whole = corpus.without_marks(translation(tables.counts[0]))
+            neutral = whole[corpus.right == measure.NO_TRANSLATION]
             each[-1]["neutral"] = float(np.abs(neutral - 0.5).mean())
     summary = each_over_seeds([({}, one) for one in each])
     if name in ("permutation", "mixture"):

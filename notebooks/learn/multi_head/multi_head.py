@@ -11,7 +11,7 @@ import torch
 
 from attnlib.errors import check_at_least
 from attnlib.training.course import Course, Report, regular_checkpoints, run_course
-from notebooks.shared import permutation_copying
+from notebooks.shared import permutation_copying as copying
 from notebooks.shared.copied_sentences import CopyBatch, copy_batch, draw_sources, words_of
 from notebooks.shared.copier import Copier, CopierConfig, copier_loss
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
@@ -45,13 +45,13 @@ def new_network(settings: Settings) -> Copier:
     """The untrained network: the body's parameters, and each head's query map from its own number."""
     words, width = words_of(settings.kind, settings.length), settings.width
     config = CopierConfig(words, width, settings.cell, len(settings.heads))
-    network = Copier(config, permutation_copying.stream(settings.body, permutation_copying.PARAMETERS))
+    network = Copier(config, copying.stream(settings.body, copying.PARAMETERS))
     bound = width**-0.5
     with torch.no_grad():
         weights = network.queries.weight.view(len(settings.heads), width, width)
         biases = network.queries.bias.view(len(settings.heads), width)
         for place, head in enumerate(settings.heads):
-            generator = permutation_copying.stream(head, permutation_copying.HEAD)
+            generator = copying.stream(head, copying.HEAD)
             weights[place].uniform_(-bound, bound, generator=generator)
             biases[place].uniform_(-bound, bound, generator=generator)
     return network
@@ -65,25 +65,21 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
     words = words_of(settings.kind, settings.length)
 
     def batch_of(samples: int, *use: int) -> CopyBatch:
-        sources = draw_sources(
-            settings.kind, settings.length, samples, permutation_copying.stream(settings.seed, *use)
-        )
+        sources = draw_sources(settings.kind, settings.length, samples, copying.stream(settings.seed, *use))
         return copy_batch(sources, words)
 
-    held_out = batch_of(settings.held_out, permutation_copying.HELD_OUT).to(device)
+    held_out = batch_of(settings.held_out, copying.HELD_OUT).to(device)
 
     def visit(step: int, model: Copier) -> None:
         with torch.inference_mode():
             attention = model(held_out).attention
         right = attention.diagonal(dim1=-2, dim2=-1).mean(dim=(0, 2))  # copying: the place of word s is s
-        save_snapshot(
-            folder, step, permutation_copying.snapshot_of_copier(model, held_out) | {"head_right": right}
-        )
+        save_snapshot(folder, step, copying.snapshot_of_copier(model, held_out) | {"head_right": right})
 
     snapshots = regular_checkpoints(settings.steps, settings.every)
     course = Course(settings.steps, settings.seed, settings.learning_rate, snapshots)
     run_course(
-        new_network(settings), lambda step: batch_of(settings.batch_size, permutation_copying.TRAINING, step),
+        new_network(settings), lambda step: batch_of(settings.batch_size, copying.TRAINING, step),
         copier_loss, course, folder, visit=visit, device=device, report=report,
     )  # fmt: skip
     return stacked_snapshots(folder, snapshots)

@@ -1,5 +1,6 @@
 """The context-vector bottleneck: what fits into one vector, by its width and the length of the sentence."""
 
+from functools import partial
 from itertools import product
 from typing import Annotated
 
@@ -62,11 +63,9 @@ def _plan(config: Config) -> tuple[Plan, Plan, Plan]:
     }
     read = {group: specs for group, specs in networks.items() if group[0] in ONE_VECTOR}
     probed = {
-        (length, *group): asked
+        (length, *group): own
         for length in config.probed
-        for group, asked in asked_of(
-            read, measure_summary_bits, length=length, samples=config.samples
-        ).items()
+        for group, own in asked_of(read, measure_summary_bits, length=length, samples=config.samples).items()
     }
     widest = {group: specs for group, specs in read.items() if group[1] == max(config.width)}
     half = {"length": max(config.probed), "samples": config.samples // 2}
@@ -96,7 +95,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             if wide > narrow
         },
         "attention_gains": paired(
-            of["attention"], of["initial"], lambda m: quarter(m, "exact_match", last=True)
+            of["attention"], of["initial"], partial(quarter, name="exact_match", last=True)
         ),
         "read": {
             link: read_off(probed[longest, link, wide], halved.get((link, wide), []), of[link])
