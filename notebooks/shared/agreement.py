@@ -222,10 +222,7 @@ def measure_ties(first: Recording, second: Recording, *, sides: str) -> dict:
         "tied_ends": [100 * mean.value for mean in tied_ends],
         "chance": [100 * mean.value for mean in chance],
         "chance_broken": 100 * broken.value,
-    } | {
-        side: {way: {half: _written(sums[side, way, half]) for half in HALVES} for way in WAYS}
-        for side in tops
-    }
+    } | {side: {way: {h: _written(sums[side, way, h]) for h in HALVES} for way in WAYS} for side in tops}
 
 
 def _at_the_best(recording: Recording, sides: list[str]) -> dict[str, torch.Tensor]:

@@ -33,9 +33,7 @@ def qualities(snapshot: Mapping[str, Tensor], part: str) -> dict[str, dict[str, 
     right = snapshot[f"{part}.correct" if text else f"{part}.right"].double()
     words = torch.ones_like(right) if text else snapshot[f"{part}.target_mask"].sum(1)  # a text has one label
     members = _members(len(right))
-    found = {
-        "accuracy": {name: 100 * float(right[own].sum() / words[own].sum()) for name, own in members.items()}
-    }
+    found = {"accuracy": {n: 100 * float(right[own].sum() / words[own].sum()) for n, own in members.items()}}
     if f"{part}.bleu_counts" in snapshot:
         counts = snapshot[f"{part}.bleu_counts"].cpu().numpy()
         found["bleu"] = {name: bleu(counts[group.numpy()]) for name, group in members.items()}

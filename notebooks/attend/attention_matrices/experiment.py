@@ -15,10 +15,7 @@ __all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "compute", "measurements"]
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Typicality with its coverage, attention near the diagonal, and quality, by task and architecture."""
     points = answers(measurements(config), store)
-    rows = [
-        name | _coordinates(m) | m["quality"] | {"coverage": m["typicality"]["coverage"]}
-        for name, m in points
-    ]
+    rows = [n | _coordinates(m) | m["quality"] | {"coverage": m["typicality"]["coverage"]} for n, m in points]
     average, samples = [], []
     for name, m in points:
         if name["seed"] == 0:

@@ -522,10 +522,7 @@ def _scores(predicted: dict[str, Tensor], after: Tensor, rows: Rows) -> dict:
     """``gain``: the part of what "no change" misses that is not missed; below 0 worse. None without rows."""
     if not rows.any():
         return {name: {"similarity": None, "argmax": None, "gain": None} for name in predicted}
-    missed = {
-        name: float(total_variation(there[rows], after[rows]).double().mean())
-        for name, there in predicted.items()
-    }
+    missed = {n: float(total_variation(at[rows], after[rows]).double().mean()) for n, at in predicted.items()}
     return {
         name: {
             "similarity": 1 - missed[name],

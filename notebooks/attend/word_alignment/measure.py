@@ -85,10 +85,7 @@ def measure_word_alignment(
         "quality": everything | {"perplexity": math.exp(min(everything["loss"], 50.0))},
         "quality_of_judged": evaluate(trained.model, judged),
         "attention": {name: {rule: _quality(own) for rule, own in of.items()} for name, of in sums.items()},
-        "references": {
-            name: {rule: _quality(found) for rule, found in rules.items()}
-            for name, rules in references.items()
-        },
+        "references": {n: {rule: _quality(own) for rule, own in of.items()} for n, of in references.items()},
         "log_likelihood": [round(value, 3) for value in aligner.log_likelihood],
         "by_prediction": {"right": _quality(right), "wrong": _quality(wrong)},
         "example": example,

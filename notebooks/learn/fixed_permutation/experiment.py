@@ -1,5 +1,7 @@
 """A fixed reordering against copying: attention is no free variable, whatever is known of single words."""
 
+from itertools import product
+
 from attnlib.errors import BadInput
 from companion.results.config import BaseConfig, NotNegative, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
@@ -8,6 +10,7 @@ from companion.runs.store import Store
 from notebooks.shared.copied_sentences import words_of
 from notebooks.shared.copying import PROBES, measure_copying, outcome, probes, tables
 from notebooks.shared.intervals import Point, interval_of, over_seeds, paired
+from notebooks.shared.plan import each_seed, settings_of
 
 PLACE = "Snell et al. 2021, section 6.2, equation 26"
 QUESTION = (
@@ -59,19 +62,15 @@ PROFILES = {
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    settings = {"kind": KIND, "length": config.length, "width": config.width}
-    kinds = [
-        settings | {"order": order, "network": network, "steps": config.steps, "every": config.every}
-        for order in ORDERS
-        for network in NETWORKS
-    ]
-    seeds = {"learned": config.seeds, "uniform": config.controls}
-    asked = [kind | {"seed": seed} for kind in kinds for seed in range(seeds[kind["network"]])]
+    shared = {"kind": KIND} | settings_of(config, "length", "width", "steps", "every")
+    kinds = list(product(ORDERS, zip(NETWORKS, (config.seeds, config.controls), strict=True), [shared]))
     if config.longer_steps:
-        longer = {"order": "permuted", "network": "learned", "steps": config.longer_steps}
-        longer |= settings | {"every": SELDOMER * config.every}
-        asked += [longer | {"seed": seed} for seed in range(config.longer_seeds)]
-    return measurements_of((RunSpec.of("permutation_copying", **own) for own in asked), measure_copying)
+        more = {"steps": config.longer_steps, "every": SELDOMER * config.every}
+        kinds.append(("permuted", ("learned", config.longer_seeds), shared | more))
+    specs: list[RunSpec] = []
+    for order, (network, seeds), own in kinds:
+        specs += each_seed(seeds, RunSpec.of, "permutation_copying", order=order, network=network, **own)
+    return measurements_of(specs, measure_copying)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:

@@ -163,9 +163,9 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     found = {form: _by_seed(_qualities(config, form), store) for form in FORMS}
     optima, classifiers = (_by_seed(of(config), store) for of in (_optima, _classifiers))
     values: dict = {"data": data_of(config), "counterexample": counterexample()}
-    for form in FORMS:
-        values[form] = intervals(found[form], QUALITY) | {
-            name: over_seeds(found[form], of) for name, of in BLEU.items()
+    for form, points in found.items():
+        values[form] = intervals(points, QUALITY) | {
+            name: over_seeds(points, of) for name, of in BLEU.items()
         }
         values[form]["identity"] = identity(_by_seed(_identities(config, form), store))
     values["summed"] |= intervals(optima, OPTIMUM)

@@ -131,10 +131,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             continue
         labels = _grouped(networks, ("label",), list)
         common = max(sorted(labels), key=lambda label: labels[label][0]["texts"])
-        places = {
-            row["seed"]: next((place for place in PLACES if row[place] > HALF), NOWHERE)
-            for row in labels[common]
-        }
+        places = {row["seed"]: next((p for p in PLACES if row[p] > HALF), NOWHERE) for row in labels[common]}
         pairs = [
             {"data": name, "seed": one.seed, "second_seed": other.seed, "positions": positions}
             | {"label": label, "marks": _marks(places.get(one.seed), places.get(other.seed))}
@@ -203,9 +200,7 @@ def _agreeing(pairs: list[dict]) -> dict:
     Sets with other numbers of seeds can be compared with ``spread``, while ``lowest`` and ``highest`` reach
     further the more seeds there are.
     """
-    agreed, chance = (
-        {(row["seed"], row["second_seed"]): row[name] for row in pairs} for name in ("agreement", "chance")
-    )
+    agreed, chance = ({(r["seed"], r["second_seed"]): r[n] for r in pairs} for n in ("agreement", "chance"))
 
     return {
         "agreement": over_pairs(agreed),

@@ -312,10 +312,8 @@ def _translation(
             continue
         written = bleu.get(name, [])
         own = summary(curves[name], config.text_threshold)
-        own |= {
-            "bleu": over_seeds(written, itemgetter("bleu")),
-            "late_rise": over_seeds(curves[name], late_rise),
-        }
+        own["bleu"] = over_seeds(written, itemgetter("bleu"))
+        own["late_rise"] = over_seeds(curves[name], late_rise)
         values[name] = own | costs.get(name, {}) | {"bleu_of_each": [m["bleu"] for _, m in written]}
         tables["translation"] += _rows({"network": name}, own)
         tables["translation_curves"] += _curve_rows({"network": name}, curves[name])

@@ -98,10 +98,7 @@ def mean_over_heads(measured: dict, state: str, attention: str, level: str) -> f
 
 def _reciprocity(measured: dict) -> dict:
     kinds = ("encoder_self", "cross", "cross_on_source")
-    own = {
-        kind: {s: {level: mean_over_heads(measured, s, kind, level) for level in LEVELS} for s in STATES}
-        for kind in kinds
-    }
+    own = {k: {s: {n: mean_over_heads(measured, s, k, n) for n in LEVELS} for s in STATES} for k in kinds}
     apart = less(own["encoder_self"]["trained"], own["cross"]["trained"])
     return {kind: _with_learned(by_state) for kind, by_state in own.items()} | {
         "self_less_cross": {level: apart[level] for level in LEVELS[:3]}
