@@ -24,12 +24,7 @@ __all__ = ["Settings", "checksums", "record"]
 
 
 class ClassifierProxy(nn.Module):
-    """The proxy, its parameters drawn from ``generator`` alone, both from N(0, 1 / width) (section 4.1).
-
-    Args:
-        words: size of the vocabulary, marks included.
-        width: of a word's vector.
-    """
+    """The proxy, its parameters drawn from ``generator`` alone, both from N(0, 1 / width) (section 4.1)."""
 
     def __init__(self, words: int, width: int, generator: torch.Generator):
         super().__init__()

@@ -51,7 +51,7 @@ class CopierConfig:
 EncoderStates, DecoderStates = Float[Tensor, "batch source width"], Float[Tensor, "batch target width"]
 HeadAttention = Float[Tensor, "batch heads target source"]
 Gates, Hidden = Float[Tensor, "time batch gates"], Float[Tensor, "batch width"]
-Words = Int[Tensor, "batch time"]
+Words, Target = Int[Tensor, "batch time"], Int[Tensor, "batch target"]
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class BagOfWords(nn.Module):
         return (self.embedding @ self.readout.T).softmax(dim=-1)
 
 
-def bag_of_words_loss(model: BagOfWords, source: Words, target: Words) -> Float[Tensor, ""]:
+def bag_of_words_loss(model: BagOfWords, source: Words, target: Target) -> Float[Tensor, ""]:
     """Mean cross-entropy of the target words, in nats a word (equation 14, averaged).
 
     All steps of a sentence share one distribution, so its log-probabilities are computed once.

@@ -104,11 +104,6 @@ def check_checkpoints(steps: int, every: int, updates: int) -> None:
         )
 
 
-def tables(points: list[Point]) -> dict[str, list[dict]]:
-    """``courses``, a row a network and checkpoint, and ``outcomes``, a row a network."""
-    return {"courses": course_rows(points), "outcomes": outcome_rows(points)}
-
-
 def course_rows(points: list[Point]) -> list[dict]:
     """A row a network and checkpoint."""
     return [

@@ -28,12 +28,7 @@ def dot_rows(
     xlim: tuple[float, float] | None = (-0.02, 1.03),
     legend: list[Dot] | None = None, row_height: float = 0.56, columns: int = 4,
 ) -> Figure:  # fmt: skip
-    """A panel for each entry of ``panels``, side by side over the same rows, with one legend above.
-
-    Args:
-        panels: title → what is drawn there.
-        legend: entries of the legend; those of the first panel by default.
-    """
+    """A panel for each title, side by side over the same rows; one legend above, by default the first's."""
     rows = [(f"{task_name(task)}, {kind}", found) for task, kind, found in kinds_of(result)]
     if not rows:
         return blank()

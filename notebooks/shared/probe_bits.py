@@ -17,13 +17,15 @@ _ROUGH, _FINE = 1e-4, 1e-6  # nats a position that a step promises, below which 
 
 
 Vectors, Ids = Float[Tensor, "samples width"], Int[Tensor, "samples length"]
+Others, OtherIds = Float[Tensor, "others width"], Int[Tensor, "others length"]
 Weights = Float[Tensor, "width length*words"]  # a map for each position, beside each other
 ByPosition = Float[Tensor, " length"]
 
 
 def probe_bits(
-    fitted: Vectors, fitted_words: Ids, judged: Vectors, judged_words: Ids, *, words: int, penalties=PENALTIES
-) -> ByPosition:
+    fitted: Vectors, fitted_words: Ids, judged: Others, judged_words: OtherIds, *, words: int,
+    penalties: Sequence[float] = PENALTIES,
+) -> ByPosition:  # fmt: skip
     """Bits about the word at each position, by position, that a softmax regression finds in a vector.
 
     At each position a map of its own from the vector to the words is fitted, and judged on other samples:
@@ -32,13 +34,9 @@ def probe_bits(
     on what the vector keeps. A probe worse than guessing gives a negative number. With few samples a map
     fits what is peculiar to them, and the bound is far below what is there: more samples raise it.
 
-    Args:
-        fitted, judged: vectors of samples that the probe is fitted on, and of others; standardised by the
-            first.
-        words: of the vocabulary; ids count from 0.
-        penalties: above 0; half of one times the squared weights is added to the mean loss of a position.
-            Of several, each position takes the one that is best on a fifth of the fitted samples, left out
-            for that choice and then fitted on with the others.
+    Vectors are standardised by those fitted on; ids count from 0. Half of a penalty (above 0) times the
+    squared weights is added to the mean loss of a position. Of several, each position takes the one that is
+    best on a fifth of the fitted samples, left out for that choice and then fitted on with the others.
     """
     for ids in (fitted_words, judged_words):
         if int(ids.min()) < 0 or int(ids.max()) >= words:

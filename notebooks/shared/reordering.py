@@ -33,9 +33,7 @@ REACHES = ("both", "local", "global")
 def translate(words: Sequence[str], reach: str = "both") -> tuple[tuple[str, ...], Links]:
     """The translation of a sentence, and which target word comes from which source word.
 
-    Args:
-        words: opening word, then modifier and head in turn.
-        reach: which signals count: those of ``"local"`` order, of ``"global"`` order, or ``"both"``.
+    ``reach`` says which signals count: those of ``"local"`` order, of ``"global"`` order, or ``"both"``.
     """
     _check_reach(reach)
     for word in words:

@@ -1,6 +1,7 @@
 """What figures are drawn with: the look of the book, markers, lines, panels, labels, and what is cut off."""
 
 from collections.abc import Callable, Mapping
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -76,29 +77,25 @@ def curves(axes: Axes, courses: pd.DataFrame, name: str, label: str | None = Non
 PER_BAND = 4
 
 
-Draw = Callable[
-    [Axes, str, str, bool, bool], bool
-]  # axes, task, kind, leftmost, lowest; False: nothing drawn
+# Called with axes, task, kind, leftmost, lowest; False leaves the panel empty.
+Draw = Callable[[Axes, str, str, bool, bool], bool]
 
 
 def panels(tasks: list[str], kinds: list[str], draw: Draw, *, width: float, height: float) -> Figure:
     """A figure of one panel, so many inches wide and high, for each task and kind."""
     if not tasks or not kinds:
         return blank()
-    bands = [tasks[first : first + PER_BAND] for first in range(0, len(tasks), PER_BAND)]
-    columns = max(min(len(tasks), PER_BAND), 2)
-    rows = len(bands) * len(kinds)
+    columns, rows = max(min(len(tasks), PER_BAND), 2), -(-len(tasks) // PER_BAND) * len(kinds)
     with style():
         figure = Figure(figsize=(width * columns, height * rows))
         grid = figure.subplots(rows, columns, squeeze=False)
         for axes in grid.flat:
             axes.set_visible(False)
-        for band, members in enumerate(bands):
-            for below, kind in enumerate(kinds):
-                for column, task in enumerate(members):
-                    axes = grid[band * len(kinds) + below, column]
-                    axes.set_title(f"{task_name(task)}, {kind}")
-                    axes.set_visible(draw(axes, task, kind, column == 0, below == len(kinds) - 1))
+        for (place, task), (below, kind) in product(enumerate(tasks), enumerate(kinds)):
+            band, column = divmod(place, PER_BAND)
+            axes = grid[band * len(kinds) + below, column]
+            axes.set_title(f"{task_name(task)}, {kind}")
+            axes.set_visible(draw(axes, task, kind, column == 0, below == len(kinds) - 1))
     return figure
 
 

@@ -39,25 +39,21 @@ class Settings(SequenceSettings):
         self.config(1, 1)  # what it cannot be, the network's own settings say
 
     def config(self, source_size: int, target_size: int) -> TransformerConfig:
-        """What the network is built from, given the sizes of its vocabularies."""
         own = {field.name for field in fields(TransformerConfig)} & {field.name for field in fields(self)}
         return TransformerConfig(source_size, target_size, **{name: getattr(self, name) for name in own})
 
 
 def new_network(settings: Settings, source_size: int, target_size: int) -> Transformer:
-    """The untrained network, its parameters drawn from the seed."""
     config = settings.config(source_size, target_size)
     network = Transformer(config, torch.Generator().manual_seed(settings.seed))
     return tie_encoder(network) if settings.tied else network
 
 
 def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
-    """Train the network and look at it along the way; errors as :func:`record_course`."""
     return record_course(new_network, settings, folder, device=device, report=report)
 
 
 def recorded_network(recording: Recording) -> Transformer:
-    """The trained network, in evaluation mode."""
     return restored(new_network, recording)
 
 

@@ -42,11 +42,8 @@ class TranslationProxy(nn.Module):
     """The proxy, its parameters drawn from ``generator`` alone.
 
     Embeddings are drawn from N(0, 1), W uniformly from ±1/√width, torch's own distributions. W has no bias,
-    as in equation 5. The source's end mark is a word of the bag, as it is a position to attend to.
-
-    Args:
-        words: size of the vocabulary, both languages' alike.
-        width: d of the paper, which does not say it; the translation model's 256.
+    as in equation 5. The source's end mark is a word of the bag, as it is a position to attend to. The width
+    is d of the paper, which does not say it; the translation model's is 256.
     """
 
     def __init__(self, words: int, width: int, generator: torch.Generator):
@@ -78,11 +75,8 @@ class TranslationProxy(nn.Module):
         """log β^px of every pair of valid positions, ``-inf`` at padding.
 
         A source word's distribution is normalised once, wherever it stands; the logit of a pair is one
-        product of two rows.
-
-        Args:
-            at_once: source words whose logits are held at a time: the most memory it takes beside the result
-                is 2 × ``at_once`` × words numbers.
+        product of two rows. Logits of ``at_once`` source words are held at a time: the most memory it takes
+        beside the result is 2 × ``at_once`` × words numbers.
         """
         distinct, place = batch.source.unique(return_inverse=True)
         normaliser = torch.cat([self.output(self.embedding(s)).logsumexp(1) for s in distinct.split(at_once)])

@@ -103,7 +103,6 @@ def spaced_checkpoints(steps: int, first: int, per_doubling: int) -> tuple[int, 
 
 
 def builders(settings: Settings) -> tuple[Callable[..., Task], ...]:
-    """What makes the task, whose code the recording depends on."""
     return (registry.builder(settings.task),)
 
 

@@ -107,10 +107,8 @@ def last_less_first(heads: "pd.DataFrame") -> dict:
 
 
 def differences(heads: "pd.DataFrame") -> dict[str, dict]:
-    """Temporal share of cross-attention by kind of positions: of one task or kind less another's, over seeds.
-
-    ``smallest``: seed by seed the least.
-    """
+    """Temporal share of cross-attention by kind of positions, of one task or kind less another's, over seeds.
+    ``smallest``: seed by seed the least."""
     import pandas as pd
 
     rows = cross_heads(heads)

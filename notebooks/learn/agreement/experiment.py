@@ -30,9 +30,8 @@ Pairs = dict[tuple[int, int], float]  # a number by the seed of the first run an
 
 def means_of(sums: dict[str, list]) -> dict[str, Float[np.ndarray, " checkpoints"]]:
     """Of either half and of ``all`` samples the mean over rows; NaN where none could be judged."""
-    total, rows, _ = np.moveaxis(
-        np.array([sums[half] for half in agreement.HALVES]), -1, 0
-    )  # (half, checkpoint)
+    of_halves = np.array([sums[half] for half in agreement.HALVES])  # (half, checkpoint, sums)
+    total, rows, _ = np.moveaxis(of_halves, -1, 0)
     with np.errstate(invalid="ignore"):
         means = np.vstack([total, total.sum(0)]) / np.vstack([rows, rows.sum(0)])
     return dict(zip((*agreement.HALVES, "all"), means, strict=True))

@@ -38,8 +38,7 @@ def agreement_table(
 ) -> pd.DataFrame:
     """Two rows a data set, one for either choice of checkpoints: the numbers of Table 5 with half intervals.
 
-    Args:
-        quality: of the networks, ``accuracy`` or ``bleu``; it chooses checkpoints, and ξ is in its terms.
+    ``quality`` of the networks, ``accuracy`` or ``bleu``, chooses checkpoints, and ξ is in its terms.
     """
     rows = {}
     for (name, found), (choice, words) in product(_of_sets(result, part, quality), CHOICES.items()):

@@ -45,10 +45,15 @@ Table = Float[Tensor, "source_words target_words"]
 
 @dataclass(frozen=True, eq=False)
 class Bags:
-    """All that the proxy sees of a corpus."""
+    """All that the proxy sees of a corpus.
 
-    source: Float[Tensor, "samples source_words"]  # share of each source word in each source, n_i/L
-    target: Float[Tensor, "samples target_words"]  # how often each target word stands in each target
+    Attributes:
+        source: share of each source word in each source, n_i/L.
+        target: how often each target word stands in each target.
+    """
+
+    source: Float[Tensor, "samples source_words"]
+    target: Float[Tensor, "samples target_words"]
 
     @classmethod
     def of(cls, corpus: Corpus, n_source: int, n_target: int) -> "Bags":
@@ -132,11 +137,17 @@ def gradients(bags: Bags, output: Output, embeddings: Embeddings) -> tuple[Outpu
 
 @dataclass(frozen=True)
 class Comparison:
-    """A measured derivative against one in theory."""
+    """A measured derivative against one in theory.
 
-    error: float  # norm of the difference over the norm of the theory's
-    slope: float  # of the least-squares line through the origin, measured over theory: 1 where they are equal
-    correlation: float  # of the entries
+    Attributes:
+        error: norm of the difference over the norm of the theory's.
+        slope: of the least-squares line through the origin, measured over theory: 1 where they are equal.
+        correlation: of the entries.
+    """
+
+    error: float
+    slope: float
+    correlation: float
 
 
 def compare(measured: Table, theory: Table) -> Comparison:

@@ -103,13 +103,10 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         values["text"] = {name: answer[name] for name in measure.NUMBERS} | {"listed": len(rows)}
         for stage in STAGES:
             values["text"][f"{stage}_words"] = len({row[stage][0][0] for row in rows})
-        tables["words"] = [row | {stage: _best(row[stage]) for stage in STAGES} for row in rows]
+        for row in rows:  # the best target words with their probabilities
+            best = {stage: ", ".join(f"{word} {value:.2f}" for word, value in row[stage]) for stage in STAGES}
+            tables["words"].append(row | best)
     return values, tables
-
-
-def _best(words: list[list]) -> str:
-    """The best target words with their probabilities, in one string."""
-    return ", ".join(f"{word} {value:.2f}" for word, value in words)
 
 
 def _summary(name: str, corpora: list[measure.CountCorpus], found: list[CountTables]) -> dict:
@@ -158,15 +155,9 @@ def _links(name: str, corpus: measure.CountCorpus, found: CountTables) -> Iterat
     for stage, place in STAGES.items():
         links = alignment(translation(found.counts[place]), source, target)
         for (row, column), value in np.ndenumerate(links):
-            yield {
-                "corpus": name,
-                "table": stage,
-                "target_position": row,
-                "target": corpus.target_words[target[row] - corpus.marks],
-                "source_position": column,
-                "source": corpus.source_words[source[column] - corpus.marks],
-                "value": float(value),
-            }
+            here = {"target_position": row, "target": corpus.target_words[target[row] - corpus.marks]}
+            there = {"source_position": column, "source": corpus.source_words[source[column] - corpus.marks]}
+            yield {"corpus": name, "table": stage} | here | there | {"value": float(value)}
 
 
 def _derivatives(name: str, corpora: list[measure.CountCorpus], widths: tuple[int, ...]) -> Iterator[dict]:

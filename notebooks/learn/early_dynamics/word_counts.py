@@ -53,7 +53,6 @@ def text_of(settings: Settings) -> Task:
 
 
 def builders(settings: Settings) -> tuple[Callable[..., Task], ...]:
-    """What makes the task, whose code the recording depends on."""
     return (registry.builder(settings.task),)
 
 

@@ -8,7 +8,7 @@ from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared.copied_sentences import words_of
-from notebooks.shared.copying import PROBES, measure_copying, outcome, probes, tables
+from notebooks.shared.copying import PROBES, course_rows, measure_copying, outcome, outcome_rows, probes
 from notebooks.shared.intervals import Point, interval_of, over_seeds, paired
 from notebooks.shared.plan import each_seed, settings_of
 
@@ -99,7 +99,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     values["longer"] = outcome(longer, config.longer_steps) | {
         "peak": over_seeds(longer, lambda course: max(course["accuracy"]))
     }
-    return values, tables(found)
+    return values, {"courses": course_rows(found), "outcomes": outcome_rows(found)}
 
 
 def furthest(copy: list[Point], permuted: list[Point]) -> dict:

@@ -98,9 +98,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
     Values by scenario are those of :mod:`notebooks.shared.copying`, ``single`` being the first trials of all
     heads and ``elsewhere_{good, bad}`` heads in other bodies; later trials are the scenario ``again``.
-
-    Raises:
-        NotMeasured: a store that does not train lacks a run of a single head.
+    Raises NotMeasured: a store that does not train lacks a run of a single head.
     """
     trials, heads = _screened(config, store)
     specs = {scenario: _scenario(scenario, config, **heads) for scenario in SCENARIOS}

@@ -21,9 +21,7 @@ from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 class Settings:
     """As :class:`notebooks.shared.permutation_copying.Settings`, but for the seeds."""
 
-    heads: tuple[int, ...] = (
-        0,
-    )  # of each the number that draws its first query map; equal numbers, equal maps
+    heads: tuple[int, ...] = (0,)  # a number each, which draws its first query map; equal ones, equal maps
     body: int = 0  # draws all other parameters
     kind: str = "permutation"
     cell: str = "gru"

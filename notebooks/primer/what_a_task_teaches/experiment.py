@@ -128,9 +128,6 @@ def _moved(measured: dict) -> dict:
     }
 
 
-# The tables.
-
-
 def _by_head(points: Points, groups: Callable[[dict], Iterable[tuple[dict, list]]]) -> list[dict]:
     """A row a head; ``groups`` gives columns and, by layer and head, the numbers of one state."""
     return [
