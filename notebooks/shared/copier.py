@@ -66,10 +66,7 @@ class CopierTrace:
 
 
 class Copier(nn.Module):
-    """The copying network, its parameters drawn from ``generator`` alone, from torch's own distributions.
-
-    Embeddings are shared by both sides.
-    """
+    """The copying network, drawn from ``generator`` alone, as torch draws; both sides share embeddings."""
 
     def __init__(self, config: CopierConfig, generator: torch.Generator):
         super().__init__()

@@ -56,10 +56,7 @@ def new_network(settings: Settings) -> Copier:
 
 
 def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
-    """By checkpoint what ``snapshot_of_copier`` sees, and ``head_right`` (checkpoints, heads).
-
-    The latter is the weight of each head on the right place.
-    """
+    """What ``snapshot_of_copier`` sees, and ``head_right``, the weight of each head on the right place."""
     words = words_of(settings.kind, settings.length)
 
     def batch_of(samples: int, *use: int) -> CopyBatch:

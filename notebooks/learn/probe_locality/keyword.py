@@ -96,10 +96,7 @@ def checkpoints(settings: Settings) -> tuple[int, ...]:
 
 
 def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
-    """Train the network and look at it on held-out sequences along the way.
-
-    γ is a mean over the positive ones whose places are apart.
-    """
+    """Train the network and look at it; γ is a mean over positive sequences whose places are apart."""
     held_out = _batch(settings, settings.held_out, HELD_OUT).to(device)
     config = ClassifierConfig(settings.words, settings.embedding_width, settings.width, attention="uniform")
     network = AttentiveClassifier(config, torch.Generator().manual_seed(_stream(settings.seed, PARAMETERS)))
