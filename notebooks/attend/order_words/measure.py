@@ -223,7 +223,7 @@ def decoder_parts(runs: TwoRuns, start: int, words: int, fitted: Fitted) -> Part
     return fitted.decoder.split(runs.decoder[start, words], read, runs.rows)
 
 
-def term_changes(first: BothParts, second: BothParts) -> Pieces:
+def term_changes(first: BothParts, second: BothParts) -> Float[Tensor, "9 batch target source"]:
     """Change of each of the nine alignment terms, in the order of :data:`PAIRS`."""
     return (alignment_terms(*second) - alignment_terms(*first)).flatten(0, 1)
 

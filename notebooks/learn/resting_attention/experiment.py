@@ -16,7 +16,7 @@ from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
 from notebooks.shared.agreement import classifier_runs, gathered
-from notebooks.shared.intervals import Interval, interval_of, jackknife_interval, nested, over_pairs
+from notebooks.shared.intervals import Interval, jackknife_interval, mean_interval, nested, over_pairs
 from notebooks.shared.plan import settings_of
 
 Data = Annotated[str, OneOf(labelled_sets.names())]
@@ -145,7 +145,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         values[name] = {
             "labels": {
                 label: {"texts": own[0]["texts"]}
-                | {number: interval_of(row[number] for row in own) for number in NUMBERS}
+                | {number: mean_interval([row[number] for row in own]).as_dict() for number in NUMBERS}
                 for label, own in labels.items()
             },
             "common": common,
