@@ -68,15 +68,11 @@ def measure_agreement(first: Recording, second: Recording, *, pairs: str) -> dic
     accuracy, and for translations also by BLEU. So half of the training samples choose too, and the others
     report; but they are samples that the network was trained on, in either half.
 
-    Args:
-        pairs: which u and v, say ``"attention~probe saliency~probe"``; see :data:`SIDES`.
-
-    Returns:
-        ``best``, the place among the first's checkpoints by part, measure of quality and group that chose;
-        by part, pair and place (as text) ``{"agreement" | "kendall": {"selecting" | "reporting": a
-        checkpoint}}``: sums for :class:`~attnlib.probes.agreement.RowMean`, rows weighted alike.
-
-    Raises BadInput for a side that there is not or was not looked for, and runs that looked at other samples.
+    ``pairs`` says which u and v, say ``"attention~probe saliency~probe"``, of :data:`SIDES`. ``best`` is the
+    place among the first's checkpoints by part, measure of quality and group that chose; ``parts`` has, by
+    part, pair, place (as text), measure and half, for each checkpoint of the second run sums for
+    :class:`~attnlib.probes.agreement.RowMean`, rows weighted alike. Raises BadInput for a side that there is
+    not or was not looked for, and runs that looked at other samples.
     """
     wanted = _sides(pairs)
     found: dict = {"steps": second["steps"].tolist(), "best": {}, "parts": {}}
@@ -188,16 +184,11 @@ TENSORS = {"attention": "attention", "saliency": "saliency", "probe": "log_probe
 def measure_ties(first: Recording, second: Recording, *, sides: str) -> dict:
     """𝒜(u, β) with the ties of β counted as agreement and broken, β of the second run at each checkpoint.
 
-    u is of the first run where it is most accurate on all validation samples, the earliest of equals.
-
-    Args:
-        sides: which u, say ``"attention saliency"``; see :data:`TENSORS`.
-
-    Returns:
-        a number a checkpoint, in percent of target words: ``tied``, those whose largest β stands at several
-        positions, ``tied_ends``, the end marks among these, and ``chance``, 𝒜̂ with ties counted;
-        ``chance_broken``, which no checkpoint changes; and by side, way and half sums as of
-        :func:`measure_agreement`, which has the same errors.
+    u (``sides``, say ``"attention saliency"``) is of the first run where it is most accurate on all samples
+    of validation, the earliest of equals. In percent of words, a number a checkpoint: ``tied``, those whose
+    largest β stands at several positions, ``tied_ends``, the end marks among these, and ``chance``, 𝒜̂ with
+    ties counted (``chance_broken``: no checkpoint changes it); and by side, way and half sums as of
+    :func:`measure_agreement`, which has the same errors.
     """
     masks = second["validation.source_mask"], second["validation.target_mask"]
     if not all(map(torch.equal, masks, (first["validation.source_mask"], first["validation.target_mask"]))):
@@ -231,10 +222,7 @@ def measure_ties(first: Recording, second: Recording, *, sides: str) -> dict:
         "tied_ends": [100 * mean.value for mean in tied_ends],
         "chance": [100 * mean.value for mean in chance],
         "chance_broken": 100 * broken.value,
-    } | {
-        side: {way: {half: _written(sums[side, way, half]) for half in HALVES} for way in WAYS}
-        for side in tops
-    }
+    } | {side: {way: {h: _written(sums[side, way, h]) for h in HALVES} for way in WAYS} for side in tops}
 
 
 def _at_the_best(recording: Recording, sides: list[str]) -> dict[str, torch.Tensor]:
@@ -329,14 +317,14 @@ def measure_translation(recording: Recording) -> dict:
 READINGS = ("logit", "log_probability", "gradient_norm")
 
 
-def saliency_readings(
-    model: BilinearTranslator, batch: Batch
-) -> dict[str, Float[Tensor, "batch target source"]]:
+Cells = Float[Tensor, "batch target source"]
+
+
+def saliency_readings(model: BilinearTranslator, batch: Batch) -> dict[str, Cells]:
     """Every reading of :data:`READINGS` for all valid pairs of positions, zero at padding.
 
     One pass forward and two backward a target position: samples do not touch one another, so a position's
-    gradients of all samples come at once. The model should be in evaluation mode; no parameter is given a
-    gradient.
+    gradients of all samples come at once. The model should be in evaluation mode.
     """
     # cuDNN refuses to go backward through a recurrent layer in evaluation mode.
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
@@ -384,9 +372,7 @@ def measure_saliency_readings(first: Recording, second: Recording) -> dict:
             for name, function in MEASURES.items():
                 own = sums[reading, name]
                 found = function(values, probe, rows)
-                own[:] = [
-                    mean + RowMean.of(one, batch.target_mask) for mean, one in zip(own, found, strict=True)
-                ]
+                own[:] = [m + RowMean.of(one, batch.target_mask) for m, one in zip(own, found, strict=True)]
     return {"steps": second["steps"].tolist()} | {
         reading: {name: [100 * mean.value for mean in sums[reading, name]] for name in MEASURES}
         for reading in READINGS
@@ -407,17 +393,12 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Runs:
-    """The runs on one data set, in the order of their seeds.
+    """The runs on one data set, in the order of their seeds."""
 
-    Attributes:
-        normal: networks that learn to attend; uniform: networks that never do; proxy: bags of words.
-        alone: networks whose attention layer alone is trained; may be fewer.
-    """
-
-    normal: tuple[RunSpec, ...]
-    uniform: tuple[RunSpec, ...]
-    proxy: tuple[RunSpec, ...]
-    alone: tuple[RunSpec, ...] = ()
+    normal: tuple[RunSpec, ...]  # networks that learn to attend
+    uniform: tuple[RunSpec, ...]  # that never do
+    proxy: tuple[RunSpec, ...]  # bags of words
+    alone: tuple[RunSpec, ...] = ()  # networks whose attention layer alone is trained; may be fewer
 
     @property
     def specs(self) -> tuple[RunSpec, ...]:
@@ -455,8 +436,7 @@ class Runs:
     def readings(self) -> tuple[Measurement, ...]:
         """What is asked of each free translator and the uniform one of the next seed: Δ in three readings.
 
-        A set of its own, since :meth:`measurements` has one question to each two. Of classifiers nothing: see
-        :mod:`attnlib.probes.saliency`.
+        A set of its own, as there is one question to each two; of classifiers nothing (``probes.saliency``).
         """
         others = dict(zip(self.normal, (*self.uniform[1:], *self.uniform[:1]), strict=True))
         return tuple(
@@ -468,8 +448,7 @@ class Runs:
     def ties(self) -> tuple[Measurement, ...]:
         """What is asked of every two that a column holds against a translator's β: what its ties add.
 
-        A set of its own, as :meth:`readings` is. Of texts nothing: their β is compared by its log odds, which
-        do not end at 1.
+        A set of its own too. Of texts nothing: their β is compared by its log odds, which do not end at 1.
         """
         sides: dict[tuple[RunSpec, RunSpec], list[str]] = {}
         for column, (_, _, both) in COLUMNS.items():

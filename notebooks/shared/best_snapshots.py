@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from attnlib.files import atomic_path, write_json_atomic
 from attnlib.probes.agreement import halves
 from notebooks.shared.bleu import bleu
+from notebooks.shared.snapshots import Tensors
 
 # The samples that quality is taken of. A checkpoint is chosen on all, the paper's way, or on half of them.
 GROUPS = ("all", "selecting", "reporting")
@@ -22,26 +23,17 @@ CHOOSING = ("all", "selecting")
 
 
 def qualities(snapshot: Mapping[str, Tensor], part: str) -> dict[str, dict[str, float]]:
-    """Accuracy, and for translations BLEU, in percent, of one part of what was looked at.
+    """Accuracy, and for translations BLEU, in percent, of one part of a checkpoint, by :data:`GROUPS`.
 
-    Args:
-        snapshot: the tensors of one checkpoint: of texts ``<part>.correct``; of sentence pairs
-            ``<part>.right``, ``<part>.target_mask`` and, where sentences were written,
-            ``<part>.bleu_counts``.
-
-    Returns:
-        by measure of quality and group of :data:`GROUPS`. Accuracy is that of texts, or of words under
-        teacher forcing.
+    From ``<part>.correct`` of texts; of sentence pairs from ``<part>.right``, ``<part>.target_mask`` and,
+    where sentences were written, ``<part>.bleu_counts``. Accuracy is that of texts, or of words under
+    teacher forcing.
     """
     text = f"{part}.correct" in snapshot
     right = snapshot[f"{part}.correct" if text else f"{part}.right"].double()
     words = torch.ones_like(right) if text else snapshot[f"{part}.target_mask"].sum(1)  # a text has one label
     members = _members(len(right))
-    found = {
-        "accuracy": {
-            name: 100 * float(right[group].sum() / words[group].sum()) for name, group in members.items()
-        }
-    }
+    found = {"accuracy": {n: 100 * float(right[own].sum() / words[own].sum()) for n, own in members.items()}}
     if f"{part}.bleu_counts" in snapshot:
         counts = snapshot[f"{part}.bleu_counts"].cpu().numpy()
         found["bleu"] = {name: bleu(counts[group.numpy()]) for name, group in members.items()}
@@ -82,8 +74,8 @@ def keep_if_best(
 
 
 def seen_where_best(
-    folder: Path, network: nn.Module, steps: Sequence[int], see: Callable[[nn.Module, str], dict[str, Tensor]]
-) -> dict[str, Tensor]:
+    folder: Path, network: nn.Module, steps: Sequence[int], see: Callable[[nn.Module, str], Tensors]
+) -> Tensors:
     """What ``see`` finds of the network on a part, where it was best on this: NaN at all other ``steps``.
 
     The network is in evaluation mode meanwhile, and afterwards what it was before.

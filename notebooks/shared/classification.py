@@ -32,39 +32,24 @@ from attnlib.errors import UnknownName, check_at_least
 from attnlib.models.classifiers import Attention, AttentiveClassifier, ClassifierConfig, classification_loss
 from attnlib.probes.saliency import saliency
 from attnlib.training.course import Course, Report, run_course
-from companion.data import labelled_sets
-from companion.data.labelled import (
-    N_MARKS,
-    LabelledBatch,
-    LabelledBatches,
-    LabelledTask,
-    LabelledTexts,
-    judging_batches,
-)
+from companion.data import labelled, labelled_sets
 from notebooks.shared.best_snapshots import keep_if_best, qualities, seen_where_best
-from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
+from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 _SAMPLE = 0x5A3B  # tells the draw of the training sample apart from other streams of the same seed
 
 # Of a batch: the log odds of label 1 by text, and what is to be kept by position, log odds among it.
-Probe = Callable[[nn.Module, LabelledBatch], tuple[Tensor, dict[str, Tensor]]]
-ByPosition = Callable[[nn.Module, LabelledBatch], Tensor]
-Loss = Callable[[nn.Module, LabelledBatch], Float[Tensor, ""]]
+Probe = Callable[[nn.Module, labelled.LabelledBatch], tuple[Tensor, Tensors]]
+ByPosition = Callable[[nn.Module, labelled.LabelledBatch], Tensor]
+Loss = Callable[[nn.Module, labelled.LabelledBatch], Float[Tensor, ""]]
 
 
 @dataclass(frozen=True)
 class LabelledSettings:
-    """Texts and training; the defaults are the paper's (section A.8) on its smallest corpus of reviews.
+    """Texts and training; the defaults are the paper's (section A.8) on its smallest corpus of reviews."""
 
-    Attributes:
-        data: one of :func:`companion.data.labelled_sets.names`, or the path of the reader's own table.
-        reading, n_train, n_validation, split_seed: see :func:`companion.data.labelled.prepare`; a size of 0
-            stands for the data set's own.
-        embedding_width: of a word's vector.
-        seed: of the parameters and of the order of the batches.
-    """
-
-    data: str = "sst"
+    data: str = "sst"  # of :func:`companion.data.labelled_sets.names`, or the path of the reader's own table
+    # What :func:`companion.data.labelled.prepare` takes; a size of 0 stands for the data set's own.
     reading: str = "cleaned"
     n_train: int = 0
     n_validation: int = 0
@@ -73,7 +58,7 @@ class LabelledSettings:
     batch_size: int = 32
     learning_rate: float = 1e-3
     embedding_width: int = 300
-    seed: int = 0
+    seed: int = 0  # of the parameters and of the order of the batches
 
     def __post_init__(self) -> None:
         check_at_least(0, self, "n_train", "n_validation", "split_seed", "seed")
@@ -82,17 +67,11 @@ class LabelledSettings:
 
 @dataclass(frozen=True)
 class Settings(LabelledSettings):
-    """One network and its texts.
+    """One network and its texts."""
 
-    Attributes:
-        attention: ``learned``; ``uniform``, which gives β^uf; ``alone``, with all else frozen as drawn (A.6).
-        width: of the state of one direction.
-        saliency: whether to record it, at the best snapshots.
-    """
-
-    attention: str = "learned"
-    width: int = 256
-    saliency: bool = True
+    attention: str = "learned"  # or uniform, which gives β^uf, or alone, with all else frozen as drawn (A.6)
+    width: int = 256  # of the state of one direction
+    saliency: bool = True  # whether to record it, at the best snapshots
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -101,16 +80,14 @@ class Settings(LabelledSettings):
         check_at_least(1, self, "width")
 
 
-def record(
-    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
-) -> dict[str, Tensor]:
+def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     """Train the classifier and look at it along the way; see the module for what is returned."""
     config = ClassifierConfig(
         len(load_task(settings).vocabulary), settings.embedding_width, settings.width, settings.attention
     )
     model = AttentiveClassifier(config, torch.Generator().manual_seed(settings.seed))
 
-    def probe(network: AttentiveClassifier, batch: LabelledBatch) -> tuple[Tensor, dict[str, Tensor]]:
+    def probe(network: AttentiveClassifier, batch: labelled.LabelledBatch) -> tuple[Tensor, Tensors]:
         trace = network(batch.tokens, batch.mask)
         found = {} if settings.attention == "uniform" else {"attention": trace.attention}
         return trace.logit, found | {"log_odds": trace.log_odds}
@@ -121,11 +98,11 @@ def record(
     )
 
 
-def _saliency(model: AttentiveClassifier, batch: LabelledBatch) -> Tensor:
+def _saliency(model: AttentiveClassifier, batch: labelled.LabelledBatch) -> Tensor:
     return saliency(model, batch.tokens, batch.mask, batch.labels)[0]
 
 
-def _loss(model: AttentiveClassifier, batch: LabelledBatch) -> Tensor:
+def _loss(model: AttentiveClassifier, batch: labelled.LabelledBatch) -> Tensor:
     return classification_loss(model(batch.tokens, batch.mask).logit, batch.labels)
 
 
@@ -143,26 +120,22 @@ def checksums(settings: LabelledSettings) -> dict[str, str]:
     return labelled_sets.checksums(settings.data)
 
 
-def load_task(settings: LabelledSettings) -> LabelledTask:
+def load_task(settings: LabelledSettings) -> labelled.LabelledTask:
     """The texts, prepared once a process for as long as the files stay as they are."""
     return _load(
-        tuple(sorted(checksums(settings).items())),
-        settings.data,
-        settings.reading,
-        settings.n_train or None,
-        settings.n_validation or None,
-        settings.split_seed,
-    )
+        tuple(sorted(checksums(settings).items())), settings.data, settings.reading, settings.n_train or None,
+        settings.n_validation or None, settings.split_seed,
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=1)
-def _load(_: tuple, data: str, reading: str, n_train, n_validation, split_seed) -> LabelledTask:
+def _load(_: tuple, data: str, reading: str, n_train, n_validation, split_seed) -> labelled.LabelledTask:
     return labelled_sets.load_labelled(
         data, reading=reading, n_train=n_train, n_validation=n_validation, split_seed=split_seed
     )
 
 
-def probed_parts(task: LabelledTask, split_seed: int) -> dict[str, LabelledTexts]:
+def probed_parts(task: labelled.LabelledTask, split_seed: int) -> dict[str, labelled.LabelledTexts]:
     """The texts that are looked at: all of validation, and as many of training, the same for every run."""
     order = np.random.default_rng([_SAMPLE, split_seed]).permutation(len(task.train))
     sample = np.sort(order[: len(task.validation)])
@@ -170,16 +143,9 @@ def probed_parts(task: LabelledTask, split_seed: int) -> dict[str, LabelledTexts
 
 
 def record_course(
-    model: nn.Module,
-    settings: LabelledSettings,
-    folder: Path,
-    *,
-    loss: Loss,
-    probe: Probe,
-    at_best: Mapping[str, ByPosition],
-    device: str,
-    report: Report | None,
-) -> dict[str, Tensor]:
+    model: nn.Module, settings: LabelledSettings, folder: Path, *, loss: Loss, probe: Probe,
+    at_best: Mapping[str, ByPosition], device: str, report: Report | None,
+) -> Tensors:  # fmt: skip
     """Train ``model`` and look at it at :func:`checkpoints`; see the module for what is returned.
 
     ``at_best`` has by name what is seen by position of the best snapshots alone, because it is costly.
@@ -191,19 +157,15 @@ def record_course(
     def visit(step: int, network: nn.Module) -> None:
         found = {}
         for part, texts in parts.items():
-            found |= {
-                f"{part}.{name}": value for name, value in snapshot_of(network, texts, probe, device).items()
-            }
+            found |= {f"{part}.{name}": v for name, v in snapshot_of(network, texts, probe, device).items()}
         if at_best:
             keep_if_best(folder, step, network, {part: qualities(found, part) for part in parts})
         save_snapshot(folder, step, found)
 
-    def see(network: nn.Module, part: str) -> dict[str, Tensor]:
-        return {
-            f"{part}.{name}": _row(network, parts[part], values, device) for name, values in at_best.items()
-        }
+    def see(network: nn.Module, part: str) -> Tensors:
+        return {f"{part}.{name}": _row(network, parts[part], of, device) for name, of in at_best.items()}
 
-    batches = LabelledBatches(task.train, settings.batch_size, seed=settings.seed)
+    batches = labelled.LabelledBatches(task.train, settings.batch_size, seed=settings.seed)
     records = run_course(model, batches, loss, course, folder, visit=visit, device=device, report=report)
     found = stacked_snapshots(folder, course.checkpoints)
     if at_best:
@@ -217,7 +179,7 @@ def record_course(
     }
 
 
-def snapshot_of(model: nn.Module, texts: LabelledTexts, probe: Probe, device: str) -> dict[str, Tensor]:
+def snapshot_of(model: nn.Module, texts: labelled.LabelledTexts, probe: Probe, device: str) -> Tensors:
     """One checkpoint's look at some texts: what ``probe`` finds by position, flat, and how right it is."""
     correct = torch.zeros(len(texts), dtype=torch.bool)
     rows: dict[str, Tensor] = {}
@@ -236,7 +198,7 @@ def snapshot_of(model: nn.Module, texts: LabelledTexts, probe: Probe, device: st
 
 
 def _row(
-    model: nn.Module, texts: LabelledTexts, values: ByPosition, device: str
+    model: nn.Module, texts: labelled.LabelledTexts, values: ByPosition, device: str
 ) -> Float[Tensor, " positions"]:
     row = torch.empty(_offsets(texts)[-1])
     for batch, places in _placed(texts, device):
@@ -244,10 +206,12 @@ def _row(
     return row
 
 
-def _placed(texts: LabelledTexts, device: str) -> Iterator[tuple[LabelledBatch, Int[Tensor, " valid"]]]:
+def _placed(
+    texts: labelled.LabelledTexts, device: str
+) -> Iterator[tuple[labelled.LabelledBatch, Int[Tensor, " valid"]]]:
     """Batches, and where the valid positions of each stand in the flat row."""
     offsets = torch.from_numpy(_offsets(texts))
-    for batch in judging_batches(texts, positions=_positions(device)):
+    for batch in labelled.judging_batches(texts, positions=_positions(device)):
         yield batch, (offsets[batch.indices][:, None] + torch.arange(batch.mask.shape[1]))[batch.mask]
 
 
@@ -256,13 +220,14 @@ def _positions(device: str) -> int:
     return 2_048 if torch.device(device).type == "cpu" else 65_536
 
 
-def _offsets(texts: LabelledTexts) -> np.ndarray:
-    return texts.offsets + N_MARKS * np.arange(len(texts) + 1)
+def _offsets(texts: labelled.LabelledTexts) -> np.ndarray:
+    return texts.offsets + labelled.N_MARKS * np.arange(len(texts) + 1)
 
 
-def log_polarity(
-    log_odds: Float[Tensor, "batch length"], labels: Int[Tensor, " batch"]
-) -> Float[Tensor, "batch length"]:
+LogOdds = Float[Tensor, "batch length"]
+
+
+def log_polarity(log_odds: LogOdds, labels: Int[Tensor, " batch"]) -> LogOdds:
     """Log odds of label 1 by position, turned towards the right label of each text.
 
     With the right label y (equation 9 of Snell et al. 2021; γ in equation 22), it is (2y − 1) · log odds. The

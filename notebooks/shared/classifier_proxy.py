@@ -18,18 +18,13 @@ from torch import Tensor, nn
 from attnlib.models.classifiers import classification_loss
 from attnlib.training.course import Report
 from companion.data.labelled import LabelledBatch
-from notebooks.shared.classification import LabelledSettings, checksums, load_task, record_course
+from notebooks.shared.classification import LabelledSettings, Tensors, checksums, load_task, record_course
 
 __all__ = ["Settings", "checksums", "record"]
 
 
 class ClassifierProxy(nn.Module):
-    """The proxy, its parameters drawn from ``generator`` alone, both from N(0, 1 / width) (section 4.1).
-
-    Args:
-        words: size of the vocabulary, marks included.
-        width: of a word's vector.
-    """
+    """The proxy, its parameters drawn from ``generator`` alone, both from N(0, 1 / width) (section 4.1)."""
 
     def __init__(self, words: int, width: int, generator: torch.Generator):
         super().__init__()
@@ -52,9 +47,7 @@ class Settings(LabelledSettings):
     """A proxy and its texts: all as for the classifier that it stands for."""
 
 
-def record(
-    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
-) -> dict[str, Tensor]:
+def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     generator = torch.Generator().manual_seed(settings.seed)
     model = ClassifierProxy(len(load_task(settings).vocabulary), settings.embedding_width, generator)
     return record_course(
@@ -66,5 +59,5 @@ def _loss(model: ClassifierProxy, batch: LabelledBatch) -> Tensor:
     return classification_loss(model(batch.tokens, batch.mask), batch.labels)
 
 
-def _probe(model: ClassifierProxy, batch: LabelledBatch) -> tuple[Tensor, dict[str, Tensor]]:
+def _probe(model: ClassifierProxy, batch: LabelledBatch) -> tuple[Tensor, Tensors]:
     return model(batch.tokens, batch.mask), {"log_odds": model.log_odds(batch.tokens)}

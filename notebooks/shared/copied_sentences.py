@@ -20,6 +20,7 @@ from companion.data.by_rule import task, task_by_rule
 
 Kind = Literal["permutation", "sample", "mixture"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+Sentences = Int[Tensor, "samples length"]
 
 
 def words_of(kind: Kind, length: int) -> int:
@@ -35,9 +36,7 @@ def words_of(kind: Kind, length: int) -> int:
     return {"permutation": length, "sample": length + length // 2, "mixture": 2 * length}[kind]
 
 
-def draw_sources(
-    kind: Kind, length: int, samples: int, generator: torch.Generator
-) -> Int[Tensor, "samples length"]:
+def draw_sources(kind: Kind, length: int, samples: int, generator: torch.Generator) -> Sentences:
     """Sentences in which no word comes twice, each as likely as any other of its kind.
 
     ``permutation``: all words of the vocabulary in a random order. ``sample``: ``length`` words of one and a
@@ -56,10 +55,9 @@ class CopyBatch:
     """Sentences of one length, without padding or end mark.
 
     Attributes:
-        source: (batch, length), words 0 … words − 1.
+        source: words 0 … words − 1.
         target_read: what the decoder reads at each step: a start mark (the id ``words``), then the target.
-        target: what it is to say.
-        place: the source position of each target word, (length,).
+        target: what it is to say; place: the source position of each target word.
     """
 
     source: Int[Tensor, "batch length"]
@@ -68,13 +66,10 @@ class CopyBatch:
     place: Int[Tensor, " length"]
 
     def to(self, device: str) -> Self:
-        """The same on a device."""
         return type(self)(*(getattr(self, name).to(device) for name in self.__dataclass_fields__))
 
 
-def copy_batch(
-    sources: Int[Tensor, "batch length"], words: int, order: Int[Tensor, " length"] | None = None
-) -> CopyBatch:
+def copy_batch(sources: Sentences, words: int, order: Int[Tensor, " length"] | None = None) -> CopyBatch:
     """A batch whose target is the source, perhaps in another ``order``: y_i = x_{order[i]} (equation 26)."""
     place = torch.arange(sources.shape[1]) if order is None else order
     target = sources[:, place]

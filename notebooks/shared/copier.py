@@ -30,20 +30,13 @@ CopierAttention = Literal["learned", "uniform"]
 
 @dataclass(frozen=True)
 class CopierConfig:
-    """What the network is built from.
+    """What the network is built from."""
 
-    Attributes:
-        words: size of the vocabulary, the start mark not counted.
-        width: of embeddings, states and the hidden layer.
-        heads: attention heads.
-        attention: ``uniform`` keeps every weight at 1 / length, whatever the scores.
-    """
-
-    words: int
-    width: int = 256
+    words: int  # of the vocabulary, the start mark not counted
+    width: int = 256  # of embeddings, states and the hidden layer
     cell: CopierCell = "lstm"
     heads: int = 1
-    attention: CopierAttention = "learned"
+    attention: CopierAttention = "learned"  # "uniform" keeps every weight at 1 / length, whatever the scores
 
     def __post_init__(self) -> None:
         for name, value, known in (
@@ -55,22 +48,25 @@ class CopierConfig:
         check_at_least(1, self, "words", "width", "heads")
 
 
+EncoderStates, DecoderStates = Float[Tensor, "batch source width"], Float[Tensor, "batch target width"]
+HeadAttention = Float[Tensor, "batch heads target source"]
+Gates, Hidden = Float[Tensor, "time batch gates"], Float[Tensor, "batch width"]
+Words, Target = Int[Tensor, "batch time"], Int[Tensor, "batch target"]
+
+
 @dataclass(frozen=True)
 class CopierTrace:
     """One teacher-forced pass. Decoder states have read the target up to the word before the one due."""
 
-    encoder_states: Float[Tensor, "batch source width"]
-    decoder_states: Float[Tensor, "batch target width"]
-    attention: Float[Tensor, "batch heads target source"]
+    encoder_states: EncoderStates
+    decoder_states: DecoderStates
+    attention: HeadAttention
     context: Float[Tensor, "batch target width"]
     logits: Float[Tensor, "batch target words"]
 
 
 class Copier(nn.Module):
-    """The copying network, its parameters drawn from ``generator`` alone, from torch's own distributions.
-
-    Embeddings are shared by both sides.
-    """
+    """The copying network, drawn from ``generator`` alone, as torch draws; both sides share embeddings."""
 
     def __init__(self, config: CopierConfig, generator: torch.Generator):
         super().__init__()
@@ -101,11 +97,7 @@ class Copier(nn.Module):
             encoder_states, decoder_states, attention, context, self.read_out(context, decoder_states)
         )
 
-    def attend(
-        self,
-        decoder_states: Float[Tensor, "batch target width"],
-        encoder_states: Float[Tensor, "batch source width"],
-    ) -> Float[Tensor, "batch heads target source"]:
+    def attend(self, decoder_states: DecoderStates, encoder_states: EncoderStates) -> HeadAttention:
         """Attention of every head; rows sum to one."""
         batch, target, width = decoder_states.shape
         source = encoder_states.shape[1]
@@ -122,9 +114,7 @@ class Copier(nn.Module):
         joined = torch.cat([self.context_map(context), decoder_states], dim=-1)
         return self.readout(torch.tanh(self.hidden(joined)))
 
-    def _unroll(
-        self, layer: nn.RNNBase, tokens: Int[Tensor, "batch time"], start, implementation: str
-    ) -> tuple[Tensor, tuple[Tensor, Tensor] | Tensor]:
+    def _unroll(self, layer: nn.RNNBase, tokens: Words, start, implementation: str) -> tuple[Tensor, object]:
         if implementation == "plain" or self.config.cell == "gru" or torch.get_num_threads() > 1:
             return layer(self.embedding(tokens), start)
         table = nn.functional.linear(
@@ -179,9 +169,7 @@ class BagOfWords(nn.Module):
         return (self.embedding @ self.readout.T).softmax(dim=-1)
 
 
-def bag_of_words_loss(
-    model: BagOfWords, source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"]
-) -> Float[Tensor, ""]:
+def bag_of_words_loss(model: BagOfWords, source: Words, target: Target) -> Float[Tensor, ""]:
     """Mean cross-entropy of the target words, in nats a word (equation 14, averaged).
 
     All steps of a sentence share one distribution, so its log-probabilities are computed once.
@@ -252,16 +240,10 @@ class LSTMScan(torch.autograd.Function):
 
 
 def lstm_scan(
-    inputs: Float[Tensor, "time batch gates"],
-    recurrent: Float[Tensor, "gates width"],
-    start: Float[Tensor, "batch width"],
-    memory: Float[Tensor, "batch width"],
-) -> tuple[Float[Tensor, "time batch width"], Float[Tensor, "batch width"]]:
+    inputs: Gates, recurrent: Float[Tensor, "gates width"], start: Hidden, memory: Hidden
+) -> tuple[Float[Tensor, "time batch width"], Hidden]:
     """Hidden states of every step and the last memory: what :class:`torch.nn.LSTM` gives, to rounding.
 
-    Args:
-        inputs: W x_t + b of the four gates (gates = 4 · width), time first.
-        recurrent: R, the weight of the state in the gates.
-        start, memory: h and m before the first step.
+    From W x_t + b of the four gates (gates = 4 · width), R, and h and m before the first step.
     """
     return LSTMScan.apply(inputs.contiguous(), recurrent, start, memory)

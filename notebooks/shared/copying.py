@@ -2,7 +2,7 @@
 
 from attnlib.errors import BadInput
 from companion.runs.procedure import Recording
-from notebooks.shared.intervals import Point, over_seeds, share_interval
+from notebooks.shared.intervals import Point, interval_of, over_seeds, share_interval
 
 LEARNED = 0.95  # accuracy from which a network has learned to copy: that of a good head (Snell et al., 5.2)
 MOVED = ("says_shown", "says_left_out", "right_without", "right_at_uniform")
@@ -69,9 +69,7 @@ def last(points: list[Point], name: str) -> dict:
 
 def share(outcomes: list[bool]) -> dict[str, float | int | None]:
     """How many of them hold, as a share with Wilson's interval; all None but ``n`` where there are none."""
-    if not outcomes:
-        return {"value": None, "low": None, "high": None, "n": 0}
-    return share_interval(sum(outcomes), len(outcomes)).as_dict()
+    return share_interval(sum(outcomes), len(outcomes)).as_dict() if outcomes else interval_of()
 
 
 def steps_to_learn(course: dict) -> int | None:
@@ -104,11 +102,6 @@ def check_checkpoints(steps: int, every: int, updates: int) -> None:
             f"steps is {steps}, and a network that is trained for longer is looked at every {every} updates; "
             f"take a multiple of {every}"
         )
-
-
-def tables(points: list[Point]) -> dict[str, list[dict]]:
-    """``courses``, a row a network and checkpoint, and ``outcomes``, a row a network."""
-    return {"courses": course_rows(points), "outcomes": outcome_rows(points)}
 
 
 def course_rows(points: list[Point]) -> list[dict]:
@@ -144,9 +137,7 @@ def turned_away(points: list[Point], length: int) -> dict:
     (:func:`~notebooks.shared.permutation_copying.moved_attention`).
     """
     failed = [(name, course) for name, course in points if has_failed(course)]
-    return {
-        side: _group([point for point in failed if _side(point[1], length) == side], length) for side in SIDES
-    }
+    return {side: _group([p for p in failed if _side(p[1], length) == side], length) for side in SIDES}
 
 
 def sides(points: list[Point], length: int, step: int) -> dict:
@@ -161,9 +152,7 @@ def sides(points: list[Point], length: int, step: int) -> dict:
     for suffix, at in (("_at_first", 0), ("", step)):
         snapshots = [(course, course["steps"].index(at)) for _, course in points]
         weight = [course["attention_right"][place] >= 1 / length for course, place in snapshots]
-        probe = [
-            course["probe_right"][place] > course["probe_elsewhere"][place] for course, place in snapshots
-        ]
+        probe = [own["probe_right"][place] > own["probe_elsewhere"][place] for own, place in snapshots]
         for name, told in (("same", weight), ("probe", probe)):
             found[name + suffix] = share([now == end for now, end in zip(told, ends, strict=True)])
     return found

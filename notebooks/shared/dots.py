@@ -13,38 +13,22 @@ from notebooks.shared.style import blank
 
 @dataclass(frozen=True)
 class Dot:
-    """One quantity of every row: where it stands in the values of a kind, and how it is drawn.
+    """One quantity of every row: where it stands in the values of a kind, and how it is drawn."""
 
-    Attributes:
-        key: dotted, below ``<task>.<kind>``; leads to an interval or a plain number.
-        marker: filled unless ``open``.
-        shift: vertical place in the row, in rows; 0 is the middle.
-    """
-
-    key: str
+    key: str  # dotted, below ``<task>.<kind>``; leads to an interval or a plain number
     label: str
     colour: str
-    marker: str = "o"
+    marker: str = "o"  # filled unless ``open``
     open: bool = False
-    shift: float = 0.0
+    shift: float = 0.0  # vertical place in the row, in rows; 0 is the middle
 
 
 def dot_rows(
-    result: Result,
-    panels: dict[str, list[Dot]],
-    *,
-    xlabel: str,
+    result: Result, panels: dict[str, list[Dot]], *, xlabel: str,
     xlim: tuple[float, float] | None = (-0.02, 1.03),
-    legend: list[Dot] | None = None,
-    row_height: float = 0.56,
-    columns: int = 4,
-) -> Figure:
-    """A panel for each entry of ``panels``, side by side over the same rows, with one legend above.
-
-    Args:
-        panels: title → what is drawn there.
-        legend: entries of the legend; those of the first panel by default.
-    """
+    legend: list[Dot] | None = None, row_height: float = 0.56, columns: int = 4,
+) -> Figure:  # fmt: skip
+    """A panel for each title, side by side over the same rows; one legend above, by default the first's."""
     rows = [(f"{task_name(task)}, {kind}", found) for task, kind, found in kinds_of(result)]
     if not rows:
         return blank()

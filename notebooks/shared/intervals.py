@@ -7,6 +7,7 @@ scipy is imported where it is used: a bare node reads from the experiments what 
 """
 
 import math
+import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -58,13 +59,9 @@ Groups = Sequence[Sequence] | Mapping[str, Sequence]
 
 
 def hierarchical_bootstrap(
-    groups: Groups,
-    generator: np.random.Generator,
-    *,
-    statistic: Callable = np.mean,
-    resamples: int = 2000,
+    groups: Groups, generator: np.random.Generator, *, statistic: Callable = np.mean, resamples: int = 2000,
     nested: bool = True,
-) -> Interval:
+) -> Interval:  # fmt: skip
     """Percentile interval where seeds are nested in tasks: draw tasks, and then seeds within each.
 
     `groups` holds for each task its rows, one a seed: numbers, or vectors such as (x, y) points. Seeds of
@@ -142,11 +139,39 @@ Point = tuple[dict[str, object], dict]  # the columns that name a model, and its
 
 def over_seeds(points: Iterable[Point], measured: Callable[[dict], float | None]) -> dict[str, float | int]:
     """Mean over models with Student's 95 % interval; models where the number is undefined are left out."""
-    values = [measured(measurement) for _, measurement in points]
-    values = [value for value in values if value is not None and not math.isnan(value)]
-    if not values:
-        return {"value": None, "low": None, "high": None, "n": 0}
-    return mean_interval(values).as_dict()
+    return interval_of(measured(measurement) for _, measurement in points)
+
+
+def interval_of(numbers: Iterable[float | None] = ()) -> dict[str, float | int]:
+    """:func:`mean_interval` as results have it, of the numbers that are defined; None where none is."""
+    values = [value for value in numbers if value is not None and not math.isnan(value)]
+    return mean_interval(values).as_dict() if values else {"value": None, "low": None, "high": None, "n": 0}
+
+
+def over_pairs(numbers: Mapping[tuple, float]) -> dict[str, float | int]:
+    """The mean of numbers by pair of units, with the jackknife's interval over the units.
+
+    A unit is in several pairs, so that pairs are not as many independent values: an interval over them would
+    be too narrow. Here a unit is left out with all its pairs. Two units have no interval.
+    """
+
+    def mean(units: Sequence) -> float:
+        own = [number for pair, number in numbers.items() if set(pair) <= set(units)]
+        return statistics.fmean(own) if own else math.nan
+
+    return jackknife_interval(sorted(set().union(*numbers)), mean).as_dict() if numbers else interval_of()
+
+
+BOOTSTRAP_SEED = 20_211_015  # any fixed number: the interval is then a function of the points
+
+
+def bootstrapped(groups: Groups, statistic: Callable, n: int, *, nested: bool = True) -> dict:
+    """:func:`hierarchical_bootstrap` as results have it; None where undefined, or of ``n`` < 3 points."""
+    if n < 3:
+        return interval_of() | {"n": n}
+    generator = np.random.default_rng(BOOTSTRAP_SEED)
+    found = hierarchical_bootstrap(groups, generator, statistic=statistic, nested=nested).as_dict()
+    return {key: None if math.isnan(value) else value for key, value in found.items()}
 
 
 def each_over_seeds(points: Iterable[Point], measured: Callable[[dict], dict] = dict) -> dict:
@@ -159,7 +184,7 @@ def each_over_seeds(points: Iterable[Point], measured: Callable[[dict], dict] = 
     def merged(found: list) -> dict:
         if isinstance(found[0], dict):
             return {name: merged([own[name] for own in found]) for name in found[0]}
-        return over_seeds([({}, own) for own in found], lambda own: own)
+        return interval_of(found)
 
     return merged([measured(measurement) for _, measurement in points])
 
@@ -169,10 +194,25 @@ def by_kind(points: Iterable[Point], summary: Callable[[list[Point]], dict]) -> 
 
     Several cells are several architectures here: ``AED`` is the GRU, others are named ``AED-lstm``.
     """
-    groups: dict[str, dict[str, list[Point]]] = {}
+    groups: dict[tuple[str, str], list[Point]] = {}
     for name, measurement in points:
-        groups.setdefault(str(name["task"]), {}).setdefault(kind(name), []).append((name, measurement))
-    return {task: {label: summary(group) for label, group in kinds.items()} for task, kinds in groups.items()}
+        groups.setdefault((str(name["task"]), kind(name)), []).append((name, measurement))
+    return nested({names: summary(group) for names, group in groups.items()})
+
+
+def nested(flat: Mapping[tuple, object]) -> dict:
+    """Dictionaries in dictionaries, from what stands below several names.
+
+    >>> nested({("scan", "AO"): 1, ("scan", "AED"): 2})
+    {'scan': {'AO': 1, 'AED': 2}}
+    """
+    values: dict = {}
+    for (*names, last), value in flat.items():
+        here = values
+        for name in names:
+            here = here.setdefault(name, {})
+        here[last] = value
+    return values
 
 
 def kind(name: dict[str, object]) -> str:

@@ -100,13 +100,9 @@ def _sentence(draw: np.random.Generator, nouns: int, adjectives: int, adverbs: i
 def _lexicon_task(name: str, rule: Callable[[Sequence[str]], tuple], about: str) -> Callable[..., Task]:
     @task(name, about, min_length=SHORTEST)
     def make(
-        *,
-        min_length: int = 6,
-        max_length: int = 14,
-        n_train: int = 10_000,
-        n_held_out: int = 2_000,
+        *, min_length: int = 6, max_length: int = 14, n_train: int = 10_000, n_held_out: int = 2_000,
         seed: int = 0,
-    ) -> Task:
+    ) -> Task:  # fmt: skip
         with_topic = len(TOPICS) * (len(TOPICS) - 1 + 2 * len(NOUNS))
         fewest = len(DETERMINERS) ** 2 * len(VERBS) * with_topic
         if 2 * n_held_out > fewest:

@@ -56,9 +56,10 @@ def apart(place: Int[Tensor, " batch"], length: int) -> Tensor:
     return (place > 0) & (place < length - 2)
 
 
-def probability_of_right_label(
-    attention: Float[Tensor, "*rows length"], probe: Float[Tensor, "*rows length"]
-) -> Float[Tensor, "*rows"]:
+ByPosition, Rows = Float[Tensor, "*rows length"], Float[Tensor, "*rows"]
+
+
+def probability_of_right_label(attention: ByPosition, probe: ByPosition) -> Rows:
     """The prediction from probe and attention alone, equation 12: σ( Σ_l α_l σ⁻¹(β_l) ).
 
     An identity for classifiers whose readout of the context is linear: log odds average with the attention.

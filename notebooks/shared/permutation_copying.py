@@ -18,17 +18,9 @@ from torch import Tensor
 
 from attnlib.errors import UnknownName, check_at_least
 from attnlib.training.course import Course, Report, regular_checkpoints, run_course
+from notebooks.shared import copier
 from notebooks.shared.copied_sentences import CopyBatch, copy_batch, draw_sources, words_of
-from notebooks.shared.copier import (
-    BagOfWords,
-    Copier,
-    CopierConfig,
-    CopierTrace,
-    bag_of_words_loss,
-    copier_loss,
-    lexical_probe,
-)
-from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
+from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 # What a seed is used for: what it draws for different ends does not hang together.
 PARAMETERS, TRAINING, HELD_OUT, ORDER, HEAD = range(5)
@@ -51,17 +43,15 @@ def stream(seed: int, *use: int) -> torch.Generator:
 # 1/(length − 1). And a recurrent state carries more than its own word.
 
 
-def moved_attention(model: Copier, trace: CopierTrace, batch: CopyBatch) -> dict[str, Float[Tensor, ""]]:
+def moved_attention(
+    model: copier.Copier, trace: copier.CopierTrace, batch: CopyBatch
+) -> dict[str, Float[Tensor, ""]]:
     """How often the network says a word that attention has been moved to or away from, in all heads alike.
 
-    Ahead of their time are asked words that the decoder has not read: at step s of the first half, the word
-    due at s + ⌊length / 2⌋.
-
-    Returns:
-        ``says_shown``, the share of words said ahead of their time when all attention stands at their place;
-        ``says_left_out``, the same when it is spread evenly over all other places;
-        ``right_without``, the share of words said when they are due and attention is spread evenly over all
-        places but theirs; ``right_at_uniform``, when it is spread over all places.
+    ``says_shown``: the share of words said ahead of their time (at step s of the first half, the word due at
+    s + ⌊length / 2⌋, which the decoder has not read) when all attention stands at their place;
+    ``says_left_out``: when it is spread evenly over all other places. ``right_without``: the share said when
+    due, with attention spread over all places but theirs; ``right_at_uniform``: over all places.
     """
     length = trace.encoder_states.shape[1]
     ahead = batch.target.shape[1] // 2
@@ -97,27 +87,19 @@ PROBED = 8  # held-out sentences that the lexical probe is taken of
 
 @dataclass(frozen=True)
 class Settings:
-    """One network and what it copies; the defaults are the paper's, as far as its text and configuration say.
-
-    Attributes:
-        network: with ``learned`` attention, with ``uniform`` attention, or the bag-of-words ``proxy``.
-        order: ``copy``, or one ``permuted`` order for all sentences (section 6.2), drawn with the seed.
-        steps: updates; every: updates between two snapshots.
-        held_out: sentences that it is judged on.
-        seed: draws parameters, sentences and order, each from a stream of its own.
-    """
+    """One network and what it copies; the defaults are the paper's, as far as its text and files say."""
 
     kind: str = "permutation"
-    network: str = "learned"
-    order: str = "copy"
+    network: str = "learned"  # or ``uniform`` attention, or the bag-of-words ``proxy``
+    order: str = "copy"  # or one ``permuted`` order for all sentences (section 6.2), drawn with the seed
     length: int = 40
     width: int = 256
     batch_size: int = 128
     learning_rate: float = 1e-3
     steps: int = 200
-    every: int = 10
-    held_out: int = 128
-    seed: int = 0
+    every: int = 10  # updates between two snapshots
+    held_out: int = 128  # sentences that it is judged on
+    seed: int = 0  # draws parameters, sentences and order, each from a stream of its own
 
     def __post_init__(self) -> None:
         words_of(self.kind, self.length)
@@ -127,21 +109,17 @@ class Settings:
         check_at_least(1, self, "width", "batch_size", "steps", "every", "held_out")
 
 
-def record(
-    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
-) -> dict[str, Tensor]:
+def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     """Train the network and look at it on held-out sentences along the way.
 
-    Returns:
-        by checkpoint, ``steps``, ``loss`` (nats a word), ``accuracy``, ``probe_right`` (the lexical probe
-        where the next word to write stands), ``probe_elsewhere`` (its mean over the other positions),
-        ``probe_agreement`` (share of words for which it is largest at the right place); with attention also
-        ``attention_right`` (weight on the right place) and ``attention_accuracy`` (share of words for which
-        it is largest there; ties go to the first position, so uniform attention is right once a sentence),
-        ``attention_later`` (mean weight on words to write after the next one), and what
-        :func:`moved_attention` gives;
-        of the proxy ``above_floor``, its loss less log(length), in float64: never below 0, as a sentence's
-        target words are all different and it gives them one distribution.
+    By checkpoint, ``steps``, ``loss`` (nats a word), ``accuracy``, ``probe_right`` (the lexical probe where
+    the next word to write stands), ``probe_elsewhere`` (its mean over the other positions),
+    ``probe_agreement`` (share of words for which it is largest at the right place); with attention also
+    ``attention_right`` (weight on the right place), ``attention_accuracy`` (share of words for which it is
+    largest there; ties go to the first position, so uniform attention is right once a sentence),
+    ``attention_later`` (mean weight on words to write after the next one) and :func:`moved_attention`; of the
+    proxy ``above_floor``, its loss less log(length), in float64: never below 0, as a sentence's target words
+    are all different and it gives them one distribution.
     """
     words = words_of(settings.kind, settings.length)
     order = _order(settings)
@@ -152,31 +130,26 @@ def record(
 
     generator = stream(settings.seed, PARAMETERS)
     if settings.network == "proxy":
-        network = BagOfWords(words, settings.width, generator)
+        network = copier.BagOfWords(words, settings.width, generator)
         loss, snapshot = _proxy_loss, _snapshot_of_proxy
     else:
-        network = Copier(CopierConfig(words, settings.width, attention=settings.network), generator)
-        loss, snapshot = copier_loss, snapshot_of_copier
+        network = copier.Copier(
+            copier.CopierConfig(words, settings.width, attention=settings.network), generator
+        )
+        loss, snapshot = copier.copier_loss, snapshot_of_copier
     course = Course(
-        settings.steps,
-        settings.seed,
-        settings.learning_rate,
+        settings.steps, settings.seed, settings.learning_rate,
         regular_checkpoints(settings.steps, settings.every),
-    )
+    )  # fmt: skip
     run_course(
-        network,
-        batch_at,
-        loss,
-        course,
-        folder,
+        network, batch_at, loss, course, folder,
         visit=lambda step, model: save_snapshot(folder, step, snapshot(model, held_out)),
-        device=device,
-        report=report,
-    )
+        device=device, report=report,
+    )  # fmt: skip
     return stacked_snapshots(folder, course.checkpoints)
 
 
-def snapshot_of_copier(model: Copier, held_out: CopyBatch) -> dict[str, Tensor]:
+def snapshot_of_copier(model: copier.Copier, held_out: CopyBatch) -> Tensors:
     """The record of one checkpoint; attention is summed over heads."""
     with torch.inference_mode():
         trace = model(held_out)
@@ -191,16 +164,16 @@ def snapshot_of_copier(model: Copier, held_out: CopyBatch) -> dict[str, Tensor]:
             "attention_right": _at_place(attention, held_out.place).mean() / model.config.heads,
             "attention_later": weight_on_later(attention, held_out) / model.config.heads,
             "attention_accuracy": (attention.argmax(dim=-1) == held_out.place).float().mean(),
-            **_probed(lexical_probe(model, model(few), few), few),
+            **_probed(copier.lexical_probe(model, model(few), few), few),
             **moved_attention(model, trace, held_out),
         }
 
 
-def _proxy_loss(model: BagOfWords, batch: CopyBatch) -> Tensor:
-    return bag_of_words_loss(model, batch.source, batch.target)
+def _proxy_loss(model: copier.BagOfWords, batch: CopyBatch) -> Tensor:
+    return copier.bag_of_words_loss(model, batch.source, batch.target)
 
 
-def _snapshot_of_proxy(model: BagOfWords, held_out: CopyBatch) -> dict[str, Tensor]:
+def _snapshot_of_proxy(model: copier.BagOfWords, held_out: CopyBatch) -> Tensors:
     with torch.inference_mode():
         # θ[source word at t, target word at s], and the same prediction at every step
         probe = model.dictionary()[held_out.source[:, None, :], held_out.target[:, :, None]]
@@ -214,7 +187,7 @@ def _snapshot_of_proxy(model: BagOfWords, held_out: CopyBatch) -> dict[str, Tens
         }
 
 
-def _probed(probe: Tensor, batch: CopyBatch) -> dict[str, Tensor]:
+def _probed(probe: Tensor, batch: CopyBatch) -> Tensors:
     right = _at_place(probe, batch.place)
     return {
         "probe_right": right.mean(),

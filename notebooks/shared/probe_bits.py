@@ -16,15 +16,16 @@ _ITERATIONS = 200
 _ROUGH, _FINE = 1e-4, 1e-6  # nats a position that a step promises, below which it was the last
 
 
+Vectors, Ids = Float[Tensor, "samples width"], Int[Tensor, "samples length"]
+Others, OtherIds = Float[Tensor, "others width"], Int[Tensor, "others length"]
+Weights = Float[Tensor, "width length*words"]  # a map for each position, beside each other
+ByPosition = Float[Tensor, " length"]
+
+
 def probe_bits(
-    fitted: Float[Tensor, "samples width"],
-    fitted_words: Int[Tensor, "samples length"],
-    judged: Float[Tensor, "others width"],
-    judged_words: Int[Tensor, "others length"],
-    *,
-    words: int,
+    fitted: Vectors, fitted_words: Ids, judged: Others, judged_words: OtherIds, *, words: int,
     penalties: Sequence[float] = PENALTIES,
-) -> Float[Tensor, " length"]:
+) -> ByPosition:  # fmt: skip
     """Bits about the word at each position, by position, that a softmax regression finds in a vector.
 
     At each position a map of its own from the vector to the words is fitted, and judged on other samples:
@@ -33,13 +34,9 @@ def probe_bits(
     on what the vector keeps. A probe worse than guessing gives a negative number. With few samples a map
     fits what is peculiar to them, and the bound is far below what is there: more samples raise it.
 
-    Args:
-        fitted, judged: vectors of samples that the probe is fitted on, and of others; standardised by the
-            first.
-        words: of the vocabulary; ids count from 0.
-        penalties: above 0; half of one times the squared weights is added to the mean loss of a position.
-            Of several, each position takes the one that is best on a fifth of the fitted samples, left out
-            for that choice and then fitted on with the others.
+    Vectors are standardised by those fitted on; ids count from 0. Half of a penalty (above 0) times the
+    squared weights is added to the mean loss of a position. Of several, each position takes the one that is
+    best on a fifth of the fitted samples, left out for that choice and then fitted on with the others.
     """
     for ids in (fitted_words, judged_words):
         if int(ids.min()) < 0 or int(ids.max()) >= words:
@@ -60,23 +57,13 @@ def _with_one(vectors: Tensor) -> Tensor:
     return torch.cat([vectors, vectors.new_ones(len(vectors), 1)], dim=1)
 
 
-def _bits(
-    inputs: Float[Tensor, "samples inputs"],
-    ids: Int[Tensor, "samples length"],
-    words: int,
-    weights: Float[Tensor, "inputs length*words"],
-) -> Float[Tensor, " length"]:
+def _bits(inputs: Vectors, ids: Ids, words: int, weights: Weights) -> ByPosition:
     log_probability = (inputs @ weights).unflatten(-1, (-1, words)).log_softmax(-1)
     found = log_probability.gather(-1, ids[..., None].long())[..., 0]  # nats: (samples, length)
     return (math.log(words) + found.double().mean(0)) / math.log(2)
 
 
-def _chosen(
-    inputs: Float[Tensor, "samples inputs"],
-    ids: Int[Tensor, "samples length"],
-    words: int,
-    penalties: Sequence[float],
-) -> tuple[Float[Tensor, " length"], Float[Tensor, "inputs length*words"]]:
+def _chosen(inputs: Vectors, ids: Ids, words: int, penalties: Sequence[float]) -> tuple[ByPosition, Weights]:
     """The penalty of each position, and weights close to those that it leads to."""
     left_out = torch.arange(len(inputs)) % _LEFT_OUT == _LEFT_OUT - 1
     weights = inputs.new_zeros(inputs.shape[1], ids.shape[1] * words)
@@ -95,13 +82,8 @@ def _chosen(
 
 
 def _fitted_weights(
-    inputs: Float[Tensor, "samples inputs"],
-    ids: Int[Tensor, "samples length"],
-    words: int,
-    penalty: float,
-    start: Float[Tensor, "inputs length*words"],
-    enough: float,
-) -> Float[Tensor, "inputs length*words"]:
+    inputs: Vectors, ids: Ids, words: int, penalty: float, start: Weights, enough: float
+) -> Weights:
     """The maps of all positions beside each other; the last input is the one that a bias stands on.
 
     Every step goes to the minimum of a quadratic that lies above the loss: the Hessian of a softmax's

@@ -9,10 +9,12 @@ from torch import Tensor
 
 from attnlib.errors import BadInput
 
+Offsets = Int[Tensor, " texts_and_one"]
+SourceMask, TargetMask = Bool[Tensor, "samples source"], Bool[Tensor, "samples target"]
+PaddedTexts = tuple[Float[Tensor, "*leading texts longest"], Bool[Tensor, "texts longest"]]
 
-def padded(
-    flat: Float[Tensor, "*leading positions"], offsets: Int[Tensor, " texts_and_one"]
-) -> tuple[Float[Tensor, "*leading texts longest"], Bool[Tensor, "texts longest"]]:
+
+def padded(flat: Float[Tensor, "*leading positions"], offsets: Offsets) -> PaddedTexts:
     """Rows of equal length, zero where a text has ended, and the mask of what is valid.
 
     >>> values, mask = padded(torch.tensor([3.0, 1.0, 2.0]), torch.tensor([0, 1, 3]))
@@ -30,27 +32,20 @@ def padded(
 
 @dataclass(frozen=True, eq=False)
 class RaggedRows:
-    """Rows of different lengths in one flat tensor, met in batches of like length.
-
-    Attributes:
-        starts, lengths: of each row: its values are ``flat[start : start + length]``.
-        samples: the sample that each row belongs to.
-    """
+    """Rows of different lengths in one flat tensor, met in batches of like length."""
 
     starts: Int[Tensor, " rows"]
-    lengths: Int[Tensor, " rows"]
-    samples: Int[Tensor, " rows"]
+    lengths: Int[Tensor, " rows"]  # the values of a row are ``flat[start : start + length]``
+    samples: Int[Tensor, " rows"]  # that each row belongs to
 
     @classmethod
-    def of_texts(cls, offsets: Int[Tensor, " texts_and_one"]) -> "RaggedRows":
+    def of_texts(cls, offsets: Offsets) -> "RaggedRows":
         """A row a text, as :func:`padded` has them."""
         lengths = offsets.diff()
         return cls(offsets[:-1], lengths, torch.arange(len(lengths), device=lengths.device))
 
     @classmethod
-    def of_pairs(
-        cls, source_mask: Bool[Tensor, "samples source"], target_mask: Bool[Tensor, "samples target"]
-    ) -> "RaggedRows":
+    def of_pairs(cls, source_mask: SourceMask, target_mask: TargetMask) -> "RaggedRows":
         """A row a target position, sample by sample, as valid cells lie when padding is taken out."""
         targets = target_mask.sum(1)
         samples = torch.arange(len(targets), device=targets.device).repeat_interleave(targets)
@@ -77,19 +72,13 @@ class RaggedRows:
 # validation set), by sample, target position and source position.
 
 
-def valid_cells(
-    source_mask: Bool[Tensor, "samples source"], target_mask: Bool[Tensor, "samples target"]
-) -> Bool[Tensor, "samples target source"]:
+def valid_cells(source_mask: SourceMask, target_mask: TargetMask) -> Bool[Tensor, "samples target source"]:
     """True where both positions are words or end marks."""
     return target_mask[:, :, None] & source_mask[:, None, :]
 
 
 def padded_cells(
-    cells: Shaped[Tensor, "*checkpoints cells"],
-    source_mask: Bool[Tensor, "samples source"],
-    target_mask: Bool[Tensor, "samples target"],
-    *,
-    fill: float = 0.0,
+    cells: Shaped[Tensor, "*checkpoints cells"], source_mask: SourceMask, target_mask: TargetMask, *, fill=0.0
 ) -> Shaped[Tensor, "*checkpoints samples target source"]:
     """Cells in their places, ``fill`` at padding.
 

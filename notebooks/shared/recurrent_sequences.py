@@ -4,12 +4,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from attnlib.models.sequence_to_sequence import SequenceConfig, SequenceToSequence
 from attnlib.training.course import Report
 from companion.runs.procedure import Recording
 from notebooks.shared.sequence_course import SequenceSettings, builders, checksums, record_course, restored
+from notebooks.shared.snapshots import Tensors
 
 __all__ = ["Settings", "builders", "checksums", "new_network", "record", "recorded_network"]
 
@@ -34,24 +34,18 @@ class Settings(SequenceSettings):
         self.config(1, 1)  # what it cannot be, the network's own settings say
 
     def config(self, source_size: int, target_size: int) -> SequenceConfig:
-        """What the network is built from, given the sizes of its vocabularies."""
         own = {field.name for field in fields(SequenceConfig)} & {field.name for field in fields(self)}
         return SequenceConfig(source_size, target_size, **{name: getattr(self, name) for name in own})
 
 
 def new_network(settings: Settings, source_size: int, target_size: int) -> SequenceToSequence:
-    """The untrained network, its parameters drawn from the seed."""
     config = settings.config(source_size, target_size)
     return SequenceToSequence(config, torch.Generator().manual_seed(settings.seed))
 
 
-def record(
-    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
-) -> dict[str, Tensor]:
-    """Train the network and look at it along the way; errors as :func:`record_course`."""
+def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     return record_course(new_network, settings, folder, device=device, report=report)
 
 
 def recorded_network(recording: Recording) -> SequenceToSequence:
-    """The trained network, in evaluation mode."""
     return restored(new_network, recording)

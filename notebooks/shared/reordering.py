@@ -33,9 +33,7 @@ REACHES = ("both", "local", "global")
 def translate(words: Sequence[str], reach: str = "both") -> tuple[tuple[str, ...], Links]:
     """The translation of a sentence, and which target word comes from which source word.
 
-    Args:
-        words: opening word, then modifier and head in turn.
-        reach: which signals count: those of ``"local"`` order, of ``"global"`` order, or ``"both"``.
+    ``reach`` says which signals count: those of ``"local"`` order, of ``"global"`` order, or ``"both"``.
     """
     _check_reach(reach)
     for word in words:
@@ -66,15 +64,9 @@ def translate(words: Sequence[str], reach: str = "both") -> tuple[tuple[str, ...
 
 @task()
 def reordering(
-    *,
-    p: float = 0.5,
-    reach: str = "both",
-    min_phrases: int = 5,
-    max_phrases: int = 8,
-    n_train: int = 10_000,
-    n_held_out: int = 2_400,
-    seed: int = 0,
-) -> Task:
+    *, p: float = 0.5, reach: str = "both", min_phrases: int = 5, max_phrases: int = 8, n_train: int = 10_000,
+    n_held_out: int = 2_400, seed: int = 0,
+) -> Task:  # fmt: skip
     """Sentences of which a share ``p`` may be reordered.
 
     With probability 1 − p a sentence has staying words only and is translated word for word; with probability

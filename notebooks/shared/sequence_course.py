@@ -34,7 +34,7 @@ from companion.data import registry
 from companion.data.pieces import EqualLengthBatches
 from companion.runs.loop import prediction_loss
 from companion.runs.procedure import Recording
-from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
+from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 NewNetwork = Callable[[Any, int, int], nn.Module]  # of settings and the sizes of the two vocabularies
 
@@ -44,31 +44,20 @@ _NETWORK = "network."
 
 @dataclass(frozen=True)
 class SequenceSettings:
-    """Task and training; the networks have further settings of their own.
-
-    Attributes:
-        options: those of the task, as (name, value) pairs in any order.
-        source, target: two line-parallel files of the reader's own, as the task; both or neither.
-        steps: updates, of batch_size samples each.
-        learning_rate: Adam's; it rises to this over the first ``warmup`` updates and stays.
-        clip: largest norm of the gradient of all parameters together.
-        snapshots: at how many steps the network is looked at, beside the beginning.
-        judged: held-out samples that are looked at, at most.
-        shown: pairs of sentences, words separated by spaces, that the network is shown at every snapshot.
-    """
+    """Task and training; the networks have further settings of their own."""
 
     task: str = "one_to_one"
-    options: tuple[tuple[str, object], ...] = ()
-    source: str = ""
+    options: tuple[tuple[str, object], ...] = ()  # those of the task, in any order
+    source: str = ""  # a file of the reader's own, line by line what ``target`` has, in place of the task
     target: str = ""
     steps: int = 1_000
     batch_size: int = 64
-    learning_rate: float = 2e-3
-    clip: float = 1.0
+    learning_rate: float = 2e-3  # Adam's; it rises to this over the first ``warmup`` updates and stays
+    clip: float = 1.0  # largest norm of the gradient of all parameters together
     warmup: int = 0
-    snapshots: int = 10
-    judged: int = 500
-    shown: tuple[tuple[str, str], ...] = ()
+    snapshots: int = 10  # at how many steps the network is looked at, beside the beginning
+    judged: int = 500  # held-out samples that are looked at, at most
+    shown: tuple[tuple[str, str], ...] = ()  # pairs of sentences that the network is shown at every snapshot
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -114,7 +103,7 @@ def judged_samples(settings: SequenceSettings) -> Corpus:
 
 def record_course(
     new_network: NewNetwork, settings: SequenceSettings, folder: Path, *, device: str, report: Report | None
-) -> dict[str, Tensor]:
+) -> Tensors:
     """Train a new network and look at it along the way; see the module for what is returned."""
     task, judged = load_task(settings), judged_samples(settings)
     network = new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary))
@@ -124,29 +113,17 @@ def record_course(
     def visit(step: int, seen: nn.Module) -> None:
         found = snapshot_of(seen, judged, device)
         if shown is not None:
-            found |= {
-                f"shown.{name}": value for name, value in snapshot_of_pairs(seen, shown, device).items()
-            }
+            found |= {f"shown.{name}": v for name, v in snapshot_of_pairs(seen, shown, device).items()}
         save_snapshot(folder, step, found)
 
     course = Course(
-        settings.steps,
-        settings.seed,
-        settings.learning_rate,
-        regular_checkpoints(settings.steps, every),
-        settings.clip,
-        settings.warmup,
-    )
+        settings.steps, settings.seed, settings.learning_rate, regular_checkpoints(settings.steps, every),
+        settings.clip, settings.warmup,
+    )  # fmt: skip
     run_course(
-        network,
-        EqualLengthBatches(task.train, settings.batch_size, settings.seed),
-        _loss,
-        course,
-        folder,
-        visit=visit,
-        device=device,
-        report=report,
-    )
+        network, EqualLengthBatches(task.train, settings.batch_size, settings.seed), _loss, course, folder,
+        visit=visit, device=device, report=report,
+    )  # fmt: skip
     state = {f"{_NETWORK}{name}": value.cpu() for name, value in network.state_dict().items()}
     return (
         stacked_snapshots(folder, course.checkpoints) | {"written": written(network, judged, device)} | state
@@ -158,7 +135,7 @@ def _loss(network: nn.Module, batch: Batch) -> Tensor:
 
 
 @torch.no_grad()
-def snapshot_of(network: nn.Module, corpus: Corpus, device: str = "cpu") -> dict[str, Tensor]:
+def snapshot_of(network: nn.Module, corpus: Corpus, device: str = "cpu") -> Tensors:
     """``right`` (uint8) and ``loss``, both (samples, target positions), zero at padding."""
     shape = len(corpus), int(corpus.target_lengths.max()) + 1
     right, loss = torch.zeros(shape, dtype=torch.uint8), torch.zeros(shape)
@@ -178,14 +155,12 @@ def shown_pairs(settings: SequenceSettings) -> Batch | None:
     task = load_task(settings)
     vocabularies = (task.source_vocabulary, task.target_vocabulary)
     sides = zip(*settings.shown, strict=True)
-    pairs = [
-        [own.encode(text.split()) for text in side] for own, side in zip(vocabularies, sides, strict=True)
-    ]
+    pairs = [[own.encode(t.split()) for t in side] for own, side in zip(vocabularies, sides, strict=True)]
     return collate(Corpus.from_ids(*pairs), range(len(settings.shown)))
 
 
 @torch.no_grad()
-def snapshot_of_pairs(network: nn.Module, pairs: Batch, device: str = "cpu") -> dict[str, Tensor]:
+def snapshot_of_pairs(network: nn.Module, pairs: Batch, device: str = "cpu") -> Tensors:
     """``scores`` and ``attention``, (pairs, target, source), and ``probability`` of the right words."""
     trace = network(pairs.to(device))
     right = trace.logits.softmax(-1).gather(-1, trace.target_outputs[..., None])[..., 0]

@@ -9,14 +9,16 @@ from torch import Tensor
 from attnlib.errors import CorruptFile
 from attnlib.files import atomic_path
 
+Tensors = dict[str, Tensor]
 
-def save_snapshot(folder: Path, step: int, tensors: dict[str, Tensor]) -> None:
+
+def save_snapshot(folder: Path, step: int, tensors: Tensors) -> None:
     """Write what was seen after ``step`` updates; the file appears whole or not at all."""
     with atomic_path(_path(folder, step)) as temporary:
         temporary.write_bytes(save({name: value.cpu().contiguous() for name, value in tensors.items()}))
 
 
-def stacked_snapshots(folder: Path, steps: tuple[int, ...]) -> dict[str, Tensor]:
+def stacked_snapshots(folder: Path, steps: tuple[int, ...]) -> Tensors:
     """All snapshots on top of each other, checkpoints first; ``steps`` among them."""
     missing = [step for step in steps if not _path(folder, step).is_file()]
     if missing:

@@ -1,6 +1,7 @@
 """What figures are drawn with: the look of the book, markers, lines, panels, labels, and what is cut off."""
 
 from collections.abc import Callable, Mapping
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -49,22 +50,13 @@ def legend_above(figure: Figure, ncols: int = 2) -> None:
     )
 
 
-def lines(
-    axes: Axes,
-    table: pd.DataFrame,
-    x: str,
-    by: str,
-    looks: Mapping[str, tuple[str, str, str]],
-    *,
-    lw: float = 1.7,
-    band: float = 0.13,
-) -> None:
-    """A line for each group of a tidy table, with a band where it has intervals.
+Looks = Mapping[str, tuple[str, str, str]]  # name of a group → its label, colour and line style
 
-    Args:
-        table: with the columns ``value``, ``low``, ``high``, ``x`` and ``by``.
-        looks: name of a group in ``by`` → its label, colour and line style, in the order of the legend.
-        band: opacity of the bands.
+
+def lines(axes: Axes, table: pd.DataFrame, x: str, by: str, looks: Looks, *, lw=1.7, band=0.13) -> None:
+    """A line for each group of a tidy table, with a band (of so little opacity) where it has intervals.
+
+    The table has the columns ``value``, ``low``, ``high``, ``x`` and ``by``; looks are in the legend's order.
     """
     for name, (label, colour, line) in looks.items():
         own = table[table[by] == name]
@@ -85,36 +77,25 @@ def curves(axes: Axes, courses: pd.DataFrame, name: str, label: str | None = Non
 PER_BAND = 4
 
 
-def panels(
-    tasks: list[str],
-    kinds: list[str],
-    draw: Callable[[Axes, str, str, bool, bool], bool],
-    *,
-    width: float,
-    height: float,
-) -> Figure:
-    """A figure of one panel for each task and kind.
+# Called with axes, task, kind, leftmost, lowest; False leaves the panel empty.
+Draw = Callable[[Axes, str, str, bool, bool], bool]
 
-    Args:
-        draw: called with (axes, task, kind, leftmost, lowest); False leaves the panel empty.
-        width, height: of a panel, in inches.
-    """
+
+def panels(tasks: list[str], kinds: list[str], draw: Draw, *, width: float, height: float) -> Figure:
+    """A figure of one panel, so many inches wide and high, for each task and kind."""
     if not tasks or not kinds:
         return blank()
-    bands = [tasks[first : first + PER_BAND] for first in range(0, len(tasks), PER_BAND)]
-    columns = max(min(len(tasks), PER_BAND), 2)
-    rows = len(bands) * len(kinds)
+    columns, rows = max(min(len(tasks), PER_BAND), 2), -(-len(tasks) // PER_BAND) * len(kinds)
     with style():
         figure = Figure(figsize=(width * columns, height * rows))
         grid = figure.subplots(rows, columns, squeeze=False)
         for axes in grid.flat:
             axes.set_visible(False)
-        for band, members in enumerate(bands):
-            for below, kind in enumerate(kinds):
-                for column, task in enumerate(members):
-                    axes = grid[band * len(kinds) + below, column]
-                    axes.set_title(f"{task_name(task)}, {kind}")
-                    axes.set_visible(draw(axes, task, kind, column == 0, below == len(kinds) - 1))
+        for (place, task), (below, kind) in product(enumerate(tasks), enumerate(kinds)):
+            band, column = divmod(place, PER_BAND)
+            axes = grid[band * len(kinds) + below, column]
+            axes.set_title(f"{task_name(task)}, {kind}")
+            axes.set_visible(draw(axes, task, kind, column == 0, below == len(kinds) - 1))
     return figure
 
 

@@ -2,19 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from notebooks.shared.intervals import Point, each_over_seeds, less, matched
+from notebooks.shared.intervals import Point, each_over_seeds, less, matched, nested
 
 
 def summarised(groups: Mapping[tuple, list[Point]], numbers: Callable[[dict], dict]) -> dict:
     """By the names of each group that is not empty, intervals in the shape of one network's ``numbers``."""
-    values: dict = {}
-    for names, points in groups.items():
-        if points:
-            here = values
-            for name in names[:-1]:
-                here = here.setdefault(name, {})
-            here[names[-1]] = each_over_seeds(points, numbers)
-    return values
+    return nested({names: each_over_seeds(points, numbers) for names, points in groups.items() if points})
 
 
 def each_paired(first: list[Point], second: list[Point], numbers: Callable[[dict], dict]) -> dict:

@@ -20,14 +20,9 @@ _STREAMS = 0x01E1, 0x01E2
 def _relabelling(name: str, order_of: Callable[[int, int], np.ndarray], longest: int, about: str):
     @task(name, about)
     def make(
-        *,
-        n_words: int = 3,
-        min_length: int = 15,
-        max_length: int = longest,
-        n_train: int = 10_000,
-        n_held_out: int = 1_200,
-        seed: int = 0,
-    ) -> Task:
+        *, n_words: int = 3, min_length: int = 15, max_length: int = longest, n_train: int = 10_000,
+        n_held_out: int = 1_200, seed: int = 0,
+    ) -> Task:  # fmt: skip
         if n_words > 26:
             raise BadInput(f"task {name}: n_words must be at most 26; got {n_words}")
         if 2 * n_held_out > n_words**min_length:

@@ -54,9 +54,7 @@ def measure_patterns(recording: Recording) -> dict:
         sums: dict[str | tuple[int, ...], np.ndarray] = {}
         for batch, heads in attention_to_source(network, judged):
             gold = _gold(task.gold, batch)
-            shown = {"all": heads.mean((0, 1))} | {
-                place: heads[place] for place in np.ndindex(*heads.shape[:2])
-            }
+            shown = {"all": heads.mean((0, 1))} | {at: heads[at] for at in np.ndindex(*heads.shape[:2])}
             if state == "trained":
                 even = batch.source_mask / batch.source_mask.sum(1, keepdim=True)
                 shown |= {"gold": gold.float(), "even": even[:, None].expand_as(gold)}
@@ -141,12 +139,12 @@ def attention_to_source(
             yield batch, trace.attention[None, None]
 
 
+TargetMask, SourceMask = Bool[Tensor, "batch target"], Bool[Tensor, "batch source"]
+Attention, Gold = Float[Tensor, "batch target source"], Bool[Tensor, "batch target source"]
+
+
 def pattern_sums(
-    attention: Float[Tensor, "batch target source"],
-    gold: Bool[Tensor, "batch target source"],
-    topics: Bool[Tensor, "batch source"],
-    target_words: Bool[Tensor, "batch target"],
-    source_words: Bool[Tensor, "batch source"],
+    attention: Attention, gold: Gold, topics: SourceMask, target_words: TargetMask, source_words: SourceMask
 ) -> Float[np.ndarray, "two patterns"]:
     """Sums and counts of :data:`PATTERNS`, to be added up over batches."""
     rows = attention.double()
@@ -165,13 +163,10 @@ def pattern_sums(
 
 
 def _ratios(sums: np.ndarray) -> dict[str, float | None]:
-    return {
-        name: float(total / count) if count else None
-        for name, total, count in zip(PATTERNS, *sums, strict=True)
-    }
+    return {name: float(a / n) if n else None for name, a, n in zip(PATTERNS, *sums, strict=True)}
 
 
-def _gold(links: tuple, batch: Batch) -> Bool[Tensor, "batch target source"]:
+def _gold(links: tuple, batch: Batch) -> Gold:
     chosen = [links[i] for i in batch.indices.tolist()]
     return gold_links(chosen, batch.target_mask.shape[1], batch.source_mask.shape[1])
 

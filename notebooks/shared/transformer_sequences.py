@@ -4,28 +4,24 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from attnlib.errors import BadInput
 from attnlib.models.transformer import MultiHeadAttention, Transformer, TransformerConfig
 from attnlib.training.course import Report
 from companion.runs.procedure import Recording
 from notebooks.shared.sequence_course import SequenceSettings, builders, checksums, record_course, restored
+from notebooks.shared.snapshots import Tensors
 
 __all__ = ["Settings", "builders", "checksums", "new_network", "record", "recorded_network"]
 
 
 @dataclass(frozen=True)
 class Settings(SequenceSettings):
-    """The network beside the task: see :class:`~attnlib.models.transformer.TransformerConfig`.
+    """The network beside the task: see :class:`~attnlib.models.transformer.TransformerConfig`."""
 
-    Attributes:
-        learning_rate: lower than a recurrent network's, and reached after ``warmup`` updates: a Transformer
-            that starts at full speed may not start at all (Xiong et al. 2020, section 3.3).
-        tied: whether queries and keys of the encoder's self-attention share one map, so that its scores are
-            symmetric: Reformer's "shared-QK" (Kitaev et al. 2020, section 2), without its norm of the keys.
-    """
-
+    # Lower than a recurrent network's, and reached after ``warmup`` updates: a Transformer that starts at
+    # full speed may not start at all (Xiong et al. 2020, section 3.3).
     learning_rate: float = 1e-3
     warmup: int = 100
     width: int = 128
@@ -34,6 +30,8 @@ class Settings(SequenceSettings):
     hidden: int | None = None
     positions: str = "sinusoidal"
     embedding_scale: float = 1.0
+    # Whether queries and keys of the encoder's self-attention share one map, so that its scores are
+    # symmetric: Reformer's "shared-QK" (Kitaev et al. 2020, section 2), without its norm of the keys.
     tied: bool = False
 
     def __post_init__(self) -> None:
@@ -41,27 +39,21 @@ class Settings(SequenceSettings):
         self.config(1, 1)  # what it cannot be, the network's own settings say
 
     def config(self, source_size: int, target_size: int) -> TransformerConfig:
-        """What the network is built from, given the sizes of its vocabularies."""
         own = {field.name for field in fields(TransformerConfig)} & {field.name for field in fields(self)}
         return TransformerConfig(source_size, target_size, **{name: getattr(self, name) for name in own})
 
 
 def new_network(settings: Settings, source_size: int, target_size: int) -> Transformer:
-    """The untrained network, its parameters drawn from the seed."""
     config = settings.config(source_size, target_size)
     network = Transformer(config, torch.Generator().manual_seed(settings.seed))
     return tie_encoder(network) if settings.tied else network
 
 
-def record(
-    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
-) -> dict[str, Tensor]:
-    """Train the network and look at it along the way; errors as :func:`record_course`."""
+def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     return record_course(new_network, settings, folder, device=device, report=report)
 
 
 def recorded_network(recording: Recording) -> Transformer:
-    """The trained network, in evaluation mode."""
     return restored(new_network, recording)
 
 

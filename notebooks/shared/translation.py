@@ -33,7 +33,7 @@ from companion.data.sources import cache_folder
 from notebooks.shared.best_snapshots import keep_if_best, qualities, seen_where_best
 from notebooks.shared.bleu import bleu_counts
 from notebooks.shared.ragged import joined_cells, valid_cells
-from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
+from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 LOOK_BATCH = 64  # samples that are looked at together
 _NETWORK = "network."
@@ -42,34 +42,22 @@ _PROBED_SEED = 0x9806  # the pairs probed are the same in every run, so that run
 
 @dataclass(frozen=True)
 class TranslationSettings:
-    """The data and the training; the defaults are the paper's (section A.8).
+    """The data and the training; the defaults are the paper's (section A.8)."""
 
-    Attributes:
-        dataset: one of :data:`companion.data.parallel.NAMES`; ``"known_lexicon"`` needs no data.
-        source, target: paths of a reader's own files, for ``"parallel_files"``.
-        pieces: size of the shared vocabulary, four marks included.
-        n_train, n_validation: use only so many pairs from the beginning; 0 for all.
-        longest: leave out pairs with more pieces on a side; 0 for none.
-        probed_validation: so many validation pairs are probed, a sample drawn once; 0 for all.
-        probed_training: so many training pairs are probed like them (Table 7); 0 for none.
-        steps: updates; 36,250 are 20 epochs of Multi30k.
-        seed: of parameters, of the order of batches, and of dropout.
-    """
-
-    dataset: str = "multi30k_en_de"
-    source: str = ""
+    dataset: str = "multi30k_en_de"  # of :data:`companion.data.parallel.NAMES`; known_lexicon needs no data
+    source: str = ""  # path of a reader's own file, for "parallel_files"
     target: str = ""
-    pieces: int = 8_000
-    n_train: int = 0
+    pieces: int = 8_000  # of the shared vocabulary, four marks included
+    n_train: int = 0  # use only so many pairs from the beginning; 0 for all
     n_validation: int = 0
-    longest: int = 0
-    probed_validation: int = 0
-    probed_training: int = 0
+    longest: int = 0  # leave out pairs with more pieces on a side; 0 for none
+    probed_validation: int = 0  # so many validation pairs are probed, a sample drawn once; 0 for all
+    probed_training: int = 0  # so many training pairs are probed like them (Table 7); 0 for none
     width: int = 256
     batch_size: int = 16
     learning_rate: float = 1e-3
-    steps: int = 36_250
-    seed: int = 0
+    steps: int = 36_250  # 20 epochs of Multi30k
+    seed: int = 0  # of parameters, of the order of batches, and of dropout
 
     def __post_init__(self) -> None:
         check_at_least(0, self, "n_train", "n_validation", "longest", "probed_validation", "probed_training")
@@ -77,22 +65,14 @@ class TranslationSettings:
 
 @dataclass(frozen=True)
 class Settings(TranslationSettings):
-    """The network beside the data; the defaults are the paper's.
+    """The network beside the data; the defaults are the paper's."""
 
-    Attributes:
-        attention: ``"learned"``, or ``"uniform"`` throughout.
-        form: ``"joined"`` (equation 2) or ``"summed"`` (equation 32).
-        dropout: between the layers of the LSTMs.
-        saliency: whether to record it, of the best snapshots; it takes three times as long as all else of a
-        snapshot.
-        keep_network: whether to record the trained parameters, for what is asked of the network afterwards
-            (the optimal attention of section A.1); 33 MB at the paper's size.
-    """
-
-    attention: str = "learned"
-    form: str = "joined"
-    dropout: float = 0.5
-    saliency: bool = False
+    attention: str = "learned"  # or "uniform" throughout
+    form: str = "joined"  # (equation 2) or "summed" (equation 32)
+    dropout: float = 0.5  # between the layers of the LSTMs
+    saliency: bool = False  # recorded of the best snapshots: three times as long as all else of a snapshot
+    # Whether to record the trained parameters, for what is asked of the network afterwards (the optimal
+    # attention of section A.1); 33 MB at the paper's size.
     keep_network: bool = False
 
     def __post_init__(self) -> None:
@@ -134,24 +114,20 @@ def new_network(settings: Settings, words: int) -> BilinearTranslator:
     return BilinearTranslator(settings.config(words), torch.Generator().manual_seed(settings.seed))
 
 
-def record(
-    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
-) -> dict[str, Tensor]:
+def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     """Train the network and look at it, under teacher forcing but for BLEU, at every checkpoint.
 
-    Returns:
-        for each part probed (``validation``, and ``training`` where asked for) by checkpoint
+    For each part probed (``validation``, and ``training`` where asked for) by checkpoint
 
-        * ``<part>.log_probe``, where learned ``<part>.attention``, and where asked for ``<part>.saliency``
-          (of the part's best snapshots, NaN at others) over all valid pairs of positions: see
-          :func:`notebooks.shared.ragged.padded_cells`. In float32, since agreement lives on their order: half
-          precision would tie 7 % of the neighbouring values in a row of attention, 92 % in one of the probe.
-        * ``<part>.right``: by sample, how many words are predicted right; ``<part>.loss``: by sample, the
-          negative log-likelihood of its words, summed, in nats.
-        * ``<part>.bleu_counts``: by sample, of greedy translations; see :func:`notebooks.shared.bleu.bleu`.
+    * ``<part>.log_probe``, where learned ``<part>.attention``, and where asked for ``<part>.saliency`` (of
+      the part's best snapshots, NaN at others) over all valid pairs of positions: see
+      :func:`notebooks.shared.ragged.padded_cells`. In float32, since agreement lives on their order: half
+      precision would tie 7 % of the neighbouring values in a row of attention, 92 % in one of the probe.
+    * by sample ``<part>.right``, how many words are predicted right, ``<part>.loss``, the negative
+      log-likelihood of its words, summed, in nats, and ``<part>.bleu_counts`` of greedy translations
 
-        and ``<part>.{source, source_mask, target_output, target_mask}``, which do not change; where asked
-        for, ``network.<parameter>`` as they are in the end, for :func:`recorded_network`.
+    and ``<part>.{source, source_mask, target_output, target_mask}``, which do not change; where asked for,
+    ``network.<parameter>`` as they are in the end, for :func:`recorded_network`.
     """
     data = load_pieces(settings)
     parts = probed_parts(data, settings)
@@ -168,20 +144,14 @@ def record(
             keep_if_best(folder, step, network, {name: qualities(found | masks, name) for name in parts})
         save_snapshot(folder, step, found)
 
-    def see(network: BilinearTranslator, name: str) -> dict[str, Tensor]:
+    def see(network: BilinearTranslator, name: str) -> Tensors:
         return {f"{name}.saliency": saliency_snapshot(network, parts[name], device)}
 
     network = new_network(settings, len(data.pieces))
     run_course(
-        network,
-        EqualLengthBatches(data.train, settings.batch_size, settings.seed),
-        BilinearTranslator.loss,
-        course,
-        folder,
-        visit=visit,
-        device=device,
-        report=report,
-    )
+        network, EqualLengthBatches(data.train, settings.batch_size, settings.seed), BilinearTranslator.loss,
+        course, folder, visit=visit, device=device, report=report,
+    )  # fmt: skip
     recording = stacked_snapshots(folder, course.checkpoints) | masks
     if settings.saliency:
         recording |= seen_where_best(folder, network, course.checkpoints, see)
@@ -201,7 +171,7 @@ def recorded_network(settings: Settings, recording: Mapping[str, Tensor]) -> Bil
 
 
 @torch.no_grad()
-def snapshot_of(network: BilinearTranslator, part: Probed, *, device: str = "cpu") -> dict[str, Tensor]:
+def snapshot_of(network: BilinearTranslator, part: Probed, *, device: str = "cpu") -> Tensors:
     """What :func:`record` keeps of every checkpoint, BLEU aside; samples in the order of the corpus."""
     cells: dict[str, list[tuple[Tensor, Tensor, Tensor]]] = {}
     right = torch.zeros(len(part.corpus), dtype=torch.int32)
@@ -221,7 +191,7 @@ def snapshot_of(network: BilinearTranslator, part: Probed, *, device: str = "cpu
     return {name: joined_cells(batches) for name, batches in cells.items()} | {"right": right, "loss": loss}
 
 
-def _cells(network: BilinearTranslator, trace: TranslatorTrace, batch: Batch) -> dict[str, Tensor]:
+def _cells(network: BilinearTranslator, trace: TranslatorTrace, batch: Batch) -> Tensors:
     found = {
         "log_probe": log_lexical_probe(
             network.readout,
@@ -240,12 +210,8 @@ def _cells(network: BilinearTranslator, trace: TranslatorTrace, batch: Batch) ->
 def saliency_snapshot(network: BilinearTranslator, part: Probed, device: str = "cpu") -> Tensor:
     batches = (batch.to(device) for batch in evaluation_batches(part.corpus, LOOK_BATCH))
     cells = (
-        (
-            batch.indices,
-            translation_saliency(network, batch),
-            valid_cells(batch.source_mask, batch.target_mask),
-        )
-        for batch in batches
+        (b.indices, translation_saliency(network, b), valid_cells(b.source_mask, b.target_mask))
+        for b in batches
     )
     return joined_cells(cells).cpu()
 
@@ -267,26 +233,17 @@ def bleu_snapshot(
 def load_pieces(settings: TranslationSettings) -> PieceCorpus:
     """The pairs as pieces, every source with its begin mark; errors as of the data that it reads."""
     return _load(
-        settings.dataset,
-        settings.source,
-        settings.target,
-        settings.pieces,
-        settings.n_train or None,
-        settings.n_validation or None,
-        settings.longest or None,
-    )
+        settings.dataset, settings.source, settings.target, settings.pieces, settings.n_train or None,
+        settings.n_validation or None, settings.longest or None,
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=2)
 def _load(name: str, source: str, target: str, size: int, n_train, n_validation, longest) -> PieceCorpus:
     data = piece_corpus(
-        read_translation(name, source=source, target=target),
-        size=size,
-        n_train=n_train,
-        n_validation=n_validation,
-        longest=longest,
-        folder=cache_folder() / "pieces",
-    )
+        read_translation(name, source=source, target=target), size=size, n_train=n_train,
+        n_validation=n_validation, longest=longest, folder=cache_folder() / "pieces",
+    )  # fmt: skip
     return replace(data, train=begun(data.train), validation=begun(data.validation))
 
 
@@ -326,7 +283,7 @@ def _sample(corpus: Corpus, targets: tuple[str, ...], count: int, part: str) -> 
     return Probed(begun(pairs), tuple(targets[i] for i in chosen))
 
 
-def masks_of(parts: dict[str, Probed]) -> dict[str, Tensor]:
+def masks_of(parts: dict[str, Probed]) -> Tensors:
     """Of each part the ids read and predicted, marks included, and masks; padded to the longest."""
     found = {}
     for name, part in parts.items():

@@ -21,7 +21,7 @@ from attnlib.training.corpus import Batch, evaluation_batches
 from attnlib.training.course import Course, Report, run_course
 from companion.data.pieces import EqualLengthBatches
 from notebooks.shared.ragged import joined_cells, valid_cells
-from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
+from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 from notebooks.shared.translation import (
     LOOK_BATCH,
     Probed,
@@ -42,11 +42,8 @@ class TranslationProxy(nn.Module):
     """The proxy, its parameters drawn from ``generator`` alone.
 
     Embeddings are drawn from N(0, 1), W uniformly from ±1/√width, torch's own distributions. W has no bias,
-    as in equation 5. The source's end mark is a word of the bag, as it is a position to attend to.
-
-    Args:
-        words: size of the vocabulary, both languages' alike.
-        width: d of the paper, which does not say it; the translation model's 256.
+    as in equation 5. The source's end mark is a word of the bag, as it is a position to attend to. The width
+    is d of the paper, which does not say it; the translation model's is 256.
     """
 
     def __init__(self, words: int, width: int, generator: torch.Generator):
@@ -78,16 +75,11 @@ class TranslationProxy(nn.Module):
         """log β^px of every pair of valid positions, ``-inf`` at padding.
 
         A source word's distribution is normalised once, wherever it stands; the logit of a pair is one
-        product of two rows.
-
-        Args:
-            at_once: source words whose logits are held at a time: the most memory it takes beside the result
-                is 2 × ``at_once`` × words numbers.
+        product of two rows. Logits of ``at_once`` source words are held at a time: the most memory it takes
+        beside the result is 2 × ``at_once`` × words numbers.
         """
         distinct, place = batch.source.unique(return_inverse=True)
-        normaliser = torch.cat(
-            [self.output(self.embedding(some)).logsumexp(1) for some in distinct.split(at_once)]
-        )
+        normaliser = torch.cat([self.output(self.embedding(s)).logsumexp(1) for s in distinct.split(at_once)])
         right = self.output.weight[batch.target_output] @ self.embedding(batch.source).transpose(1, 2)
         valid = batch.target_mask[:, :, None] & batch.source_mask[:, None, :]
         return (right - normaliser[place][:, None, :]).masked_fill(~valid, -torch.inf)
@@ -98,9 +90,7 @@ class Settings(TranslationSettings):
     """As for the network that the proxy stands for."""
 
 
-def record(
-    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
-) -> dict[str, Tensor]:
+def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     """Train the proxy and look at it at every checkpoint; what is recorded is as the network has it."""
     data = load_pieces(settings)
     parts = probed_parts(data, settings)
@@ -111,28 +101,19 @@ def record(
         save_snapshot(
             folder,
             step,
-            {
-                f"{name}.{what}": seen
-                for name, snapshot in snapshots.items()
-                for what, seen in snapshot.items()
-            },
+            {f"{name}.{what}": seen for name, own in snapshots.items() for what, seen in own.items()},
         )
 
     run_course(
         TranslationProxy(len(data.pieces), settings.width, torch.Generator().manual_seed(settings.seed)),
-        EqualLengthBatches(data.train, settings.batch_size, settings.seed),
-        TranslationProxy.loss,
-        course,
-        folder,
-        visit=visit,
-        device=device,
-        report=report,
-    )
+        EqualLengthBatches(data.train, settings.batch_size, settings.seed), TranslationProxy.loss, course,
+        folder, visit=visit, device=device, report=report,
+    )  # fmt: skip
     return stacked_snapshots(folder, course.checkpoints) | masks_of(parts)
 
 
 @torch.no_grad()
-def snapshot_of(proxy: TranslationProxy, part: Probed, device: str = "cpu") -> dict[str, Tensor]:
+def snapshot_of(proxy: TranslationProxy, part: Probed, device: str = "cpu") -> Tensors:
     cells = []
     right = torch.zeros(len(part.corpus), dtype=torch.int32)
     loss = torch.zeros(len(part.corpus))

@@ -66,15 +66,9 @@ def spec_on_words(
         "n_held_out": config.judged,
     }
     return RunSpec.of(
-        "recurrent_sequences",
-        seed=seed,
-        task="one_to_one",
-        options=tuple(options.items()),
-        steps=config.steps,
-        learning_rate=config.learning_rate,
-        judged=config.judged,
-        **network,
-    )
+        "recurrent_sequences", seed=seed, task="one_to_one", options=tuple(options.items()),
+        steps=config.steps, learning_rate=config.learning_rate, judged=config.judged, **network,
+    )  # fmt: skip
 
 
 def link_distances(

@@ -3,6 +3,7 @@
 from companion.results.measurements import answers
 from companion.runs.store import Store
 from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind
+from notebooks.shared.plan import picked
 from notebooks.shared.suite import PROFILES, measurements
 from notebooks.shared.suite import SuiteConfig as Config
 
@@ -28,9 +29,9 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         for name, m in points
         for subset, outcome in m["substitution"].items()
     ]
-    return by_kind(points, _summary), {"shares": shares, "substitution": substitution}
 
+    def summary(group: list[Point]) -> dict:
+        judged = each_over_seeds(group, lambda m: picked(m, (*SHARES, "substitution")))
+        return judged | picked(group[0][1], ("unseen", "fitted_on"))
 
-def _summary(group: list[Point]) -> dict:
-    judged = each_over_seeds(group, lambda m: {name: m[name] for name in (*SHARES, "substitution")})
-    return judged | {name: group[0][1][name] for name in ("unseen", "fitted_on")}
+    return by_kind(points, summary), {"shares": shares, "substitution": substitution}

@@ -3,6 +3,7 @@
 from companion.results.measurements import answers
 from companion.runs.store import Store
 from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind
+from notebooks.shared.plan import picked
 from notebooks.shared.suite import PROFILES, measurements
 from notebooks.shared.suite import SuiteConfig as Config
 
@@ -15,10 +16,7 @@ __all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "compute", "measurements"]
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Typicality with its coverage, attention near the diagonal, and quality, by task and architecture."""
     points = answers(measurements(config), store)
-    rows = [
-        name | _coordinates(m) | m["quality"] | {"coverage": m["typicality"]["coverage"]}
-        for name, m in points
-    ]
+    rows = [n | _coordinates(m) | m["quality"] | {"coverage": m["typicality"]["coverage"]} for n, m in points]
     average, samples = [], []
     for name, m in points:
         if name["seed"] == 0:
@@ -32,11 +30,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 def _summary(group: list[Point]) -> dict:
     first = group[0][1]["typicality"]
     settled = {"coverage": first["coverage"], "cells": first["cells"], "held_out_samples": first["samples"]}
-    return each_over_seeds(group, _numbers) | settled
-
-
-def _numbers(m: dict) -> dict[str, float]:
-    return _coordinates(m) | {name: m["quality"][name] for name in ("token_accuracy", "exact_match")}
+    quality = ("token_accuracy", "exact_match")
+    return each_over_seeds(group, lambda m: _coordinates(m) | picked(m["quality"], quality)) | settled
 
 
 def _coordinates(m: dict) -> dict[str, float]:

@@ -11,6 +11,7 @@ from companion.runs.store import Store
 from companion.runs.suite import task_of
 from notebooks.attend.order_words.measure import measure_order_words
 from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind
+from notebooks.shared.plan import picked, settings_of
 from notebooks.shared.suite import PlannedConfig, model_specs
 from notebooks.shared.summaries import rows_of
 
@@ -70,15 +71,14 @@ PROFILES = {
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    settings = {name: getattr(config, name) for name in ("fit_samples", "pairs", "fit_pairs")}
+    settings = settings_of(config, "fit_samples", "pairs", "fit_pairs")
     return measurements_of(model_specs(config), measure_order_words, **settings)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """What each kind of swapped word does to the attention, and through what; intervals over seeds.
 
-    Tables ``routes``, ``predictions`` and ``patches`` (a row a model, swap and set of rows), ``memory`` (a
-    row a kind of model, swap and place) and ``examples``. Content words have no routes, terms and patches.
+    Content words have no routes, terms and patches.
     """
     points = [(name | {"kind": kind(name)}, m) for name, m in answers(measurements(config), store)]
     followed = by_kind(points, lambda group: each_over_seeds(group, _memory))
@@ -131,14 +131,14 @@ def _examples(name: dict[str, object], found: dict) -> Iterator[dict]:
 def _summary(group: list[Point]) -> dict:
     first = group[0][1]
     found = each_over_seeds(group, lambda m: {swap: _of_swap(own) for swap, own in m.items()})
-    return {swap: {name: first[swap][name] for name in ("kind", "pairs")} | found[swap] for swap in first}
+    return {swap: picked(first[swap], ("kind", "pairs")) | found[swap] for swap in first}
 
 
 def _of_swap(found: dict) -> dict:
-    numbers: dict = {name: found[name] for name in ("change", "outside")}
+    numbers = picked(found, ("change", "outside"))
     for name in ("exact", "attended"):
         numbers[name] = dict(zip(("first", "second"), found[name], strict=True))
-    numbers["predictions"] = {rows: found["predictions"][rows] for rows in ("all", "changed")}
+    numbers["predictions"] = picked(found["predictions"], ("all", "changed"))
     if found["kind"] == "content":
         return numbers
     numbers["routes"] = {

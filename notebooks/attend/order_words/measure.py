@@ -34,7 +34,8 @@ _STREAM = 0x5A1B
 
 Words = tuple[str, ...]
 Attention = Float[Tensor, "batch target source"]
-Rows = Bool[Tensor, "batch target"]
+Rows, SourceMask = Bool[Tensor, "batch target"], Bool[Tensor, "batch source"]
+ByPair = Int[Tensor, " batch"]
 Meant = tuple[Words, Links | None]  # target words; links where the task has them
 Meaning = Callable[[Sequence[str]], Meant]
 
@@ -173,6 +174,7 @@ PAIRS = tuple(f"{decoder}_{encoder}" for decoder in PART_NAMES for encoder in PA
 # them at the swapped word's position or all elsewhere.
 PATCHES = ("E", "S", "W", "ES", "EW", "SW", "ESW", "e_input", "e_residual", "e_word", "e_context")
 BothParts = tuple[Parts, Parts]  # decoder's, encoder's
+Pieces = Float[Tensor, "piece batch target source"]
 _NO_CHANGE = 1e-12
 _NO_FLIP = 0.02  # rows that differ by less (mean total variation) have no flip to take a share of
 
@@ -186,20 +188,20 @@ class TwoRuns:
     decoder: dict[tuple[int, int], Float[Tensor, "batch steps width"]]
     encoder_parts: tuple[Parts, Parts]
     rows: Bool[Tensor, "batch steps"]
-    position: Int[Tensor, " batch"]
+    position: ByPair
 
     @property
-    def source_mask(self) -> Bool[Tensor, "batch source"]:
+    def source_mask(self) -> SourceMask:
         return self.batches[0].source_mask
 
     @property
-    def at_word(self) -> Bool[Tensor, "batch source"]:
+    def at_word(self) -> SourceMask:
         places = torch.arange(self.source_mask.shape[1], device=self.position.device)
         return places == self.position[:, None]
 
 
 def run_both(
-    model: EncoderDecoder, batches: tuple[Batch, Batch], position: Int[Tensor, " batch"], fitted: Fitted
+    model: EncoderDecoder, batches: tuple[Batch, Batch], position: ByPair, fitted: Fitted
 ) -> TwoRuns:
     encoded = [model.encode(batch.source, batch.source_mask) for batch in batches]
     steps = min(batch.target_mask.shape[1] for batch in batches)
@@ -226,9 +228,7 @@ def term_changes(first: BothParts, second: BothParts) -> Float[Tensor, "9 batch 
     return (alignment_terms(*second) - alignment_terms(*first)).flatten(0, 1)
 
 
-def route_changes(
-    first: BothParts, second: BothParts, at_word: Bool[Tensor, "batch source"]
-) -> Float[Tensor, "5 batch target source"]:
+def route_changes(first: BothParts, second: BothParts, at_word: SourceMask) -> Pieces:
     """Change of the score by route, in the order of :data:`ROUTES`; they sum to the change of the score."""
     (d, e), (d_after, e_after) = first, second
     keys = ((e.total() + e_after.total()) / 2).transpose(1, 2)  # (batch, width, source)
@@ -246,9 +246,7 @@ def route_changes(
     )
 
 
-def change_shares(
-    pieces: Float[Tensor, "piece batch target source"], rows: Rows, source_mask: Bool[Tensor, "batch source"]
-) -> tuple[list[float | None], float]:
+def change_shares(pieces: Pieces, rows: Rows, source_mask: SourceMask) -> tuple[list[float | None], float]:
     """Covariance share of each piece in their sum (None where it does not vary), and the sum's own square."""
     values, valid = valid_rows(pieces, rows, source_mask, at_least=2)
     values = centred(values, valid)
@@ -326,10 +324,10 @@ BATCH = 256
 class Exchange:
     """What is swapped in each sample: where, which word, for which, and the group of the old one."""
 
-    position: Int[Tensor, " batch"]
-    old: Int[Tensor, " batch"]
-    new: Int[Tensor, " batch"]
-    group: Int[Tensor, " batch"]
+    position: ByPair
+    old: ByPair
+    new: ByPair
+    group: ByPair
 
 
 @dataclass(frozen=True)
@@ -524,10 +522,7 @@ def _scores(predicted: dict[str, Tensor], after: Tensor, rows: Rows) -> dict:
     """``gain``: the part of what "no change" misses that is not missed; below 0 worse. None without rows."""
     if not rows.any():
         return {name: {"similarity": None, "argmax": None, "gain": None} for name in predicted}
-    missed = {
-        name: float(total_variation(there[rows], after[rows]).double().mean())
-        for name, there in predicted.items()
-    }
+    missed = {n: float(total_variation(at[rows], after[rows]).double().mean()) for n, at in predicted.items()}
     return {
         name: {
             "similarity": 1 - missed[name],

@@ -7,6 +7,7 @@ from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.store import Store
 from notebooks.attend.readout.measure import ABLATIONS, REPLACEMENTS, measure_readout
 from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind
+from notebooks.shared.plan import picked
 from notebooks.shared.suite import SuiteConfig, model_specs
 
 PLACE = "Aitken et al. 2021, contributions 1 and 4 (what the input components are for)"
@@ -39,8 +40,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Accuracy with parts dropped, shares of the margin, and the dictionary, judged on held-out samples.
 
     ``above_chance``, ``lost``: accuracy with dropped parts at zero, less the most frequent word's, and that
-    it is less than the whole network's. The table ``words``: the most frequent tokens of the first model of a
-    kind.
+    it is less than the whole network's.
     """
     points = answers(measurements(config), store)
     named = [({"task": name["task"], "kind": kind(name), "seed": name["seed"]}, m) for name, m in points]
@@ -71,7 +71,7 @@ def _summary(group: list[Point]) -> dict:
     first = group[0][1]
     found = each_over_seeds(group, _numbers)
     for name in DICTIONARIES:
-        found[name] |= {key: first[name][key] for key in ("chance", "words")}
+        found[name] |= picked(first[name], ("chance", "words"))
     return found | {"chance": first["chance"]["all"], "chance_words": first["chance"]["words"]}
 
 
@@ -82,6 +82,6 @@ def _numbers(m: dict) -> dict:
         "word_accuracy": m["word_accuracy"]["zero"],
         "above_chance": {name: at_zero[name] - chance for name in ABLATIONS},
         "lost": {name: at_zero["full"] - at_zero[name] for name in ABLATIONS},
-        **{share: m[share] for share in SHARES},
-        **{name: {key: m[name][key] for key in ("accuracy", "frequency_weighted")} for name in DICTIONARIES},
+        **picked(m, SHARES),
+        **picked(m, DICTIONARIES, ("accuracy", "frequency_weighted")),
     }

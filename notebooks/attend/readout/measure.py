@@ -90,12 +90,11 @@ def followers(corpus: Corpus) -> dict[int, int]:
     return {v: -w for v, (_, w) in best.items()}
 
 
+Logits, Counts, Outputs = Float[Tensor, "tokens words"], Int[Tensor, " tokens"], Int[Tensor, " outputs"]
+
+
 def judged(
-    logits: Float[Tensor, "tokens words"],
-    expected: dict[int, int],
-    counts: Int[Tensor, " tokens"],
-    outputs: Int[Tensor, " outputs"],
-    names: tuple[tuple[str, ...], tuple[str, ...]],
+    logits: Logits, expected: dict[int, int], counts: Counts, outputs: Outputs, names: tuple[tuple, tuple]
 ) -> dict:
     token_names, word_names = names
     best = outputs[logits[:, outputs].topk(min(TOP, len(outputs)), dim=1).indices]  # (tokens, TOP)
@@ -280,10 +279,7 @@ def _dictionaries(task: Task, fitted: Fitted, weights, constant: Tensor, outputs
 
 
 def _nested(right: dict, rows: Tensor, column: int) -> dict:
-    return {
-        how: {name: _plain(right[how, name][column] / rows[column]) for name in ABLATIONS}
-        for how in REPLACEMENTS
-    }
+    return {how: {n: _plain(right[how, n][column] / rows[column]) for n in ABLATIONS} for how in REPLACEMENTS}
 
 
 def _plain(number) -> float | None:

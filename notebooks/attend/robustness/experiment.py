@@ -11,7 +11,7 @@ from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from companion.runs.suite import spec_of
 from notebooks.attend.robustness.measure import EITHER, measure_robustness
-from notebooks.shared.intervals import over_seeds
+from notebooks.shared.intervals import interval_of, nested
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.suite import FilesConfig
 from notebooks.shared.summaries import rows_of, summarised
@@ -56,19 +56,11 @@ class Config(FilesConfig):
 PROFILES = {
     "quick": Config(),
     "paper": Config(
-        scale="paper",
-        varied=BOTH,
-        cell=("gru", "lstm", "vanilla", "ugrnn"),
-        widths=(32, 64, 128, 256, 512),
-        weight_decay=(0.0, 1e-5, 1e-4, 1e-3),
-        length=(0.25, 0.5, 1.0, 2.0),
-        n_words=(3, 10, 26),
-        embedding_scale=(0.1, 0.3, 1.0),
-        clip=(0.1, 1.0, 10.0),
-        fit_samples=25_000,
-        samples=1_500,
+        scale="paper", varied=BOTH, cell=("gru", "lstm", "vanilla", "ugrnn"), widths=(32, 64, 128, 256, 512),
+        weight_decay=(0.0, 1e-5, 1e-4, 1e-3), length=(0.25, 0.5, 1.0, 2.0), n_words=(3, 10, 26),
+        embedding_scale=(0.1, 0.3, 1.0), clip=(0.1, 1.0, 10.0), fit_samples=25_000, samples=1_500,
     ),
-}
+}  # fmt: skip
 
 
 Models = dict[str, tuple[ModelSpec, ...]]  # by task, in the order of seeds
@@ -139,11 +131,7 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Outcomes of every setting, free running against teacher forcing, and whether the headline holds.
-
-    Tables: ``points`` (a row a model and setting), ``settings`` (a row a setting and half of the headline),
-    ``running``.
-    """
+    """Outcomes of every setting, free running against teacher forcing, and whether the headline holds."""
     found = _found(config, store)
     outcomes = {spec: _outcomes(*pair) for spec, pair in found.items()}
     free = {spec: _way(own["free_running"]) for spec, (_, own) in found.items()}
@@ -200,26 +188,20 @@ def _way(found: dict) -> dict[str, float | None]:
     return {"typicality": found["typicality"]} | shares | rebuilt
 
 
-def _interval(numbers: list[float | None]) -> dict[str, float | int]:
-    return over_seeds([({}, number) for number in numbers], lambda number: number)
-
-
 def _governs(points: list[dict]) -> dict[str, dict]:
     """By factor and task, how far the residual-residual share moves between the extreme levels, by seed.
 
     Extremes are picked after the fact, which flatters every factor alike.
     """
-    shares: dict[tuple, dict[str, dict]] = {}
-    for row in points:
-        levels = shares.setdefault((row["factor"], row["task"]), {})
-        levels.setdefault(row["level"], {})[row["seed"]] = row["residual_residual"]
-    found: dict[str, dict] = {factor: {} for factor, _ in shares}
-    for (factor, task_name), by_level in shares.items():
-        if len(by_level) > 1:
-            lowest, *_, highest = sorted(by_level, key=lambda level: fmean(by_level[level].values()))
-            low, high = by_level[lowest], by_level[highest]
-            interval = _interval([high[seed] - low[seed] for seed in high if seed in low])
-            found[factor][task_name] = {"lowest": lowest, "highest": highest, **interval}
+    shares = nested({(r["factor"], r["task"], r["level"], r["seed"]): r["residual_residual"] for r in points})
+    found: dict[str, dict] = {factor: {} for factor in shares}
+    for factor, tasks in shares.items():
+        for task_name, by_level in tasks.items():
+            if len(by_level) > 1:
+                lowest, *_, highest = sorted(by_level, key=lambda level: fmean(by_level[level].values()))
+                low, high = by_level[lowest], by_level[highest]
+                moved = interval_of(high[seed] - low[seed] for seed in high if seed in low)
+                found[factor][task_name] = {"lowest": lowest, "highest": highest, **moved}
     return found
 
 
@@ -239,7 +221,7 @@ def _conditions(config: Config, outcomes: dict, free: dict) -> Iterator[dict]:
         }
         for half, differences in halves.items() if ALONE in specs else ():
             row = {"factor": factor, "level": level, "half": half, "scan_varied": AGAINST in specs}
-            interval = _interval(differences)
+            interval = interval_of(differences)
             signs = {"holds": interval["value"], "clearly": interval["low"]}
             yield row | interval | {name: None if end is None else end > 0 for name, end in signs.items()}
 

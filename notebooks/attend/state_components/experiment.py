@@ -11,6 +11,7 @@ from companion.runs.store import Store
 from companion.runs.suite import task_name_of
 from notebooks.attend.state_components.measure import SIDES, measure_state_components
 from notebooks.shared.intervals import by_kind, each_over_seeds, kind
+from notebooks.shared.plan import picked
 from notebooks.shared.suite import PAPER_TASKS, SuiteConfig, model_specs
 
 PLACE = "Aitken et al. 2021, contribution 1 (decomposition of hidden states)"
@@ -55,8 +56,8 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Shares of the variance of held-out states, averages against the exact fit, coordinates for figures.
 
-    Of each side R² of the position, of the word, of both by least squares (``additive``) and by averages, and
-    what is unique to each; ``gain`` is what least squares explains more, held out.
+    Of each side R² of position, word, both by least squares (``additive``) and by averages, and what is
+    unique to each; ``gain`` is what least squares explains more, held out.
     """
     points = [(name | {"kind": kind(name)}, m) for name, m in answers(measurements(config), store)]
     sides = [(name | {"side": side}, m[side]) for name, m in points for side in SIDES]
@@ -76,17 +77,12 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 
 def _numbers(m: dict) -> dict:
-    sides = {
-        side: {
-            "held_out": {share: m[side]["held_out"][share] for share in SHARES},
-            "fitted": m[side]["fitted"],
-            "gain": m[side]["held_out"]["additive"] - m[side]["held_out"]["averages"],
-            "difference": {name: m[side]["difference"][name] for name in ("temporal", "input", "fit")},
-            "unseen": m[side]["unseen"],
-        }
-        for side in SIDES
-    }
-    return sides | {"quality": {name: m["quality"][name] for name in ("token_accuracy", "exact_match")}}
+    found = picked(m, SIDES, ("held_out", "fitted", "difference", "unseen"))
+    for own in found.values():
+        own["gain"] = own["held_out"]["additive"] - own["held_out"]["averages"]
+        own["held_out"] = picked(own["held_out"], SHARES)
+        own["difference"] = picked(own["difference"], ("temporal", "input", "fit"))
+    return found | {"quality": picked(m["quality"], ("token_accuracy", "exact_match"))}
 
 
 def _draw(tables: dict[str, list[dict]], name: dict, pictures: dict) -> None:

@@ -120,9 +120,7 @@ def _coordinates(m: dict) -> dict[str, float | None]:
     return {
         "token_accuracy": m["quality"]["token_accuracy"],
         **m["attention"],
-        **{
-            f"{side}_{key}": found[key] for side, found in average.items() for key in ("r2_centred", "cosine")
-        },
+        **{f"{side}_{k}": found[k] for side, found in average.items() for k in ("r2_centred", "cosine")},
         "rebuilt_average": m["rebuilt"]["average"]["both"]["similarity"],
         "rebuilt_constant": m["rebuilt"]["constant"]["both"]["similarity"],
         **{f"slope_{name}": found["slope"] for name, found in m["offsets"].items()},

@@ -405,9 +405,7 @@ def measure_temporal_formation(trained: TrainedModel, fit_samples: int) -> dict:
             "offsets": measure_offsets(trained.model, fitted, corpus),
             "longer": measure_longer(trained, fitted),
             **_variances(trained, fitted, corpus),
-            "courses": {
-                side: _courses(i, own, curves) for i, (side, own) in enumerate(_by_side(fitted).items())
-            },
+            "courses": {s: _courses(i, own, curves) for i, (s, own) in enumerate(_by_side(fitted).items())},
         }
     )
 
@@ -460,9 +458,7 @@ def _rebuilt(trained: TrainedModel, fitted: Fitted, curves: dict[str, Curves], c
         states = [full.encoder_states, full.decoder_states]
         for kind, course in courses.items():
             there = [c[: h.shape[1]].to(h) for c, h in zip(course, states, strict=True)]
-            moved = [
-                h + new - mean[: h.shape[1]].to(h) for h, new, mean in zip(states, there, means, strict=True)
-            ]
+            moved = [h + new - m[: h.shape[1]].to(h) for h, new, m in zip(states, there, means, strict=True)]
             ways = {"alone": [new.expand_as(h) for new, h in zip(there, states, strict=True)]}
             if kind != "temporal":
                 ways |= {"both": moved, "encoder": [moved[0], states[1]], "decoder": [states[0], moved[1]]}
@@ -472,9 +468,7 @@ def _rebuilt(trained: TrainedModel, fitted: Fitted, curves: dict[str, Curves], c
     found: dict[str, dict] = {}
     for (kind, way), (*values, rows) in sums.items():
         names = ("similarity", "argmax_agreement", "accuracy")
-        found.setdefault(kind, {})[way] = {
-            name: float(value / rows) for name, value in zip(names, values, strict=True)
-        }
+        found.setdefault(kind, {})[way] = {n: float(v / rows) for n, v in zip(names, values, strict=True)}
     return found
 
 

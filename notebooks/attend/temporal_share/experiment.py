@@ -1,16 +1,13 @@
 """Temporal share against typicality: the first paper's headline, a point for each trained network."""
 
-import math
 from dataclasses import fields
 from operator import itemgetter
-
-import numpy as np
 
 from attnlib.models.config import Cell
 from companion.results.config import Task
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.store import Store
-from notebooks.shared.intervals import by_kind, each_over_seeds, hierarchical_bootstrap, kind
+from notebooks.shared.intervals import bootstrapped, by_kind, each_over_seeds, kind
 from notebooks.shared.measure import ACROSS_SAMPLES as QUANTITIES
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.spearman import spearman_of_points
@@ -18,7 +15,6 @@ from notebooks.shared.suite import DIAL, PAPER_TASKS, SuiteConfig, model_specs
 
 PLACE = "Aitken et al. 2021, contribution 2 (temporal and input components by task)"
 QUESTION = "Do temporal components carry more of the attention where the average matrix is more typical?"
-BOOTSTRAP_SEED = 20_211_015  # any fixed number: the interval is then a function of the points
 CELL_TASKS = ("one_to_one", "reversal", "reordering_50", "scan")
 
 
@@ -26,8 +22,7 @@ class Config(SuiteConfig):
     """The task suite's settings, and recurrent cells beside the GRU.
 
     Attributes:
-        more_cells: cells of AED that are added on some tasks only.
-        cells_on: the tasks on which they are.
+        more_cells: cells of AED that are added on some tasks only; cells_on: the tasks on which they are.
     """
 
     more_cells: tuple[Cell, ...] = ()
@@ -56,16 +51,17 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Spearman correlations between typicality and shares: of all networks, by architecture, along the dial.
 
-    The similarity that either term alone reaches in the substitution test does not mislead where terms
-    cancel.
+    The similarity that a term alone reaches in the substitution test does not mislead where terms cancel.
     """
     points = answers(measurements(config), store)
     rows = [name | {"kind": kind(name)} | _coordinates(m) for name, m in points]
     labels = dict.fromkeys(row["kind"] for row in rows)
     kinds = {label: [row for row in rows if row["kind"] == label] for label in labels}
     values = {
-        "spearman": _correlations(rows),
-        "by_architecture": {label: {"spearman": _correlations(own)} for label, own in kinds.items()},
+        "spearman": _correlations(rows, QUANTITIES),
+        "by_architecture": {
+            name: {"spearman": _correlations(own, QUANTITIES)} for name, own in kinds.items()
+        },
         "by_task": by_kind(points, lambda group: each_over_seeds(group, _coordinates)),
         "across_samples": by_kind(points, lambda group: each_over_seeds(group, itemgetter("across_samples"))),
         "dial": {label: _along_dial(own) for label, own in kinds.items()},
@@ -88,29 +84,25 @@ def _coordinates(m: dict) -> dict[str, float | None]:
     }
 
 
-def _correlations(rows: list[dict]) -> dict[str, dict]:
-    return {name: _spearman(rows, name) for name in QUANTITIES}
-
-
 def _along_dial(rows: list[dict]) -> dict[str, dict]:
     """Correlation of the dial with each quantity, networks resampled at each of its marks."""
     marks = [row | {"dial": DIAL.index(row["task"])} for row in rows if row["task"] in DIAL]
     if len({row["dial"] for row in marks}) < 3:
         return {}
     names = ("typicality", *QUANTITIES, "residual_share")
-    return {name: _spearman(marks, name, against="dial", nested=False) for name in names}
+    return _correlations(marks, names, against="dial", nested=False)
 
 
-def _spearman(rows: list[dict], name: str, *, against: str = "typicality", nested: bool = True) -> dict:
-    """Correlation of a column with another; None where fewer than three points have both."""
-    groups: dict[str, list[tuple[float, float]]] = {}
-    for row in rows:
-        if row[against] is not None and row[name] is not None:
-            groups.setdefault(row["task"], []).append((row[against], row[name]))
-    n = sum(map(len, groups.values()))
-    if n < 3:
-        return {"value": None, "low": None, "high": None, "n": n}
-    found = hierarchical_bootstrap(
-        groups, np.random.default_rng(BOOTSTRAP_SEED), statistic=spearman_of_points, nested=nested
-    )
-    return {key: None if math.isnan(value) else value for key, value in found.as_dict().items()}
+def _correlations(
+    rows: list[dict], names: tuple[str, ...], *, against: str = "typicality", nested: bool = True
+) -> dict[str, dict]:
+    """Of these columns with another; None where fewer than three points have both."""
+    found = {}
+    for name in names:
+        groups: dict[str, list[tuple[float, float]]] = {}
+        for row in rows:
+            if row[against] is not None and row[name] is not None:
+                groups.setdefault(row["task"], []).append((row[against], row[name]))
+        n = sum(map(len, groups.values()))
+        found[name] = bootstrapped(groups, spearman_of_points, n, nested=nested)
+    return found

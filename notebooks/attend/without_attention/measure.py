@@ -103,9 +103,7 @@ def words_of(task: Task) -> int:
 
 
 def _accuracy(model: EncoderDecoder, corpus: Corpus) -> list[float]:
-    right = [
-        model(batch).logits.argmax(-1) == batch.target_output for batch in evaluation_batches(corpus, BATCH)
-    ]
+    right = [model(b).logits.argmax(-1) == b.target_output for b in evaluation_batches(corpus, BATCH)]
     return torch.cat(right).double().mean(0).tolist()
 
 
@@ -114,9 +112,7 @@ def _decoder(read: Read, held_out: Read, n_words: int, *, with_read: bool) -> di
     source, targets, cancel = np.zeros((length + 1, length)), np.zeros((length + 1, length)), []
     r_squared = []
     for step in range(length + 1):
-        words, held_out_words = (
-            decoder_words(side, step) if with_read else side.source for side in (read, held_out)
-        )
+        words, others = (decoder_words(side, step) if with_read else side.source for side in (read, held_out))
         unrolled = UnrolledComponents(n_words, words.shape[1], read.decoder_states.shape[2])
         unrolled.update(words, read.decoder_states[:, step])
         shares = unrolled.variance_explained(unique=False).of_position
@@ -124,7 +120,7 @@ def _decoder(read: Read, held_out: Read, n_words: int, *, with_read: bool) -> di
         if with_read and step:  # target word step - 1 has just been read
             kept, just_read = unrolled.input[step - 1], unrolled.input[length + step - 1]
             cancel.append(float(torch.cosine_similarity(kept.flatten(), just_read.flatten(), dim=0)))
-        r_squared.append(unrolled.r_squared(held_out_words, held_out.decoder_states[:, step]))
+        r_squared.append(unrolled.r_squared(others, held_out.decoder_states[:, step]))
     found = {"source": source.round(4).tolist(), "held_out": r_squared}
     return found | ({"read": targets.round(4).tolist(), "cancel": cancel} if with_read else {})
 

@@ -14,6 +14,7 @@ from companion.runs.store import Store
 from companion.runs.suite import seeds_of, spec_of
 from notebooks.attend.word_alignment import measure
 from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind, over_seeds
+from notebooks.shared.plan import picked
 from notebooks.shared.suite import FilesConfig
 from notebooks.shared.summaries import less, wide
 
@@ -109,11 +110,8 @@ def _measurements(config: Config) -> tuple[tuple[Measurement, ...], tuple[Measur
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Alignment error against gold links by subset of terms, and parts token by token.
 
-    Returns:
-        values, intervals over seeds by task and kind, of tokens by role and class below ``tokens``; tables
-        ``alignment`` (a row a model, subset and rule), ``classes`` (a row a model, role and class),
-        ``tokens`` (a row a kind, role and token) and ``example`` (a row an entry of the matrices of one
-        sentence, for the first model of each kind on the last two tasks).
+    The table ``example`` has the matrices of one sentence, for the first model of each kind on the last two
+    tasks.
     """
     links, tokens = (
         [(name | {"kind": kind(name)}, m) for name, m in answers(asked, store)]
@@ -135,12 +133,9 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             for row in _example_rows(found["example"])
         ],
     }
-    return by_kind(links, _summary_of_links) | {"tokens": by_kind(tokens, _summary_of_classes)}, tables
-
-
-def _summary_of_links(group: list[Point]) -> dict:
-    settled = {name: group[0][1][name] for name in ("gold", "fitted_on")}  # the same for every seed
-    return each_over_seeds(group, _links_of) | settled
+    settled = ("gold", "fitted_on")  # the same for every seed
+    values = by_kind(links, lambda group: each_over_seeds(group, _links_of) | picked(group[0][1], settled))
+    return values | {"tokens": by_kind(tokens, _summary_of_classes)}, tables
 
 
 def _links_of(m: dict) -> dict:
@@ -149,35 +144,29 @@ def _links_of(m: dict) -> dict:
     rates = {name: rules["words"]["error_rate"] for name, rules in both.items()}
     agreement = {name: attention[name]["words"]["agreement"] for name in ("input_only", "temporal_only")}
     return {
-        "attention": {name: _qualities(attention[name]["words"]) for name in measure.SUBSETS},
+        "attention": {name: picked(attention[name]["words"], QUALITIES) for name in measure.SUBSETS},
         "rise_without": {
             name.removeprefix("without_"): less(rates[name], rates["full"])
             for name in measure.SUBSETS
             if name.startswith("without_")
         },
-        "references": {name: _qualities(rules["words"]) for name, rules in references.items()},
+        "references": {name: picked(rules["words"], QUALITIES) for name, rules in references.items()},
         "rules": {
-            rule: {name: _qualities(both[name][rule]) for name in RULES_SHOWN if rule in both[name]}
+            rule: {name: picked(both[name][rule], QUALITIES) for name in RULES_SHOWN if rule in both[name]}
             for rule in measure.RULES
         },
         **{f"better_than_{name}": less(rates[name], rates["full"]) for name in references},
         "input_over_temporal": agreement["input_only"] - agreement["temporal_only"],
         "by_prediction": {outcome: found["agreement"] for outcome, found in m["by_prediction"].items()},
-        "quality": {name: m["quality"][name] for name in ("token_accuracy", "perplexity", "loss")},
-        "quality_of_judged": {name: m["quality_of_judged"][name] for name in ("token_accuracy", "loss")},
+        "quality": picked(m["quality"], ("token_accuracy", "perplexity", "loss")),
+        "quality_of_judged": picked(m["quality_of_judged"], ("token_accuracy", "loss")),
     }
-
-
-def _qualities(found: dict) -> dict:
-    return {quality: found[quality] for quality in QUALITIES}
 
 
 def _alignment_rows(name: dict, found: dict) -> Iterator[dict]:
     """Every subset by the rule of the page, those of the page by every rule."""
     judged = [(source, rule) for source in found["references"] for rule in found["references"][source]]
-    judged += [
-        (s, rule) for s in measure.SUBSETS for rule in measure.RULES if rule == "words" or s in RULES_SHOWN
-    ]
+    judged += [(s, r) for s in measure.SUBSETS for r in measure.RULES if r == "words" or s in RULES_SHOWN]
     both = found["references"] | found["attention"]
     for source, rule in judged:
         yield name | {"links_from": source, "rule": rule} | both[source][rule]
@@ -197,10 +186,7 @@ def _example_rows(example: dict) -> Iterator[dict]:
 
 def _summary_of_classes(group: list[Point]) -> dict:
     def classes(m: dict) -> dict:
-        return {
-            role: {label.replace(" ", "_"): own for label, own in m["classes"][role].items()}
-            for role in measure.ROLES
-        }
+        return {r: {k.replace(" ", "_"): own for k, own in m["classes"][r].items()} for r in measure.ROLES}
 
     found = each_over_seeds(group, classes)
     for role, own in classes(group[0][1]).items():

@@ -41,6 +41,10 @@ EXAMPLE_WORDS = 6  # at least, on both sides: shorter sentences show no reorderi
 _BATCH = 128  # samples: all subsets are held at once
 
 
+Attention, Gold = Float[Tensor, "batch target source"], Bool[Tensor, "batch target source"]
+TargetMask, SourceMask = Bool[Tensor, "batch target"], Bool[Tensor, "batch source"]
+
+
 def measure_word_alignment(
     trained: TrainedModel, fit_samples: int, judged_samples: int, iterations: int
 ) -> dict:
@@ -80,13 +84,8 @@ def measure_word_alignment(
     return {
         "quality": everything | {"perplexity": math.exp(min(everything["loss"], 50.0))},
         "quality_of_judged": evaluate(trained.model, judged),
-        "attention": {
-            name: {rule: _quality(found) for rule, found in rules.items()} for name, rules in sums.items()
-        },
-        "references": {
-            name: {rule: _quality(found) for rule, found in rules.items()}
-            for name, rules in references.items()
-        },
+        "attention": {name: {rule: _quality(own) for rule, own in of.items()} for name, of in sums.items()},
+        "references": {n: {rule: _quality(own) for rule, own in of.items()} for n, of in references.items()},
         "log_likelihood": [round(value, 3) for value in aligner.log_likelihood],
         "by_prediction": {"right": _quality(right), "wrong": _quality(wrong)},
         "example": example,
@@ -121,10 +120,10 @@ def _traces(trained: TrainedModel, corpus: Corpus) -> Iterator[tuple[Trace, list
 
 @dataclass(frozen=True)
 class _Rows:
-    gold: Bool[Tensor, "batch target source"]
-    target: Bool[Tensor, "batch target"]
-    source: Bool[Tensor, "batch source"]
-    ends: Bool[Tensor, "batch source"]  # the end mark of each source
+    gold: Gold
+    target: TargetMask
+    source: SourceMask
+    ends: SourceMask  # the end mark of each source
 
     @classmethod
     def of(cls, trace: Trace, links: list[Links]) -> "_Rows":
@@ -132,7 +131,7 @@ class _Rows:
         gold = gold_links(links, trace.target_mask.shape[1], trace.source_mask.shape[1])
         return cls(gold, words_only(trace.target_mask), words, trace.source_mask & ~words)
 
-    def add(self, attention: Float[Tensor, "batch target source"], sums: dict[str, AlignmentSums]) -> None:
+    def add(self, attention: Attention, sums: dict[str, AlignmentSums]) -> None:
         sums["words"].update(attention, self.gold, self.target, self.source)
         null = (attention * self.ends[:, None, :]).sum(-1)
         sums["null"].update(attention, self.gold, self.target, self.source, null)
@@ -182,7 +181,7 @@ def _aligner(task: Task, iterations: int) -> IBMModel1:
 
 def _posteriors(
     aligner: IBMModel1, judged: Corpus, indices: list[int], shape: torch.Size
-) -> tuple[Float[Tensor, "batch target source"], Float[Tensor, "batch target"]]:
+) -> tuple[Attention, Float[Tensor, "batch target"]]:
     """Posteriors of a batch as rows of attention, and what is left for the null word."""
     posteriors = torch.zeros(shape, dtype=torch.float64)
     for place, i in enumerate(indices):

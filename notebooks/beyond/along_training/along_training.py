@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Literal, get_args
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from attnlib.errors import BadInput, UnknownName
@@ -31,7 +30,7 @@ from companion.data import registry
 from companion.data.pieces import EqualLengthBatches
 from companion.runs.loop import prediction_loss
 from companion.runs.procedure import Recording
-from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
+from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 Attention = Literal["learned", "uniform"]
 _SNAPSHOT = "look."
@@ -44,12 +43,7 @@ class UniformEncoderDecoder(EncoderDecoder):
     probe (section 4). A network and its uniform twin draw the same parameters at the start.
     """
 
-    def attend(
-        self,
-        batch: Batch,
-        encoder_states: Float[Tensor, "batch source width"],
-        decoder_states: Float[Tensor, "batch target width"],
-    ) -> Trace:
+    def attend(self, batch: Batch, encoder_states: Tensor, decoder_states: Tensor) -> Trace:
         learned = super().attend(batch, encoder_states, decoder_states)
         scores = torch.zeros_like(learned.scores)
         attention = masked_softmax(scores, batch.source_mask)
@@ -109,7 +103,6 @@ def spaced_checkpoints(steps: int, first: int, per_doubling: int) -> tuple[int, 
 
 
 def builders(settings: Settings) -> tuple[Callable[..., Task], ...]:
-    """What makes the task, whose code the recording depends on."""
     return (registry.builder(settings.task),)
 
 
@@ -133,25 +126,19 @@ def new_network(settings: Settings, source_size: int, target_size: int) -> Encod
     return kind(config, torch.Generator().manual_seed(settings.seed))
 
 
-def record(
-    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
-) -> dict[str, Tensor]:
+def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     """Train a new network and keep its parameters at every snapshot; see the module."""
     task = load_task(settings)
     network = new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary))
     snapshots = settings.snapshots
     run_course(
-        network,
-        EqualLengthBatches(task.train, settings.batch_size, settings.seed),
-        _loss,
-        Course(settings.steps, settings.seed, settings.learning_rate, snapshots, settings.clip),
-        folder,
+        network, EqualLengthBatches(task.train, settings.batch_size, settings.seed), _loss,
+        Course(settings.steps, settings.seed, settings.learning_rate, snapshots, settings.clip), folder,
         visit=lambda step, seen: save_snapshot(
             folder, step, {f"{_SNAPSHOT}{name}": value for name, value in seen.state_dict().items()}
         ),
-        device=device,
-        report=report,
-    )
+        device=device, report=report,
+    )  # fmt: skip
     return stacked_snapshots(folder, snapshots)
 
 

@@ -79,9 +79,7 @@ def order_values(learned: Points, least: float) -> dict:
 
     def orders(quantities: dict[str, str], reference: str) -> dict:
         names = {f"{name}_after_translation": quantity for name, quantity in quantities.items()}
-        return summarised(
-            learned, lambda m: {name: after(m, own, reference, least) for name, own in names.items()}
-        )
+        return summarised(learned, lambda m: {n: after(m, own, reference, least) for n, own in names.items()})
 
     same = {name: name for name in (*TERMS, "on_word", "agreement", "token_accuracy")}
     return {
@@ -105,10 +103,8 @@ def uniform_values(points: list[Point], learned: list[Point]) -> dict:
 
 def course_rows(points: Points, attention: str) -> list[dict]:
     names = tuple(QUANTITIES) if attention == "learned" else OF_UNIFORM
-    courses = summarised(
-        points, lambda m: {n: dict(zip(m["steps"], course(m, n), strict=True)) for n in names}
-    )
-    return [{"attention": attention} | row for row in rows_of(courses, "task", "quantity", "step")]
+    own = summarised(points, lambda m: {n: dict(zip(m["steps"], course(m, n), strict=True)) for n in names})
+    return [{"attention": attention} | row for row in rows_of(own, "task", "quantity", "step")]
 
 
 def network_rows(points: Points, least: float) -> list[dict]:
@@ -137,17 +133,13 @@ class Config(BaseConfig):
 
     Attributes:
         task: ``one_to_one``, ``reordering``, ``copying_sample``, ``copying_permutation``, ``multi30k_en_fr``.
-        uniform: tasks on which attention is held uniform as well.
-        seeds: networks of each kind.
+        uniform: tasks on which attention is held uniform as well; seeds: networks of each kind.
         shortest: fewest words of a sentence in one-to-one translation; longest: most words of one.
         fewest_phrases: fewest phrases of a sentence in reordering. Its dial is at p = 0.5.
-        most_phrases: most phrases of one.
-        length: words of a sentence to copy.
+        most_phrases: most phrases of one; length: words of a sentence to copy.
         n_train: sentences to train on, of tasks made by rule; n_held_out: held-out sentences of these.
-        text_words: of either vocabulary of captions.
-        width: of states and embeddings.
-        steps: updates in training; text_steps: the same for captions.
-        batch_size: sentences of an update.
+        text_words: of either vocabulary of captions; width: of states and embeddings.
+        steps: updates in training; text_steps: the same for captions; batch_size: sentences of an update.
         learning_rate: of Adam; snapshots_per_doubling: snapshots between a step and twice the step.
         fitted: training samples that components are fitted on; judged: held-out samples.
         least: smallest rise of what is said to take over.
@@ -229,9 +221,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``left_out``: networks without one.
     """
     learned, uniform = (answered(plan, store) for plan in _plan(config))
-    takeovers = summarised(
-        learned, lambda m: {name: _log(takeover(m, name, config.least)) for name in QUANTITIES}
-    )
+    takeovers = summarised(learned, lambda m: {n: _log(takeover(m, n, config.least)) for n in QUANTITIES})
     left_out = {
         task: {name: len(learned[task,]) - own["n"] for name, own in quantities.items()}
         for task, quantities in takeovers.items()
@@ -240,9 +230,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         "takeover": takeovers,
         "left_out": left_out,
         "last": summarised(learned, lambda m: last_values(m, QUANTITIES)),
-        "terms": summarised(
-            learned, lambda m: {"_".join(pair): m[f"share.{'_'.join(pair)}"][-1] for pair in PAIRS}
-        ),
+        "terms": summarised(learned, lambda m: {"_".join(p): m[f"share.{'_'.join(p)}"][-1] for p in PAIRS}),
         "uniform": {task: uniform_values(own, learned.get((task,), [])) for (task,), own in uniform.items()},
     }
     return values, {

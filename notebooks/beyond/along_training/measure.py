@@ -49,18 +49,17 @@ class WordKnowledge:
     best_over_mean: Float[Tensor, "batch target"]
 
 
-def positions_of_words(
-    source: Int[Tensor, "batch source"], links: Bool[Tensor, "batch target source"]
-) -> Bool[Tensor, "batch target source"]:
+LogProbe, Links = Float[Tensor, "batch target source"], Bool[Tensor, "batch target source"]
+
+
+def positions_of_words(source: Int[Tensor, "batch source"], links: Links) -> Links:
     """W: the positions that hold a word which some linked position of the row holds."""
     same = source[:, :, None] == source[:, None, :]
     return (links[:, :, :, None] & same[:, None]).any(2)
 
 
 def word_knowledge(
-    log_probe: Float[Tensor, "batch target source"],
-    words: Bool[Tensor, "batch target source"],
-    source_mask: Bool[Tensor, "batch source"],
+    log_probe: LogProbe, words: Links, source_mask: Bool[Tensor, "batch source"]
 ) -> WordKnowledge:
     """The three measures of every row, from log β and W."""
     logs = log_probe.double()
@@ -127,7 +126,7 @@ def _links(name: str, options: tuple, samples: int) -> tuple[frozenset[tuple[int
     return tuple(frozenset((s, int(t)) for s, t in enumerate(row) if t >= 0) for row in best)
 
 
-def log_probe(network: EncoderDecoder, trace: Trace) -> Float[Tensor, "batch target source"]:
+def log_probe(network: EncoderDecoder, trace: Trace) -> LogProbe:
     """log β of Part II's network, whose readout is linear: logits = W [h^D_s ; c_s] + b."""
     weight, bias = network.readout.weight, network.readout.bias
     of_decoder, of_context = weight.split(network.config.width, dim=1)
@@ -162,10 +161,7 @@ def _words_at(network: EncoderDecoder, corpus: Corpus, links: tuple, *, learned:
 
 
 def _attention_to_words(
-    trace: Trace,
-    probe: Float[Tensor, "batch target source"],
-    words: Bool[Tensor, "batch target source"],
-    links: Bool[Tensor, "batch target source"],
+    trace: Trace, probe: LogProbe, words: Links, links: Links
 ) -> dict[str, Float[Tensor, "batch target"]]:
     attention, mask = trace.attention.double(), trace.source_mask[:, None]
     unlinked = ~links.any(-1)

@@ -12,14 +12,8 @@ from companion.results.config import BaseConfig, Field, OneOf, Positive
 from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.beyond.transformer_heads.measure import (
-    NUMBERS,
-    READ,
-    VARIANCE,
-    measure_heads,
-    measure_repeated,
-)
-from notebooks.shared.intervals import hierarchical_bootstrap, over_seeds
+from notebooks.beyond.transformer_heads import measure
+from notebooks.shared.intervals import bootstrapped, interval_of, nested
 from notebooks.shared.plan import Plan, answered, asked_of, by_network, each_seed, every, picked, settings_of
 from notebooks.shared.spearman import spearman_of_points
 from notebooks.shared.summaries import less, rows_of, summarised
@@ -28,7 +22,7 @@ from notebooks.shared.task_patterns import STATES
 if TYPE_CHECKING:  # a bare node reads from here what is measured, and has no pandas
     import pandas as pd
 
-SHARES = tuple(name for name in NUMBERS if name.endswith("_share"))
+SHARES = tuple(name for name in measure.NUMBERS if name.endswith("_share"))
 ANCHORED = "in_order"  # the reordering family without reordering: word for word, after a word that opens
 PARTS = {  # of the values → columns of the table
     "layers": ("kind", "layer", "state", "number"),
@@ -54,28 +48,22 @@ def numbers_of(measured: dict, least_spread: float) -> dict[str, dict]:
     """The numbers of one network by :data:`PARTS`: means over the heads of a layer, and what it can do."""
     import pandas as pd
 
-    heads = pd.DataFrame(head_rows(measured, least_spread)).astype(dict.fromkeys(NUMBERS, float))
-    means = heads.groupby(["kind", "layer", "state"], sort=False)[list(NUMBERS)].mean()
-    layers: dict = {}
-    for (kind, layer, state), own in means.iterrows():
-        layers.setdefault(kind, {}).setdefault(f"layer_{layer}", {})[state] = own.to_dict()
-    states: dict = {}
-    for state in STATES:
-        for row in measured[state]["states"]:
-            states.setdefault(row["site"], {})[state] = picked(row, VARIANCE)
-    terms: dict = {}
+    heads = pd.DataFrame(head_rows(measured, least_spread)).astype(dict.fromkeys(measure.NUMBERS, float))
+    means = heads.groupby(["kind", "layer", "state"], sort=False)[list(measure.NUMBERS)].mean()
     shares = pd.DataFrame(measured["terms"]).astype({"share": float})
-    for (layer, term), share in shares.groupby(["layer", "term"], sort=False)["share"].mean().items():
-        terms.setdefault(int(layer) + 1, {})[term] = share
-    able = {"token_accuracy": measured["token_accuracy"][-1]} | picked(
-        measured, ("exact_match", "parameters")
-    )
-    return {"layers": layers, "networks": able, "states": states, "terms": terms}
+    shares = shares.groupby(["layer", "term"], sort=False)["share"].mean()
+    able = picked(measured, ("exact_match", "parameters"))
+    states = ((row["site"], state, row) for state in STATES for row in measured[state]["states"])
+    return {
+        "layers": nested({(kind, f"layer_{n}", s): dict(own) for (kind, n, s), own in means.iterrows()}),
+        "networks": {"token_accuracy": measured["token_accuracy"][-1]} | able,
+        "states": nested({(site, state): picked(row, measure.VARIANCE) for site, state, row in states}),
+        "terms": nested({(int(layer) + 1, term): share for (layer, term), share in shares.items()}),
+    }
 
 
 # From heads of single networks to the numbers that the predictions on Transformers are judged by.
 
-BOOTSTRAP_SEED = 20_211_015  # any fixed number: the interval is then a function of the points
 AGAINST = (*SHARES[:4], "temporal_rebuilds", "input_rebuilds")  # typicality, for rank correlations
 
 
@@ -99,11 +87,7 @@ def _correlation(rows: "pd.DataFrame", number: str) -> dict:
     }
     defined = int(pairs.notna().all(axis=1).sum())
     counted = {"heads": defined, "left_out": len(rows) - defined}
-    if defined < 3:
-        return {"value": None, "low": None, "high": None, "n": defined} | counted
-    generator = np.random.default_rng(BOOTSTRAP_SEED)
-    interval = hierarchical_bootstrap(networks, generator, statistic=_spearman_of_networks).as_dict()
-    return {key: None if math.isnan(value) else value for key, value in interval.items()} | counted
+    return bootstrapped(networks, _spearman_of_networks, defined) | counted
 
 
 def _spearman_of_networks(networks: np.ndarray) -> float:
@@ -119,14 +103,12 @@ def last_less_first(heads: "pd.DataFrame") -> dict:
         rows[rows["layer"] == layer].groupby(["seed", "task", "positions"])["residual_share"].mean()
         for layer in (rows["layer"].max(), rows["layer"].min())
     )
-    return over_seeds((last - first).groupby("seed").mean().items(), float)
+    return interval_of((last - first).groupby("seed").mean())
 
 
 def differences(heads: "pd.DataFrame") -> dict[str, dict]:
-    """Temporal share of cross-attention by kind of positions: of one task or kind less another's, over seeds.
-
-    ``smallest``: seed by seed the least.
-    """
+    """Temporal share of cross-attention by kind of positions, of one task or kind less another's, over seeds.
+    ``smallest``: seed by seed the least."""
     import pandas as pd
 
     rows = cross_heads(heads)
@@ -149,15 +131,12 @@ def differences(heads: "pd.DataFrame") -> dict[str, dict]:
         },
         "anchored_less_free": {kind: apart(ANCHORED, kind, "one_to_one", kind) for kind in anchored},
     }
-    return {
-        name: {kind: over_seeds(by_seed.items(), float) for kind, by_seed in own.items()}
-        for name, own in pairs.items()
-    }
+    return {name: {kind: interval_of(own) for kind, own in kinds.items()} for name, kinds in pairs.items()}
 
 
 def _read(measured: dict) -> dict:
     """At words read that the source has once, again, and their difference."""
-    own = picked(measured, READ, ("attention", "accuracy"))
+    own = picked(measured, measure.READ, ("attention", "accuracy"))
     return own | {"once_less_again": less(own["once"], own["again"])}
 
 
@@ -175,8 +154,7 @@ class Config(BaseConfig):
         anchored: kinds of positions for the control with an opening word. It is the reordering family without
             reordering: word for word like one-to-one translation, but its first word is always one of two
             that are nowhere else. No prediction is judged by it. None at quick, to save its training.
-        seeds: networks of each kind.
-        words: size of the vocabulary of one-to-one translation.
+        seeds: networks of each kind; words: size of the vocabulary of one-to-one translation.
         shortest: fewest words of its sentences; longest: most words of its sentences.
         reordered: share of sentences that may be reordered, in the reordering family.
         fewest_phrases: fewest phrases of its sentences, which have twice as many words and one more.
@@ -247,8 +225,8 @@ def _plan(config: Config) -> tuple[Plan, Plan]:
     networks = {kind: specs(config, *kind) for kind in kinds}
     again = {(positions,): own for (task, positions), own in networks.items() if task == "one_to_one"}
     return (
-        asked_of(networks, measure_heads, fit_samples=config.fit_samples),
-        asked_of(again, measure_repeated),
+        asked_of(networks, measure.measure_heads, fit_samples=config.fit_samples),
+        asked_of(again, measure.measure_repeated),
     )
 
 
@@ -281,8 +259,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         for name, measured in by_network(networks, "task", "positions")
         for row in head_rows(measured, config.least_spread)
     ]
-    columns = ("task", "positions", "seed", "state", "kind", "layer", "varies", *NUMBERS)
-    heads = pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(NUMBERS, float))
+    columns = ("task", "positions", "seed", "state", "kind", "layer", "varies", *measure.NUMBERS)
+    heads = pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(measure.NUMBERS, float))
     judged = heads[heads["task"] != ANCHORED]
     of_each = {
         kind: [(name, numbers_of(measured, config.least_spread)) for name, measured in points]

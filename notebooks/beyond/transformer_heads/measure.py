@@ -22,21 +22,10 @@ from notebooks.shared.sequence_course import judged_samples, load_task
 from notebooks.shared.task_patterns import STATES, attention_to_source, network_of
 
 NUMBERS = (
-    "temporal_share",
-    "input_share",
-    "mixed_share",
-    "residual_share",
-    "position_bias_share",
-    "content_share",
-    "temporal_rebuilds",
-    "input_rebuilds",
-    "position_rebuilds",
-    "no_residual_rebuilds",
-    "uniform",
-    "typicality",
-    "typicality_coverage",
-    "spread",
-)
+    "temporal_share", "input_share", "mixed_share", "residual_share", "position_bias_share", "content_share",
+    "temporal_rebuilds", "input_rebuilds", "position_rebuilds", "no_residual_rebuilds", "uniform",
+    "typicality", "typicality_coverage", "spread",
+)  # fmt: skip
 MIXED = ("temporal·input", "input·temporal")
 CONTENT = tuple(name for name in NINE if "temporal" not in name)
 VARIANCE = ("temporal_unique", "input_unique", "shared", "residual")
@@ -127,9 +116,7 @@ def _embedded(network: Transformer) -> Iterator[dict[str, Tensor]]:
     def keep(half: str):
         return lambda layer, inputs: found.__setitem__(half, inputs[0])
 
-    handles = [
-        getattr(network, half)[0].register_forward_pre_hook(keep(half)) for half in ("encoder", "decoder")
-    ]
+    handles = [getattr(network, h)[0].register_forward_pre_hook(keep(h)) for h in ("encoder", "decoder")]
     try:
         yield found
     finally:

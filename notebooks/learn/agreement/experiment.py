@@ -18,18 +18,9 @@ from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.agreement.contextualised import best_checkpoint, contextualise
-from notebooks.shared.agreement import (
-    COLUMNS,
-    HALVES,
-    READINGS,
-    WAYS,
-    Answers,
-    Runs,
-    classifier_runs,
-    gathered,
-    translator_runs,
-)
-from notebooks.shared.intervals import jackknife_interval, over_seeds
+from notebooks.shared import agreement
+from notebooks.shared.intervals import interval_of, jackknife_interval
+from notebooks.shared.plan import settings_of
 
 MEASURES = ("agreement", "kendall")
 # By the ending of a number's name: which samples choose the checkpoint of either run, and which report.
@@ -39,24 +30,25 @@ Pairs = dict[tuple[int, int], float]  # a number by the seed of the first run an
 
 def means_of(sums: dict[str, list]) -> dict[str, Float[np.ndarray, " checkpoints"]]:
     """Of either half and of ``all`` samples the mean over rows; NaN where none could be judged."""
-    total, rows, _ = np.moveaxis(np.array([sums[half] for half in HALVES]), -1, 0)  # (half, checkpoint)
+    of_halves = np.array([sums[half] for half in agreement.HALVES])  # (half, checkpoint, sums)
+    total, rows, _ = np.moveaxis(of_halves, -1, 0)
     with np.errstate(invalid="ignore"):
         means = np.vstack([total, total.sum(0)]) / np.vstack([rows, rows.sum(0)])
-    return dict(zip((*HALVES, "all"), means, strict=True))
+    return dict(zip((*agreement.HALVES, "all"), means, strict=True))
 
 
-def alone(answers: Answers) -> dict[RunSpec, dict]:
+def alone(answers: agreement.Answers) -> dict[RunSpec, dict]:
     """What was asked of single runs."""
     return {asked[0]: answer for asked, answer in answers.items() if len(asked) == 1}
 
 
-def parts_of(answers: Answers) -> list[tuple[str, str]]:
+def parts_of(answers: agreement.Answers) -> list[tuple[str, str]]:
     """Every part of the data with every measure of quality that networks have there."""
     parts = [(p, q) for answer in alone(answers).values() for p, of in answer["parts"].items() for q in of]
     return list(dict.fromkeys(parts))
 
 
-def compared(runs: Runs, answers: Answers) -> list[dict]:
+def compared(runs: agreement.Runs, answers: agreement.Answers) -> list[dict]:
     """A row a column, pair of runs, part of the data, measure of quality and choice of checkpoints.
 
     ``agreement`` and ``kendall`` are arrays: what the first run, where it is best, agrees with every
@@ -67,8 +59,8 @@ def compared(runs: Runs, answers: Answers) -> list[dict]:
     return [
         {"column": column, "part": part, "quality": quality, "choice": choice}
         | {"pair": (pair[0].seed, pair[1].seed)}
-        | _compared(answers[pair], of_one.get(pair[1]), COLUMNS[column][2], part, quality, choice)
-        for column in COLUMNS
+        | _compared(answers[pair], of_one.get(pair[1]), agreement.COLUMNS[column][2], part, quality, choice)
+        for column in agreement.COLUMNS
         for pair in runs.pairs(column)
         if pair in answers
         for part, quality in parts_of(answers)
@@ -97,9 +89,9 @@ def over_pairs(numbers: Pairs, column: str) -> dict:
     and Student's interval of the two numbers stands. Where they are of one kind, as for (α, β) and (α, α),
     both pairs are of the same two runs: what a run adds to one it adds to the other, so there is none.
     """
-    first, second, _ = COLUMNS[column]
+    first, second, _ = agreement.COLUMNS[column]
     if first != second and len(_seeds(numbers)) == 2:
-        return over_seeds([({}, number) for number in numbers.values()], float)
+        return interval_of(numbers.values())
     return _jackknifed(numbers)
 
 
@@ -118,13 +110,13 @@ def _jackknifed(numbers: Pairs, of: Callable[..., float] = lambda number, *_: nu
         return sum(found) / len(found) if found else math.nan
 
     seeds = _seeds(numbers)
-    return over_seeds([], float) if math.isnan(mean(seeds)) else jackknife_interval(seeds, mean).as_dict()
+    return interval_of() if math.isnan(mean(seeds)) else jackknife_interval(seeds, mean).as_dict()
 
 
 # From what was asked of a data set's runs to the numbers of its row in the agreement tables, in percent.
 
 
-def row(runs: Runs, answers: Answers) -> dict:
+def row(runs: agreement.Runs, answers: agreement.Answers) -> dict:
     """The numbers of one data set, by part, measure of quality and column, as intervals over seeds.
 
     ``agreement`` and ``kendall`` in percent, ``…_xi`` their ξ, ``…_starred``, the share of seeds that have ξ*
@@ -136,12 +128,11 @@ def row(runs: Runs, answers: Answers) -> dict:
     table, of_one, found = compared(runs, answers), alone(answers), {}
     for part, quality in parts_of(answers):
         own = [line for line in table if (line["part"], line["quality"]) == (part, quality)]
-        numbers = found.setdefault(part, {})[quality] = {name: _intervals(own, name) for name in COLUMNS}
-        uniform = [({}, of_one[run]["chance"][part]) for run in runs.uniform if run in of_one]
-        numbers["chance"] = over_seeds(uniform, lambda chance: 100 * chance["probe"])
-        normal = [({}, of_one[run]["parts"][part][quality]) for run in runs.normal if run in of_one]
+        numbers = found.setdefault(part, {})[quality] = {c: _intervals(own, c) for c in agreement.COLUMNS}
+        uniform, normal = ([of_one[r] for r in own if r in of_one] for own in (runs.uniform, runs.normal))
+        numbers["chance"] = interval_of(100 * answer["chance"][part]["probe"] for answer in uniform)
         for choice, (_, group) in CHOICES.items():
-            numbers[f"final{choice}"] = over_seeds(normal, lambda course, group=group: course[group][-1])
+            numbers[f"final{choice}"] = interval_of(a["parts"][part][quality][group][-1] for a in normal)
         if quality == "accuracy":  # the same samples for all runs, so any of them can tell
             numbers["majority"] = next(iter(of_one.values()))["majority"][part]
     return found
@@ -158,9 +149,7 @@ def _intervals(table: list[dict], column: str) -> dict[str, dict]:
         for measure in MEASURES:
             numbers = {pair: line[f"best_{measure}"] for pair, line in own.items()}
             found[f"{measure}{choice}"] = over_pairs(numbers, column)
-            courses = {
-                p: (at[measure], at["performance"]) for p, at in attention.items() if at["performance"]
-            }
+            courses = {p: (a[measure], a["performance"]) for p, a in attention.items() if a["performance"]}
             xi, starred = _contextualised(numbers, courses)
             found |= {f"{measure}_xi{choice}": xi, f"{measure}_starred{choice}": starred}
         if not choice:
@@ -186,30 +175,27 @@ def weakest(values: dict) -> dict:
         return interval["value" if interval["low"] is None or math.isnan(interval["low"]) else "low"]
 
     found = {}
-    for column in COLUMNS:
+    for column in agreement.COLUMNS:
         every = {name: of["validation"]["accuracy"][column]["above_chance"] for name, of in values.items()}
         rows = {name: interval for name, interval in every.items() if interval["n"]}
         name = min(rows, key=lambda name, rows=rows: lowest(rows[name]), default="")
-        interval = rows[name] | {"weakest_of": sorted(rows)} if rows else over_seeds([], float)
+        interval = rows[name] | {"weakest_of": sorted(rows)} if rows else interval_of()
         found[column] = {"above_chance": interval, "data": name}
     return found
 
 
-def saliency_read(answers: Answers) -> dict[str, dict[str, dict]]:
+def saliency_read(answers: agreement.Answers) -> dict[str, dict[str, dict]]:
     """By reading of saliency what the tables print: of each pair of runs the largest of all checkpoints.
 
     Student's interval is over the pairs, which have no run in common.
     """
-    found = [({}, answer) for answer in answers.values()]
     return {
-        reading: {
-            name: over_seeds(found, lambda answer, r=reading, m=name: max(answer[r][m])) for name in MEASURES
-        }
-        for reading in READINGS
+        reading: {n: interval_of(max(answer[reading][n]) for answer in answers.values()) for n in MEASURES}
+        for reading in agreement.READINGS
     }
 
 
-def courses(runs: Runs, answers: Answers) -> list[dict]:
+def courses(runs: agreement.Runs, answers: agreement.Answers) -> list[dict]:
     """A row a column, pair of runs, part and checkpoint of the second; the first is where it is best."""
     rows = []
     for line in compared(runs, answers):
@@ -228,12 +214,12 @@ def _lines(of: dict, pair: tuple[int, int], along: dict[str, list]) -> Iterator[
 
 # What ties in the lexical probe add to the agreement tables: both ways of counting them, in percent.
 
-LOOKED_UP = [column for column, (_, _, sides) in COLUMNS.items() if sides.endswith("~probe")]
+LOOKED_UP = [column for column, (_, _, sides) in agreement.COLUMNS.items() if sides.endswith("~probe")]
 
 
-def _tied(runs: Runs, answers: Answers, column: str) -> dict[tuple[int, int], dict]:
+def _tied(runs: agreement.Runs, answers: agreement.Answers, column: str) -> dict[tuple[int, int], dict]:
     """By pair of a column that looks up β the course of its ties, and by way agreement and its fall."""
-    found, side = {}, COLUMNS[column][2].split("~")[0]
+    found, side = {}, agreement.COLUMNS[column][2].split("~")[0]
     for pair in runs.pairs(column):
         if pair in answers:
             answer = answers[pair]
@@ -245,7 +231,7 @@ def _tied(runs: Runs, answers: Answers, column: str) -> dict[tuple[int, int], di
     return found
 
 
-def ties_read(runs: Runs, answers: Answers) -> dict:
+def ties_read(runs: agreement.Runs, answers: agreement.Answers) -> dict:
     """The numbers of one set of sentence pairs, by column that looks up β and way of counting ties.
 
     ``largest`` is the agreement at the best of all checkpoints, ``falls``, how far it is above the last one,
@@ -254,28 +240,28 @@ def ties_read(runs: Runs, answers: Answers) -> dict:
     ``chance``, with ties counted; ``chance_broken``, a number.
     """
     found: dict = {}
-    for column, way in product(LOOKED_UP, WAYS):
+    for column, way in product(LOOKED_UP, agreement.WAYS):
         own = {pair: ties[way] for pair, ties in _tied(runs, answers, column).items()}
         found.setdefault(column, {})[way] = {
             "largest": over_pairs({pair: max(ties["course"]) for pair, ties in own.items()}, column),
             "falls": over_pairs({pair: ties["falls"] for pair, ties in own.items()}, column),
         }
-    last = {second.seed: answer for (_, second), answer in answers.items() if second in runs.uniform}
-    points = [({}, one) for one in last.values()]
-    for name in ("tied", "chance"):
-        found[name] = over_seeds(points, lambda one, n=name: one[n][-1])
-    ended = [point for point in points if point[1]["tied"][-1]]
-    found["ends"] = over_seeds(ended, lambda one: 100 * one["tied_ends"][-1] / one["tied"][-1])
-    return found | {"chance_broken": next((one["chance_broken"] for one in last.values()), None)}
+    by_seed = {second.seed: answer for (_, second), answer in answers.items() if second in runs.uniform}
+    last = list(by_seed.values())
+    found |= {name: interval_of(one[name][-1] for one in last) for name in ("tied", "chance")}
+    ends = (100 * one["tied_ends"][-1] / one["tied"][-1] for one in last if one["tied"][-1])
+    return found | {"ends": interval_of(ends), "chance_broken": last[0]["chance_broken"] if last else None}
 
 
-def ties_courses(runs: Runs, answers: Answers) -> list[dict]:
+def ties_courses(runs: agreement.Runs, answers: agreement.Answers) -> list[dict]:
     """A row a column, pair of runs and checkpoint of the second: both agreements, and words that are tied."""
     return [
         line
         for column in LOOKED_UP
         for pair, ties in _tied(runs, answers, column).items()
-        for line in _lines({"column": column}, pair, ties | {way: ties[way]["course"] for way in WAYS})
+        for line in _lines(
+            {"column": column}, pair, ties | {way: ties[way]["course"] for way in agreement.WAYS}
+        )
     ]
 
 
@@ -297,14 +283,12 @@ class Config(BaseConfig):
     """Settings. A row is a data set; each is trained on ``seeds`` times with every kind of network.
 
     Attributes:
-        classification: sets of labelled texts.
-        translation: sets of sentence pairs.
+        classification: sets of labelled texts; translation: sets of sentence pairs.
         only_at_hand: 1 leaves out the sets whose files are not on this machine.
         data: path of your own table of labelled texts (.tsv or .csv). It replaces all the sets; a tenth is
             held out.
         source: path of your own text file, line by line what target has.
-        target: path of your own second text file.
-        seeds: networks of each kind on short texts.
+        target: path of your own second text file; seeds: networks of each kind on short texts.
         long_seeds: the same on long texts and on sentence pairs.
         main_seeds: the same on Multi30k from English to German.
         frozen: networks with all but the attention layer frozen as drawn, of each set of texts; 0 for none.
@@ -313,9 +297,7 @@ class Config(BaseConfig):
         n_validation: texts to judge on; 0 for all, as above.
         train_pairs: sentence pairs to train on; 0 for all.
         validation_pairs: sentence pairs to judge on; 0 for all, and for a sample of IWSLT14's.
-        width: of states.
-        embedding_width: of the classifiers' embeddings.
-        learning_rate: of Adam.
+        width: of states; embedding_width: of the classifiers' embeddings; learning_rate: of Adam.
         steps: updates of the classifiers.
         translation_steps: updates of the translators; 0 for the paper's. These are 36,250 on Multi30k, and as
             many on other sets but IWSLT14, which has as many epochs as the paper's, of the pairs we have.
@@ -367,33 +349,20 @@ PROFILES = {
     "paper": Config(
         classification=("sst", "sst_as_text", "sms_spam", "ag_news", "twenty_newsgroups", *LONG_REVIEWS),
         translation=("multi30k_en_de", "multi30k_de_en", "iwslt14_de_en"),
-        only_at_hand=0,
-        seeds=4,
-        long_seeds=3,
+        only_at_hand=0, seeds=4, long_seeds=3,
         main_seeds=3,  # as many as the chapter on optimal attention has, which shares them
-        frozen=4,
-        n_train=0,
-        n_validation=0,
-        train_pairs=0,
-        validation_pairs=0,
-        width=256,
-        embedding_width=300,
-        learning_rate=1e-3,
-        steps=4_000,
-        translation_steps=0,
-        pieces=8_000,
+        frozen=4, n_train=0, n_validation=0, train_pairs=0, validation_pairs=0, width=256,
+        embedding_width=300, learning_rate=1e-3, steps=4_000, translation_steps=0, pieces=8_000,
         training_part=1,
     ),
-}
+}  # fmt: skip
 
 
-def rows(config: Config) -> dict[str, Runs]:
+def rows(config: Config) -> dict[str, agreement.Runs]:
     """The runs of every row, by data set; a reader's own is ``own``."""
     if config.data is not None:
         # The numbers of texts of a profile are not for a reader's own table: all of it is used.
-        usual = {
-            name: {getattr(of, name) for of in PROFILES.values()} for name in ("n_train", "n_validation")
-        }
+        usual = {name: {getattr(p, name) for p in PROFILES.values()} for name in ("n_train", "n_validation")}
         all_of_it = {name: 0 for name, sizes in usual.items() if getattr(config, name) in sizes}
         return {"own": _classifiers(replace(config, **all_of_it), str(config.data.resolve()))}
     if config.source is not None:
@@ -425,12 +394,12 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """
     values, along, tied, there = {}, [], [], rows(config)
     for name, runs in there.items():
-        if answers := gathered(runs.measurements(), store):
+        if answers := agreement.gathered(runs.measurements(), store):
             values[name] = row(runs, answers)
             along += [{"data": name} | line for line in courses(runs, answers)]
             if runs.ties():  # of translators alone
-                found = gathered(runs.ties(), store)
-                values[name]["saliency"] = saliency_read(gathered(runs.readings(), store))
+                found = agreement.gathered(runs.ties(), store)
+                values[name]["saliency"] = saliency_read(agreement.gathered(runs.readings(), store))
                 values[name]["ties"] = ties_read(runs, found)
                 tied += [{"data": name} | line for line in ties_courses(runs, found)]
     own = config.data is not None or config.source is not None
@@ -439,15 +408,14 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     return values | absent | {"weakest": weakest(values)}, {"courses": along, "ties": tied}
 
 
-def _classifiers(config: Config, data: str) -> Runs:
-    names = ("n_train", "n_validation", "learning_rate", "steps", "embedding_width")
-    shared = {name: getattr(config, name) for name in names}
+def _classifiers(config: Config, data: str) -> agreement.Runs:
+    shared = settings_of(config, "n_train", "n_validation", "learning_rate", "steps", "embedding_width")
     seeds = config.long_seeds if data in LONG else config.seeds
-    return classifier_runs(seeds, min(seeds, config.frozen), shared | {"data": data}, config.width)
+    return agreement.classifier_runs(seeds, min(seeds, config.frozen), shared | {"data": data}, config.width)
 
 
-def _translators(config: Config, dataset: str, **files: str) -> Runs:
-    shared = {name: getattr(config, name) for name in ("learning_rate", "width", "pieces")} | files
+def _translators(config: Config, dataset: str, **files: str) -> agreement.Runs:
+    shared = settings_of(config, "learning_rate", "width", "pieces") | files
     shared |= {"dataset": dataset, "steps": config.translation_steps or STEPS}
     shared |= {"n_train": config.train_pairs, "n_validation": config.validation_pairs}
     if dataset == "iwslt14_de_en":
@@ -456,4 +424,4 @@ def _translators(config: Config, dataset: str, **files: str) -> Runs:
             shared["probed_validation"] = IWSLT14["probed_validation"]
     if config.training_part:
         shared["probed_training"] = config.validation_pairs or VALIDATION_PAIRS
-    return translator_runs(config.main_seeds if dataset == MAIN else config.long_seeds, shared)
+    return agreement.translator_runs(config.main_seeds if dataset == MAIN else config.long_seeds, shared)

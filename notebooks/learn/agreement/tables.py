@@ -38,8 +38,7 @@ def agreement_table(
 ) -> pd.DataFrame:
     """Two rows a data set, one for either choice of checkpoints: the numbers of Table 5 with half intervals.
 
-    Args:
-        quality: of the networks, ``accuracy`` or ``bleu``; it chooses checkpoints, and ξ is in its terms.
+    ``quality`` of the networks, ``accuracy`` or ``bleu``, chooses checkpoints, and ξ is in its terms.
     """
     rows = {}
     for (name, found), (choice, words) in product(_of_sets(result, part, quality), CHOICES.items()):
@@ -156,10 +155,7 @@ def ties_table(result: Result) -> pd.DataFrame:
             rows[data_name(name), head] = (
                 {words: _tenths(found[column][way]["largest"]) for words, way in ways.items()}
                 | {"printed": _printed(printed.get((name, column)))}
-                | {
-                    f"{words}, above the last": _tenths(found[column][way]["falls"])
-                    for words, way in ways.items()
-                }
+                | {f"{w}, above the last": _tenths(found[column][way]["falls"]) for w, way in ways.items()}
             )
         rows[data_name(name), "chance, at the end"] = {
             "ties agree": _tenths(found["chance"]),

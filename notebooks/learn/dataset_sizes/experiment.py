@@ -11,6 +11,7 @@ from companion.results.measurements import Measurement, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.dataset_sizes.text_sizes import PAIRS, QUANTILES, available, measure_text_sizes
+from notebooks.shared.intervals import nested
 
 # Table 9 of Snell et al. (2021): what it prints, and which of our sets each row is about.
 
@@ -116,13 +117,8 @@ class Config(BaseConfig):
     """
 
     sets: tuple[str, ...] = (
-        "sst",
-        "sst_as_text",
-        "twenty_newsgroups",
-        "sms_spam",
-        "multi30k_de_en",
-        *BY_RULE,
-    )
+        "sst", "sst_as_text", "twenty_newsgroups", "sms_spam", "multi30k_de_en", *BY_RULE,
+    )  # fmt: skip
     readings: tuple[Reading, ...] = READINGS
     absent: Literal["skip", "stop"] = "skip"
 
@@ -212,9 +208,7 @@ def _sizes(data: str, part: str, measured: dict) -> Iterator[dict]:
 
 def _by_part(sizes: list[dict]) -> dict:
     """The rows of one set and reading by part and quantity."""
-    values: dict[str, dict] = {}
-    for row in sizes:
-        values.setdefault(row["part"], {})[row["what"]] = row["found"]
+    values = nested({(row["part"], row["what"]): row["found"] for row in sizes})
     for part, own in values.items():
         pairs = [row for row in sizes if row["part"] == part and row["what"].endswith("_median")]
         if pairs and all(row["compared"] for row in pairs):

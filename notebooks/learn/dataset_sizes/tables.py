@@ -27,10 +27,7 @@ def sizes_table(result: Result, part: str) -> pd.DataFrame:
     for data in SETS:
         if data.startswith("news") and "published" not in result.values.get(data, {}):
             texts, medians = (getattr(printed(data), f"{part}_{what}") for what in ("texts", "median"))
-            cells = (
-                [f"cannot be run: data (printed {texts:,})"],
-                [f"(printed {median})" for median in medians],
-            )
+            cells = ([f"cannot be run: data (printed {texts:,})"], [f"(printed {m})" for m in medians])
             rows[set_name(data)] = dict(zip(HEADINGS, cells, strict=True))
     joined = {name: [" / ".join(row[heading]) for heading in HEADINGS] for name, row in rows.items()}
     return pd.DataFrame.from_dict(joined, orient="index", columns=HEADINGS)

@@ -29,26 +29,20 @@ from companion.data.pieces import PAPER_SIZE, piece_corpus
 from companion.data.sources import cache_folder
 from companion.data.text import Dropped, Tally
 from companion.runs.procedure import Recording
+from notebooks.shared.snapshots import Tensors
 
 PAIRS = tuple(name for name in NAMES if name != OWN)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """A set and how it is read.
+    """A set and how it is read."""
 
-    Attributes:
-        data: of :func:`companion.data.labelled_sets.names` or :data:`PAIRS`; pieces: of a pair's, with marks.
-        reading: of labelled texts, see :mod:`companion.data.labelled`; sentence pairs have one.
-        n_validation: labelled texts to judge on, at most; 0 for the set's own number.
-        seed: draws the texts to judge on, where the set is split here.
-    """
-
-    data: str = "known_polarity"
-    reading: str = "published"
-    n_validation: int = 0
-    pieces: int = PAPER_SIZE
-    seed: int = 0
+    data: str = "known_polarity"  # of :func:`companion.data.labelled_sets.names` or :data:`PAIRS`
+    reading: str = "published"  # of labelled texts (:mod:`companion.data.labelled`); sentence pairs have one
+    n_validation: int = 0  # labelled texts to judge on, at most; 0 for the set's own number
+    pieces: int = PAPER_SIZE  # of the vocabulary of pairs, marks included
+    seed: int = 0  # draws the texts to judge on, where the set is split here
 
     def __post_init__(self) -> None:
         if self.data not in (*labelled_sets.names(), *PAIRS):
@@ -70,14 +64,12 @@ def checksums(settings: Settings) -> dict[str, str]:
     return translation_checksums(data) if data in PAIRS else labelled_sets.checksums(data)
 
 
-def record(
-    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
-) -> dict[str, Tensor]:
+def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     """Read the set and count; see the module for what is returned."""
     return _pairs(settings) if settings.data in PAIRS else _labelled(settings)
 
 
-def _labelled(settings: Settings) -> dict[str, Tensor]:
+def _labelled(settings: Settings) -> Tensors:
     name = settings.data
     made = name == labelled_sets.KNOWN_POLARITY
     raw = labelled_sets.read_known_polarity() if made else labelled_sets.SOURCES[name].read()
@@ -112,7 +104,7 @@ def _different(raw: RawTexts, cleaned: bool) -> set[str]:
     return {word for word in found if not (rules.mask_integers and is_masked_integer(word))}
 
 
-def _pairs(settings: Settings) -> dict[str, Tensor]:
+def _pairs(settings: Settings) -> Tensors:
     text = read_translation(settings.data)
     data = piece_corpus(text, size=settings.pieces, folder=cache_folder() / "pieces")
     parts = {"train": data.train, "validation": data.validation}

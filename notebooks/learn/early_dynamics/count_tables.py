@@ -49,13 +49,9 @@ def translation(counts: Table) -> Table:
 
 
 def alignment(table: Table, source, target) -> Float[np.ndarray, "target source"]:
-    """α, equation 19, of one sentence pair: the share of each source word in each target word.
+    """α, equation 19, of one sentence pair, by Trans: the share of each source word in each target word.
 
     Rows of target words that no word of the source translates to are zero.
-
-    Args:
-        table: Trans.
-        source, target: word ids.
     """
     probe = table[np.asarray(source)[None, :], np.asarray(target)[:, None]]
     totals = probe.sum(1, keepdims=True)
@@ -85,15 +81,10 @@ def log_likelihood(corpus: Corpus, table: Table) -> float:
 
 @dataclass(frozen=True, eq=False)
 class CountTables:
-    """Count tables through expectation-maximisation.
+    """Count tables through expectation-maximisation."""
 
-    Attributes:
-        counts: C first, then the table after each iteration.
-        log_likelihood: of the translation table made from each of them.
-    """
-
-    counts: tuple[Table, ...]
-    log_likelihood: tuple[float, ...]
+    counts: tuple[Table, ...]  # C first, then the table after each iteration
+    log_likelihood: tuple[float, ...]  # of the translation table made from each of them
 
     @classmethod
     def of(cls, corpus: Corpus, n_source: int, n_target: int, iterations: int = 0) -> "CountTables":

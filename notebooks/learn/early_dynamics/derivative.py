@@ -40,6 +40,8 @@ from torch import Tensor
 from attnlib.errors import BadInput
 from attnlib.training.corpus import Corpus
 
+Table = Float[Tensor, "source_words target_words"]
+
 
 @dataclass(frozen=True, eq=False)
 class Bags:
@@ -72,7 +74,7 @@ class Bags:
         return cls(source / source.sum(1, keepdim=True), target)
 
     @property
-    def counts(self) -> Float[Tensor, "source_words target_words"]:
+    def counts(self) -> Table:
         """C of equation 16."""
         return self.source.T @ self.target
 
@@ -81,8 +83,8 @@ class Bags:
 class Derivative:
     """dθ̂/dτ and dθ/dτ at the start of training: of the logits, and of the probabilities."""
 
-    logits: Float[Tensor, "source_words target_words"]
-    probabilities: Float[Tensor, "source_words target_words"]
+    logits: Table
+    probabilities: Table
 
 
 def derivative_in_theory(bags: Bags) -> Derivative:
@@ -110,9 +112,10 @@ def derivative_at_random(bags: Bags, width: int, seed: int) -> Derivative:
     return Derivative(logits, probabilities * (logits - (probabilities * logits).sum(-1, keepdim=True)))
 
 
-def random_proxy(
-    bags: Bags, width: int, seed: int
-) -> tuple[Float[Tensor, "target_words width"], Float[Tensor, "source_words width"]]:
+Output, Embeddings = Float[Tensor, "target_words width"], Float[Tensor, "source_words width"]
+
+
+def random_proxy(bags: Bags, width: int, seed: int) -> tuple[Output, Embeddings]:
     """W and e, every entry from N(0, 1/width)."""
     if width < 1:
         raise BadInput(f"width is {width}; it must be at least 1")
@@ -124,9 +127,7 @@ def random_proxy(
     return output, embeddings
 
 
-def gradients(
-    bags: Bags, output: Float[Tensor, "target_words width"], embeddings: Float[Tensor, "source_words width"]
-) -> tuple[Float[Tensor, "target_words width"], Float[Tensor, "source_words width"]]:
+def gradients(bags: Bags, output: Output, embeddings: Embeddings) -> tuple[Output, Embeddings]:
     """Of the loss, equation 14, summed over all target words, by W and e."""
     output, embeddings = (side.detach().requires_grad_() for side in (output, embeddings))
     log_probabilities = (bags.source @ embeddings @ output.T).log_softmax(-1)
@@ -149,9 +150,7 @@ class Comparison:
     correlation: float
 
 
-def compare(
-    measured: Float[Tensor, "source_words target_words"], theory: Float[Tensor, "source_words target_words"]
-) -> Comparison:
+def compare(measured: Table, theory: Table) -> Comparison:
     """How close the two are, over all pairs of words.
 
     >>> theory = torch.tensor([[2.0, -2.0], [0.0, 0.0]])

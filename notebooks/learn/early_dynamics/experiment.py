@@ -11,16 +11,9 @@ from companion.results.config import BaseConfig, NotNegative, Positive
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
+from notebooks.learn.early_dynamics import measure
 from notebooks.learn.early_dynamics.count_tables import CountTables, alignment, translation
 from notebooks.learn.early_dynamics.derivative import compare, derivative_at_random, derivative_in_theory
-from notebooks.learn.early_dynamics.measure import (
-    CORPORA,
-    NO_TRANSLATION,
-    NUMBERS,
-    CountCorpus,
-    draw,
-    measure_word_counts,
-)
 from notebooks.shared.intervals import each_over_seeds
 
 PLACE = "Snell et al. 2021, section 4, appendix A.2; equations 15, 16 and 54; Figures 1, 4, 5 and 8"
@@ -39,8 +32,7 @@ class Config(BaseConfig):
     """Settings. Nothing here is trained by gradients.
 
     Attributes:
-        sentences: pairs in each corpus.
-        seeds: corpora and bags of words drawn of each kind.
+        sentences: pairs in each corpus; seeds: corpora and bags of words drawn of each kind.
         iterations: of expectation-maximisation, after the count table.
         widths: of the bags of words whose derivative is measured.
         text: natural sentences to count as well (multi30k_en_de, tatoeba_en_fr), or none.
@@ -78,7 +70,7 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
     if config.text == "none" or (config.absent == "skip" and absent):
         return ()
     spec = RunSpec.of("word_counts", task=config.text, n_train=config.pairs, iterations=config.iterations)
-    return measurements_of([spec], measure_word_counts)
+    return measurements_of([spec], measure.measure_word_counts)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -94,8 +86,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """
     values: dict = {"derivative": {}}
     tables: dict = {"counts": [], "alignments": [], "derivative": [], "words": []}
-    for name in CORPORA:
-        corpora = [draw(name, config.sentences, seed) for seed in range(config.seeds)]
+    for name in measure.CORPORA:
+        corpora = [measure.draw(name, config.sentences, seed) for seed in range(config.seeds)]
         found = [CountTables.of(c.corpus, *c.sizes, config.iterations) for c in corpora]
         values[name] = _summary(name, corpora, found)
         tables["counts"] += _cells(name, corpora[0], found[0])
@@ -108,24 +100,22 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     for asked in measurements(config):
         answer = asked.answer(store)
         rows = answer["rows"]
-        values["text"] = {name: answer[name] for name in NUMBERS} | {"listed": len(rows)}
+        values["text"] = {name: answer[name] for name in measure.NUMBERS} | {"listed": len(rows)}
         for stage in STAGES:
             values["text"][f"{stage}_words"] = len({row[stage][0][0] for row in rows})
-        tables["words"] = [row | {stage: _best(row[stage]) for stage in STAGES} for row in rows]
+        for row in rows:  # the best target words with their probabilities
+            best = {stage: ", ".join(f"{word} {value:.2f}" for word, value in row[stage]) for stage in STAGES}
+            tables["words"].append(row | best)
     return values, tables
 
 
-def _best(words: list[list]) -> str:
-    """The best target words with their probabilities, in one string."""
-    return ", ".join(f"{word} {value:.2f}" for word, value in words)
-
-
-def _summary(name: str, corpora: list[CountCorpus], found: list[CountTables]) -> dict:
+def _summary(name: str, corpora: list[measure.CountCorpus], found: list[CountTables]) -> dict:
     each = []
     for corpus, tables in zip(corpora, found, strict=True):
         each.append({stage: _judged(corpus, tables.counts[place]) for stage, place in STAGES.items()})
         if name == "polarity":
-            neutral = corpus.without_marks(translation(tables.counts[0]))[corpus.right == NO_TRANSLATION]
+            whole = corpus.without_marks(translation(tables.counts[0]))
+            neutral = whole[corpus.right == measure.NO_TRANSLATION]
             each[-1]["neutral"] = float(np.abs(neutral - 0.5).mean())
     summary = each_over_seeds([({}, one) for one in each])
     if name in ("permutation", "mixture"):
@@ -134,9 +124,9 @@ def _summary(name: str, corpora: list[CountCorpus], found: list[CountTables]) ->
     return summary | {"chance": float(np.mean(1 / corpora[0].corpus.source_lengths))}
 
 
-def _judged(corpus: CountCorpus, counts: np.ndarray) -> dict[str, float]:
+def _judged(corpus: measure.CountCorpus, counts: np.ndarray) -> dict[str, float]:
     whole, marks = translation(counts), corpus.marks
-    table, known = corpus.without_marks(whole), np.flatnonzero(corpus.right != NO_TRANSLATION)
+    table, known = corpus.without_marks(whole), np.flatnonzero(corpus.right != measure.NO_TRANSLATION)
     largest = np.isclose(table[known], table[known].max(1, keepdims=True), rtol=1e-9, atol=0)
     shares = []  # α on the source words that translate to each target word
     for i in range(len(corpus.corpus)):
@@ -151,7 +141,7 @@ def _judged(corpus: CountCorpus, counts: np.ndarray) -> dict[str, float]:
     }
 
 
-def _cells(name: str, corpus: CountCorpus, found: CountTables) -> Iterator[dict]:
+def _cells(name: str, corpus: measure.CountCorpus, found: CountTables) -> Iterator[dict]:
     first, *_, last = found.counts
     stages = {"counts": first, "translation": translation(first), "iterated": translation(last)}
     for stage, table in stages.items():
@@ -160,23 +150,17 @@ def _cells(name: str, corpus: CountCorpus, found: CountTables) -> Iterator[dict]
             yield {"corpus": name, "table": stage} | words | {"value": float(value)}
 
 
-def _links(name: str, corpus: CountCorpus, found: CountTables) -> Iterator[dict]:
+def _links(name: str, corpus: measure.CountCorpus, found: CountTables) -> Iterator[dict]:
     source, target = corpus.corpus.source(0), corpus.corpus.target(0)
     for stage, place in STAGES.items():
         links = alignment(translation(found.counts[place]), source, target)
         for (row, column), value in np.ndenumerate(links):
-            yield {
-                "corpus": name,
-                "table": stage,
-                "target_position": row,
-                "target": corpus.target_words[target[row] - corpus.marks],
-                "source_position": column,
-                "source": corpus.source_words[source[column] - corpus.marks],
-                "value": float(value),
-            }
+            here = {"target_position": row, "target": corpus.target_words[target[row] - corpus.marks]}
+            there = {"source_position": column, "source": corpus.source_words[source[column] - corpus.marks]}
+            yield {"corpus": name, "table": stage} | here | there | {"value": float(value)}
 
 
-def _derivatives(name: str, corpora: list[CountCorpus], widths: tuple[int, ...]) -> Iterator[dict]:
+def _derivatives(name: str, corpora: list[measure.CountCorpus], widths: tuple[int, ...]) -> Iterator[dict]:
     for seed, corpus in enumerate(corpora):
         bags = corpus.bags
         theory = derivative_in_theory(bags)

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from attnlib.errors import check_at_least
 from attnlib.probes.agreement import RowMean, agreement, chance_agreement
@@ -19,42 +18,26 @@ from attnlib.training.corpus import Task
 from attnlib.training.course import Report
 from attnlib.training.vocabulary import UNK
 from companion.data import registry
+from notebooks.learn.early_dynamics import derivative
 from notebooks.learn.early_dynamics.count_tables import CountTables, Table, alignment, translation
-from notebooks.learn.early_dynamics.derivative import (
-    Bags,
-    compare,
-    derivative_at_random,
-    derivative_in_theory,
-)
+from notebooks.shared.snapshots import Tensors
 
 TOP = 4  # target words kept for each source word
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The text, and how far to iterate.
+    """The text, and how far to iterate."""
 
-    Attributes:
-        task: a task of sentence pairs that takes ``max_words``.
-        n_train: pairs counted, from the beginning; 0 for all.
-        max_words: of each side, the most frequent ones.
-        iterations: of expectation-maximisation, after the count table.
-        listed: source words whose rows are recorded, the most frequent ones.
-        judged: held-out pairs on which links are compared.
-        width: of a bag-of-words proxy drawn at random, whose first derivative is held against C.
-        derived: training pairs from which that derivative is taken.
-        seed: draws the proxy.
-    """
-
-    task: str = "multi30k_en_de"
-    n_train: int = 0
-    max_words: int = 1_500
-    iterations: int = 10
-    listed: int = 100
-    judged: int = 1_000
-    width: int = 256
-    derived: int = 2_000
-    seed: int = 0
+    task: str = "multi30k_en_de"  # of sentence pairs, one that takes ``max_words``
+    n_train: int = 0  # pairs counted, from the beginning; 0 for all
+    max_words: int = 1_500  # of each side, the most frequent ones
+    iterations: int = 10  # of expectation-maximisation, after the count table
+    listed: int = 100  # source words whose rows are recorded, the most frequent ones
+    judged: int = 1_000  # held-out pairs on which links are compared
+    width: int = 256  # of a bag-of-words proxy drawn at random, whose first derivative is held against C
+    derived: int = 2_000  # training pairs from which that derivative is taken
+    seed: int = 0  # draws the proxy
 
     def __post_init__(self) -> None:
         check_at_least(1, self, "max_words", "iterations", "listed", "judged", "width", "derived")
@@ -70,7 +53,6 @@ def text_of(settings: Settings) -> Task:
 
 
 def builders(settings: Settings) -> tuple[Callable[..., Task], ...]:
-    """What makes the task, whose code the recording depends on."""
     return (registry.builder(settings.task),)
 
 
@@ -78,17 +60,14 @@ def checksums(settings: Settings) -> dict[str, str]:
     return dict(text_of(settings).checksums)
 
 
-def record(
-    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
-) -> dict[str, Tensor]:
+def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     """Count, iterate, and compare the links that follow.
 
-    Returns:
-        ``words``, ids of the listed source words; ``counted_words`` and ``counted`` (listed, 4), the target
-        words that C gives most to and Trans from C; ``iterated_words`` and ``iterated``, the same after the
-        iterations; ``log_likelihood`` by table; ``agreement`` and ``chance``: 𝒜 of the alignment after the
-        iterations with that from C (equation 10) on held-out pairs, and its chance; ``derivative_error`` and
-        ``derivative_correlation``, of the measured derivative of the proxy's logits with equation 54.
+    ``words``: ids of the listed source words; ``counted_words`` and ``counted`` (listed, 4): the target words
+    that C gives most to and Trans from C; ``iterated_words`` and ``iterated``: the same after the iterations;
+    ``log_likelihood`` by table; ``agreement`` and ``chance``: 𝒜 of the alignment after the iterations with
+    that from C (equation 10) on held-out pairs, and its chance; ``derivative_error`` and
+    ``derivative_correlation``: of the measured derivative of the proxy's logits with equation 54.
     """
     text = text_of(settings)
     tables = CountTables.of(
@@ -108,18 +87,18 @@ def record(
     }
 
 
-def _derivative(text: Task, settings: Settings) -> dict[str, Tensor]:
+def _derivative(text: Task, settings: Settings) -> Tensors:
     """Measured against theory, over words that are not marks."""
     pairs = text.train.subset(range(min(settings.derived, len(text.train))))
-    whole = Bags.of(pairs, len(text.source_vocabulary), len(text.target_vocabulary))
-    bags = Bags(whole.source[:, UNK:], whole.target[:, UNK:])
-    measured = derivative_at_random(bags, settings.width, settings.seed)
-    found = compare(measured.logits, derivative_in_theory(bags).logits)
+    whole = derivative.Bags.of(pairs, len(text.source_vocabulary), len(text.target_vocabulary))
+    bags = derivative.Bags(whole.source[:, UNK:], whole.target[:, UNK:])
+    measured = derivative.derivative_at_random(bags, settings.width, settings.seed)
+    found = derivative.compare(measured.logits, derivative.derivative_in_theory(bags).logits)
     numbers = {"error": found.error, "correlation": found.correlation}
     return {f"derivative_{name}": torch.tensor(number) for name, number in numbers.items()}
 
 
-def _top(name: str, table: Table, words: np.ndarray) -> dict[str, Tensor]:
+def _top(name: str, table: Table, words: np.ndarray) -> Tensors:
     """The most probable target words of each row, without <unk>."""
     rows = torch.from_numpy(table[words])
     rows[:, : UNK + 1] = 0

@@ -1,13 +1,16 @@
 """A fixed reordering against copying: attention is no free variable, whatever is known of single words."""
 
+from itertools import product
+
 from attnlib.errors import BadInput
 from companion.results.config import BaseConfig, NotNegative, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared.copied_sentences import words_of
-from notebooks.shared.copying import PROBES, measure_copying, outcome, probes, tables
-from notebooks.shared.intervals import Point, over_seeds, paired
+from notebooks.shared.copying import PROBES, course_rows, measure_copying, outcome, outcome_rows, probes
+from notebooks.shared.intervals import Point, interval_of, over_seeds, paired
+from notebooks.shared.plan import each_seed, settings_of
 
 PLACE = "Snell et al. 2021, section 6.2, equation 26"
 QUESTION = (
@@ -29,10 +32,8 @@ class Config(BaseConfig):
         seeds: networks with learned attention of each order.
         controls: networks with uniform attention of each order. The paper profile has more than
             :mod:`~notebooks.learn.permutation_copying.experiment`: their differences are held against a band.
-        length: words of a sentence, drawn from one and a half times as many.
-        width: of embeddings and states.
-        steps: updates in training.
-        every: updates between two snapshots.
+        length: words of a sentence, drawn from one and a half times as many; width: of embeddings and states.
+        steps: updates in training; every: updates between two snapshots.
         longer_steps: updates of further networks in the fixed order, 0 for none. They tell slow from failed.
         longer_seeds: networks of these.
     """
@@ -61,19 +62,15 @@ PROFILES = {
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    settings = {"kind": KIND, "length": config.length, "width": config.width}
-    kinds = [
-        settings | {"order": order, "network": network, "steps": config.steps, "every": config.every}
-        for order in ORDERS
-        for network in NETWORKS
-    ]
-    seeds = {"learned": config.seeds, "uniform": config.controls}
-    asked = [kind | {"seed": seed} for kind in kinds for seed in range(seeds[kind["network"]])]
+    shared = {"kind": KIND} | settings_of(config, "length", "width", "steps", "every")
+    kinds = list(product(ORDERS, zip(NETWORKS, (config.seeds, config.controls), strict=True), [shared]))
     if config.longer_steps:
-        longer = {"order": "permuted", "network": "learned", "steps": config.longer_steps}
-        longer |= settings | {"every": SELDOMER * config.every}
-        asked += [longer | {"seed": seed} for seed in range(config.longer_seeds)]
-    return measurements_of((RunSpec.of("permutation_copying", **own) for own in asked), measure_copying)
+        more = {"steps": config.longer_steps, "every": SELDOMER * config.every}
+        kinds.append(("permuted", ("learned", config.longer_seeds), shared | more))
+    specs: list[RunSpec] = []
+    for order, (network, seeds), own in kinds:
+        specs += each_seed(seeds, RunSpec.of, "permutation_copying", order=order, network=network, **own)
+    return measurements_of(specs, measure_copying)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -102,7 +99,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     values["longer"] = outcome(longer, config.longer_steps) | {
         "peak": over_seeds(longer, lambda course: max(course["accuracy"]))
     }
-    return values, tables(found)
+    return values, {"courses": course_rows(found), "outcomes": outcome_rows(found)}
 
 
 def furthest(copy: list[Point], permuted: list[Point]) -> dict:
@@ -116,7 +113,7 @@ def furthest(copy: list[Point], permuted: list[Point]) -> dict:
         for snapshot in range(min((len(course["steps"]) for _, course in (*copy, *permuted)), default=0))
     ]
     if not apart or not apart[0]["n"]:
-        return over_seeds([], len) | {"steps": None, "looks": 0, "among": None}
+        return interval_of() | {"steps": None, "looks": 0, "among": None}
     snapshot = max(range(len(apart)), key=lambda i: abs(apart[i]["value"]))
     probes_there = [[course["probe_right"][snapshot] for _, course in group] for group in (copy, permuted)]
     return apart[snapshot] | {

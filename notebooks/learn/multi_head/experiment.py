@@ -16,6 +16,7 @@ from companion.runs.store import Store
 from notebooks.shared import copying
 from notebooks.shared.copied_sentences import words_of
 from notebooks.shared.intervals import Interval, Point, matched, over_seeds, paired, share_interval
+from notebooks.shared.plan import settings_of
 
 PLACE = "Snell et al. 2021, Figure 6; section 5.2"
 QUESTION = "Do several heads help because one of them is likely to start well?"
@@ -33,15 +34,12 @@ class Config(BaseConfig):
     Attributes:
         candidates: heads that are tried alone, numbered from 0.
         trials: data seeds, from 0, on which a head has to be good or bad.
-        seeds: networks of each scenario, on data seeds that no head was judged on.
-        heads: heads of each.
+        seeds: networks of each scenario, on data seeds that no head was judged on; heads: heads of each.
         body: all parameters but the query maps of networks of good and bad heads, as a seed. Random heads
             have this body and the ones after it, each network its own.
         elsewhere: further bodies in which some good and bad heads are tried alone.
-        moved: good heads, and bad ones, that are tried there.
-        length: words of a permutation.
-        width: of embeddings and states.
-        steps: updates after which heads and networks are judged.
+        moved: good heads, and bad ones, that are tried there; length: words of a permutation.
+        width: of embeddings and states; steps: updates after which heads and networks are judged.
         every: updates between two snapshots.
         followed: updates in training, if more than steps. Heads whose attention is driven away from the word
             to write learn too, only later (:mod:`~notebooks.shared.copying`): by the 200 updates of
@@ -100,17 +98,13 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
     Values by scenario are those of :mod:`notebooks.shared.copying`, ``single`` being the first trials of all
     heads and ``elsewhere_{good, bad}`` heads in other bodies; later trials are the scenario ``again``.
-
-    Raises:
-        NotMeasured: a store that does not train lacks a run of a single head.
+    Raises NotMeasured: a store that does not train lacks a run of a single head.
     """
     trials, heads = _screened(config, store)
     specs = {scenario: _scenario(scenario, config, **heads) for scenario in SCENARIOS}
     bodies = range(config.body + 1, config.body + 1 + config.elsewhere)
     specs |= {
-        f"elsewhere_{kind}": [
-            _spec(config, (head,), 0, body) for body in bodies for head in own[: config.moved]
-        ]
+        f"elsewhere_{kind}": [_spec(config, (h,), 0, body) for body in bodies for h in own[: config.moved]]
         for kind, own in heads.items()
     }
     whole = {"single": trials[0]} | {name: _asked(name, own, store) for name, own in specs.items()}
@@ -127,9 +121,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         "random_over_alone": paired(found["random"], found["alone"], lambda course: course["accuracy"][-1]),
         "all_bad_less_one_good": shares_apart(found["all_bad"], found["one_good"], copying.has_failed),
         "good_head": good_head(found["one_good"], copying.judged(good, config.steps), config.steps),
-        "together": {
-            name: together(whole[name], config.length, config.early) for name in ("single", *SCENARIOS)
-        },
+        "together": {n: together(whole[n], config.length, config.early) for n in ("single", *SCENARIOS)},
         "chances": chances(whole["alone"], whole["random"], config.length),
         "sides": copying.sides(whole["alone"], config.length, config.early),
         "heads": {
@@ -220,8 +212,8 @@ def _scenario(scenario: str, config: Config, good: list[int], bad: list[int]) ->
 
 
 def _spec(config: Config, heads: tuple[int, ...], seed: int, body: int) -> RunSpec:
-    settings = {name: getattr(config, name) for name in ("length", "width", "every")}
-    return RunSpec.of("multi_head", heads=heads, body=body, seed=seed, steps=config.updates, **settings)
+    shared = settings_of(config, "length", "width", "every")
+    return RunSpec.of("multi_head", heads=heads, body=body, seed=seed, steps=config.updates, **shared)
 
 
 def _asked(scenario: str, specs: Iterable[RunSpec], store: Store) -> list[Point]:

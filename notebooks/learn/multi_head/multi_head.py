@@ -8,35 +8,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from attnlib.errors import check_at_least
 from attnlib.training.course import Course, Report, regular_checkpoints, run_course
+from notebooks.shared import permutation_copying as copying
 from notebooks.shared.copied_sentences import CopyBatch, copy_batch, draw_sources, words_of
 from notebooks.shared.copier import Copier, CopierConfig, copier_loss
-from notebooks.shared.permutation_copying import (
-    HEAD,
-    HELD_OUT,
-    PARAMETERS,
-    TRAINING,
-    snapshot_of_copier,
-    stream,
-)
-from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
+from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 
 @dataclass(frozen=True)
 class Settings:
-    """As :class:`notebooks.shared.permutation_copying.Settings`, but for the seeds.
+    """As :class:`notebooks.shared.permutation_copying.Settings`, but for the seeds."""
 
-    Attributes:
-        heads: a number for each head, which draws its first query map; equal numbers are equal maps.
-        body: draws all other parameters.
-        seed: draws the sentences, nothing else.
-    """
-
-    heads: tuple[int, ...] = (0,)
-    body: int = 0
+    heads: tuple[int, ...] = (0,)  # a number each, which draws its first query map; equal ones, equal maps
+    body: int = 0  # draws all other parameters
     kind: str = "permutation"
     cell: str = "gru"
     length: int = 40
@@ -46,7 +32,7 @@ class Settings:
     steps: int = 200
     every: int = 10
     held_out: int = 128
-    seed: int = 0
+    seed: int = 0  # draws the sentences, nothing else
 
     def __post_init__(self) -> None:
         CopierConfig(words_of(self.kind, self.length), self.width, self.cell, len(self.heads))
@@ -57,49 +43,38 @@ def new_network(settings: Settings) -> Copier:
     """The untrained network: the body's parameters, and each head's query map from its own number."""
     words, width = words_of(settings.kind, settings.length), settings.width
     config = CopierConfig(words, width, settings.cell, len(settings.heads))
-    network = Copier(config, stream(settings.body, PARAMETERS))
+    network = Copier(config, copying.stream(settings.body, copying.PARAMETERS))
     bound = width**-0.5
     with torch.no_grad():
         weights = network.queries.weight.view(len(settings.heads), width, width)
         biases = network.queries.bias.view(len(settings.heads), width)
         for place, head in enumerate(settings.heads):
-            generator = stream(head, HEAD)
+            generator = copying.stream(head, copying.HEAD)
             weights[place].uniform_(-bound, bound, generator=generator)
             biases[place].uniform_(-bound, bound, generator=generator)
     return network
 
 
-def record(
-    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
-) -> dict[str, Tensor]:
-    """By checkpoint what ``snapshot_of_copier`` sees, and ``head_right`` (checkpoints, heads).
-
-    The latter is the weight of each head on the right place.
-    """
+def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
+    """What ``snapshot_of_copier`` sees, and ``head_right``, the weight of each head on the right place."""
     words = words_of(settings.kind, settings.length)
 
     def batch_of(samples: int, *use: int) -> CopyBatch:
-        sources = draw_sources(settings.kind, settings.length, samples, stream(settings.seed, *use))
+        sources = draw_sources(settings.kind, settings.length, samples, copying.stream(settings.seed, *use))
         return copy_batch(sources, words)
 
-    held_out = batch_of(settings.held_out, HELD_OUT).to(device)
+    held_out = batch_of(settings.held_out, copying.HELD_OUT).to(device)
 
     def visit(step: int, model: Copier) -> None:
         with torch.inference_mode():
             attention = model(held_out).attention
         right = attention.diagonal(dim1=-2, dim2=-1).mean(dim=(0, 2))  # copying: the place of word s is s
-        save_snapshot(folder, step, snapshot_of_copier(model, held_out) | {"head_right": right})
+        save_snapshot(folder, step, copying.snapshot_of_copier(model, held_out) | {"head_right": right})
 
     snapshots = regular_checkpoints(settings.steps, settings.every)
     course = Course(settings.steps, settings.seed, settings.learning_rate, snapshots)
     run_course(
-        new_network(settings),
-        lambda step: batch_of(settings.batch_size, TRAINING, step),
-        copier_loss,
-        course,
-        folder,
-        visit=visit,
-        device=device,
-        report=report,
-    )
+        new_network(settings), lambda step: batch_of(settings.batch_size, copying.TRAINING, step),
+        copier_loss, course, folder, visit=visit, device=device, report=report,
+    )  # fmt: skip
     return stacked_snapshots(folder, snapshots)

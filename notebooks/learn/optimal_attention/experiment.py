@@ -12,14 +12,11 @@ from companion.results.config import AboveZero, BaseConfig, NotNegative, Positiv
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.learn.optimal_attention.measure import (
-    measure_classifier_identity,
-    measure_optimal_attention,
-    measure_probe_identity,
-)
+from notebooks.learn.optimal_attention import measure
 from notebooks.shared.agreement import measure_translation
-from notebooks.shared.intervals import Point, over_seeds, paired
+from notebooks.shared.intervals import Point, interval_of, nested, over_seeds, paired
 from notebooks.shared.locality import probability_of_right_label
+from notebooks.shared.plan import settings_of
 from notebooks.shared.summaries import less
 
 PLACE = "Snell et al. 2021, appendix A.1, equations 27-37; section 3.3, equation 12"
@@ -37,11 +34,8 @@ class Config(BaseConfig):
         dataset: of the translation models, such as known_lexicon, multi30k_en_de.
         texts: of the classifiers, such as known_polarity, sst.
         absent: where Multi30k or SST is not on this machine: by_rule takes a set made by rule, stop stops.
-        train_pairs: sentence pairs to train on; 0 for all.
-        n_validation: pairs they are judged on; 0 for all.
-        pieces: size of their vocabulary.
-        width: of their states and embeddings.
-        learning_rate: of Adam.
+        train_pairs: sentence pairs to train on; 0 for all; n_validation: pairs they are judged on; 0 for all.
+        pieces: size of their vocabulary; width: of their states and embeddings; learning_rate: of Adam.
         steps: updates of the translation models.
         samples: of the pairs judged, those whose best attention is sought; 0 for all.
         probed_training: training pairs that the main model is judged on too; 0 for none. In this, as in all
@@ -73,20 +67,11 @@ class Config(BaseConfig):
 PROFILES = {
     "quick": Config(),
     "paper": Config(
-        absent="stop",
-        train_pairs=0,
-        n_validation=0,
-        pieces=8_000,
-        width=256,
-        learning_rate=1e-3,
-        steps=36_250,
-        probed_training=1_014,
-        train_texts=0,
-        validation_texts=0,
-        classifier_width=0,
+        absent="stop", train_pairs=0, n_validation=0, pieces=8_000, width=256, learning_rate=1e-3,
+        steps=36_250, probed_training=1_014, train_texts=0, validation_texts=0, classifier_width=0,
         classifier_steps=4_000,
     ),
-}
+}  # fmt: skip
 
 
 def data_of(config: Config) -> dict[str, str]:
@@ -107,8 +92,8 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 
 def _translators(config: Config, form: str) -> tuple[RunSpec, ...]:
-    names = ("width", "learning_rate", "steps", "n_validation", "pieces")
-    settings: dict = {name: getattr(config, name) for name in names} | {"form": form, "keep_network": True}
+    settings = settings_of(config, "width", "learning_rate", "steps", "n_validation", "pieces")
+    settings |= {"form": form, "keep_network": True}
     settings |= {"dataset": data_of(config)["translation"], "n_train": config.train_pairs}
     if form == "joined":
         settings |= {"saliency": True, "probed_training": config.probed_training}
@@ -120,7 +105,7 @@ def _qualities(config: Config, form: str) -> tuple[Measurement, ...]:
 
 
 def _identities(config: Config, form: str) -> tuple[Measurement, ...]:
-    return measurements_of(_translators(config, form), measure_probe_identity, samples=config.samples)
+    return measurements_of(_translators(config, form), measure.measure_probe_identity, samples=config.samples)
 
 
 def _optima(config: Config) -> tuple[Measurement, ...]:
@@ -130,7 +115,9 @@ def _optima(config: Config) -> tuple[Measurement, ...]:
     """
     specs, main = (_translators(config, form) for form in FORMS)
     return tuple(
-        Measurement(spec, measure_optimal_attention, (("samples", config.samples),), (*{own} - {spec}, other))
+        Measurement(
+            spec, measure.measure_optimal_attention, (("samples", config.samples),), (*{own} - {spec}, other)
+        )
         for spec, own, other in zip(specs, *(of[1:] + of[:1] for of in (specs, main)), strict=True)
     )
 
@@ -144,7 +131,7 @@ def _classifiers(config: Config) -> tuple[Measurement, ...]:
         RunSpec.of("classification", seed=seed, learning_rate=config.learning_rate, **settings)
         for seed in range(config.seeds)
     )
-    return measurements_of(specs, measure_classifier_identity)
+    return measurements_of(specs, measure.measure_classifier_identity)
 
 
 def counterexample() -> dict[str, float]:
@@ -176,9 +163,9 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     found = {form: _by_seed(_qualities(config, form), store) for form in FORMS}
     optima, classifiers = (_by_seed(of(config), store) for of in (_optima, _classifiers))
     values: dict = {"data": data_of(config), "counterexample": counterexample()}
-    for form in FORMS:
-        values[form] = intervals(found[form], QUALITY) | {
-            name: over_seeds(found[form], of) for name, of in BLEU.items()
+    for form, points in found.items():
+        values[form] = intervals(points, QUALITY) | {
+            name: over_seeds(points, of) for name, of in BLEU.items()
         }
         values[form]["identity"] = identity(_by_seed(_identities(config, form), store))
     values["summed"] |= intervals(optima, OPTIMUM)
@@ -210,9 +197,7 @@ QUALITY = {
     "loss": ("loss",),
     "over_chance.learned_probe": ("learned_probe", "chance"),
 }
-QUALITY |= {
-    f"{of}.{name}": (name,) for of in ("agreement", "recorded") for name in ("learned_probe", "chance")
-}
+QUALITY |= {f"{of}.{n}": (n,) for of in ("agreement", "recorded") for n in ("learned_probe", "chance")}
 OPTIMUM = {name: (name,) for name in (
     *(f"agreement.{name}" for name in ("learned_probe", "chance", "optimal_probe", "learned_optimal")),
     *(f"agreement.{at}_{probe}" for at in ("optimal", "steepest") for probe in ("other_probe", "main_probe")),
@@ -231,13 +216,11 @@ OPTIMUM |= {
 
 def intervals(points: list[Point], numbers: dict[str, tuple[str, ...]]) -> dict:
     """Intervals over seeds, nested by the dots of their names."""
-    found: dict = {}
+    found = {}
     for name, paths in numbers.items():
-        branch, _, leaf = name.rpartition(".")
         read = [[reduce(dict.get, path.split("."), one) for path in paths] for _, one in points]
-        each = [({}, own[0] if len(own) == 1 else less(*own)) for own in read]
-        (found.setdefault(branch, {}) if branch else found)[leaf] = over_seeds(each, lambda number: number)
-    return found
+        found[(*name.split("."),)] = interval_of(own[0] if len(own) == 1 else less(*own) for own in read)
+    return nested(found)
 
 
 def identity(points: list[Point]) -> dict:

@@ -32,19 +32,14 @@ EXAMPLE = (6, 10)  # source and target positions of the sentence shown, fewest a
 def measure_optimal_attention(recording: Recording, *others: Recording, samples: int) -> dict:
     """α^opt of every right word of the first ``samples`` (0 for all), and what it agrees with.
 
-    Args:
-        others: recordings on the same samples whose β is compared as well: of another run of this form,
-            ``other_probe``, and of the main model, ``main_probe``.
+    β of ``others``, recorded on the same samples, is compared as well: of another run of this form,
+    ``other_probe``, and of the main model, ``main_probe``.
 
-    Returns:
-        ``agreement`` (equation 10) of ``<first>_<second>``, ``steepest`` being how fast the loss falls with
-        each weight at uniform attention; ``log_likelihood`` in nats a word by attention; ``largest_probe``:
-        mean α^opt at the top of β (``weight``), the share of words where that is below :data:`UNUSED`, and
-        what these lose where it is followed (``lost``); ``positions`` that α^opt uses; ``dependent``, the
-        same of words that depend on attention.
-
-    Raises:
-        BadInput: a model of another form, for which α^opt is not the solution of a convex problem.
+    ``agreement`` (equation 10) is of ``<first>_<second>``, ``steepest`` being how fast the loss falls with
+    each weight at uniform attention; ``log_likelihood`` in nats a word by attention; ``largest_probe``: mean
+    α^opt at the top of β (``weight``), the share of words where that is below :data:`UNUSED`, and what these
+    lose where it is followed (``lost``); ``positions`` that α^opt uses; ``dependent``, the same of words that
+    depend on attention. Raises BadInput for another form, for which the problem is not convex.
     """
     settings = recording.spec.resolved
     if settings.form != "summed":
@@ -148,9 +143,7 @@ class _Rows:
         found = []
         fewest, most = EXAMPLE
         for row, index in enumerate(self.batch.indices.tolist()):
-            source, target = (
-                int(mask[row].sum()) for mask in (self.batch.source_mask, self.batch.target_mask)
-            )
+            source, target = (int(m[row].sum()) for m in (self.batch.source_mask, self.batch.target_mask))
             if fewest <= source <= most and fewest <= target <= most:
                 found.append((index, self._shown(row, slice(0, target))))
         return found

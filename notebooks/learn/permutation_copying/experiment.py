@@ -3,6 +3,7 @@
 import math
 import statistics
 from collections.abc import Callable
+from itertools import product
 from operator import itemgetter
 
 from companion.results.config import BaseConfig, Positive
@@ -12,6 +13,7 @@ from companion.runs.store import Store
 from notebooks.shared import copying
 from notebooks.shared.copied_sentences import KINDS, words_of
 from notebooks.shared.intervals import Point, over_seeds
+from notebooks.shared.plan import each_seed, settings_of
 
 # Which comes first, words or attention? When either finds the right place in networks that copy.
 
@@ -52,10 +54,9 @@ def events(course: dict, length: int) -> dict[str, object]:
 def knowledge_first(learned: list[Point], uniform: list[Point], length: int) -> dict:
     """Which way attention goes, and whether words are known when it gets to the right place.
 
-    Returns:
-        ``stays``, networks that never leave uniform attention; for both ways the :func:`events`; ``first``,
-        networks where words came first; ``held``, the share of words that networks which never attend know
-        after as many updates as ``there`` (over ``n_held`` times); and times to learn.
+    ``stays``: networks that never leave uniform attention; for both ways the :func:`events`; ``first``:
+    networks where words came first; ``held``: the share of words that networks which never attend know after
+    as many updates as ``there`` (over ``n_held`` times); and times to learn.
     """
     seen = [(name, events(course, length)) for name, course in learned]
     return {"stays": sum(own["way"] is None for _, own in seen)} | {
@@ -96,10 +97,8 @@ class Config(BaseConfig):
         kind: of sentences: ``permutation``, ``sample``, ``mixture``.
         seeds: networks with learned attention of each kind.
         controls: networks with uniform attention, and bags of words, of each kind.
-        length: words of a sentence; the vocabularies grow with it.
-        width: of embeddings and states.
-        steps: updates after which networks are judged.
-        every: updates between two snapshots.
+        length: words of a sentence; the vocabularies grow with it; width: of embeddings and states.
+        steps: updates after which networks are judged; every: updates between two snapshots.
         followed: updates of learned attention on permutations and mixtures, if more. What fails may be slow.
         sample_steps: updates of the networks that copy samples, if more. With as many as
             :mod:`~notebooks.learn.fixed_permutation.experiment` has, these are its networks.
@@ -135,14 +134,12 @@ PROFILES = {
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    settings = {name: getattr(config, name) for name in ("length", "width", "every")}
-    networks = [
-        settings | {"kind": kind, "network": network, "steps": config.updates(kind, network), "seed": seed}
-        for kind in config.kind
-        for network in NETWORKS
-        for seed in range(config.seeds if network == "learned" else config.controls)
-    ]
-    specs = (RunSpec.of("permutation_copying", **own) for own in networks)
+    specs: list[RunSpec] = []
+    for kind, network in product(config.kind, NETWORKS):
+        own = settings_of(config, "length", "width", "every")
+        own |= {"kind": kind, "network": network, "steps": config.updates(kind, network)}
+        seeds = config.seeds if network == "learned" else config.controls
+        specs += each_seed(seeds, RunSpec.of, "permutation_copying", **own)
     return measurements_of(specs, copying.measure_copying)
 
 

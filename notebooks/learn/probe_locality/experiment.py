@@ -8,7 +8,8 @@ from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared.copying import measure_copying
-from notebooks.shared.intervals import Point, over_seeds, paired
+from notebooks.shared.intervals import Point, interval_of, over_seeds, paired
+from notebooks.shared.plan import each_seed, settings_of
 
 PLACE = "Snell et al. 2021, section 6.1, equations 22-25; Figure 7"
 QUESTION = "Is the lexical probe about the word at its position, and does it stay so?"
@@ -23,12 +24,8 @@ class Config(BaseConfig):
     """Settings of the networks, all alike but for their seed.
 
     Attributes:
-        seeds: networks.
-        words: of the vocabulary, the keyword among them.
-        length: of a sequence.
-        embedding_width: of words.
-        width: of the state of one direction.
-        steps: updates in training.
+        seeds: networks; words: of the vocabulary, the keyword among them; length: of a sequence.
+        embedding_width: of words; width: of the state of one direction; steps: updates in training.
         every: updates between two snapshots at the start. A larger network may go from its first
             knowledge of the keyword to the leak within few.
         until: updates after which snapshots are further apart.
@@ -51,8 +48,7 @@ PROFILES = {"quick": Config(), "paper": Config(seeds=5, embedding_width=300, wid
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
     names = ("words", "length", "embedding_width", "width", "steps", "every", "until", "later")
-    settings = {name: getattr(config, name) for name in names}
-    specs = (RunSpec.of("keyword", seed=seed, **settings) for seed in range(config.seeds))
+    specs = each_seed(config.seeds, RunSpec.of, "keyword", **settings_of(config, *names))
     return measurements_of(specs, measure_copying)
 
 
@@ -101,6 +97,5 @@ def _lead(courses: list[list[Point]]) -> dict:
     ahead = [step for step, lead in leads.items() if lead["low"] is not None and lead["low"] > 0]
     most = max(leads, key=lambda step: leads[step]["value"], default=None)
     first, final = (ahead[0], ahead[-1]) if ahead else (None, None)
-    return {"looks": len(leads), "ahead": len(ahead), "first": first, "final": final, "step": most} | {
-        "most": leads.get(most, over_seeds([], float))
-    }
+    found = {"looks": len(leads), "ahead": len(ahead), "first": first, "final": final, "step": most}
+    return found | {"most": leads.get(most, interval_of())}

@@ -18,7 +18,7 @@ from attnlib.errors import BadInput, check_at_least
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
 from attnlib.training.course import Course, Report, run_course
 from notebooks.shared.locality import apart, locality
-from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
+from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 PARAMETERS, TRAINING, HELD_OUT = range(3)  # what a seed is used for
 KEYWORD = 0
@@ -63,29 +63,20 @@ def keyword_batch(samples: int, length: int, words: int, generator: torch.Genera
 
 @dataclass(frozen=True)
 class Settings:
-    """One network; the defaults are the paper's, as far as it gives them.
+    """One network; the defaults are the paper's, as far as it gives them."""
 
-    Attributes:
-        words: of the vocabulary, the keyword among them; length: of a sequence.
-        embedding_width, width: of words, and of the state of one direction.
-        steps: updates, as many as the paper's other classifiers get (section A.8).
-        every: updates between two snapshots up to ``until``, where most happens; later: between two after it.
-        held_out: sequences that it is judged on, half of them positive.
-        seed: draws parameters and sequences, each from a stream of its own.
-    """
-
-    words: int = 40
+    words: int = 40  # of the vocabulary, the keyword among them
     length: int = 40
     embedding_width: int = 300
-    width: int = 256
+    width: int = 256  # of the state of one direction
     batch_size: int = 32
     learning_rate: float = 1e-3
-    steps: int = 4_000
-    every: int = 10
+    steps: int = 4_000  # as many as the paper's other classifiers get (section A.8)
+    every: int = 10  # updates between two snapshots up to ``until``, where most happens
     until: int = 300
-    later: int = 100
-    held_out: int = 512
-    seed: int = 0
+    later: int = 100  # updates between two after that
+    held_out: int = 512  # sequences that it is judged on, half of them positive
+    seed: int = 0  # draws parameters and sequences, each from a stream of its own
 
     def __post_init__(self) -> None:
         check_at_least(1, self, "embedding_width", "width", "batch_size")
@@ -104,27 +95,17 @@ def checkpoints(settings: Settings) -> tuple[int, ...]:
     return (*early, *range(settings.until, settings.steps, settings.later), settings.steps)
 
 
-def record(
-    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
-) -> dict[str, Tensor]:
-    """Train the network and look at it on held-out sequences along the way.
-
-    γ is a mean over the positive ones whose places are apart.
-    """
+def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
+    """Train the network and look at it; γ is a mean over positive sequences whose places are apart."""
     held_out = _batch(settings, settings.held_out, HELD_OUT).to(device)
     config = ClassifierConfig(settings.words, settings.embedding_width, settings.width, attention="uniform")
     network = AttentiveClassifier(config, torch.Generator().manual_seed(_stream(settings.seed, PARAMETERS)))
     course = Course(settings.steps, settings.seed, settings.learning_rate, checkpoints(settings))
     run_course(
-        network,
-        lambda step: _batch(settings, settings.batch_size, TRAINING, step),
-        _loss,
-        course,
-        folder,
-        visit=lambda step, model: save_snapshot(folder, step, _snapshot(model, held_out)),
-        device=device,
+        network, lambda step: _batch(settings, settings.batch_size, TRAINING, step), _loss, course, folder,
+        visit=lambda step, model: save_snapshot(folder, step, _snapshot(model, held_out)), device=device,
         report=report,
-    )
+    )  # fmt: skip
     return stacked_snapshots(folder, course.checkpoints)
 
 
@@ -132,7 +113,7 @@ def _loss(model: AttentiveClassifier, batch: KeywordBatch) -> Tensor:
     return classification_loss(model(batch.tokens, batch.mask).logit, batch.labels)
 
 
-def _snapshot(model: AttentiveClassifier, held_out: KeywordBatch) -> dict[str, Tensor]:
+def _snapshot(model: AttentiveClassifier, held_out: KeywordBatch) -> Tensors:
     with torch.inference_mode():
         trace = model(held_out.tokens, held_out.mask)
         usable = (held_out.labels == 1) & apart(held_out.place, held_out.tokens.shape[1])

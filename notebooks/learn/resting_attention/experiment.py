@@ -4,7 +4,7 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from itertools import permutations
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
 from notebooks.shared.agreement import classifier_runs, gathered
-from notebooks.shared.intervals import Interval, jackknife_interval, mean_interval
+from notebooks.shared.intervals import Interval, jackknife_interval, mean_interval, nested, over_pairs
+from notebooks.shared.plan import settings_of
 
 Data = Annotated[str, OneOf(labelled_sets.names())]
 PLACE = "Snell et al. 2021, section A.9"
@@ -49,16 +50,11 @@ class Config(BaseConfig):
 
     Attributes:
         data: sets of labelled texts (known_polarity, sms_spam, sst, sst_as_text, imdb, …, or a file).
-        seeds: networks on each.
-        beside: sets to compare them with.
-        beside_seeds: networks on each of these.
+        seeds: networks on each; beside: sets to compare them with; beside_seeds: networks on each of these.
         only_at_hand: 1 leaves out the sets whose files are not on this machine.
         n_train: texts to train on; 0 for all that the paper used.
-        n_validation: texts to judge on; 0 for all that the paper used.
-        width: of states.
-        embedding_width: of embeddings.
-        learning_rate: of Adam.
-        steps: updates.
+        n_validation: texts to judge on; 0 for all that the paper used; width: of states.
+        embedding_width: of embeddings; learning_rate: of Adam; steps: updates.
     """
 
     data: tuple[Data, ...] = ("known_polarity", "sms_spam")
@@ -84,25 +80,17 @@ class Config(BaseConfig):
 PROFILES = {
     "quick": Config(),
     "paper": Config(
-        data=("sms_spam",),
-        seeds=12,
-        beside=("sst", "sst_as_text"),
+        data=("sms_spam",), seeds=12, beside=("sst", "sst_as_text"),
         beside_seeds=4,  # those of the chapter on agreement
-        only_at_hand=0,
-        n_train=0,
-        n_validation=0,
-        width=256,
-        embedding_width=300,
-        learning_rate=1e-3,
+        only_at_hand=0, n_train=0, n_validation=0, width=256, embedding_width=300, learning_rate=1e-3,
         steps=4_000,
     ),
-}
+}  # fmt: skip
 
 
 def rows(config: Config) -> dict[str, tuple[RunSpec, ...]]:
     """The networks by data set, in the order of seeds; they are those of the agreement tables."""
-    names = ("n_train", "n_validation", "learning_rate", "steps", "embedding_width")
-    shared = {name: getattr(config, name) for name in names}
+    shared = settings_of(config, "n_train", "n_validation", "learning_rate", "steps", "embedding_width")
     seeds = dict.fromkeys(config.beside, config.beside_seeds) | dict.fromkeys(config.data, config.seeds)
     return {
         name: classifier_runs(seeds[name], 0, shared | {"data": name}, config.width).normal
@@ -141,12 +129,9 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         ]
         if not networks:
             continue
-        labels = _by("label", networks)
+        labels = _grouped(networks, ("label",), list)
         common = max(sorted(labels), key=lambda label: labels[label][0]["texts"])
-        places = {
-            row["seed"]: next((place for place in PLACES if row[place] > HALF), NOWHERE)
-            for row in labels[common]
-        }
+        places = {row["seed"]: next((p for p in PLACES if row[p] > HALF), NOWHERE) for row in labels[common]}
         pairs = [
             {"data": name, "seed": one.seed, "second_seed": other.seed, "positions": positions}
             | {"label": label, "marks": _marks(places.get(one.seed), places.get(other.seed))}
@@ -192,25 +177,16 @@ def _own_mark(labels: dict[str, list[dict]], places: dict[int, str], common: str
         for label, own in labels.items()
         if marks
     }
-    defaults = [
-        all((own[str(seed)] > HALF) == (label == common) for label, own in right.items()) for seed in marks
-    ]
+    defaults = [all((own[str(s)] > HALF) == (label == common) for label, own in right.items()) for s in marks]
     return {"right": right, "default": sum(defaults), "n": len(defaults)}
 
 
-def _by(column: str, rows: list[dict]) -> dict[str, list[dict]]:
-    return {
-        key: [row for row in rows if row[column] == key] for key in dict.fromkeys(row[column] for row in rows)
-    }
-
-
-def _grouped(rows: list[dict], columns: tuple[str, str], summary: Callable[[list[dict]], dict]) -> dict:
-    """A summary of each group of rows, by one column and then by another."""
-    first, second = columns
-    return {
-        key: {other: summary(group) for other, group in _by(second, own).items()}
-        for key, own in _by(first, rows).items()
-    }
+def _grouped(rows: list[dict], columns: tuple[str, ...], summary: Callable[[list[dict]], Any]) -> dict:
+    """A summary of each group of rows, by one column after the other."""
+    groups: dict[tuple, list[dict]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[column] for column in columns), []).append(row)
+    return nested({group: summary(own) for group, own in groups.items()})
 
 
 def _ends(pairs: list[dict]) -> dict:
@@ -224,21 +200,12 @@ def _agreeing(pairs: list[dict]) -> dict:
     Sets with other numbers of seeds can be compared with ``spread``, while ``lowest`` and ``highest`` reach
     further the more seeds there are.
     """
-    agreed, chance = (
-        {(row["seed"], row["second_seed"]): row[name] for row in pairs} for name in ("agreement", "chance")
-    )
-
-    def mean_of(numbers: dict[tuple[int, int], float]) -> dict:
-        def of_seeds(seeds: Sequence[int]) -> float:
-            chosen = [number for pair, number in numbers.items() if set(pair) <= set(seeds)]
-            return statistics.fmean(chosen) if chosen else math.nan
-
-        return jackknife_interval(sorted(set().union(*numbers)), of_seeds).as_dict()
+    agreed, chance = ({(r["seed"], r["second_seed"]): r[n] for r in pairs} for n in ("agreement", "chance"))
 
     return {
-        "agreement": mean_of(agreed),
+        "agreement": over_pairs(agreed),
         "spread": pair_spread(agreed).as_dict(),
-        "chance": mean_of(chance),
+        "chance": over_pairs(chance),
         "lowest": min(agreed.values()),
         "highest": max(agreed.values()),
     }

@@ -50,9 +50,10 @@ def measure_apart(first: Recording, second: Recording) -> dict:
     return {"all": _apart(*attentions, positions, labels), "words": _apart(*attentions, words, labels)}
 
 
-def _apart(
-    first: Float[Tensor, " positions"], second: Float[Tensor, " positions"], rows: RaggedRows, labels: Tensor
-) -> dict:
+Flat = Float[Tensor, " positions"]
+
+
+def _apart(first: Flat, second: Flat, rows: RaggedRows, labels: Tensor) -> dict:
     sums: dict[str, dict[str, RowMean]] = {}
     for places, mask, texts in rows.batches():
         found = {

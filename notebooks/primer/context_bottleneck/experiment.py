@@ -1,5 +1,6 @@
 """The context-vector bottleneck: what fits into one vector, by its width and the length of the sentence."""
 
+from functools import partial
 from itertools import product
 from typing import Annotated
 
@@ -9,7 +10,7 @@ from attnlib.models.sequence_to_sequence import Link, SequenceCell
 from companion.results.config import Field, Positive
 from companion.results.measurements import Measurement
 from companion.runs.store import Store
-from notebooks.shared.intervals import Point, each_over_seeds, paired
+from notebooks.shared.intervals import Point, each_over_seeds, nested, paired
 from notebooks.shared.measure import measure_by_length, measure_summary_bits
 from notebooks.shared.plan import Plan, answered, asked_of, each_seed, every
 from notebooks.shared.summaries import rows_of, summarised
@@ -26,8 +27,7 @@ class Config(WordsConfig):
 
     Attributes:
         link: what the decoder gets of the source: ``initial``, ``every_step``, ``attention``.
-        width: of states and embeddings: one number or several.
-        cell: ``gru`` or ``lstm``.
+        width: of states and embeddings: one number or several; cell: ``gru`` or ``lstm``.
         probed: lengths at which a linear probe reads the vector.
         samples: sentences that a probe is fitted on. Once more on half as many, where there is most to read.
     """
@@ -63,11 +63,9 @@ def _plan(config: Config) -> tuple[Plan, Plan, Plan]:
     }
     read = {group: specs for group, specs in networks.items() if group[0] in ONE_VECTOR}
     probed = {
-        (length, *group): asked
+        (length, *group): own
         for length in config.probed
-        for group, asked in asked_of(
-            read, measure_summary_bits, length=length, samples=config.samples
-        ).items()
+        for group, own in asked_of(read, measure_summary_bits, length=length, samples=config.samples).items()
     }
     widest = {group: specs for group, specs in read.items() if group[1] == max(config.width)}
     half = {"length": max(config.probed), "samples": config.samples // 2}
@@ -86,9 +84,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     attention, on the longest quarter, less that of ``initial``.
     """
     judged, probed, halved = (answered(plan, store) for plan in _plan(config))
-    values: dict = {}
-    for (link, width), points in judged.items():
-        values.setdefault(link, {})[f"width_{width}"] = summary(points)
+    values = nested({(link, f"width_{n}"): summary(points) for (link, n), points in judged.items()})
     wide, narrow, longest = max(config.width), min(config.width), max(config.probed)
     of = {link: judged.get((link, wide), []) for link in (*config.link, "attention", "initial")}
     values |= {
@@ -99,7 +95,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             if wide > narrow
         },
         "attention_gains": paired(
-            of["attention"], of["initial"], lambda m: quarter(m, "exact_match", last=True)
+            of["attention"], of["initial"], partial(quarter, name="exact_match", last=True)
         ),
         "read": {
             link: read_off(probed[longest, link, wide], halved.get((link, wide), []), of[link])

@@ -45,8 +45,7 @@ class Config(BaseConfig):
         n_train: pairs to train on; judged: held-out pairs.
         max_words: size of either vocabulary, at most; max_length: most words of a sentence.
         width: of states and embeddings; steps: updates in training; snapshots: evaluations during training.
-        learning_rate: of Adam.
-        pair: which sentence is worked in numbers: 0, 1, 2.
+        learning_rate: of Adam; pair: which sentence is worked in numbers: 0, 1, 2.
         place: which word of its translation is worked in numbers, counted from 0.
     """
 

@@ -67,13 +67,7 @@ def write(day: date, form: str) -> tuple[tuple[str, ...], tuple[str, ...], Links
         raise BadInput(f"{day} is outside the years of this task; give a date from {FIRST} to {LAST}")
     month, weekday = MONTHS[day.month - 1], WEEKDAYS[day.weekday()]
     ending = "th" if day.day in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(day.day % 10, "th")
-    digits = {
-        "YEAR": day.year,
-        "M": day.month,
-        "MM": f"{day.month:02}",
-        "DAY": day.day,
-        "DD": f"{day.day:02}",
-    }
+    parts = {"YEAR": day.year, "M": day.month, "MM": f"{day.month:02}", "DAY": day.day, "DD": f"{day.day:02}"}
     names = {
         "MONTH": month, "SHORT_MONTH": month[:3], "WEEKDAY": weekday, "SHORT_WEEKDAY": weekday[:3],
         "TH": ending,
@@ -81,7 +75,7 @@ def write(day: date, form: str) -> tuple[tuple[str, ...], tuple[str, ...], Links
     source: list[str] = []
     links: set[tuple[int, int]] = set()
     for word in form.split():
-        said = str(digits[word]) if word in digits else [names.get(word, word)]
+        said = str(parts[word]) if word in parts else [names.get(word, word)]
         places = _PLACES.get(word, ())
         for i, place in enumerate(places):
             links.add((place, len(source) + (i if len(said) == len(places) else 0)))

@@ -23,6 +23,7 @@ OPTIONS: dict[str, dict[str, object]] = {  # of a task, where the profile's size
     "multi30k_en_de": {"max_words": 3_000, "max_length": 20},
 }
 QUALITIES = ("token_accuracy", "exact_match", "length_right", "bleu")
+WAYS = ("teacher_forced", "free_running", "so_far")
 
 
 class Config(BaseConfig):
@@ -30,10 +31,8 @@ class Config(BaseConfig):
 
     Attributes:
         task: what they learn: ``number_words``, ``dates``, ``multi30k_en_fr``, …
-        network: ``cho``, ``sutskever``.
-        seeds: networks of each kind.
-        digits: most digits of a number in number words.
-        n_train: samples to train on, at most.
+        network: ``cho``, ``sutskever``; seeds: networks of each kind.
+        digits: most digits of a number in number words; n_train: samples to train on, at most.
         judged: held-out samples.
         width: of states and embeddings; steps: updates in training; batch_size: samples an update.
         learning_rate: of Adam.
@@ -90,8 +89,9 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     for (task, network), ((_, first), *_) in points.items():  # what follows from the samples alone
         fixed = ("length_guessed", "length", "of_length", "parameters")
         values[task][network] |= {name: first[name] for name in fixed}
+    places = summarised(points, lambda m: {way: dict(enumerate(m[way], 1)) for way in WAYS})
     return values, {
-        "places": rows_of(summarised(points, _by_place), "task", "network", "way", "place"),
+        "places": rows_of(places, "task", "network", "way", "place"),
         "damage": rows_of(summarised(points, _by_quantity), "task", "network", "quantity", "place"),
     }
 
@@ -99,11 +99,6 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 def _added(row: dict) -> float:
     """Share of the later words that the exchange makes wrong."""
     return row["wrong_after"] - row["wrong_after_right"]
-
-
-def _by_place(measured: dict) -> dict:
-    ways = ("teacher_forced", "free_running", "so_far")
-    return {way: dict(enumerate(measured[way], 1)) for way in ways}
 
 
 def _by_quantity(measured: dict) -> dict:

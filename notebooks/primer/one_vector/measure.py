@@ -41,9 +41,7 @@ def measure_error_growth(recording: Recording, *, samples: int) -> dict:
     places = slice(0, length + 1)
     network = registry.load(recording.spec.procedure).recorded_network(recording)
     ended = ((written != PAD) & (written != EOS)).sum(1).numpy()
-    searched = replace(
-        recording, tensors=dict(recording.tensors) | {"written": beam_written(network, judged)}
-    )
+    beams = replace(recording, tensors=dict(recording.tensors) | {"written": beam_written(network, judged)})
     return {
         "length": length,
         "of_length": len(own),
@@ -57,8 +55,8 @@ def measure_error_growth(recording: Recording, *, samples: int) -> dict:
         "length_right": float((ended == lengths).mean()),
         "bleu": written_bleu(recording),
         "beam": {
-            "exact_match": float(exact_matches(searched, judged).mean()),
-            "bleu": written_bleu(searched),
+            "exact_match": float(exact_matches(beams, judged).mean()),
+            "bleu": written_bleu(beams),
         },
         "length_guessed": float((guessed_lengths(task.train, judged) == lengths).mean()),
         "parameters": sum(v.numel() for name, v in recording.tensors.items() if name.startswith("network.")),

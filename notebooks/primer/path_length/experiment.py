@@ -70,15 +70,9 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     values = summarised(of_each, itemgetter("numbers"))
     for own in values.values():
         own["main"] = own[next(iter(own))]
-    means = {
-        (*group, stage): np.mean([m[stage] for _, m in own], axis=0)
-        for group, own in points.items()
-        for stage in STAGES
-    }
+    means = {(*g, s): np.mean([m[s] for _, m in own], axis=0) for g, own in points.items() for s in STAGES}
     attention, one_vector = (of_each.get((kind, config.cell[0]), []) for kind in ("attention", "one_vector"))
-    flatter = {
-        stage: paired(attention, one_vector, lambda m, s=stage: m["numbers"][s]["decay"]) for stage in STAGES
-    }
+    flatter = {s: paired(attention, one_vector, lambda m, s=s: m["numbers"][s]["decay"]) for s in STAGES}
     return values | {"flatter": flatter}, {
         "matrices": [
             {"kind": kind, "cell": cell, "stage": stage, "target": s + 1, "source": t + 1}

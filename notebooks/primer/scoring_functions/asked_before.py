@@ -19,7 +19,7 @@ from attnlib.models.sequence_to_sequence import Carried, SequenceConfig, Sequenc
 from attnlib.training.course import Report
 from companion.runs.procedure import Recording
 from notebooks.shared import recurrent_sequences
-from notebooks.shared.sequence_course import builders, checksums, record_course, restored
+from notebooks.shared.sequence_course import Tensors, builders, checksums, record_course, restored
 
 __all__ = ["Settings", "builders", "checksums", "new_network", "record", "recorded_network"]
 
@@ -62,9 +62,7 @@ def new_network(settings: Settings, source_size: int, target_size: int) -> Asked
     return AskedBefore(config, torch.Generator().manual_seed(settings.seed))
 
 
-def record(
-    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
-) -> dict[str, Tensor]:
+def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     return record_course(new_network, settings, folder, device=device, report=report)
 
 

@@ -17,15 +17,11 @@ from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.scoring_functions import measure
-from notebooks.primer.scoring_functions.measure import (
-    OFFSETS,
-    READABLE,
-    SIZES,
-)
-from notebooks.shared.intervals import Point, each_over_seeds, matched, over_seeds, paired
+from notebooks.primer.scoring_functions.measure import OFFSETS, READABLE, SIZES
+from notebooks.shared.intervals import Point, each_over_seeds, interval_of, matched, over_seeds, paired
 from notebooks.shared.measure import measure_learning_curve
 from notebooks.shared.plan import Plan, Points, answered, asked_of, each_seed, every, settings_of
-from notebooks.shared.summaries import along, crossing, rows_of
+from notebooks.shared.summaries import along, crossing, nested, rows_of
 
 DECODERS: dict[str, dict[str, object]] = {
     "luong": {},
@@ -214,14 +210,11 @@ def effect(
 
     def difference(of: str) -> dict:
         by_seed = pd.DataFrame(  # a row a pair
-            {
-                name["seed"]: quality(one, of, threshold) - quality(other, of, threshold)
-                for name, (one, other) in pair
-            }
+            {name["seed"]: quality(a, of, threshold) - quality(b, of, threshold) for name, (a, b) in pair}
             for pair in pairs
         )
         complete = by_seed.count() == by_seed.count().max()
-        return over_seeds(by_seed.loc[:, complete].mean().items(), float)
+        return interval_of(by_seed.loc[:, complete].mean())
 
     return {name: difference(name) for name in QUANTITIES}
 
@@ -278,28 +271,27 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     plans = _plan(config)
     curves, costed, asking, probed, bleu = (answered(plan, store) for plan in plans)
     costs = {group: cost for group, ((_, cost),) in costed.items()}
-    values: dict = {}
-    tables: dict[str, list[dict]] = {name: [] for name in ("grid", "costs", "curves", "context")}
-    for kind in grid(config):
-        if kind not in curves:
-            continue
-        own, cost, name = summary(curves[kind], config.threshold), costs.get(kind, {}), kind.columns
-        by_directions = values.setdefault(kind.task, {}).setdefault(kind.decoder, {})
-        by_directions.setdefault(DIRECTIONS[kind.directions], {})[kind.scoring] = own | cost
-        tables["grid"] += _rows(name, own)
-        tables["costs"] += [name | cost] if cost else []
-        tables["curves"] += _curve_rows(name, curves[kind])
-    who_asks: dict = {}
-    for kind in plans[2]:
-        shown = ("present", "previous", "weight_on_gold")
-        own = {name: over_seeds(asking.get(kind, ()), itemgetter(name)) for name in shown}
-        who_asks.setdefault(kind.task, {}).setdefault(kind.scoring, {})[kind.decoder] = own
-    context: dict = {}
-    for kind, points in probed.items():
-        at = each_over_seeds(points, lambda m: dict(zip(OFFSETS, m["bits"], strict=True)))
-        own = {"before": at[-1], "own": at[0], "after": at[1]}
-        context.setdefault(kind.task, {})[DIRECTIONS[kind.directions]] = own
-        tables["context"] += [kind.columns | row for row in rows_of(at, "offset")]
+    reached = {kind: summary(curves[kind], config.threshold) for kind in grid(config) if kind in curves}
+    values = nested({tuple(k.columns.values()): own | costs.get(k, {}) for k, own in reached.items()})
+    shown = ("present", "previous", "weight_on_gold")
+    who_asks = nested({
+        (k.task, k.scoring, k.decoder): {n: over_seeds(asking.get(k, ()), itemgetter(n)) for n in shown}
+        for k in plans[2]
+    })  # fmt: skip
+    bits = {
+        kind: each_over_seeds(points, lambda m: dict(zip(OFFSETS, m["bits"], strict=True)))
+        for kind, points in probed.items()
+    }
+    context = nested({
+        (k.task, DIRECTIONS[k.directions]): {"before": at[-1], "own": at[0], "after": at[1]}
+        for k, at in bits.items()
+    })  # fmt: skip
+    tables = {
+        "grid": [row for kind, own in reached.items() for row in _rows(kind.columns, own)],
+        "costs": [kind.columns | costs[kind] for kind in reached if kind in costs],
+        "curves": [row for kind in reached for row in _curve_rows(kind.columns, curves[kind])],
+        "context": [kind.columns | row for kind, at in bits.items() for row in rows_of(at, "offset")],
+    }
     for task in config.task if values else ():
         pairs = comparisons(config, task)
         effects = {name: effect(curves, own, config.threshold) for name, own in pairs.items()}
@@ -320,10 +312,8 @@ def _translation(
             continue
         written = bleu.get(name, [])
         own = summary(curves[name], config.text_threshold)
-        own |= {
-            "bleu": over_seeds(written, itemgetter("bleu")),
-            "late_rise": over_seeds(curves[name], late_rise),
-        }
+        own["bleu"] = over_seeds(written, itemgetter("bleu"))
+        own["late_rise"] = over_seeds(curves[name], late_rise)
         values[name] = own | costs.get(name, {}) | {"bleu_of_each": [m["bleu"] for _, m in written]}
         tables["translation"] += _rows({"network": name}, own)
         tables["translation_curves"] += _curve_rows({"network": name}, curves[name])

@@ -1,6 +1,6 @@
 """What a task makes attention learn: translation against summary, cross- against self-attention."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from itertools import product
 from typing import Annotated
 
@@ -12,11 +12,9 @@ from companion.results.measurements import Measurement, answers
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.what_a_task_teaches import measure
-from notebooks.primer.what_a_task_teaches.measure import (
-    CLASSES,
-)
+from notebooks.primer.what_a_task_teaches.measure import CLASSES
 from notebooks.shared import task_patterns
-from notebooks.shared.intervals import jackknife_interval, over_seeds
+from notebooks.shared.intervals import over_pairs
 from notebooks.shared.plan import Plan, Points, asked_of, by_network, each_seed, every, picked, settings_of
 from notebooks.shared.summaries import along, each_paired, less, rows_of, summarised
 from notebooks.shared.task_patterns import PATTERNS, STATES
@@ -86,27 +84,10 @@ def agreement_values(kinds: Iterable[str], rows: list[dict], seeds: int) -> dict
         by_seed["seeds"] = (by_seed["translation"] + by_seed["summary"]) / 2
         by_seed["task_effect"] = by_seed["seeds"] - by_seed["between"]
         values.setdefault(kind, {})[view] = {
-            name: _over_pairs(by_seed[name].dropna().to_dict(), seeds) for name in by_seed
+            name: over_pairs({(one, (one + 1) % seeds): value for one, value in own.dropna().items()})
+            for name, own in by_seed.items()
         }
     return values
-
-
-def _over_pairs(by_first: dict[int, float], seeds: int) -> dict:
-    """Mean over pairs of neighbouring seeds, by the first, with the jackknife's interval over the seeds.
-
-    A network is in two pairs, so that pairs are not as many independent values: an interval over them would
-    be too narrow. Here a seed is left out with all its networks. Two seeds have no interval.
-    """
-    pairs = {first: {first, (first + 1) % seeds} for first in by_first}
-    units = sorted(set().union(*pairs.values()))
-    if not units:
-        return over_seeds([], float)
-
-    def mean(chosen: Sequence[int]) -> float:
-        own = [by_first[first] for first in sorted(pairs) if pairs[first] <= set(chosen)]
-        return float(np.mean(own)) if own else np.nan
-
-    return jackknife_interval(units, mean).as_dict()
 
 
 def mean_over_heads(measured: dict, state: str, attention: str, level: str) -> float | None:
@@ -117,10 +98,7 @@ def mean_over_heads(measured: dict, state: str, attention: str, level: str) -> f
 
 def _reciprocity(measured: dict) -> dict:
     kinds = ("encoder_self", "cross", "cross_on_source")
-    own = {
-        kind: {s: {level: mean_over_heads(measured, s, kind, level) for level in LEVELS} for s in STATES}
-        for kind in kinds
-    }
+    own = {k: {s: {n: mean_over_heads(measured, s, k, n) for n in LEVELS} for s in STATES} for k in kinds}
     apart = less(own["encoder_self"]["trained"], own["cross"]["trained"])
     return {kind: _with_learned(by_state) for kind, by_state in own.items()} | {
         "self_less_cross": {level: apart[level] for level in LEVELS[:3]}
@@ -148,9 +126,6 @@ def _moved(measured: dict) -> dict:
         }
         for attention in ATTENTIONS
     }
-
-
-# The tables.
 
 
 def _by_head(points: Points, groups: Callable[[dict], Iterable[tuple[dict, list]]]) -> list[dict]:
@@ -202,9 +177,7 @@ def _layers(measured: dict) -> dict:
 
     return {
         state: {
-            attention: {
-                i: {level: mean(heads, level) for level in LEVELS} for i, heads in enumerate(layers, 1)
-            }
+            attention: {i: {level: mean(own, level) for level in LEVELS} for i, own in enumerate(layers, 1)}
             for attention, layers in measured[state].items()
         }
         for state in STATES
@@ -243,8 +216,7 @@ class Config(BaseConfig):
         layers: of the Transformer's encoder, and of its decoder.
         positions: ``sinusoidal``, ``learned``, ``none``.
         transformer_steps: updates in training of the Transformer.
-        transformer_rate: of Adam, for the Transformer.
-        warmup: updates over which its learning rate rises.
+        transformer_rate: of Adam, for the Transformer; warmup: updates over which its learning rate rises.
         snapshots: evaluations during training.
     """
 

@@ -255,11 +255,8 @@ def _add_by_class(total: np.ndarray, weights: Tensor, asking: Tensor, answering:
 
 def _by_name(attention: Float[np.ndarray, "7 7"], even: Float[np.ndarray, "7 7"]) -> dict:
     return {
-        asking: {
-            answering: float(attention[i, j] / even[i, j]) if even[i, j] else None
-            for j, answering in enumerate(CLASSES)
-        }
-        for i, asking in enumerate(CLASSES)
+        a: {b: float(attention[i, j] / even[i, j]) if even[i, j] else None for j, b in enumerate(CLASSES)}
+        for i, a in enumerate(CLASSES)
     }
 
 
