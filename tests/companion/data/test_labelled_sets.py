@@ -166,15 +166,12 @@ def tsv(rows, header="text\tlabel"):
     return "\n".join([header, *("\t".join(row) for row in rows)]) + "\n"
 
 
-def test_csv_is_what_the_csv_module_writes(tmp_path):
+def test_csv_is_what_the_csv_module_writes_and_tsv_is_unquoted_whatever_its_line_ends(tmp_path):
     rows = [('a comma, a "quote"\nand a line', "yes"), *ROWS]
     path = tmp_path / "my.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("id", "label", "text"), *((i, b, a) for i, (a, b) in enumerate(rows))])
     assert [(text, ("no", "yes")[label]) for text, label in read_own(path, {}).train] == rows
-
-
-def test_tsv_is_unquoted_whatever_its_line_ends_and_with_a_byte_order_mark(tmp_path):
     rows = [('say "hi', "yes"), ('"quoted"', "no"), *ROWS]
     path = tmp_path / "my.tsv.gz"
     path.write_bytes(gzip.compress(("\ufeff" + tsv(rows).replace("\n", "\r\n") + "\r\n").encode()))
