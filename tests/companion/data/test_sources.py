@@ -51,13 +51,6 @@ def test_no_file_at_hand_is_corrupt(name):
     assert not [status.detail for status in statuses if status.state == "corrupt"]
 
 
-def test_unknown_names_are_refused_with_the_nearest():
-    with pytest.raises(UnknownName, match="no data set 'multi3k'; did you mean 'multi30k'"):
-        dataset("multi3k")
-    with pytest.raises(UnknownName, match=r"no file of data set toy 'sub/a.f'; did you mean 'sub/a\.fr'"):
-        locate(TOY, "sub/a.f")
-
-
 @pytest.fixture
 def places(tmp_path, monkeypatch):
     """The folder of the data set in the mirror and in the cache, both empty."""
@@ -88,7 +81,11 @@ def test_the_mirror_comes_before_the_cache_and_what_has_no_checksum_is_said(plac
     assert states(check(TOY)) == ["ok", "no checksum known"]
 
 
-def test_a_missing_file_says_both_ways_to_get_it(places):
+def test_an_unknown_name_says_the_nearest_and_a_missing_file_both_ways_to_get_it(places):
+    with pytest.raises(UnknownName, match="no data set 'multi3k'; did you mean 'multi30k'"):
+        dataset("multi3k")
+    with pytest.raises(UnknownName, match=r"no file of data set toy 'sub/a.f'; did you mean 'sub/a\.fr'"):
+        locate(TOY, "sub/a.f")
     ways = "`attnlib data fetch toy`, or set ATTNLIB_DATA to a folder"
     with pytest.raises(DataUnavailable, match=ways) as raised:
         locate(TOY, "sub/a.fr")

@@ -101,11 +101,9 @@ def test_a_product_is_made_once_and_leaves_no_checkpoints(tmp_path, spec, name):
     (folder / f"{name}.safetensors").write_bytes(b"nothing of the kind")
     with pytest.raises(CorruptFile, match=f"delete the folder {folder.name}"):
         store.open(spec)
-
-
-def test_what_is_not_recorded_is_said(tmp_path):
-    with pytest.raises(BadInput, match="records no 'los'; it records: accuracy"):
-        Store(tmp_path).recording(SPEC)["los"]
+    if spec is SPEC:
+        with pytest.raises(BadInput, match="records no 'los'; it records: accuracy"):
+            first["los"]
 
 
 @pytest.mark.parametrize(
