@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -20,14 +19,11 @@ from companion.data import registry
 from companion.data.sources import dataset
 from companion.results.request import Request
 from companion.runs.spec import ModelSpec
-from tests.companion.book.book_builders import checkout
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch) -> Project:
-    project = checkout(tmp_path / "checkout")
+def project(project, tmp_path, monkeypatch) -> Project:
     (project.notebooks / "attend" / "alignment_breakdown.md").touch()
-    monkeypatch.setenv("ATTNLIB_ROOT", str(project.root))
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("ATTNLIB_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
