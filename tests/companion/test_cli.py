@@ -124,7 +124,7 @@ def test_data_that_is_not_at_hand_is_said_before_anything_is_trained(project, tm
     request = read_request(project, "alignment_breakdown", "quick", ["task=multi30k_en_fr"])
     with pytest.raises(DataUnavailable, match="attnlib data fetch multi30k"):
         _prepared(project, request, explain=False)
-    assert not (project.build / "runs").exists()
+    assert not project.build.exists()
     book = planned(project, "alignment_breakdown", "quick")
     assert "multi30k" in book.cannot_run
     assert not book.current

@@ -124,15 +124,12 @@ def test_moving_merging_and_renaming_change_nothing(tree):
     assert tree(FIRST | {main: text.replace("scaled(", "toy.scaled(")}) == before
 
 
-def test_which_of_two_functions_is_meant_counts(tree):
+def test_which_of_two_functions_is_meant_counts_also_where_they_call_each_other(tree):
     functions = "def first(x):\n    return x + 1\n\ndef second(x):\n    return x + 2\n\n"
     text = f"{functions}def measure(x):\n    return first(x) - second(x)\n"
     texts = (text, text.replace("first(x) - second(x)", "second(x) - first(x)"))
     one, two = (tree({"attnlib/m.py": each}, "attnlib.m:measure") for each in texts)
     assert one != two
-
-
-def test_functions_that_call_each_other_are_told_apart(tree):
     of = {name: tree(FIRST, f"attnlib.toy.numbers:{name}") for name in ("even", "odd")}
     assert of["even"] != of["odd"]
     changed = edited("return n != 0 and even(n - 1)", "return n != 1 and even(n - 1)")
