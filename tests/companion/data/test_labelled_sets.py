@@ -167,7 +167,7 @@ def tsv(rows, header="text\tlabel"):
 
 
 def test_csv_is_what_the_csv_module_writes_and_tsv_is_unquoted_whatever_its_line_ends(tmp_path):
-    rows = [('a comma, a "quote"\nand a line', "yes"), *ROWS]
+    rows = [('a comma, a "quote"\r\nand a line', "yes"), *ROWS]
     path = tmp_path / "my.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("id", "label", "text"), *((i, b, a) for i, (a, b) in enumerate(rows))])

@@ -43,8 +43,9 @@ def test_equal_text_gives_equal_bytes_which_are_kept_under_what_they_were_made_f
     kept.write_bytes(other.proto)
     assert train_pieces(LINES, 30, tmp_path).proto == other.proto
     assert pieces.proto != train_pieces(LINES[:-1], 30, tmp_path).proto != other.proto
+    assert len(train_pieces(LINES, 28, tmp_path)) == 28
     words = train_pieces(["s1 s2 s1", "t1 t2"], 8, tmp_path, kind="word")
-    assert len(list(tmp_path.glob("pieces-*.model"))) == 3
+    assert len(list(tmp_path.glob("pieces-*.model"))) == 4
     assert sorted(words.spell(range(4, 8))) == ["▁s1", "▁s2", "▁t1", "▁t2"]
     assert [len(row) for row in words.encode(["s1 t2 s2", "t1"])] == [3, 1]
 
@@ -86,6 +87,8 @@ def test_what_is_too_long_or_too_much_is_dropped_and_counted():
         "train: 10 pairs (beyond the number asked for)",
         "validation: 1 pair (a side of more than 45 pieces)",
     ]
+    longest = int(corpus.train.source_lengths.max())  # just as many are not too many
+    assert len(piece_corpus(TEXT, size=24, n_train=20, longest=longest).train) == 20
     for options, message in (({"longest": 1}, "no train pair has at most 1 pieces"),
                              ({"n_validation": 0}, "no validation pair is left")):  # fmt: skip
         with pytest.raises(BadInput, match=message):
@@ -150,14 +153,14 @@ def test_a_batch_is_a_function_of_seed_and_step_whatever_was_asked_before(made):
 
 
 def test_marks_and_padding_by_hand():
-    texts = LabelledTexts.of([[7, 8], [9], [4, 5, 6]], [1, 0, 1])
+    texts = LabelledTexts.of([[7, 8], [9], [4, 5, 6]], [1, 0, 0])
     batch = collate_labelled(texts, [1, 0])
     assert batch.tokens.tolist() == [[BOS, 9, EOS, PAD], [BOS, 7, 8, EOS]]
     assert batch.mask.tolist() == [[True, True, True, False], [True] * 4]
     assert batch.labels.tolist() == [0, 1]
     assert batch.indices.tolist() == [1, 0]
     assert texts.subset([2, 1]).text(0).tolist() == [4, 5, 6]
-    assert texts.subset([2, 1]).labels.tolist() == [1, 0]
+    assert texts.subset([2, 1]).labels.tolist() == [0, 0]
 
 
 def test_texts_of_a_batch_have_about_one_length_and_sources_just_one_but_for_what_is_left():
