@@ -31,10 +31,8 @@ def weights(model):
 
 
 @pytest.mark.parametrize("stop", [1, 5, 11])
-def test_an_interrupted_training_ends_in_the_same_bits_and_other_seeds_in_others(tmp_path, kill_at, stop):
+def test_an_interrupted_training_ends_in_the_same_bits(tmp_path, kill_at, stop):
     whole, records = train(SPEC, task(), tmp_path / "whole")
-    other, _ = train(replace(SPEC, seed=1), task(), tmp_path / "other")
-    assert not torch.equal(weights(whole), weights(other))
     with pytest.raises(KeyboardInterrupt):
         train(SPEC, task(), tmp_path / "cut", report=kill_at(stop + 1), seconds_between_checkpoints=0)
     done = []
@@ -42,6 +40,14 @@ def test_an_interrupted_training_ends_in_the_same_bits_and_other_seeds_in_others
     assert done[0] == stop + 1, "the steps before the interruption must not be made again"
     assert torch.equal(weights(whole), weights(resumed))
     assert records == same
+
+
+def test_a_seed_draws_the_parameters_and_the_order_of_batches(tmp_path, monkeypatch):
+    specs = [replace(SPEC, seed=seed) for seed in (0, 1)]
+    drawn = [weights(new_model(spec, task())) for spec in specs]
+    assert not torch.equal(*drawn)
+    monkeypatch.setattr("companion.runs.loop.new_model", lambda _, task: new_model(SPEC, task))
+    assert not torch.equal(*(weights(train(s, task(), tmp_path / str(s.seed))[0]) for s in specs))
 
 
 @pytest.mark.slow
