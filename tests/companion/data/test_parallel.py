@@ -177,8 +177,7 @@ def test_what_the_archive_does_not_have_is_refused(tatoeba):
         corpora.tatoeba_en_fr()
 
 
-@pytest.fixture
-def europarl(placed):
+def test_links_are_turned_to_target_and_source_and_come_first_whatever_their_length(placed):
     members = {
         "test.de": "\N{ZERO WIDTH NO-BREAK SPACE}das alte haus\nja , ja\n",
         "test.en": "house the-old\nyes\n",
@@ -189,9 +188,6 @@ def europarl(placed):
     german = "Das ist rot.\n" * 5 + "Nein nein nein nein nein.\n" + "Ja.\n" * 4
     english = "This is red.\n" * 5 + "No.\n" + "Yes.\n" * 4
     placed({"train.de": german, "train.en": english, "German-English_WordAlignment.zip": zipped})
-
-
-def test_links_are_turned_to_target_and_source_and_come_first_whatever_their_length(europarl):
     task = corpora.europarl_de_en(held_out_from_train=3, min_count=1)
     assert task.gold == (frozenset({(1, 0), (1, 1), (0, 2)}), frozenset({(0, 0), (0, 2)}))
     assert joined(task, "held_out") == ["das alte haus", "ja , ja", "ja .", "ja .", "ja ."]

@@ -50,6 +50,11 @@ def test_a_seed_draws_the_parameters_and_the_order_of_batches(tmp_path, monkeypa
     assert not torch.equal(*(weights(train(s, task(), tmp_path / str(s.seed))[0]) for s in specs))
 
 
+def test_the_gradient_is_clipped(tmp_path):
+    still, _ = train(replace(SPEC, steps=1, clip=1e-12), task(), tmp_path)
+    torch.testing.assert_close(weights(still), weights(new_model(SPEC, task())), rtol=0, atol=1e-5)
+
+
 @pytest.mark.slow
 def test_kill_nine_and_resume_in_a_new_process(tmp_path):
     spec = replace(SPEC, steps=400)
