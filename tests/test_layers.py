@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-ROOMS = ("attnlib", "companion", "notebooks")
+from companion.runs.fingerprint import PACKAGES as ROOMS
+from companion.runs.fingerprint import ROOT, path_of
+
 FILES = {room: sorted((ROOT / room).rglob("*.py")) for room in ROOMS}
 BARE = {"numpy", "torch", "safetensors", "jaxtyping", *ROOMS}
 # Imported where used, on machines that have it.
@@ -56,12 +57,7 @@ def rooms(path: Path) -> set[str]:
 @cache
 def module(name: str) -> Path | None:
     """The file of a module of this project; of ``package.module.name`` too."""
-    for dotted in (name, name.rpartition(".")[0]):
-        base = ROOT.joinpath(*dotted.split("."))
-        for path in (base.with_suffix(".py"), base / "__init__.py"):
-            if path.is_file():
-                return path
-    return None
+    return path_of(name) or path_of(name.rpartition(".")[0])
 
 
 def reached(path: Path) -> set[Path]:

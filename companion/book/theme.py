@@ -1,11 +1,12 @@
 """Sphinx extension: nothing from the network, nothing that throws in the console."""
 
 import re
-from pathlib import Path
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.ext import viewcode
+
+from companion.runs.fingerprint import path_of
 
 # Lines whose indented continuation is not a block of its own: section headings, list items, doctests.
 OWN_INDENT = re.compile(r"[A-Z][a-z]+( [a-z]+)?:$|[*-] |\d+\. |>>> |\.\. |:\w")
@@ -44,10 +45,7 @@ def show_indented_text_literally(
 
 def module_file(app: Sphinx, name: str) -> str | None:
     """Where a module's source lies, found without importing it, and torch with it, as viewcode does."""
-    base = Path(__file__).parents[2].joinpath(*name.split("."))
-    return next(
-        (str(path) for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()), None
-    )
+    return str(path) if (path := path_of(name)) else None
 
 
 def setup(app: Sphinx) -> dict[str, object]:

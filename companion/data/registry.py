@@ -9,11 +9,10 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, get_type_hints
 
 from attnlib.errors import BadInput, UnknownName
-from companion.runs.fingerprint import ROOT
+from companion.runs.registry import modules_with
 
 if TYPE_CHECKING:  # planning the book needs the names of tasks, and not torch
     from attnlib.training.corpus import Task
@@ -62,9 +61,8 @@ def builder(name: str) -> Callable[..., "Task"]:
 
 @cache
 def _builders() -> dict[str, Callable[..., "Task"]]:
-    sources = [*Path(__file__).parent.glob("*.py"), *ROOT.glob("notebooks/**/*.py")]
-    found = (path for path in sources if "\nTASKS = {" in path.read_text(encoding="utf-8"))
-    modules = (".".join(path.relative_to(ROOT).with_suffix("").parts) for path in found)
+    places = "companion/data/*.py", "notebooks/**/*.py"
+    modules = [module for place in places for module in modules_with("TASKS = {", place).values()]
     return {name: make for module in modules for name, make in import_module(module).TASKS.items()}
 
 

@@ -7,25 +7,22 @@ There is no list to edit. An experiment has ``PLACE`` (where in the paper), ``QU
 
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 
 from attnlib.errors import UnknownName
-
-FIGURES = Path(__file__).resolve().parents[2] / "notebooks"
+from companion.runs.registry import modules_with
 
 
 @cache
 def names() -> tuple[str, ...]:
-    """All experiment names, sorted; found from the source text, so that nothing heavy is imported."""
+    """All experiment names, sorted."""
     return tuple(sorted(_modules()))
 
 
 @cache
 def _modules() -> dict[str, str]:
-    sources = FIGURES.glob("*/*/experiment.py")
-    found = (path for path in sources if "\ndef compute(config" in path.read_text(encoding="utf-8"))
-    return {path.parent.name: f"notebooks.{path.parts[-3]}.{path.parts[-2]}.experiment" for path in found}
+    found = modules_with("def compute(config", "notebooks/*/*/experiment.py")
+    return {path.parent.name: module for path, module in found.items()}
 
 
 def load(name: str) -> ModuleType:

@@ -97,9 +97,9 @@ def _defined(root: Root) -> list[Symbol]:
             _ELSEWHERE[root.__module__] = Path(root.__code__.co_filename)
         root = f"{root.__module__}:{root.__qualname__}"
     module, _, name = root.partition(":")
-    readable = name.isidentifier() and (_path(module) or _path(f"{module}.{name}"))
+    readable = name.isidentifier() and (path_of(module) or path_of(f"{module}.{name}"))
     found = _resolve(module, name) if readable else None
-    if isinstance(found, str) and _path(found):
+    if isinstance(found, str) and path_of(found):
         return [(found, each) for each in _module(found).definitions]
     if not isinstance(found, tuple):
         raise ValueError(f"{root!r} is no top-level function or class of a module that can be read")
@@ -120,7 +120,7 @@ class _Module(NamedTuple):
     imports: dict[str, str]
 
 
-def _path(module: str) -> Path | None:
+def path_of(module: str) -> Path | None:
     """The file of a module, found by its name so that nothing is imported; None where there is none."""
     if module.partition(".")[0] not in PACKAGES:
         return _ELSEWHERE.get(module)
@@ -131,7 +131,7 @@ def _path(module: str) -> Path | None:
 @cache
 def _module(name: str) -> _Module:
     found = _Module({}, {})
-    for statement in _top_level(_as_archived(ast.parse(_path(name).read_text(encoding="utf-8"))).body):
+    for statement in _top_level(_as_archived(ast.parse(path_of(name).read_text(encoding="utf-8"))).body):
         if isinstance(statement, ast.Import | ast.ImportFrom):
             found.imports.update(_imported(statement))
         elif isinstance(statement, _Function | ast.ClassDef):
@@ -179,18 +179,18 @@ def _imported(statement: ast.Import | ast.ImportFrom) -> dict[str, str]:
 def _resolve(module: str, name: str) -> Symbol | str | None:
     """What a name means in a module: a symbol of this project, the dotted path of anything else that is
     imported (a module of this project included), or None for a name that is neither."""
-    known, dotted = _path(module) and _module(module), f"{module}.{name}"
+    known, dotted = path_of(module) and _module(module), f"{module}.{name}"
     if known and name in known.definitions:
         return (module, name)
     if known and name in known.imports:
         return _at(known.imports[name])
-    return dotted if not known or _path(dotted) else None
+    return dotted if not known or path_of(dotted) else None
 
 
 def _at(dotted: str) -> Symbol | str:
     """What a dotted path of an import leads to."""
     owner, _, name = dotted.rpartition(".")
-    if _path(dotted) or owner.partition(".")[0] not in PACKAGES or not _path(owner):
+    if path_of(dotted) or owner.partition(".")[0] not in PACKAGES or not path_of(owner):
         return dotted
     return _resolve(owner, name) or dotted
 
@@ -268,7 +268,7 @@ class _Writer:
 
     def _reference(self, found: Symbol | str) -> str:
         if isinstance(found, str):
-            if _path(found):  # a module of this project as a value: all that it defines
+            if path_of(found):  # a module of this project as a value: all that it defines
                 defined = [(found, name) for name in _module(found).definitions]
                 return f"module [{' '.join(sorted(self._reference(one) for one in defined))}]"
             return f"import {found}"
@@ -284,7 +284,7 @@ class _Writer:
         owner = node.value
         if isinstance(owner, ast.Name) and not any(owner.id in scope for scope in self.scopes):
             found = self._global(owner.id)
-            if isinstance(found, str) and _path(found):
+            if isinstance(found, str) and path_of(found):
                 member = _resolve(found, node.attr)
                 if member is not None:
                     return self._reference(member)

@@ -8,18 +8,22 @@ There is no list to edit. A procedure has ``Settings`` (a frozen dataclass of pl
 
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 from attnlib.errors import UnknownName
 from companion.runs.fingerprint import ROOT
 
 
+def modules_with(line: str, where: str = "notebooks/**/*.py") -> dict[Path, str]:
+    """The modules that have a line with this beginning, by path: nothing heavy is imported to find them."""
+    found = (path for path in ROOT.glob(where) if f"\n{line}" in path.read_text(encoding="utf-8"))
+    return {path: ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in found}
+
+
 @cache
 def _modules() -> dict[str, str]:
-    """Name → module, found from the source text, so that nothing heavy is imported."""
-    sources = ROOT.glob("notebooks/**/*.py")
-    found = (path for path in sources if "\ndef record(" in path.read_text(encoding="utf-8"))
-    return {path.stem: ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in found}
+    return {path.stem: module for path, module in modules_with("def record(").items()}
 
 
 def load(name: str) -> ModuleType:

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -20,14 +19,11 @@ from companion.data import registry
 from companion.data.sources import dataset
 from companion.results.request import Request
 from companion.runs.spec import ModelSpec
-from tests.companion.book.book_builders import checkout
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch) -> Project:
-    project = checkout(tmp_path / "checkout")
+def project(project, tmp_path, monkeypatch) -> Project:
     (project.notebooks / "attend" / "alignment_breakdown.md").touch()
-    monkeypatch.setenv("ATTNLIB_ROOT", str(project.root))
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("ATTNLIB_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -128,7 +124,7 @@ def test_data_that_is_not_at_hand_is_said_before_anything_is_trained(project, tm
     request = read_request(project, "alignment_breakdown", "quick", ["task=multi30k_en_fr"])
     with pytest.raises(DataUnavailable, match="attnlib data fetch multi30k"):
         _prepared(project, request, explain=False)
-    assert not (project.build / "runs").exists()
+    assert not project.build.exists()
     book = planned(project, "alignment_breakdown", "quick")
     assert "multi30k" in book.cannot_run
     assert not book.current
@@ -147,28 +143,26 @@ def test_data_that_is_not_at_hand_is_said_before_anything_is_trained(project, tm
 def test_what_figures_read_is_downloaded_and_its_lack_stops_nothing(project, monkeypatch, tmp_path, capsys):
     tasks = ("multi30k_en_fr", "one_to_one", "scan")
     specs = {task: SimpleNamespace(roots=(registry.builder(task),)) for task in tasks}
-    asked = []
-
-    def bring(current=False) -> list[str]:
-        planned = SimpleNamespace(current=current, specs=specs)
-        monkeypatch.setattr(plan, "PlannedResult", lambda *_: planned)
-        asked.clear()
-        plan.bring_data(project, [Request("temporal_share")])
-        return asked
+    result, asked = SimpleNamespace(current=False, specs=specs), []
 
     def refuse(data):
         asked.append(data.name)
         raise DataUnavailable("cannot download: no network")
 
-    monkeypatch.setattr(plan, "fetch", refuse)
-    monkeypatch.setattr(
-        plan, "check", lambda data: [SimpleNamespace(state="ok" if data.name == "scan" else "missing")]
-    )
-    assert bring() == ["multi30k"]
+    def found(data):
+        return [SimpleNamespace(state="ok" if data.name == "scan" else "missing")]
+
+    for name, own in (("PlannedResult", lambda *_: result), ("fetch", refuse), ("check", found)):
+        monkeypatch.setattr(plan, name, own)
+    plan.bring_data(project, [Request("temporal_share")])
+    assert asked == ["multi30k"]
     assert "multi30k: cannot download: no network" in capsys.readouterr().err
-    assert bring(current=True) == []
+    result.current = True
+    plan.bring_data(project, [Request("temporal_share")])
+    result.current = False
     monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path))
-    assert bring() == []
+    plan.bring_data(project, [Request("temporal_share")])
+    assert asked == ["multi30k"], "neither for a current result nor in place of a named folder"
 
 
 def test_minutes_include_training_once(tmp_path):

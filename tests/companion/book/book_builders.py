@@ -1,7 +1,5 @@
 """Notebooks of a small checkout."""
 
-from pathlib import Path
-
 from companion.book.project import Figure, Project
 
 HEADER = """---
@@ -16,12 +14,6 @@ task = None
 ```
 
 """
-
-
-def checkout(root: Path) -> Project:
-    (root / "notebooks" / "attend").mkdir(parents=True)
-    (root / "Snakefile").touch()
-    return Project(root)
 
 
 def write(project: Project, name: str, *cells: str, header: str = HEADER) -> Figure:

@@ -9,17 +9,10 @@ import nbformat
 import pytest
 
 from companion.book.execute import FigureFailed, execute, main, normalise
-from companion.book.project import Project
 from companion.results.request import Request
-from tests.companion.book.book_builders import checkout, write
+from tests.companion.book.book_builders import write
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch) -> Project:
-    monkeypatch.setenv("ATTNLIB_ROOT", str(tmp_path))
-    return checkout(tmp_path)
 
 
 def texts(path: Path) -> str:

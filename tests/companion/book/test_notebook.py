@@ -10,7 +10,6 @@ from attnlib.errors import BadInput, DataUnavailable
 from companion.book import notebook
 from companion.book.notebook import Page, described, networks_note, open_page
 from companion.book.parameters import read_request
-from companion.book.project import Project
 from companion.book.site import closing
 from companion.results import registry
 from companion.results.config import plain
@@ -32,11 +31,8 @@ FIGURE = "attend/temporal_share"
 
 
 @pytest.fixture
-def made(tmp_path, monkeypatch):
+def made(project, monkeypatch):
     """An empty checkout, with the experiments faked, as (profile, folder, parameters) of each run."""
-    (tmp_path / "Snakefile").touch()
-    (tmp_path / "notebooks").mkdir()
-    monkeypatch.setenv("ATTNLIB_ROOT", str(tmp_path))
     monkeypatch.delenv("ATTNLIB_FIGURE_FILES", raising=False)
     calls = []
 
@@ -52,41 +48,39 @@ def made(tmp_path, monkeypatch):
     return calls
 
 
-def test_the_committed_result_leads_in_the_book_and_nothing_current_is_made_again(made, tmp_path):
-    PAPER.save(tmp_path / "results" / "paper")
+def test_the_committed_result_leads_in_the_book_and_nothing_current_is_made_again(made, project):
+    PAPER.save(project.results("paper"))
     for _ in range(2):
         page = open_page(FIGURE, NAMES | {"task": None})
-        assert made == [("quick", tmp_path / "build" / "results" / "quick", {})]
+        assert made == [("quick", project.results("quick"), {})]
         assert (page.leading.profile, page.second.profile) == ("paper", "quick")
         assert "Shown first: the paper profile (3 seeds, width 64; " in page.note()
 
 
-def test_a_run_of_its_own_shows_and_touches_itself_alone_and_says_whose_numbers_the_text_has(made, tmp_path):
-    PAPER.save(tmp_path / "results" / "paper")
-    source = tmp_path / "notebooks" / f"{FIGURE}.md"
-    source.parent.mkdir()
-    source.write_text("It is {num}`scan.AO.x`.\n")
+def test_a_run_of_its_own_shows_and_touches_itself_alone_and_says_whose_numbers_the_text_has(made, project):
+    PAPER.save(project.results("paper"))
+    (project.notebooks / f"{FIGURE}.md").write_text("It is {num}`scan.AO.x`.\n")
     page = open_page(FIGURE, NAMES | {"task": "scan"})
     (_, out, parameters), *_ = made
-    request = read_request(Project(tmp_path), FIGURE, "quick", ["task=scan"])  # `attnlib run -p task=scan`
-    assert (out, parameters) == (tmp_path / "build" / "runs" / request.name, request.parameters)
+    request = read_request(project, FIGURE, "quick", ["task=scan"])  # `attnlib run -p task=scan`
+    assert (out, parameters) == (project.build / "runs" / request.name, request.parameters)
     assert (page.leading.profile, page.second) == ("quick", None)
     told = "Numbers in the text are the book's, at the paper profile; the tables and figures"
     assert told in page.note()
-    assert not (tmp_path / "build" / "results").exists()
+    assert not project.results("quick").exists()
     assert told not in open_page(FIGURE, NAMES).note()
     with pytest.raises(BadInput, match="did you mean 'scan'"):
         open_page(FIGURE, NAMES | {"task": "scam"})
 
 
-def test_without_data_the_committed_result_stands_in(made, tmp_path, monkeypatch):
+def test_without_data_the_committed_result_stands_in(made, project, monkeypatch):
     def unavailable(*arguments, **settings):
         raise DataUnavailable("multi30k/train.en is not at hand")
 
     monkeypatch.setattr(notebook, "run", unavailable)
     with pytest.raises(DataUnavailable, match="not at hand"):
         _ = open_page(FIGURE, NAMES).leading
-    PAPER.save(tmp_path / "results" / "paper")
+    PAPER.save(project.results("paper"))
     page = open_page(FIGURE, NAMES)
     assert (page.leading.profile, page.second) == ("paper", None)
     assert "Cannot be run here: data. multi30k/train.en is not at hand" in page.note()

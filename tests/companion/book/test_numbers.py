@@ -58,27 +58,19 @@ def test_a_number_is_written_as_asked(text, shown):
 
 
 @pytest.mark.parametrize(
-    ("key", "message"),
+    ("text", "error", "message"),
     [
-        (
-            "gru.shore",
-            "source_reversal .paper. has no key .*'shore' under 'gru'.; did you mean 'share'",
-        ),
-        ("tables.curve[]", "has no table 'curve'; it has: curves"),
-        ("tables.curves[kid == 'gru']", "the columns are: kind, step, value"),
-        ("tables.curves[step == 5].value", "no such row"),
+        ("gru.shore", MissingKey, "source_reversal .paper. has no key .*'shore' under 'gru'.; did you mean"),
+        ("tables.curve[]", MissingKey, "has no table 'curve'; it has: curves"),
+        ("tables.curves[kid == 'gru']", MissingKey, "the columns are: kind, step, value"),
+        ("tables.curves[step == 5].value", MissingKey, "no such row"),
+        ("gru.mean|.2", BadInput, r"no way \|\.2 to write a number"),
+        ("gru.count|words", BadInput, "whole numbers up to 12; got 2000"),
     ],
 )
-def test_a_key_without_a_number_is_refused(key, message):
-    with pytest.raises(MissingKey, match=message):
-        value_at(RESULT, key)
-
-
-def test_an_unknown_way_to_write_it_is_refused():
-    with pytest.raises(BadInput, match=r"no way \|\.2 to write a number"):
-        written(1.0, [".2"])
-    with pytest.raises(BadInput, match="whole numbers up to 12; got 20"):
-        written(20, ["words"])
+def test_a_key_without_a_number_or_an_unknown_way_to_write_it_is_refused(text, error, message):
+    with pytest.raises(error, match=message):
+        number(text)
 
 
 def test_a_table_leaves_out_rows_of_which_nothing_was_measured():

@@ -1,14 +1,19 @@
-"""Prose that takes numbers and verdicts from results: on pages of the book, and where they leave it."""
+"""Prose that takes numbers and verdicts from results, and what it tells readers to type."""
 
+import re
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
+import torch
 
 from companion.book.prose import Book, Shown, as_html, filled, num
 from companion.results.result import Result
 
-CHECKOUT = Path(__file__).parents[3]
+CHECKOUT = Path(__file__).resolve().parents[3]
+CHAPTERS = {path: path.read_text(encoding="utf-8") for path in sorted((CHECKOUT / "notebooks").rglob("*.md"))}
 PAGE = "primer/source_reversal"
 SOURCE = """\
 # Reversal
@@ -106,6 +111,47 @@ def test_numbers_are_of_the_result_that_the_page_leads_with(root):
 
 def test_every_number_and_verdict_of_the_chapters_holds():
     book = Book(CHECKOUT)
-    for path in sorted((CHECKOUT / "notebooks").rglob("*.md")):
+    for path, text in CHAPTERS.items():
         page = path.relative_to(CHECKOUT / "notebooks").with_suffix("").as_posix()
-        assert filled(path.read_text(encoding="utf-8"), book, page)[1] == [], page
+        assert filled(text, book, page)[1] == [], page
+
+
+# -- what readers are told to type ---------------------------------------------------------------------------
+
+
+def snippets(page: str) -> list[str]:
+    text = (CHECKOUT / page).read_text(encoding="utf-8")
+    return re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_the_snippets_for_own_states_give_the_means_and_the_scores():
+    _, snippet = snippets("book/how_to.md")  # the first is tested with the checkpoints
+    names: dict = {}
+    exec(compile(snippet, "how_to.md", "exec"), names)
+
+    states, tokens = names["encoder_states"].double().numpy(), names["source"].numpy()
+    temporal = states.mean(axis=0)
+    some = tokens[0, 0]
+    centred = [states[b, t] - temporal[t] for b, t in np.argwhere(tokens == some)]
+    parts = names["encoder_parts"]
+    np.testing.assert_allclose(parts.temporal[3].numpy(), temporal, atol=1e-5)
+    np.testing.assert_allclose(parts.input[0, 0].numpy(), np.mean(centred, axis=0), atol=1e-5)
+    product = torch.einsum("btd,bsd->bts", names["decoder_parts"].temporal, parts.input)
+    torch.testing.assert_close(names["terms"][0, 1], product)
+    # The same states as the only batch of the README's training.
+    (snippet,) = snippets("README.md")
+    sizes = {"source_vocabulary": 50, "target_vocabulary": 60, "longest_source": 12, "longest_target": 10}
+    names |= sizes | {"width": 32, "target_read": names["target"]}
+    expected, names["training"] = names.pop("terms"), [SimpleNamespace(**names)]
+    exec(compile(snippet, "README.md", "exec"), names)
+    torch.testing.assert_close(names["terms"], expected)
+
+
+def test_commands_in_the_prose_name_figures_and_parameters_that_exist():
+    told = "\n".join(path.read_text(encoding="utf-8") for path in (CHECKOUT / "book").rglob("*.md"))
+    commands = re.findall(r"attnlib run (\w+/\w+)([^`\n]*)", told)
+    assert len(commands) > 5
+    for figure, given in [*commands, *((name, "") for name in re.findall(r"notebooks/(\w+/\w+)\.md", told))]:
+        source = CHAPTERS[CHECKOUT / f"notebooks/{figure}.md"]
+        for name in re.findall(r"-p (\w+)=", given):
+            assert re.search(rf"^{name} = ", source, re.MULTILINE), (figure, name)

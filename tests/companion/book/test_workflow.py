@@ -18,19 +18,17 @@ from companion.book.plan import imports_of, planned
 from companion.book.project import Project, discover, find, find_root
 from companion.results import registry
 from companion.results.request import Request
-from tests.companion.book.book_builders import checkout, write
+from tests.companion.book.book_builders import write
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch) -> Project:
-    project = checkout(tmp_path)
-    shutil.copy(ROOT / "Snakefile", tmp_path)
+def project(project) -> Project:
+    shutil.copy(ROOT / "Snakefile", project.root)
     for name in ("one", "two"):
         write(project, name, "print(1)")
-    monkeypatch.setenv("ATTNLIB_ROOT", str(tmp_path))
     return project
 
 

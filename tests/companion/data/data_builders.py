@@ -2,14 +2,10 @@
 
 import io
 import zipfile
-from functools import cache
 
 import pytest
 
 from attnlib.errors import DataUnavailable
-from companion.data import registry
-
-default_task = cache(registry.load)  # several tests look at the same large ones
 
 
 def available(load, *arguments, **options):

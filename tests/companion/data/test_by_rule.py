@@ -1,7 +1,5 @@
 """Tasks made by rule: what all of them promise, and sequences relabelled, permuted and copied."""
 
-from inspect import signature
-
 import pytest
 
 from attnlib.errors import BadInput
@@ -81,19 +79,6 @@ REFUSED = [
 def test_what_cannot_be_drawn_is_refused(name, options, message):
     with pytest.raises(BadInput, match=message):
         registry.load(name, **options)
-
-
-# -- by name -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", registry.names())
-def test_every_option_has_a_default_and_the_function_is_named(name):
-    make = registry.builder(name)
-    assert all(option.default is not option.empty for option in signature(make).parameters.values())
-    assert make.__name__ == make.__qualname__ == ("parallel" if name == "aligned" else name)
-
-
-# -- relabelled and permuted ---------------------------------------------------------------------------------
 
 
 def order_of(links):

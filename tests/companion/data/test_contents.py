@@ -12,11 +12,11 @@ from functools import cache, partial
 import numpy as np
 import pytest
 
-from companion.data import labelled_sets, parallel
+from companion.data import labelled_sets, parallel, registry
 from companion.data.labelled import prepare
 from companion.data.pieces import Pieces, piece_corpus
 from companion.runs import fingerprint
-from tests.companion.data.data_builders import available, default_task
+from tests.companion.data.data_builders import available
 
 
 @cache
@@ -51,7 +51,7 @@ def plain(value):
 
 
 def checksum(name):
-    make, arguments = MADE.get(name, (default_task, (name,)))
+    make, arguments = MADE.get(name, (registry.load, (name,)))
     text = json.dumps([make(argument) for argument in arguments], default=plain, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -42,20 +42,16 @@ def words_of(task, texts, i):
     return task.vocabulary.decode(texts.text(i))
 
 
-def test_words_seen_three_times_in_training_are_kept_and_the_others_counted():
-    task = prepare(raw(TRAIN, TEST))
+def test_words_seen_three_times_in_training_are_kept_and_cleaning_leaves_out_what_is_trained_on():
+    task, published = (prepare(raw(TRAIN, TEST), reading=name) for name in ("cleaned", "published"))
     assert task.vocabulary.words[4:] == ("film", "fine", "poor")
     assert words_of(task, task.train, 2) == ["<unk>", "film", "<unk>", "<unk>"]
     assert task.train.labels.tolist() == [1, 0, 0]
     rare = "seen fewer than 3 times in training, read as <unk>"
     assert Dropped("train", "words", rare, 3) in task.dropped
     assert Dropped("validation", "words", rare, 2) in task.dropped
-
-
-def test_a_validation_text_that_is_trained_on_is_left_out_of_the_cleaned_reading_alone():
-    cleaned, published = (prepare(raw(TRAIN, TEST), reading=name) for name in ("cleaned", "published"))
-    assert (len(cleaned.validation), len(published.validation)) == (2, 3)
-    assert Dropped("validation", "texts", "trained on as well", 1) in cleaned.dropped
+    assert (len(task.validation), len(published.validation)) == (2, 3)
+    assert Dropped("validation", "texts", "trained on as well", 1) in task.dropped
     assert not [line for line in published.dropped if line.what == "texts"]
 
 
@@ -77,16 +73,13 @@ def test_breaks_are_blanks_in_one_reading_and_words_in_the_other():
     assert Dropped("train", "HTML breaks", "read as blanks", 2) in cleaned.dropped
 
 
-def test_repeats_leave_a_pool_before_it_is_split():
+def test_repeats_long_texts_and_empty_ones_leave_a_pool_before_it_is_split():
     pool = [(f"word{i} word{i} word{i}", i % 2) for i in range(40)] * 2
     task = prepare(raw(pool, None, n_validation=10))
     assert (len(task.train), len(task.validation)) == (30, 10)
     assert Dropped("pool", "texts", "a repeat of another one", 40) in task.dropped
     # A word of a validation text is in that text alone, so that none is known.
     assert set(task.validation.ids.tolist()) == {3}
-
-
-def test_texts_of_400_words_and_of_none_are_left_out_and_399_kept():
     pool = [("w " * 399, 0), ("w " * 400, 1), *((f"x{i}", i % 2) for i in range(8))]
     task = prepare(raw([*pool, ("...", 1)], None, WordRules(below=400), n_validation=4))
     assert len(task.train) + len(task.validation) == 9

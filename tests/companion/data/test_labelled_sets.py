@@ -158,7 +158,7 @@ ROWS = [(f"a text number {i}", "no" if i % 3 else "yes") for i in range(30)]
 
 
 def written(path, content):
-    path.write_bytes(content.encode())
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
 
 
@@ -166,15 +166,12 @@ def tsv(rows, header="text\tlabel"):
     return "\n".join([header, *("\t".join(row) for row in rows)]) + "\n"
 
 
-def test_csv_is_what_the_csv_module_writes(tmp_path):
-    rows = [('a comma, a "quote"\nand a line', "yes"), *ROWS]
+def test_csv_is_what_the_csv_module_writes_and_tsv_is_unquoted_whatever_its_line_ends(tmp_path):
+    rows = [('a comma, a "quote"\r\nand a line', "yes"), *ROWS]
     path = tmp_path / "my.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("id", "label", "text"), *((i, b, a) for i, (a, b) in enumerate(rows))])
     assert [(text, ("no", "yes")[label]) for text, label in read_own(path, {}).train] == rows
-
-
-def test_tsv_is_unquoted_whatever_its_line_ends_and_with_a_byte_order_mark(tmp_path):
     rows = [('say "hi', "yes"), ('"quoted"', "no"), *ROWS]
     path = tmp_path / "my.tsv.gz"
     path.write_bytes(gzip.compress(("\ufeff" + tsv(rows).replace("\n", "\r\n") + "\r\n").encode()))
@@ -199,20 +196,14 @@ def test_tsv_is_unquoted_whatever_its_line_ends_and_with_a_byte_order_mark(tmp_p
         ("a.csv", 'text,label\nx,yes\n"y" z,no\n', "line 3: .*a quote inside a quoted field is doubled"),
         ("a.csv", 'text,label\n"never closed,no\n', "line 2: "),
         ("a.txt", tsv(ROWS), "no set of labelled texts .*a path ending in .tsv or .csv"),
+        ("b.tsv.gz", gzip.compress(tsv(ROWS).encode())[:-4], "is not a complete gzip"),
     ],
 )  # fmt: skip
 def test_an_error_says_what_and_where(tmp_path, name, content, message):
-    with pytest.raises(BadInput, match=message):
-        read_own(written(tmp_path / name, content), {})
-
-
-def test_a_file_that_is_broken_or_not_there(tmp_path):
-    (tmp_path / "b.tsv.gz").write_bytes(gzip.compress(tsv(ROWS).encode())[:-4])
-    for name, error, message in (
-        ("b.tsv.gz", CorruptFile, "is not a complete gzip"), ("none.tsv", DataUnavailable, "check the path")
-    ):  # fmt: skip
-        with pytest.raises(error, match=message):
-            load_labelled(tmp_path / name)
+    with pytest.raises(CorruptFile if name == "b.tsv.gz" else BadInput, match=message):
+        load_labelled(written(tmp_path / name, content))
+    with pytest.raises(DataUnavailable, match="check the path"):
+        load_labelled(tmp_path / "none.tsv")
 
 
 def test_an_own_table_is_a_task_with_a_tenth_held_out(tmp_path):

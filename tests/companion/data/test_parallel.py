@@ -177,8 +177,7 @@ def test_what_the_archive_does_not_have_is_refused(tatoeba):
         corpora.tatoeba_en_fr()
 
 
-@pytest.fixture
-def europarl(placed):
+def test_links_are_turned_to_target_and_source_and_come_first_whatever_their_length(placed):
     members = {
         "test.de": "\N{ZERO WIDTH NO-BREAK SPACE}das alte haus\nja , ja\n",
         "test.en": "house the-old\nyes\n",
@@ -189,9 +188,6 @@ def europarl(placed):
     german = "Das ist rot.\n" * 5 + "Nein nein nein nein nein.\n" + "Ja.\n" * 4
     english = "This is red.\n" * 5 + "No.\n" + "Yes.\n" * 4
     placed({"train.de": german, "train.en": english, "German-English_WordAlignment.zip": zipped})
-
-
-def test_links_are_turned_to_target_and_source_and_come_first_whatever_their_length(europarl):
     task = corpora.europarl_de_en(held_out_from_train=3, min_count=1)
     assert task.gold == (frozenset({(1, 0), (1, 1), (0, 2)}), frozenset({(0, 0), (0, 2)}))
     assert joined(task, "held_out") == ["das alte haus", "ja , ja", "ja .", "ja .", "ja ."]
@@ -256,10 +252,16 @@ def test_news_commentary_drops_numerical_empty_and_odd_lines_and_counts_them(tmp
     monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path))
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "none"))
     name, content = "news_commentary/news-commentary-v14.it-pt.tsv", "\n".join([*NEWS, ""]).encode()
-    assert not corpora.available("news_it_pt")
+    known = translation_checksums("multi30k_en_de")  # of files that are not there
+    assert known["multi30k/val.de"] == dataset("multi30k").file("val.de").sha256
+    assert len(known) == 4
     for function in (read_translation, translation_checksums):
         with pytest.raises(DataUnavailable, match=r"news-commentary-v14\.it-pt\.tsv is not at hand"):
             function("news_it_pt")
+    for function in (corpora.available, read_translation, translation_checksums):
+        with pytest.raises(UnknownName, match="did you mean 'multi30k_en_de'"):
+            function("multi30k_en_d")
+    assert [name for name in corpora.NAMES if corpora.available(name)] == ["known_lexicon", "parallel_files"]
     (tmp_path / "news_commentary").mkdir()
     (tmp_path / f"{name}.gz").write_bytes(gzip.compress(content))
     assert corpora.available("news_it_pt")
@@ -274,20 +276,6 @@ def test_news_commentary_drops_numerical_empty_and_odd_lines_and_counts_them(tmp
     assert text == read_translation("news_it_pt"), "the split is drawn once and for all"
     # Of the content, not of its compression.
     assert translation_checksums("news_it_pt") == {name: hashlib.sha256(content).hexdigest()}
-
-
-def test_what_is_known_without_files(monkeypatch, tmp_path):
-    monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path))
-    monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path))
-    known = translation_checksums("multi30k_en_de")
-    assert known["multi30k/val.de"] == dataset("multi30k").file("val.de").sha256
-    assert len(known) == 4
-    assert translation_checksums("known_lexicon") == {}
-    assert corpora.available("known_lexicon")
-    assert not corpora.available("multi30k_de_en")
-    for function in (corpora.available, read_translation, translation_checksums):
-        with pytest.raises(UnknownName, match="did you mean 'multi30k_en_de'"):
-            function("multi30k_en_d")
 
 
 @given(st.integers(2, 300))
@@ -319,6 +307,7 @@ def test_a_readers_files_as_text(tmp_path):
 
 def test_the_known_lexicon_translates_every_word_and_exchanges_neighbours_alone():
     train, validation = corpora.known_lexicon()
+    assert translation_checksums("known_lexicon") == {}
     assert (len(train), len(validation)) == (4_000, 200)
     exchanged = []
     for source, target in (*train[:300], *validation):

@@ -1,11 +1,16 @@
-"""Vocabularies of pieces, and corpora and batches made of them."""
+"""Vocabularies of pieces, corpora made of them, and batches of pairs and of texts by the step."""
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from attnlib.errors import BadInput
-from attnlib.training.vocabulary import MARKS
+from attnlib.training.corpus import Corpus
+from attnlib.training.vocabulary import BOS, EOS, MARKS, PAD
+from companion.data.labelled import LabelledBatches, LabelledTexts, collate_labelled, judging_batches
 from companion.data.parallel import ParallelText, read_translation
-from companion.data.pieces import piece_corpus, train_pieces
+from companion.data.pieces import EqualLengthBatches, piece_corpus, train_pieces
 from companion.data.text import Dropped
 
 LINES = ["ein kleiner hund läuft", "a small dog runs", "zwei hunde", "two dogs run fast"] * 3
@@ -14,11 +19,6 @@ LINES = ["ein kleiner hund läuft", "a small dog runs", "zwei hunde", "two dogs 
 @pytest.fixture(scope="module")
 def pieces():
     return train_pieces(LINES, 30)
-
-
-def test_equal_text_gives_equal_bytes_and_other_text_others(pieces):
-    assert train_pieces(LINES, 30).proto == pieces.proto
-    assert train_pieces(LINES, 28).proto != pieces.proto != train_pieces([*LINES, "noch ein hund"], 30).proto
 
 
 def test_text_comes_back_from_its_pieces_and_marks_are_left_out(pieces):
@@ -35,22 +35,19 @@ def test_text_comes_back_from_its_pieces_and_marks_are_left_out(pieces):
     assert "⁇" in pieces.decode([unknown])[0]
 
 
-def test_a_vocabulary_of_words():
-    words = train_pieces(["s1 s2 s1", "t1 t2"], 8, kind="word")
-    assert sorted(words.spell(range(4, 8))) == ["▁s1", "▁s2", "▁t1", "▁t2"]
-    assert [len(row) for row in words.encode(["s1 t2 s2", "t1"])] == [3, 1]
-
-
-def test_a_vocabulary_is_kept_under_what_it_was_made_from(tmp_path, pieces):
+def test_equal_text_gives_equal_bytes_which_are_kept_under_what_they_were_made_from(tmp_path, pieces):
     assert train_pieces(LINES, 30, tmp_path).proto == pieces.proto
     (kept,) = tmp_path.glob("pieces-*.model")
     # What lies there is taken, not trained again: put another vocabulary in its place and see it come back.
     other = train_pieces(LINES, 28)
     kept.write_bytes(other.proto)
     assert train_pieces(LINES, 30, tmp_path).proto == other.proto
-    assert train_pieces(LINES[:-1], 30, tmp_path).proto != other.proto
-    train_pieces(["s1 s2", "t1 t2"], 8, tmp_path, kind="word")
-    assert len(list(tmp_path.glob("pieces-*.model"))) == 3
+    assert pieces.proto != train_pieces(LINES[:-1], 30, tmp_path).proto != other.proto
+    assert len(train_pieces(LINES, 28, tmp_path)) == 28
+    words = train_pieces(["s1 s2 s1", "t1 t2"], 8, tmp_path, kind="word")
+    assert len(list(tmp_path.glob("pieces-*.model"))) == 4
+    assert sorted(words.spell(range(4, 8))) == ["▁s1", "▁s2", "▁t1", "▁t2"]
+    assert [len(row) for row in words.encode(["s1 t2 s2", "t1"])] == [3, 1]
 
 
 @pytest.mark.parametrize(
@@ -90,6 +87,8 @@ def test_what_is_too_long_or_too_much_is_dropped_and_counted():
         "train: 10 pairs (beyond the number asked for)",
         "validation: 1 pair (a side of more than 45 pieces)",
     ]
+    longest = int(corpus.train.source_lengths.max())  # just as many are not too many
+    assert len(piece_corpus(TEXT, size=24, n_train=20, longest=longest).train) == 20
     for options, message in (({"longest": 1}, "no train pair has at most 1 pieces"),
                              ({"n_validation": 0}, "no validation pair is left")):  # fmt: skip
         with pytest.raises(BadInput, match=message):
@@ -100,3 +99,85 @@ def test_words_of_the_known_lexicon_are_pieces():
     corpus = piece_corpus(read_translation("known_lexicon"), n_train=500, n_validation=20)
     source, target = map(corpus.pieces.spell, (corpus.validation.source(0), corpus.validation.target(0)))
     assert sorted(word.replace("s", "t") for word in source) == sorted(target)
+
+
+# -- batches -------------------------------------------------------------------------------------------------
+
+
+def texts_of(lengths):
+    return LabelledTexts.of([[5] * length for length in lengths], [i % 2 for i in range(len(lengths))])
+
+
+def pairs_of(lengths):
+    draw = np.random.default_rng(0)
+    return Corpus.from_ids(*([draw.integers(4, 20, size=n + side) for n in lengths] for side in (0, 1)))
+
+
+def of_texts(lengths, batch_size, seed):
+    batches = LabelledBatches(texts_of(lengths), batch_size, seed=seed)
+    return batches, len(batches)
+
+
+def of_pairs(lengths, batch_size, seed):
+    batches = EqualLengthBatches(pairs_of(lengths), batch_size, seed)
+    return batches, batches.per_epoch
+
+
+@pytest.mark.parametrize("made", [of_texts, of_pairs])
+@given(
+    lengths=st.lists(st.integers(1, 30), min_size=1, max_size=60),
+    batch_size=st.integers(1, 9),
+    seed=st.integers(0, 3),
+)
+@settings(max_examples=60)
+def test_an_epoch_has_every_sample_once(made, lengths, batch_size, seed):
+    batches, per_epoch = made(lengths, batch_size, seed)
+    for epoch in (0, 2):
+        seen = [batches.indices(step) for step in range(epoch * per_epoch, (epoch + 1) * per_epoch)]
+        assert sorted(np.concatenate(seen).tolist()) == list(range(len(lengths)))
+        assert max(map(len, seen)) <= batch_size
+        assert [len(rows) < batch_size for rows in seen].count(True) == (len(lengths) % batch_size > 0)
+        if made is of_pairs:
+            mixed = sum(len({lengths[row] for row in rows}) > 1 for rows in seen)
+            assert mixed <= len(set(lengths)) - 1
+
+
+@pytest.mark.parametrize("made", [of_texts, of_pairs])
+def test_a_batch_is_a_function_of_seed_and_step_whatever_was_asked_before(made):
+    lengths = np.random.default_rng(0).integers(1, 5, size=100).tolist()
+    (forwards, n), (backwards, _), (other, _) = (made(lengths, 8, seed) for seed in (3, 3, 4))
+    ahead = [forwards(step).indices.tolist() for step in range(3 * n)]
+    assert [backwards(step).indices.tolist() for step in reversed(range(3 * n))][::-1] == ahead
+    assert other.indices(0).tolist() != ahead[0]
+    assert ahead[:n] != ahead[n : 2 * n], "every epoch is shuffled anew"
+
+
+def test_marks_and_padding_by_hand():
+    texts = LabelledTexts.of([[7, 8], [9], [4, 5, 6]], [1, 0, 0])
+    batch = collate_labelled(texts, [1, 0])
+    assert batch.tokens.tolist() == [[BOS, 9, EOS, PAD], [BOS, 7, 8, EOS]]
+    assert batch.mask.tolist() == [[True, True, True, False], [True] * 4]
+    assert batch.labels.tolist() == [0, 1]
+    assert batch.indices.tolist() == [1, 0]
+    assert texts.subset([2, 1]).text(0).tolist() == [4, 5, 6]
+    assert texts.subset([2, 1]).labels.tolist() == [0, 0]
+
+
+def test_texts_of_a_batch_have_about_one_length_and_sources_just_one_but_for_what_is_left():
+    lengths = np.random.default_rng(1).integers(1, 200, size=640)
+    batches, _ = of_texts(lengths, 16, 0)
+    padded = sum(len(batches.indices(step)) * lengths[batches.indices(step)].max() for step in range(40))
+    assert padded < 1.1 * lengths.sum()
+    batches, per_epoch = of_pairs([1 + i % 3 for i in range(96)], 16, 0)  # 32 sources of each length
+    assert per_epoch == 6
+    for batch in map(batches, range(6)):
+        assert batch.source_mask.all()
+        assert (batch.source[:, -1] == EOS).all()
+        assert (batch.target_input[:, 0] == BOS).all()
+
+
+@given(lengths=st.lists(st.integers(1, 50), min_size=1, max_size=40), positions=st.integers(1, 200))
+def test_judging_visits_every_text_once_within_the_positions(lengths, positions):
+    batches = list(judging_batches(texts_of(lengths), positions=positions))
+    assert sorted(i for batch in batches for i in batch.indices.tolist()) == list(range(len(lengths)))
+    assert all(batch.tokens.numel() <= positions or len(batch) == 1 for batch in batches)

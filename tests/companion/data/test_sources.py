@@ -1,4 +1,4 @@
-"""Published data sets are found, checked and downloaded; what is wrong with a file is said."""
+"""Published data sets are found, checked, downloaded and read; what is wrong with a file is said."""
 
 import gzip
 import hashlib
@@ -13,6 +13,7 @@ import pytest
 from attnlib.errors import BadInput, CorruptFile, DataUnavailable, UnknownName
 from companion.data import sources
 from companion.data.sources import Dataset, File, check, dataset, fetch, locate
+from companion.data.text import read_lines, read_parallel
 
 CONTENT = b"un\ndeux\ntrois\n" * 100
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -51,13 +52,6 @@ def test_no_file_at_hand_is_corrupt(name):
     assert not [status.detail for status in statuses if status.state == "corrupt"]
 
 
-def test_unknown_names_are_refused_with_the_nearest():
-    with pytest.raises(UnknownName, match="no data set 'multi3k'; did you mean 'multi30k'"):
-        dataset("multi3k")
-    with pytest.raises(UnknownName, match=r"no file of data set toy 'sub/a.f'; did you mean 'sub/a\.fr'"):
-        locate(TOY, "sub/a.f")
-
-
 @pytest.fixture
 def places(tmp_path, monkeypatch):
     """The folder of the data set in the mirror and in the cache, both empty."""
@@ -88,7 +82,11 @@ def test_the_mirror_comes_before_the_cache_and_what_has_no_checksum_is_said(plac
     assert states(check(TOY)) == ["ok", "no checksum known"]
 
 
-def test_a_missing_file_says_both_ways_to_get_it(places):
+def test_an_unknown_name_says_the_nearest_and_a_missing_file_both_ways_to_get_it(places):
+    with pytest.raises(UnknownName, match="no data set 'multi3k'; did you mean 'multi30k'"):
+        dataset("multi3k")
+    with pytest.raises(UnknownName, match=r"no file of data set toy 'sub/a.f'; did you mean 'sub/a\.fr'"):
+        locate(TOY, "sub/a.f")
     ways = "`attnlib data fetch toy`, or set ATTNLIB_DATA to a folder"
     with pytest.raises(DataUnavailable, match=ways) as raised:
         locate(TOY, "sub/a.fr")
@@ -208,3 +206,58 @@ def test_a_cache_that_cannot_be_written_is_named(server, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "file"))
     with pytest.raises(BadInput, match=r"cannot write .*file/toy_files/a\.fr"):
         fetch(served(server, File("a.fr", SHA256, "a.fr")))
+
+
+# -- lines of text -------------------------------------------------------------------------------------------
+
+
+def write(path, content):
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"a\nb\n", ["a", "b"]),
+        (b"a\nb", ["a", "b"]),
+        (b"a\r\n\r\nb\r\n", ["a", "", "b"]),
+        (b"", []),
+        (b"\n", [""]),
+        (b"\xef\xbb\xbfa\n", ["a"]),
+        ("a\u2028b\u0085c\x0cd\ne\n".encode(), ["a\u2028b\u0085c\x0cd", "e"]),
+    ],
+)
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_only_newlines_end_lines(tmp_path, content, lines, pack):
+    assert read_lines(write(tmp_path / "file", pack(content))) == lines
+
+
+LATIN = "eins\nzwei\nfünf\n".encode("latin-1")
+LATINS = LATIN, gzip.compress(LATIN, mtime=0)
+PACKED = gzip.compress(b"many words\n" * 50, mtime=0)
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "message"),
+    [
+        *((latin, BadInput, "file, line 3: byte 0xfc is not UTF-8") for latin in LATINS),
+        *((PACKED[:cut], CorruptFile, "file is not a complete gzip file") for cut in (5, 20, -9)),
+        (None, DataUnavailable, "cannot read .*file: No such file"),
+    ],
+)
+def test_what_cannot_be_read_says_why_and_where(tmp_path, content, error, message):
+    if content is not None:
+        write(tmp_path / "file", content)
+    with pytest.raises(error, match=message):
+        read_lines(tmp_path / "file")
+
+
+def test_parallel_lines_correspond_or_the_line_and_both_counts_are_named(tmp_path):
+    source, target = write(tmp_path / "a", b"1\n2\n"), write(tmp_path / "b", gzip.compress(b"one\ntwo\n"))
+    assert read_parallel(source, target) == (["1", "2"], ["one", "two"])
+    write(source, b"1\n2\n3\n")
+    with pytest.raises(BadInput, match=r"a has 3, .*b has 2; line 3 of .*a has no counterpart in .*b"):
+        read_parallel(source, target)
+    with pytest.raises(BadInput, match=r"b has 2, .*a has 3; line 3 of .*a has no counterpart in .*b"):
+        read_parallel(target, source)

@@ -5,12 +5,11 @@ from typing import Annotated, Literal
 
 import pytest
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput
 from companion.results import config as settings
 from companion.results import registry
 from companion.results.config import AboveZero, BaseConfig, Fraction, OneOf, Positive, override
 from companion.results.measurements import specs_of
-from companion.results.request import Request
 from notebooks.attend.word_alignment import experiment as word_alignment
 from notebooks.shared.suite import PROFILES, SuiteConfig, model_specs
 
@@ -96,24 +95,17 @@ def test_what_cannot_be_used_is_told_in_a_line(config, values, message):
     assert "\n" not in str(refused.value)
 
 
-def test_two_files_of_the_reader_are_the_task():
+def test_two_files_of_the_reader_are_the_task_and_with_links_one_that_has_gold_alignments():
     config = override(QUICK, FILES)
     assert (config.task, config.source) == (("parallel",), Path("a.en"))
-    options = dict(model_specs(config)[0].task_options)
-    assert options["source"] == str(Path("a.en").resolve())
-
-
-def test_a_task_for_tokens_alone_is_what_it_is_once_more():
-    config = override(ALIGNING, FILES | {"seeds": 1})
-    assert (config.task, config.tokens_of) == ((), ("parallel",))
-    assert override(config, {"steps": 3}).task == override(QUICK, {"task": ""}).task == ()
-
-
-def test_links_make_two_files_a_task_with_gold_alignments():
+    assert dict(model_specs(config)[0].task_options)["source"] == str(Path("a.en").resolve())
     config = override(ALIGNING, FILES | {"links": "c.talp"})
     assert config.task == config.tokens_of == ("aligned",)
     options = dict(word_alignment.measurements(config)[0].spec.task_options)
     assert {name: Path(path).name for name, path in options.items()} == FILES | {"links": "c.talp"}
+    config = override(ALIGNING, FILES | {"seeds": 1})  # a task for tokens alone, also once more
+    assert (config.task, config.tokens_of) == ((), ("parallel",))
+    assert override(config, {"steps": 3}).task == override(QUICK, {"task": ""}).task == ()
 
 
 def test_each_model_once_and_no_cell_for_attention_only():
@@ -138,10 +130,3 @@ def test_every_experiment_has_what_the_workflow_needs():
         assert module.QUESTION.endswith("?")
         for config in module.PROFILES.values():  # what is asked is asked of networks that the workflow trains
             assert set(specs_of(module.measurements(config))) <= set(module.models(config))
-
-
-def test_unknown_experiment_and_profile_name_the_nearest():
-    with pytest.raises(UnknownName, match="did you mean 'temporal_share'"):
-        registry.load("temporal_shares")
-    with pytest.raises(UnknownName, match="did you mean 'paper'"):
-        override(Request("temporal_share", "papers").standard, {})

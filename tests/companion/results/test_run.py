@@ -12,9 +12,10 @@ import torch
 
 from attnlib.errors import BadInput
 from attnlib.training.evaluate import traces
-from companion.results.__main__ import main
+from companion.results.__main__ import main as compute
 from companion.results.config import override
 from companion.results.run import run
+from companion.runs.answer import main as answer
 from companion.runs.archive import Archive
 from companion.runs.store import Store
 from notebooks.learn.multi_head import experiment as multi_head
@@ -82,14 +83,18 @@ def test_a_machine_with_four_packages_is_told_in_a_line_what_it_can_do():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("main", "arguments", "message"),
     [
-        (["temporal_shares"], "did you mean 'temporal_share'"),
-        (["temporal_share", "--profile", "papre"], "did you mean 'paper'"),
+        (compute, ["temporal_shares"], "did you mean 'temporal_share'"),
+        (compute, ["temporal_share", "--profile", "papre"], "did you mean 'paper'"),
+        (answer, ["attend/temporal_shares"], "did you mean 'temporal_share'"),
+        (answer, ['{"task": "one_to_one", "stepz": 1}'], "not the spec of a model or procedure: ModelSpec"),
+        (answer, ["{bad"], "not the spec of a model or procedure"),
+        (answer, ['{"recipe": "none"}'], "no procedure 'none'"),
     ],
 )
-def test_errors_of_the_command_are_one_line_with_the_nearest_name(tmp_path, capsys, arguments, message):
-    assert main([*arguments, "--out", str(tmp_path)]) == 2
+def test_errors_of_commands_are_one_line_with_the_nearest_name(tmp_path, capsys, main, arguments, message):
+    assert main([*arguments, "--models", str(tmp_path)]) == 2
     (told,) = capsys.readouterr().err.splitlines()
     assert message in told
 

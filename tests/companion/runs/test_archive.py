@@ -84,16 +84,12 @@ def test_answers_by_other_code_are_not_found_and_give_way(tmp_path, monkeypatch)
     assert archive.history(SPECS[0]) is None
     archive.put(three, history, {"width": 4})
     assert (archive.get(two), archive.get(three)) == (None, {"width": 4})
-
-
-def test_code_that_was_shown_to_be_equal_answers_as_well(tmp_path, monkeypatch):
-    archive, question = Archive(tmp_path), Measurement(SPECS[0], widths, (("factor", 2),))
-    archive.put(question, {}, {"width": 1})
-    before = question.code
-    monkeypatch.setattr("companion.runs.archive.fingerprint", lambda measure: "edited")
-    assert archive.get(question) is None
+    # Code that was shown to be equal answers as well.
+    before = three.code
+    monkeypatch.setattr("companion.runs.archive.fingerprint", lambda measure: "edited again")
+    assert archive.get(three) is None
     monkeypatch.setattr("companion.runs.keys._was", lambda: {"edited again": "edited", "edited": before})
-    assert archive.get(question) == {"width": 1}
+    assert archive.get(three) == {"width": 4}
 
 
 def test_packing_moves_answers_into_one_file_a_kind_of_run_and_loses_none(tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""A procedure's run as a product: made once, found again, resumed, archived; wrong words are said."""
+"""A procedure's run as a product: made once, found again, resumed, archived, asked for as a spec."""
 
 import json
 from dataclasses import replace
@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from attnlib.errors import BadInput, CorruptFile, UnknownName
+from companion.runs.answer import main
 from companion.runs.keys import model_key, read_spec
 from companion.runs.procedure import RunSpec
 from companion.runs.spec import ModelSpec
@@ -101,11 +102,18 @@ def test_a_product_is_made_once_and_leaves_no_checkpoints(tmp_path, spec, name):
     (folder / f"{name}.safetensors").write_bytes(b"nothing of the kind")
     with pytest.raises(CorruptFile, match=f"delete the folder {folder.name}"):
         store.open(spec)
+    if spec is SPEC:
+        with pytest.raises(BadInput, match="records no 'los'; it records: accuracy"):
+            first["los"]
 
 
-def test_what_is_not_recorded_is_said(tmp_path):
-    with pytest.raises(BadInput, match="records no 'los'; it records: accuracy"):
-        Store(tmp_path).recording(SPEC)["los"]
+@pytest.mark.parametrize("spec", [MODEL, SPEC], ids=["model", "procedure"])
+def test_a_bare_node_trains_what_a_spec_says(spec, tmp_path, capsys):
+    assert main([json.dumps(spec.content), "--models", str(tmp_path)]) == 0
+    assert (tmp_path / model_key(spec) / "history.json").is_file()
+    said = capsys.readouterr()
+    assert said.out == f"{model_key(spec)}: trained\n"
+    assert f"{spec.setting}: step" in said.err
 
 
 @pytest.mark.parametrize(

@@ -30,15 +30,6 @@ def weights(model):
     return torch.cat([value.flatten() for value in model.state_dict().values()])
 
 
-def test_equal_specs_give_equal_bits_and_other_seeds_others(tmp_path):
-    (first, records), (again, same), (other, _) = (
-        train(replace(SPEC, seed=seed), task(), tmp_path / str(run)) for run, seed in enumerate((0, 0, 1))
-    )
-    assert torch.equal(weights(first), weights(again))
-    assert records == same
-    assert not torch.equal(weights(first), weights(other))
-
-
 @pytest.mark.parametrize("stop", [1, 5, 11])
 def test_an_interrupted_training_ends_in_the_same_bits(tmp_path, kill_at, stop):
     whole, records = train(SPEC, task(), tmp_path / "whole")
@@ -49,6 +40,19 @@ def test_an_interrupted_training_ends_in_the_same_bits(tmp_path, kill_at, stop):
     assert done[0] == stop + 1, "the steps before the interruption must not be made again"
     assert torch.equal(weights(whole), weights(resumed))
     assert records == same
+
+
+def test_a_seed_draws_the_parameters_and_the_order_of_batches(tmp_path, monkeypatch):
+    specs = [replace(SPEC, seed=seed) for seed in (0, 1)]
+    drawn = [weights(new_model(spec, task())) for spec in specs]
+    assert not torch.equal(*drawn)
+    monkeypatch.setattr("companion.runs.loop.new_model", lambda _, task: new_model(SPEC, task))
+    assert not torch.equal(*(weights(train(s, task(), tmp_path / str(s.seed))[0]) for s in specs))
+
+
+def test_the_gradient_is_clipped(tmp_path):
+    still, _ = train(replace(SPEC, steps=1, clip=1e-12), task(), tmp_path)
+    torch.testing.assert_close(weights(still), weights(new_model(SPEC, task())), rtol=0, atol=1e-5)
 
 
 @pytest.mark.slow

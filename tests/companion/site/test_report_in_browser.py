@@ -1,15 +1,16 @@
 """The report of an analysis in a browser: hostile words stay words, and a telephone is wide enough."""
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
 import torch
 
-from attnlib.analysis import Analysis, write_report
-from attnlib.analysis.judge import NINE
+from attnlib.analysis import Stream, analyse, write_report
 from attnlib.analysis.results import KINDS, Example
+from tests.attnlib.analysis.analysis_builders import ALL, Toy
 
-LAYERS, HEADS = 3, 16
+PLACES = list(product(range(3), range(16)))  # layers and heads
 HOSTILE = [
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
@@ -22,36 +23,25 @@ HOSTILE = [
     "",
     "<a href=javascript:alert(1)>here</a>",
 ]
-NUMBERS = (
-    "temporal_share", "input_share", "mixed_share", "residual_share", "position_bias_share",
-    "temporal_rebuilds", "input_rebuilds", "no_residual_rebuilds", "uniform", "typicality",
-    "typicality_coverage", "on_ignored",
-    "typicality_beyond", "agreement_with_probe", "agreement_by_chance", "rows_probed", "spread",
-)  # fmt: skip
 
 
 def analysis():
     """Many heads, and every name that a user can give is hostile."""
-    draw = torch.Generator().manual_seed(0)
-    places = [
-        {"kind": kind, "layer": layer, "head": head}
-        for kind, layer, head in product(KINDS, range(LAYERS), range(HEADS))
-    ]
-
-    def values(names):
-        return dict(zip(names, (2 * torch.rand(len(names), generator=draw) - 1).tolist(), strict=True))
-
-    state = {"width": 64, "words": 12_345, "positions": 40, "fitted": 9, "judged": 8, "unseen_words": 0.5}
+    toy = Toy(ALL, ignored=(3,), bias=True)
+    found = analyse(Stream(toy, range(10), toy.probe), about=dict.fromkeys(HOSTILE, " ".join(HOSTILE)))
     ids = torch.arange(40)
-    return Analysis(
-        heads=[place | values(NUMBERS) for place in places],
-        terms=[place | {"term": term} | values(["covariance_share"]) for place in places for term in NINE],
-        states=[{"states": word} | state | {"megabytes": 1.5} for word in HOSTILE[:4]],
-        fitted=100,
-        judged=25,
+
+    def everywhere(rows):
+        first = [row for row in rows if row["head"] == 0]
+        return [row | {"layer": layer, "head": head} for row in first for layer, head in PLACES]
+
+    return replace(
+        found,
+        heads=everywhere(found.heads),
+        terms=everywhere(found.terms),
         held_out=False,
+        states=[found.states[0] | {"states": word} for word in HOSTILE[:4]],
         example=Example(ids, ids, ids, {(f"{kind}.0", 0): torch.eye(40) for kind in KINDS}),
-        about={word: " ".join(HOSTILE) for word in HOSTILE},
     )
 
 
