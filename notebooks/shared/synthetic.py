@@ -1,8 +1,8 @@
 """Sequences drawn by rule, without a grammar: relabelled and permuted.
 
-In the one-to-one task of Aitken et al. 2021 (arXiv 2110.15253) words A, B, C … become a, b, c … one for one:
-position alone says where to attend, on the diagonal. A fixed permutation for each length takes it off the
-diagonal.
+In the one-to-one task (our name; a task of one diagonal, as in the introduction of Aitken et al. 2021) words
+A, B, C … become a, b, c … one for one: position alone says where to attend, on the diagonal. A fixed
+permutation for each length takes it off the diagonal.
 """
 
 import string
