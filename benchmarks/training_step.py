@@ -147,17 +147,21 @@ class PlainTranslator(nn.Module):
         self.output = nn.Linear(WIDTH, WORDS)
 
     def forward(self, batch: Batch) -> Tensor:
-        embedded = self.embedding(batch.source)
-        if self.packed:
-            lengths = batch.source_mask.sum(1)
-            embedded = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
-        states, last = self.encoder(embedded)
-        if self.packed:
-            states, _ = pad_packed_sequence(states, batch_first=True)
+        states, last = recurrence(
+            self.encoder, self.embedding(batch.source), batch.source_mask if self.packed else None
+        )
         start = tuple(part.view(2, 2, len(batch), WIDTH).mean(1) for part in last)
         decoded, _ = self.decoder(self.embedding(batch.target_input), start)
         context = self.context(attended(self.query(decoded), states, batch.source_mask))
         return self.output(self.hidden(torch.cat([context, decoded], dim=-1)).relu())
+
+
+def recurrence(layer: nn.LSTM, embedded: Tensor, mask: Tensor | None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """States and the last ones, over packed sequences where a mask is given."""
+    if mask is None:
+        return layer(embedded)
+    states, last = layer(pack_padded_sequence(embedded, mask.sum(1), batch_first=True, enforce_sorted=False))
+    return pad_packed_sequence(states, batch_first=True)[0], last
 
 
 def translator(way: str, setting: str) -> Step:
