@@ -13,6 +13,8 @@ translator  of Snell et al., batch 16: all pairs of 15 pieces a side; and an epo
             padding as if it were words, *packed* leaves it out
 copier      of Snell et al., permutations of 40 words, batch 128, against nn.LSTM and plain Adam; ours has its
             own recurrence with one thread, torch's with several
+classifier  of Snell et al., 32 texts with lengths within a fifth of each other, against one bidirectional
+            nn.LSTM over packed sequences; both with one fused Adam
 """
 
 import statistics
@@ -27,6 +29,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from attnlib.models.attention import masked_softmax
+from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
 from attnlib.models.config import ModelConfig
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
@@ -192,7 +196,7 @@ def translator(way: str, setting: str) -> Step:
     return step_of(model, BilinearTranslator.loss, batch_at, fused=True)
 
 
-# -- the copier --
+# -- the copier and the classifier --
 
 
 def copier(way: str, setting: str) -> Step:
@@ -210,10 +214,45 @@ def copier(way: str, setting: str) -> Step:
     return step_of(Copier(CopierConfig(words, WIDTH), seed(0)), loss, batch_at, fused=way == "ours")
 
 
+TEXT_WORDS, TEXTS = 10_000, 32
+
+
+class PackedClassifier(nn.Module):
+    """The network as it is usually written."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(TEXT_WORDS, 300)
+        self.encoder = nn.LSTM(300, WIDTH, batch_first=True, bidirectional=True)
+        self.score = nn.Sequential(nn.Linear(512, WIDTH), nn.ReLU(), nn.Linear(WIDTH, 1))
+        self.readout = nn.Linear(512, 1)
+
+    def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        states, _ = recurrence(self.encoder, self.embedding(tokens), mask)
+        attention = masked_softmax(self.score(states)[:, None, :, 0], mask)
+        return self.readout((attention @ states)[:, 0])[:, 0]
+
+
+def classifier(way: str, longest: str) -> Step:
+    lengths = torch.linspace(0.8 * int(longest), int(longest), TEXTS).long()
+    mask = torch.arange(int(longest)) < lengths[:, None]
+    tokens = torch.randint(4, TEXT_WORDS, mask.shape, generator=seed(0)) * mask
+    labels = torch.arange(TEXTS) % 2
+    ours = way == "ours"
+    model = AttentiveClassifier(ClassifierConfig(TEXT_WORDS), seed(0)) if ours else PackedClassifier()
+
+    def loss(network: nn.Module, _) -> Tensor:
+        logits = network(tokens, mask)
+        return classification_loss(logits.logit if ours else logits, labels)
+
+    return step_of(model, loss, lambda number: number, fused=True)
+
+
 NETWORKS = {  # how a step is made, other ways than ours, and settings
     "aed": (aed, ("plain",), ("20 words a side", UNEVEN)),
     "translator": (translator, ("plain", "packed"), (EVEN, "lengths like Multi30k's")),
     "copier": (copier, ("plain",), ("40 words",)),
+    "classifier": (classifier, ("packed",), ("20", "75", "200")),
 }
 
 
