@@ -15,16 +15,14 @@ from attnlib.models.transformer import Transformer, TransformerConfig
 from attnlib.training.corpus import Corpus, collate
 from notebooks.beyond.transformer_heads import experiment, measure
 from notebooks.beyond.transformer_heads.experiment import ANCHORED, compute
-from notebooks.shared.spearman import spearman
 from tests.notebooks.figure_builders import tiny
 
-TINY = tiny("transformer_heads")
 KINDS = ("cross", "encoder_self", "decoder_self")
 
 
 @pytest.fixture(scope="module")
 def computed(store):
-    return compute(TINY, store)
+    return compute(tiny("transformer_heads"), store)
 
 
 def head(task="one_to_one", positions="sinusoidal", seed=0, layer=1, number=0.0, **more):
@@ -90,7 +88,7 @@ def test_variance_of_states_by_hand():
 def test_the_first_layer_holds_what_it_must(computed):
     """As the page says: nothing left before the norm; without added positions nothing after it either."""
     states = computed[0]["states"]["one_to_one"]
-    for positions in TINY.positions:
+    for positions in tiny("transformer_heads").positions:
         own = states[positions]["encoder.embedded"]["trained"]
         assert (own["residual"]["value"], own["residual"]["high"]) == (0, 0)
         after = states[positions]["encoder.0.self"]["trained"]
@@ -112,36 +110,6 @@ def test_correlation_is_over_heads_and_leaves_out_those_without_shares():
     assert (own["heads"], own["left_out"], own["n"]) == (24, 6, 6)
     assert found["input"]["value"] is None  # constant
     assert found["temporal_rebuilds"]["heads"] == 24  # which all heads have: the same are left out
-
-
-def test_correlation_agrees_with_the_plain_one():
-    draw = np.random.default_rng(4)
-    rows = [
-        head(seed=seed, positions=kind, typicality=draw.random(), input_share=draw.random())
-        for kind in ("sinusoidal", "rotary")
-        for seed in range(5)
-    ]
-    expected = spearman(*(np.array([row[name] for row in rows]) for name in ("typicality", "input_share")))
-    assert experiment.correlations(pd.DataFrame(rows))["input"]["value"] == pytest.approx(expected)
-
-
-def test_last_less_first_by_hand():
-    rows = [
-        head(seed=0, layer=1, number=0.1),
-        head(seed=0, layer=1, number=0.3),  # another head: mean 0.2
-        head(seed=0, layer=2, number=9.0),  # between
-        head(seed=0, layer=3, number=0.6),
-        head("reordering", seed=0, layer=1, number=0.5),
-        head("reordering", seed=0, layer=3, number=0.5),
-        head(seed=1, layer=1, number=0.0),
-        head(seed=1, layer=3, number=0.4),
-        head(seed=1, layer=3, number=None),
-        head(seed=0, layer=3, number=5.0) | {"state": "untrained"},
-        head(seed=0, layer=3, number=5.0) | {"kind": "encoder_self"},
-    ]
-    found = experiment.last_less_first(pd.DataFrame(rows))
-    assert found["value"] == pytest.approx(np.mean([np.mean([0.4, 0.0]), 0.4]))
-    assert found["n"] == 2
 
 
 def test_differences_by_hand():

@@ -16,7 +16,6 @@ from companion.results.result import Result
 from companion.results.run import run
 from companion.runs.procedure import Recording, RunSpec
 from notebooks.learn.dataset_sizes.experiment import PRINTED, Config, compute, printed
-from notebooks.learn.dataset_sizes.tables import sizes_table
 from notebooks.learn.dataset_sizes.text_sizes import measure_text_sizes, record
 from tests.notebooks.given import Given
 
@@ -118,33 +117,16 @@ def test_equal_different_and_not_compared():
     assert result.value("multi30k_de_en.published.train.median_differs") == 1.5
     assert result.value("multi30k_de_en.published.validation.median_differs") == 1 + 1.5
     assert "median_differs" not in result.value("yelp.published.train")
-    table = sizes_table(result, "train")
-    assert table.loc["SST, labels from 0, as published"].tolist() == ["5,130 ✓", "16 ✓"]
-    assert table.loc["Yelp, as published", "texts"] == "7 of 88,821"
-    assert table.loc["Multi30k De–En, as published", "median length"] == "14 ✓ / 15.5 (printed 14)"
-    assert table.loc["News En–Nl", "texts"] == "cannot be run: data (printed 52,070)"
 
 
-def test_a_vocabulary_outside_its_bounds_has_no_room():
-    found = {"twenty_newsgroups": counted(1_197, 183.0, kept=8_000, different=16_000)}
-    words = result_of(found, "twenty_newsgroups").value("twenty_newsgroups.published.words")
-    assert words["room"] == 16_000 - 31_065
-    assert words["room_by_parameters"] == 16_000 - 12_488
-
-
-def test_the_whole_test_part_of_imdb_stands_beside_the_texts_drawn():
-    found = {"imdb": counted(4_000, 177.0), ("imdb", 25_000): counted(25_000, 178.0)}
-    result = result_of(found, "imdb")
-    assert result.value("imdb.whole_test.median") == 178
-    assert {row["found"] for row in result.tables["sizes"]} == {4_000, 177.0}
-
-
-def test_a_set_that_is_not_counted_yet_is_left_out_and_is_not_called_absent():
-    found = {("imdb", 25_000): counted(25_000, 178.0), "yelp": counted(7, 74.0)}
-    result = result_of(found, "imdb", "yelp")
-    assert result.values["imdb"] == {"whole_test": {"texts": 25_000, "median": 178}}
-    assert {row["data"] for row in result.tables["sizes"]} == {"yelp"}
-    assert result_of({"yelp": counted(7, 74.0)}, "imdb", "yelp").values["imdb"] == {}
+def test_the_whole_test_part_of_imdb_stands_beside_the_texts_drawn_and_alone_if_they_are_not_counted():
+    whole, yelp = {("imdb", 25_000): counted(25_000, 178.0)}, {"yelp": counted(7, 74.0)}
+    beside = result_of(whole | {"imdb": counted(4_000, 177.0)}, "imdb")
+    assert beside.value("imdb.whole_test.median") == 178
+    assert {row["found"] for row in beside.tables["sizes"]} == {4_000, 177.0}
+    alone = result_of(whole | yelp, "imdb", "yelp")
+    assert alone.values["imdb"] == {"whole_test": {"texts": 25_000, "median": 178}}
+    assert {row["data"] for row in alone.tables["sizes"]} == {"yelp"}
 
 
 def test_without_data_the_made_sets_are_counted_and_the_others_say_why(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from notebooks.shared.copied_sentences import copy_batch, draw_sources
 from notebooks.shared.copier import BagOfWords, Copier, CopierConfig
 from notebooks.shared.copying import ATTENTION, PROBES
 from tests.notebooks.figure_builders import tiny
-from tests.notebooks.given import Given
+from tests.notebooks.given import NOTHING, Given, by_seed
 
 
 def computed(accuracies, **changes):
@@ -28,18 +28,6 @@ def computed(accuracies, **changes):
     return compute(tiny("permutation_copying", **changes), Given(answer))
 
 
-def test_failing_and_the_time_to_learn_are_counted_from_the_courses():
-    courses = {"permutation": [[0.1, 0.5, 0.94], [0.1, 0.95, 0.96]], "sample": [[0.1, 0.97, 0.9]] * 2}
-    values, tables = computed(courses)
-    assert values["permutation"]["failed"]["value"] == 0.5
-    assert values["permutation"]["lowest_accuracy"] == 0.94
-    assert values["permutation"]["steps_to_learn"]["value"] == (4 + 2) / 2  # never counts as all four
-    assert values["sample"]["failed"]["value"] == 1  # had learned, and forgot
-    assert values["sample"]["steps_to_learn"]["value"] == 2
-    assert values["mixture"]["failed"] == {"value": None, "low": None, "high": None, "n": 0}
-    assert [row["steps_to_learn"] for row in tables["outcomes"]] == [None, 2, 2, 2]
-
-
 def test_what_happens_after_the_course_is_not_read():
     """The networks on samples are trained on for the chapter on a fixed order."""
     longer = [[0.1, 0.5, 0.9, 1.0], [0.1, 0.96, 0.97, 0.2]]
@@ -47,7 +35,9 @@ def test_what_happens_after_the_course_is_not_read():
     assert values["sample"]["lowest_accuracy"] == 0.9
     assert values["sample"]["never"] == 1
     assert [row["accuracy"] for row in tables["outcomes"]] == [0.9, 0.97]
+    assert [row["steps_to_learn"] for row in tables["outcomes"]] == [None, 2]
     assert max(row["steps"] for row in tables["courses"]) == 6  # shown, not judged by
+    assert values["mixture"]["failed"] == NOTHING
     with pytest.raises(BadInput, match="no snapshot after 4 updates"):
         computed({"sample": [[0.1], [0.1]]})
 
@@ -124,8 +114,7 @@ HELD = [course((0.1,) * 4, known=(0, 0.1, known, 0.9)) for known in (0.2, 0.3)]
 
 
 def first_of(*learned, held=HELD):
-    points = [[({"seed": seed}, own) for seed, own in enumerate(courses)] for courses in (learned, held)]
-    return knowledge_first(*points, LENGTH)
+    return knowledge_first(by_seed(*learned), by_seed(*held), LENGTH)
 
 
 def test_attention_has_left_at_twice_or_half_of_its_equal_share():
@@ -157,11 +146,5 @@ def test_networks_that_get_there_later_than_the_others_were_followed_are_held_ag
     short = [{name: values[:2] for name, values in held.items()} for held in HELD]
     for held in (short, []):
         drawn = first_of(DRAWN, held=held)["drawn"]
-        assert drawn["held"] == {"value": None, "low": None, "high": None, "n": 0}
+        assert drawn["held"] == NOTHING
         assert (drawn["n_held"], drawn["there"]["value"]) == (0, 20)
-
-
-def test_no_networks_is_no_error():
-    found = first_of(held=[])
-    assert found["stays"] == 0
-    assert all(found[side]["n"] == 0 and found[side]["lead"]["value"] is None for side in ("drawn", "away"))

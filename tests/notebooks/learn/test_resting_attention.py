@@ -1,14 +1,25 @@
 """Where attention rests: shares and agreement worked by hand, and tiny networks end to end."""
 
+import math
+from itertools import permutations
+from statistics import fmean, stdev
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
 from attnlib.errors import BadInput, DataUnavailable
 from companion.data import labelled_sets
 from companion.runs.procedure import Recording
-from notebooks.learn.resting_attention.experiment import CLASSES, Config, class_name, compute, rows
+from notebooks.learn.resting_attention.experiment import (
+    CLASSES,
+    Config,
+    class_name,
+    compute,
+    pair_spread,
+    rows,
+)
 from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
 from tests.notebooks.given import Given
 
@@ -108,7 +119,6 @@ def test_a_network_without_a_majority_rests_nowhere():
 
 
 def test_what_is_not_known_yet_is_left_out():
-    assert computed() == ({}, {"networks": [], "pairs": []})
     values, tables = computed(0)
     assert values["known_polarity"]["pairs"] == {}
     assert len(tables["networks"]) == 2
@@ -134,3 +144,40 @@ def test_labels_are_called_what_the_texts_call_them(name):
     assert CLASSES[name] == IN_SHORT.get(classes, classes)
     assert class_name(name, "1") == CLASSES[name][1]
     assert class_name("something.csv", "1") == "label 1"
+
+
+# The spread over pairs of networks, and its interval.
+
+
+def sums(values):
+    return {(i, j): values[i] + values[j] for i, j in permutations(range(len(values)), 2)}
+
+
+@pytest.mark.parametrize("values", [(0.0, 1.0, 5.0), (3.0, -1.0, 4.0, 1.0), (0.0, 0.0, 2.0, 7.0, 1.0)])
+def test_the_spread_of_sums_is_root_two_times_the_deviation_of_the_units(values):
+    """Two units drawn at random have twice the variance of one, which ``stdev`` squared estimates."""
+    assert pair_spread(sums(values)).value == pytest.approx(math.sqrt(2) * stdev(values))
+
+
+def test_the_interval_of_four_units_covers_in_some_nine_cases_of_ten():
+    generator = np.random.default_rng(1)
+    found = [pair_spread(sums(generator.normal(size=4).tolist())) for _ in range(1_000)]
+    assert fmean(one.low <= math.sqrt(2) <= one.high for one in found) == pytest.approx(0.89, abs=0.03)
+
+
+def test_the_interval_is_not_below_zero_and_takes_four_units():
+    one_apart = pair_spread(sums([0.0, 0.0, 0.0, 6.0]))
+    assert 0 == one_apart.low < one_apart.value < one_apart.high
+    assert one_apart.value == pytest.approx(math.sqrt(2) * 3)
+    three, two = pair_spread(sums([0.0, 1.0, 5.0])), pair_spread(sums([0.0, 1.0]))
+    assert (math.isnan(three.low), math.isnan(three.value), three.n) == (True, False, 3)
+    assert (math.isnan(two.value), two.n) == (True, 2)
+    alike = pair_spread(dict.fromkeys(permutations(range(5), 2), 0.1))
+    assert (alike.value, alike.low, alike.high) == pytest.approx((0, 0, 0), abs=1e-7)
+
+
+def test_pairs_that_are_missing_are_left_out_and_none_at_all_is_refused():
+    some = {pair: number for pair, number in sums([0.0, 1.0, 5.0, 2.0]).items() if pair != (0, 1)}
+    assert pair_spread(some).value > 0
+    with pytest.raises(BadInput, match="no units"):
+        pair_spread({})

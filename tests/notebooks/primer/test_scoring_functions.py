@@ -43,13 +43,6 @@ def course(seed, *values):
     return {"seed": seed}, {"steps": [0, 10], "token_accuracy": [0.0, *values], "exact_match": 0.5}
 
 
-def test_networks_that_never_get_there_count_with_all_their_updates():
-    found = experiment.summary([course(0, 1.0), course(1, 0.2)], 0.5)
-    assert found["reached"] == 1
-    assert found["updates"]["value"] == pytest.approx((5 + 10) / 2)
-    assert found["token_accuracy"]["value"] == pytest.approx(0.6)
-
-
 def test_an_effect_is_a_mean_over_pairs_seed_by_seed():
     measured = {
         "a": [course(0, 0.9), course(1, 0.8)],

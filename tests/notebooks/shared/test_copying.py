@@ -24,10 +24,11 @@ from notebooks.shared.copier import (
     lexical_probe,
     lstm_scan,
 )
-from notebooks.shared.copying import check_checkpoints, followed, judged, sides, turned_away
+from notebooks.shared.copying import check_checkpoints, followed, judged, turned_away
 from notebooks.shared.permutation_copying import moved_attention, weight_on_later
 from tests.attnlib.models.model_builders import generator
 from tests.companion.data.data_builders import pairs, sources
+from tests.notebooks.given import by_seed
 
 # Sentences.
 
@@ -105,8 +106,13 @@ def threads():
     torch.set_num_threads(before)
 
 
-def test_fast_and_plain_recurrence_agree_in_values_and_gradients(threads):
-    threads(1)
+@pytest.mark.parametrize(("number", "scans"), [(1, 2), (2, 0)])
+def test_fast_and_plain_recurrence_agree_and_several_threads_leave_it_to_torch(
+    threads, monkeypatch, number, scans
+):
+    threads(number)
+    calls = []
+    monkeypatch.setattr(copier, "lstm_scan", lambda *given: calls.append(1) or lstm_scan(*given))
     batch, found = a_batch(), {}
     for implementation in ("fast", "plain"):
         model = new_copier()
@@ -117,18 +123,7 @@ def test_fast_and_plain_recurrence_agree_in_values_and_gradients(threads):
     torch.testing.assert_close(fast.logits, plain.logits)
     torch.testing.assert_close(fast.encoder_states, plain.encoder_states)
     torch.testing.assert_close(fast_gradients, plain_gradients)
-
-
-@pytest.mark.parametrize(("number", "scans"), [(1, 2), (2, 0)])
-def test_several_threads_leave_recurrence_to_torch(threads, monkeypatch, number, scans):
-    threads(number)
-    calls = []
-    monkeypatch.setattr(copier, "lstm_scan", lambda *given: calls.append(1) or lstm_scan(*given))
-    model, batch = new_copier(), a_batch()
-    with torch.no_grad():
-        fast, plain = model(batch), model(batch, "plain")
     assert len(calls) == scans  # encoder and decoder
-    torch.testing.assert_close(fast.logits, plain.logits)
 
 
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
@@ -284,13 +279,9 @@ def course(accuracy=0.5, right=0.02, later=0.1, shown=0.0, left_out=0.6, without
     return {"steps": [0, 10]} | {name: [0.1, end] for name, end in ends.items()}
 
 
-def points(*courses):
-    return [({"seed": seed}, own) for seed, own in enumerate(courses)]
-
-
 def test_networks_that_failed_are_grouped_by_where_their_attention_stands():
     courses = course(accuracy=0.99, right=0.9), course(right=0.02), course(right=0.04), course(right=0.3)
-    found = turned_away(points(*courses), 10)
+    found = turned_away(by_seed(*courses), 10)
     away = found["away"]
     assert (away["n"], found["drawn"]["n"]) == (2, 1)
     assert away["weight"]["value"] == pytest.approx(0.3)  # 0.2 and 0.4 times 1/10
@@ -302,24 +293,10 @@ def test_networks_that_failed_are_grouped_by_where_their_attention_stands():
 
 def test_who_copies_late_may_copy_without_attending():
     late = {"steps": [0, 10, 20], "accuracy": [0.1, 0.5, 0.97]}
-    whole = points(*(late | {"attention_accuracy": [0.1, 0.1, end]} for end in (0.0, 0.96)))
+    whole = by_seed(*(late | {"attention_accuracy": [0.1, 0.1, end]} for end in (0.0, 0.96)))
     found = followed(whole, 10, 20)
     assert (found["late"], found["late_attending"], found["steps"]) == (2, 1, 20)
     assert [own["accuracy"] for _, own in judged(whole, 10)] == [[0.1, 0.5], [0.1, 0.5]]
-
-
-def test_sides_are_those_of_uniform_attention_early_and_in_the_end():
-    weights = [[0.11, 0.12, 0.9], [0.09, 0.12, 0.9], [0.11, 0.08, 0.01], [0.09, 0.12, 0.01]]
-    probes = [[0.3, 0.3, 0.9], [0.1, 0.3, 0.9], [0.1, 0.1, 0.0], [0.1, 0.1, 0.0]]
-    courses = [
-        {"steps": [0, 10, 20], "attention_right": own, "probe_right": probe, "probe_elsewhere": [0.2] * 3}
-        for own, probe in zip(weights, probes, strict=True)
-    ]
-    found = sides(points(*courses), 10, 10)
-    assert (found["n"], found["drawn"], found["step"], found["end"]) == (4, 2, 10, 20)
-    assert (found["same_at_first"]["value"], found["same"]["value"]) == (0.5, 0.75)
-    assert (found["probe_at_first"]["value"], found["probe"]["value"]) == (0.75, 1)
-    assert sides([], 10, 10)["n"] == 0
 
 
 @pytest.mark.parametrize(
