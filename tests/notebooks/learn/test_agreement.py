@@ -137,9 +137,7 @@ def test_xi_is_read_on_the_samples_that_its_agreement_is_read_on(accuracy):
     assert at(accuracy["alpha_beta_uf"], *xi, *starred) == (0, 75, 0, 0)
     assert at(accuracy["alpha_alpha"], *xi, *starred) == (100, 75, 1, 1)
     assert at(accuracy, "final", "final_optimistic") == (100, 75)
-
-
-def test_rise_and_fall_are_read_where_the_other_half_has_its_best(accuracy):
+    # rise and fall are read where the other half has its best
     assert at(accuracy["alpha_beta_uf"], "rises", "falls") == (25 - 100, 25 - 25)
     assert (*at(accuracy, "chance"), accuracy["majority"]) == (50, 50)
 
@@ -234,9 +232,6 @@ def test_it_is_a_search_through_the_checkpoints(curve, agreement):
 def test_checkpoints_without_rows_are_passed_over():
     assert contextualise(0.0, (math.nan, 0.5), (0.1, 0.2)) == (0.2, False)
     assert best_checkpoint([math.nan, 0.5, 0.7, 0.7]) == 2
-
-
-def test_without_a_row_there_is_nothing_to_contextualise_or_choose():
     with pytest.raises(BadInput, match="is NaN"):
         contextualise(math.nan, [0.1], [0.2])
     with pytest.raises(BadInput, match="no checkpoint has a row"):

@@ -29,9 +29,8 @@ from tests.notebooks.figure_builders import tiny
 def translator(store):
     """Tiny networks, by form and seed."""
     config = tiny("optimal_attention")
-    made = {
-        form: list(map(store.recording, experiment._translators(config, form))) for form in experiment.FORMS
-    }
+    specs = {form: experiment._translators(config, form) for form in experiment.FORMS}
+    made = {form: [store.recording(spec) for spec in own] for form, own in specs.items()}
     return lambda form, seed=0: made[form][seed]
 
 

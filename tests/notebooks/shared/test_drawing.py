@@ -98,7 +98,5 @@ def test_a_label_that_would_cover_another_goes_to_another_side_or_is_left_out():
         "a": ("left", "baseline"), "b": ("left", "top"), "c": ("right", "baseline"), "d": ("right", "top"),
         "far": ("left", "baseline"),
     }  # fmt: skip
-
-
-def test_a_label_left_of_its_point_stays_inside_the_frame():
+    # one left of its point stays inside the frame
     assert set(written((0.05, 0.5, "one"), (0.05, 0.5, "two"), (0.05, 0.5, "long"))) == {"one", "two"}

@@ -1,4 +1,4 @@
-"""Tasks made by rule: worked by hand, against what was published or another rule, and how samples are drawn."""
+"""Tasks made by rule: by hand, against what was published or another rule, and how samples are drawn."""
 
 import re
 from datetime import date, datetime
@@ -366,7 +366,7 @@ NO_COMMANDS = {
         (write, (date(2100, 1, 1), FORMS[0]), "from 1900-01-01 to 2099-12-31"),
         (spell, (-1,), "from 0 to 999,999,999"),
         (spell, (10**9,), "from 0 to 999,999,999"),
-        *((interpret, [words.split()], f"'{named}' is no SCAN command") for words, named in NO_COMMANDS.items()),
+        *((interpret, [words.split()], f"'{at}' is no SCAN command") for words, at in NO_COMMANDS.items()),
         *((orders.translate, [words.split()], "is no sentence") for words in
           ("", "red fox", "now red", "now fox red", "now red fox once", "now now red fox")),
         (orders.translate, [["now", "red", "foxx"]], "no word 'foxx'; did you mean 'fox'"),
