@@ -27,7 +27,6 @@ from attnlib.errors import BadInput, NotMeasured
 from companion.book import notebook
 from companion.book.style import as_svg
 from companion.claims.model import load_claims
-from companion.data import labelled_sets, parallel
 from companion.results import registry
 from companion.results.config import override
 from companion.results.recompute import RESULTS
@@ -235,32 +234,6 @@ def test_settings_that_make_no_sense_are_refused(of, case):
     given, message = case
     with pytest.raises(BadInput, match=message):
         override(registry.load(of).PROFILES["quick"], given) if isinstance(of, str) else of.Settings(**given)
-
-
-def _of_agreement(spec):
-    return spec.procedure == "classification" or spec.resolved.form == "joined"
-
-
-def _copied(spec):
-    return spec.resolved.kind == "sample" and spec.resolved.network != "proxy"
-
-
-@pytest.mark.parametrize(
-    ("name", "other", "profile", "of", "lacking"),
-    [
-        ("optimal_attention", "agreement", "quick", _of_agreement, 1),  # one seed more of the translators
-        ("optimal_attention", "agreement", "paper", _of_agreement, 0),
-        ("resting_attention", "agreement", "paper", bool, 8),  # of twelve networks on SMS four are there
-        ("permutation_copying", "fixed_permutation", "quick", _copied, 0),
-        ("permutation_copying", "fixed_permutation", "paper", _copied, 0),
-    ],
-)
-def test_networks_that_two_figures_have_are_trained_once(name, other, profile, of, lacking, monkeypatch):
-    monkeypatch.setattr(parallel, "available", lambda name: True)
-    monkeypatch.setattr(labelled_sets, "available", lambda name: True)
-    ours, theirs = (set(one.models(one.PROFILES[profile])) for one in map(registry.load, (name, other)))
-    wanted = {spec for spec in ours if of(spec)}
-    assert len(wanted - theirs) == lacking < len(wanted)
 
 
 @pytest.mark.parametrize("name", registry.names())

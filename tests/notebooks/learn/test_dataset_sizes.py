@@ -29,11 +29,6 @@ def counted(texts, median, kept=10, different=20):
     return {"parts": parts, "kept": kept, "different": different, "dropped": []}
 
 
-def pairs(texts, source, target):
-    part = {"texts": texts, "source": lengths(source), "target": lengths(target)}
-    return counted(0, 0, 8_000, None) | {"parts": {"train": part, "validation": part}}
-
-
 def result_of(found, *sets):
     """Of a store that knows the counts of each set, by its name, and by how many texts are judged on."""
 
@@ -102,21 +97,6 @@ def test_pairs_are_measured_on_both_sides():
     assert (train["texts"], train["source"]["median"], train["target"]["median"]) == (3, 2, 5)
     assert train["source"]["quantiles"] == pytest.approx([1.1, 1.5, 2, 4, 5.6])
     assert (found["kept"], found["different"], found["dropped"]) == (8, None, [])
-
-
-def test_equal_different_and_not_compared():
-    found = {"sst": counted(5_130, 16.0, kept=11_000, different=11_030), "yelp": counted(7, 74.0)}
-    result = result_of(found | {"multi30k_de_en": pairs(29_000, 14.0, 15.5)}, "sst", "yelp", "multi30k_de_en")
-    rows = {(row["data"], row["part"], row["what"]): row["equal"] for row in result.tables["sizes"]}
-    assert rows["sst", "train", "texts"] is True
-    assert rows["sst", "validation", "texts"] is False
-    assert rows["yelp", "train", "texts"] is None
-    assert rows["yelp", "validation", "median"] is None
-    assert result.value("sst.published.words.room") == 8  # 11,022 is 22 above and 8 below
-    assert "room" not in result.value("yelp.published.words")
-    assert result.value("multi30k_de_en.published.train.median_differs") == 1.5
-    assert result.value("multi30k_de_en.published.validation.median_differs") == 1 + 1.5
-    assert "median_differs" not in result.value("yelp.published.train")
 
 
 def test_the_whole_test_part_of_imdb_stands_beside_the_texts_drawn_and_alone_if_they_are_not_counted():

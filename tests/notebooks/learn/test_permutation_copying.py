@@ -117,15 +117,12 @@ def first_of(*learned, held=HELD):
     return knowledge_first(by_seed(*learned), by_seed(*held), LENGTH)
 
 
-def test_attention_has_left_at_twice_or_half_of_its_equal_share():
+def test_attention_has_left_at_twice_or_half_of_its_equal_share_and_words_may_be_known_before():
     assert [events(own, LENGTH)["way"] for own in (DRAWN, AWAY, STAYS)] == ["drawn", "away", None]
     found = first_of(DRAWN, AWAY, STAYS)
     assert (found["stays"], found["drawn"]["n"], found["away"]["n"]) == (1, 1, 1)
     assert found["drawn"]["left"]["value"] == found["away"]["left"]["value"] == 20
-
-
-def test_words_and_attention_are_there_from_half_of_the_words_on():
-    found = first_of(DRAWN, AWAY)
+    # Words and attention are there from half of the words on.
     drawn, away = found["drawn"], found["away"]
     assert (drawn["known"]["value"], drawn["there"]["value"], drawn["lead"]["value"]) == (10, 20, 10)
     assert (drawn["first"], away["first"]) == (1, 0)
@@ -133,9 +130,7 @@ def test_words_and_attention_are_there_from_half_of_the_words_on():
     assert (drawn["soonest"], drawn["latest"], away["soonest"]) == (20, 20, None)
     # Networks held at uniform attention are asked after as many updates.
     assert (drawn["held"]["value"], drawn["held"]["n"]) == (pytest.approx(0.25), 2)
-
-
-def test_at_the_same_snapshot_neither_comes_first_and_words_that_never_come_do_not():
+    # At the same snapshot neither comes first, and words that never come do not.
     together = course((0.1, 0.3, 0.5, 0.9), (0, 0.2, 0.5, 1), (0, 0.2, 0.5, 0.9))
     without = course((0.1, 0.3, 0.5, 0.9), (0, 0.2, 0.5, 1))
     drawn = first_of(together, without)["drawn"]

@@ -36,17 +36,7 @@ def sums(found, sides, place, measure="agreement"):
     return {half: [total for total, *_ in snapshots] for half, snapshots in by_half.items()}
 
 
-def test_the_first_run_is_taken_where_half_of_the_samples_or_all_have_it_best_and_the_second_everywhere():
-    first = recorded(attention=["0000 0000", "1111 1111"])
-    second = recorded(log_polarity=["0001 0111", "0000 0011"])
-    found = measure_agreement(first, second, pairs="attention~probe")
-    assert found["best"] == {"validation": {"accuracy": {"all": 1, "selecting": 0}}}
-    assert sums(found, "attention~probe", 0) == {"selecting": [3, 4], "reporting": [1, 2]}
-    assert sums(found, "attention~probe", 1) == {"selecting": [1, 0], "reporting": [3, 2]}
-    assert sums(found, "attention~probe", 0, "kendall") == {"selecting": [2, 4], "reporting": [-2, 0]}
-
-
-def test_every_part_chooses_by_how_good_the_first_run_is_on_it():
+def test_the_first_run_is_taken_where_a_half_or_all_of_a_part_have_it_best_and_the_second_everywhere():
     first = recorded(attention=["0000 0000", "1111 1111"], train=["1100 0000", "0000 1000"])
     second = recorded(log_polarity=["0001 0111", "0000 0011"], train=["0000 0000"] * 2)
     found = measure_agreement(first, second, pairs="attention~probe")
@@ -54,6 +44,10 @@ def test_every_part_chooses_by_how_good_the_first_run_is_on_it():
     assert found["best"]["train"] == {"accuracy": {"all": 0, "selecting": 0}}
     assert list(found["parts"]["validation"]["attention~probe"]) == ["0", "1"]
     assert list(found["parts"]["train"]["attention~probe"]) == ["0"]
+    assert sums(found, "attention~probe", 0) == {"selecting": [3, 4], "reporting": [1, 2]}
+    assert sums(found, "attention~probe", 1) == {"selecting": [1, 0], "reporting": [3, 2]}
+    assert sums(found, "attention~probe", 0, "kendall") == {"selecting": [2, 4], "reporting": [-2, 0]}
+
     second.tensors["train.labels"] = torch.tensor([0, 1, 1, 1, 0, 1, 1, 1])
     assert measure_course(second)["majority"] == {"validation": 50, "train": 75}
 

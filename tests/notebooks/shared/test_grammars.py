@@ -1,6 +1,5 @@
 """Tasks made by rule: by hand, against what was published or another rule, and how samples are drawn."""
 
-import re
 from datetime import date, datetime
 
 import numpy as np
@@ -150,37 +149,6 @@ def test_both_tasks_have_the_same_sources_and_each_its_own_targets():
         assert pairs(long, part) == [(words, lexicon.translate(words)[0]) for words in sources(long, part)]
         assert pairs(short, part) == [(words, summarise(words)[0]) for words in sources(long, part)]
     assert list(short.gold) == [summarise(words)[1] for words in sources(short, "held_out")]
-
-
-def test_summaries_are_in_the_order_of_importance_and_not_of_position():
-    task = lexicon_summary(n_train=1, n_held_out=500)
-    ranking = list(lexicon.TOPICS.values())
-    moved = 0
-    for (_, words), links in zip(pairs(task, "held_out"), task.gold, strict=True):
-        ranks = [ranking.index(word) for word in words]
-        assert ranks == sorted(set(ranks))
-        places = [place for _, place in sorted(links)]
-        moved += places != sorted(places)
-    # Of two topics half stand in another order, of three five in six.
-    several = np.bincount(task.held_out.target_lengths)
-    expected = several[2] / 2 + several[3] * 5 / 6
-    assert abs(moved - expected) < 5 * np.sqrt(several[2] / 4 + several[3] * 5 / 36)
-
-
-SHAPE = re.compile(r"DA?NR?VDA?N(PDA?N)*")
-LETTERS = {"TOPICS": "N", "NOUNS": "N", "ADJECTIVES": "A", "VERBS": "V", "ADVERBS": "R", "PREPOSITIONS": "P",
-           "DETERMINERS": "D"}  # fmt: skip
-CLASS_OF = {word: letter for name, letter in LETTERS.items() for word in getattr(lexicon, name)}
-
-
-@pytest.mark.parametrize("lengths", [(6, 14), (5, 5), (30, 30)])
-def test_sentences_have_the_build_and_the_lengths_that_are_promised(lengths):
-    task = lexicon_summary(min_length=lengths[0], max_length=lengths[1], n_train=300, n_held_out=5)
-    for words in sources(task, "train"):
-        assert SHAPE.fullmatch("".join(CLASS_OF[word] for word in words))
-        topics = [word for word in words if word in lexicon.TOPICS]
-        assert 1 <= len(topics) == len(set(topics)) <= 3
-    assert set(task.train.source_lengths) == set(range(lengths[0], lengths[1] + 1))
 
 
 # Dates
@@ -334,16 +302,6 @@ def test_drawn_numbers_are_their_words_and_gold_links_each_to_digits_that_it_say
                 # The digits linked, each at its place in the group, add up to the word.
                 own = sum(int(digits[-1 - place]) * 10 ** (place % 3) for place in after)
                 assert WORTH[word] == (own // 100 if after[0] % 3 == 2 else own)
-
-
-def test_digit_counts_share_the_samples_as_far_as_there_are_numbers():
-    task = number_words(n_train=3000, n_held_out=600)
-    # A fifth of the 10 and of the 90 is held out; what they leave is shared by the other five.
-    assert np.bincount(task.held_out.source_lengths).tolist() == [0, 2, 18, 116, 116, 116, 116, 116]
-    assert np.bincount(task.train.source_lengths).tolist() == [0, 8, 72, 584, 584, 584, 584, 584]
-    lengths = task.train.source_lengths  # short numbers do not stand first
-    assert abs(lengths[:1500].mean() - lengths[1500:].mean()) < 0.5
-    assert task.target_vocabulary.words[4:] == (*WORTH, "hundred", "thousand", "million")
 
 
 def test_all_numbers_can_be_used():
