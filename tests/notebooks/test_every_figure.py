@@ -236,6 +236,7 @@ def test_settings_that_make_no_sense_are_refused(of, case):
         override(registry.load(of).PROFILES["quick"], given) if isinstance(of, str) else of.Settings(**given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", registry.names())
 def test_what_nobody_has_measured_has_no_number_and_is_no_error(name):
     if name in READ_TEXTS and not os.environ.get("ATTNLIB_DATA"):

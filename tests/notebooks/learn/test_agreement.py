@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from attnlib.errors import BadInput
 from notebooks.learn.agreement import experiment
 from notebooks.learn.agreement.contextualised import best_checkpoint, contextualise
-from notebooks.learn.agreement.experiment import Config, courses, over_pairs, row, rows
+from notebooks.learn.agreement.experiment import Config, over_pairs, row, rows
 from notebooks.shared.agreement import COLUMNS, classifier_runs, gathered
 from notebooks.shared.intervals import mean_interval
 from tests.notebooks.given import Given, recorded
@@ -78,10 +78,10 @@ OTHERS = {
 }
 
 
-def answered(runs, train=None):
+def answered(runs):
     """What is asked of the runs, answered from recordings by the kind of the run."""
     recordings = {
-        spec: recorded(spec.seed, train=train, **tops)
+        spec: recorded(spec.seed, **tops)
         for kind, tops in ({"normal": NORMAL} | OTHERS).items()
         for spec in getattr(runs, kind)
     }
@@ -140,21 +140,6 @@ def test_xi_is_read_on_the_samples_that_its_agreement_is_read_on(accuracy):
     # rise and fall are read where the other half has its best
     assert at(accuracy["alpha_beta_uf"], "rises", "falls") == (25 - 100, 25 - 25)
     assert (*at(accuracy, "chance"), accuracy["majority"]) == (50, 50)
-
-
-# 0000|0000 at the first snapshot, 1111|1100 at the second, with 0001|0000 and 0000|0111
-@pytest.mark.parametrize(
-    ("train", "expected", "at_first"),
-    [(["1111 1111", "0000 0000"], (25, 87.5), 87.5), (["0000 0000", "1111 1111"], (50, 37.5), 37.5)],
-)
-def test_training_samples_are_read_where_the_first_run_was_best_on_them(train, expected, at_first):
-    runs = classifier_runs(2, 0, {"data": "known_polarity"}, 8)
-    answers = answered(runs, train)
-    found = row(runs, answers)["train"]["accuracy"]["alpha_beta_uf"]
-    assert at(found, "agreement", "agreement_optimistic") == expected
-    lines = [line for line in courses(runs, answers) if line["column"] == "alpha_beta_uf"]
-    first = {line["part"]: line["agreement"] for line in lines if line["step"] == 0}
-    assert first == {"validation": 37.5, "train": at_first}
 
 
 def test_what_has_not_been_asked_leaves_gaps_not_errors(table):

@@ -12,33 +12,10 @@ from companion.book.project import find_root
 from companion.claims.published import read_tables
 from companion.data import labelled_sets
 from companion.data.labelled import RawTexts, WordRules
-from companion.results.result import Result
 from companion.results.run import run
 from companion.runs.procedure import Recording, RunSpec
-from notebooks.learn.dataset_sizes.experiment import PRINTED, Config, compute, printed
+from notebooks.learn.dataset_sizes.experiment import PRINTED, printed
 from notebooks.learn.dataset_sizes.text_sizes import measure_text_sizes, record
-from tests.notebooks.given import Given
-
-
-def lengths(median):
-    return {"median": median, "quantiles": [median] * 5}
-
-
-def counted(texts, median, kept=10, different=20):
-    parts = {key: {"texts": texts, "words": lengths(median)} for key in ("train", "validation")}
-    return {"parts": parts, "kept": kept, "different": different, "dropped": []}
-
-
-def result_of(found, *sets):
-    """Of a store that knows the counts of each set, by its name, and by how many texts are judged on."""
-
-    def answer(spec, measure):
-        settings = spec.resolved
-        return found.get((settings.data, settings.n_validation)) or found.get(settings.data)
-
-    config = Config(sets=sets, readings=("published",), absent="stop")
-    values, tables = compute(config, Given(answer))
-    return Result("dataset_sizes", "paper", {}, values, tables, {}, {})
 
 
 def test_the_printed_numbers_are_those_of_the_paper():
@@ -97,16 +74,6 @@ def test_pairs_are_measured_on_both_sides():
     assert (train["texts"], train["source"]["median"], train["target"]["median"]) == (3, 2, 5)
     assert train["source"]["quantiles"] == pytest.approx([1.1, 1.5, 2, 4, 5.6])
     assert (found["kept"], found["different"], found["dropped"]) == (8, None, [])
-
-
-def test_the_whole_test_part_of_imdb_stands_beside_the_texts_drawn_and_alone_if_they_are_not_counted():
-    whole, yelp = {("imdb", 25_000): counted(25_000, 178.0)}, {"yelp": counted(7, 74.0)}
-    beside = result_of(whole | {"imdb": counted(4_000, 177.0)}, "imdb")
-    assert beside.value("imdb.whole_test.median") == 178
-    assert {row["found"] for row in beside.tables["sizes"]} == {4_000, 177.0}
-    alone = result_of(whole | yelp, "imdb", "yelp")
-    assert alone.values["imdb"] == {"whole_test": {"texts": 25_000, "median": 178}}
-    assert {row["data"] for row in alone.tables["sizes"]} == {"yelp"}
 
 
 def test_without_data_the_made_sets_are_counted_and_the_others_say_why(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """Good and bad heads: how they are told apart, which networks they make, on which data, and who attends."""
 
 import math
+from collections import defaultdict
 from itertools import product
 
 import numpy as np
@@ -19,63 +20,47 @@ from notebooks.learn.multi_head.experiment import (
     compute,
     good_head,
     share_difference,
-    shares_apart,
     together,
 )
 from notebooks.learn.multi_head.multi_head import Settings, new_network
 from notebooks.shared.copied_sentences import copy_batch, draw_sources
 from notebooks.shared.copier import copier_loss
-from notebooks.shared.copying import ATTENTION, PROBES, has_failed
+from notebooks.shared.copying import ATTENTION, PROBES
 from tests.notebooks.figure_builders import tiny
 from tests.notebooks.given import NOTHING, Given, by_seed
 
-PAST = (0.0, 0.7, 0.7)  # accuracies of a course that was never good and does not end badly
 ENDS = {0: 0.97, 1: 0.5, 2: 0.4}  # one good head and two bad ones
 
 
-def computed(courses, missing=(), **changes):
-    """Settings that were asked for, values, and rows, where single heads have given courses.
+def computed(ends, missing=(), **changes):
+    """Settings that were asked for, values, and rows, where accuracies of single heads are given in the end.
 
-    A network has that of the best of its heads. Courses are accuracies by (head, seed), by (head, seed,
-    body), or by head; ``missing`` heads are never trained.
+    By (head, seed) or by head; one without is neither good nor bad. A network has that of the best of its
+    heads; ``missing`` heads are never trained.
     """
 
-    def of(head, settings):
-        names = ((head, settings.seed, settings.body), (head, settings.seed), head)
-        found = next((courses[name] for name in names if name in courses), PAST)
-        return found if isinstance(found, tuple) else (0.1, found, found)
-
     def answer(spec, measure):
-        if spec.resolved.heads in missing:
-            return None
-        own = [of(head, spec.resolved) for head in spec.resolved.heads]
-        weights = [course[-1] for course in own]  # what a head is worth, it attends
-        return {
-            "steps": [0, 1, 2],
-            "accuracy": list(max(own, key=lambda course: course[-1])),
-            "head_right": [[0.1] * len(weights), weights, weights],
-            **{column: [0.5] * 3 for column in ("loss", *ATTENTION, *PROBES)},
-        }
+        heads, seed = spec.resolved.heads, spec.resolved.seed
+        own = [ends.get((head, seed), ends.get(head, 0.7)) for head in heads]
+        others = {column: [0.5] * 3 for column in ("loss", *ATTENTION, *PROBES)}
+        weights = [[0.1] * len(own), own, own]  # what a head is worth, it attends
+        course = {"steps": [0, 1, 2], "accuracy": [0.1, max(own), max(own)], "head_right": weights}
+        return None if heads in missing else course | others
 
     store = Given(answer)
     return store.asked, *compute(tiny("multi_head", **changes), store)
 
 
-def networks(rows, scenario):
-    """Heads, body and seed of the networks of a scenario."""
-    own = [row for row in rows["outcomes"] if row["scenario"] == scenario]
-    return [(tuple(map(int, row["heads"].split())), row["body"], row["seed"]) for row in own]
-
-
 def test_heads_are_good_or_bad_on_all_their_data_or_neither():
     _, values, rows = computed(ENDS | {(3, 0): 0.99, (3, 1): 0.2}, candidates=5, trials=2, seeds=4)
-    found = values["heads"]
+    found, heads = values["heads"], defaultdict(list)
+    for row in rows["outcomes"]:
+        heads[row["scenario"]].append(tuple(map(int, row["heads"].split())))
     assert (found["tried"], found["good"], found["bad"]) == (5, 1, 2)
     assert (values["all_bad"]["failed"]["value"], values["one_good"]["failed"]["value"]) == (1, 0)
-    assert [set(heads) for heads, *_ in networks(rows, "all_bad")] == 4 * [{1, 2}]
-    assert all(heads in ((0, 1), (0, 2)) for heads, *_ in networks(rows, "one_good"))
-    random = [head for heads, *_ in networks(rows, "random") for head in heads]
-    assert sorted(random) == list(range(UNSEEN, UNSEEN + 8))
+    assert [set(own) for own in heads["all_bad"]] == 4 * [{1, 2}]
+    assert set(heads["one_good"]) <= {(0, 1), (0, 2)}
+    assert sorted(sum(heads["random"], ())) == list(range(UNSEEN, UNSEEN + 8))
 
 
 def test_without_all_trials_no_head_is_good_or_bad():
@@ -172,12 +157,6 @@ def test_which_head_attends_is_read_where_the_network_has_learned():
     assert found["weight"]["value"] == pytest.approx(0.6)
     assert found["best_other"]["value"] == pytest.approx(0.5)
     assert good_head([], [], 10)["wins"] == NOTHING
-
-
-def test_failures_are_those_of_the_last_snapshot_in_pairs_of_one_seed():
-    found = shares_apart(ending(0.5, 0.6, 0.99, 0.94), ending(0.96, 0.5, 0.3), has_failed)
-    assert (found["value"], found["n"]) == (0, 3)  # 1, 0 and −1; the fourth has no partner
-    assert shares_apart(ending(0.5), [], has_failed) == NOTHING
 
 
 def test_a_head_is_drawn_at_or_above_uniform_attention():

@@ -58,13 +58,6 @@ def test_networks_that_never_learn_have_no_early_checkpoint_and_those_not_known_
     assert (values["lead"]["ahead"], values["moved"]["last"]["n"]) == (1, 2)
 
 
-def test_midway_is_the_last_snapshot_of_the_first_half():
-    whole = course([0.5, 0.5, 0.6], last=[1.0, 2.0, 4.0])
-    for steps, last in (([0, 10, 20], 2), ([0, 11, 20], 1)):
-        values = computed(whole | {"steps": steps})
-        assert [values[stage]["last"]["value"] for stage in ("midway", "late")] == [last, 4]
-
-
 # The procedure on tiny networks: what is recorded, and that it repeats and resumes.
 
 TINY = Settings(words=6, length=6, embedding_width=4, width=3, batch_size=8, steps=5, every=2, held_out=40)

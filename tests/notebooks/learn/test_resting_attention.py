@@ -88,8 +88,7 @@ def computed(*known, torn=False):
 
 
 def test_places_and_pairs_are_counted_and_averaged():
-    values, tables = computed(0, 1, 2)
-    found = values["known_polarity"]
+    found = computed(0, 1, 2)[0]["known_polarity"]
     assert found["common"] == "0"
     assert found["resting"] == {"begin": 2, "end": 1, "words": 0, "nowhere": 0}
     # Seeds 0 and 1 rest on the begin mark, right in 0 and 40 % of the rarer; 2 on the end, in 90 %.
@@ -104,12 +103,6 @@ def test_places_and_pairs_are_counted_and_averaged():
     assert (both["lowest"], both["highest"]) == (10, 90)
     # Without one of the networks the mean is 10, 10 or 90; Student's t of two is 4.303.
     assert both["agreement"]["high"] == pytest.approx(110 / 3 + 4.302653 * 160 / 3)
-    # A third of the pairs is 80 higher: a variance of 80² · 2/9, of which three networks leave a third.
-    assert both["spread"]["value"] == pytest.approx(80 * (2 / 3) ** 0.5)
-    words = found["pairs"]["words"]["both"]
-    assert (words["agreement"]["value"], words["lowest"], words["highest"]) == (52, 51, 53)
-    assert (len(tables["networks"]), len(tables["pairs"])) == (6, 12)
-    assert tables["networks"][0]["words"] == 15
 
 
 def test_a_network_without_a_majority_rests_nowhere():

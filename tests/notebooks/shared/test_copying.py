@@ -10,9 +10,6 @@ from torch import nn
 from torch.nn import functional
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.training.corpus import collate
-from attnlib.training.vocabulary import EOS
-from companion.data import registry
 from notebooks.shared import copier
 from notebooks.shared.classifier_proxy import ClassifierProxy
 from notebooks.shared.copied_sentences import copy_batch, draw_sources, words_of
@@ -25,11 +22,10 @@ from notebooks.shared.copier import (
     lexical_probe,
     lstm_scan,
 )
-from notebooks.shared.copying import check_checkpoints, turned_away
+from notebooks.shared.copying import check_checkpoints, judged, turned_away
 from notebooks.shared.permutation_copying import moved_attention, weight_on_later
 from notebooks.shared.translation_proxy import TranslationProxy
 from tests.attnlib.models.model_builders import generator
-from tests.companion.data.data_builders import pairs, sources
 from tests.notebooks.given import by_seed
 
 # Sentences.
@@ -64,18 +60,6 @@ def test_a_batch_reads_a_start_mark_and_then_what_it_said():
     batch = copy_batch(torch.tensor([[3, 1, 0]]), words=4, order=torch.tensor([2, 0, 1]))
     assert batch.target.tolist() == [[0, 3, 1]]
     assert torch.equal(batch.source[:, batch.place], batch.target)
-
-
-@pytest.mark.parametrize(("name", "words"), [("copying_sample", 9), ("copying_permutation", 6)])
-def test_targets_are_sources_without_repeated_words(name, words):
-    task = registry.load(name, length=6, n_train=150, n_held_out=100)
-    assert {word for source in sources(task, "train") for word in source} == {f"w{i}" for i in range(words)}
-    for part in ("train", "held_out"):
-        assert all(source == target and len(set(source)) == 6 for source, target in pairs(task, part))
-    assert task.gold == (frozenset((i, i) for i in range(6)),) * 100
-    batch = collate(task.held_out, [0])
-    assert batch.source[0, -1] == EOS
-    assert torch.equal(batch.source, batch.target_output)
 
 
 # The network.
@@ -308,6 +292,7 @@ def test_networks_that_failed_are_grouped_by_where_their_attention_stands():
         (drawn, ("permutation", 1), BadInput, "length 1"),
         (CopierConfig, (5, 8, "lstm", 1, "uniforn"), UnknownName, "did you mean 'uniform'"),
         (CopierConfig, (5, 8, "lstm", 0), BadInput, "heads is 0"),
+        (judged, ([({}, {"steps": [0]})], 4), BadInput, "no snapshot after 4 updates"),
         (check_checkpoints, (15, 10, 40), BadInput, "steps is 15, and a network that is trained for longer"),
     ],
 )
