@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from companion.runs.store import Store
+from notebooks.shared.intervals import hierarchical_bootstrap
 
 
 @pytest.fixture(scope="session")
@@ -14,3 +15,11 @@ def models(tmp_path_factory):
 @pytest.fixture(scope="session")
 def store(models):
     return Store(models)
+
+
+@pytest.fixture(scope="module")
+def few_resamples():
+    """Bootstraps draw a few times where nobody reads how wide they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(hierarchical_bootstrap.__kwdefaults__, "resamples", 20)
+        yield

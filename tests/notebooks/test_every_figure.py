@@ -255,6 +255,7 @@ def _networks(values: object) -> Iterator[int]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_resamples")
 @pytest.mark.parametrize("name", registry.names())
 def test_an_experiment_runs_at_a_tiny_size_and_has_what_its_claims_read(name, tmp_path, models):
     if name in READ_TEXTS and not os.environ.get("ATTNLIB_DATA"):

@@ -14,14 +14,18 @@ from attnlib.decomposition.components import Components
 from attnlib.models.transformer import Transformer, TransformerConfig
 from attnlib.training.corpus import Corpus, collate
 from notebooks.beyond.transformer_heads import experiment, measure
-from notebooks.beyond.transformer_heads.experiment import compute
+from notebooks.beyond.transformer_heads.experiment import ANCHORED, compute
+from notebooks.shared.spearman import spearman
 from tests.notebooks.figure_builders import tiny
 
 KINDS = ("cross", "encoder_self", "decoder_self")
 
 
+pytestmark = pytest.mark.usefixtures("few_resamples")
+
+
 @pytest.fixture(scope="module")
-def computed(store):
+def computed(store, few_resamples):
     return compute(tiny("transformer_heads"), store)
 
 
@@ -110,3 +114,56 @@ def test_correlation_is_over_heads_and_leaves_out_those_without_shares():
     assert (own["heads"], own["left_out"], own["n"]) == (24, 6, 6)
     assert found["input"]["value"] is None  # constant
     assert found["temporal_rebuilds"]["heads"] == 24  # which all heads have: the same are left out
+
+
+def test_correlation_agrees_with_the_plain_one():
+    draw = np.random.default_rng(4)
+    rows = [
+        head(seed=seed, positions=kind, typicality=draw.random(), input_share=draw.random())
+        for kind in ("sinusoidal", "rotary")
+        for seed in range(5)
+    ]
+    expected = spearman(*(np.array([row[name] for row in rows]) for name in ("typicality", "input_share")))
+    assert experiment.correlations(pd.DataFrame(rows))["input"]["value"] == pytest.approx(expected)
+
+
+def test_last_less_first_by_hand():
+    rows = [
+        head(seed=0, layer=1, number=0.1),
+        head(seed=0, layer=1, number=0.3),  # another head: mean 0.2
+        head(seed=0, layer=2, number=9.0),  # between
+        head(seed=0, layer=3, number=0.6),
+        head("reordering", seed=0, layer=1, number=0.5),
+        head("reordering", seed=0, layer=3, number=0.5),
+        head(seed=1, layer=1, number=0.0),
+        head(seed=1, layer=3, number=0.4),
+        head(seed=1, layer=3, number=None),
+        head(seed=0, layer=3, number=5.0) | {"state": "untrained"},
+        head(seed=0, layer=3, number=5.0) | {"kind": "encoder_self"},
+    ]
+    found = experiment.last_less_first(pd.DataFrame(rows))
+    assert found["value"] == pytest.approx(np.mean([np.mean([0.4, 0.0]), 0.4]))
+    assert found["n"] == 2
+
+
+def test_differences_by_hand():
+    numbers = {  # by seed: one-to-one and reordering with two kinds of positions
+        0: {"sinusoidal": (0.9, 0.4), "rotary": (0.6, 0.5)},
+        1: {"sinusoidal": (0.8, 0.7), "rotary": (0.7, 0.3)},
+    }
+    rows = [
+        head(task, positions, seed, number=number)
+        for seed, kinds in numbers.items()
+        for positions, pair in kinds.items()
+        for task, number in zip(("one_to_one", "reordering"), pair, strict=True)
+    ]
+    every = experiment.differences(pd.DataFrame(rows))
+    found = every["one_to_one_less_reordering"]
+    assert found["smallest"]["value"] == pytest.approx(0.1)  # rotary's 0.1, then sinusoidal's 0.1
+    assert found["rotary"]["value"] == pytest.approx((0.1 + 0.4) / 2)
+    assert every["sinusoidal_less"]["rotary"]["value"] == pytest.approx((0.3 + 0.1) / 2)
+    more = [head(ANCHORED, "rotary", seed, number=0.9) for seed in numbers]
+    every = experiment.differences(pd.DataFrame([*rows, *more]))
+    assert every["anchored_less_free"]["rotary"]["value"] == pytest.approx(0.25)
+    found = experiment.differences(pd.DataFrame(rows[:-1]))["one_to_one_less_reordering"]
+    assert found["smallest"]["n"] == 1  # a seed without a kind, rotary on reordering, has no smallest
