@@ -180,3 +180,4 @@ def test_strata_that_differ_do_not_count():
     alone = stratified_spearman(x[:50], y[:50] + x[50:100], strata[:50].tolist())
     assert alone == pytest.approx(spearman(x[:50], y[:50] + x[50:100]))
     assert np.isnan(stratified_spearman(x[:10], x[:10], ["a"] * 10))  # too small a stratum
+    assert np.isnan(stratified_spearman(0 * x, y, strata.tolist()))
