@@ -2,15 +2,24 @@ import pytest
 import torch
 
 from companion.runs.store import Store
+from notebooks.shared.intervals import hierarchical_bootstrap
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def models(tmp_path_factory):
-    """A folder of trained models for the tests of one file."""
+    """A folder of trained models: what one test has trained and measured, no other does again."""
     torch.set_num_threads(1)
     return tmp_path_factory.mktemp("models")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def store(models):
     return Store(models)
+
+
+@pytest.fixture(scope="module")
+def few_resamples():
+    """Bootstraps draw a few times where nobody reads how wide they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(hierarchical_bootstrap.__kwdefaults__, "resamples", 20)
+        yield

@@ -6,7 +6,12 @@ from companion.results.config import BaseConfig, override
 
 def tiny(name: str, **changes: object) -> BaseConfig:
     """The settings of an experiment's tiny run, with some of them changed."""
-    return override(registry.load(name).PROFILES["quick"], TINY[name] | changes)
+    return override(registry.load(name).PROFILES["quick"], smallest(name) | changes)
+
+
+def smallest(name: str) -> dict[str, object]:
+    """What a tiny run changes of the quick one."""
+    return TINY.get(name) or getattr(registry.load(name), "TINY", {})  # beside a figure that is new
 
 
 ROUGH = {"seeds": 1, "width": 8, "steps": 3}

@@ -1,23 +1,29 @@
-"""Every figure draws its committed result; every experiment runs at a tiny size and has what claims read.
+"""Every figure shows its committed result; every experiment runs at a tiny size and has what claims read.
 
-``python tests/notebooks/test_every_figure.py`` writes the digests of all drawings anew: look at what changed.
+``python tests/notebooks/test_every_figure.py`` writes the digests of all drawings and tables anew: look at
+what changed.
 """
 
+import ast
 import hashlib
 import json
 import os
 import sys
-from contextlib import redirect_stdout
+from collections.abc import Iterator
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from io import StringIO
+from itertools import chain
 from pathlib import Path
 from unittest.mock import patch
 
 import jupytext
 import matplotlib
+import pandas as pd
 import pytest
+from IPython.display import Markdown
 
-from attnlib.errors import BadInput
+from attnlib.errors import BadInput, NotMeasured
 from companion.book import notebook
 from companion.book.style import as_svg
 from companion.claims.model import load_claims
@@ -27,7 +33,13 @@ from companion.results.recompute import RESULTS
 from companion.results.result import Result
 from companion.results.run import run
 from notebooks.attend.temporal_share.drawing import readme_figure
-from tests.notebooks.figure_builders import TINY
+from notebooks.learn.dataset_sizes import text_sizes
+from notebooks.learn.early_dynamics import word_counts
+from notebooks.learn.multi_head import multi_head
+from notebooks.learn.probe_locality import keyword
+from notebooks.shared import permutation_copying
+from tests.notebooks.figure_builders import smallest, tiny
+from tests.notebooks.given import Given
 
 ROOT = RESULTS.parents[1]
 DIGESTS = Path(__file__).with_name("drawings.json")
@@ -51,7 +63,11 @@ class Sheet(notebook.Page):
         if _cut_off(figure):
             figure.draw_without_rendering()  # labels are placed while drawing
             assert not _cut_off(figure), f"{name} is cut off"
-        self.drawn[name] = hashlib.sha256(svg.encode()).hexdigest()[:16]
+        self.drawn[name] = _digest(svg)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _cut_off(figure) -> bool:
@@ -60,7 +76,7 @@ def _cut_off(figure) -> bool:
 
 
 def drawn(figure: str, folder: Path) -> dict[str, str]:
-    """Digest of each drawing of a notebook's cells on the committed result."""
+    """Digest of each drawing and table of a notebook's cells on the committed result."""
     result = Result.load(RESULTS / f"{figure.rpartition('/')[2]}.json")
     page = Sheet(figure, None, result, folder, drawn={})
     cells = jupytext.read(ROOT / "notebooks" / f"{figure}.md").cells
@@ -68,13 +84,25 @@ def drawn(figure: str, folder: Path) -> dict[str, str]:
     with patch.object(notebook, "open_page", lambda *_: page), redirect_stdout(StringIO()):
         for cell in cells:
             if cell.cell_type == "code":
-                exec(compile(cell.source, f"{figure}.md", "exec"), names)
+                shown = _run(cell.source, f"{figure}.md", names)
+                if isinstance(shown, pd.DataFrame):
+                    page.drawn[f"table {len(page.drawn) + 1}"] = _digest(shown.to_csv(float_format="%.6g"))
+                elif isinstance(shown, Markdown):
+                    page.drawn[f"table {len(page.drawn) + 1}"] = _digest(shown.data)
     return page.drawn
+
+
+def _run(source: str, name: str, names: dict) -> object:
+    """What a cell shows: the value of its last line, as Jupyter has it."""
+    tree = ast.parse(source)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, name, "exec"), names)
+    return last and eval(compile(ast.Expression(last.value), name, "eval"), names)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("figure", FIGURES)
-def test_a_figure_draws_its_committed_result(figure, tmp_path):
+def test_a_figure_shows_its_committed_result(figure, tmp_path):
     held = json.loads(DIGESTS.read_text())
     found = drawn(figure, tmp_path)
     if held["matplotlib"] != matplotlib.__version__:
@@ -89,7 +117,57 @@ BY_OUTCOME = ("sms_spam.by_mark.", "imdb.whole_test.")  # there for some network
 
 
 # Settings that no figure can use, for reasons that its refusal tells.
-REFUSED: dict[str, list[tuple[dict, str]]] = {
+REFUSED: dict[object, list[tuple[dict, str]]] = {
+    "agreement": [
+        ({"source": "x"}, "source and target go together"),
+        ({"data": "x", "source": "x", "target": "x"}, "give one of them"),
+        *(({name: 1}, f"^{name} is 1; .* of other seeds") for name in ("seeds", "long_seeds", "main_seeds")),
+        ({"frozen": 1}, "frozen is 1; .* 0 or at least 2"),
+        ({"translation_steps": -1}, "translation_steps is -1"),
+        ({"classification": "sts"}, "did you mean 'sst'"),
+    ],
+    "dataset_sizes": [({"sets": ()}, "at least one"), ({"absent": "stopp"}, "did you mean 'stop'")],
+    "early_dynamics": [
+        ({"sentences": 41}, "an even number"),
+        ({"seeds": 0}, "seeds is 0"),
+        ({"pairs": -1}, "pairs is -1"),
+        ({"widths": (64,)}, "at least two"),
+        ({"widths": (256, 64)}, "increasing"),
+        ({"absent": "stopp"}, "did you mean 'stop'"),
+    ],
+    "fixed_permutation": [
+        ({"controls": 0}, "controls is 0"),
+        ({"length": 1}, "length 1"),
+        ({"steps": 4, "longer_steps": 3}, "longer_steps is 3; it must be 0 or more than the 4 steps"),
+    ],
+    "multi_head": [({"trials": 0}, "trials is 0"), ({"moved": -1}, "moved is -1")],
+    "optimal_attention": [({"samples": -1}, "samples is -1"), ({"absent": "by_rules"}, "'by_rule'")],
+    "permutation_copying": [
+        ({"kind": "mixtur"}, "did you mean 'mixture'"),
+        ({"seeds": 0}, "seeds is 0"),
+        ({"length": 4, "steps": 5, "every": 2}, "steps is 5.*take a multiple of 2"),
+        ({"length": 4, "steps": 7, "every": 2, "followed": 8}, "take a multiple of 2"),
+    ],
+    "probe_locality": [({name: 1}, "at least") for name in ("length", "words")],
+    "resting_attention": [
+        ({"seeds": 1}, "at least 2"),
+        ({"steps": 0}, "steps is 0"),
+        ({"data": "tweets"}, "tweets"),
+        ({"beside": "tweets"}, "tweets"),
+    ],
+    text_sizes: [
+        ({"data": "sts"}, "did you mean 'sst'"),
+        ({"reading": "clean"}, "no reading"),
+        ({"pieces": 0}, "at least 1"),
+    ],
+    word_counts: [
+        *(({name: 0}, f"{name} is 0") for name in ("iterations", "listed", "judged", "max_words", "width")),
+        ({"derived": 0}, "derived is 0"),
+        ({"n_train": -1}, "n_train is -1"),
+    ],
+    multi_head: [({"heads": ()}, "heads is 0")],
+    keyword: [({"width": 0}, "width is 0"), ({"length": 3}, "4 positions")],
+    permutation_copying: [({"order": "permutd"}, "did you mean 'permuted'")],
     "along_training": [
         ({"task": "copying_samples"}, "did you mean 'copying_sample'"),
         ({"least": 0.0}, "least is 0"),
@@ -151,21 +229,39 @@ REFUSED: dict[str, list[tuple[dict, str]]] = {
 }
 
 
-@pytest.mark.parametrize(("name", "case"), [(name, case) for name, own in REFUSED.items() for case in own])
-def test_settings_that_make_no_sense_are_refused(name, case):
+@pytest.mark.parametrize(("of", "case"), [(of, case) for of, own in REFUSED.items() for case in own])
+def test_settings_that_make_no_sense_are_refused(of, case):
     given, message = case
     with pytest.raises(BadInput, match=message):
-        override(registry.load(name).PROFILES["quick"], given)
+        override(registry.load(of).PROFILES["quick"], given) if isinstance(of, str) else of.Settings(**given)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", registry.names())
+def test_what_nobody_has_measured_has_no_number_and_is_no_error(name):
+    if name in READ_TEXTS and not os.environ.get("ATTNLIB_DATA"):
+        pytest.skip("reads published texts: set ATTNLIB_DATA")
+    with suppress(NotMeasured):  # which says that nothing can be told before all is there
+        values, tables = registry.load(name).compute(tiny(name), Given(lambda *_, **__: None))
+        values.pop("distances", None)  # of links, which are counted without any network
+        assert not any(_networks(values))
+        assert not [row for rows in tables.values() for row in rows or () if "seed" in row]
+
+
+def _networks(values: object) -> Iterator[int]:
+    """How many networks each interval is of."""
+    if isinstance(values, dict):
+        yield from [values["n"]] if {"value", "n"} <= set(values) else chain(*map(_networks, values.values()))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("few_resamples")
 @pytest.mark.parametrize("name", registry.names())
 def test_an_experiment_runs_at_a_tiny_size_and_has_what_its_claims_read(name, tmp_path, models):
     if name in READ_TEXTS and not os.environ.get("ATTNLIB_DATA"):
         pytest.skip("reads published texts: set ATTNLIB_DATA")
     module = registry.load(name)
-    tiny = TINY.get(name) or getattr(module, "TINY", {})  # beside a figure that is new
-    result = run(name, out=tmp_path, models=models, overrides=tiny)
+    result = run(name, out=tmp_path, models=models, overrides=smallest(name))
     given = [given for profile in module.PROFILES.values() for given in vars(profile).items()]
     free = {
         own

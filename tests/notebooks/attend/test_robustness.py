@@ -54,18 +54,6 @@ def test_the_headline_counts_and_names():
     assert experiment.headline([]) == {}
 
 
-def test_what_governs_is_the_spread_between_extreme_levels_paired_by_seed():
-    rows = [
-        {"factor": "f", "task": "a", "level": level, "seed": seed, "residual_residual": share}
-        for level, shares in {"x": (0.1, 0.2), "y": (0.4, 0.7), "z": (0.2, 0.3)}.items()
-        for seed, share in enumerate(shares)
-    ]
-    found = experiment._governs(rows)["f"]["a"]
-    assert (found["lowest"], found["highest"], found["n"]) == ("x", "y", 2)
-    assert found["value"] == pytest.approx(0.4)
-    assert experiment.level_key("0.001") == "0p001"
-
-
 @pytest.mark.parametrize("kind", ["VED", "AED", "AO"])
 def test_every_word_written_is_the_likeliest_after_those_before(kind):
     model = encoder_decoder(kind, embedding_scale=2.0)

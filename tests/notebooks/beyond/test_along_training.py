@@ -78,25 +78,6 @@ def test_text_without_gold_links_is_linked_by_its_counts(tmp_path):
     assert measure._links("parallel", options, 8) == (frozenset({(0, 1), (1, 0)}),) * 8
 
 
-def _measured(**courses):
-    """Three snapshots, at 0, 1 and 3 updates."""
-    names = ("translation", "best_over_mean", "word_accuracy", "rebuilt.temporal_only", "rebuilt.input_only")
-    found = {"steps": [0, 1, 3], "uniform": [1, 0.9, 0.5], "rebuilt.with_input": [0, 0, 0]}
-    found |= {name: [0.0, 0.0, 0.0] for name in (*names, "on_word", "agreement", "token_accuracy")}
-    found |= {f"share.{name}_{name}": [0.1, 0.1, 0.1] for name in ("temporal", "input")}
-    return found | courses
-
-
-def test_the_order_of_two_takeovers_is_by_hand():
-    measured = _measured(**{"translation": [0, 0.5, 1], "rebuilt.temporal_only": [0, 0, 1]})
-    # translation at 1; temporal halfway from log2(2) to log2(4): 2 ** 1.5 - 1
-    assert experiment.after(measured, "temporal", "translation", 0.05) == pytest.approx(math.log2(2**1.5 - 1))
-    assert experiment.after(measured, "input", "translation", 0.05) is None
-    values = experiment.order_values({("scan",): [({"seed": 0}, measured), ({"seed": 1}, _measured())]}, 0.05)
-    assert values["order"]["scan"]["temporal_after_translation"]["n"] == 1
-    assert values["order"]["scan"]["input_after_translation"]["value"] is None
-
-
 def test_labels_are_spread_within_the_axes():
     apart = spread([0.0, 0.0, 0.01], 0.1)
     assert apart[0] >= 0

@@ -12,39 +12,10 @@ from companion.book.project import find_root
 from companion.claims.published import read_tables
 from companion.data import labelled_sets
 from companion.data.labelled import RawTexts, WordRules
-from companion.results.result import Result
 from companion.results.run import run
 from companion.runs.procedure import Recording, RunSpec
-from notebooks.learn.dataset_sizes.experiment import PRINTED, Config, compute, printed
-from notebooks.learn.dataset_sizes.tables import sizes_table
+from notebooks.learn.dataset_sizes.experiment import PRINTED, printed
 from notebooks.learn.dataset_sizes.text_sizes import measure_text_sizes, record
-from tests.notebooks.given import Given
-
-
-def lengths(median):
-    return {"median": median, "quantiles": [median] * 5}
-
-
-def counted(texts, median, kept=10, different=20):
-    parts = {key: {"texts": texts, "words": lengths(median)} for key in ("train", "validation")}
-    return {"parts": parts, "kept": kept, "different": different, "dropped": []}
-
-
-def pairs(texts, source, target):
-    part = {"texts": texts, "source": lengths(source), "target": lengths(target)}
-    return counted(0, 0, 8_000, None) | {"parts": {"train": part, "validation": part}}
-
-
-def result_of(found, *sets):
-    """Of a store that knows the counts of each set, by its name, and by how many texts are judged on."""
-
-    def answer(spec, measure):
-        settings = spec.resolved
-        return found.get((settings.data, settings.n_validation)) or found.get(settings.data)
-
-    config = Config(sets=sets, readings=("published",), absent="stop")
-    values, tables = compute(config, Given(answer))
-    return Result("dataset_sizes", "paper", {}, values, tables, {}, {})
 
 
 def test_the_printed_numbers_are_those_of_the_paper():
@@ -103,48 +74,6 @@ def test_pairs_are_measured_on_both_sides():
     assert (train["texts"], train["source"]["median"], train["target"]["median"]) == (3, 2, 5)
     assert train["source"]["quantiles"] == pytest.approx([1.1, 1.5, 2, 4, 5.6])
     assert (found["kept"], found["different"], found["dropped"]) == (8, None, [])
-
-
-def test_equal_different_and_not_compared():
-    found = {"sst": counted(5_130, 16.0, kept=11_000, different=11_030), "yelp": counted(7, 74.0)}
-    result = result_of(found | {"multi30k_de_en": pairs(29_000, 14.0, 15.5)}, "sst", "yelp", "multi30k_de_en")
-    rows = {(row["data"], row["part"], row["what"]): row["equal"] for row in result.tables["sizes"]}
-    assert rows["sst", "train", "texts"] is True
-    assert rows["sst", "validation", "texts"] is False
-    assert rows["yelp", "train", "texts"] is None
-    assert rows["yelp", "validation", "median"] is None
-    assert result.value("sst.published.words.room") == 8  # 11,022 is 22 above and 8 below
-    assert "room" not in result.value("yelp.published.words")
-    assert result.value("multi30k_de_en.published.train.median_differs") == 1.5
-    assert result.value("multi30k_de_en.published.validation.median_differs") == 1 + 1.5
-    assert "median_differs" not in result.value("yelp.published.train")
-    table = sizes_table(result, "train")
-    assert table.loc["SST, labels from 0, as published"].tolist() == ["5,130 ✓", "16 ✓"]
-    assert table.loc["Yelp, as published", "texts"] == "7 of 88,821"
-    assert table.loc["Multi30k De–En, as published", "median length"] == "14 ✓ / 15.5 (printed 14)"
-    assert table.loc["News En–Nl", "texts"] == "cannot be run: data (printed 52,070)"
-
-
-def test_a_vocabulary_outside_its_bounds_has_no_room():
-    found = {"twenty_newsgroups": counted(1_197, 183.0, kept=8_000, different=16_000)}
-    words = result_of(found, "twenty_newsgroups").value("twenty_newsgroups.published.words")
-    assert words["room"] == 16_000 - 31_065
-    assert words["room_by_parameters"] == 16_000 - 12_488
-
-
-def test_the_whole_test_part_of_imdb_stands_beside_the_texts_drawn():
-    found = {"imdb": counted(4_000, 177.0), ("imdb", 25_000): counted(25_000, 178.0)}
-    result = result_of(found, "imdb")
-    assert result.value("imdb.whole_test.median") == 178
-    assert {row["found"] for row in result.tables["sizes"]} == {4_000, 177.0}
-
-
-def test_a_set_that_is_not_counted_yet_is_left_out_and_is_not_called_absent():
-    found = {("imdb", 25_000): counted(25_000, 178.0), "yelp": counted(7, 74.0)}
-    result = result_of(found, "imdb", "yelp")
-    assert result.values["imdb"] == {"whole_test": {"texts": 25_000, "median": 178}}
-    assert {row["data"] for row in result.tables["sizes"]} == {"yelp"}
-    assert result_of({"yelp": counted(7, 74.0)}, "imdb", "yelp").values["imdb"] == {}
 
 
 def test_without_data_the_made_sets_are_counted_and_the_others_say_why(tmp_path, monkeypatch):

@@ -10,7 +10,6 @@ from attnlib.errors import BadInput
 from attnlib.models.translator import BilinearTranslator, Readout, TranslatorConfig
 from attnlib.training.corpus import Batch, collate
 from companion.data import labelled_sets, parallel
-from companion.runs.store import Store
 from notebooks.learn.optimal_attention import experiment
 from notebooks.learn.optimal_attention.experiment import COUNTEREXAMPLE, Config, counterexample
 from notebooks.learn.optimal_attention.measure import (
@@ -21,27 +20,18 @@ from notebooks.learn.optimal_attention.measure import (
     measure_optimal_attention,
     measure_probe_identity,
 )
-from notebooks.learn.optimal_attention.tables import power_text, worked_table
 from notebooks.shared.agreement import measure_translation, recorded_batches, recorded_probe
 from notebooks.shared.translation import load_pieces, recorded_network
-from tests.notebooks.given import Given
-from tests.notebooks.test_every_figure import TINY as EVERY
-
-TINY = EVERY["optimal_attention"]
+from tests.notebooks.figure_builders import tiny
 
 
 @pytest.fixture(scope="module")
-def translator(tmp_path_factory):
+def translator(store):
     """Tiny networks, by form and seed."""
-    folder = tmp_path_factory.mktemp("made")
-    store, config = Store(folder / "models"), Config(**TINY)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATTNLIB_CACHE", str(folder / "cache"))
-        made = {
-            form: [store.recording(spec) for spec in experiment._translators(config, form)]
-            for form in experiment.FORMS
-        }
-        yield lambda form, seed=0: made[form][seed]
+    config = tiny("optimal_attention")
+    specs = {form: experiment._translators(config, form) for form in experiment.FORMS}
+    made = {form: [store.recording(spec) for spec in own] for form, own in specs.items()}
+    return lambda form, seed=0: made[form][seed]
 
 
 @pytest.mark.slow
@@ -220,64 +210,3 @@ def test_the_counterexample_by_hand():
     assert found["optimal_first"] < 1e-6
     assert found["right"] == pytest.approx(1 / (1 + 2 * math.exp(-2.5)))
     assert found["from_right_word"] == pytest.approx(found["probe_second"])
-    assert [power_text(value) for value in (None, 0, 3e-8, 0.5)] == ["–", "0", "below 1e−7", "0.500"]
-    table = worked_table()
-    assert table["p"].tolist() == ["0.333", "0.007", "0.726", "0.859"]
-    assert table["logits"].tolist()[-1] == "0.0, −2.5, −2.5"
-    # One position has nothing to disagree with; halves: log 0.859 + log(1 + e⁵ + e⁻¹⁰).
-    assert table["disagreement"].tolist()[:2] == ["0.000", "0.000"]
-    assert float(table["disagreement"].iloc[-1]) == pytest.approx(-0.1520 + 5.0067, abs=1e-3)
-
-
-def knowing(bleu):
-    """A store that knows some networks: BLEU by form and seed, and an optimum for the others' sake."""
-
-    def answer(spec, measure, **_):
-        if spec.procedure == "classification":
-            course = {"steps": [0, 9], "loss": [0.7, 0.2], "accuracy": 1}
-            return course | {"deviation": 10.0**-spec.seed, "wrong": 1}
-        form = spec.resolved.form
-        if (form, spec.seed) not in bleu:
-            return None
-        if measure is measure_translation:
-            quality = {"accuracy": 0.5, "loss": 1.0, "learned_probe": 0.4, "chance": 0.1}
-            return quality | {"bleu": bleu[form, spec.seed]}
-        if measure is measure_probe_identity:
-            return {name: {"mean": 0.1, "largest": spec.seed} for name in ("all_words", "right_word")}
-        likelihood = {"uniform": -3.0, "learned": -2.0, "largest_probe": -1.5}
-        likelihood["optimal"] = -1.0 - spec.seed / 2
-        return {
-            "agreement": {"optimal_probe": 0.5, "learned_probe": 0.3, "learned_optimal": 0.2, "chance": 0.1},
-            "log_likelihood": likelihood,
-            "largest_probe": {"weight": 0.4, "unused": 0.2, "lost": 0.3},
-            "dependent": {"share": 0.5, "optimal_probe": None, "learned_probe": 0.1, "unused": 0.3},
-            **{"positions": 1.5, "words": 9, "residual": 10.0 ** (spec.seed - 9)},
-            **{"example": None, "unused_example": None},
-        }
-
-    return Given(answer)
-
-
-def test_forms_are_compared_within_a_seed_and_the_worst_optimum_counts():
-    bleu = {("summed", 0): [9.0, 4.0], ("summed", 1): [1.0, 8.0], ("joined", 1): [0.0, 5.0]}
-    values, tables = experiment.compute(Config(seeds=2), knowing(bleu))
-    assert values["summed"]["bleu"]["value"] == 6
-    assert values["summed"]["best_bleu"]["value"] == 8.5
-    assert (values["difference"]["bleu"]["value"], values["difference"]["bleu"]["n"]) == (3, 1)
-    assert values["residual"] == pytest.approx(1e-8)
-    assert values["summed"]["gain"]["value"] == pytest.approx(0.75)
-    assert values["summed"]["over_chance"]["optimal_probe"]["value"] == pytest.approx(0.4)
-    assert values["joined"]["over_chance"]["learned_probe"]["value"] == pytest.approx(0.3)
-    assert values["joined"]["identity"]["all_words"]["largest"] == 1
-    assert values["classifier"]["deviation"] == 1
-    assert values["classifier"]["checkpoints"] == 4
-    assert tables["example"] == tables["unused"] == []
-    assert len(tables["networks"]) == 3
-
-
-def test_another_runs_probe_stands_beside_where_there_is_another_run():
-    beside = [one.beside for one in experiment._optima(Config(seeds=2))]
-    named = [[(spec.resolved.form, spec.seed) for spec in specs] for specs in beside]
-    assert named == [[("summed", 1), ("joined", 1)], [("summed", 0), ("joined", 0)]]
-    (alone,) = experiment._optima(Config(seeds=1))
-    assert [spec.resolved.form for spec in alone.beside] == ["joined"]

@@ -1,61 +1,41 @@
-"""Copying end to end on tiny networks: courses by hand, what is counted as failed, and what is missing."""
+"""Copying, and a fixed order against it: tiny networks, courses by hand, and what is counted as failed."""
 
 import math
 
 import pytest
 import torch
 
-from attnlib.errors import BadInput
+from companion.runs.keys import model_key
+from companion.runs.procedure import RunSpec
+from companion.runs.store import Store
+from notebooks.learn.fixed_permutation.experiment import _late_rise, furthest
 from notebooks.learn.permutation_copying.experiment import compute, events, knowledge_first
 from notebooks.shared import permutation_copying as procedure
 from notebooks.shared.copied_sentences import copy_batch, draw_sources
 from notebooks.shared.copier import BagOfWords, Copier, CopierConfig
 from notebooks.shared.copying import ATTENTION, PROBES
-from tests.notebooks.figure_builders import tiny
-from tests.notebooks.given import Given
+from tests.notebooks.figure_builders import TINY, tiny
+from tests.notebooks.given import NOTHING, Given, by_seed
 
 
 def computed(accuracies, **changes):
-    """Values and tables of a store that knows the courses of some networks that learn to attend."""
+    """Values of a store that knows the courses of networks that learn to attend, on permutations."""
 
     def answer(spec, measure):
-        if spec.resolved.network != "learned" or spec.resolved.kind not in accuracies:
+        if (spec.resolved.network, spec.resolved.kind) != ("learned", "permutation"):
             return None
-        accuracy = accuracies[spec.resolved.kind][spec.seed]
+        accuracy = accuracies[spec.seed]
         course = {name: [0.5] * len(accuracy) for name in ("loss", *ATTENTION, *PROBES)}
         return course | {"steps": [0, 2, 4, 6][: len(accuracy)], "accuracy": accuracy}
 
-    return compute(tiny("permutation_copying", **changes), Given(answer))
-
-
-def test_failing_and_the_time_to_learn_are_counted_from_the_courses():
-    courses = {"permutation": [[0.1, 0.5, 0.94], [0.1, 0.95, 0.96]], "sample": [[0.1, 0.97, 0.9]] * 2}
-    values, tables = computed(courses)
-    assert values["permutation"]["failed"]["value"] == 0.5
-    assert values["permutation"]["lowest_accuracy"] == 0.94
-    assert values["permutation"]["steps_to_learn"]["value"] == (4 + 2) / 2  # never counts as all four
-    assert values["sample"]["failed"]["value"] == 1  # had learned, and forgot
-    assert values["sample"]["steps_to_learn"]["value"] == 2
-    assert values["mixture"]["failed"] == {"value": None, "low": None, "high": None, "n": 0}
-    assert [row["steps_to_learn"] for row in tables["outcomes"]] == [None, 2, 2, 2]
-
-
-def test_what_happens_after_the_course_is_not_read():
-    """The networks on samples are trained on for the chapter on a fixed order."""
-    longer = [[0.1, 0.5, 0.9, 1.0], [0.1, 0.96, 0.97, 0.2]]
-    values, tables = computed({"sample": longer})
-    assert values["sample"]["lowest_accuracy"] == 0.9
-    assert values["sample"]["never"] == 1
-    assert [row["accuracy"] for row in tables["outcomes"]] == [0.9, 0.97]
-    assert max(row["steps"] for row in tables["courses"]) == 6  # shown, not judged by
-    with pytest.raises(BadInput, match="no snapshot after 4 updates"):
-        computed({"sample": [[0.1], [0.1]]})
+    return compute(tiny("permutation_copying", **changes), Given(answer))[0]
 
 
 def test_what_fails_is_told_from_what_is_slow():
     """Of three networks below 95 % after four updates one learns later; a fourth forgets."""
     courses = [[0.1, 0.5, 0.9, 0.96], [0.1, 0.5, 0.9, 0.94], [0.1, 0.2, 0.2, 0.2], [0.1, 0.95, 0.96, 0.5]]
-    values, _ = computed({"permutation": courses}, seeds=4, followed=6)
+    values = computed(courses, seeds=4, followed=6)
+    assert values["mixture"]["failed"] == NOTHING
     found, later = values["permutation"], values["permutation"]["followed"]
     assert (found["failed"]["value"], later["failed"]["value"], later["late"]) == (0.75, 0.75, 1)
     assert (found["never"], later["never"], later["steps"]) == (3, 2, 6)
@@ -124,19 +104,15 @@ HELD = [course((0.1,) * 4, known=(0, 0.1, known, 0.9)) for known in (0.2, 0.3)]
 
 
 def first_of(*learned, held=HELD):
-    points = [[({"seed": seed}, own) for seed, own in enumerate(courses)] for courses in (learned, held)]
-    return knowledge_first(*points, LENGTH)
+    return knowledge_first(by_seed(*learned), by_seed(*held), LENGTH)
 
 
-def test_attention_has_left_at_twice_or_half_of_its_equal_share():
+def test_attention_has_left_at_twice_or_half_of_its_equal_share_and_words_may_be_known_before():
     assert [events(own, LENGTH)["way"] for own in (DRAWN, AWAY, STAYS)] == ["drawn", "away", None]
     found = first_of(DRAWN, AWAY, STAYS)
     assert (found["stays"], found["drawn"]["n"], found["away"]["n"]) == (1, 1, 1)
     assert found["drawn"]["left"]["value"] == found["away"]["left"]["value"] == 20
-
-
-def test_words_and_attention_are_there_from_half_of_the_words_on():
-    found = first_of(DRAWN, AWAY)
+    # Words and attention are there from half of the words on.
     drawn, away = found["drawn"], found["away"]
     assert (drawn["known"]["value"], drawn["there"]["value"], drawn["lead"]["value"]) == (10, 20, 10)
     assert (drawn["first"], away["first"]) == (1, 0)
@@ -144,9 +120,7 @@ def test_words_and_attention_are_there_from_half_of_the_words_on():
     assert (drawn["soonest"], drawn["latest"], away["soonest"]) == (20, 20, None)
     # Networks held at uniform attention are asked after as many updates.
     assert (drawn["held"]["value"], drawn["held"]["n"]) == (pytest.approx(0.25), 2)
-
-
-def test_at_the_same_snapshot_neither_comes_first_and_words_that_never_come_do_not():
+    # At the same snapshot neither comes first, and words that never come do not.
     together = course((0.1, 0.3, 0.5, 0.9), (0, 0.2, 0.5, 1), (0, 0.2, 0.5, 0.9))
     without = course((0.1, 0.3, 0.5, 0.9), (0, 0.2, 0.5, 1))
     drawn = first_of(together, without)["drawn"]
@@ -157,11 +131,37 @@ def test_networks_that_get_there_later_than_the_others_were_followed_are_held_ag
     short = [{name: values[:2] for name, values in held.items()} for held in HELD]
     for held in (short, []):
         drawn = first_of(DRAWN, held=held)["drawn"]
-        assert drawn["held"] == {"value": None, "low": None, "high": None, "n": 0}
+        assert drawn["held"] == NOTHING
         assert (drawn["n_held"], drawn["there"]["value"]) == (0, 20)
 
 
-def test_no_networks_is_no_error():
-    found = first_of(held=[])
-    assert found["stays"] == 0
-    assert all(found[side]["n"] == 0 and found[side]["lead"]["value"] is None for side in ("drawn", "away"))
+# A fixed order against copying: the same words and parameters, in pairs by seed.
+
+
+def test_networks_of_one_seed_differ_in_the_order_of_their_targets_alone(tmp_path):
+    settings = {name: TINY["fixed_permutation"][name] for name in ("length", "width", "steps", "every")}
+    specs = [
+        RunSpec.of("permutation_copying", kind="sample", network="proxy", order=order, **settings)
+        for order in ("copy", "permuted")
+    ]
+    copied, permuted = (Store(tmp_path).recording(spec) for spec in specs)
+    assert model_key(specs[0]) != model_key(specs[1])
+    # A bag of words does not see the order, so its course is the same.
+    torch.testing.assert_close(copied["loss"], permuted["loss"])
+    torch.testing.assert_close(copied["probe_right"], permuted["probe_right"])
+
+
+def test_the_widest_gap_on_the_way_is_found_and_held_against_one_order():
+    course = {"steps": [0, 10, 20]}
+    copied, permuted = (
+        by_seed(*(course | {"probe_right": probe} for probe in probes))
+        for probes in (([0.0, 0.5, 0.9], [0.0, 0.6, 1.0]), ([0.0, 0.8, 1.0], [0.0, 0.9, 1.0]))
+    )
+    found = furthest(copied, permuted)
+    assert (found["value"], found["steps"], found["looks"], found["n"]) == (pytest.approx(-0.3), 10, 3, 2)
+    assert found["among"] == pytest.approx(0.1)
+
+
+def test_a_rise_at_the_end_is_of_the_last_quarter():
+    course = {"accuracy": [0.0, 0.1, 0.2, 0.3, 0.9]}
+    assert _late_rise(course) == pytest.approx(0.6)

@@ -1,17 +1,20 @@
-"""Locality of the probe as an experiment: stages by hand."""
+"""Locality of the probe: stages by hand, and the run of a network that learns to see a keyword."""
 
+import pytest
+import torch
+
+from attnlib.errors import BadInput
+from attnlib.models import classifiers
+from attnlib.models.classifiers import AttentiveClassifier
 from notebooks.learn.probe_locality.experiment import PLACES, Config, compute
+from notebooks.learn.probe_locality.keyword import KEYWORD, Settings, checkpoints, keyword_batch, record
 from tests.notebooks.given import Given
-
-NOTHING = {"value": None, "low": None, "high": None, "n": 0}
 
 
 def computed(*courses, steps=20):
-    """Values and rows of a store that knows one course for each seed, or None."""
-    values, tables = compute(
-        Config(seeds=len(courses), steps=steps), Given(lambda spec, _: courses[spec.seed])
-    )
-    return values, tables["courses"]
+    """Values of a store that knows one course for each seed, or None."""
+    config = Config(seeds=len(courses), steps=steps)
+    return compute(config, Given(lambda spec, _: courses[spec.seed]))[0]
 
 
 def course(accuracy, **places):
@@ -23,7 +26,7 @@ KNOWN = course([0.5, 0.8, 1.0], keyword=[0.0, 4.0, 6.0], last=[0.0, 5.0, 2.0])
 
 
 def test_early_is_the_first_checkpoint_right_for_three_in_four():
-    values, rows = computed(
+    values = computed(
         course([0.5, 0.8, 1.0], keyword=[0.0, 4.0, 6.0], next=[0.0, 1.0, 2.0], last=[0.0, 0.0, 9.0]),
         course([0.5, 0.7, 0.75], keyword=[0.0, 3.0, 8.0], next=[9.0, 9.0, 3.0], last=[0.0, 0.0, 7.0]),
     )
@@ -35,40 +38,86 @@ def test_early_is_the_first_checkpoint_right_for_three_in_four():
     assert values["midway"]["step"]["value"] == 10
     assert values["moved"]["last"]["value"] == 8  # 0 to 9 and 0 to 7
     assert values["moved"]["last_over_keyword"]["value"] == 4.5  # -4 to 3 and -3 to -1
-    assert len(rows) == 6
-    places = dict.fromkeys(PLACES, 0.0) | {"keyword": 4.0, "next": 1.0}
-    assert rows[1] == {"seed": 0, "step": 10, "accuracy": 0.8, "loss": 0.5} | places
 
 
 def test_the_lead_of_the_last_position_is_found_wherever_it_is():
-    values, _ = computed(KNOWN, KNOWN)
+    values = computed(KNOWN, KNOWN)
     assert values["lead"] == {"looks": 3, "ahead": 1, "first": 10, "final": 10, "step": 10} | {
         "most": {"value": 1, "low": 1, "high": 1, "n": 2}
     }
     apart = [course([0.5, 0.8], keyword=[0.0, 4.0], last=[0.0, 4.0 + lead]) for lead in (1, 9)]
-    lead = computed(*apart, steps=10)[0]["lead"]
+    lead = computed(*apart, steps=10)["lead"]
     assert (lead["ahead"], lead["first"], lead["step"]) == (0, None, 10)
 
 
-def test_a_network_that_never_learns_has_no_early_checkpoint():
-    values, _ = computed(course([0.5, 0.5, 0.6]))
-    assert values["early"]["keyword"]["n"] == 0
-    assert values["late"]["accuracy"]["value"] == 0.6
-
-
-def test_a_network_that_is_not_known_yet_is_left_out():
-    values, rows = computed(None, KNOWN, KNOWN)
+def test_networks_that_never_learn_have_no_early_checkpoint_and_those_not_known_yet_are_left_out():
+    values = computed(course([0.5, 0.5, 0.6]))
+    assert (values["early"]["keyword"]["n"], values["late"]["accuracy"]["value"]) == (0, 0.6)
+    values = computed(None, KNOWN, KNOWN)
     assert values["late"]["keyword"] == {"value": 6, "low": 6, "high": 6, "n": 2}
     assert (values["lead"]["ahead"], values["moved"]["last"]["n"]) == (1, 2)
-    assert {row["seed"] for row in rows} == {1, 2}
-    values, rows = computed(None)
-    nowhere = {"first": None, "final": None, "step": None, "most": NOTHING}
-    assert values["lead"] == {"looks": 0, "ahead": 0} | nowhere
-    assert (values["late"]["last"]["n"], values["moved"]["last"]["n"], rows) == (0, 0, [])
 
 
-def test_midway_is_the_last_snapshot_of_the_first_half():
-    whole = course([0.5, 0.5, 0.6], last=[1.0, 2.0, 4.0])
-    for steps, last in (([0, 10, 20], 2), ([0, 11, 20], 1)):
-        values, _ = computed(whole | {"steps": steps})
-        assert [values[stage]["last"]["value"] for stage in ("midway", "late")] == [last, 4]
+# The procedure on tiny networks: what is recorded, and that it repeats and resumes.
+
+TINY = Settings(words=6, length=6, embedding_width=4, width=3, batch_size=8, steps=5, every=2, held_out=40)
+
+
+def test_it_records_every_checkpoint_repeats_and_goes_on_after_a_kill(tmp_path):
+    def kill(step, steps, loss):
+        if step == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        record(TINY, tmp_path / "killed", report=kill)
+    first, second, resumed = (record(TINY, tmp_path / name) for name in ("first", "second", "killed"))
+    assert set(first) == {"steps", "loss", "accuracy", "keyword", "next", "mean", "last", "first"}
+    assert first["steps"].tolist() == [0, 2, 4, 5]
+    for name, values in first.items():
+        assert torch.equal(values, second[name])
+        assert torch.equal(values, resumed[name])
+        assert values.isfinite().all()
+
+
+def test_a_network_that_knows_its_own_word_alone_has_a_local_probe(tmp_path, monkeypatch):
+    """Its states are the word itself: γ is the keyword's at its place, and zero elsewhere."""
+
+    def states(self, embedded, mask):
+        return torch.cat([embedded[..., :1]] * (2 * self.config.width), dim=-1)
+
+    def initialise(network, generator):
+        for parameter in network.parameters():
+            parameter.zero_()
+        network.embedding.weight[0, 0] = 1
+        network.readout.weight.fill_(1)
+
+    monkeypatch.setattr(AttentiveClassifier, "_states", states)
+    monkeypatch.setattr(classifiers, "draw_parameters", torch.no_grad()(initialise))
+    found = record(TINY, tmp_path)
+    assert found["keyword"][0] == 2 * TINY.width
+    assert found["mean"][0] == pytest.approx(2 * TINY.width / TINY.length)
+    assert found["next"][0] == found["last"][0] == found["first"][0] == 0
+
+
+def test_snapshots_are_close_together_first_and_then_far_apart():
+    settings = Settings(every=10, until=30, later=50, steps=200)
+    assert checkpoints(settings) == (0, 10, 20, 30, 80, 130, 180, 200)
+    assert checkpoints(Settings(every=10, steps=25, until=300)) == (0, 10, 20, 25)  # short of the change
+
+
+def test_half_have_the_keyword_once_and_places_and_words_are_uniform():
+    batch = keyword_batch(20_000, 5, 4, torch.Generator().manual_seed(0))
+    assert torch.equal((batch.tokens == KEYWORD).sum(1), batch.labels)
+    assert batch.labels.sum() == 10_000
+    assert (batch.tokens[torch.arange(10_000), batch.place[:10_000]] == KEYWORD).all()
+    assert batch.mask.all()
+    places = torch.bincount(batch.place[:10_000], minlength=5) / 10_000
+    assert places.tolist() == pytest.approx([0.2] * 5, abs=0.02)
+    words = torch.bincount(batch.tokens[10_000:].flatten(), minlength=4) / 50_000
+    assert words.tolist() == pytest.approx([0, 1 / 3, 1 / 3, 1 / 3], abs=0.01)
+
+
+@pytest.mark.parametrize(("samples", "length", "words"), [(3, 5, 5), (0, 5, 5), (4, 0, 5), (4, 5, 1)])
+def test_batches_that_cannot_be_drawn_are_refused(samples, length, words):
+    with pytest.raises(BadInput, match=r"even number|at least two"):
+        keyword_batch(samples, length, words, torch.Generator())

@@ -1,14 +1,25 @@
 """Where attention rests: shares and agreement worked by hand, and tiny networks end to end."""
 
+import math
+from itertools import permutations
+from statistics import fmean, stdev
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
 from attnlib.errors import BadInput, DataUnavailable
 from companion.data import labelled_sets
 from companion.runs.procedure import Recording
-from notebooks.learn.resting_attention.experiment import CLASSES, Config, class_name, compute, rows
+from notebooks.learn.resting_attention.experiment import (
+    CLASSES,
+    Config,
+    class_name,
+    compute,
+    pair_spread,
+    rows,
+)
 from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
 from tests.notebooks.given import Given
 
@@ -77,8 +88,7 @@ def computed(*known, torn=False):
 
 
 def test_places_and_pairs_are_counted_and_averaged():
-    values, tables = computed(0, 1, 2)
-    found = values["known_polarity"]
+    found = computed(0, 1, 2)[0]["known_polarity"]
     assert found["common"] == "0"
     assert found["resting"] == {"begin": 2, "end": 1, "words": 0, "nowhere": 0}
     # Seeds 0 and 1 rest on the begin mark, right in 0 and 40 % of the rarer; 2 on the end, in 90 %.
@@ -93,25 +103,14 @@ def test_places_and_pairs_are_counted_and_averaged():
     assert (both["lowest"], both["highest"]) == (10, 90)
     # Without one of the networks the mean is 10, 10 or 90; Student's t of two is 4.303.
     assert both["agreement"]["high"] == pytest.approx(110 / 3 + 4.302653 * 160 / 3)
-    # A third of the pairs is 80 higher: a variance of 80² · 2/9, of which three networks leave a third.
-    assert both["spread"]["value"] == pytest.approx(80 * (2 / 3) ** 0.5)
-    words = found["pairs"]["words"]["both"]
-    assert (words["agreement"]["value"], words["lowest"], words["highest"]) == (52, 51, 53)
-    assert (len(tables["networks"]), len(tables["pairs"])) == (6, 12)
-    assert tables["networks"][0]["words"] == 15
 
 
 def test_a_network_without_a_majority_rests_nowhere():
     found = computed(0, 1, 2, torn=True)[0]["known_polarity"]
     assert found["resting"] == {"begin": 0, "end": 0, "words": 0, "nowhere": 3}
     assert (found["by_mark"], found["own_mark"]["n"]) == ({}, 0)
-
-
-def test_what_is_not_known_yet_is_left_out():
-    assert computed() == ({}, {"networks": [], "pairs": []})
-    values, tables = computed(0)
-    assert values["known_polarity"]["pairs"] == {}
-    assert len(tables["networks"]) == 2
+    alone, tables = computed(0)  # the others are not known yet
+    assert (alone["known_polarity"]["pairs"], len(tables["networks"])) == ({}, 2)
 
 
 def test_sets_that_are_not_at_hand_are_left_out_or_not(monkeypatch):
@@ -134,3 +133,40 @@ def test_labels_are_called_what_the_texts_call_them(name):
     assert CLASSES[name] == IN_SHORT.get(classes, classes)
     assert class_name(name, "1") == CLASSES[name][1]
     assert class_name("something.csv", "1") == "label 1"
+
+
+# The spread over pairs of networks, and its interval.
+
+
+def sums(values):
+    return {(i, j): values[i] + values[j] for i, j in permutations(range(len(values)), 2)}
+
+
+@pytest.mark.parametrize("values", [(0.0, 1.0, 5.0), (3.0, -1.0, 4.0, 1.0), (0.0, 0.0, 2.0, 7.0, 1.0)])
+def test_the_spread_of_sums_is_root_two_times_the_deviation_of_the_units(values):
+    """Two units drawn at random have twice the variance of one, which ``stdev`` squared estimates."""
+    assert pair_spread(sums(values)).value == pytest.approx(math.sqrt(2) * stdev(values))
+
+
+def test_the_interval_of_four_units_covers_in_some_nine_cases_of_ten():
+    generator = np.random.default_rng(1)
+    found = [pair_spread(sums(generator.normal(size=4).tolist())) for _ in range(1_000)]
+    assert fmean(one.low <= math.sqrt(2) <= one.high for one in found) == pytest.approx(0.89, abs=0.03)
+
+
+def test_the_interval_is_not_below_zero_and_takes_four_units():
+    one_apart = pair_spread(sums([0.0, 0.0, 0.0, 6.0]))
+    assert 0 == one_apart.low < one_apart.value < one_apart.high
+    assert one_apart.value == pytest.approx(math.sqrt(2) * 3)
+    three, two = pair_spread(sums([0.0, 1.0, 5.0])), pair_spread(sums([0.0, 1.0]))
+    assert (math.isnan(three.low), math.isnan(three.value), three.n) == (True, False, 3)
+    assert (math.isnan(two.value), two.n) == (True, 2)
+    alike = pair_spread(dict.fromkeys(permutations(range(5), 2), 0.1))
+    assert (alike.value, alike.low, alike.high) == pytest.approx((0, 0, 0), abs=1e-7)
+
+
+def test_pairs_that_are_missing_are_left_out_and_none_at_all_is_refused():
+    some = {pair: number for pair, number in sums([0.0, 1.0, 5.0, 2.0]).items() if pair != (0, 1)}
+    assert pair_spread(some).value > 0
+    with pytest.raises(BadInput, match="no units"):
+        pair_spread({})

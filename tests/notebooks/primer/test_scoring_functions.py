@@ -2,7 +2,6 @@
 
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
@@ -37,32 +36,6 @@ def recording_of(store, kind, config=TINY):
 def test_speed_is_the_first_time_a_course_reaches_the_threshold(threshold, expected):
     measured = {"steps": [0, 10, 20, 30], "token_accuracy": [0.1, 0.4, 0.8, 0.4]}
     assert experiment.updates_to(threshold, measured) == pytest.approx(expected)
-
-
-def course(seed, *values):
-    return {"seed": seed}, {"steps": [0, 10], "token_accuracy": [0.0, *values], "exact_match": 0.5}
-
-
-def test_networks_that_never_get_there_count_with_all_their_updates():
-    found = experiment.summary([course(0, 1.0), course(1, 0.2)], 0.5)
-    assert found["reached"] == 1
-    assert found["updates"]["value"] == pytest.approx((5 + 10) / 2)
-    assert found["token_accuracy"]["value"] == pytest.approx(0.6)
-
-
-def test_an_effect_is_a_mean_over_pairs_seed_by_seed():
-    measured = {
-        "a": [course(0, 0.9), course(1, 0.8)],
-        "b": [course(0, 0.5), course(1, 0.6)],
-        "c": [course(0, 0.6), course(1, 0.7), course(2, 0.7)],
-        "d": [course(0, 0.4)],
-    }
-    found = experiment.effect(measured, [("a", "b"), ("c", "b")], 0.5)
-    assert found["token_accuracy"]["value"] == pytest.approx(np.mean([(0.4 + 0.1) / 2, (0.2 + 0.1) / 2]))
-    assert found["token_accuracy"]["n"] == 2
-    # Seed 1 of the second pair does not exist, so seed 1 of the first is left out as well.
-    assert experiment.effect(measured, [("a", "b"), ("c", "d")], 0.5)["token_accuracy"]["n"] == 1
-    assert experiment.effect(measured, [("a", "x")], 0.5)["token_accuracy"]["n"] == 0
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,11 @@ def test_distances_are_the_steps_of_the_two_recurrences(length, reverse):
     assert link_distances(links, length, reverse=reverse) == expected
 
 
-def test_a_link_beyond_the_source_is_refused():
+def test_links_that_are_not_there_are_refused():
     with pytest.raises(BadInput, match="beyond a source of 3 words"):
         link_distances([(0, 3)], 3)
+    with pytest.raises(BadInput, match="'scan' has no known links"):
+        experiment.count_distances("scan")
 
 
 def by_thirds(recording, judged, chosen):
@@ -53,11 +55,6 @@ def test_curves_and_the_longest_quarter_of_the_lengths_are_counted_by_thirds(sto
     assert (longest["shortest"], longest["sentences"]) == (10, len(chosen))
     for name, values in by_thirds(recording, judged, chosen).items():
         assert longest[name] == pytest.approx(np.mean(values))
-
-
-def test_a_task_without_links_is_refused():
-    with pytest.raises(BadInput, match="'scan' has no known links"):
-        experiment.count_distances("scan")
 
 
 def test_a_text_that_is_missing_says_so(monkeypatch):

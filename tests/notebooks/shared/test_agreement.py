@@ -1,6 +1,5 @@
 """What is measured of recordings, one alone or two together, on numbers that can be worked by hand."""
 
-from itertools import product
 from types import SimpleNamespace
 
 import pytest
@@ -12,11 +11,8 @@ from attnlib.probes.saliency import translation_saliency
 from attnlib.training.vocabulary import EOS
 from companion.runs.procedure import Recording
 from companion.runs.store import Store
-from notebooks.learn.agreement.experiment import saliency_read, ties_courses, ties_read
 from notebooks.shared.agreement import (
     READINGS,
-    classifier_runs,
-    gathered,
     measure_agreement,
     measure_course,
     measure_saliency_readings,
@@ -27,8 +23,7 @@ from notebooks.shared.agreement import (
 from notebooks.shared.ragged import padded_cells
 from tests.attnlib.models.model_builders import translator
 from tests.attnlib.probes.test_saliency import BATCH, assert_slopes
-from tests.notebooks.given import Given
-from tests.notebooks.shared.agreement_recordings import recorded
+from tests.notebooks.given import recorded
 
 SIDES = ("attention", "saliency", "probe")
 SAME = {name: ["0000 0000"] * 2 for name in ("attention", "saliency", "log_polarity")}
@@ -41,17 +36,7 @@ def sums(found, sides, place, measure="agreement"):
     return {half: [total for total, *_ in snapshots] for half, snapshots in by_half.items()}
 
 
-def test_the_first_run_is_taken_where_half_of_the_samples_or_all_have_it_best_and_the_second_everywhere():
-    first = recorded(attention=["0000 0000", "1111 1111"])
-    second = recorded(log_polarity=["0001 0111", "0000 0011"])
-    found = measure_agreement(first, second, pairs="attention~probe")
-    assert found["best"] == {"validation": {"accuracy": {"all": 1, "selecting": 0}}}
-    assert sums(found, "attention~probe", 0) == {"selecting": [3, 4], "reporting": [1, 2]}
-    assert sums(found, "attention~probe", 1) == {"selecting": [1, 0], "reporting": [3, 2]}
-    assert sums(found, "attention~probe", 0, "kendall") == {"selecting": [2, 4], "reporting": [-2, 0]}
-
-
-def test_every_part_chooses_by_how_good_the_first_run_is_on_it():
+def test_the_first_run_is_taken_where_a_half_or_all_of_a_part_have_it_best_and_the_second_everywhere():
     first = recorded(attention=["0000 0000", "1111 1111"], train=["1100 0000", "0000 1000"])
     second = recorded(log_polarity=["0001 0111", "0000 0011"], train=["0000 0000"] * 2)
     found = measure_agreement(first, second, pairs="attention~probe")
@@ -59,6 +44,10 @@ def test_every_part_chooses_by_how_good_the_first_run_is_on_it():
     assert found["best"]["train"] == {"accuracy": {"all": 0, "selecting": 0}}
     assert list(found["parts"]["validation"]["attention~probe"]) == ["0", "1"]
     assert list(found["parts"]["train"]["attention~probe"]) == ["0"]
+    assert sums(found, "attention~probe", 0) == {"selecting": [3, 4], "reporting": [1, 2]}
+    assert sums(found, "attention~probe", 1) == {"selecting": [1, 0], "reporting": [3, 2]}
+    assert sums(found, "attention~probe", 0, "kendall") == {"selecting": [2, 4], "reporting": [-2, 0]}
+
     second.tensors["train.labels"] = torch.tensor([0, 1, 1, 1, 0, 1, 1, 1])
     assert measure_course(second)["majority"] == {"validation": 50, "train": 75}
 
@@ -75,14 +64,6 @@ def test_each_side_is_read_where_it_stands():
         "saliency~attention": [2, 2], "saliency~probe": [1, 2],
         "probe~attention": [1, 3], "probe~probe": [0, 1],
     }  # fmt: skip
-
-
-def test_a_run_agrees_with_itself_at_its_best():
-    one = recorded(attention=["1101 0110", "0101 1100"])
-    found = measure_agreement(one, one, pairs="attention~attention")
-    for measure, place in product(("agreement", "kendall"), (0, 1)):
-        itself = sums(found, "attention~attention", place, measure)
-        assert {totals[place] for totals in itself.values()} == {4}
 
 
 def test_the_earliest_of_equals_is_the_best():
@@ -171,63 +152,6 @@ def test_ties_by_hand():
     }  # fmt: skip
 
 
-def test_every_pair_that_looks_up_a_translators_probe_is_asked_and_no_classifier():
-    asked = translator_runs(2, {"dataset": "known_lexicon"}).ties()
-    sides = [dict(measurement.settings)["sides"] for measurement in asked]
-    assert sides == ["attention saliency"] * 2 + ["probe"] * 2 + ["attention"] * 2
-    assert all(measurement.spec.seed != measurement.beside[0].seed for measurement in asked)
-    assert classifier_runs(2, 0, {"data": "known_polarity"}, 8).ties() == ()
-
-
-@pytest.fixture
-def asked():
-    """Saliency is where attention is, and a bag of words knows what β does."""
-
-    def answer(spec, measure, *, beside, sides):
-        (second,) = beside
-        first = translated(spec.seed)
-        first.tensors["validation.saliency"] = first["validation.attention"]
-        uniform = "attention" in dict(second.settings)
-        return measure(first, translated(second.seed, uniform=uniform), sides=sides)
-
-    runs = translator_runs(3, {"dataset": "known_lexicon"})
-    return runs, gathered(runs.ties(), Given(answer))
-
-
-def test_the_numbers_of_a_set(asked):
-    found = ties_read(*asked)
-    for column in ("alpha_beta_uf", "delta_beta_uf", "beta_uf_beta_px"):
-        assert found[column]["counted"]["largest"]["value"] == 100
-        assert found[column]["broken"]["largest"]["value"] == 75
-        assert found[column]["broken"]["falls"]["value"] == 0
-        assert found[column]["broken"]["largest"]["n"] == 3
-    assert found["alpha_beta"]["broken"]["largest"]["value"] == 100
-    assert (found["tied"]["value"], found["tied"]["n"]) == (50, 3)
-    assert found["ends"]["value"] == 100
-    assert (found["chance"]["value"], found["chance_broken"]) == (75, 50)
-
-
-def test_a_row_of_the_course(asked):
-    rows = ties_courses(*asked)
-    assert len(rows) == 4 * 6 * 2  # columns, ordered pairs, snapshots
-    assert rows[1] == {
-        "column": "alpha_beta_uf", "seed": 0, "second_seed": 1, "step": 10, "counted": 100, "broken": 75,
-        "tied": 50,
-    }  # fmt: skip
-
-
-def test_a_fall_is_measured_between_best_and_last():
-    """Right by half at the first snapshot and by none at the last: counted 50 less 0, in every pair."""
-    runs = translator_runs(3, {"dataset": "known_lexicon"})
-    snapshots = [[1, 2, 0], [0, 2, 0]]
-    half = {"selecting": snapshots, "reporting": snapshots}
-    answer = {"steps": [0, 10], "tied": [0, 0], "tied_ends": [0, 0], "chance": [50, 50], "chance_broken": 50}
-    answer |= {side: {"counted": half, "broken": half} for side in ("attention", "saliency", "probe")}
-    found = ties_read(runs, {(measurement.spec, *measurement.beside): answer for measurement in runs.ties()})
-    assert found["alpha_beta_uf"]["broken"]["falls"]["value"] == 50
-    assert found["ends"]["n"] == 0  # no word is tied
-
-
 # Readings of saliency: slopes, and held against a probe.
 
 
@@ -246,26 +170,10 @@ def test_the_readings_are_slopes_of_the_logit_and_of_the_log_probability():
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
-def test_what_moves_all_logits_alike_is_seen_by_the_logit_alone():
-    """Every row of the readout's last layer the same: whatever the source, all words stay equally likely."""
-    model, batch = translator(), BATCH
-    with torch.no_grad():
-        model.readout.output.weight[:] = model.readout.output.weight[0]
-    found = saliency_readings(model, batch)
-    assert found["logit"].abs().max() > 1e-3
-    assert found["log_probability"].abs().max() < 1e-12
-
-
 RUNS = translator_runs(2, {
     "dataset": "known_lexicon", "width": 8, "pieces": 60, "steps": 100, "learning_rate": 0.01, "n_train": 60,
     "n_validation": 8,
 })  # fmt: skip
-
-
-def test_each_free_network_is_held_against_the_uniform_one_of_the_next_seed():
-    asked = RUNS.readings()
-    assert [(measurement.spec.seed, measurement.beside[0].seed) for measurement in asked] == [(0, 1), (1, 0)]
-    assert all(dict(measurement.beside[0].settings)["attention"] == "uniform" for measurement in asked)
 
 
 @pytest.mark.slow
@@ -283,22 +191,6 @@ def test_the_logits_reading_agrees_as_the_recorded_saliency_does(tmp_path):
     assert found["steps"] == second["steps"].tolist()
     assert found["logit"]["agreement"][-1] == pytest.approx(100 * float(expected), abs=1e-6)
     assert found["logit"] != found["log_probability"]
-
-
-def answers(*agreements):
-    def of(largest):
-        return {"agreement": [5.0, largest, 8.0], "kendall": [0.5, 0.1, 0.2]}
-
-    return {(number,): {"logit": of(16), "log_probability": of(high), "gradient_norm": of(23)}
-            for number, high in enumerate(agreements)}  # fmt: skip
-
-
-def test_the_largest_of_all_checkpoints_counts_and_pairs_make_the_interval():
-    found = saliency_read(answers(24, 28))
-    largest = found["log_probability"]["agreement"]
-    assert (largest["value"], largest["n"]) == (26, 2)
-    assert found["logit"]["agreement"]["value"] == 16
-    assert found["logit"]["kendall"]["value"] == 0.5
 
 
 def changed(recording, name, place, value):

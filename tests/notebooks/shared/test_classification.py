@@ -12,8 +12,10 @@ from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
 from companion.data.labelled import collate_labelled
 from notebooks.shared import classification, classifier_proxy
 from notebooks.shared.classification import load_task, log_polarity, probed_parts
+from notebooks.shared.classifier_proxy import ClassifierProxy
 from notebooks.shared.locality import apart, locality, probability_of_right_label
 from notebooks.shared.ragged import padded
+from tests.attnlib.models.model_builders import generator
 
 SMALL = {"data": "known_polarity", "n_train": 300, "n_validation": 50, "embedding_width": 12}
 SETTINGS = classification.Settings(**SMALL, steps=100, learning_rate=8e-3, width=12)
@@ -42,7 +44,7 @@ def polarities(part="validation"):
 
 
 @pytest.mark.slow
-def test_training_finds_the_polar_words(recordings):
+def test_training_finds_the_polar_words_and_attends_to_them(recordings):
     sign = polarities()
     for kind in ("learned", "uniform", "proxy"):
         found = recordings[kind]
@@ -51,12 +53,8 @@ def test_training_finds_the_polar_words(recordings):
         last = found["validation.log_polarity"][-1]
         assert last[sign == 1].mean() > last[sign == 0].mean() + 0.5
         assert last[sign == -1].mean() < last[sign == 0].mean() - 0.5
-
-
-def test_attention_and_saliency_go_to_the_polar_words(recordings):
-    found, sign = recordings["learned"], polarities()
     for name in ("attention", "saliency"):
-        snapshots = found[f"validation.{name}"]
+        snapshots = recordings["learned"][f"validation.{name}"]
         last = snapshots[~snapshots.isnan().any(1)][-1]  # saliency is seen at the best snapshots alone
         assert last[sign == 1].mean() > 2 * last[sign == 0].mean()
 
@@ -75,8 +73,8 @@ def test_with_beta_frozen_the_probe_stays_as_drawn(recordings):
 
 
 def test_the_snapshot_before_training_is_that_of_each_text_alone(recordings):
-    task, generator = load_task(SETTINGS), torch.Generator().manual_seed(SETTINGS.seed)
-    model = AttentiveClassifier(ClassifierConfig(len(task.vocabulary), 12, 12), generator)
+    task = load_task(SETTINGS)
+    model = AttentiveClassifier(ClassifierConfig(len(task.vocabulary), 12, 12), generator(SETTINGS.seed))
     parts = probed_parts(task, SETTINGS.split_seed)
     found = recordings["learned"]
     for part, texts in parts.items():
@@ -120,6 +118,20 @@ def test_a_readers_own_table_goes_through_the_same_recipe(tmp_path):
     assert list(classification.checksums(settings)) == ["own/mine.tsv"]
 
 
+def test_the_logit_is_the_mean_of_the_words_own_log_odds():
+    model = ClassifierProxy(4, 2, generator())
+    with torch.no_grad():
+        model.embedding.copy_(torch.tensor([[9.0, 9], [1, 0], [0, 1], [2, 2]]))
+        model.readout.copy_(torch.tensor([3.0, -1]))
+    tokens = torch.tensor([[1, 2, 3], [1, 3, 0]])
+    mask = torch.tensor([[True, True, True], [True, True, False]])
+    assert model.log_odds(tokens).tolist() == [[3, -1, 4], [3, 4, 18]]
+    assert model(tokens, mask).tolist() == [2, 3.5]
+    # drawn at the scale of section 4.1
+    variance = ClassifierProxy(2_000, 50, generator()).embedding.detach().var()
+    assert float(variance) * 50 == pytest.approx(1, abs=0.02)
+
+
 # Where the probe is read, and the identity that makes a prediction of it.
 
 
@@ -131,20 +143,17 @@ def test_places_by_hand():
     assert found.mean.tolist() == [2, 12]
     assert found.last.tolist() == [4, 14]
     assert found.first.tolist() == [0, 10]
-
-
-def test_keywords_at_the_ends_are_left_out():
-    place = torch.arange(6)
-    assert apart(place, 6).tolist() == [False, True, True, True, False, False]
+    # keywords at the ends are left out
+    assert apart(torch.arange(6), 6).tolist() == [False, True, True, True, False, False]
 
 
 @pytest.mark.parametrize("attention", ["learned", "uniform"])
 def test_equation_12_is_an_identity(attention):
     """The classifier's own probability of the right label, from its attention and its probe alone."""
-    generator = torch.Generator().manual_seed(0)
-    model = AttentiveClassifier(ClassifierConfig(20, 8, 6, attention=attention), generator).double()
-    tokens = torch.randint(20, (7, 9), generator=generator)
-    mask = torch.arange(9) < torch.randint(1, 10, (7, 1), generator=generator)
+    draw = generator()
+    model = AttentiveClassifier(ClassifierConfig(20, 8, 6, attention=attention), draw).double()
+    tokens = torch.randint(20, (7, 9), generator=draw)
+    mask = torch.arange(9) < torch.randint(1, 10, (7, 1), generator=draw)
     labels = torch.tensor([1, 0, 1, 1, 0, 0, 1])
     with torch.no_grad():
         trace = model(tokens, mask)
@@ -162,11 +171,9 @@ def test_the_prediction_lies_between_the_probes_and_the_best_attention_is_on_the
     best = torch.zeros_like(attention)
     best[probe.argmax()] = 1
     assert probability_of_right_label(best, probe).item() == pytest.approx(probe.max().item())
-
-
-def test_a_certain_probe_counts_where_there_is_attention():
-    attention, probe = torch.tensor([0.0, 1.0]), torch.tensor([1.0, 0.25])
-    assert probability_of_right_label(attention, probe).item() == pytest.approx(0.25)
+    # a certain probe counts where there is attention
+    certain = torch.cat([torch.zeros(1), attention]), torch.cat([torch.ones(1), probe])
+    torch.testing.assert_close(probability_of_right_label(*certain), found)
 
 
 @pytest.mark.parametrize(

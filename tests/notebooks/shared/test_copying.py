@@ -10,10 +10,8 @@ from torch import nn
 from torch.nn import functional
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.training.corpus import collate
-from attnlib.training.vocabulary import EOS
-from companion.data import registry
 from notebooks.shared import copier
+from notebooks.shared.classifier_proxy import ClassifierProxy
 from notebooks.shared.copied_sentences import copy_batch, draw_sources, words_of
 from notebooks.shared.copier import (
     BagOfWords,
@@ -24,10 +22,11 @@ from notebooks.shared.copier import (
     lexical_probe,
     lstm_scan,
 )
-from notebooks.shared.copying import check_checkpoints, followed, judged, sides, turned_away
+from notebooks.shared.copying import check_checkpoints, judged, turned_away
 from notebooks.shared.permutation_copying import moved_attention, weight_on_later
+from notebooks.shared.translation_proxy import TranslationProxy
 from tests.attnlib.models.model_builders import generator
-from tests.companion.data.data_builders import pairs, sources
+from tests.notebooks.given import by_seed
 
 # Sentences.
 
@@ -36,7 +35,7 @@ def drawn(kind, length=6, samples=400, seed=0):
     return draw_sources(kind, length, samples, generator(seed))
 
 
-def test_the_words_of_each_kind():
+def test_the_words_of_each_kind_and_that_all_orders_are_equally_likely():
     assert drawn("permutation").sort(dim=1).values.eq(torch.arange(6)).all()
     sample = drawn("sample", samples=3000)
     assert all(len(set(sentence)) == 6 for sentence in sample.tolist())
@@ -48,9 +47,6 @@ def test_the_words_of_each_kind():
     assert (drawn("mixture") % 6).sort(dim=1).values.eq(torch.arange(6)).all()
     assert torch.equal(drawn("sample"), drawn("sample"))
     assert not torch.equal(drawn("sample"), drawn("sample", seed=1))
-
-
-def test_all_orders_are_equally_likely():
     orders = [tuple(sentence) for sentence in drawn("permutation", length=3, samples=6000).tolist()]
     for order in permutations(range(3)):
         assert abs(orders.count(order) / 6000 - 1 / 6) < 0.02
@@ -64,18 +60,6 @@ def test_a_batch_reads_a_start_mark_and_then_what_it_said():
     batch = copy_batch(torch.tensor([[3, 1, 0]]), words=4, order=torch.tensor([2, 0, 1]))
     assert batch.target.tolist() == [[0, 3, 1]]
     assert torch.equal(batch.source[:, batch.place], batch.target)
-
-
-@pytest.mark.parametrize(("name", "words"), [("copying_sample", 9), ("copying_permutation", 6)])
-def test_targets_are_sources_without_repeated_words(name, words):
-    task = registry.load(name, length=6, n_train=150, n_held_out=100)
-    assert {word for source in sources(task, "train") for word in source} == {f"w{i}" for i in range(words)}
-    for part in ("train", "held_out"):
-        assert all(source == target and len(set(source)) == 6 for source, target in pairs(task, part))
-    assert task.gold == (frozenset((i, i) for i in range(6)),) * 100
-    batch = collate(task.held_out, [0])
-    assert batch.source[0, -1] == EOS
-    assert torch.equal(batch.source, batch.target_output)
 
 
 # The network.
@@ -105,8 +89,13 @@ def threads():
     torch.set_num_threads(before)
 
 
-def test_fast_and_plain_recurrence_agree_in_values_and_gradients(threads):
-    threads(1)
+@pytest.mark.parametrize(("number", "scans"), [(1, 2), (2, 0)])
+def test_fast_and_plain_recurrence_agree_and_several_threads_leave_it_to_torch(
+    threads, monkeypatch, number, scans
+):
+    threads(number)
+    calls = []
+    monkeypatch.setattr(copier, "lstm_scan", lambda *given: calls.append(1) or lstm_scan(*given))
     batch, found = a_batch(), {}
     for implementation in ("fast", "plain"):
         model = new_copier()
@@ -117,18 +106,7 @@ def test_fast_and_plain_recurrence_agree_in_values_and_gradients(threads):
     torch.testing.assert_close(fast.logits, plain.logits)
     torch.testing.assert_close(fast.encoder_states, plain.encoder_states)
     torch.testing.assert_close(fast_gradients, plain_gradients)
-
-
-@pytest.mark.parametrize(("number", "scans"), [(1, 2), (2, 0)])
-def test_several_threads_leave_recurrence_to_torch(threads, monkeypatch, number, scans):
-    threads(number)
-    calls = []
-    monkeypatch.setattr(copier, "lstm_scan", lambda *given: calls.append(1) or lstm_scan(*given))
-    model, batch = new_copier(), a_batch()
-    with torch.no_grad():
-        fast, plain = model(batch), model(batch, "plain")
     assert len(calls) == scans  # encoder and decoder
-    torch.testing.assert_close(fast.logits, plain.logits)
 
 
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
@@ -197,6 +175,17 @@ def test_the_bags_loss_is_the_mean_over_steps_of_one_distribution():
     expected = -(2 * says[2].log() + says[3].log()) / 3
     torch.testing.assert_close(bag_of_words_loss(model, source, target), expected)
     torch.testing.assert_close(model.dictionary()[4], (model.readout @ model.embedding[4]).softmax(0))
+
+
+@pytest.mark.parametrize("network", [BagOfWords, TranslationProxy, ClassifierProxy, Copier])
+def test_parameters_come_from_the_generator_alone(network):
+    before = torch.random.get_rng_state()
+    sizes = [CopierConfig(12, 5)] if network is Copier else [12, 5]
+    first, again, other = (network(*sizes, generator(seed)) for seed in (0, 0, 1))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    for part, value in first.named_parameters():
+        assert torch.equal(value, again.get_parameter(part))
+        assert not torch.equal(value, other.get_parameter(part))
 
 
 # Attention moved to one word, and to all but one.
@@ -284,13 +273,9 @@ def course(accuracy=0.5, right=0.02, later=0.1, shown=0.0, left_out=0.6, without
     return {"steps": [0, 10]} | {name: [0.1, end] for name, end in ends.items()}
 
 
-def points(*courses):
-    return [({"seed": seed}, own) for seed, own in enumerate(courses)]
-
-
 def test_networks_that_failed_are_grouped_by_where_their_attention_stands():
     courses = course(accuracy=0.99, right=0.9), course(right=0.02), course(right=0.04), course(right=0.3)
-    found = turned_away(points(*courses), 10)
+    found = turned_away(by_seed(*courses), 10)
     away = found["away"]
     assert (away["n"], found["drawn"]["n"]) == (2, 1)
     assert away["weight"]["value"] == pytest.approx(0.3)  # 0.2 and 0.4 times 1/10
@@ -300,28 +285,6 @@ def test_networks_that_failed_are_grouped_by_where_their_attention_stands():
     assert found["drawn"]["weight"]["value"] == pytest.approx(3)
 
 
-def test_who_copies_late_may_copy_without_attending():
-    late = {"steps": [0, 10, 20], "accuracy": [0.1, 0.5, 0.97]}
-    whole = points(*(late | {"attention_accuracy": [0.1, 0.1, end]} for end in (0.0, 0.96)))
-    found = followed(whole, 10, 20)
-    assert (found["late"], found["late_attending"], found["steps"]) == (2, 1, 20)
-    assert [own["accuracy"] for _, own in judged(whole, 10)] == [[0.1, 0.5], [0.1, 0.5]]
-
-
-def test_sides_are_those_of_uniform_attention_early_and_in_the_end():
-    weights = [[0.11, 0.12, 0.9], [0.09, 0.12, 0.9], [0.11, 0.08, 0.01], [0.09, 0.12, 0.01]]
-    probes = [[0.3, 0.3, 0.9], [0.1, 0.3, 0.9], [0.1, 0.1, 0.0], [0.1, 0.1, 0.0]]
-    courses = [
-        {"steps": [0, 10, 20], "attention_right": own, "probe_right": probe, "probe_elsewhere": [0.2] * 3}
-        for own, probe in zip(weights, probes, strict=True)
-    ]
-    found = sides(points(*courses), 10, 10)
-    assert (found["n"], found["drawn"], found["step"], found["end"]) == (4, 2, 10, 20)
-    assert (found["same_at_first"]["value"], found["same"]["value"]) == (0.5, 0.75)
-    assert (found["probe_at_first"]["value"], found["probe"]["value"]) == (0.75, 1)
-    assert sides([], 10, 10)["n"] == 0
-
-
 @pytest.mark.parametrize(
     ("call", "given", "error", "message"),
     [
@@ -329,14 +292,10 @@ def test_sides_are_those_of_uniform_attention_early_and_in_the_end():
         (drawn, ("permutation", 1), BadInput, "length 1"),
         (CopierConfig, (5, 8, "lstm", 1, "uniforn"), UnknownName, "did you mean 'uniform'"),
         (CopierConfig, (5, 8, "lstm", 0), BadInput, "heads is 0"),
+        (judged, ([({}, {"steps": [0]})], 4), BadInput, "no snapshot after 4 updates"),
         (check_checkpoints, (15, 10, 40), BadInput, "steps is 15, and a network that is trained for longer"),
     ],
 )
 def test_what_cannot_be_is_refused(call, given, error, message):
     with pytest.raises(error, match=message):
         call(*given)
-
-
-def test_a_network_that_is_looked_at_when_it_is_judged_is_not_refused():
-    check_checkpoints(15, 10, 15)
-    check_checkpoints(20, 10, 40)

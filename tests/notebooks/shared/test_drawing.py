@@ -8,7 +8,7 @@ from matplotlib import image
 from matplotlib.figure import Figure
 
 from companion.book.style import DOTS, as_images, as_png, as_svg, style
-from companion.results.result import Result, kinds_of
+from companion.results.result import Result
 from notebooks.shared.dots import dot_rows
 from notebooks.shared.style import NOTE, cut_note, panels, write_labels
 
@@ -43,12 +43,6 @@ def test_one_laying_out_serves_both_images():
     dots = figure.dpi
     as_images(figure)
     assert figure.dpi == dots, "the figure is the caller's own"
-
-
-def test_kinds_are_in_the_order_of_the_ladder_and_not_of_the_alphabet():
-    values = {task: dict.fromkeys(KINDS, 0) for task in sorted(TASKS)}
-    result = Result("x", "quick", {"task": list(TASKS)}, values, {}, {}, {})
-    assert [kind[:2] for kind in kinds_of(result)] == [(task, kind) for task in TASKS for kind in KINDS]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +92,5 @@ def test_a_label_that_would_cover_another_goes_to_another_side_or_is_left_out():
         "a": ("left", "baseline"), "b": ("left", "top"), "c": ("right", "baseline"), "d": ("right", "top"),
         "far": ("left", "baseline"),
     }  # fmt: skip
-
-
-def test_a_label_left_of_its_point_stays_inside_the_frame():
+    # one left of its point stays inside the frame
     assert set(written((0.05, 0.5, "one"), (0.05, 0.5, "two"), (0.05, 0.5, "long"))) == {"one", "two"}

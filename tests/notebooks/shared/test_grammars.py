@@ -1,19 +1,24 @@
-"""Commands, orders and lexicons: worked by hand, against what was published, and how samples are drawn."""
+"""Tasks made by rule: by hand, against what was published or another rule, and how samples are drawn."""
 
-import re
+from datetime import date, datetime
 
 import numpy as np
 import pytest
 
 from attnlib.errors import BadInput
+from companion.data.registry import load
 from companion.data.sources import dataset, locate
 from companion.data.text import read_lines
+from notebooks.primer.one_vector.dates import FORMS, dates, write
 from notebooks.shared import lexicon
 from notebooks.shared import reordering as orders
-from notebooks.shared.lexicon import lexicon_summary, lexicon_translation, summarise
+from notebooks.shared.lexicon import summarise
+from notebooks.shared.number_words import number_words, spell
 from notebooks.shared.reordering import reordering
-from notebooks.shared.scan import commands, interpret, scan, simple_commands
+from notebooks.shared.scan import commands, interpret, simple_commands
 from tests.companion.data.data_builders import available, pairs, sources
+
+PARTS = ("train", "held_out")
 
 # SCAN
 
@@ -50,17 +55,6 @@ def test_the_commands_and_what_they_mean_are_the_published_ones():
     lines = read_lines(available(locate, dataset("scan"), "tasks.txt"))
     published = {tuple(line.removeprefix("IN: ").split(" OUT: ")) for line in lines}
     assert published == {(" ".join(command), " ".join(interpret(command))) for command in commands()}
-
-
-def test_scan_splits_all_commands_into_two_parts():
-    task, small, other = scan(), scan(n_train=100), scan(n_train=100, seed=1)
-    train, held_out = pairs(task, "train"), pairs(task, "held_out")
-    assert (len(train), len(held_out)) == (16_728, 4_182)
-    assert len({*train, *held_out}) == 20_910
-    assert all(actions == interpret(words) for words, actions in held_out)
-    assert (len(task.source_vocabulary), len(task.target_vocabulary)) == (4 + 13, 4 + 6)
-    assert pairs(small, "held_out") == held_out != pairs(other, "held_out")
-    assert pairs(small, "train") == train[:100]
 
 
 # Reordering
@@ -137,47 +131,187 @@ def test_an_adjective_without_a_noun_after_it_stays():
     assert lexicon.translate(["big", "new", "dog", "big"])[0] == ("granda", "hundo", "nova", "granda")
 
 
-def test_both_tasks_have_the_same_sources_and_each_its_own_targets():
-    options = {"min_length": 7, "max_length": 12, "n_train": 200, "n_held_out": 100, "seed": 3}
-    long, short = lexicon_translation(**options), lexicon_summary(**options)
+# Dates
+
+# What each form is to datetime, once endings are dropped and digits joined.
+PATTERNS = (
+    "%d %B %Y", "%B %d , %Y", "%A the %d of %B %Y", "%A , %B %d , %Y", "the %d of %B , %Y", "%Y , %B %d",
+    "%a %d %b %Y", "%b %d , %Y", "%m / %d / %Y", "%d . %m . %Y",
+)  # fmt: skip
+
+
+def read_date(words):
+    """All dates that a source can mean, by datetime."""
+    joined = ""
+    for word in words:
+        if word not in ("st", "nd", "rd", "th"):
+            joined += word if word.isdigit() and joined[-1:].isdigit() else " " + word
+    found = set()
+    for pattern in PATTERNS:
+        try:
+            found.add(datetime.strptime(joined.strip(), pattern).date())
+        except ValueError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize(
+    # For each of the ten places of the target its source word, - where it has none.
+    ("iso", "form", "words", "places"),
+    [
+        ("1998-03-03", "DAY MONTH YEAR", "3 march 1 9 9 8", "2345-11-00"),
+        ("1998-03-29", "DAY MONTH YEAR", "2 9 march 1 9 9 8", "3456-22-01"),
+        ("1998-03-03", "MONTH DAY TH , YEAR", "march 3 rd , 1 9 9 8", "4567-00-11"),
+        ("1998-03-03", "WEEKDAY the DAY TH of MONTH YEAR", "tuesday the 3 rd of march 1 9 9 8", "6789-55-22"),
+        ("1998-03-03", "the DAY TH of MONTH , YEAR", "the 3 rd of march , 1 9 9 8", "6789-44-11"),
+        ("2000-02-29", "YEAR , MONTH DAY", "2 0 0 0 , february 2 9", "0123-55-67"),
+        ("2001-09-11", "WEEKDAY , MONTH DAY , YEAR", "tuesday , september 1 1 , 2 0 0 1", "6789-22-34"),
+        ("1969-07-20", "SHORT_WEEKDAY DAY SHORT_MONTH YEAR", "sun 2 0 jul 1 9 6 9", "4567-33-12"),
+        ("1945-05-08", "SHORT_MONTH DAY , YEAR", "may 8 , 1 9 4 5", "3456-00-11"),
+        ("1998-03-29", "MM / DD / YEAR", "0 3 / 2 9 / 1 9 9 8", "6789-01-34"),
+        ("1998-03-29", "DAY . M . YEAR", "2 9 . 3 . 1 9 9 8", "5678-33-01"),
+        ("1998-12-03", "DAY . M . YEAR", "3 . 1 2 . 1 9 9 8", "5678-23-00"),
+    ],
+)
+def test_dates_worked_by_hand(iso, form, words, places):
+    source, target, links = write(date.fromisoformat(iso), form)
+    assert " ".join(source) == words
+    assert "".join(target) == iso
+    assert links == {(i, int(place)) for i, place in enumerate(places) if place != "-"}
+
+
+def test_the_endings_of_a_month():
+    endings = [write(date(2001, 1, day), "MONTH DAY TH , YEAR")[0][-6] for day in range(1, 32)]
+    assert " ".join(endings) == " ".join(["st nd rd", *["th"] * 17, "st nd rd", *["th"] * 7, "st"])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_month_and_weekday_is_read_back_by_datetime_and_means_nothing_else(form):
+    for ordinal in range(date(2023, 12, 20).toordinal(), date(2025, 1, 10).toordinal()):
+        day = date.fromordinal(ordinal)
+        source, target, _ = write(day, form)
+        assert read_date(source) == {day}
+        assert "".join(target) == f"{day:%Y-%m-%d}"
+
+
+def test_drawn_dates_mean_their_targets_and_forms_and_lengths_are_all_met():
+    task = dates(n_train=2000, n_held_out=200)
+    drawn = pairs(task, "train")
+    for source, target in drawn[:200] + pairs(task, "held_out"):
+        assert read_date(source) == {date.fromisoformat("".join(target))}
+    for links in task.gold:
+        assert sorted(i for i, _ in links) == [0, 1, 2, 3, 5, 6, 8, 9]
+    assert {int("".join(target[:4])) for _, target in drawn} == set(range(1900, 2100))
+    assert set(task.train.source_lengths) == set(range(6, 12))
+    slashed = sum("/" in source for source, _ in drawn)
+    assert abs(slashed - 200) < 5 * np.sqrt(2000 * 1 / 10 * 9 / 10)
+    # Digits, three marks, "the", "of", four endings, and 12 and 7 names long and short ("may" is both).
+    assert len(task.source_vocabulary) == 4 + 10 + 3 + 2 + 4 + 2 * (12 + 7) - 1
+
+
+# Number words
+
+UNITS = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
+TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+WORTH = {word: n for n, word in enumerate(UNITS)} | {word: 10 * n for n, word in enumerate(TENS, 2)}
+
+
+def read_number(words):
+    """The value of number words, by the rule of a listener: add, and multiply when a scale is heard."""
+    total = group = 0
+    for word in words:
+        if word == "hundred":
+            group *= 100
+        elif word in ("thousand", "million"):
+            total, group = total + group * {"thousand": 1000, "million": 10**6}[word], 0
+        else:
+            group += WORTH[word]
+    return total + group
+
+
+@pytest.mark.parametrize(
+    # Words and, for each, the digits it comes from (places from the left); worked with pen and paper.
+    ("number", "words", "places"),
+    [
+        (0, "zero", [[0]]),
+        (13, "thirteen", [[0, 1]]),
+        (42, "forty two", [[0], [1]]),
+        (101, "one hundred one", [[0], [0], [2]]),
+        (115, "one hundred fifteen", [[0], [0], [1, 2]]),
+        (1000, "one thousand", [[0], [0]]),
+        (4217, "four thousand two hundred seventeen", [[0], [0], [1], [1], [2, 3]]),
+        (42042, "forty two thousand forty two", [[0], [1], [1], [3], [4]]),
+        (300000, "three hundred thousand", [[0], [0], [2]]),
+        (12000012, "twelve million twelve", [[0, 1], [1], [6, 7]]),
+        (500001000, "five hundred million one thousand", [[0], [0], [2], [5], [5]]),
+        (999000090, "nine hundred ninety nine million ninety", [[0], [0], [1], [2], [2], [7]]),
+    ],
+)
+def test_numbers_worked_by_hand(number, words, places):
+    said, links = spell(number)
+    assert " ".join(said) == words
+    assert links == {(i, place) for i, own in enumerate(places) for place in own}
+    assert read_number(said) == number
+
+
+def test_every_number_below_ten_thousand_is_read_back_by_another_rule_and_said_in_its_own_way():
+    said = [spell(number)[0] for number in range(10_000)]
+    assert [read_number(words) for words in said] == list(range(10_000))
+    assert len(set(said)) == 10_000
+
+
+def test_drawn_numbers_are_their_words_and_gold_links_each_to_digits_that_it_says():
+    task = number_words(max_digits=9, n_train=300, n_held_out=300)
+    for digits, words in pairs(task, "train"):
+        assert str(read_number(words)) == "".join(digits)
+    for (digits, words), links in zip(pairs(task, "held_out"), task.gold, strict=True):
+        assert str(read_number(words)) == "".join(digits)
+        assert {i for i, _ in links} == set(range(len(words)))
+        for i, word in enumerate(words):
+            after = [len(digits) - 1 - place for j, place in sorted(links) if j == i]
+            if word in ("thousand", "million"):
+                assert after == [{"thousand": 3, "million": 6}[word]]
+            elif word == "hundred":
+                assert after[0] % 3 == 2
+            else:
+                # The digits linked, each at its place in the group, add up to the word.
+                own = sum(int(digits[-1 - place]) * 10 ** (place % 3) for place in after)
+                assert WORTH[word] == (own // 100 if after[0] % 3 == 2 else own)
+
+
+# Samples drawn by rules
+
+
+def copied(words):
+    return words, frozenset((place, place) for place in range(len(words)))
+
+
+RULES = {
+    "scan": lambda words: (interpret(words), None),
+    "lexicon_translation": lexicon.translate,
+    "lexicon_summary": summarise,
+    "copying_sample": copied,
+    "copying_permutation": copied,
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_drawn_samples_are_what_the_rule_says(name):
+    task, rule = load(name, n_train=150), RULES[name]
+    assert all(target == rule(source)[0] for part in PARTS for source, target in pairs(task, part))
+    assert task.gold is None or list(task.gold) == [rule(source)[1] for source in sources(task, "held_out")]
+
+
+def test_scan_has_all_commands_in_two_parts_and_both_lexicon_tasks_the_same_sources():
+    whole = [pair for part in PARTS for pair in pairs(load("scan"), part)]
+    assert len(whole) == len(set(whole)) == 16_728 + 4_182
+    long, short = (load(f"lexicon_{name}", n_train=200) for name in ("translation", "summary"))
+    assert all(sources(long, part) == sources(short, part) for part in PARTS)
     assert long.source_vocabulary == short.source_vocabulary
     assert long.target_vocabulary == short.target_vocabulary
-    for part in ("train", "held_out"):
-        assert sources(long, part) == sources(short, part)
-        assert pairs(long, part) == [(words, lexicon.translate(words)[0]) for words in sources(long, part)]
-        assert pairs(short, part) == [(words, summarise(words)[0]) for words in sources(long, part)]
-    assert list(short.gold) == [summarise(words)[1] for words in sources(short, "held_out")]
-
-
-def test_summaries_are_in_the_order_of_importance_and_not_of_position():
-    task = lexicon_summary(n_train=1, n_held_out=500)
-    ranking = list(lexicon.TOPICS.values())
-    moved = 0
-    for (_, words), links in zip(pairs(task, "held_out"), task.gold, strict=True):
-        ranks = [ranking.index(word) for word in words]
-        assert ranks == sorted(set(ranks))
-        places = [place for _, place in sorted(links)]
-        moved += places != sorted(places)
-    # Of two topics half stand in another order, of three five in six.
-    several = np.bincount(task.held_out.target_lengths)
-    expected = several[2] / 2 + several[3] * 5 / 6
-    assert abs(moved - expected) < 5 * np.sqrt(several[2] / 4 + several[3] * 5 / 36)
-
-
-SHAPE = re.compile(r"DA?NR?VDA?N(PDA?N)*")
-LETTERS = {"TOPICS": "N", "NOUNS": "N", "ADJECTIVES": "A", "VERBS": "V", "ADVERBS": "R", "PREPOSITIONS": "P",
-           "DETERMINERS": "D"}  # fmt: skip
-CLASS_OF = {word: letter for name, letter in LETTERS.items() for word in getattr(lexicon, name)}
-
-
-@pytest.mark.parametrize("lengths", [(6, 14), (5, 5), (30, 30)])
-def test_sentences_have_the_build_and_the_lengths_that_are_promised(lengths):
-    task = lexicon_summary(min_length=lengths[0], max_length=lengths[1], n_train=300, n_held_out=5)
-    for words in sources(task, "train"):
-        assert SHAPE.fullmatch("".join(CLASS_OF[word] for word in words))
-        topics = [word for word in words if word in lexicon.TOPICS]
-        assert 1 <= len(topics) == len(set(topics)) <= 3
-    assert set(task.train.source_lengths) == set(range(lengths[0], lengths[1] + 1))
 
 
 NO_COMMANDS = {
@@ -187,18 +321,23 @@ NO_COMMANDS = {
 
 
 @pytest.mark.parametrize(
-    ("rule", "words", "message"),
+    ("rule", "given", "message"),
     [
-        *((interpret, words, f"'{named}' is no SCAN command") for words, named in NO_COMMANDS.items()),
-        *((orders.translate, words, "is no sentence") for words in
+        (write, (date(1998, 3, 3), "DAY MONTHS YEAR"), "did you mean 'DAY MONTH YEAR'"),
+        (write, (date(1899, 12, 31), FORMS[0]), "from 1900-01-01 to 2099-12-31"),
+        (write, (date(2100, 1, 1), FORMS[0]), "from 1900-01-01 to 2099-12-31"),
+        (spell, (-1,), "from 0 to 999,999,999"),
+        (spell, (10**9,), "from 0 to 999,999,999"),
+        *((interpret, [words.split()], f"'{at}' is no SCAN command") for words, at in NO_COMMANDS.items()),
+        *((orders.translate, [words.split()], "is no sentence") for words in
           ("", "red fox", "now red", "now fox red", "now red fox once", "now now red fox")),
-        (orders.translate, "now red foxx", "no word 'foxx'; did you mean 'fox'"),
-        (lambda words: orders.translate(words, "locl"), "now", "no reach 'locl'; did you mean 'local'"),
-        *((rule, "the floods", "no word 'floods'; did you mean 'flood'") for rule in
+        (orders.translate, [["now", "red", "foxx"]], "no word 'foxx'; did you mean 'fox'"),
+        (orders.translate, (["now"], "locl"), "no reach 'locl'; did you mean 'local'"),
+        *((rule, [["the", "floods"]], "no word 'floods'; did you mean 'flood'") for rule in
           (lexicon.translate, summarise)),
-        (summarise, "the dog sees my cat", "has nothing to sum up; topics are war, plague"),
+        (summarise, [["the", "dog", "sees", "my", "cat"]], "has nothing to sum up; topics are war, plague"),
     ],
 )  # fmt: skip
-def test_words_that_do_not_follow_the_grammar_are_refused(rule, words, message):
+def test_what_cannot_be_said_is_refused(rule, given, message):
     with pytest.raises(BadInput, match=message):
-        rule(words.split())
+        rule(*given)
