@@ -18,14 +18,7 @@ from attnlib.analysis.checkpoint import (
     tokenizer_digest,
 )
 from attnlib.errors import BadInput
-from tests.attnlib.analysis.analysis_builders import (
-    LINES,
-    SOURCE,
-    TARGET,
-    save_checkpoint,
-    text_of,
-    tokenizer_of,
-)
+from tests.attnlib.analysis.builders import LINES, SOURCE, TARGET, save_checkpoint, text_of, tokenizer_of
 
 transformers = pytest.importorskip("transformers", reason="checkpoints are those of transformers")
 tokenizers = pytest.importorskip("tokenizers", reason="it comes with transformers")

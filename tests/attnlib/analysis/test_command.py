@@ -12,14 +12,7 @@ from typer.testing import CliRunner
 from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe
 from attnlib.analysis import Stream, analyse
 from attnlib.cli import app
-from tests.attnlib.analysis.analysis_builders import (
-    SOURCE,
-    TARGET,
-    Toy,
-    assert_same_rows,
-    save_checkpoint,
-    text_of,
-)
+from tests.attnlib.analysis.builders import SOURCE, TARGET, Toy, assert_same_rows, save_checkpoint, text_of
 from tests.attnlib.analysis.test_report import FILES
 
 transformers = pytest.importorskip("transformers", reason="the command loads models with transformers")

@@ -29,7 +29,7 @@ from attnlib.analysis.report import (
     visible,
 )
 from attnlib.analysis.results import Example
-from tests.attnlib.analysis.analysis_builders import ALL, Toy
+from tests.attnlib.analysis.builders import ALL, Toy
 
 TOY = Toy(ALL, ignored=(3,), bias=True)
 FILES = {"index.html", "analysis.json", *(f"{table}.csv" for table in TABLES)}
