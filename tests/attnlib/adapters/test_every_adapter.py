@@ -272,9 +272,6 @@ def test_what_nothing_checks_may_be_said_to_be_so():
     assert torch.equal(one.scores, traced("by hand").attended[0].scores)
 
 
-# torch's own attention.
-
-
 def test_the_output_is_as_without_hooks():
     model, kept = drawn(Translator()).eval(), []
     Modules(model, IN_TORCH, lambda *own: kept.append(run_torch(*own)), start=2).trace(BATCH)
@@ -397,9 +394,6 @@ def test_a_model_that_hides_its_attention_is_switched_with_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         HuggingFace(model)
-
-
-# Memory.
 
 
 SAMPLES, LENGTH = 32, 64

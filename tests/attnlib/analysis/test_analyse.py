@@ -109,9 +109,6 @@ def test_a_long_example_is_cut():
     assert found.lengths == (length, 3)
 
 
-# Kept.
-
-
 def kept(folder, stream, shards=1, every=5):
     keep, parts = keep_of(folder), Part(0, shards, every).all_shards()
     fits = [fit_part(stream, part, keep=keep) for part in parts]
@@ -124,9 +121,6 @@ def kept(folder, stream, shards=1, every=5):
 def test_shards_of_a_corpus_too_small_are_refused(tmp_path):
     with pytest.raises(BadInput, match="take fewer shards than 3"):
         kept(tmp_path, stream_of(4), shards=3)
-
-
-# What the numbers are not of.
 
 
 @pytest.mark.parametrize("every", [5, 1])
@@ -153,9 +147,6 @@ def test_attentions_that_nothing_checked_are_named(tmp_path):
         assert found.unchecked == tuple(f"{kind}.0" for kind in ALL)
         stream = Stream(partial(checked, but=number), range(10))
         assert kept(tmp_path / str(number), stream, 2).unchecked == found.unchecked
-
-
-# Notes.
 
 
 FIT = fit_of([TOY(0)])
@@ -193,9 +184,6 @@ def test_what_a_reader_must_know_is_noted(changed, said):
     )
     assert len(noted) == bool(said)
     assert not said or said in noted[0]
-
-
-# Parts of a stream.
 
 
 @given(shards, every)

@@ -30,9 +30,6 @@ def folder(tmp_path_factory):
     return save_checkpoint(tmp_path_factory.mktemp("saved") / "tiny_t5")
 
 
-# Text.
-
-
 @pytest.mark.parametrize(
     ("source", "target", "pairs"),
     [
@@ -69,9 +66,6 @@ def test_texts_that_are_none(tmp_path, source, target, message):
             list(text.pairs())
 
 
-# Checkpoints.
-
-
 def test_special_pieces_are_ignored_where_asked(folder, tmp_path):
     checkpoint = Checkpoint.load(str(folder))
     for ignore in (False, True):
@@ -104,9 +98,6 @@ def test_a_digest_changes_with_all_that_the_numbers_depend_on(folder, tmp_path):
     after.model.config.num_heads = 4
     found.append(after.digest())
     assert len(set(found)) == len(found) == 10
-
-
-# What cannot be loaded.
 
 
 @pytest.mark.parametrize(

@@ -77,9 +77,6 @@ def test_files_agree_with_the_analysis(tmp_path, analysis):
         assert f'<p class="note">{html.escape(note)}</p>'.replace("&#x27;", "&#39;") in markup
 
 
-# The page.
-
-
 class Page(HTMLParser):
     """What a browser would make of markup: its text, tags that close, words by themselves, styles."""
 
@@ -186,9 +183,6 @@ def test_not_more_maps_than_can_be_read(analysis):
     markup = page(replace(analysis, example=example), "A title", plain)
     assert markup.count('class="map"') == MOST_MAPS
     assert "3 more heads are not drawn" in markup
-
-
-# Numbers and squares.
 
 
 @given(st.floats(-2, 2))
