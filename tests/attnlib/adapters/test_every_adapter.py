@@ -310,9 +310,6 @@ def test_logits_may_come_in_an_object_or_first_in_a_tuple():
 # Models of Hugging Face.
 
 
-transformers = pytest.importorskip("transformers", reason="adapters of Hugging Face models need transformers")
-
-
 @pytest.mark.parametrize(
     ("name", "read"),
     [
