@@ -103,9 +103,10 @@ def assert_same_pass(found, expected):
     for mine, theirs in zip(found.attended, expected.attended, strict=True):
         for name in ("name", "query_site", "key_site"):
             assert getattr(mine, name) == getattr(theirs, name)
-        for name in ("query_inputs", "key_inputs", "position_bias", "attention", "scores"):
+        for name in ("query_inputs", "key_inputs", "position_bias", "attention"):
             own, other = getattr(mine, name), getattr(theirs, name)
             assert own is other is None or torch.equal(own, other), (mine.name, name)
+        torch.testing.assert_close(mine.scores, theirs.scores)  # memory read from a file has other kernels
 
 
 def hooks_on(model):

@@ -1,33 +1,55 @@
-"""One attention: projections, rotations, a score and a term by hand; a pass: padding, heads and sides."""
+"""One attention by hand, a pass, its padding and the check of scores; plain tensors; batches of tokens."""
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
+from safetensors.torch import save_file
 from torch import nn
 
-from attnlib.adapters import Attended, LinearMap, ModelPass
-from attnlib.decomposition import Components
+from attnlib.adapters import (
+    Attended,
+    HuggingFace,
+    LinearMap,
+    ModelPass,
+    Modules,
+    Rotary,
+    TokenBatch,
+    pass_of_tensors,
+    saved_passes,
+    text_batches,
+)
+from attnlib.adapters.model_pass import UNIT, WORST, squared_sizes, unit_errors
+from attnlib.adapters.tensors import MAPS
+from attnlib.errors import BadInput, CorruptFile
 from tests.attnlib.adapters.adapter_builders import (
+    FAMILIES,
+    FULL,
+    HEADS,
+    HOOKED,
+    KINDS,
+    PLAIN,
     SOURCE_MASK,
     TARGET_MASK,
     TOKENS,
+    Reader,
+    assert_same_pass,
     attended_of,
     checked,
+    drawn,
+    model_of,
     normal,
     pass_of,
     rotary,
+    rows_of,
+    run,
+    to,
+    without,
 )
 from tests.attnlib.models.model_builders import generator
-
-
-def split(states, seed, mask=None):
-    """Random tokens, the components of these very states, and their parts."""
-    batch, length, width = states.shape
-    tokens = torch.randint(5, (batch, length), generator=generator(seed))
-    mask = torch.ones(batch, length, dtype=torch.bool) if mask is None else mask
-    return Components(5, length, width).update(states, tokens, mask).split(states, tokens, mask)
+from tests.attnlib.refusals import assert_refused
 
 
 def test_rows_of_a_projection_are_dealt_out_among_the_heads_in_order():
@@ -40,18 +62,6 @@ def test_rows_of_a_projection_are_dealt_out_among_the_heads_in_order():
     assert own.heads == 2
     assert own(torch.tensor([[[5.0, 7.0]]])).tolist() == [[[[6, 9]], [[53, 74]]]]
     assert not own.weight.requires_grad
-
-
-def test_the_bias_of_a_projection_goes_with_the_temporal_part():
-    made, states, mask = nn.Linear(6, 8).double(), normal(3, 5, 6), SOURCE_MASK
-    parts = split(states, 0, mask)
-    for head, rows in enumerate((slice(0, 4), slice(4, 8))):
-        found = LinearMap.of(made, 2).of_parts(parts, head)
-        weight, bias = made.weight[rows].detach(), made.bias[rows].detach()
-        torch.testing.assert_close(found.temporal[mask], (parts.temporal @ weight.T + bias)[mask])
-        torch.testing.assert_close(found.input, parts.input @ weight.T)
-        torch.testing.assert_close(found.residual, parts.residual @ weight.T)
-        assert not any(part[~mask].any() for part in found)
 
 
 @pytest.mark.parametrize("interleaved", [True, False])
@@ -77,18 +87,6 @@ def test_scores_by_hand():
     biased = replace(one, position_bias=torch.tensor([[[[0.0, 100.0], [200.0, 0.0]]]]))
     assert biased.scores.tolist() == [[[[8, 112], [216, 24]]]]
     assert (one.name, one.heads) == ("cross.0", 1)
-
-
-def test_a_term_is_made_of_rotated_parts():
-    turn = rotary(4, 4)
-    one = attended_of(source=4, query_rotation=turn, key_rotation=turn)
-    query, key = split(one.query_inputs, 7), split(one.key_inputs, 8)
-    asks, answers = (own.weight[1] for own in (one.query_map, one.key_map))
-    expected = turn(query.input @ asks.T) @ turn(key.residual @ answers.T).mT * one.scale
-    torch.testing.assert_close(one.terms(1, query, key)[1, 2], expected)
-
-
-# A pass.
 
 
 def test_what_stands_at_padding_does_not_matter():
@@ -139,10 +137,314 @@ def test_a_rotated_head_is_a_trace_whose_states_make_its_scores():
     assert trace.to("cpu").scores is trace.scores
 
 
-def test_sites_are_the_states_that_projections_read():
-    first = attended_of()
-    second = attended_of(query_inputs=normal(3, 4, 6, seed=30), query_site="upper")
-    sites = pass_of(first, second).sites()
-    assert list(sites) == ["decoder", "encoder", "upper"]
-    assert [side for side, _ in sites.values()] == ["target", "source", "target"]
-    assert sites["upper"][1] is second.query_inputs
+# Passes from plain tensors.
+
+
+def bare(*layers):
+    return PLAIN | {f"cross.{layer}.query_states": normal(3, 4, 6, seed=layer) for layer in layers}
+
+
+def test_without_an_attention_it_is_said_that_nothing_is_checked():
+    """Layers come in the order of their numbers."""
+    assert pass_of_tensors(bare(10, 9)).unchecked == ("cross.0", "cross.9", "cross.10")
+    found = pass_of_tensors(FULL)
+    assert found.unchecked == ()
+    assert torch.equal(found.target_outputs, FULL["target_outputs"])
+    assert pass_of_tensors(without(FULL, "encoder_self.0.attention")).unchecked == ("encoder_self.0",)
+
+
+def test_plain_states_are_compared_as_they_are():
+    found = pass_of_tensors(PLAIN)
+    (one,) = found.attended
+    dots = PLAIN["cross.0.query_states"] @ PLAIN["encoder_states"].mT
+    torch.testing.assert_close(one.scores, dots[:, None])
+    assert (one.name, one.heads, one.key_site) == ("cross.0", 1, "encoder")
+    trace = found.head(one, 0)
+    assert torch.equal(trace.source_mask, SOURCE_MASK)
+    torch.testing.assert_close(trace.attention.sum(-1), TARGET_MASK.float())
+
+
+def test_dots_of_self_attention_are_of_the_states_with_themselves():
+    states = normal(3, 4, 2, seed=1)
+    (one,) = pass_of_tensors(TOKENS | {"decoder_self.2.query_states": states}).attended
+    torch.testing.assert_close(one.scores, (states @ states.mT)[:, None])
+    assert one.causal
+    assert one.query_site == one.key_site == "decoder_self.2.query"
+
+
+def test_states_and_weights_of_different_precisions_are_computed_with_in_the_finer():
+    finer = {name: FULL[name].double() for name in ("cross.3.query_weight", "encoder_states")}
+    found = {one.name: one for one in pass_of_tensors(FULL | finer).attended}
+    assert found["cross.3"].scores.dtype == torch.float64
+    assert found["encoder_self.0"].scores.dtype == torch.float32
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_computed_with_in_single_to_the_last_digit(dtype):
+    half = to({name: own for name, own in FULL.items() if not name.endswith("attention")}, dtype)
+    passes = pass_of_tensors(half), pass_of_tensors(to(half, torch.float32))
+    for one, other in zip(*(own.attended for own in passes), strict=True):
+        assert one.scores.dtype == torch.float32
+        assert torch.equal(one.scores, other.scores)
+
+
+def test_padding_at_the_left_moves_to_the_right_before_it_is_known_what_is_predicted():
+    ids, mask = torch.tensor([[9, 5, 6]]), torch.tensor([[False, True, True]])
+    states = normal(1, 3, 2, seed=0)
+    given = {"source_tokens": ids, "source_mask": mask, "target_tokens": ids, "target_mask": mask}
+    found = pass_of_tensors(given | {"encoder_states": states, "cross.0.query_states": states})
+    assert found.target_mask.tolist() == [[True, True, False]]
+    assert found.target_tokens[0, :2].tolist() == [5, 6]
+    assert found.target_outputs[0, :2].tolist() == [6, 6]
+    inner = states[0, 1:] @ states[0, 1:].T
+    torch.testing.assert_close(found.attended[0].scores[0, 0, :2, :2], inner)
+
+
+def test_by_default_a_step_predicts_what_is_read_next():
+    found = pass_of_tensors(PLAIN)
+    # Nothing is read after the last step: there stands what it reads itself.
+    expected = torch.tensor([[21, 21, 0, 0], [25, 26, 27, 27], [29, 30, 30, 0]])
+    assert torch.equal(found.target_outputs[TARGET_MASK], expected[TARGET_MASK])
+
+
+def write(folder, name, given):
+    save_file({key: value.contiguous().clone() for key, value in given.items()}, folder / name)
+
+
+def test_what_was_saved_comes_back_in_the_order_of_the_names(tmp_path):
+    write(tmp_path, "b.safetensors", PLAIN)
+    write(tmp_path, "a.safetensors", FULL)
+    (tmp_path / "notes.txt").write_text("not a batch")
+    first, second = saved_passes(tmp_path)
+    assert_same_pass(first, pass_of_tensors(FULL))
+    assert_same_pass(second, pass_of_tensors(PLAIN))
+
+
+def test_weights_may_stand_in_a_file_of_their_own(tmp_path):
+    maps = {name: value for name, value in FULL.items() if name.endswith(("weight", "_bias", "scale"))}
+    write(tmp_path, MAPS, maps)
+    for batch in "ab":
+        write(tmp_path, f"{batch}.safetensors", without(FULL, *maps))
+    passes = list(saved_passes(tmp_path))
+    assert len(passes) == 2
+    for found in passes:
+        assert_same_pass(found, pass_of_tensors(FULL))
+
+
+@pytest.mark.parametrize("name", ["a.safetensors", MAPS])
+def test_a_file_that_was_cut_off_is_corrupt(tmp_path, name):
+    write(tmp_path, "a.safetensors", PLAIN)
+    write(tmp_path, name, PLAIN)
+    (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-5])
+    with pytest.raises(CorruptFile, match=f"{name} cannot be read as safetensors"):
+        list(saved_passes(tmp_path))
+
+
+def test_a_folder_without_files_is_refused(tmp_path):
+    write(tmp_path, MAPS, PLAIN)
+    for folder in (tmp_path, tmp_path / "none"):
+        assert_refused(partial(saved_passes, folder), "holds no *.safetensors; expected one a batch")
+
+
+# Batches of tokens.
+
+
+def test_packed_hand_worked():
+    # Padding (9) at the left, at the right, in between, and a last column that is padding alone.
+    source = torch.tensor([[9, 1, 2, 9], [3, 9, 4, 9]])
+    target = torch.tensor([[9, 5], [6, 7]])
+    read = torch.tensor([[9, 50], [60, 70]])
+    packed = TokenBatch(source, source != 9, target, target != 9, read).packed()
+    assert packed.source.tolist() == [[1, 2], [3, 4]]
+    assert packed.source_mask.all()
+    assert packed.target.tolist() == [[5, 9], [6, 7]]
+    assert packed.target_mask.tolist() == [[True, False], [True, True]]
+    assert packed.read.tolist() == [[50, 9], [60, 70]]
+
+
+def test_labels_that_do_not_count_are_0_at_padding():
+    ids = torch.tensor([[5, -100], [6, 7]])
+    packed = TokenBatch(ids, ids >= 0, ids, ids >= 0, ids).packed()
+    assert packed.source.tolist() == packed.target.tolist() == packed.read.tolist() == [[5, 0], [6, 7]]
+
+
+def lengths(text=None, text_target=None, *, truncation, max_length):
+    """A tokenizer: the lengths of the words, then a mark, 1 of a source, 2 of a target."""
+    assert truncation
+    lines, mark = (text_target, 2) if text is None else (text, 1)
+    words = [line.split()[: max_length - 1] for line in lines]
+    return {"input_ids": [[*map(len, line), mark] for line in words]}
+
+
+PAIRS = [
+    ("", "a"), ("aaa bbbb", "ccccc"), ("dddddd", "eee ffff ggggg"), (" ", "lost"), ("lost", ""),
+    ("hhh", "iiii"), ("h", ""),
+]  # fmt: skip
+
+
+def test_sentences_go_through_the_tokenizer_each_side_with_its_own_marks():
+    first, second = text_batches(lengths, PAIRS, batch_size=2)
+    assert first.source.tolist() == [[3, 4, 1], [6, 1, 0]]
+    assert first.target.tolist() == [[5, 2, 0, 0], [3, 4, 5, 2]]
+    # Pairs with an empty line are left out: the next batch is the last pair.
+    assert (second.source.tolist(), second.target.tolist()) == ([[3, 1]], [[4, 2]])
+    (cut,) = text_batches(lengths, PAIRS, longest=3, prefix="x ")
+    assert cut.source.tolist() == [[1, 3, 1], [1, 6, 1], [1, 3, 1]]
+    assert cut.target.tolist() == [[5, 2, 0], [3, 4, 2], [4, 2, 0]]
+
+
+# The check of scores has force in every precision: what is wrong is refused, what rounding does never is.
+
+
+HALF = (torch.bfloat16, torch.float16)
+PRECISIONS = (*HALF, torch.float32)
+LONG = TokenBatch.of_rows(rows_of((25, 13, 7, 21), 1), rows_of((20, 16, 2, 24), 2))
+
+
+def of_reader(dtype, size):
+    """A cross-attention written by hand; queries are multiplied by the size."""
+    model = drawn(Reader())
+    model.words = drawn(model.words, seed=1)
+    with torch.no_grad():
+        for value in model.to_q.parameters():
+            value *= size
+    return Modules(model.to(dtype), [HOOKED], run, start=2).trace(LONG)
+
+
+def of_family(name, dtype, size):
+    """A model with queries and position biases of this size, its scores up to hundreds."""
+    model = model_of(name)
+    with torch.no_grad():
+        for own, value in model.named_parameters():
+            if own.endswith((".q.weight", "q_proj.weight", "q_proj.bias", "relative_attention_bias.weight")):
+                value *= size
+    return HuggingFace(model.to(dtype), kinds=KINDS).trace(LONG)
+
+
+WRONG = {
+    "forgotten scale": lambda one: {"scale": 1.0 if one.scale != 1 else one.key_map.weight.shape[1] ** -0.5},
+    "twice the scale": lambda one: {"scale": 2 * one.scale},
+    "half the scale": lambda one: {"scale": one.scale / 2},
+    "another head's keys": lambda one: {"key_map": LinearMap(one.key_map.weight.flip(0), one.key_map.bias)},
+    "queries for keys": lambda one: {"key_map": one.query_map},
+    "no position bias": lambda one: {"position_bias": None},
+}
+
+
+def of_head(one, head):
+    maps = {
+        f"{side}_map": LinearMap(own.weight[[head]], None if own.bias is None else own.bias[[head]])
+        for side, own in (("query", one.query_map), ("key", one.key_map))
+    }
+    bias = None if one.position_bias is None else one.position_bias[:, [head]]
+    return replace(one, **maps, attention=one.attention[:, [head]], position_bias=bias)
+
+
+def assert_only_what_is_right_passes(found):
+    """Heads by themselves, so that one does not hide another."""
+    found.check()
+    for one in found.attended:
+        for what, wrong in WRONG.items():
+            if what == "no position bias" and one.position_bias is None:
+                continue
+            for head in range(0, one.heads, 2):
+                alone = replace(found, attended=(of_head(replace(one, **wrong(one)), head),))
+                assert_refused(alone.check, "attention from the caught projections is up to")
+
+
+@pytest.mark.parametrize("name", ["by hand", "T5", "Bart", "Marian"])
+@pytest.mark.parametrize("dtype", PRECISIONS)
+@pytest.mark.parametrize("size", [1, 15])
+def test_in_every_precision(name, dtype, size):
+    found = of_reader(dtype, size) if name == "by hand" else of_family(name, dtype, size)
+    assert size == 1 or max(float(one.scores.abs().max()) for one in found.attended) > 50
+    assert_only_what_is_right_passes(found)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("dtype", HALF)
+@pytest.mark.parametrize("size", [1, 100])
+def test_rounding_stays_within_what_is_derived_of_it(name, dtype, size):
+    """Unit errors of a mean square of a third at most, and none near the bound."""
+    found = of_family(name, dtype, size)
+    for one in found.attended:
+        sizes, allowed = squared_sizes(one), found.allowed(one)
+        least = torch.finfo(dtype).tiny
+        for head in range(one.heads):
+            own = one.attention[:, head].float()
+            error = unit_errors(own, one.scores[:, head], sizes(head), allowed, UNIT[dtype], least)
+            assert float(error.max()) < WORST / 2
+            assert float(error.square().mean()) < 1 / 3 or len(error) < 30
+
+
+@pytest.mark.parametrize(
+    ("own", "scores", "allowed", "expected"),
+    [
+        # log 0.5/0.25 = 0.6931 and log 0.5/0.125 = 1.3863, of scores 0.7 and 1.5 below: 0.0069, 0.1137 off.
+        ([0.25, 0.5, 0.125], [2.3, 3.0, 1.5], [True] * 3, [0.685, 11.371]),
+        ([0.25, 0.5, 0.125], [2.3, 3.0, 1.5], [True, True, False], [0.685]),  # masked: not compared
+        # Of a row of one weight nothing is known, nor of what is far below the least weight in both.
+        ([1.0], [5.0], [True], [0]),
+        ([0.0, 1.0], [-50.0, 5.0], [True] * 2, [0]),
+        # log 1e-6 = -13.8155: a score of 10 below the largest would be a weight.
+        ([0.0, 1.0], [-5.0, 5.0], [True] * 2, [381.551]),
+        # And a weight that is there is not of a score that would be none: 4.6052 against 13.8155.
+        ([0.01, 1.0], [-95.0, 5.0], [True] * 2, [921.034]),
+    ],
+)
+def test_errors_are_counted_in_roundings_beside_the_largest_weight(own, scores, allowed, expected):
+    own, scores = (torch.tensor([[row]], dtype=torch.float64) for row in (own, scores))
+    squares = torch.full_like(own, 0.5)
+    found = unit_errors(own, scores, squares, torch.tensor([[allowed]]), unit=0.01, least=1e-6)
+    assert found.tolist() == pytest.approx(expected, abs=1e-3)
+
+
+def test_squares_of_what_is_rounded():
+    # Query (2, -1), key (3, 4), scale 1/2: terms 3 and -2, score 1, with its bias 6.
+    one = replace(
+        attended_of(1, 1, 1, 2, 1),
+        query_inputs=torch.tensor([[[2.0, -1.0]]]),
+        key_inputs=torch.tensor([[[3.0, 4.0]]]),
+        query_map=LinearMap(torch.eye(2)[None]),
+        key_map=LinearMap(torch.eye(2)[None]),
+        position_bias=torch.tensor([[[[5.0]]]]),
+    )
+    assert squared_sizes(one)(0).tolist() == [[[2 * (3**2 + 2**2) + 1 + 6**2 + 1]]]
+    # Terms that cancel in a query are rounded all the same: 2 - 2 = 0, of squares 4 + 4.
+    one = replace(one, query_map=LinearMap(torch.tensor([[[1.0, 2.0], [0.0, 0.0]]])), position_bias=None)
+    assert squared_sizes(one)(0).tolist() == [[[2 * 0.25 * (4 + 4) * 9 + 1]]]
+    # A rotation deals them out among the coordinates.
+    one = replace(one, query_rotation=Rotary(torch.zeros(1, 2), torch.ones(1, 2)))
+    assert squared_sizes(one)(0).tolist() == [[[2 * 0.25 * (4 + 4) / 2 * (9 + 16) + 1]]]
+
+
+# What one of the two bounds alone would let through.
+
+
+def test_one_wrong_weight_among_thousands_is_noticed():
+    found = of_reader(torch.float32, 1)
+    (one,) = found.attended
+    attention, row = one.attention.clone(), (1, 0, 3)
+    least, largest = one.scores[row][:13].argmin(), one.scores[row][:13].argmax()
+    squares = squared_sizes(one)(0)[1, 3]
+    attention[row][least] *= (12 * UNIT[torch.float32] * (squares[least] + squares[largest]).sqrt()).exp()
+    with pytest.raises(
+        BadInput, match=r"head 0: attention .* is up to 12 times rounding .*, 0\.\d+ in the mean"
+    ):
+        replace(found, attended=(replace(one, attention=attention),)).check()
+
+
+def test_what_is_wrong_a_little_everywhere_is_noticed():
+    """No single weight is further away than rounding may be; so many of them are not by chance."""
+    found = of_reader(torch.bfloat16, 1)
+    (one,) = found.attended
+    noise = torch.randn(one.scores.shape, generator=generator(0))
+    sizes = torch.stack([squared_sizes(one)(head) for head in range(HEADS)], 1)
+    off = replace(one, position_bias=1.9 * UNIT[torch.bfloat16] * sizes.sqrt() * noise.clamp(-2, 2))
+    with pytest.raises(BadInput, match=r"is up to [0-7](\.\d+)? times rounding .*, [1-9][.\d]* in the mean"):
+        replace(found, attended=(off,)).check()
+
+
+def test_even_attention_is_even_by_any_scale():
+    found = of_reader(torch.bfloat16, 1e-4)
+    replace(found, attended=(replace(found.attended[0], scale=1.0),)).check()

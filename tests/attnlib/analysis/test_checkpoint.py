@@ -18,14 +18,7 @@ from attnlib.analysis.checkpoint import (
     tokenizer_digest,
 )
 from attnlib.errors import BadInput
-from tests.attnlib.analysis.analysis_builders import (
-    LINES,
-    SOURCE,
-    TARGET,
-    save_checkpoint,
-    text_of,
-    tokenizer_of,
-)
+from tests.attnlib.analysis.builders import LINES, SOURCE, TARGET, save_checkpoint, text_of, tokenizer_of
 
 transformers = pytest.importorskip("transformers", reason="checkpoints are those of transformers")
 tokenizers = pytest.importorskip("tokenizers", reason="it comes with transformers")
@@ -35,9 +28,6 @@ sentencepiece = pytest.importorskip("sentencepiece", reason="M2M100 and Marian h
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return save_checkpoint(tmp_path_factory.mktemp("saved") / "tiny_t5")
-
-
-# Text.
 
 
 @pytest.mark.parametrize(
@@ -76,9 +66,6 @@ def test_texts_that_are_none(tmp_path, source, target, message):
             list(text.pairs())
 
 
-# Checkpoints.
-
-
 def test_special_pieces_are_ignored_where_asked(folder, tmp_path):
     checkpoint = Checkpoint.load(str(folder))
     for ignore in (False, True):
@@ -111,9 +98,6 @@ def test_a_digest_changes_with_all_that_the_numbers_depend_on(folder, tmp_path):
     after.model.config.num_heads = 4
     found.append(after.digest())
     assert len(set(found)) == len(found) == 10
-
-
-# What cannot be loaded.
 
 
 @pytest.mark.parametrize(

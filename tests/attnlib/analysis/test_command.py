@@ -12,14 +12,7 @@ from typer.testing import CliRunner
 from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe
 from attnlib.analysis import Stream, analyse
 from attnlib.cli import app
-from tests.attnlib.analysis.analysis_builders import (
-    SOURCE,
-    TARGET,
-    Toy,
-    assert_same_rows,
-    save_checkpoint,
-    text_of,
-)
+from tests.attnlib.analysis.builders import SOURCE, TARGET, Toy, assert_same_rows, save_checkpoint, text_of
 from tests.attnlib.analysis.test_report import FILES
 
 transformers = pytest.importorskip("transformers", reason="the command loads models with transformers")
@@ -97,9 +90,6 @@ def counted(monkeypatch):
     return seen
 
 
-# Whole runs.
-
-
 def test_it_says_what_the_library_says(corpus, whole):
     """The same model and pairs by hand; fitted, judged and probed as asked."""
     model = transformers.AutoModelForSeq2SeqLM.from_pretrained(corpus / "tiny", attn_implementation="eager")
@@ -172,9 +162,6 @@ def test_a_shard_tokenizes_its_own_lines_alone(corpus, tmp_path, counted, in_sha
     assert report_of(tmp_path) == report_of(in_shards)
 
 
-# Saved traces.
-
-
 @pytest.fixture
 def traces(tmp_path):
     """Passes that other code saved, with the weights in a file of their own."""
@@ -204,9 +191,6 @@ def test_saved_traces(traces, tmp_path, changed):
     content[-1] ^= 1
     (traces / changed).write_bytes(bytes(content))
     refused(["--traces", traces, "--out", out], "part of another analysis (traces is")
-
-
-# Prefixes, names, and what the numbers are not of.
 
 
 def said_by(out):
@@ -242,8 +226,6 @@ def test_folders_with_brackets_in_their_names(corpus, tmp_path, name):
     assert f"report: {out / 'index.html'}" in done(*given(corpus, out, "--model", folder))
     assert f"<h1>How {folder.name} attends</h1>" in (out / "index.html").read_text(encoding="utf-8")
 
-
-# What is refused.
 
 TEXT = ["--source", "a.txt", "--target", "b.txt"]
 TINY = ["--model", "tiny", *TEXT]

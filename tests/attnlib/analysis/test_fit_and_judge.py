@@ -1,15 +1,20 @@
-"""Both passes: against the decomposition's own pieces, by hand where tokens are ignored, and in halves."""
+"""Both passes: against the decomposition's own pieces, by hand where it has none, and in halves."""
 
+import math
 from dataclasses import replace
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from attnlib.analysis.fit import counted_attention, whole_samples
+from attnlib.analysis import fit
+from attnlib.analysis.fit import AverageAttention, counted_attention, whole_samples
+from attnlib.analysis.judge import NINE, POSITION_BIAS, TermSums
 from attnlib.analysis.results import head_rows, state_rows, term_rows
-from attnlib.decomposition import Components, ShareSums
+from attnlib.decomposition import PART_NAMES, SUBSETS, Components, ShareSums, SubstitutionSums, typicality
 from attnlib.probes.agreement import agreement, chance_agreement
-from tests.attnlib.analysis.analysis_builders import (
+from tests.attnlib.analysis.builders import (
     ALL,
     HEADS,
     LONGEST,
@@ -22,6 +27,169 @@ from tests.attnlib.analysis.analysis_builders import (
     judged,
     rows_of,
 )
+from tests.attnlib.decomposition.component_builders import attention_matrices, padded, term_batches
+
+# Average attention.
+
+
+def averages_of(matrices, at_once=None):
+    average = AverageAttention()
+    size = at_once or len(matrices)
+    for start in range(0, len(matrices), size):
+        average.update(*padded(matrices[start : start + size]))
+        assert sum(matrix.numel() for matrix in average.cells.sums.values()) <= fit.ENTRIES
+    return average
+
+
+@settings(max_examples=40)
+@given(attention_matrices(), attention_matrices(most=2), st.integers(1, 5))
+def test_typicality_is_that_of_one_sample_among_those_summed(summed, judged, minimum):
+    """The definition takes the sample out of its own average: so put it in first."""
+    found = averages_of(summed).typicality(*padded(judged), minimum=minimum)
+    expected = [typicality([*summed, one], minimum=minimum + 1).per_sample[-1] for one in judged]
+    torch.testing.assert_close(found, torch.stack(expected), equal_nan=True)
+
+
+def kept_of(summed, bound):
+    """What has to be kept, from all sizes at once: those up to the longest side for which all sizes fit."""
+    sizes = {tuple(matrix.shape) for matrix in summed}
+    longest = 0
+    while longest < 9 and sum(t * s for t, s in sizes if max(t, s) <= longest + 1) <= bound:
+        longest += 1
+    return {(s, t) for t, s in sizes if max(t, s) <= longest}
+
+
+@settings(max_examples=60)
+@given(attention_matrices(), attention_matrices(), st.integers(0, 40), st.randoms(use_true_random=False))
+def test_shards_and_orders_make_no_difference_within_the_bound(some, others, bound, random):
+    """Sizes kept, how many samples of each, their sums, and what is judged: of halves through files, of the
+    whole, and of any order."""
+    every = [*some, *others]
+    shuffled = random.sample(every, len(every))
+    kept = kept_of(every, bound)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fit, "ENTRIES", bound)
+        halves = (averages_of(half, at_once=1).tensors() for half in (some, others))
+        first, second = map(AverageAttention.of_tensors, halves)
+        whole = averages_of(every)
+        merged = first + second, second + AverageAttention() + first
+        for average in (whole, averages_of(shuffled, at_once=1), *merged):
+            counts = {cell: sum(matrix.shape == cell[::-1] for matrix in every) for cell in kept}
+            assert average.cells.counts == counts
+            assert average.cells.sums.keys() == kept
+            for cell, total in average.cells.sums.items():
+                torch.testing.assert_close(total, whole.cells.sums[cell])
+            beyond = average.beyond(*padded(shuffled)[1:]).tolist()
+            assert beyond == [tuple(matrix.shape)[::-1] not in kept for matrix in shuffled]
+
+
+# Sums of terms.
+
+
+TEN = (*NINE, POSITION_BIAS)
+LOG2 = math.log(2)
+
+
+def allowed_of(batch):
+    return batch[1][:, :, None] & batch[2][:, None, :]
+
+
+def sums_of(terms, allowed):
+    return TermSums(NINE if len(terms) == 9 else TEN).update(terms, allowed)
+
+
+def shares_of(rows, dtype=torch.float64):
+    """Shares of one sample and one row of ten terms, which are zero but for {name: row}."""
+    terms = torch.zeros(10, 1, 1, len(next(iter(rows.values()))), dtype=dtype)
+    for name, row in rows.items():
+        terms[TEN.index(name), 0, 0] = torch.tensor(row, dtype=dtype)
+    return sums_of(terms, torch.ones(terms.shape[1:], dtype=torch.bool)).result()
+
+
+@settings(max_examples=80)
+@given(term_batches(twins=True))
+def test_nine_terms_are_summed_as_the_decomposition_sums_them(batch):
+    terms, *masks = batch
+    found = sums_of(terms, allowed_of(batch)).result()
+    shares = ShareSums().update(terms.unflatten(0, (3, 3)), *masks).result()
+    for mine, theirs in ((found.covariance, shares.covariance), (found.mean_absolute, shares.mean_absolute)):
+        assert list(mine.values()) == pytest.approx(theirs.flatten().tolist(), abs=1e-10)
+    for name in ("entries", "rows", "rows_left_out"):
+        assert getattr(found, name) == getattr(shares, name)
+
+    rebuilt = SubstitutionSums().update(terms.unflatten(0, (3, 3)), *masks).result()
+    names = {
+        name: name.replace("_", " ") for name in ("uniform", "temporal_only", "input_only", "no_residual")
+    }
+    names |= {f"without_{d}_{e}": f"without {d}·{e}" for d in PART_NAMES for e in PART_NAMES}
+    assert names.keys() == SUBSETS.keys()
+    assert found.similarity.keys() == found.agreement.keys() == set(names.values())
+    for theirs, mine in names.items():
+        assert found.similarity[mine] == pytest.approx(rebuilt[theirs].similarity, abs=1e-12)
+        assert found.agreement[mine] == pytest.approx(rebuilt[theirs].argmax_agreement, abs=1e-6)
+
+
+def assert_same(found, expected):
+    for name, own in vars(expected).items():
+        assert getattr(found, name) == pytest.approx(own, abs=1e-9, nan_ok=True)
+
+
+@settings(max_examples=50)
+@given(term_batches(count=10, twins=True), st.integers(0, 8))
+def test_shares_sum_to_one_ignore_constants_and_halves_are_the_whole(batch, cut):
+    terms, allowed = batch[0], allowed_of(batch)
+    whole = sums_of(terms, allowed).result()
+    assert sum(whole.covariance.values()) == pytest.approx(1)
+    assert sum(whole.mean_absolute.values()) == pytest.approx(1)
+    moved = sums_of(terms + torch.linspace(-9, 9, 10, dtype=terms.dtype)[:, None, None, None], allowed)
+    halves = sums_of(terms[:, cut:], allowed[cut:]) + sums_of(terms[:, :cut], allowed[:cut])
+    assert_same(moved.result(), whole)
+    assert_same(halves.result(), whole)
+
+
+@settings(max_examples=30)
+@given(term_batches())
+def test_causal_rows_are_prefixes(batch):
+    """A triangle is as many samples of one row each, of growing length."""
+    terms, target_mask, source_mask = batch
+    pieces = TermSums(NINE)
+    for row in range(terms.shape[2]):
+        prefix = source_mask & (torch.arange(terms.shape[3]) <= row)
+        pieces.update(terms[:, :, row, None], target_mask[:, row, None, None] & prefix[:, None, :])
+    whole = sums_of(terms, allowed_of(batch).tril()).result()
+    assert_same(whole, pieces.result())
+    assert whole.rows_left_out >= len(terms[0])  # the first row of each sample sees one position
+
+
+def test_the_position_bias_is_a_tenth_term():
+    """First entries: bias alone 4/5 (4:1), temporal alone 2/3 (2:1), both, which is all, 8/9 (8:1)."""
+    shares = shares_of({"temporal·temporal": [LOG2, 0.0], POSITION_BIAS: [2 * LOG2, 0.0]})
+    assert shares.covariance[POSITION_BIAS] == pytest.approx(2 / 3)
+    assert shares.similarity["position bias only"] == pytest.approx(1 - (8 / 9 - 4 / 5))
+    assert shares.similarity["temporal and position bias"] == pytest.approx(1.0)
+    assert shares.similarity["no residual"] == pytest.approx(1.0)
+    assert shares.similarity[f"without {POSITION_BIAS}"] == pytest.approx(1 - (8 / 9 - 2 / 3))
+
+
+def test_ties_but_for_rounding_are_ties():
+    """One word twice: input alone cannot tell the places apart, whatever the last bit says."""
+    rows = {"input·input": [1.0, 1.0 + 1e-7, 0.0], "temporal·temporal": [0.5, 0.0, 0.0]}
+    shares = shares_of(rows, torch.float32)
+    assert (shares.agreement["input only"], shares.agreement["temporal only"]) == (0.5, 1.0)
+
+
+def test_undefined_where_nothing_varies():
+    """Flat rows have no share, but a spread, which is zero; nothing at all has neither."""
+    flat, nothing = shares_of({POSITION_BIAS: [1.0, 1.0, 1.0]}), TermSums(NINE).result()
+    undefined = [*flat.covariance.values(), *flat.mean_absolute.values()]
+    undefined += [*nothing.covariance.values(), *nothing.similarity.values(), nothing.spread]
+    assert all(map(math.isnan, undefined))
+    assert (flat.spread, flat.similarity["uniform"]) == (0.0, 1.0)
+    rows = {"temporal·temporal": [0.1, 0.0], "input·input": [0.2, 0.0], "residual·residual": [-0.3, 0.0]}
+    cancelling = shares_of(rows)  # but for rounding
+    assert all(map(math.isnan, cancelling.covariance.values()))
+    assert cancelling.mean_absolute["residual·residual"] == pytest.approx(0.5)
+
 
 # Against the decomposition's own pieces.
 

@@ -29,7 +29,7 @@ from attnlib.analysis.report import (
     visible,
 )
 from attnlib.analysis.results import Example
-from tests.attnlib.analysis.analysis_builders import ALL, Toy
+from tests.attnlib.analysis.builders import ALL, Toy
 
 TOY = Toy(ALL, ignored=(3,), bias=True)
 FILES = {"index.html", "analysis.json", *(f"{table}.csv" for table in TABLES)}
@@ -75,9 +75,6 @@ def test_files_agree_with_the_analysis(tmp_path, analysis):
     assert len(notes(found)) >= 3
     for note in notes(found):
         assert f'<p class="note">{html.escape(note)}</p>'.replace("&#x27;", "&#39;") in markup
-
-
-# The page.
 
 
 class Page(HTMLParser):
@@ -186,9 +183,6 @@ def test_not_more_maps_than_can_be_read(analysis):
     markup = page(replace(analysis, example=example), "A title", plain)
     assert markup.count('class="map"') == MOST_MAPS
     assert "3 more heads are not drawn" in markup
-
-
-# Numbers and squares.
 
 
 @given(st.floats(-2, 2))

@@ -41,9 +41,6 @@ def assert_slopes(found, model, batch, of_logits=lambda logits: logits):
     assert found.abs().max() > 1e-3
 
 
-# Of a classifier.
-
-
 @pytest.mark.parametrize("attention", ["learned", "uniform", "alone"])
 @torch.no_grad()
 def test_saliency_is_the_slope_along_each_gate(attention):
@@ -83,9 +80,6 @@ def test_the_trace_is_the_passes_own_and_the_backward_pass_is_not_left_to_cudnn(
     torch.testing.assert_close(trace.logit, model(TOKENS, MASK).logit)
     assert not found.requires_grad
     assert all(parameter.grad is None for parameter in model.parameters())
-
-
-# Of a translator.
 
 
 @pytest.mark.parametrize("form", ["joined", "summed"])

@@ -1,4 +1,4 @@
-"""What no adapter takes, and the words in which it is refused."""
+"""What the library refuses, and in which words; networks, training and the command have their own tables."""
 
 from dataclasses import replace
 from functools import partial
@@ -17,6 +17,30 @@ from attnlib.adapters import (
     pass_of_tensors,
     text_batches,
 )
+from attnlib.analysis import Part, Stream, analyse
+from attnlib.analysis.command import numbers
+from attnlib.analysis.fit import Fit
+from attnlib.analysis.judge import NINE, POSITION_BIAS, TermSums
+from attnlib.decomposition import (
+    AttentionCells,
+    Components,
+    Parts,
+    ShareSums,
+    SubstitutionSums,
+    alignment_terms,
+    map_parts,
+    require_bilinear,
+    typicality,
+)
+from attnlib.decomposition.growing import GrowingComponents
+from attnlib.decomposition.substitution import valid_rows
+from attnlib.probes.agreement import RowMean, agreement, agreement_with_ties_broken, halves, places
+from attnlib.probes.alignment_error import AlignmentSums, gold_links
+from attnlib.probes.ibm_model_1 import IBMModel1
+from attnlib.probes.kendall import kendall
+from attnlib.probes.lexical_probe import log_probability_of_pairs
+from attnlib.probes.optimal_attention import optimal_attention
+from attnlib.training.corpus import Corpus
 from tests.attnlib.adapters.adapter_builders import (
     ABSOLUTE,
     BATCH,
@@ -41,7 +65,97 @@ from tests.attnlib.adapters.adapter_builders import (
     traced,
     without,
 )
+from tests.attnlib.analysis.builders import Toy, by_hand, fit_of, judged
 from tests.attnlib.refusals import assert_refused
+
+# Decomposition.
+
+TERMS = torch.zeros(3, 3, 2, 4, 5)
+FOUR, FIVE = torch.ones(2, 4, dtype=torch.bool), torch.ones(2, 5, dtype=torch.bool)
+WIDE = Parts(*(torch.zeros(2, 4, 4),) * 3, mask=FOUR)
+NARROW = Parts(*(torch.zeros(2, 4, 1),) * 3, mask=FOUR)
+DOUBLE = Parts(*(part.double() for part in WIDE), mask=FOUR)
+MEANS, EXACT = Components(3, 3, 4), Components(3, 3, 4, method="least_squares")
+CELLS = AttentionCells().update(torch.ones(1, 2, 3), FOUR[:1, :2], FIVE[:1, :3])
+ONE_SUBSET = SubstitutionSums({"none": []})
+
+DECOMPOSITION = [
+    (lambda: Components(0, 5, 3), "n_tokens=0"),
+    (lambda: Components(3, 3, 4, method="least_square"), "did you mean 'least_squares'"),
+    (lambda: MEANS + Components(3, 3, 2), "'width': 4} with those of … 'width': 2}"),
+    (lambda: EXACT + MEANS, "'least_squares' with those of 'means'"),
+    (lambda: GrowingComponents(2) + GrowingComponents(3), "width 2 with those of 3"),
+    (lambda: MEANS.variance_explained(), "keep no sum of squares"),
+    (lambda: EXACT.variance_explained(), "call update before"),
+    (lambda: alignment_terms(WIDE, NARROW), "width must agree"),
+    (lambda: alignment_terms(WIDE, DOUBLE), "one dtype"),
+    (lambda: map_parts(WIDE, torch.zeros(3, 5)), "expected (out, 4)"),
+    (lambda: map_parts(WIDE, torch.zeros(3, 4), torch.zeros(4)), "expected (3,)"),
+    (lambda: require_bilinear("additive"), "The additive score has no nine alignment terms"),
+    (lambda: require_bilinear("concat"), "The concat score has no nine alignment terms"),
+    (lambda: require_bilinear("genral"), "did you mean 'general'"),
+    (lambda: ShareSums().update(TERMS, FIVE, FOUR), "expected"),
+    (lambda: valid_rows(TERMS, FOUR[:1], FIVE), "target mask of"),
+    (lambda: SubstitutionSums({"mine": [("temporal", "residuals")]}), "did you mean 'residual'"),
+    (lambda: SubstitutionSums().merge(ONE_SUBSET), "same subsets"),
+    (lambda: typicality([torch.eye(2)] * 3, minimum=1), "minimum=1"),
+    (lambda: CELLS.update(torch.ones(2, 4, 5), FIVE, FOUR), "expected"),
+    (lambda: CELLS.average_attention((9, 9)), "(9, 9); cells with most samples: [(3, 2)"),
+]
+
+
+# Probes.
+
+ROW, SHORT = torch.zeros(1, 3), torch.zeros(1, 1)
+BOTH = torch.ones(1, 2, dtype=torch.bool)
+PADDED = torch.tensor([[True, False]])
+
+
+def align(links, length, target_words):
+    AlignmentSums().update(torch.ones(1, 2, length), gold_links([links], 2, length), target_words, BOTH)
+
+
+def fit(sources, targets, iterations=1):
+    IBMModel1.fit(Corpus.from_ids(sources, targets), 6, 6, iterations=iterations)
+
+
+def optimum(encoder=1.0, words=3, positions=2, mask=BOTH):
+    logits = torch.full((1, 2, words), encoder), torch.zeros(1, 2, words)
+    optimal_attention(*logits, torch.zeros(1, positions, dtype=torch.long), mask, BOTH)
+
+
+def probe_of_pairs(**options):
+    log_probability_of_pairs(*[ROW[..., None]] * 2, None, *[ROW > 0] * 3, **options)
+
+
+PROBES = [
+    (lambda: agreement(ROW, SHORT), "the same length"),
+    (lambda: agreement_with_ties_broken(ROW, SHORT), "the same length"),
+    (lambda: kendall(ROW, SHORT), "the same length"),
+    (lambda: places(torch.tensor([4]), 0), "percent is 0"),
+    (lambda: agreement(ROW, ROW, percent=101), "percent is 101"),
+    (lambda: agreement(ROW, ROW, ties="last"), "no rule for ties 'last'"),
+    (lambda: RowMean.of(torch.zeros(3), torch.ones(2).bool()), "one truth value a row"),
+    (lambda: halves(1), "at least 2"),
+    (lambda: gold_links([{(3, 0)}], 3, 2), "leads outside"),
+    (lambda: gold_links([{(0, 2)}], 3, 2), "leads outside"),
+    (lambda: gold_links([{(-1, 0)}], 3, 2), "leads outside"),
+    (lambda: align({(1, 0)}, 2, PADDED), "outside the words"),
+    (lambda: align(set(), 3, BOTH), "give all three as"),
+    (lambda: fit([], []), "at least one sentence pair"),
+    (lambda: fit([[4]], [[]]), "at least one sentence pair"),
+    (lambda: fit([[4]], [[4]], 0), "iterations is 0"),
+    (lambda: fit([[7]], [[4]]), "a source word has id 7, but n_source is 6"),
+    (lambda: fit([[4]], [[6]]), "a target word has id 6, but n_target is 6"),
+    (lambda: probe_of_pairs(at_once=0), "at_once is 0"),
+    (lambda: optimum(positions=1), "words has shape"),
+    (lambda: optimum(words=1), "only one word"),
+    (lambda: optimum(mask=~BOTH), "no valid source position"),
+    (lambda: optimum(torch.inf), "encoder_logits are not all finite"),
+]
+
+
+# Adapters.
 
 GAP = "attention from the caught projections is up to"
 
@@ -329,7 +443,50 @@ FAMILIES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("call", "message"), [*PASSES, *BATCHES, *TENSORS, *MODULES, *FAMILIES])
+# Analysis.
+
+OF_CROSS, OF_SELF = Toy(("cross",))(0), Toy(("encoder_self",))(0)
+
+
+def analyse_copies(count, *one):
+    analyse(Stream(lambda one: one, [by_hand(*one)] * count))
+
+
+def sum_terms(terms, allowed):
+    TermSums(NINE).update(torch.zeros(terms), torch.ones(allowed, dtype=torch.bool))
+
+
+SHAPES = "expected (9, batch, target, source)"
+
+ANALYSIS = [
+    (lambda: Part(3, 3), "shard is 3 of 3"),
+    (lambda: Part(-1, 3), "shard is -1"),
+    (lambda: Part(0, 0), "of 0"),
+    (lambda: Part(0, 1, 0), "every is 0"),
+    (lambda: Stream(str, iter([1, 2])), "read only once"),
+    (lambda: analyse(Stream(str, [])), "no sample with a counted position"),
+    (lambda: analyse_copies(7, [[1.0, 2.0]], [True, True]), "no sample with a counted position"),
+    # a row with one position to look at says nothing: without another there is nothing to report
+    (lambda: analyse_copies(6, [[1.0], [2.0]], [False]), "no row of attention has two positions"),
+    (lambda: Fit([]), "heads is empty"),
+    (lambda: judged(fit_of([OF_CROSS]), [OF_SELF]), "no components of encoder.self; the fit has those of"),
+    (lambda: fit_of([OF_CROSS]) + fit_of([OF_SELF]), "different attentions"),
+    (lambda: sum_terms((10, 2, 3, 4), (2, 3, 4)), SHAPES),
+    (lambda: sum_terms((9, 2, 3, 4), (2, 4, 3)), SHAPES),
+    (lambda: sum_terms((9, 2, 3, 4), (1, 3, 4)), SHAPES),
+    (lambda: sum_terms((9, 2, 3), (2, 3)), SHAPES),
+    (lambda: TermSums(NINE) + TermSums((*NINE, POSITION_BIAS)), "cannot merge"),
+    *(
+        (partial(numbers, text), "are no numbers; write them as in 0,4-6")
+        for text in ("", "a", "1,", "-1", "1-", "6-4", "1-2-3", "1.5", "0 1")
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [*DECOMPOSITION, *PROBES, *PASSES, *BATCHES, *TENSORS, *MODULES, *FAMILIES, *ANALYSIS],
+)
 def test_what_cannot_be_is_refused(call, message):
     assert_refused(call, message)
 

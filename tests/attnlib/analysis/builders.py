@@ -11,6 +11,8 @@ from attnlib.analysis import ParallelText
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import Judgement
 from attnlib.analysis.results import head_rows, state_rows, term_rows
+from tests.attnlib.adapters.adapter_builders import model_of
+from tests.attnlib.models.model_builders import generator
 
 # -- passes of a toy --
 
@@ -89,10 +91,6 @@ def by_hand(scores, ignored_source, ignored_target=None):
     )
 
 
-def generator(seed):
-    return torch.Generator().manual_seed(seed)
-
-
 def fit_of(passes, heads=None):
     fit = Fit(heads)
     for one in passes:
@@ -146,19 +144,8 @@ def tokenizer_of(lines):
 
 
 def save_checkpoint(folder):
-    """A T5 of two layers and two heads, drawn at random, far from uniform attention."""
-    transformers = pytest.importorskip("transformers")
-    config = transformers.T5Config(
-        vocab_size=60, d_model=16, d_kv=4, d_ff=16, num_layers=2, num_heads=2, decoder_start_token_id=0
-    )
-    with torch.random.fork_rng():  # its own initialisation, which is not kept
-        model = transformers.T5ForConditionalGeneration(config)
-    draw = generator(0)
-    with torch.no_grad():
-        for value in model.parameters():
-            if value.dim() > 1:
-                value.normal_(0, 0.5, generator=draw)
-    model.save_pretrained(folder)
+    """A T5 of two layers and two heads, far from uniform attention, and its tokenizer."""
+    model_of("T5", vocab_size=60, d_model=16, d_kv=4, d_ff=16, num_heads=2).save_pretrained(folder)
     tokenizer_of(LINES).save_pretrained(folder)
     return folder
 
