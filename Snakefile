@@ -17,6 +17,7 @@ from pathlib import Path
 ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT))
 
+from companion.book import warm
 from companion.book.plan import ANSWERS, ARCHIVE, drawing_code, paper_result, planned, planned_run
 from companion.book.project import Project, discover
 
@@ -28,6 +29,13 @@ FIGURES = discover(PROJECT)
 PATH = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
 os.environ.update(PYTHONPATH=PATH, ATTNLIB_PYTHON=sys.executable, ATTNLIB_ROOT=str(ROOT), OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
 envvars: "PYTHONPATH", "ATTNLIB_PYTHON", "ATTNLIB_ROOT", "OMP_NUM_THREADS", "MKL_NUM_THREADS"
+
+
+# Jobs of this machine are forked from one process that has imported what they need.
+WARM = warm.server()
+onstart: WARM.__enter__()
+onsuccess: WARM.__exit__(None, None, None)
+onerror: WARM.__exit__(None, None, None)
 
 
 def files(folder, *patterns):
@@ -109,7 +117,7 @@ rule result:
         stamp=lambda w: planned(PROJECT, w.experiment, "quick").stamp,
     priority: lambda w: 1 + int(planned(PROJECT, w.experiment, "quick").seconds)  # the longest first, so that no core waits for one in the end
     message: "compute {wildcards.experiment}"
-    shell: '"$ATTNLIB_PYTHON" -m companion.results {params.arguments} >/dev/null'
+    shell: '"$ATTNLIB_PYTHON" -m companion.book.warm companion.results {params.arguments} >/dev/null'
 
 
 # A job a model: train it, answer all that the paper-sized experiments ask, keep the answers. What is answered in
@@ -137,7 +145,7 @@ rule figure:
         drawing=lambda w: drawing_code(PROJECT, FIGURES[w.figure]),
         paper=lambda w: paper_result(PROJECT, FIGURES[w.figure]),
     message: "draw {params.arguments}"
-    shell: '"$ATTNLIB_PYTHON" -m companion.book.execute {params.arguments}'
+    shell: '"$ATTNLIB_PYTHON" -m companion.book.warm companion.book.execute {params.arguments}'
 
 
 use rule figure as paper_figure with:

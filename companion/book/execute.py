@@ -6,10 +6,11 @@ of pytest this module sees to that for nbval's.
 """
 
 import argparse
+import atexit
 import os
 import re
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +21,7 @@ from traitlets.config import Config
 
 from attnlib.errors import AttnlibError, BadInput
 from attnlib.files import write_text_atomic
+from companion.book import warm
 from companion.book.project import PROFILES, Figure, Project, current_project, find, folder_to_write
 from companion.results.request import Request
 
@@ -39,9 +41,22 @@ def local_sockets() -> Config:
     return Config({"KernelManager": {"transport": "ipc", "ip": f"{_folder().name}/kernel"}})
 
 
+def warm_kernels() -> None:
+    """From here on, kernels are forked where there is a server for it, see `companion.book.warm`."""
+    from jupyter_client import KernelManager
+
+    command = KernelManager.format_kernel_cmd
+    KernelManager.format_kernel_cmd = lambda *given, **named: warm.warm(command(*given, **named))
+
+
 def pytest_configure() -> None:
     import nbval.kernel
 
+    if warm.SERVER not in os.environ:  # the workers of pytest-xdist share one
+        serving = ExitStack()
+        serving.enter_context(warm.server())
+        atexit.register(serving.close)
+    warm_kernels()
     nbval.kernel.KernelManager = partial(nbval.kernel.KernelManager, config=local_sockets())
 
 
@@ -148,6 +163,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--run", metavar="RUN.JSON", help="a run with parameters of its own, into its folder")
     given = parser.parse_args(arguments)
     output = None
+    warm_kernels()
     try:
         project = current_project()
         figure = find(project, given.figure)

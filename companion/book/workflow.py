@@ -28,6 +28,7 @@ def command(project: Project, targets: Iterable[str], jobs: int, *, explain: boo
         sys.executable, "-m", "snakemake", *targets,
         "--snakefile", str(project.root / "Snakefile"), "--directory", str(project.root),
         "--cores", str(jobs), "--keep-going", "--rerun-incomplete", "--nolock", "--quiet", "host",
+        "--scheduler", "greedy",  # the other one solves a linear program before every job
         *(["--dry-run"] if explain else []),
     ]  # fmt: skip
 

@@ -1,0 +1,125 @@
+"""Run modules in processes that have their libraries already: one server imports these, and forks for each.
+
+``python -m companion.book.warm MODULE ARGUMENTS`` does what ``python -m MODULE ARGUMENTS`` does, with the
+same streams, folder, environment and exit code. A figure takes two such processes, its job and its kernel,
+a result one, and each would spend seconds on importing torch, matplotlib and Jupyter. Without a server it
+starts Python anew, so that every job runs by itself as well.
+
+The server imports nothing of this project: what it forks sees the code as it is when it begins.
+"""
+
+import gc
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from tempfile import TemporaryDirectory
+from threading import Thread
+
+SERVER = "ATTNLIB_WARM"  # in the environment: the path of a server's socket
+# Not pandas: how wide it prints a table is settled when it is imported, and is another in a kernel.
+LIBRARIES = ("torch", "scipy.stats", "matplotlib.backends.backend_svg", "matplotlib.figure")
+LIBRARIES += ("papermill", "jupytext", "ipykernel.kernelapp", "ipykernel.ipkernel", "pydantic", "jinja2")
+LIBRARIES += ("torch._dynamo",)  # which torch loads when it makes an embedding
+
+
+@contextmanager
+def server() -> Iterator[None]:
+    """A server for the processes that this one starts meanwhile; it ends with this one, even a killed one."""
+    short = "/tmp" if os.access("/tmp", os.W_OK) else None  # the path of a socket has at most 108 characters
+    temporary = TemporaryDirectory(prefix="attnlib-", dir=short)
+    with temporary as folder, socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path := f"{folder}/warm")
+        listening.listen()  # whoever comes before the server is ready waits
+        command = [sys.executable, "-P", __file__, "--serve", str(listening.fileno())]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[listening.fileno()]) as process:
+            listening.close()
+            os.environ[SERVER] = path
+            try:
+                yield
+            finally:
+                del os.environ[SERVER]
+                process.terminate()  # which leaves what it has forked
+
+
+def warm(command: list[str]) -> list[str]:
+    """The command that runs ``[python, "-m", MODULE, …]`` in a forked process."""
+    return [command[0], "-P", __file__, *command[2:]] if command[1] == "-m" else command
+
+
+def main(module: str, *arguments: str) -> int:
+    """Have a module run, by the server if there is one; its exit code."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the forked process hears Ctrl-C itself
+        try:
+            connection.connect(os.environ[SERVER])
+        except (KeyError, OSError):
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            os.execv(sys.executable, [sys.executable, "-m", module, *arguments])
+        asked = {"argv": [module, *arguments], "cwd": os.getcwd(), "environment": dict(os.environ)}
+        socket.send_fds(connection, [b"\n"], [0, 1, 2])
+        connection.sendall(json.dumps(asked).encode() + b"\n")
+        answer = b"".join(iter(lambda: connection.recv(1), b""))  # the end comes once the process has ended
+    return answer[0] if answer else 1
+
+
+def serve(listening: socket.socket) -> int:
+    """Fork for each who asks, until standard input ends; in the forked process, run what was asked."""
+    for library in LIBRARIES:
+        import_module(library)
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forked ones here
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the forked ones and who started this
+    while sys.stdin not in select.select([listening, sys.stdin], [], [])[0]:
+        asking, _ = listening.accept()
+        if os.fork() == 0:
+            listening.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            return _run(asking)
+        asking.close()
+    return 0
+
+
+def _run(asking: socket.socket) -> int:
+    _, streams, _, _ = socket.recv_fds(asking, 1, 3)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    asked = json.loads(asking.makefile().readline())
+    os.chdir(asked["cwd"])
+    os.environ.clear()
+    os.environ.update(asked["environment"])
+    sys.argv = asked["argv"]
+    sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    Thread(target=_end_with, args=[asking], daemon=True).start()
+    code = 1
+    try:
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+        code = 0
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        if isinstance(ended.code, str):
+            print(ended.code, file=sys.stderr)
+    finally:
+        asking.send(bytes([code]))
+    return code
+
+
+def _end_with(asking: socket.socket) -> None:
+    """End this process where the one that asked for it has been killed."""
+    asking.recv(1)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--serve":
+        sys.exit(serve(socket.socket(fileno=int(sys.argv[2]))))
+    sys.exit(main(*sys.argv[1:]))
