@@ -21,6 +21,7 @@ from companion.claims.fields import Fields, Name, Number, Text, matching
 from companion.claims.published import Entry, Published, PublishedTables, Reference, Rule, read_tables
 from companion.claims.verdicts import (
     Band,
+    HalfLine,
     Inequality,
     Judgement,
     Order,
@@ -98,6 +99,8 @@ class ClaimFields(Fields):
             raise ValueError(f"{len(self.keys)} keys for an order; it takes two, the larger one first")
         if isinstance(self.judge, Trend | Order) and not (self.smallest_effect or self.by_construction):
             raise ValueError(f"missing smallest_effect: which {self.judge.kind} is the smallest that counts?")
+        if self.smallest_effect and not isinstance(self.judge, HalfLine):
+            raise ValueError("no smallest effect without a threshold: a tolerance or a band has two")
         if len(self.smallest_effect) not in (0, 1, len(self.keys)):
             raise ValueError(f"{len(self.smallest_effect)} smallest effects for {len(self.keys)} keys")
         return self

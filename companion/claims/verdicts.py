@@ -75,10 +75,6 @@ class Judge(Fields, ABC):
         """Whether any number from ``low`` to ``high`` holds."""
         return self.holds(min(max(sum(self.edges) / 2, low), high))
 
-    def beyond(self, effect: float) -> Self:
-        """The same with a smallest effect. Raises BadInput: this kind of judge has none."""
-        raise BadInput(f"no smallest effect for a {self.kind}: it says how far off a number may be")
-
     @abstractmethod
     def describe(self) -> str:
         """The statement in short, such as ``> 0.5``."""
@@ -159,6 +155,7 @@ class HalfLine(Judge):
         return RELATIONS[self.side][0](value, self.limit)
 
     def beyond(self, effect: float) -> Self:
+        """The same with a smallest effect."""
         return self.model_copy(update={"effect": effect})
 
     def describe(self) -> str:

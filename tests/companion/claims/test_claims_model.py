@@ -93,6 +93,7 @@ def test_a_tolerance_takes_its_number_from_the_published_table(tmp_path):
         (without("smallest_effect"), "a-claim: missing smallest_effect: which trend"),
         (CLAIM | {"smallest_effect": "rank"}, "a-claim: no smallest effect 'rank'. Known: share"),
         (CLAIM | {"smallest_effect": [EFFECT, EFFECT]}, "a-claim: 2 smallest effects for 1 keys"),
+        (CLAIM | {"judge": {"kind": "band", "above": 0, "below": 1}}, "no smallest effect without"),
         (CLAIM | {"smallest_effect": {"value": 1}}, "missing claims.a-claim.smallest_effect.0.*because"),
         (CLAIM | {"presupposes": "learnd"}, "no presupposition 'learnd'; did you mean 'learned'"),
         (CLAIM | {"about": "words"}, "a-claim.about: no about 'words'; .*mathematics"),
