@@ -195,11 +195,14 @@ def verify(
         bool,
         typer.Option("--accept", help="Make today's verdicts the expected ones; commit them on their own."),
     ] = False,
+    recompute: Annotated[
+        bool, typer.Option("--recompute", help="Compute every committed result from the archive, too.")
+    ] = False,
 ) -> None:
     """Check every claim against the results; exit code 1 when a verdict is not the accepted one."""
     from companion.claims.verify import verify_command
 
-    raise typer.Exit(verify_command(json=as_json, accept=accept, everything=everything))
+    raise typer.Exit(verify_command(as_json, accept, everything, recompute))
 
 
 @data.command("list")

@@ -29,7 +29,7 @@ from companion.book.numbers import NOTHING, value_at, written
 from companion.book.project import PROFILES, Project, find_root
 from companion.claims.estimates import CannotBeRun, NotRun
 from companion.claims.model import Claim, load_claims
-from companion.claims.verdicts import UNDECIDED, Judgement, Verdict, judge_values
+from companion.claims.verdicts import Judgement, Verdict
 from companion.results import registry
 from companion.results.result import Result
 
@@ -92,7 +92,7 @@ class Book:
         if result is None:
             way_out = f"`attnlib run {claim.experiment}` computes it"
             return Judgement(Verdict.NOT_RUN, {}, way_out), at or PROFILES[0]
-        return judge_values(claim.judge, result.values, claim.keys), result.profile
+        return claim.judged_by(result.values), result.profile
 
 
 def num(book: Book, text: str, page: str) -> Shown:
@@ -161,8 +161,7 @@ def claims_table(book: Book, page: str, options: str, body: str) -> str:
         judgement, profile = book.verdict_of(claim)
         numbers = "<br>".join(plain(str(estimate)) for estimate in judgement.evidence.values()) or NOTHING
         at = f"@{profile}" if profile and len(claim.profiles) > 1 else ""
-        undecided = " undecided" * (judgement.reason == UNDECIDED)
-        badge = f"{{verdict}}`{claim.id}{at} = {judgement.verdict}`{undecided}"
+        badge = f"{{verdict}}`{claim.id}{at} = {judgement.verdict}`"
         lines.append(f"| {plain(claim.says)} | {numbers} | {badge} |")
     return "\n".join(lines) + "\n"
 

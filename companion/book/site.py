@@ -32,7 +32,6 @@ from companion.book.project import PROFILES, Project, find_root
 from companion.book.prose import Book, as_html, filled
 from companion.book.workflow import Memo, code_files, state
 from companion.claims.scorecard import scorecard_markdown
-from companion.claims.verdicts import UNDECIDED
 from companion.claims.verify import ClaimVerdict, verify
 from companion.results.result import Result
 
@@ -93,7 +92,7 @@ def closing(figure: str, root: Path, judged: list[ClaimVerdict]) -> str:
     rows = [row for row in judged if row.claim.experiment == experiment and not row.claim.number]
     paths = [Project(root).results(profile) / f"{experiment}.json" for profile in reversed(PROFILES)]
     results = [Result.load(path) for path in paths if path.is_file()]
-    return _filled(figure, claims=rows, profiles=PROFILES, UNDECIDED=UNDECIDED, results=results)
+    return _filled(figure, claims=rows, profiles=PROFILES, results=results)
 
 
 def _filled(figure: str, **values: object) -> str:

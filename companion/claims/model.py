@@ -6,20 +6,31 @@ Read from ``claims/*.yaml``; how they are written is in ``claims/README.md``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from attnlib.errors import BadInput, UnknownName
 from companion.book.project import PROFILES, find_root
 from companion.claims.estimates import KEY
 from companion.claims.fields import Fields, Name, Number, Text, matching
 from companion.claims.published import Entry, Published, PublishedTables, Reference, Rule, read_tables
-from companion.claims.verdicts import Inequality, Order, Tolerance, Trend
+from companion.claims.verdicts import (
+    Band,
+    HalfLine,
+    Inequality,
+    Judgement,
+    Order,
+    Presupposition,
+    Tolerance,
+    Trend,
+    Verdict,
+    judge_values,
+)
 from companion.results import registry
 
 WORD = re.compile(r"[a-z0-9]+")
@@ -35,12 +46,25 @@ def _experiment(name: str) -> str:
 
 
 Experiment = Annotated[str, AfterValidator(_experiment)]
-AnyJudge = Annotated[Tolerance | Inequality | Trend | Order, Field(discriminator="kind")]
+AnyJudge = Annotated[Tolerance | Inequality | Band | Trend | Order, Field(discriminator="kind")]
 Key = Annotated[str, matching(KEY, "names joined by dots, such as one_to_one.AO.typicality")]
 Profiles = Annotated[
     tuple[Literal[PROFILES], ...],
     AfterValidator(lambda given: tuple(name for name in PROFILES if name in given)),
 ]
+
+
+Listed = BeforeValidator(lambda given: given if isinstance(given, list) else [given])
+About = Literal["mathematics", "data", "networks"]
+ABOUT = get_args(About)
+
+
+class Effect(Fields):
+    """The smallest effect that means what a claim says, why, and whether results had been seen by then."""
+
+    value: Number
+    because: Text
+    seen_before: bool = False
 
 
 class ClaimFields(Fields):
@@ -55,6 +79,10 @@ class ClaimFields(Fields):
     keys: tuple[Key, ...] = ()
     judge: AnyJudge | None = None
     profiles: Profiles = ()
+    about: About = "networks"
+    smallest_effect: Annotated[tuple[Effect | str, ...], Listed] = ()
+    presupposes: Annotated[tuple[Presupposition | str, ...], Listed] = ()
+    by_construction: Text = ""
     not_run: Text = ""
     cannot_be_run: Text = ""
 
@@ -69,15 +97,35 @@ class ClaimFields(Fields):
             raise ValueError(f"missing {missing}; a claim that is not judged says `not_run: why` instead")
         if isinstance(self.judge, Order) and len(self.keys) != 2:
             raise ValueError(f"{len(self.keys)} keys for an order; it takes two, the larger one first")
+        if isinstance(self.judge, Trend | Order) and not (self.smallest_effect or self.by_construction):
+            raise ValueError(f"missing smallest_effect: which {self.judge.kind} is the smallest that counts?")
+        if self.smallest_effect and not isinstance(self.judge, HalfLine):
+            raise ValueError("no smallest effect without a threshold: a tolerance or a band has two")
+        if len(self.smallest_effect) not in (0, 1, len(self.keys)):
+            raise ValueError(f"{len(self.smallest_effect)} smallest effects for {len(self.keys)} keys")
         return self
 
-    def claims(self, paper: str, tables: PublishedTables) -> Iterator[Claim]:
-        """The claim, with what is published of it."""
+    def claims(self, paper: str, tables: PublishedTables, file: PaperFields) -> Iterator[Claim]:
+        """The claim, with what is published of it, and with what its file has by name."""
         given = self.published
         published = tables.published(given) if isinstance(given, Reference) else Published(given)
         judge = self.judge and self.judge.about(published.value)
-        ready = {"paper": paper, "published": None if given is None else published, "judge": judge}
+        ready = {
+            "paper": paper,
+            "published": None if given is None else published,
+            "judge": judge,
+            "smallest_effect": _by_name("smallest effect", self.smallest_effect, file.smallest_effects),
+            "presupposes": _by_name("presupposition", self.presupposes, file.presuppositions),
+        }
         yield Claim.model_construct(**self.__dict__ | ready)
+
+
+def _by_name(kind: str, given: tuple, known: Mapping[str, Fields]) -> tuple:
+    """What is given, with what the file has in the place of its names."""
+    for each in given:
+        if isinstance(each, str) and each not in known:
+            raise UnknownName(kind, each, known)
+    return tuple(known[each] if isinstance(each, str) else each for each in given)
 
 
 class Claim(ClaimFields):
@@ -92,6 +140,27 @@ class Claim(ClaimFields):
     @property
     def reason(self) -> str:
         return self.not_run or self.cannot_be_run
+
+    def judged_by(self, values: Mapping, not_trained: Sequence[str] = ()) -> Judgement:
+        """The judgement by a result's values; what could not come out otherwise says so, once it has."""
+        effects = [each.value for each in self.smallest_effect]
+        found = judge_values(
+            self.judge, values, self.keys, not_trained,
+            effects=effects * len(self.keys) if len(effects) == 1 else effects,
+            presupposes=self.presupposes,
+        )  # fmt: skip
+        if not (self.by_construction and found.verdict.decided):
+            return found
+        holds = "holds" if found.verdict is Verdict.REPRODUCED else "fails"
+        reason = f"{holds} whatever is trained: {self.by_construction}"
+        return replace(found, verdict=Verdict.BY_CONSTRUCTION, reason=reason, parts={}, p=None)
+
+    @property
+    def judged_as(self) -> str:
+        """What its numbers have to be, with its smallest effects."""
+        effects = self.smallest_effect or (Effect.model_construct(value=0.0),)
+        told = [self.judge.beyond(each.value) if each.value else self.judge for each in effects]
+        return ", ".join(dict.fromkeys(each.describe() for each in told))
 
 
 @dataclass(frozen=True)
@@ -127,6 +196,7 @@ class NumberRule(Fields):
     quantities: dict[Name, Name]
     judge: AnyJudge
     profiles: Profiles
+    about: About = "networks"
     unrelated: Number | Ours | Printed | None = None
     readings: dict[Name, dict[Name, Name]] = Field(default_factory=dict)
     starred: dict[Name, Name] = Field(default_factory=dict)
@@ -141,7 +211,7 @@ class NumberRule(Fields):
             raise ValueError("`unrelated` bounds a tolerance; this rule judges by something else")
         return self
 
-    def claims(self, paper: str, tables: PublishedTables) -> Iterator[Claim]:
+    def claims(self, paper: str, tables: PublishedTables, file: PaperFields) -> Iterator[Claim]:
         """The claims about the numbers that it covers, one more for every other reading of a data set."""
         self._check_names(tables)
         for entry in (entry for name in self.tables for entry in tables.table(name)):
@@ -188,7 +258,7 @@ class NumberRule(Fields):
             place=f"Table {entry.table}", published=published,
             says=f"{entry.dataset}{read}, {entry.quantity}: {entry.value}", number=True, reading=reading,
             experiment=self.experiment, keys=(key(self.quantities[entry.quantity]),), judge=judge,
-            profiles=self.profiles, starred=key(self.starred.get(entry.quantity, "")),
+            profiles=self.profiles, about=self.about, starred=key(self.starred.get(entry.quantity, "")),
         )  # fmt: skip
 
 
@@ -199,6 +269,8 @@ class PaperFields(Fields):
     title: Text
     url: str = ""
     claims: list[ClaimFields]
+    smallest_effects: dict[Name, Effect] = Field(default_factory=dict)
+    presuppositions: dict[Name, Presupposition] = Field(default_factory=dict)
     csv: str | None = None
     tables: dict[Name, Name] = Field(default_factory=dict)
     unavailable: tuple[Rule, ...] = ()
@@ -250,7 +322,7 @@ def _read_paper(path: Path) -> Paper:
         claims: list[Claim] = []
         for each in (*file.claims, *file.numbers):
             where = f"{path.name}: {each.id if isinstance(each, ClaimFields) else 'numbers'}"
-            claims += each.claims(file.paper, tables)
+            claims += each.claims(file.paper, tables, file)
     except BadInput as error:
         raise BadInput(f"{where}: {error}") from error
     return Paper(file.paper, file.title, file.url, tuple(claims), tables)

@@ -10,14 +10,20 @@ from string import ascii_lowercase
 
 from companion.book.markup import badge, plain, span, template
 from companion.book.project import PROFILES, Project, discover, find_root
+from companion.claims.estimates import figure
 from companion.claims.model import Claim, Paper, load_papers
 from companion.claims.published import Entry, PublishedTables
 from companion.claims.verdicts import Order, Tolerance, Verdict
-from companion.claims.verify import ClaimVerdict, verify
+from companion.claims.verify import TALLIES, ClaimVerdict, chance, tally, verify
 
 HERE = Path(__file__).parent
 SYMBOLS = {"alpha": "α", "beta": "β", "delta": "Δ"}
-SIGNS = {Verdict.REPRODUCED: "✓", Verdict.PARTLY: "(✓)", Verdict.NOT_REPRODUCED: "✗"}
+SIGNS = {
+    Verdict.REPRODUCED: "✓",
+    Verdict.UNDECIDED: "?",
+    Verdict.NOT_REPRODUCED: "✗",
+    Verdict.CANNOT_BE_JUDGED: "–",
+}
 MARKS = {"uf": "<sup>uf</sup>", "px": "<sup>px</sup>", "frozen": "<sup>fr</sup>"}
 
 # By printed number and reading (empty for the first) the verdict on it.
@@ -28,12 +34,14 @@ def scorecard_markdown(root: Path | None = None) -> str:
     """The page for a checkout; BadInput where a claims file or ``expected.json`` cannot be used."""
     project = Project(find_root() if root is None else Path(root))
     papers, rows = load_papers(project.root / "claims"), verify(project.root)
-    return template(HERE / "scorecard.md.jinja", lettered=lettered).render(
+    filters = {"lettered": lettered, "numbers": _numbers, "presupposed": _presupposed}
+    return template(HERE / "scorecard.md.jinja", **filters).render(
         papers=papers,
         pages={each.experiment: f"[{plain(each.title)}](/{each.id})" for each in discover(project).values()},
         by_place={(row.claim.id, row.profile): row for row in rows},
         summary=list(_summary(papers, rows)),
         stale=sum(row.stale for row in rows),
+        chance=chance(rows),
         published_table=published_table,
         rows_of=lambda paper: [row for row in rows if row.claim.paper == paper.name],
         stale_mark=span("stale", "stale"),
@@ -43,18 +51,44 @@ def scorecard_markdown(root: Path | None = None) -> str:
 
 
 def _summary(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Iterator[tuple[str, Counter]]:
-    """Counts of verdicts, a line for each paper and profile, and below one for each table."""
+    """Counts of verdicts at the paper profile, for each paper by what claims are about, and for each table.
+
+    A number that is printed in several tables counts once more, by the place where it has most digits.
+    """
     found = answers(rows)
     for paper in papers:
-        for profile in PROFILES:
-            own = (row for row in rows if row.claim.paper == paper.name and row.profile == profile)
-            counts = Counter(
-                row.verdict for row in own if row.claim.kind == "statement" and not row.claim.number
-            )
-            yield f"{plain(paper.title)}: claims, {profile} profile", counts
+        own = [row for row in rows if row.claim.paper == paper.name]
+        for about in TALLIES[:-1]:
+            of = (row for row in own if tally(row) == about and row.claim.kind == "statement")
+            if counts := Counter(row.verdict for row in of):
+                yield f"{plain(paper.title)}: claims about {about}", counts
+        judged = [row for (_, reading), row in found.items() if row in own and not reading]
+        if distinct := {row.claim.keys: row for row in sorted(judged, key=_digits)}:
+            told = f"{len(judged)} of its {len(paper.tables.entries)} printed numbers are judged"
+            counts = Counter(row.verdict for row in distinct.values())
+            yield f"{told}, {len(distinct)} of them distinct, which count here", counts
         for name in paper.tables.names:
             counts = Counter(status(entry, found) for entry in paper.tables.table(name))
             yield f"numbers of Table {name}, {plain(paper.tables.titles[name])}", counts
+
+
+def _numbers(row: ClaimVerdict) -> list[str]:
+    """Each number of a verdict, with its own verdict's sign where they differ."""
+    evidence, parts = row.judgement.evidence, row.judgement.parts
+    signs = {label: f" {SIGNS[own]}" for label, own in parts.items()} if len({*parts.values()}) > 1 else {}
+    return [plain(str(own)) + signs.get(label, "") for label, own in evidence.items()]
+
+
+def _presupposed(row: ClaimVerdict) -> str:
+    """What a verdict rests on; of many numbers the smallest."""
+    found = {key: own.value for key, own in row.judgement.presupposed.items()}
+    key = min(found, key=found.get)
+    told = f"`{key}` {figure(found[key])}"
+    return told if len(found) == 1 else f"{len(found)} numbers, the smallest {told}"
+
+
+def _digits(row: ClaimVerdict) -> int:
+    return len(row.claim.published.entries[0].value)
 
 
 def lettered(parts: Iterable[str], claim: Claim) -> list[str]:

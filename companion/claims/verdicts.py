@@ -1,43 +1,59 @@
 """How a number from a result is held against a statement: the four kinds of judge, and the verdict.
 
 A statement is a half-line or a band of numbers that satisfy it; an estimate is a point, usually with an
-interval: without one its point alone decides. A claim with several keys has the weakest of their verdicts.
-Where the point does not satisfy the statement and some of the interval does, the reason says that it is
-open, for *not reproduced* alone reads as if the data spoke against it.
+interval: without one its point alone decides. A trend, an order or an inequality may have a smallest effect,
+by which a number has to be past the threshold to mean what the words say.
+
+A statement with several keys has a part for each, and claims all of them: it is refuted by one part that is
+not reproduced; failing that it cannot be judged if one part cannot; failing that it is undecided if one part
+is. The reason counts the parts that are reproduced.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import repeat
 from operator import ge, gt, le, lt
 from typing import Literal, Self
 
 from pydantic import model_validator
 
 from attnlib.errors import BadInput
-from companion.claims.estimates import CannotBeRun, Estimate, MissingKey, NotRun, difference, look_up
-from companion.claims.fields import Fields, Number
-
-UNDECIDED = "undecided: some of the interval satisfies the statement"
+from companion.claims.estimates import (
+    CannotBeRun,
+    Estimate,
+    MissingKey,
+    NotRun,
+    difference,
+    figure,
+    look_up,
+)
+from companion.claims.fields import Fields, Number, Text
 
 
 class Verdict(StrEnum):
-    """The verdicts, spelled as readers see them, the weakest first."""
+    """The verdicts, spelled as readers see them; of several parts of a claim the first of these counts."""
 
-    BY_CONSTRUCTION = "by construction"  # of a printed number: no run can move ours, so nothing is judged
     CANNOT_BE_RUN = "cannot be run"  # there never can be a number here
     NOT_RUN = "not run at this profile"  # there is no number yet
-    NOT_REPRODUCED = "not reproduced"  # the point does not satisfy the statement, or is undefined
-    PARTLY = "partly"  # the point does, and some of the interval does not
+    BY_CONSTRUCTION = "by construction"  # it could not come out otherwise
+    NOT_REPRODUCED = "not reproduced"  # no number of the interval satisfies the statement
+    CANNOT_BE_JUDGED = "cannot be judged"  # what it presupposes does not hold, or its number is undefined
+    UNDECIDED = "undecided"  # some numbers of the interval do, and some do not
     REPRODUCED = "reproduced"  # the whole interval does, point included
 
     @property
     def judged(self) -> bool:
         """Whether a number was held against the statement; only such verdicts can count as changed."""
-        return self not in (Verdict.NOT_RUN, Verdict.CANNOT_BE_RUN, Verdict.BY_CONSTRUCTION)
+        return self not in (Verdict.NOT_RUN, Verdict.CANNOT_BE_RUN)
+
+    @property
+    def decided(self) -> bool:
+        return self in (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED)
 
     @property
     def css_class(self) -> str:
@@ -45,14 +61,19 @@ class Verdict(StrEnum):
 
 
 class Judge(Fields, ABC):
-    """A statement about numbers: which of them satisfy it, by default a half-line, and which it is about."""
+    """A statement about numbers: which of them satisfy it, a half-line or a band, and which it is about."""
 
     @abstractmethod
     def holds(self, value: float) -> bool: ...
 
+    @property
+    @abstractmethod
+    def edges(self) -> tuple[float, float]:
+        """The smallest and the largest number that satisfies it, or where these begin and end."""
+
     def meets(self, low: float, high: float) -> bool:
         """Whether any number from ``low`` to ``high`` holds."""
-        return self.holds(low) or self.holds(high)
+        return self.holds(min(max(sum(self.edges) / 2, low), high))
 
     @abstractmethod
     def describe(self) -> str:
@@ -104,8 +125,9 @@ class Tolerance(Judge):
         # A hair of slack, because in floating point 53.1 - 53 is more than 0.1.
         return abs(value - self.published) <= self.allowed + 1e-9 * max(1.0, abs(self.published))
 
-    def meets(self, low: float, high: float) -> bool:
-        return self.holds(min(max(self.published, low), high))
+    @property
+    def edges(self) -> tuple[float, float]:
+        return self.published - self.allowed, self.published + self.allowed
 
     def describe(self) -> str:
         return f"within {self.allowed:g} of the published {self.published:g}"
@@ -114,38 +136,74 @@ class Tolerance(Judge):
 RELATIONS = {">": (gt, "above"), ">=": (ge, "at least"), "<": (lt, "below"), "<=": (le, "at most")}
 
 
-class Inequality(Judge):
+class HalfLine(Judge):
+    """On one side of a threshold, which lies past ``start`` by the smallest effect."""
+
+    effect: Number = 0.0
+    start = property(lambda self: 0.0)
+    side = property(lambda self: ">")
+
+    @property
+    def limit(self) -> float:
+        return self.start + (self.effect if self.side[0] == ">" else -self.effect)
+
+    @property
+    def edges(self) -> tuple[float, float]:
+        return (self.limit, math.inf) if self.side[0] == ">" else (-math.inf, self.limit)
+
+    def holds(self, value: float) -> bool:
+        return RELATIONS[self.side][0](value, self.limit)
+
+    def beyond(self, effect: float) -> Self:
+        """The same with a smallest effect."""
+        return self.model_copy(update={"effect": effect})
+
+    def describe(self) -> str:
+        return f"{RELATIONS[self.side][1]} {self.limit:g}".replace("-", "−")
+
+
+class Inequality(HalfLine):
     """On the named side of ``threshold``."""
 
     kind: Literal["inequality"] = "inequality"
     relation: Literal[">", ">=", "<", "<="]
     threshold: Number
+    start = property(lambda self: self.threshold)
+    side = property(lambda self: self.relation)
+
+
+class Band(Judge):
+    """Above one number and below another, as *sometimes* is neither never nor always."""
+
+    kind: Literal["band"] = "band"
+    above: Number
+    below: Number
+
+    @property
+    def edges(self) -> tuple[float, float]:
+        return self.above, self.below
 
     def holds(self, value: float) -> bool:
-        return RELATIONS[self.relation][0](value, self.threshold)
+        return self.above < value < self.below
 
     def describe(self) -> str:
-        return f"{RELATIONS[self.relation][1]} {self.threshold:g}"
+        return f"above {self.above:g} and below {self.below:g}"
 
 
-class Trend(Judge):
-    """A slope or correlation of the named sign, 0 excluded."""
+class Trend(HalfLine):
+    """A slope or correlation of the named sign, larger than the smallest effect."""
 
     kind: Literal["trend"] = "trend"
     direction: Literal["positive", "negative"]
-
-    def holds(self, value: float) -> bool:
-        return value > 0 if self.direction == "positive" else value < 0
-
-    def describe(self) -> str:
-        return "above 0" if self.direction == "positive" else "below 0"
+    side = property(lambda self: ">" if self.direction == "positive" else "<")
 
 
-class Order(Judge):
-    """The first key's number is larger than the second's: the interval of their difference lies above 0.
+class Order(HalfLine):
+    """The first key's number is larger than the second's, by more than the smallest effect.
 
-    That interval is the result's own at the key ``paired``, where there is one (it is the sharp answer for
-    two numbers of the same models); else it is made from the two (`companion.claims.estimates.difference`).
+    The interval of the difference is the result's own at the key ``paired``, where there is one (it is the
+    sharp answer for two numbers of the same models); else it is made from the two
+    (`companion.claims.estimates.difference`).
     """
 
     kind: Literal["order"] = "order"
@@ -158,11 +216,8 @@ class Order(Judge):
             raise ValueError("an order is either paired or independent; keep the one that is true")
         return self
 
-    def holds(self, value: float) -> bool:
-        return value > 0
-
     def describe(self) -> str:
-        return "the first above the second"
+        return "the first above the second" + (f" by more than {self.effect:g}" if self.effect else "")
 
     def evidence(self, values: Mapping, keys: Sequence[str]) -> dict[str, Estimate]:
         if self.paired is not None:
@@ -171,38 +226,116 @@ class Order(Judge):
         return {" − ".join(keys): difference(*both, independent=self.independent)}
 
 
+class Presupposition(Fields):
+    """What has to hold of the networks for a claim about them to mean anything.
+
+    Held against their own mean, without its interval: it is about these very networks, and no others. Keys
+    may name pieces of the claim's: of ``scan.AO.x`` ``{0}.{1}.accuracy`` makes ``scan.AO.accuracy``.
+    """
+
+    keys: tuple[str, ...]
+    relation: Literal[">", ">=", "<", "<="] = ">="
+    threshold: Number
+    says: Text
+    except_for: tuple[str, ...] = ()  # keys with such a piece presuppose nothing
+
+    def look_up(self, values: Mapping, key: str) -> dict[str, Estimate]:
+        """What it is about, for a key of the claim. Raises as :func:`look_up` does; MissingKey: too short."""
+        pieces = key.split(".")
+        if not {*pieces}.isdisjoint(self.except_for):
+            return {}
+        try:
+            keys = [each.format(*pieces) for each in self.keys]
+        except IndexError as error:
+            raise MissingKey(f"no {self.keys} of {key!r}, which has fewer pieces") from error
+        return {each: look_up(values, each) for each in keys}
+
+    def failing(self, found: Mapping[str, Estimate]) -> dict[str, str]:
+        """The numbers that are not as they should be."""
+        holds, _ = RELATIONS[self.relation]
+        return {
+            key: figure(own.value) if own.defined else "undefined"
+            for key, own in found.items()
+            if not holds(own.value, self.threshold)
+        }
+
+    def reason(self, failing: Mapping[str, str]) -> str:
+        """Why a claim cannot be judged."""
+        numbers = ", ".join(f"`{key}` is {number}" for key, number in failing.items())
+        word = RELATIONS[self.relation][1]
+        return f"presupposes that {self.says}, and {numbers}, not {word} {self.threshold:g}"
+
+
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict with the numbers it rests on, and a reason where there are none.
+    """A verdict with the numbers it rests on, and a reason where there is something to say.
 
-    ``miswired`` says that the result is there and lacks the key: a mistake, not a verdict.
+    ``parts`` has a verdict for each number, ``presupposed`` what the claim rests on besides, ``p`` the
+    probability of an interval so far from the threshold were the truth there. ``miswired`` says that the
+    result is there and lacks the key: a mistake, not a verdict.
     """
 
     verdict: Verdict
     evidence: Mapping[str, Estimate]
     reason: str = ""
     miswired: bool = False
+    parts: Mapping[str, Verdict] = field(default_factory=dict)
+    presupposed: Mapping[str, Estimate] = field(default_factory=dict)
+    p: float | None = None
 
 
 def weigh(judge: Judge, estimate: Estimate) -> Verdict:
     """Hold one estimate against the statement; that is convex, so the ends speak for the interval."""
-    if not estimate.defined or not judge.holds(estimate.value):
-        return Verdict.NOT_REPRODUCED
-    return Verdict.REPRODUCED if all(map(judge.holds, estimate.ends)) else Verdict.PARTLY
+    if not estimate.defined:
+        return Verdict.CANNOT_BE_JUDGED
+    if all(map(judge.holds, (estimate.value, *estimate.ends))):
+        return Verdict.REPRODUCED
+    return Verdict.UNDECIDED if judge.meets(*estimate.ends) else Verdict.NOT_REPRODUCED
+
+
+def p_value(judge: Judge, estimate: Estimate) -> float | None:
+    """Two-sided, by inverting the 95 % interval at the nearest edge of the statement; None without one.
+
+    The interval's half towards that edge is taken for 1.96 standard errors of a normal estimate.
+    """
+    nearest = min(judge.edges, key=lambda edge: abs(edge - estimate.value))
+    half = abs(estimate.ends[nearest > estimate.value] - estimate.value)
+    if not (estimate.defined and estimate.has_interval and half):
+        return None
+    return math.erfc(1.959964 * abs(nearest - estimate.value) / half / math.sqrt(2))
+
+
+def p_of_parts(verdict: Verdict, of_parts: Mapping[str, tuple[Verdict, float | None]]) -> float | None:
+    """A refutation needs one part of many (Bonferroni); anything else needs all of them."""
+    against = [p for own, p in of_parts.values() if own is Verdict.NOT_REPRODUCED]
+    found = against if verdict is Verdict.NOT_REPRODUCED else [p for _, p in of_parts.values()]
+    known = [p for p in found if p is not None]
+    if not known or verdict is Verdict.CANNOT_BE_JUDGED:
+        return None
+    return min(1.0, min(known) * len(of_parts)) if against else max(known)
 
 
 def judge_values(
-    judge: Judge, values: Mapping, keys: Sequence[str], not_trained: Sequence[str] = ()
+    judge: Judge,
+    values: Mapping,
+    keys: Sequence[str],
+    not_trained: Sequence[str] = (),
+    *,
+    effects: Sequence[float] = (),
+    presupposes: Iterable[Presupposition] = (),
 ) -> Judgement:
     """Judge a result's values; a missing key is reported, not raised, so that no claim hides another.
 
-    Where models are not trained yet, a number that is not there is not run.
+    Where models are not trained yet, a number that is not there is not run. ``effects`` are the smallest
+    ones, one for each key.
     """
     untrained = Judgement(Verdict.NOT_RUN, {}, f"models not trained yet ({in_short(not_trained)})")
     try:
         if isinstance(judge, Tolerance) and judge.unrelated:
             judge = judge.short_of(look_up(values, judge.unrelated).value)
         evidence = judge.evidence(values, keys)
+        about = [(key,) for key in keys] if len(evidence) == len(keys) else [tuple(keys)]
+        found = [[(each, each.look_up(values, key)) for each in presupposes for key in own] for own in about]
     except CannotBeRun as error:
         return Judgement(Verdict.CANNOT_BE_RUN, {}, str(error))
     except NotRun as error:
@@ -212,11 +345,28 @@ def judge_values(
     undefined = [label for label, estimate in evidence.items() if not estimate.defined]
     if not_trained and len(undefined) == len(evidence):
         return untrained
-    verdict = min((weigh(judge, own) for own in evidence.values()), key=list(Verdict).index)
-    if undefined:
-        return Judgement(verdict, evidence, f"undefined: {', '.join(undefined)}")
-    is_open = all(judge.meets(*own.ends) for own in evidence.values())
-    return Judgement(verdict, evidence, UNDECIDED * (is_open and verdict is Verdict.NOT_REPRODUCED))
+    parts: dict[str, tuple[Verdict, float | None]] = {}
+    failed: dict[Presupposition, dict[str, str]] = {}
+    for (label, own), presupposed, effect in zip(evidence.items(), found, effects or repeat(0), strict=False):
+        held = judge.beyond(effect) if effect else judge
+        failing = [(each, lacking) for each, there in presupposed if (lacking := each.failing(there))]
+        verdict = Verdict.CANNOT_BE_JUDGED if failing else weigh(held, own)
+        parts[label] = verdict, p_value(held, own)
+        for each, lacking in failing:
+            failed.setdefault(each, {}).update(lacking)
+    verdict = min((own for own, _ in parts.values()), key=list(Verdict).index)
+    good = sum(own is Verdict.REPRODUCED for own, _ in parts.values())
+    reasons = [each.reason(lacking) for each, lacking in failed.items()]
+    reasons += [f"undefined: {', '.join(undefined)}"] * bool(undefined)
+    reasons += [f"{good} of {len(parts)} parts reproduced"] * (0 < good < len(parts))
+    return Judgement(
+        verdict,
+        evidence,
+        "; ".join(reasons),
+        parts={label: own for label, (own, _) in parts.items()},
+        presupposed={key: own for each in found for _, there in each for key, own in there.items()},
+        p=p_of_parts(verdict, parts),
+    )
 
 
 def in_short(missing: Sequence[str], most: int = 3) -> str:

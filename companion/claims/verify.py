@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from csv import DictReader
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from json import dumps, loads
@@ -18,12 +19,15 @@ from pathlib import Path
 from attnlib.errors import AttnlibError, BadInput
 from attnlib.files import write_json_atomic
 from companion.book.project import PROFILES, Project, find_root
+from companion.claims.chance import Chance, chance_of
 from companion.claims.estimates import MissingKey, look_up
-from companion.claims.model import Claim, load_claims
-from companion.claims.verdicts import Judgement, Verdict, judge_values
-from companion.results.result import Result
+from companion.claims.model import ABOUT, Claim, load_claims
+from companion.claims.verdicts import Judgement, Verdict
+from companion.results.result import Result, as_csv
 
 SHOWN = 8  # changes or problems, so that all stays on one screen
+PRINTED = "printed"  # numbers of published tables
+TALLIES = (*ABOUT, PRINTED)
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,15 @@ class ClaimVerdict:
             "claim": self.claim.id, "paper": self.claim.paper, "experiment": self.claim.experiment,
             "profile": self.profile, "verdict": self.verdict, "expected": self.expected,
             "changed": self.changed, "stale": self.stale, "problem": self.problem,
-            "reason": self.judgement.reason, "evidence": evidence,
+            "reason": self.judgement.reason, "evidence": evidence, "p": self.judgement.p,
+            "parts": self.judgement.parts,
+            "presupposed": {key: str(own) for key, own in self.judgement.presupposed.items()},
         }  # fmt: skip
+
+
+def tally(row: ClaimVerdict) -> str:
+    """Which tally of the paper profile a verdict belongs to; none at another profile."""
+    return "" if row.profile != "paper" else PRINTED if row.claim.number else row.claim.about
 
 
 def verify(root: Path | None = None, *, experiment: str | None = None) -> list[ClaimVerdict]:
@@ -123,7 +134,7 @@ def _judge(claim: Claim, profile: str, result: Result | str | None) -> ClaimVerd
         return not_run(f"no {profile} result yet; `{_command(claim.experiment, profile)}` makes it")
     if isinstance(result, str):
         return not_run(result, result=result)
-    judgement, starred = judge_values(claim.judge, result.values, claim.keys, result.missing), False
+    judgement, starred = claim.judged_by(result.values, result.missing), False
     if claim.starred and judgement.verdict.judged:
         try:
             starred = look_up(result.values, claim.starred).value > 0.5  # no for a number that is none
@@ -167,16 +178,19 @@ def accept_verdicts(root: Path, rows: Iterable[ClaimVerdict]) -> int:
 
 
 def problems(root: Path, rows: Iterable[ClaimVerdict]) -> list[str]:
-    """A line for each result that is lost or cannot be read, each missing key, each claim that is gone."""
-    lines, known = [], set()
+    """A line for each result that is lost, altered or cannot be read, missing key, and claim that is gone."""
+    lines, known, results = [], set(), {}
     for row in rows:
         known.add(row.claim.id)
+        if row.profile == "paper" and isinstance(row.result, Result):
+            results[row.result.experiment] = row.result
         if row.problem:
             where = "" if isinstance(row.result, str) else f"{row.claim.id} at {row.profile}: "
             lines.append(where + row.problem)
         elif row.profile == "paper" and "paper" in row.claim.profiles and row.expected and row.result is None:
             missing = f"results/paper/{row.claim.experiment}.json is missing"
             lines.append(f"{missing}, and verdicts on it are expected")
+    lines += (line for name in results for line in _altered(root, results[name]))
     way_out = "bring it back, or let `attnlib verify --accept` forget it"
     for (claim, at), verdict in read_expected(root).items():
         if claim not in known:
@@ -187,8 +201,42 @@ def problems(root: Path, rows: Iterable[ClaimVerdict]) -> list[str]:
     return list(dict.fromkeys(lines))  # of a file once
 
 
+def _altered(root: Path, result: Result) -> Iterator[str]:
+    """A line for each file of a committed result that does not hold what was computed."""
+    folder, name = Project(root).results("paper"), result.experiment
+    way_out = f"`python -m companion.results.recompute {name}` computes them from the archive"
+    if result.seal != result.provenance.get("seal"):
+        yield f"results/paper/{name}.json holds other numbers than were computed: {way_out}"
+    for table, records in result.tables.items():
+        path = folder / f"{name}.{table}.csv"
+        if not path.is_file() or _rows(path.read_text(encoding="utf-8")) != _rows(as_csv(records)):
+            yield f"results/paper/{path.name} holds other numbers than the result: {way_out}"
+
+
+def _rows(text: str) -> list[dict[str, str]]:
+    return list(DictReader(text.splitlines()))
+
+
+def not_in_the_archive() -> Iterator[str]:
+    """A line for each committed result that the archive does not give; takes two minutes."""
+    from companion.results.recompute import RESULTS, committed, recomputed
+    from companion.runs.answer import ARCHIVE
+    from companion.runs.archive import Archive
+
+    archive = Archive(ARCHIVE)
+    for name in committed():
+        if recomputed(name, archive).digest != Result.load(RESULTS / f"{name}.json").digest:
+            yield f"results/paper/{name}.json: the archive gives other numbers"
+
+
+def chance(rows: Iterable[ClaimVerdict], profile: str = "paper") -> Chance:
+    """What is expected to be wrong among the verdicts at a profile."""
+    judged = (row.judgement for row in rows if row.profile == profile)
+    return chance_of((each.p, each.verdict.decided) for each in judged)
+
+
 def summaries(rows: Iterable[ClaimVerdict]) -> dict[tuple[str, str], str]:
-    """By (experiment, profile), the verdicts in a few words, such as ``4 reproduced, 1 partly (stale)``."""
+    """By (experiment, profile), the verdicts in words, such as ``4 reproduced, 1 undecided (stale)``."""
     by_place: dict[tuple[str, str], list[ClaimVerdict]] = defaultdict(list)
     for row in rows:
         if row.claim.experiment:
@@ -202,12 +250,17 @@ def summaries(rows: Iterable[ClaimVerdict]) -> dict[tuple[str, str], str]:
 
 
 def verify_command(
-    json: bool = False, accept: bool = False, everything: bool = False, root: Path | None = None
+    json: bool = False,
+    accept: bool = False,
+    everything: bool = False,
+    recompute: bool = False,
+    root: Path | None = None,
 ) -> int:
     """Say what the verdicts are and which have changed, or ``everything``, in words or ``json``.
 
     The exit code is 1 where a verdict is not as expected or was never accepted, or there is a problem. A
-    verdict from a stale result is named and counts as it stands: remaking it may take hours.
+    verdict from a stale result is named and counts as it stands: remaking it may take hours. ``recompute``
+    holds every committed result to the archive, too.
     """
     root = find_root() if root is None else Path(root)
     rows, migrated = verify(root), 0
@@ -215,6 +268,7 @@ def verify_command(
         migrated = accept_verdicts(root, rows)
         rows = verify(root)
     changed, wrong = [row for row in rows if row.changed], problems(root, rows)
+    wrong += not_in_the_archive() if recompute else ()
     if json:
         told = {"changed": len(changed), "problems": wrong, "accepted": migrated}
         print(dumps(told | {"rows": [row.as_json() for row in rows]}, indent=1, ensure_ascii=False))
@@ -242,11 +296,12 @@ def _report(
 
 
 def _tally(rows: list[ClaimVerdict]) -> Iterator[str]:
-    counts = Counter((row.verdict, row.profile) for row in rows)
-    yield f"{'':<24}" + "".join(f"{profile:>8}" for profile in PROFILES)
+    counts = Counter((row.verdict, each) for row in rows for each in (row.profile, tally(row)))
+    columns = (*PROFILES, *TALLIES)
+    yield f"{'':<24}" + "".join(f"{name:>13}" for name in columns)
     for verdict in reversed(Verdict):
-        if any(numbers := [counts[verdict, profile] for profile in PROFILES]):
-            yield f"{verdict:<24}" + "".join(f"{number:>8}" for number in numbers)
+        if any(numbers := [counts[verdict, name] for name in columns]):
+            yield f"{verdict:<24}" + "".join(f"{number:>13}" for number in numbers)
     for profile in PROFILES:
         own = [row for row in rows if row.profile == profile and profile in row.claim.profiles]
         for what, found in (
@@ -255,6 +310,11 @@ def _tally(rows: list[ClaimVerdict]) -> Iterator[str]:
         ):
             if names := sorted({row.claim.experiment for row in found}):
                 yield f"{what}: {', '.join(names) if len(names) < SHOWN else f'{len(names)} experiments'}"
+    if (found := chance(rows)).verdicts:
+        yield (
+            f"{found.verdicts} verdicts at paper are decided by intervals: up to {found.wrong:.0f} are "
+            f"expected to be wrong; {found.surviving} survive a false discovery rate of 5 %"
+        )
     judged, changed = sum(row.verdict.judged for row in rows), sum(row.changed for row in rows)
     yield f"{judged} verdicts judged: {judged - changed} as expected, {changed} changed"
 

@@ -45,6 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
         before, today = Result.load(RESULTS / f"{name}.json"), recomputed(name, Archive(ARCHIVE))
         if before.digest == today.digest:
             origin = before.provenance | {part: today.provenance[part] for part in BESIDE}
+            origin["seal"] = before.seal
             write_json_atomic(RESULTS / f"{name}.provenance.json", origin)
             print(f"{name}: the same")
         else:

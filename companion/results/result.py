@@ -28,7 +28,7 @@ class Result:
         missing: models of the profile that have not been trained yet, in words; empty for a whole result.
         provenance: commit, date, machine, packages; ``code``, the fingerprint of what computed the numbers;
             ``models``, their keys as far as known before any is trained; how many there were in all, how long
-            they were trained and where.
+            they were trained and where; ``seal``, of what has been saved.
     """
 
     experiment: str
@@ -72,6 +72,12 @@ class Result:
         content = json.dumps([self.config, self.values, self.tables], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
+    @property
+    def seal(self) -> str:
+        """A digest over all that the file holds, which is kept beside it: an edit by hand breaks it."""
+        content = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "provenance"}
+        return hashlib.sha256(_line(rounded(content)).encode()).hexdigest()[:16]
+
     def value(self, key: str) -> object:
         """The value at a dotted key. Raises BadInput, with what is there instead, where there is none."""
         found: object = self.values
@@ -89,7 +95,9 @@ class Result:
         folder = Path(folder)
         for name, records in self.tables.items():
             write_text_atomic(folder / f"{self.experiment}.{name}.csv", as_csv(records))
-        write_json_atomic(folder / f"{self.experiment}.provenance.json", self.provenance)
+        write_json_atomic(
+            folder / f"{self.experiment}.provenance.json", self.provenance | {"seal": self.seal}
+        )
         path = folder / f"{self.experiment}.json"
         content = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "provenance"}
         tables = {name: _as_rows(records) for name, records in self.tables.items()}

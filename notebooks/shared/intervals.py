@@ -49,6 +49,20 @@ def mean_interval(values: Sequence[float] | Float[np.ndarray, "n"]) -> Interval:
     return Interval(mean, mean - half, mean + half, n)
 
 
+def bounded(found: dict, low: float = 0.0, high: float = 100.0) -> dict:
+    """An interval, as a result has it, of a number that has bounds, cut there: by default of a percentage.
+
+    No truth lies outside, so it covers the truth as often as before. The logit, which has bounds of its own,
+    does worse so close to them: by it 99.96 with a half length of 7.7 ends at 0, and is no interval.
+
+    >>> bounded({"value": 90.0, "low": 75.0, "high": 105.0, "n": 3})
+    {'value': 90.0, 'low': 75.0, 'high': 100.0, 'n': 3}
+    """
+    if found["low"] is None or math.isnan(found["low"]):
+        return found
+    return found | {"low": max(found["low"], low), "high": min(found["high"], high)}
+
+
 def _student(n: int) -> float:
     from scipy import stats
 

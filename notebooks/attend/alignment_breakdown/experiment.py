@@ -32,6 +32,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
     def summary(group: list[Point]) -> dict:
         judged = each_over_seeds(group, lambda m: picked(m, (*SHARES, "substitution")))
+        judged |= each_over_seeds(group, lambda m: picked(m["quality"], ["token_accuracy"]))
         return judged | picked(group[0][1], ("unseen", "fitted_on"))
 
     return by_kind(points, summary), {"shares": shares, "substitution": substitution}

@@ -14,6 +14,7 @@ from companion.book.numbers import written
 from companion.book.project import current_project
 from companion.book.style import INK, PART_COLOURS, as_svg, style, task_name
 from companion.results.result import Result, tasks_of
+from notebooks.attend.temporal_share.experiment import LEARNED
 from notebooks.shared.style import marker_of
 
 SHARES = {
@@ -35,11 +36,12 @@ def against_typicality(result: Result, columns: dict[str, tuple[str, str]] = SHA
             _scatter(axes, result.tables["points"], column, PART_COLOURS[part])
             axes.set_ylabel(label)
             axes.set_xlabel("typicality of the average matrix")
-            found = result.values["spearman"][column]
+            found = result.values["learned"]["spearman"][column]
             shown = "Spearman ρ: undefined" if found["value"] is None else f"Spearman ρ = {written(found)}"
             axes.set_title(shown + (f", n = {found['n']}" if found["low"] is not None else ""), loc="left")
         lines = [_handle(task_name(task), face="#bbbbbb", **marker_of(task)) for task in tasks_of(result)]
-        lines += [_handle("AED: filled", face=INK), _handle("AO: open")]
+        lines += [_handle("AED", face="#bbbbbb", markeredgecolor="#bbbbbb"), _handle("AO", face="#bbbbbb")]
+        lines += [_handle("task not learned", marker="o", markeredgecolor="#bbbbbb")]
         if any(column.endswith("_only") for column in columns):
             lines.append(Line2D([], [], ls="", label="uniform attention", **UNIFORM))
         figure.legend(handles=lines, loc="outside right center", handletextpad=0.2, frameon=False, fontsize=9)
@@ -56,14 +58,15 @@ def _scatter(axes: Axes, rows: list[dict], column: str, colour: str) -> None:
     for row in shown:
         if column.endswith("_only"):
             axes.plot(row["typicality"], row["uniform"], ls="", **UNIFORM)
-        look = {"color": colour, "markerfacecolor": "white" if row["architecture"] == "AO" else colour}
-        look |= {"markeredgewidth": 1.6, "alpha": 0.85, **marker_of(row["task"])}
+        look = {"markerfacecolor": colour if row["token_accuracy"] >= LEARNED else "white"}
+        look |= {"markeredgecolor": INK if row["architecture"] == "AO" else colour}
+        look |= {"markeredgewidth": 1.2, "alpha": 0.85, **marker_of(row["task"])}
         axes.plot(row["typicality"], row[column], ls="", **look)
 
 
 def _handle(label: str, face: str = "white", marker: object = "h", **shape: object) -> Line2D:
-    shape = {"ms": 7} | shape
-    return Line2D([], [], ls="", color=INK, markerfacecolor=face, label=label, marker=marker, **shape)
+    shape = {"ms": 7, "markeredgecolor": INK} | shape
+    return Line2D([], [], ls="", markerfacecolor=face, label=label, marker=marker, **shape)
 
 
 def readme_figure(folder: Path) -> tuple[Path, str]:

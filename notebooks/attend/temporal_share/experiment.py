@@ -1,7 +1,10 @@
 """Temporal share against typicality: the first paper's headline, a point for each trained network."""
 
+from collections.abc import Callable
 from dataclasses import fields
 from operator import itemgetter
+
+import numpy as np
 
 from attnlib.models.config import Cell
 from companion.results.config import Task
@@ -15,6 +18,8 @@ from notebooks.shared.suite import DIAL, PAPER_TASKS, SuiteConfig, model_specs
 
 PLACE = "Aitken et al. 2021, contribution 2 (temporal and input components by task)"
 QUESTION = "Do temporal components carry more of the attention where the average matrix is more typical?"
+LEARNED = 0.95  # of the words right, the least of a network that has learned its task
+FAMILIES = {"reordering": "reordering", "scan": "scan", "multi30k": "captions"}  # variants of one task
 CELL_TASKS = ("one_to_one", "reversal", "reordering_50", "scan")
 
 
@@ -52,19 +57,25 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Spearman correlations between typicality and shares: of all networks, by architecture, along the dial.
 
     The similarity that a term alone reaches in the substitution test does not mislead where terms cancel.
+    ``learned`` has the same of the networks that have learned their task.
     """
     points = answers(measurements(config), store)
     rows = [name | {"kind": kind(name)} | _coordinates(m) for name, m in points]
     labels = dict.fromkeys(row["kind"] for row in rows)
     kinds = {label: [row for row in rows if row["kind"] == label] for label in labels}
+    learned = [row for row in rows if row["token_accuracy"] >= LEARNED]
     values = {
+        "learned": _of_families(learned)
+        | {"by_architecture": {each: _of_families(learned, each) for each in kinds}}
+        | {"dial": {each: _along_dial([row for row in learned if row["kind"] == each]) for each in kinds}},
+        "families": _of_families(rows),
         "spearman": _correlations(rows, QUANTITIES),
         "by_architecture": {
             name: {"spearman": _correlations(own, QUANTITIES)} for name, own in kinds.items()
         },
         "by_task": by_kind(points, lambda group: each_over_seeds(group, _coordinates)),
         "across_samples": by_kind(points, lambda group: each_over_seeds(group, itemgetter("across_samples"))),
-        "dial": {label: _along_dial(own) for label, own in kinds.items()},
+        "dial": {label: _along_dial(own) if _marks(own) > 2 else {} for label, own in kinds.items()},
         "tasks": len({row["task"] for row in rows}),
     }
     return values, {"points": rows}
@@ -84,17 +95,50 @@ def _coordinates(m: dict) -> dict[str, float | None]:
     }
 
 
+def family(task: str) -> str:
+    """The tasks that differ by a setting, or by the language translated into, are one family.
+
+    >>> family("reordering_25"), family("multi30k_en_de"), family("one_to_one")
+    ('reordering', 'captions', 'one_to_one')
+    """
+    return next((name for start, name in FAMILIES.items() if task.startswith(start)), task)
+
+
+def _of_families(rows: list[dict], label: str | None = None) -> dict:
+    """Correlations of networks of a kind, or of all; their intervals resample families of tasks."""
+    own = [row | {"task": family(row["task"])} for row in rows if label in (None, row["kind"])]
+    counts = {"networks": len(own), "families": len({row["task"] for row in own})}
+    return {"spearman": _correlations(own, QUANTITIES)} | counts
+
+
 def _along_dial(rows: list[dict]) -> dict[str, dict]:
-    """Correlation of the dial with each quantity, networks resampled at each of its marks."""
+    """Correlation of the dial with each quantity, networks resampled at each of its marks.
+
+    A quantity may rise and fall again: ``ends`` has its mean at the last mark less that at the first.
+    """
     marks = [row | {"dial": DIAL.index(row["task"])} for row in rows if row["task"] in DIAL]
-    if len({row["dial"] for row in marks}) < 3:
-        return {}
-    names = ("typicality", *QUANTITIES, "residual_share")
-    return _correlations(marks, names, against="dial", nested=False)
+    marks = marks if _marks(rows) > 2 else []
+    names, along = ("typicality", *QUANTITIES, "residual_share"), {"against": "dial", "nested": False}
+    ends = _correlations(marks, names, statistic=_last_less_first, **along)
+    return _correlations(marks, names, **along) | {"ends": ends, "marks": _marks(rows)}
+
+
+def _marks(rows: list[dict]) -> int:
+    return len({row["task"] for row in rows} & set(DIAL))
+
+
+def _last_less_first(points: np.ndarray) -> float:
+    place, value = points.T
+    return value[place == place.max()].mean() - value[place == place.min()].mean()
 
 
 def _correlations(
-    rows: list[dict], names: tuple[str, ...], *, against: str = "typicality", nested: bool = True
+    rows: list[dict],
+    names: tuple[str, ...],
+    *,
+    against: str = "typicality",
+    nested: bool = True,
+    statistic: Callable[[np.ndarray], float] = spearman_of_points,
 ) -> dict[str, dict]:
     """Of these columns with another; None where fewer than three points have both."""
     found = {}
@@ -104,5 +148,5 @@ def _correlations(
             if row[against] is not None and row[name] is not None:
                 groups.setdefault(row["task"], []).append((row[against], row[name]))
         n = sum(map(len, groups.values()))
-        found[name] = bootstrapped(groups, spearman_of_points, n, nested=nested)
+        found[name] = bootstrapped(groups, statistic, n, nested=nested)
     return found

@@ -19,10 +19,11 @@ from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.agreement.contextualised import best_checkpoint, contextualise
 from notebooks.shared import agreement
-from notebooks.shared.intervals import interval_of, jackknife_interval
+from notebooks.shared.intervals import bounded, interval_of, jackknife_interval
 from notebooks.shared.plan import settings_of
 
 MEASURES = ("agreement", "kendall")
+LOWEST = {"agreement": 0.0, "kendall": -100.0}
 # By the ending of a number's name: which samples choose the checkpoint of either run, and which report.
 CHOICES = {"": ("selecting", "reporting"), "_optimistic": ("all", "all")}
 Pairs = dict[tuple[int, int], float]  # a number by the seed of the first run and that of the second
@@ -130,9 +131,10 @@ def row(runs: agreement.Runs, answers: agreement.Answers) -> dict:
         own = [line for line in table if (line["part"], line["quality"]) == (part, quality)]
         numbers = found.setdefault(part, {})[quality] = {c: _intervals(own, c) for c in agreement.COLUMNS}
         uniform, normal = ([of_one[r] for r in own if r in of_one] for own in (runs.uniform, runs.normal))
-        numbers["chance"] = interval_of(100 * answer["chance"][part]["probe"] for answer in uniform)
+        numbers["chance"] = bounded(interval_of(100 * one["chance"][part]["probe"] for one in uniform))
         for choice, (_, group) in CHOICES.items():
-            numbers[f"final{choice}"] = interval_of(a["parts"][part][quality][group][-1] for a in normal)
+            final = interval_of(a["parts"][part][quality][group][-1] for a in normal)
+            numbers[f"final{choice}"] = bounded(final)
         if quality == "accuracy":  # the same samples for all runs, so any of them can tell
             numbers["majority"] = next(iter(of_one.values()))["majority"][part]
     return found
@@ -148,10 +150,11 @@ def _intervals(table: list[dict], column: str) -> dict[str, dict]:
         )
         for measure in MEASURES:
             numbers = {pair: line[f"best_{measure}"] for pair, line in own.items()}
-            found[f"{measure}{choice}"] = over_pairs(numbers, column)
+            found[f"{measure}{choice}"] = bounded(over_pairs(numbers, column), LOWEST[measure])
             courses = {p: (a[measure], a["performance"]) for p, a in attention.items() if a["performance"]}
             xi, starred = _contextualised(numbers, courses)
-            found |= {f"{measure}_xi{choice}": xi, f"{measure}_starred{choice}": starred}
+            found[f"{measure}_xi{choice}"] = bounded(xi)
+            found[f"{measure}_starred{choice}"] = bounded(starred, high=1.0)
         if not choice:
             for name in ("above_chance", "rises", "falls"):
                 found[name] = over_pairs({pair: line[name] for pair, line in own.items()}, column)
@@ -190,7 +193,10 @@ def saliency_read(answers: agreement.Answers) -> dict[str, dict[str, dict]]:
     Student's interval is over the pairs, which have no run in common.
     """
     return {
-        reading: {n: interval_of(max(answer[reading][n]) for answer in answers.values()) for n in MEASURES}
+        reading: {
+            name: bounded(interval_of(max(each[reading][name]) for each in answers.values()), LOWEST[name])
+            for name in MEASURES
+        }
         for reading in agreement.READINGS
     }
 
@@ -243,14 +249,15 @@ def ties_read(runs: agreement.Runs, answers: agreement.Answers) -> dict:
     for column, way in product(LOOKED_UP, agreement.WAYS):
         own = {pair: ties[way] for pair, ties in _tied(runs, answers, column).items()}
         found.setdefault(column, {})[way] = {
-            "largest": over_pairs({pair: max(ties["course"]) for pair, ties in own.items()}, column),
+            "largest": bounded(over_pairs({pair: max(ties["course"]) for pair, ties in own.items()}, column)),
             "falls": over_pairs({pair: ties["falls"] for pair, ties in own.items()}, column),
         }
     by_seed = {second.seed: answer for (_, second), answer in answers.items() if second in runs.uniform}
     last = list(by_seed.values())
-    found |= {name: interval_of(one[name][-1] for one in last) for name in ("tied", "chance")}
+    found |= {name: bounded(interval_of(one[name][-1] for one in last)) for name in ("tied", "chance")}
     ends = (100 * one["tied_ends"][-1] / one["tied"][-1] for one in last if one["tied"][-1])
-    return found | {"ends": interval_of(ends), "chance_broken": last[0]["chance_broken"] if last else None}
+    found["ends"] = bounded(interval_of(ends))
+    return found | {"chance_broken": last[0]["chance_broken"] if last else None}
 
 
 def ties_courses(runs: agreement.Runs, answers: agreement.Answers) -> list[dict]:

@@ -16,7 +16,14 @@ from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
 from notebooks.shared.agreement import classifier_runs, gathered
-from notebooks.shared.intervals import Interval, jackknife_interval, mean_interval, nested, over_pairs
+from notebooks.shared.intervals import (
+    Interval,
+    bounded,
+    jackknife_interval,
+    mean_interval,
+    nested,
+    over_pairs,
+)
 from notebooks.shared.plan import settings_of
 
 Data = Annotated[str, OneOf(labelled_sets.names())]
@@ -145,7 +152,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         values[name] = {
             "labels": {
                 label: {"texts": own[0]["texts"]}
-                | {number: mean_interval([row[number] for row in own]).as_dict() for number in NUMBERS}
+                | {name: bounded(mean_interval([row[name] for row in own]).as_dict()) for name in NUMBERS}
                 for label, own in labels.items()
             },
             "common": common,
@@ -203,9 +210,9 @@ def _agreeing(pairs: list[dict]) -> dict:
     agreed, chance = ({(r["seed"], r["second_seed"]): r[n] for r in pairs} for n in ("agreement", "chance"))
 
     return {
-        "agreement": over_pairs(agreed),
+        "agreement": bounded(over_pairs(agreed)),
         "spread": pair_spread(agreed).as_dict(),
-        "chance": over_pairs(chance),
+        "chance": bounded(over_pairs(chance)),
         "lowest": min(agreed.values()),
         "highest": max(agreed.values()),
     }

@@ -77,7 +77,7 @@ def test_what_leaves_the_book_has_text_and_a_page_says_where_it_is_from(root):
         ("{num}`source_reversal@papr:gain`", "did you mean 'paper'"),
         ("{verdict}`it-gains`", "expected claim-id = verdict"),
         ("{verdict}`it-gians = reproduced`", "did you mean 'it-gains'"),
-        ("{verdict}`it-gains = partly`", "is `reproduced` today at the paper profile"),
+        ("{verdict}`it-gains = undecided`", "is `reproduced` today at the paper profile"),
         ("{verdict}`it-gains@quick = reproduced`", None),  # nothing has been run at that profile
         ("{verdict}`nobody-knows = reproduced`", "`not run at this profile` today (It would take a year.)"),
         ("```{claims}\n:kind: reading\n```", "no claims of kind 'reading' about source_reversal"),

@@ -14,15 +14,21 @@ from companion.results import registry
 from tests.companion.claims.claims_builders import READINGS, claim, rule, write_paper
 
 TREND = {"kind": "trend", "direction": "positive"}
+EFFECT = {"value": 0.3, "because": "less is no trend"}
 CLAIM = claim(
-    "a-claim", experiment="temporal_share", keys=["spearman"], judge=TREND, profiles=["paper", "quick"]
-)
+    "a-claim", experiment="temporal_share", keys=["spearman"], judge=TREND, profiles=["paper", "quick"],
+    smallest_effect=EFFECT,
+)  # fmt: skip
 RULE = rule(experiment="temporal_share", datasets={"SST": "sst", "News It-Pt": "news_it_pt"})
 TABLE = (
     '2,IMDB,xi_star,87,\n2,IMDB,size,"(2, 3)",\n2,SST,xi_star,84,s\n'
     "2,News It-Pt,xi_star,55,\n5,SST,A_baseline,78,\n"
 )
 TABLES = {"csv": "t.csv", "unavailable": [{"dataset": "News It-Pt", "reason": "data: not at hand"}]}
+NAMED = {
+    "smallest_effects": {"share": {"value": 0.05, "because": "less is nothing", "seen_before": True}},
+    "presuppositions": {"learned": {"keys": ["accuracy"], "threshold": 0.95, "says": "it is learned"}},
+}
 write = partial(write_paper, table=TABLE)
 
 
@@ -64,7 +70,8 @@ def test_a_claim_is_read_or_says_why_it_is_not_judged(tmp_path):
 
 def test_a_tolerance_takes_its_number_from_the_published_table(tmp_path):
     published = {"table": 2, "dataset": "IMDB", "quantity": "xi_star"}
-    claim = CLAIM | {"published": published, "judge": {"kind": "tolerance", "absolute": 1}}
+    claim = without("smallest_effect") | {"published": published}
+    claim |= {"judge": {"kind": "tolerance", "absolute": 1}}
     (read,) = load_claims(write(tmp_path, claim, **TABLES))
     assert read.judge == Tolerance(absolute=1, published=87)
     write(tmp_path, claim | {"published": {"table": 2, "dataset": "IMDB"}}, **TABLES)
@@ -83,6 +90,13 @@ def test_a_tolerance_takes_its_number_from_the_published_table(tmp_path):
         (CLAIM | {"profiles": ["papers"]}, "a-claim.profiles.0: no profiles 'papers'; did you mean 'paper'"),
         (CLAIM | {"profile": "paper"}, "a-claim: no field 'profile'; did you mean 'profiles'"),
         (CLAIM | {"kind": "falsifies"}, "a-claim.kind: no kind 'falsifies'; did you mean 'falsifier'"),
+        (without("smallest_effect"), "a-claim: missing smallest_effect: which trend"),
+        (CLAIM | {"smallest_effect": "rank"}, "a-claim: no smallest effect 'rank'. Known: share"),
+        (CLAIM | {"smallest_effect": [EFFECT, EFFECT]}, "a-claim: 2 smallest effects for 1 keys"),
+        (CLAIM | {"judge": {"kind": "band", "above": 0, "below": 1}}, "no smallest effect without"),
+        (CLAIM | {"smallest_effect": {"value": 1}}, "missing claims.a-claim.smallest_effect.0.*because"),
+        (CLAIM | {"presupposes": "learnd"}, "no presupposition 'learnd'; did you mean 'learned'"),
+        (CLAIM | {"about": "words"}, "a-claim.about: no about 'words'; .*mathematics"),
         (CLAIM | {"keys": "spearman"}, "a-claim.keys: got 'spearman', expected a valid tuple"),
         (CLAIM | {"keys": ["a b"]}, "a-claim.keys.0: 'a b': expected names joined by dots"),
         (CLAIM | {"judge": {"kind": "order"}}, "a-claim: 1 keys for an order; it takes two"),
@@ -108,7 +122,34 @@ def test_a_tolerance_takes_its_number_from_the_published_table(tmp_path):
 )
 def test_a_claim_that_cannot_be_used(tmp_path, claim, message):
     with pytest.raises(BadInput, match=f"p.yaml: .*{message}"):
-        load_claims(write(tmp_path, claim))
+        load_claims(write(tmp_path, claim, **NAMED))
+
+
+def test_what_a_file_has_by_name_stands_in_its_claims(tmp_path):
+    claim = CLAIM | {"keys": ["a", "b"], "smallest_effect": ["share", EFFECT], "presupposes": "learned"}
+    (read,) = load_claims(write(tmp_path, claim, **NAMED))
+    assert [each.value for each in read.smallest_effect] == [0.05, 0.3]
+    assert read.judged_as == "above 0.05, above 0.3"
+    assert read.presupposes[0].threshold == 0.95
+    for learned, verdict in ((0.96, "reproduced"), (0.94, "cannot be judged")):
+        assert read.judged_by({"a": 0.06, "b": 0.31, "accuracy": learned}).verdict == verdict
+    assert read.judged_by({"a": 0.06, "b": 0.29, "accuracy": 1}).verdict == "not reproduced"
+
+
+@pytest.mark.parametrize(
+    ("x", "verdict", "reason"),
+    [
+        (7, "by construction", "holds whatever is trained: it is written so"),
+        (3, "by construction", "fails whatever is trained: it is written so"),
+        (None, "cannot be judged", "undefined: x"),  # then the construction is not what was thought
+    ],
+)
+def test_what_could_not_come_out_otherwise_says_so_once_it_has(tmp_path, x, verdict, reason):
+    (read,) = load_claims(
+        write(tmp_path, claim("c", experiment="readout", by_construction="it is written so"))
+    )
+    judgement = read.judged_by({"x": x})
+    assert (judgement.verdict, judgement.reason) == (verdict, reason)
 
 
 def test_every_mistake_is_told_at_once(tmp_path):

@@ -34,8 +34,15 @@ def root(tmp_path, monkeypatch):
     claims = [
         claim("plain"),
         claim("nasty", says=NASTY, place=NASTY),
-        claim("two-keys", keys=["x", "y"]),
-        claim("ordered", keys=["x", "y"], judge={"kind": "order", "independent": True}),
+        claim("two-keys", keys=["x", "y"], about="data"),
+        claim("learned", presupposes={"keys": ["y"], "threshold": 1, "says": "it is learned"}),
+        claim("unlearned", presupposes={"keys": ["y"], "threshold": 3, "says": "it is learned"}),
+        claim(
+            "ordered",
+            keys=["x", "y"],
+            judge={"kind": "order", "independent": True},
+            smallest_effect={"value": 0.5, "because": "less is nothing", "seen_before": True},
+        ),
         claim("tolerated", published=published, judge={"kind": "tolerance", "absolute": 80}),
         claim("without-a-page", experiment="pageless"),
         claim("falls", kind="falsifier"),
@@ -58,17 +65,23 @@ def row_of(page, name):
     return next(line for line in page.splitlines() if f'id="claim-{name}"' in line)
 
 
-PARTLY = '<span class="verdict partly">partly</span>'
+OPEN = '<span class="verdict undecided">undecided</span>'
 
 
 @pytest.mark.parametrize(
     ("name", "parts"),
     [
         ("plain", ["It is above five.", "`x`<br>above 5<br>", "](/attend/toy)",
-                   rf"| {PARTLY}<br>9.000 \[4.000, 10.0\], n = 3 |",
-                   f'| {PARTLY} <span class="verdict stale">stale</span>']),
-        ("two-keys", ['<span class="verdict not-reproduced">', "(b) `y`", "<br>(b) 2.000 \\(no interval\\)"]),
-        ("ordered", ["`x`<br>above `y`<br>", "7.000 \\(n = 3, no interval\\)"]),  # 9 - 2, y has none
+                   rf"| {OPEN}<br>9.000 \[4.000, 10.0\], n = 3 |",
+                   f'| {OPEN} <span class="verdict stale">stale</span>']),
+        ("two-keys", ['<span class="verdict not-reproduced">', "(b) `y`",
+                      "<br>(b) 2.000 \\(no interval\\) ✗"]),
+        ("unlearned", ['<span class="verdict cannot-be-judged">cannot be judged</span>',
+                       "presupposes that it is learned, and `y` is 2.000, not at least 3 |"]),
+        ("learned", ["*rests on* `y` 2.000"]),
+        ("ordered", ["`x`<br>above `y` by more than 0.5<br>",
+                     "*0.5: less is nothing (set with the result known)*<br>",
+                     "7.000 \\(n = 3, no interval\\)"]),  # 9 - 2, y has none
         ("without-a-page", ["`attnlib run pageless --profile quick`"]),
         ("later", ['<span class="verdict not-run">not run at this profile</span><br>Not yet.',
                    "Published: 2 numbers (Table 2)"]),
@@ -86,7 +99,7 @@ def test_what_would_change_our_mind_has_a_table_of_its_own_and_counts_for_no_pap
     assert re.findall('id="claim-([a-z-]+)"', section) == ["falls"]
     lines = [line for line in page.splitlines() if "paper\\>:" in line or "numbers of Table 2" in line]
     counts = [[int(cell) for cell in re.findall(r"\| (\d+)(?= \|)", line)] for line in lines]
-    assert [sum(row) for row in counts] == [8, 8, 2]  # every claim and every number, without what would
+    assert [sum(row) for row in counts] == [1, 9, 2]  # about data, about networks, and every number
 
 
 def test_a_published_number_has_the_verdict_of_the_claim_about_it_alone(root):
@@ -94,7 +107,7 @@ def test_a_published_number_has_the_verdict_of_the_claim_about_it_alone(root):
     rows = answers(verify(root))
     # 9 is within 80 of 87, and the low end of its interval, 4, is not
     found = [status(entry, rows) for entry in paper.tables.entries]
-    assert found == [Verdict.PARTLY, Verdict.CANNOT_BE_RUN]
+    assert found == [Verdict.UNDECIDED, Verdict.CANNOT_BE_RUN]
     assert status(Entry("9", "IMDB", "size", "1", ""), rows) is Verdict.NOT_RUN
 
 
@@ -127,7 +140,7 @@ def test_a_page_builds_without_a_warning_and_show_text_as_it_is(root):
     assert done.returncode == 0, done.stderr
     toy = (html / "toy.html").read_text(encoding="utf-8")
     assert 'href="attend/toy.html"' in toy
-    assert '<span class="verdict partly">partly</span>' in toy
+    assert '<span class="verdict undecided">undecided</span>' in toy
     assert "a *b* _c_ `d` [e](f) {g} &lt;h&gt; $i$ |j| #k \\l {{m}} ~n~ ^o^ &amp;amp; " in toy
     assert "<h>" not in toy
     assert "<summary>Table 2: two &amp; more (2 numbers)</summary>" in toy
@@ -156,7 +169,7 @@ BOUND = {"kind": "inequality", "relation": ">=", "threshold": 0}
 @pytest.mark.parametrize(
     ("judge", "verdict", "ours", "shown"),
     [
-        (RULE["judge"], Verdict.PARTLY, Estimate(82.25, 77.0, 87.5, 3), "82.2 [77, 88] (✓)"),
+        (RULE["judge"], Verdict.UNDECIDED, Estimate(82.25, 77.0, 87.5, 3), "82.2 [77, 88] ?"),
         (BOUND, Verdict.REPRODUCED, Estimate(0.0), "✓"),  # how far a size lies inside bounds is no size
         (EXACT, Verdict.NOT_REPRODUCED, Estimate(84.0), "84 ✗"),
         (EXACT, Verdict.NOT_REPRODUCED, Estimate(84.5), "84.5 ✗"),
@@ -204,14 +217,14 @@ def test_another_reading_has_a_row_of_its_own_and_ours_its_asterisk(tmp_path):
     paper = written(tmp_path, RULE | READINGS)
     first, other = paper.claims
     rows = [
-        of(first, Verdict.PARTLY, Estimate(82.25, 77.0, 87.5, 3)),
+        of(first, Verdict.UNDECIDED, Estimate(82.25, 77.0, 87.5, 3)),
         of(other, Verdict.NOT_REPRODUCED, Estimate(61.0), starred=True),
     ]
     table = published_table(paper.tables, "2", rows)
-    assert '| SST | 84<br><span class="verdict partly">82.2 [77, 88] (✓)</span> |' in table
+    assert '| SST | 84<br><span class="verdict undecided">82.2 [77, 88] ?</span> |' in table
     assert '| *labels as the text says* | <span class="verdict not-reproduced">61.0\\* ✗</span> |' in table
     assert "Starred (\\*): no checkpoint agrees more, so the performance at the end stands there." in table
-    assert status(paper.tables.table("2")[1], answers(rows)) is Verdict.PARTLY  # the first reading counts
+    assert status(paper.tables.table("2")[1], answers(rows)) is Verdict.UNDECIDED  # the first reading counts
     assert "Starred" not in published_table(paper.tables, "2", rows[:1])
     alone = published_table(paper.tables, "2", [of(first, Verdict.NOT_RUN)])
     assert "| SST | 84 | <span" in alone
@@ -236,10 +249,10 @@ def test_ours_is_starred_where_most_runs_are_and_a_result_must_say_so(tmp_path, 
 
 def test_of_several_verdicts_on_a_number_the_first_at_the_largest_profile_counts(tmp_path):
     paper = written(tmp_path)
-    told = (("quick", Verdict.REPRODUCED), ("paper", Verdict.PARTLY), ("paper", Verdict.NOT_REPRODUCED))
+    told = (("quick", Verdict.REPRODUCED), ("paper", Verdict.UNDECIDED), ("paper", Verdict.NOT_REPRODUCED))
     rows = [of(paper.claims[0], verdict, profile=profile) for profile, verdict in told]
     number = paper.tables.table("2")[1]
-    assert status(number, answers(rows)) is Verdict.PARTLY
+    assert status(number, answers(rows)) is Verdict.UNDECIDED
     assert status(number, answers(rows[:1])) is Verdict.REPRODUCED
     assert status(number, answers([])) is Verdict.NOT_RUN
 

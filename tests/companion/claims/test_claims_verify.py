@@ -9,7 +9,7 @@ from attnlib.errors import BadInput
 from companion.book.project import PROFILES
 from companion.claims.verdicts import Verdict
 from companion.claims.verify import read_expected, summaries, verify, verify_command
-from companion.results import registry
+from companion.results import recompute, registry
 from companion.results.config import plain
 from companion.results.request import Request
 from companion.results.result import Result
@@ -53,7 +53,8 @@ def save(root, values, profile="quick", stale=False):
     if not isinstance(values, dict):
         values = {"x": {"value": values, "low": values - 1, "high": values + 1, "n": 3}}
     folder = root / "results" / "paper" if profile == "paper" else root / "build" / "results" / "quick"
-    made = Result("toy", profile, {}, values, {}, {}, provenance={"code": "0"} if stale else {})
+    tables = {"points": [{"x": 1}]}
+    made = Result("toy", profile, {}, values, tables, {}, provenance={"code": "0"} if stale else {})
     return made.save(folder)
 
 
@@ -77,10 +78,10 @@ def test_accepting_makes_the_verdict_expected_and_a_later_change_fails(root, tol
     told(0)
     assert json.loads(written := path.read_text(encoding="utf-8")) == {"above-five": {"quick": "reproduced"}}
     save(root, 5.5)
-    told(1, "above-five at quick: reproduced → partly")
+    told(1, "above-five at quick: reproduced → undecided")
     assert path.read_text(encoding="utf-8") == written
     told(0, accept=True)
-    assert read_expected(root) == {("above-five", "quick"): Verdict.PARTLY}
+    assert read_expected(root) == {("above-five", "quick"): Verdict.UNDECIDED}
     write(root, [CLAIMS[0] | {"profiles": ["paper"]}, *CLAIMS[1:]])  # no longer judged at quick
     told(0, accept=True)
     assert read_expected(root) == {}
@@ -163,6 +164,60 @@ def test_a_committed_result_that_is_lost_is_a_problem_where_verdicts_were_expect
     told(0)  # it has not been run yet
 
 
+def altered(path, change):
+    content = json.loads(path.read_text(encoding="utf-8"))
+    change(content)
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content["values"]["x"].update(value=9.001),
+        lambda content: content["values"].update(y=1),
+        lambda content: content["config"].update(seeds=3),
+        lambda content: content["data"].update(file="00"),
+        lambda content: content["missing"].append("toy AED: 1"),
+        lambda content: content["tables"]["points"][1].__setitem__(0, 2),
+        lambda content: content.update(profile="quick"),
+        lambda content: content.update(experiment="another"),
+    ],
+)
+def test_a_committed_result_that_was_altered_by_hand_is_a_problem(root, told, change):
+    """Whether or not a verdict moves."""
+    path = save(root, 9, "paper")
+    told(0, accept=True)
+    altered(path, change)
+    told(1, ".json holds other numbers than were computed: `python -m companion.results.recompute ")
+    save(root, 9, "paper")
+    told(0)
+    table = path.with_name("toy.points.csv")
+    table.write_text(table.read_text(encoding="utf-8").replace("1", "2"), encoding="utf-8")
+    told(1, "results/paper/toy.points.csv holds other numbers than the result")
+
+
+def test_a_result_that_the_archive_does_not_give_is_a_problem_when_recomputed(root, told, monkeypatch):
+    """Its seal may have been forged, too."""
+    path = save(root, 9, "paper")
+    told(0, accept=True)
+    found = Result.load(path)
+    monkeypatch.setattr(recompute, "RESULTS", path.parent)
+    monkeypatch.setattr(recompute, "committed", lambda: ["toy"])
+    monkeypatch.setattr(recompute, "recomputed", lambda name, archive: found)
+    told(0, recompute=True)
+    save(root, 9.1, "paper")
+    told(0)
+    told(1, "results/paper/toy.json: the archive gives other numbers", recompute=True)
+
+
+def test_the_tallies_stand_apart(root, told):
+    save(root, 9, "paper")
+    write(root, [CLAIMS[0] | {"id": f"claim-{about}", "about": about} for about in ("data", "networks")])
+    head, counts, *_ = told(0, accept=True).splitlines()
+    assert head.split() == ["quick", "paper", "mathematics", "data", "networks", "printed"]
+    assert counts.split() == ["reproduced", "0", "2", "0", "1", "1", "0"]
+
+
 def test_what_changed_fits_on_a_screen_and_all_of_it_is_there_on_demand(root, told):
     save(root, 9)
     write(root, [CLAIMS[0] | {"id": f"claim-{number}"} for number in range(100)])
@@ -195,7 +250,8 @@ def test_json_holds_every_row(root, told):
     assert said["rows"][0] == {
         "claim": "above-five", "paper": "p", "experiment": "toy", "profile": "quick", "verdict": "reproduced",
         "expected": "reproduced", "changed": False, "stale": False, "problem": "", "reason": "",
-        "evidence": {"x": {"value": 9.0, "low": 8.0, "high": 10.0, "n": 3}},
+        "evidence": {"x": {"value": 9.0, "low": 8.0, "high": 10.0, "n": 3}}, "parts": {"x": "reproduced"},
+        "presupposed": {}, "p": pytest.approx(0, abs=1e-9),
     }  # fmt: skip
 
 

@@ -32,7 +32,8 @@ def test_what_is_saved_is_loaded_and_equal_bytes(tmp_path):
     assert loaded.value("scan.AO.share") == {"value": 0.3333333, "low": 0.1, "high": None, "n": 3}
     with pytest.raises(BadInput, match=r"no 'AED' of 'scan.AED.share'; it has: AO"):
         loaded.value("scan.AED.share")
-    assert loaded.provenance == {"seconds": 1.5}
+    assert loaded.provenance == {"seconds": 1.5, "seal": RESULT.seal}
+    assert loaded.seal == RESULT.seal
     table = (tmp_path / "a" / "alignment_breakdown.points.csv").read_text()
     assert table == 'task,share,other\nscan,0.1234568,\n"a, b",,\n'
 
