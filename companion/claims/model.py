@@ -225,7 +225,7 @@ class NumberRule(Fields):
         """The claims about the numbers that it covers, one more for every other reading of a data set."""
         self._check_names(tables)
         for entry in (entry for name in self.tables for entry in tables.table(name)):
-            if entry.judged_by_runs and entry.quantity in self.quantities and entry.dataset in self.datasets:
+            if entry.judged_by_runs and entry.quantity in self.quantities:
                 for reading, sets in {"": self.datasets, **self.readings}.items():
                     if entry.dataset in sets:
                         yield self._claim(paper, entry, reading, sets[entry.dataset], tables)
