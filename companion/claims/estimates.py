@@ -134,16 +134,22 @@ def look_up(values: Mapping, key: str) -> Estimate:
 def difference(first: Estimate, second: Estimate, *, independent: bool) -> Estimate:
     """The estimate of ``first - second``, without an interval when either has none.
 
+    A number with neither interval nor runs, such as the share of the commonest label, is exact beside one of
+    runs.
+
     For ``independent`` estimates this is the square-and-add interval of Zou and Donner (2008, Statistics in
     Medicine 27(10), 1693-1702): d - √((a - low_a)² + (high_b - b)²) below, and likewise above. Otherwise it
     is the widest one, low_a - high_b to high_a - low_b, which holds whatever the dependence and is cautious.
     """
     counts = [estimate.n for estimate in (first, second) if estimate.n is not None]
     value, n = first.value - second.value, min(counts, default=None)
-    if not (first.has_interval and second.has_interval):
+    both = (first, second)
+    exact = [own.n is None and not own.has_interval for own in both]
+    if all(exact) or not all(own.has_interval or known for own, known in zip(both, exact, strict=True)):
         return Estimate(value, n=n)
+    (low, high), (lowest, highest) = first.ends, second.ends
     if not independent:
-        return Estimate(value, first.low - second.high, first.high - second.low, n)
-    below = math.hypot(first.value - first.low, second.high - second.value)
-    above = math.hypot(first.high - first.value, second.value - second.low)
+        return Estimate(value, low - highest, high - lowest, n)
+    below = math.hypot(first.value - low, highest - second.value)
+    above = math.hypot(high - first.value, second.value - lowest)
     return Estimate(value, value - below, value + above, n)

@@ -56,6 +56,7 @@ Profiles = Annotated[
 
 Listed = BeforeValidator(lambda given: given if isinstance(given, list) else [given])
 About = Literal["mathematics", "data", "networks"]
+Origin = Literal["said", "inferred", "predicted"]  # by the paper; by us from a sentence of it; by us
 ABOUT = get_args(About)
 
 
@@ -74,6 +75,7 @@ class ClaimFields(Fields):
     kind: Literal["statement", "falsifier", "reading"] = "statement"
     place: Text
     says: Text
+    inferred_from: Text = ""
     published: Number | Reference | None = None
     experiment: Experiment | None = None
     keys: tuple[Key, ...] = ()
@@ -114,10 +116,17 @@ class ClaimFields(Fields):
             "paper": paper,
             "published": None if given is None else published,
             "judge": judge,
+            "origin": self._origin(file),
+            "inferred_from": file.sentences.get(self.inferred_from, self.inferred_from),
             "smallest_effect": _by_name("smallest effect", self.smallest_effect, file.smallest_effects),
             "presupposes": _by_name("presupposition", self.presupposes, file.presuppositions),
         }
         yield Claim.model_construct(**self.__dict__ | ready)
+
+    def _origin(self, file: PaperFields) -> Origin:
+        if self.kind == "falsifier" or file.predicted:
+            return "predicted"
+        return "inferred" if self.inferred_from or self.kind == "reading" else "said"
 
 
 def _by_name(kind: str, given: tuple, known: Mapping[str, Fields]) -> tuple:
@@ -132,6 +141,7 @@ class Claim(ClaimFields):
     """One statement of a paper. ``judge`` is ``None`` when it is not run (``reason`` says why)."""
 
     paper: str
+    origin: Origin = "said"
     published: Published | None = None
     number: bool = False  # it is about one number of a published table, made by a rule
     reading: str = ""  # which of the sets that the printed name may mean ours is of; empty for the first
@@ -215,7 +225,7 @@ class NumberRule(Fields):
         """The claims about the numbers that it covers, one more for every other reading of a data set."""
         self._check_names(tables)
         for entry in (entry for name in self.tables for entry in tables.table(name)):
-            if entry.judged_by_runs and entry.quantity in self.quantities and entry.dataset in self.datasets:
+            if entry.judged_by_runs and entry.quantity in self.quantities:
                 for reading, sets in {"": self.datasets, **self.readings}.items():
                     if entry.dataset in sets:
                         yield self._claim(paper, entry, reading, sets[entry.dataset], tables)
@@ -268,6 +278,8 @@ class PaperFields(Fields):
     paper: Text
     title: Text
     url: str = ""
+    predicted: bool = False  # its statements are predictions of ours
+    sentences: dict[Name, Text] = Field(default_factory=dict)  # what statements are inferred from, by name
     claims: list[ClaimFields]
     smallest_effects: dict[Name, Effect] = Field(default_factory=dict)
     presuppositions: dict[Name, Presupposition] = Field(default_factory=dict)

@@ -4,7 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+import torch
+
 from attnlib.errors import BadInput, NotMeasured
+from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
+from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from companion.data.labelled import Reading
 from companion.results.config import BaseConfig
 from companion.results.measurements import Measurement, measurements_of
@@ -191,7 +195,21 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         tables["dropped"] += [
             row | dict(zip(("part", "what", "why", "count"), line, strict=True)) for line in found["dropped"]
         ]
-    return values, tables
+    return values | {"parameters": parameters()}, tables
+
+
+def parameters() -> dict[str, int]:
+    """How many parameters the networks of Part III have, as section A.8 counts them."""
+    draw = torch.Generator()
+    classifier = AttentiveClassifier(ClassifierConfig(words=1, embedding_width=EMBEDDING), draw)
+    translator = BilinearTranslator(TranslatorConfig(), draw)
+    whole = sum(own.numel() for own in translator.parameters())
+    embeddings = sum(own.numel() for name, own in translator.named_parameters() if "embedding" in name)
+    return {
+        "classifier": sum(own.numel() for own in classifier.parameters()) - EMBEDDING,
+        "translator": whole - embeddings,
+        "translator_with_embeddings": whole,
+    }
 
 
 def _sizes(data: str, part: str, measured: dict) -> Iterator[dict]:

@@ -72,7 +72,8 @@ def test_a_key_that_leads_to_no_number_says_why(key, error, message):
         # 10 (7 to 14) less 4 (0 to 8): arms 3 and 4 below, 4 and 4 above
         (Estimate(4, 0, 8, 3), True, Estimate(6, 1, 6 + math.sqrt(32), 3)),
         (Estimate(4, 0, 8, 3), False, Estimate(6, -1, 14, 3)),
-        (Estimate(4), True, Estimate(6, n=5)),  # no interval where one has none
+        (Estimate(4), True, Estimate(6, 3, 10, 5)),  # a number of the data, not of runs, is exact
+        (Estimate(4, n=1), True, Estimate(6, n=1)),  # no interval where one run has none
     ],
 )
 def test_differences_by_hand(second, independent, expected):

@@ -72,6 +72,9 @@ def test_rules_lead_to_sets_that_the_paper_profile_runs_and_to_names_that_it_giv
             name, part, quality, *path = key.split(".")
             translated = name in config.translation
             assert translated or name in config.classification
+            if part == "saliency":  # of translators, in another reading
+                assert translated and quality == "log_probability" and path[0] in ("agreement", "kendall")
+                continue
             assert part in ("validation", "training" if translated else "train")
             assert quality in (("accuracy", "bleu") if translated else ("accuracy",))
             assert path[0] in COLUMNS if len(path) > 1 else path[0] in ALONE

@@ -8,7 +8,7 @@ import torch
 
 from attnlib.analysis import Stream, analyse, write_report
 from attnlib.analysis.results import KINDS, Example
-from tests.attnlib.analysis.analysis_builders import ALL, Toy
+from tests.attnlib.analysis.builders import ALL, Toy
 
 PLACES = list(product(range(3), range(16)))  # layers and heads
 HOSTILE = [
