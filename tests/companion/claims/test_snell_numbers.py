@@ -1,9 +1,8 @@
 """The rules for the second paper's tables: none passes for nothing, none is forgotten, each finds ours."""
 
 import re
-from pathlib import Path
-
 from itertools import product
+from pathlib import Path
 
 import pytest
 
