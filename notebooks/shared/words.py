@@ -27,8 +27,8 @@ class WordsConfig(BaseConfig):
     longest: int = 12
     n_train: Positive = 8_000
     judged: Positive = 360
-    steps: Positive = 160
-    learning_rate: float = 4e-3
+    steps: Positive = 120
+    learning_rate: float = 6e-3
 
     def check(self) -> None:
         if not 3 <= self.shortest <= self.longest:

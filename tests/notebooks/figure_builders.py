@@ -63,7 +63,9 @@ TINY: dict[str, dict] = {
         "samples": 200,
         "named": "luong,sutskever", "text_pairs": 60, "text_epochs": 1, "text_snapshots": 2, "text_width": 8,
     },
-    "source_reversal": SENTENCES | {"longest": 6, "snapshots": 2, "aligned": "one_to_one,number_words"},
+    "source_reversal": SENTENCES | {
+        "longest": 6, "snapshots": 2, "one_length": 1, "aligned": "one_to_one,number_words",
+    },
     "state_components": LADDER,
     "temporal_formation": LADDER,
     "temporal_share": LADDER | {"task": "reordering_0,reordering_50,reordering_100"},

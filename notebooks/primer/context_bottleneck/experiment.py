@@ -36,9 +36,9 @@ class Config(WordsConfig):
     width: tuple[int, ...] = (32, 64)
     cell: SequenceCell = "gru"
     shortest: int = 3
-    longest: int = 20
-    probed: tuple[Annotated[int, Field(ge=3)], ...] = (4, 12, 20)  # of fewer words none could be held out
-    steps: Positive = 300
+    longest: int = 12
+    probed: tuple[Annotated[int, Field(ge=3)], ...] = (4, 8, 12)  # of fewer words none could be held out
+    steps: Positive = 200
     samples: Positive = 2_000
 
 

@@ -53,13 +53,13 @@ class Config(BaseConfig):
     network: Annotated[str, OneOf(NETWORKS)] = "bahdanau"
     seeds: Positive = 3
     n_train: Positive = 16_000
-    max_words: Positive = 1_500
+    max_words: Positive = 1_200
     max_length: Positive = 9
     judged: Positive = 300
     width: Positive = 64
-    steps: Positive = 300
-    snapshots: Positive = 6
-    learning_rate: float = 4e-3
+    steps: Positive = 200
+    snapshots: Positive = 5
+    learning_rate: float = 8e-3
     pair: int = 1
     place: int = 1
 

@@ -42,13 +42,13 @@ class Config(BaseConfig):
     task: tuple[Annotated[str, OneOf(registry.names())], ...] = ("number_words",)
     network: tuple[Annotated[str, OneOf(NETWORKS)], ...] = tuple(NETWORKS)
     seeds: Positive = 3
-    digits: Positive = 4
-    n_train: Positive = 4_000
-    judged: Positive = 300
+    digits: Positive = 3
+    n_train: Positive = 750
+    judged: Positive = 180
     width: Positive = 64
-    steps: Positive = 360
+    steps: Positive = 240
     batch_size: Positive = 64
-    learning_rate: float = 4e-3
+    learning_rate: float = 6e-3
     samples: Positive = 150
 
 

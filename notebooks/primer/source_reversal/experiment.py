@@ -85,7 +85,7 @@ class Config(CoursesConfig):
     )  # fmt: skip
 
 
-PROFILES = {"quick": Config(), "paper": Config(**PAPER)}
+PROFILES = {"quick": Config(one_length=0), "paper": Config(**PAPER)}
 
 
 def _plan(config: Config) -> tuple[Plan, Plan]:

@@ -225,21 +225,21 @@ class Config(BaseConfig):
     tied: tuple[Annotated[str, OneOf(TASKS)], ...] = ("translation",)
     seeds: int = 3
     shortest: int = 6
-    longest: int = 10
+    longest: int = 8
     n_train: int = 4_000
-    judged: int = 256
+    judged: int = 200
     scoring: str = "dot"
     width: int = 64
-    steps: int = 180
-    learning_rate: float = 8e-3
+    steps: int = 110
+    learning_rate: float = 1.2e-2
     transformer_width: int = 32
     heads: int = 2
     layers: int = 2
     positions: str = "sinusoidal"
-    transformer_steps: int = 140
-    transformer_rate: float = 6e-3
-    warmup: int = 30
-    snapshots: int = 4
+    transformer_steps: int = 90
+    transformer_rate: float = 1e-2
+    warmup: int = 20
+    snapshots: int = 2
 
     def check(self) -> None:
         if self.seeds < 2:
