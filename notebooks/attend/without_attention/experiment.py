@@ -60,7 +60,7 @@ class Config(BaseConfig):
 # At paper size the plan's training of the one-to-one task is four times as long: copying without attention is
 # learned late, and what is asked is what fits, not what is learned first.
 PROFILES = {
-    "quick": Config(seeds=2),
+    "quick": Config(seeds=3, steps=170),
     "paper": Config(scale="paper", length=(5, 10, 15, 20), seeds=5, steps=4_000, fit_samples=10_000),
 }
 

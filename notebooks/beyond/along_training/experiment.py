@@ -205,7 +205,7 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 
 PROFILES = {
-    "quick": Config(),
+    "quick": Config(steps=110, learning_rate=8e-3),
     "paper": Config(
         task=TASKS, uniform=(*UNIFORM, TEXT), seeds=5, shortest=15, longest=20, fewest_phrases=5,
         most_phrases=8, length=40, n_train=50_000, n_held_out=1_000, width=128, steps=2_000, text_steps=3_000,

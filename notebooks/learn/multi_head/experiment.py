@@ -75,7 +75,7 @@ class Config(BaseConfig):
 
 
 PROFILES = {
-    "quick": Config(),
+    "quick": Config(candidates=8, moved=1, steps=170, followed=170),
     "paper": Config(
         candidates=20, trials=3, seeds=20, heads=8, elsewhere=2, moved=3, length=40, width=256, steps=100
     ),

@@ -43,7 +43,10 @@ class Config(BaseConfig):
     later: Positive = 100
 
 
-PROFILES = {"quick": Config(), "paper": Config(seeds=5, embedding_width=300, width=256, steps=4_000, every=2)}
+PROFILES = {
+    "quick": Config(steps=160),
+    "paper": Config(seeds=5, embedding_width=300, width=256, steps=4_000, every=2),
+}
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
