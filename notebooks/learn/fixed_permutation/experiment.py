@@ -56,7 +56,7 @@ class Config(BaseConfig):
 
 
 PROFILES = {
-    "quick": Config(steps=150),
+    "quick": Config(steps=160),
     "paper": Config(seeds=20, controls=10, length=40, width=256, steps=300, longer_steps=2000),
 }
 

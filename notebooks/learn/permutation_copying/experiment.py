@@ -128,7 +128,7 @@ class Config(BaseConfig):
 
 
 PROFILES = {
-    "quick": Config(steps=150, followed=150, sample_steps=150),
+    "quick": Config(steps=160, followed=160, sample_steps=160),
     "paper": Config(seeds=20, controls=5, length=40, width=256, followed=500, sample_steps=300),
 }
 
