@@ -23,7 +23,7 @@ from functools import cache, cached_property
 from html import escape
 from pathlib import Path
 
-from attnlib.errors import AttnlibError, BadInput, UnknownName
+from attnlib.errors import AttnlibError, BadInput, UnknownName, check_known
 from companion.book.markup import plain
 from companion.book.numbers import NOTHING, value_at, written
 from companion.book.project import PROFILES, Project, find_root
@@ -69,8 +69,7 @@ class Book:
 
         Raises UnknownName: no such experiment or profile.
         """
-        if experiment not in registry.names():
-            raise UnknownName("experiment", experiment, registry.names())
+        check_known("experiment", experiment, registry.names())
         if profile and profile not in PROFILES:
             raise UnknownName("profile", profile, PROFILES)
         profiles = [profile] if profile else reversed(PROFILES)
@@ -78,8 +77,7 @@ class Book:
         return next((self._load(path) for path in paths if path.is_file()), None)
 
     def claim(self, name: str) -> Claim:
-        if name not in self.claims:
-            raise UnknownName("claim", name, self.claims)
+        check_known("claim", name, self.claims)
         return self.claims[name]
 
     def verdict_of(self, claim: Claim, profile: str | None = None) -> tuple[Judgement, str]:

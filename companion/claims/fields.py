@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, UnknownName, check_known
 
 
 def _on_one_line(text: str) -> str:
@@ -53,8 +53,7 @@ class Fields(BaseModel):
         if not isinstance(content, Mapping):
             raise ValueError(f"expected fields ({', '.join(known)}), got {content!r}")
         for name in content:
-            if name not in known:
-                raise UnknownName("field", str(name), known)
+            check_known("field", str(name), known)
         return content
 
     @classmethod

@@ -14,7 +14,7 @@ from typing import Annotated, Literal, Self, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, UnknownName, check_known
 from companion.book.project import PROFILES, find_root
 from companion.claims.estimates import KEY
 from companion.claims.fields import Fields, Name, Number, Text, matching
@@ -40,8 +40,7 @@ RULES = ("unavailable", "by_construction", "not_run")
 
 
 def _experiment(name: str) -> str:
-    if name not in registry.names():
-        raise UnknownName("experiment", name, registry.names())
+    check_known("experiment", name, registry.names())
     return name
 
 
@@ -240,8 +239,7 @@ class NumberRule(Fields):
             (f"quantity of tables {', '.join(self.tables)}", quantities, (*self.quantities, *self.starred)),
         ):
             for name in given:
-                if name not in printed:
-                    raise UnknownName(kind, name, printed)
+                check_known(kind, name, printed)
 
     def _claim(self, paper: str, entry: Entry, reading: str, ours: str, tables: PublishedTables) -> Claim:
         """The claim about one printed number; ``ours`` is its data set as in the key."""

@@ -14,7 +14,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, model_validator
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, UnknownName, check_known
 from companion.claims.fields import Fields, Name, Text
 
 COLUMNS = ("table", "dataset", "quantity", "value", "note")
@@ -101,14 +101,12 @@ class PublishedTables:
         """
         if not self.entries:
             raise BadInput(f"{reference} is of a table, but the file of claims names no `csv`")
-        if reference.table not in self.names:
-            raise UnknownName("table", reference.table, self.names)
+        check_known("table", reference.table, self.names)
         covered = printed = self.table(reference.table)
         for kind in ("dataset", "quantity"):
             if (name := getattr(reference, kind)) is not None:
                 known = dict.fromkeys(getattr(entry, kind) for entry in printed)
-                if name not in known:
-                    raise UnknownName(f"{kind} in table {reference.table}", name, known)
+                check_known(f"{kind} in table {reference.table}", name, known)
                 covered = tuple(entry for entry in covered if getattr(entry, kind) == name)
         if not covered:
             raise BadInput(f"{reference} is an empty corner of the table; choose another dataset or quantity")

@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, get_type_hints
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, check_known
 from companion.runs.registry import modules_with
 
 if TYPE_CHECKING:  # planning the book needs the names of tasks, and not torch
@@ -54,8 +54,7 @@ def options_of(name: str) -> dict[str, object]:
 def builder(name: str) -> Callable[..., "Task"]:
     """The function that builds a task: a root of the fingerprint of what is trained on it."""
     builders = _builders()
-    if name not in builders:
-        raise UnknownName("task", name, sorted(builders))
+    check_known("task", name, sorted(builders))
     return builders[name]
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 from types import ModuleType
 
-from attnlib.errors import UnknownName
+from attnlib.errors import check_known
 from companion.runs.registry import modules_with
 
 
@@ -27,10 +27,8 @@ def _modules() -> dict[str, str]:
 
 def load(name: str) -> ModuleType:
     """The module of an experiment; UnknownName where there is none."""
-    module = _modules().get(name)
-    if module is None:
-        raise UnknownName("experiment", name, names())
-    found = import_module(module)
+    check_known("experiment", name, names())
+    found = import_module(_modules()[name])
     if not hasattr(found, "models"):
         from companion.results.measurements import specs_of
 
