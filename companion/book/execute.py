@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
+import nbformat
 from nbformat import NotebookNode
 from traitlets.config import Config
 
@@ -37,7 +38,6 @@ def _folder() -> TemporaryDirectory:
 
 
 def local_sockets() -> Config:
-    """Settings of a kernel manager."""
     return Config({"KernelManager": {"transport": "ipc", "ip": f"{_folder().name}/kernel"}})
 
 
@@ -67,7 +67,6 @@ def execute(project: Project, request: Request) -> Path:
     FigureFailed: a cell raised; the partial notebook and the error stay beside where the output would be.
     """
     import jupytext
-    import nbformat
     import papermill
     from nbclient.exceptions import DeadKernelError
 
@@ -127,8 +126,6 @@ def execute(project: Project, request: Request) -> Path:
 
 
 def _write(notebook, path: Path, project: Project) -> None:
-    import nbformat
-
     write_text_atomic(path, nbformat.writes(normalise(notebook, project.root)) + "\n")
 
 
@@ -156,7 +153,6 @@ def _plain(text: str, project: Project) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Command line of this module, for the workflow; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m companion.book.execute", description=__doc__)
     parser.add_argument("figure", help="its id, such as attend/alignment_breakdown")
     parser.add_argument("--profile", choices=PROFILES, default="quick")

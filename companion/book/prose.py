@@ -61,7 +61,6 @@ class Book:
 
     @cached_property
     def claims(self) -> dict[str, Claim]:
-        """Every claim by id."""
         return {claim.id: claim for claim in load_claims(self.root / "claims")}
 
     def leading(self, experiment: str, profile: str | None = None) -> Result | None:
@@ -83,8 +82,7 @@ class Book:
     def verdict_of(self, claim: Claim, profile: str | None = None) -> tuple[Judgement, str]:
         """Today's judgement of a claim and the profile of the result that it rests on."""
         if claim.judge is None:
-            verdict = Verdict.CANNOT_BE_RUN if claim.cannot_be_run else Verdict.NOT_RUN
-            return Judgement(verdict, {}, claim.reason), ""
+            return claim.judged_by({}), ""
         at = None if profile is None and len(claim.profiles) > 1 else profile or claim.profiles[0]
         result = self.leading(claim.experiment, at)
         if result is None:

@@ -332,7 +332,6 @@ def build_site(root: Path) -> Path:
 
 
 def main() -> int:
-    """Build the book of this checkout; returns the exit code."""
     try:
         print(build_site(find_root()))
     except AttnlibError as error:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:  # planning the book needs the names of tasks, and not torch
 
 
 def names() -> tuple[str, ...]:
-    """All task names, sorted."""
     return tuple(sorted(_builders()))
 
 
@@ -46,7 +45,6 @@ def load(name: str, **options) -> "Task":
 
 
 def options_of(name: str) -> dict[str, object]:
-    """The options of a task and their defaults."""
     parameters = inspect.signature(builder(name)).parameters
     return {option: parameter.default for option, parameter in parameters.items()}
 

@@ -15,7 +15,6 @@ from companion.runs.registry import modules_with
 
 @cache
 def names() -> tuple[str, ...]:
-    """All experiment names, sorted."""
     return tuple(sorted(_modules()))
 
 
@@ -27,7 +26,7 @@ def _modules() -> dict[str, str]:
 
 def load(name: str) -> ModuleType:
     """The module of an experiment; UnknownName where there is none."""
-    check_known("experiment", name, names())
+    check_known("experiment", name, sorted(_modules()))
     found = import_module(_modules()[name])
     if not hasattr(found, "models"):
         from companion.results.measurements import specs_of

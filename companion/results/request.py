@@ -52,5 +52,4 @@ class Request:
 
     @classmethod
     def read(cls, path: str | Path) -> "Request":
-        """The request recorded in a ``run.json``."""
         return cls(**json.loads(Path(path).read_text(encoding="utf-8")))

@@ -86,6 +86,6 @@ def test_without_data_the_made_sets_are_counted_and_the_others_say_why(tmp_path,
     counts = [made[part]["texts"] for part in ("train", "validation")]
     assert counts == [labelled_sets.N_TRAIN, labelled_sets.N_TEST]
     assert made["words"]["kept"] == 4 + labelled_sets.N_NEUTRAL + 2 * labelled_sets.N_POLAR
-    assert result.value("known_lexicon.published.train.texts") == 4_000
+    assert result.values["known_lexicon"]["published"]["train"]["texts"] == 4_000
     with pytest.raises(DataUnavailable):
         run("dataset_sizes", "paper", out=tmp_path, models=tmp_path / "models", overrides={"sets": "sst"})
