@@ -167,12 +167,12 @@ def as_text(shown: Shown) -> str:
     return f"*({shown.text})*" if shown.claim else shown.text
 
 
-def as_html(shown: Shown, up: str = "") -> str:
-    """A number says where it is from, a verdict leads to its row on the scorecard, ``up`` from the page."""
+def as_html(shown: Shown, page: str) -> str:
+    """A number says where it is from, a verdict leads from the page to its row on the scorecard."""
     title = escape(shown.title).replace("|", "&#124;")  # which would end the cell of a table
     css = f"verdict {shown.css_class}" if shown.claim else "num"
     span = f'<span class="{css}" title="{title}">{escape(shown.text)}</span>'
-    row = f"{up}scorecard.html#claim-{shown.claim}"
+    row = f"{'../' * page.count('/')}scorecard.html#claim-{shown.claim}"
     return f'<a class="verdict-link" href="{row}">{span}</a>' if shown.claim else span
 
 

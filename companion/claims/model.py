@@ -31,18 +31,14 @@ from companion.claims.verdicts import (
     judge_values,
 )
 from companion.results import registry
+from companion.results.config import looked_up
 
 WORD = re.compile(r"[a-z0-9]+")
 ID = re.compile(rf"{WORD.pattern}(-{WORD.pattern})*")
 JUDGED = ("experiment", "keys", "judge", "profiles")
 
 
-def _experiment(name: str) -> str:
-    check_known("experiment", name, registry.names())
-    return name
-
-
-Experiment = Annotated[str, AfterValidator(_experiment)]
+Experiment = Annotated[str, looked_up(lambda name: check_known("experiment", name, registry.names()))]
 AnyJudge = Annotated[Tolerance | Inequality | Band | Trend | Order, Field(discriminator="kind")]
 Key = Annotated[str, matching(KEY, "names joined by dots, such as one_to_one.AO.typicality")]
 Profiles = Annotated[
