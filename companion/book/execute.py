@@ -13,7 +13,6 @@ import sys
 from contextlib import ExitStack, suppress
 from functools import cache, partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 import nbformat
@@ -31,10 +30,7 @@ class FigureFailed(AttnlibError):
     """A cell of a notebook raised; names the cell, the error, and the files kept."""
 
 
-@cache
-def _folder() -> TemporaryDirectory:
-    """Removed with the process. The path of a socket has at most 108 characters, so not below ``TMPDIR``."""
-    return TemporaryDirectory(prefix="attnlib-", dir="/tmp" if os.access("/tmp", os.W_OK) else None)
+_folder = cache(warm.folder_of_sockets)  # removed with the process
 
 
 def local_sockets() -> Config:
