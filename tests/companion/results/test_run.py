@@ -156,7 +156,7 @@ def test_measurements_agree_with_plain_means(models):
 
 
 HEADS = {"candidates": 2, "trials": 1, "seeds": 1, "heads": 2, "elsewhere": 1}
-HEADS |= {"length": 4, "width": 8, "steps": 2, "every": 2, "followed": 2}
+HEADS |= {"length": 4, "width": 8, "steps": 2, "every": 2, "followed": 2, "moved": 2}
 
 
 def test_networks_of_screened_heads_count_in_the_cost_and_are_named_if_missing(tmp_path, monkeypatch):
