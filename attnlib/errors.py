@@ -1,6 +1,6 @@
 """The errors a user can meet. Each says what was given, what was expected, and the way out."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 
@@ -45,6 +45,12 @@ class NotMeasured(AttnlibError):
 
 class TrainingDiverged(AttnlibError):
     """A loss that is not finite; names the step, the seed and the setting."""
+
+
+def check_known(kind: str, name: str, known: Collection[str]) -> None:
+    """Raise UnknownName where a name is none of the known ones."""
+    if name not in known:
+        raise UnknownName(kind, name, known)
 
 
 def check_at_least(least: int, settings: object, *names: str) -> None:

@@ -202,7 +202,7 @@ def verify(
     """Check every claim against the results; exit code 1 when a verdict is not the accepted one."""
     from companion.claims.verify import verify_command
 
-    raise typer.Exit(verify_command(as_json, accept, everything, recompute))
+    raise typer.Exit(verify_command(current_project().root, as_json, accept, everything, recompute))
 
 
 @data.command("list")

@@ -20,7 +20,7 @@ from attnlib.adapters.attended import KEY_SIDE, QUERY_SIDE, Attended, single, si
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.modules import Hooked, Hooks, Traced, evaluated, probe_by_position, shifted
 from attnlib.adapters.token_batch import TokenBatch
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, check_known
 from attnlib.models.transformer import AttentionKind
 
 EAGER = 'attn_implementation="eager"'
@@ -71,8 +71,7 @@ class HuggingFace(Traced):
             if given is not None and not len(given):
                 raise BadInput(f"{name} is empty: name one or more, or leave {name} out")
         for kind in kinds:
-            if kind not in get_args(AttentionKind):
-                raise UnknownName("kind of attention", kind, get_args(AttentionKind))
+            check_known("kind of attention", kind, get_args(AttentionKind))
         _require_both_halves(model)
         found = _places(model, kinds)
         self.n_layers = {kind: sum(place.kind == kind for place in found) for kind in get_args(AttentionKind)}

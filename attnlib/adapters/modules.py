@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from attnlib.adapters.attended import Attended, LinearMap, single
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.token_batch import TokenBatch
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, check_known
 from attnlib.models.transformer import AttentionKind
 
 Run = Callable[[nn.Module, TokenBatch], object]
@@ -58,8 +58,7 @@ class Hooked:
     scale: float | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(AttentionKind):
-            raise UnknownName("kind of attention", self.kind, get_args(AttentionKind))
+        check_known("kind of attention", self.kind, get_args(AttentionKind))
 
     @property
     def name(self) -> str:

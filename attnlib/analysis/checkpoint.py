@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from attnlib.adapters import HuggingFace, lexical_probe
 from attnlib.adapters.token_batch import LineBatch, line_batches
 from attnlib.analysis.stream import Losses, Stream
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, check_known
 
 HOW_TO_INSTALL = "the transformers library is not installed: pip install 'attnlib[hf]'"
 # Of a tokenizer: settings that say where it lies, and rules that the last call left behind.
@@ -244,8 +244,7 @@ def set_languages(tokenizer: Any, source: str | None, target: str | None) -> Non
             f"one of {', '.join(codes[:5])}, … ({len(codes)} in all)"
         )
     for code in (source, target):
-        if code not in codes:
-            raise UnknownName("language", code, codes)
+        check_known("language", code, codes)
     tokenizer.src_lang, tokenizer.tgt_lang = source, target
 
 

@@ -12,7 +12,7 @@ from attnlib.analysis.checkpoint import Checkpoint, ParallelText
 from attnlib.analysis.report import Name, write_report
 from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Part, Stream
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, check_known
 from attnlib.models.transformer import AttentionKind
 
 OF_A_TEXT = ("source_language", "target_language", "prefix")
@@ -48,8 +48,7 @@ class Request:
     stage: str = "all"
 
     def __post_init__(self) -> None:
-        if self.stage not in (*STAGES, "report", "all"):
-            raise UnknownName("stage", self.stage, (*STAGES, "report", "all"))
+        check_known("stage", self.stage, (*STAGES, "report", "all"))
         text = [given is not None for given in (self.model, self.source, self.target)]
         if not all(text) if self.traces is None else any(text):
             raise BadInput("give --model, --source and --target; or --traces alone")

@@ -26,7 +26,7 @@ from torch import Tensor
 from torch import bool as torch_bool
 
 from attnlib.decomposition.two_way import VarianceExplained, two_way, variance_explained
-from attnlib.errors import BadInput, CorruptFile, UnknownName
+from attnlib.errors import BadInput, CorruptFile, check_known
 from attnlib.files import atomic_path
 
 PART_NAMES = ("temporal", "input", "residual")
@@ -232,8 +232,7 @@ class Components:
         method: Method = "means",
         device: torch.device | str = "cpu",
     ):
-        if method not in get_args(Method):
-            raise UnknownName("method of Components", method, get_args(Method))
+        check_known("method of Components", method, get_args(Method))
         for name, size in (("n_tokens", n_tokens), ("n_positions", n_positions), ("width", width)):
             if size < 1:
                 raise BadInput(f"Components({name}={size}): sizes start at 1.")

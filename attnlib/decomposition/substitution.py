@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attnlib.decomposition.components import PART_NAMES
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, check_known
 
 # Rows of attention and of scores under the masks of both sides.
 
@@ -149,8 +149,7 @@ class SubstitutionSums:
 
 
 def _part(name: str) -> int:
-    if name not in PART_NAMES:
-        raise UnknownName("part", name, PART_NAMES)
+    check_known("part", name, PART_NAMES)
     return PART_NAMES.index(name)
 
 

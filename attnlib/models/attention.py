@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, check_known
 
 
 def dot_scores(
@@ -61,8 +61,7 @@ class Score(nn.Module):
 
     def __init__(self, scoring: Scoring, query_width: int, key_width: int):
         super().__init__()
-        if scoring not in get_args(Scoring):
-            raise UnknownName("scoring", scoring, get_args(Scoring))
+        check_known("scoring", scoring, get_args(Scoring))
         if scoring in ("dot", "scaled_dot") and query_width != key_width:
             raise BadInput(
                 f"{scoring} multiplies queries of width {query_width} with keys of width {key_width}; "

@@ -26,7 +26,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnlib.errors import UnknownName, check_at_least
+from attnlib.errors import check_at_least, check_known
 from attnlib.models.attention import masked_softmax
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
 
@@ -55,8 +55,7 @@ class ClassifierConfig:
     attention: Attention = "learned"
 
     def __post_init__(self) -> None:
-        if self.attention not in get_args(Attention):
-            raise UnknownName("attention", self.attention, get_args(Attention))
+        check_known("attention", self.attention, get_args(Attention))
         check_at_least(1, self, "words", "embedding_width", "width")
 
 

@@ -38,7 +38,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, UnknownName, check_known
 from attnlib.models.encoder_decoder import TABLE_ROWS, check_table, sinusoidal_positions
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
 from attnlib.models.trace import Trace
@@ -600,8 +600,7 @@ class Transformer(nn.Module):
         Raises:
             UnknownName: no such kind. BadInput: no such layer or head.
         """
-        if kind not in get_args(AttentionKind):
-            raise UnknownName("kind of attention", kind, get_args(AttentionKind))
+        check_known("kind of attention", kind, get_args(AttentionKind))
         for name, place, size in (("layer", layer, self.config.layers), ("head", head, self.config.heads)):
             if not 0 <= place < size:
                 raise BadInput(f"{name} is {place}; this network's go from 0 to {size - 1}")

@@ -22,7 +22,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attnlib.errors import BadInput, UnknownName, check_at_least
+from attnlib.errors import BadInput, check_at_least, check_known
 from attnlib.models.attention import dot_scores, masked_softmax
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
 from attnlib.training.corpus import Batch
@@ -60,8 +60,7 @@ class TranslatorConfig:
             ("attention", self.attention, get_args(Attention)),
             ("form", self.form, get_args(Form)),
         ):
-            if value not in known:
-                raise UnknownName(name, value, known)
+            check_known(name, value, known)
         check_at_least(1, self, "words", "width", "layers")
         if not 0 <= self.dropout < 1:
             raise BadInput(f"dropout is {self.dropout}; it must be at least 0 and below 1")

@@ -22,7 +22,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, check_known
 
 Ties = Literal["first", "shared"]
 
@@ -72,8 +72,7 @@ def agreement(
         BadInput: lengths that differ, or a percentage outside 1…100.
         UnknownName: no such rule for ties.
     """
-    if ties not in get_args(Ties):
-        raise UnknownName("rule for ties", ties, get_args(Ties))
+    check_known("rule for ties", ties, get_args(Ties))
     first, second, mask = _aligned(first, second, mask)
     hidden_first = first.masked_fill(~mask, -torch.inf)
     hidden_second = second.masked_fill(~mask, -torch.inf)

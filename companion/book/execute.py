@@ -13,9 +13,9 @@ import sys
 from contextlib import ExitStack, suppress
 from functools import cache, partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
+import nbformat
 from nbformat import NotebookNode
 from traitlets.config import Config
 
@@ -30,14 +30,10 @@ class FigureFailed(AttnlibError):
     """A cell of a notebook raised; names the cell, the error, and the files kept."""
 
 
-@cache
-def _folder() -> TemporaryDirectory:
-    """Removed with the process. The path of a socket has at most 108 characters, so not below ``TMPDIR``."""
-    return TemporaryDirectory(prefix="attnlib-", dir="/tmp" if os.access("/tmp", os.W_OK) else None)
+_folder = cache(warm.folder_of_sockets)  # removed with the process
 
 
 def local_sockets() -> Config:
-    """Settings of a kernel manager."""
     return Config({"KernelManager": {"transport": "ipc", "ip": f"{_folder().name}/kernel"}})
 
 
@@ -67,7 +63,6 @@ def execute(project: Project, request: Request) -> Path:
     FigureFailed: a cell raised; the partial notebook and the error stay beside where the output would be.
     """
     import jupytext
-    import nbformat
     import papermill
     from nbclient.exceptions import DeadKernelError
 
@@ -127,8 +122,6 @@ def execute(project: Project, request: Request) -> Path:
 
 
 def _write(notebook, path: Path, project: Project) -> None:
-    import nbformat
-
     write_text_atomic(path, nbformat.writes(normalise(notebook, project.root)) + "\n")
 
 
@@ -156,7 +149,6 @@ def _plain(text: str, project: Project) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Command line of this module, for the workflow; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m companion.book.execute", description=__doc__)
     parser.add_argument("figure", help="its id, such as attend/alignment_breakdown")
     parser.add_argument("--profile", choices=PROFILES, default="quick")

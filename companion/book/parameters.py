@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, check_known
 from companion.book.project import PROFILES, Figure, Project, discover, find, find_root
 from companion.data.text import read_parallel
 from companion.results import registry
@@ -127,8 +127,7 @@ def read_request(project: Project, name: str, profile: str, words: Iterable[str]
     text files that do not match, or have next to nothing in them.
     """
     figure = find(project, name)
-    if profile not in PROFILES:
-        raise UnknownName("profile", profile, PROFILES)
+    check_known("profile", profile, PROFILES)
     given: dict[str, object] = split_assignments(words)
     if not given:
         return Request(figure.id, profile)
@@ -136,8 +135,7 @@ def read_request(project: Project, name: str, profile: str, words: Iterable[str]
         raise BadInput(f"-p profile={given['profile']}: say --profile {given['profile']} instead")
     known = parameters(type(Request(figure.id, profile).standard))
     for name in given:
-        if name not in known:
-            raise UnknownName("parameter", name, known)
+        check_known("parameter", name, known)
     request = typed_request(figure.id, profile, given)
     if given.get("source") and given.get("target"):
         check_parallel(request.parameters["source"], request.parameters["target"])

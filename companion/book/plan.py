@@ -5,8 +5,6 @@ Snakemake redoes what has changed and nothing else. They are kept as long as no 
 imported only where one has.
 """
 
-from __future__ import annotations
-
 import ast
 import atexit
 import hashlib
@@ -30,20 +28,19 @@ from companion.data.sources import check, fetch
 from companion.results import registry
 from companion.results.config import config_hash, plain
 from companion.results.request import Request
+from companion.runs.fingerprint import PACKAGES, ROOT, data_sets, fingerprint
 
 if TYPE_CHECKING:
     from companion.runs.keys import Spec
 
 ARCHIVE = "results/paper/archive"  # answers of networks at the paper profile, in the checkout
 ANSWERS = "build/answers"  # new ones, until they are packed
-CHECKOUT = Path(__file__).parents[2]  # of the code
-ROOMS = ("attnlib", "companion", "notebooks")
 CODE_CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(?::[^\n]*\n)*(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @cache
 def _memo(project: Project) -> Memo:
-    memo = Memo(project.build / ".plan.json", state(Project(CHECKOUT), code_files(CHECKOUT)))
+    memo = Memo(project.build / ".plan.json", state(Project(ROOT), code_files(ROOT)))
     atexit.register(memo.save)
     return memo
 
@@ -66,7 +63,7 @@ class PlannedResult:
         return f"{self.folder}/{self.request.experiment}.json"
 
     @cached_property
-    def specs(self) -> dict[str, Spec]:
+    def specs(self) -> dict[str, "Spec"]:
         """What defines each trained model it needs, by key."""
         from companion.runs.keys import model_key
 
@@ -157,11 +154,10 @@ def paper_result(project: Project, figure: Figure) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:12] if path.is_file() else "none"
 
 
-def _why_no_data(spec: Spec) -> str:
+def _why_no_data(spec: "Spec") -> str:
     """Why a model or a procedure's run cannot be made here; empty where it can."""
     from companion.data import registry as tasks
     from companion.results.run import data_of
-    from companion.runs.fingerprint import data_sets
     from companion.runs.spec import ModelSpec
 
     if not isinstance(spec, ModelSpec):
@@ -196,15 +192,13 @@ def imports_of(figure: Figure) -> frozenset[str]:
     for cell in CODE_CELL.findall(figure.path.read_text(encoding="utf-8")):
         with suppress(SyntaxError):
             for node in ast.walk(ast.parse(cell)):
-                if isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] in ROOMS:
+                if isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] in PACKAGES:
                     found.update(f"{node.module}:{alias.name}" for alias in node.names)
     return frozenset(found)
 
 
 def drawing_code(project: Project, figure: Figure) -> str:
     """Fingerprint of what a notebook imports and of its templates: it is drawn anew when they change."""
-    from companion.runs.fingerprint import fingerprint
-
     names = sorted(imports_of(figure))
     code = _memo(project)(" ".join(["imports", *names]), lambda: fingerprint(*names))
     templates = sorted((project.notebooks / figure.id).glob("*.jinja"))
@@ -218,8 +212,6 @@ def bring_data(project: Project, requests: Iterable[Request]) -> None:
     """
     if os.environ.get("ATTNLIB_DATA"):
         return
-    from companion.runs.fingerprint import data_sets
-
     results = (PlannedResult(project, one) for one in requests if one.experiment in registry.names())
     roots = {spec.roots for one in results if not one.current for spec in one.specs.values()}
     for constant in sorted({constant for each in roots for constant in data_sets(*each)}):

@@ -1,7 +1,5 @@
 """Where the book's sources and products live: the checkout, found from wherever one stands."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -51,19 +49,17 @@ class Project:
         """Results: built for the quick profile, committed for the paper profile."""
         return self.root / "results" / "paper" if profile == "paper" else self.build / "results" / profile
 
-    def folder_of(self, request: Request) -> Path:
+    def folder_of(self, request: "Request") -> Path:
         """Where the result of a request goes; one with parameters of its own has a folder to itself."""
         return self.build / "runs" / request.name if request.parameters else self.results(request.profile)
 
-    def notebook_of(self, request: Request) -> Path:
-        """The executed notebook of a request."""
+    def notebook_of(self, request: "Request") -> Path:
         if request.parameters:
             return self.folder_of(request) / f"{request.experiment}.ipynb"
         return self.executed(request.profile) / f"{request.figure}.ipynb"
 
 
 def current_project() -> Project:
-    """The project of :func:`find_root`."""
     return Project(find_root())
 
 

@@ -23,7 +23,7 @@ from functools import cache, cached_property
 from html import escape
 from pathlib import Path
 
-from attnlib.errors import AttnlibError, BadInput, UnknownName
+from attnlib.errors import AttnlibError, BadInput, UnknownName, check_known
 from companion.book.markup import plain
 from companion.book.numbers import NOTHING, value_at, written
 from companion.book.project import PROFILES, Project, find_root
@@ -61,7 +61,6 @@ class Book:
 
     @cached_property
     def claims(self) -> dict[str, Claim]:
-        """Every claim by id."""
         return {claim.id: claim for claim in load_claims(self.root / "claims")}
 
     def leading(self, experiment: str, profile: str | None = None) -> Result | None:
@@ -69,8 +68,7 @@ class Book:
 
         Raises UnknownName: no such experiment or profile.
         """
-        if experiment not in registry.names():
-            raise UnknownName("experiment", experiment, registry.names())
+        check_known("experiment", experiment, registry.names())
         if profile and profile not in PROFILES:
             raise UnknownName("profile", profile, PROFILES)
         profiles = [profile] if profile else reversed(PROFILES)
@@ -78,15 +76,13 @@ class Book:
         return next((self._load(path) for path in paths if path.is_file()), None)
 
     def claim(self, name: str) -> Claim:
-        if name not in self.claims:
-            raise UnknownName("claim", name, self.claims)
+        check_known("claim", name, self.claims)
         return self.claims[name]
 
     def verdict_of(self, claim: Claim, profile: str | None = None) -> tuple[Judgement, str]:
         """Today's judgement of a claim and the profile of the result that it rests on."""
         if claim.judge is None:
-            verdict = Verdict.CANNOT_BE_RUN if claim.cannot_be_run else Verdict.NOT_RUN
-            return Judgement(verdict, {}, claim.reason), ""
+            return claim.judged_by({}), ""
         at = None if profile is None and len(claim.profiles) > 1 else profile or claim.profiles[0]
         result = self.leading(claim.experiment, at)
         if result is None:
@@ -171,12 +167,12 @@ def as_text(shown: Shown) -> str:
     return f"*({shown.text})*" if shown.claim else shown.text
 
 
-def as_html(shown: Shown, up: str = "") -> str:
-    """A number says where it is from, a verdict leads to its row on the scorecard, ``up`` from the page."""
+def as_html(shown: Shown, page: str) -> str:
+    """A number says where it is from, a verdict leads from the page to its row on the scorecard."""
     title = escape(shown.title).replace("|", "&#124;")  # which would end the cell of a table
     css = f"verdict {shown.css_class}" if shown.claim else "num"
     span = f'<span class="{css}" title="{title}">{escape(shown.text)}</span>'
-    row = f"{up}scorecard.html#claim-{shown.claim}"
+    row = f"{'../' * page.count('/')}scorecard.html#claim-{shown.claim}"
     return f'<a class="verdict-link" href="{row}">{span}</a>' if shown.claim else span
 
 

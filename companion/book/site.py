@@ -97,11 +97,7 @@ def closing(figure: str, root: Path, judged: list[ClaimVerdict]) -> str:
 
 def _filled(figure: str, **values: object) -> str:
     page = template(Path(__file__).with_name("closing.md.jinja"))
-    return page.render(figure=figure, up=_up(figure), **values)
-
-
-def _up(page: str) -> str:
-    return "../" * page.count("/")
+    return page.render(figure=figure, **values)
 
 
 def downloads_of(figure: str, root: Path, executed: Path) -> list[Path]:
@@ -243,7 +239,7 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
     wrong: list[str] = []
 
     def filled_page(path: Path, page: str) -> str:
-        text, found = filled(path.read_text(encoding="utf-8"), results, page, partial(as_html, up=_up(page)))
+        text, found = filled(path.read_text(encoding="utf-8"), results, page, partial(as_html, page=page))
         source = path.relative_to(root).as_posix()
         wrong.extend(f"{source}:{line}: {message}" for line, message in found)
         return text
@@ -332,7 +328,6 @@ def build_site(root: Path) -> Path:
 
 
 def main() -> int:
-    """Build the book of this checkout; returns the exit code."""
     try:
         print(build_site(find_root()))
     except AttnlibError as error:

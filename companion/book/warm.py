@@ -30,12 +30,15 @@ LIBRARIES += ("papermill", "jupytext", "ipykernel.kernelapp", "ipykernel.ipkerne
 LIBRARIES += ("torch._dynamo",)  # which torch loads when it makes an embedding
 
 
+def folder_of_sockets() -> TemporaryDirectory:
+    """The path of a socket has at most 108 characters, so not below ``TMPDIR``."""
+    return TemporaryDirectory(prefix="attnlib-", dir="/tmp" if os.access("/tmp", os.W_OK) else None)
+
+
 @contextmanager
 def server() -> Iterator[None]:
     """A server for the processes that this one starts meanwhile; it ends with this one, even a killed one."""
-    short = "/tmp" if os.access("/tmp", os.W_OK) else None  # the path of a socket has at most 108 characters
-    temporary = TemporaryDirectory(prefix="attnlib-", dir=short)
-    with temporary as folder, socket.socket(socket.AF_UNIX) as listening:
+    with folder_of_sockets() as folder, socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path := f"{folder}/warm")
         listening.listen()  # whoever comes before the server is ready waits
         command = [sys.executable, "-P", __file__, "--serve", str(listening.fileno())]

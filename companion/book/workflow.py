@@ -14,6 +14,7 @@ from attnlib.errors import BadInput
 from attnlib.files import write_json_atomic, write_text_atomic
 from companion.book.project import Project, folder_to_write
 from companion.data.sources import cache_folder, mirror_folder
+from companion.runs.fingerprint import PACKAGES
 
 # What the book is made of, and what is made of it; `attnlib book` asks Snakemake only where one has changed.
 INPUTS = ("attnlib", "companion", "notebooks", "claims", "book", "results", "Snakefile", "_config.yml")
@@ -88,8 +89,8 @@ def _files(path: Path, depth: int) -> Iterator[str]:
 
 
 def code_files(root: Path) -> list[str]:
-    """All Python of the three rooms."""
-    paths = (path for room in ("attnlib", "companion", "notebooks") for path in (root / room).rglob("*.py"))
+    """All Python of the project."""
+    paths = (path for room in PACKAGES for path in (root / room).rglob("*.py"))
     return sorted(path.relative_to(root).as_posix() for path in paths)
 
 

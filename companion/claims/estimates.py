@@ -1,7 +1,5 @@
 """Estimates: a number of a result with its interval, found by a dotted key, and the difference of two."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

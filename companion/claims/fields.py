@@ -1,7 +1,5 @@
 """Fields of hand-written YAML, and errors that say where, what was given and what was expected."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Annotated, Self
@@ -16,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, UnknownName, check_known
 
 
 def _on_one_line(text: str) -> str:
@@ -39,6 +37,7 @@ def matching(pattern: re.Pattern[str], expected: str) -> AfterValidator:
 Text = Annotated[str, AfterValidator(_on_one_line)]
 Number = Annotated[float, Strict()]  # 1 and 1.5, but neither "1" nor yes
 Name = Annotated[str, BeforeValidator(str)]  # YAML reads the name of Table 2 as a number
+Listed = BeforeValidator(lambda given: given if isinstance(given, list) else [given])  # one, or a list
 
 
 class Fields(BaseModel):
@@ -53,8 +52,7 @@ class Fields(BaseModel):
         if not isinstance(content, Mapping):
             raise ValueError(f"expected fields ({', '.join(known)}), got {content!r}")
         for name in content:
-            if name not in known:
-                raise UnknownName("field", str(name), known)
+            check_known("field", str(name), known)
         return content
 
     @classmethod
@@ -79,9 +77,8 @@ def _mistake(error: dict, content: object) -> str:
         told = str(about["error"])
     elif options := re.findall("'([^']*)'", about.get("expected") or about.get("expected_tags") or ""):
         field = [part for part in place if not part.isdigit()][-1]
-        told = str(
-            UnknownName("kind" if "tag" in about else field, str(about.get("tag", error["input"])), options)
-        )
+        kind, given = ("kind", about["tag"]) if "tag" in about else (field, error["input"])
+        told = str(UnknownName(kind, str(given), options))
     else:
         told = f"got {error['input']!r}, {error['msg'].replace('Input should be', 'expected')}"
     return ": ".join(filter(None, [".".join(place), told]))

@@ -3,8 +3,6 @@
 Read from ``claims/*.yaml``; how they are written is in ``claims/README.md``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,12 +10,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+import yaml
+from pydantic import AfterValidator, Field, model_validator
 
-from attnlib.errors import BadInput, UnknownName
-from companion.book.project import PROFILES, find_root
+from attnlib.errors import BadInput, UnknownName, check_known
+from companion.book.project import PROFILES
 from companion.claims.estimates import KEY
-from companion.claims.fields import Fields, Name, Number, Text, matching
+from companion.claims.fields import Fields, Listed, Name, Number, Text, matching
 from companion.claims.published import Entry, Published, PublishedTables, Reference, Rule, read_tables
 from companion.claims.verdicts import (
     Band,
@@ -32,29 +31,20 @@ from companion.claims.verdicts import (
     judge_values,
 )
 from companion.results import registry
+from companion.results.config import looked_up
 
 WORD = re.compile(r"[a-z0-9]+")
 ID = re.compile(rf"{WORD.pattern}(-{WORD.pattern})*")
 JUDGED = ("experiment", "keys", "judge", "profiles")
-RULES = ("unavailable", "by_construction", "not_run")
 
 
-def _experiment(name: str) -> str:
-    if name not in registry.names():
-        raise UnknownName("experiment", name, registry.names())
-    return name
-
-
-Experiment = Annotated[str, AfterValidator(_experiment)]
+Experiment = Annotated[str, looked_up(lambda name: check_known("experiment", name, registry.names()))]
 AnyJudge = Annotated[Tolerance | Inequality | Band | Trend | Order, Field(discriminator="kind")]
 Key = Annotated[str, matching(KEY, "names joined by dots, such as one_to_one.AO.typicality")]
 Profiles = Annotated[
     tuple[Literal[PROFILES], ...],
     AfterValidator(lambda given: tuple(name for name in PROFILES if name in given)),
 ]
-
-
-Listed = BeforeValidator(lambda given: given if isinstance(given, list) else [given])
 About = Literal["mathematics", "data", "networks"]
 Origin = Literal["said", "inferred", "predicted"]  # by the paper; by us from a sentence of it; by us
 ABOUT = get_args(About)
@@ -107,26 +97,21 @@ class ClaimFields(Fields):
             raise ValueError(f"{len(self.smallest_effect)} smallest effects for {len(self.keys)} keys")
         return self
 
-    def claims(self, paper: str, tables: PublishedTables, file: PaperFields) -> Iterator[Claim]:
+    def claims(self, paper: str, tables: PublishedTables, file: "PaperFields") -> "Iterator[Claim]":
         """The claim, with what is published of it, and with what its file has by name."""
         given = self.published
         published = tables.published(given) if isinstance(given, Reference) else Published(given)
-        judge = self.judge and self.judge.about(published.value)
+        origin = "inferred" if self.inferred_from or self.kind == "reading" else "said"
         ready = {
             "paper": paper,
             "published": None if given is None else published,
-            "judge": judge,
-            "origin": self._origin(file),
+            "judge": self.judge and self.judge.about(published.value),
+            "origin": "predicted" if self.kind == "falsifier" or file.predicted else origin,
             "inferred_from": file.sentences.get(self.inferred_from, self.inferred_from),
             "smallest_effect": _by_name("smallest effect", self.smallest_effect, file.smallest_effects),
             "presupposes": _by_name("presupposition", self.presupposes, file.presuppositions),
         }
         yield Claim.model_construct(**self.__dict__ | ready)
-
-    def _origin(self, file: PaperFields) -> Origin:
-        if self.kind == "falsifier" or file.predicted:
-            return "predicted"
-        return "inferred" if self.inferred_from or self.kind == "reading" else "said"
 
 
 def _by_name(kind: str, given: tuple, known: Mapping[str, Fields]) -> tuple:
@@ -138,7 +123,7 @@ def _by_name(kind: str, given: tuple, known: Mapping[str, Fields]) -> tuple:
 
 
 class Claim(ClaimFields):
-    """One statement of a paper. ``judge`` is ``None`` when it is not run (``reason`` says why)."""
+    """One statement of a paper. ``judge`` is ``None`` when it is not run (its judgement says why)."""
 
     paper: str
     origin: Origin = "said"
@@ -147,12 +132,11 @@ class Claim(ClaimFields):
     reading: str = ""  # which of the sets that the printed name may mean ours is of; empty for the first
     starred: str = ""  # key of the share of runs in which ours is ξ*; empty where there is none
 
-    @property
-    def reason(self) -> str:
-        return self.not_run or self.cannot_be_run
-
     def judged_by(self, values: Mapping, not_trained: Sequence[str] = ()) -> Judgement:
         """The judgement by a result's values; what could not come out otherwise says so, once it has."""
+        if self.judge is None:
+            verdict = Verdict.CANNOT_BE_RUN if self.cannot_be_run else Verdict.NOT_RUN
+            return Judgement(verdict, {}, self.not_run or self.cannot_be_run)
         effects = [each.value for each in self.smallest_effect]
         found = judge_values(
             self.judge, values, self.keys, not_trained,
@@ -221,7 +205,7 @@ class NumberRule(Fields):
             raise ValueError("`unrelated` bounds a tolerance; this rule judges by something else")
         return self
 
-    def claims(self, paper: str, tables: PublishedTables, file: PaperFields) -> Iterator[Claim]:
+    def claims(self, paper: str, tables: PublishedTables, file: "PaperFields") -> Iterator[Claim]:
         """The claims about the numbers that it covers, one more for every other reading of a data set."""
         self._check_names(tables)
         for entry in (entry for name in self.tables for entry in tables.table(name)):
@@ -240,8 +224,7 @@ class NumberRule(Fields):
             (f"quantity of tables {', '.join(self.tables)}", quantities, (*self.quantities, *self.starred)),
         ):
             for name in given:
-                if name not in printed:
-                    raise UnknownName(kind, name, printed)
+                check_known(kind, name, printed)
 
     def _claim(self, paper: str, entry: Entry, reading: str, ours: str, tables: PublishedTables) -> Claim:
         """The claim about one printed number; ``ours`` is its data set as in the key."""
@@ -291,15 +274,14 @@ class PaperFields(Fields):
     numbers: list[NumberRule] = Field(default_factory=list)
 
 
-def load_papers(folder: str | Path | None = None) -> tuple[Paper, ...]:
-    """Every ``*.yaml`` of ``folder`` (default: ``claims`` of the checkout), by name.
+def load_papers(folder: Path) -> tuple[Paper, ...]:
+    """Every ``*.yaml`` of a folder, by name.
 
     Raises BadInput with file, claim, field, what was given and what was expected.
     """
-    folder = find_root() / "claims" if folder is None else Path(folder)
     if not (files := sorted(folder.glob("*.yaml"))):
-        expected = "expected files such as aitken2021.yaml; run from the repository"
-        raise BadInput(f"no claims in {folder}: {expected}")
+        way_out = "expected files such as aitken2021.yaml; run from the repository"
+        raise BadInput(f"no claims in {folder}: {way_out}")
     papers = tuple(map(_read_paper, files))
     seen: dict[str, tuple[Claim, str]] = {}
     for paper, path in zip(papers, files, strict=True):
@@ -312,14 +294,12 @@ def load_papers(folder: str | Path | None = None) -> tuple[Paper, ...]:
     return papers
 
 
-def load_claims(folder: str | Path | None = None) -> tuple[Claim, ...]:
+def load_claims(folder: Path) -> tuple[Claim, ...]:
     """The claims of every paper, in order (errors as :func:`load_papers`)."""
     return tuple(claim for paper in load_papers(folder) for claim in paper.claims)
 
 
 def _read_paper(path: Path) -> Paper:
-    import yaml
-
     try:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where it was built
         content = yaml.load(path.read_text(encoding="utf-8"), loader)
@@ -329,7 +309,7 @@ def _read_paper(path: Path) -> Paper:
     where, tables = path.name, PublishedTables(())
     try:
         if file.csv is not None:
-            rules = {kind: getattr(file, kind) for kind in RULES}
+            rules = {kind: getattr(file, kind) for kind in ("unavailable", "by_construction", "not_run")}
             tables = read_tables(path.parent / file.csv, file.tables, rules)
         claims: list[Claim] = []
         for each in (*file.claims, *file.numbers):

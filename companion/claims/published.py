@@ -3,24 +3,20 @@
 Values stay the text that was printed, for a table also holds entries such as ``(23 src, 24 trg)``.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import model_validator
 
-from attnlib.errors import BadInput, UnknownName
-from companion.claims.fields import Fields, Name, Text
+from attnlib.errors import BadInput, UnknownName, check_known
+from companion.claims.fields import Fields, Listed, Name, Text
 
 COLUMNS = ("table", "dataset", "quantity", "value", "note")
-Names = Annotated[
-    tuple[Name, ...], BeforeValidator(lambda given: given if isinstance(given, list) else [given])
-]
+Names = Annotated[tuple[Name, ...], Listed]
 
 
 class Reference(Fields):
@@ -43,7 +39,7 @@ class Rule(Fields):
     reason: Text
 
     @model_validator(mode="after")
-    def _about_something(self) -> Rule:
+    def _about_something(self) -> Self:
         if self.table is self.dataset is self.quantity is None:
             raise ValueError("a rule names at least one of table, dataset, quantity")
         return self
@@ -101,14 +97,12 @@ class PublishedTables:
         """
         if not self.entries:
             raise BadInput(f"{reference} is of a table, but the file of claims names no `csv`")
-        if reference.table not in self.names:
-            raise UnknownName("table", reference.table, self.names)
+        check_known("table", reference.table, self.names)
         covered = printed = self.table(reference.table)
         for kind in ("dataset", "quantity"):
             if (name := getattr(reference, kind)) is not None:
                 known = dict.fromkeys(getattr(entry, kind) for entry in printed)
-                if name not in known:
-                    raise UnknownName(f"{kind} in table {reference.table}", name, known)
+                check_known(f"{kind} in table {reference.table}", name, known)
                 covered = tuple(entry for entry in covered if getattr(entry, kind) == name)
         if not covered:
             raise BadInput(f"{reference} is an empty corner of the table; choose another dataset or quantity")

@@ -1,7 +1,5 @@
 """What each paper says beside what our runs say, as MyST Markdown: the scorecard, and published tables."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,7 +7,7 @@ from pathlib import Path
 from string import ascii_lowercase
 
 from companion.book.markup import badge, plain, span, template
-from companion.book.project import PROFILES, Project, discover, find_root
+from companion.book.project import PROFILES, Project, discover
 from companion.claims.estimates import figure
 from companion.claims.model import Claim, Paper, load_papers
 from companion.claims.published import Entry, PublishedTables
@@ -30,14 +28,13 @@ MARKS = {"uf": "<sup>uf</sup>", "px": "<sup>px</sup>", "frozen": "<sup>fr</sup>"
 Answers = Mapping[tuple[Entry, str], ClaimVerdict]
 
 
-def scorecard_markdown(root: Path | None = None) -> str:
+def scorecard_markdown(root: Path) -> str:
     """The page for a checkout; BadInput where a claims file or ``expected.json`` cannot be used."""
-    project = Project(find_root() if root is None else Path(root))
-    papers, rows = load_papers(project.root / "claims"), verify(project.root)
+    papers, rows, figures = load_papers(root / "claims"), verify(root), discover(Project(root)).values()
     filters = {"lettered": lettered, "numbers": _numbers, "presupposed": _presupposed}
     return template(HERE / "scorecard.md.jinja", **filters).render(
         papers=papers,
-        pages={each.experiment: f"[{plain(each.title)}](/{each.id})" for each in discover(project).values()},
+        pages={each.experiment: f"[{plain(each.title)}](/{each.id})" for each in figures},
         by_place={(row.claim.id, row.profile): row for row in rows},
         summary=list(_summary(papers, rows)),
         stale=sum(row.stale for row in rows),
@@ -62,8 +59,9 @@ def _summary(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Iterator[
             of = (row for row in own if tally(row) == about and row.claim.kind == "statement")
             if counts := Counter(row.verdict for row in of):
                 yield f"{plain(paper.title)}: claims about {about}", counts
-        judged = [row for (_, reading), row in found.items() if row in own and not reading]
-        if distinct := {row.claim.keys: row for row in sorted(judged, key=_digits)}:
+        judged = [(each, row) for (each, reading), row in found.items() if row in own and not reading]
+        judged.sort(key=lambda pair: len(pair[0].value))  # so that the longest number stays
+        if distinct := {row.claim.keys: row for _, row in judged}:
             told = f"{len(judged)} of its {len(paper.tables.entries)} printed numbers are judged"
             counts = Counter(row.verdict for row in distinct.values())
             yield f"{told}, {len(distinct)} of them distinct, which count here", counts
@@ -85,10 +83,6 @@ def _presupposed(row: ClaimVerdict) -> str:
     key = min(found, key=found.get)
     told = f"`{key}` {figure(found[key])}"
     return told if len(found) == 1 else f"{len(found)} numbers, the smallest {told}"
-
-
-def _digits(row: ClaimVerdict) -> int:
-    return len(row.claim.published.entries[0].value)
 
 
 def lettered(parts: Iterable[str], claim: Claim) -> list[str]:

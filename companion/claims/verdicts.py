@@ -9,8 +9,6 @@ not reproduced; failing that it cannot be judged if one part cannot; failing tha
 is. The reason counts the parts that are reproduced.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -70,10 +68,6 @@ class Judge(Fields, ABC):
     @abstractmethod
     def edges(self) -> tuple[float, float]:
         """The smallest and the largest number that satisfies it, or where these begin and end."""
-
-    def meets(self, low: float, high: float) -> bool:
-        """Whether any number from ``low`` to ``high`` holds."""
-        return self.holds(min(max(sum(self.edges) / 2, low), high))
 
     @abstractmethod
     def describe(self) -> str:
@@ -288,9 +282,11 @@ def weigh(judge: Judge, estimate: Estimate) -> Verdict:
     """Hold one estimate against the statement; that is convex, so the ends speak for the interval."""
     if not estimate.defined:
         return Verdict.CANNOT_BE_JUDGED
-    if all(map(judge.holds, (estimate.value, *estimate.ends))):
+    low, high = estimate.ends
+    if all(map(judge.holds, (estimate.value, low, high))):
         return Verdict.REPRODUCED
-    return Verdict.UNDECIDED if judge.meets(*estimate.ends) else Verdict.NOT_REPRODUCED
+    nearest = min(max(sum(judge.edges) / 2, low), high)  # to the middle of what satisfies it
+    return Verdict.UNDECIDED if judge.holds(nearest) else Verdict.NOT_REPRODUCED
 
 
 def p_value(judge: Judge, estimate: Estimate) -> float | None:
@@ -369,9 +365,9 @@ def judge_values(
     )
 
 
-def in_short(missing: Sequence[str], most: int = 3) -> str:
+def in_short(missing: Sequence[str]) -> str:
     """Kinds of model with their numbers, as in ``scan AO: 3``; many as two counts."""
-    if len(missing) <= most:
+    if len(missing) <= 3:
         return ", ".join(missing)
     models = sum(int(kind.rpartition(": ")[2]) for kind in missing)
     return f"{models} models of {len(missing)} kinds"

@@ -6,10 +6,8 @@ a change, so that a machine without the data has the same file. A verdict that r
 entry does count: whoever adds a claim accepts its verdict.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from csv import DictReader
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -18,8 +16,7 @@ from pathlib import Path
 
 from attnlib.errors import AttnlibError, BadInput
 from attnlib.files import write_json_atomic
-from companion.book.project import PROFILES, Project, find_root
-from companion.claims.chance import Chance, chance_of
+from companion.book.project import PROFILES, Project
 from companion.claims.estimates import MissingKey, look_up
 from companion.claims.model import ABOUT, Claim, load_claims
 from companion.claims.verdicts import Judgement, Verdict
@@ -27,6 +24,7 @@ from companion.results.result import Result, as_csv
 
 SHOWN = 8  # changes or problems, so that all stays on one screen
 PRINTED = "printed"  # numbers of published tables
+LEVEL = 0.05  # of the verdicts that intervals decide, as many are expected to be wrong
 TALLIES = (*ABOUT, PRINTED)
 
 
@@ -93,22 +91,19 @@ def tally(row: ClaimVerdict) -> str:
     return "" if row.profile != "paper" else PRINTED if row.claim.number else row.claim.about
 
 
-def verify(root: Path | None = None, *, experiment: str | None = None) -> list[ClaimVerdict]:
+def verify(root: Path, *, experiment: str | None = None) -> list[ClaimVerdict]:
     """The verdict on every claim, or those about one experiment, at every profile, in the order of the files.
 
     A verdict says so when its result is not there or cannot be read. Raises BadInput for a claims file or
     ``expected.json`` that cannot be used.
     """
-    project = Project(find_root() if root is None else Path(root))
+    project = Project(root)
     load, expected = cache(partial(_load, project)), read_expected(project.root)
     claims = [each for each in load_claims(project.root / "claims") if experiment in (None, each.experiment)]
     return [
-        replace(
-            _judge(claim, profile, load(claim.experiment, profile)),
-            expected=expected.get((claim.id, profile)),
-        )
+        replace(_judge(claim, at, load(claim.experiment, at)), expected=expected.get((claim.id, at)))
         for claim in claims
-        for profile in PROFILES
+        for at in PROFILES
     ]
 
 
@@ -123,11 +118,11 @@ def _load(project: Project, experiment: str | None, profile: str) -> Result | st
 
 
 def _judge(claim: Claim, profile: str, result: Result | str | None) -> ClaimVerdict:
-    def not_run(reason: str, verdict: Verdict = Verdict.NOT_RUN, **about: object) -> ClaimVerdict:
-        return ClaimVerdict(claim, profile, Judgement(verdict, {}, reason), **about)
+    def not_run(reason: str, **about: object) -> ClaimVerdict:
+        return ClaimVerdict(claim, profile, Judgement(Verdict.NOT_RUN, {}, reason), **about)
 
     if claim.judge is None:
-        return not_run(claim.reason, Verdict.CANNOT_BE_RUN if claim.cannot_be_run else Verdict.NOT_RUN)
+        return ClaimVerdict(claim, profile, claim.judged_by({}))
     if profile not in claim.profiles:
         return not_run(f"judged at the {' and '.join(claim.profiles)} profile only")
     if result is None:
@@ -194,10 +189,8 @@ def problems(root: Path, rows: Iterable[ClaimVerdict]) -> list[str]:
     way_out = "bring it back, or let `attnlib verify --accept` forget it"
     for (claim, at), verdict in read_expected(root).items():
         if claim not in known:
-            gone = (
-                f"claims/expected.json expects {claim} to be `{verdict}` at {at}, and there is no such claim"
-            )
-            lines.append(f"{gone}: {way_out}")
+            gone = f"claims/expected.json expects {claim} to be `{verdict}` at {at}"
+            lines.append(f"{gone}, and there is no such claim: {way_out}")
     return list(dict.fromkeys(lines))  # of a file once
 
 
@@ -229,10 +222,41 @@ def not_in_the_archive() -> Iterator[str]:
             yield f"results/paper/{name}.json: the archive gives other numbers"
 
 
-def chance(rows: Iterable[ClaimVerdict], profile: str = "paper") -> Chance:
-    """What is expected to be wrong among the verdicts at a profile."""
-    judged = (row.judgement for row in rows if row.profile == profile)
-    return chance_of((each.p, each.verdict.decided) for each in judged)
+@dataclass(frozen=True)
+class Chance:
+    """Of verdicts that rest on intervals, at most one in twenty is expected to be wrong.
+
+    ``limit`` is the largest p at which a verdict survives a false discovery rate of as much.
+    """
+
+    verdicts: int
+    surviving: int
+    limit: float
+
+    @property
+    def wrong(self) -> float:
+        return LEVEL * self.verdicts
+
+    def survives(self, p: float | None) -> bool:
+        return p is not None and p <= self.limit
+
+
+def discovered(ps: Sequence[float]) -> float:
+    """The largest p that survives (Benjamini and Hochberg 1995): the k-th of n that is at most 5 % · k/n.
+
+    >>> discovered([0.01, 0.02, 0.9, 0.04])
+    0.02
+    """
+    ranked = enumerate(sorted(ps), start=1)
+    return max((p for rank, p in ranked if p <= LEVEL * rank / len(ps)), default=0.0)
+
+
+def chance(rows: Iterable[ClaimVerdict]) -> Chance:
+    """Among the verdicts of the paper profile that intervals decide; the open ones are of the family, too."""
+    known = [row.judgement for row in rows if row.profile == "paper" and row.judgement.p is not None]
+    limit = discovered([each.p for each in known])
+    ours = [each.p for each in known if each.verdict.decided]
+    return Chance(len(ours), sum(p <= limit for p in ours), limit)
 
 
 def summaries(rows: Iterable[ClaimVerdict]) -> dict[tuple[str, str], str]:
@@ -250,11 +274,7 @@ def summaries(rows: Iterable[ClaimVerdict]) -> dict[tuple[str, str], str]:
 
 
 def verify_command(
-    json: bool = False,
-    accept: bool = False,
-    everything: bool = False,
-    recompute: bool = False,
-    root: Path | None = None,
+    root: Path, json: bool = False, accept: bool = False, everything: bool = False, recompute: bool = False
 ) -> int:
     """Say what the verdicts are and which have changed, or ``everything``, in words or ``json``.
 
@@ -262,7 +282,6 @@ def verify_command(
     verdict from a stale result is named and counts as it stands: remaking it may take hours. ``recompute``
     holds every committed result to the archive, too.
     """
-    root = find_root() if root is None else Path(root)
     rows, migrated = verify(root), 0
     if accept:
         migrated = accept_verdicts(root, rows)

@@ -26,7 +26,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, check_known
 from attnlib.training.vocabulary import BOS, EOS, MARKS, PAD, UNK, Vocabulary
 from companion.data.text import Dropped, Tally
 
@@ -248,8 +248,7 @@ def prepare(
         UnknownName: there is no such reading.
         BadInput: fewer texts than asked for, or a part is left without one of the labels.
     """
-    if reading not in get_args(Reading):
-        raise UnknownName("reading", reading, get_args(Reading))
+    check_known("reading", reading, get_args(Reading))
     n_train, n_validation = n_train or raw.n_train, n_validation or raw.n_validation
     reader = _Reader(raw.rules, cleaned=reading == "cleaned")
     if raw.test is None:

@@ -20,7 +20,7 @@ from typing import Literal
 
 import numpy as np
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, check_known
 from attnlib.training.corpus import Corpus, Links, Task
 from attnlib.training.vocabulary import Vocabulary
 from companion.data.by_rule import task
@@ -504,8 +504,7 @@ def available(name: str) -> bool:
 
 
 def _set(name: str) -> _Set:
-    if name not in NAMES:
-        raise UnknownName("translation set", name, NAMES)
+    check_known("translation set", name, NAMES)
     return _SETS.get(name, _Set(None))
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, get_type_hints
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, check_known
 from companion.runs.registry import modules_with
 
 if TYPE_CHECKING:  # planning the book needs the names of tasks, and not torch
@@ -19,7 +19,6 @@ if TYPE_CHECKING:  # planning the book needs the names of tasks, and not torch
 
 
 def names() -> tuple[str, ...]:
-    """All task names, sorted."""
     return tuple(sorted(_builders()))
 
 
@@ -46,7 +45,6 @@ def load(name: str, **options) -> "Task":
 
 
 def options_of(name: str) -> dict[str, object]:
-    """The options of a task and their defaults."""
     parameters = inspect.signature(builder(name)).parameters
     return {option: parameter.default for option, parameter in parameters.items()}
 
@@ -54,8 +52,7 @@ def options_of(name: str) -> dict[str, object]:
 def builder(name: str) -> Callable[..., "Task"]:
     """The function that builds a task: a root of the fingerprint of what is trained on it."""
     builders = _builders()
-    if name not in builders:
-        raise UnknownName("task", name, sorted(builders))
+    check_known("task", name, sorted(builders))
     return builders[name]
 
 

@@ -16,7 +16,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal
 
-from attnlib.errors import BadInput, CorruptFile, DataUnavailable, UnknownName
+from attnlib.errors import BadInput, CorruptFile, DataUnavailable, check_known
 from attnlib.files import atomic_path
 
 
@@ -54,8 +54,7 @@ class Dataset:
     def file(self, name: str) -> File:
         """The file called ``name``; raises UnknownName."""
         files = {file.name: file for file in self.files}
-        if name not in files:
-            raise UnknownName(f"file of data set {self.name}", name, files)
+        check_known(f"file of data set {self.name}", name, files)
         return files[name]
 
     def checksums(self, names: Iterable[str]) -> dict[str, str | None]:
@@ -99,8 +98,7 @@ def names() -> tuple[str, ...]:
 
 def dataset(name: str) -> Dataset:
     """The data set ``name``; raises UnknownName."""
-    if name not in _registry():
-        raise UnknownName("data set", name, names())
+    check_known("data set", name, names())
     return _registry()[name]
 
 

@@ -37,7 +37,7 @@ try:
 except ModuleNotFoundError:  # a bare node
     TypeAdapter, AfterValidator, Field = None, (lambda check: check), (lambda **limits: None)
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, UnknownName, check_known
 from attnlib.models.config import Architecture
 from companion.runs.suite import scales, task_of
 
@@ -187,8 +187,7 @@ def override(config: Any, values: dict[str, object]) -> Any:
     """The configuration with some settings replaced. Raises UnknownName: no such setting."""
     known = [field.name for field in fields(config)]
     for name in values:
-        if name not in known:
-            raise UnknownName("parameter", name, known)
+        check_known("parameter", name, known)
     return replace(config, **values)
 
 

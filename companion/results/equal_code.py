@@ -25,6 +25,7 @@ from companion.results.recompute import ARCHIVE
 from companion.runs.answer import all_measurements
 from companion.runs.archive import Archive
 from companion.runs.command import errors_in_a_line, parser_of
+from companion.runs.fingerprint import ROOT
 from companion.runs.keys import EQUAL_CODE, code_of, identity
 
 REFERENCES = 2  # networks that are rerun of each fingerprint that changed
@@ -99,7 +100,7 @@ def main(arguments: list[str] | None = None) -> int:
     runs = list(dict.fromkeys(run for own in chosen.values() for run in own))
     with tempfile.TemporaryDirectory() as folder:
         before = answered(options.before.resolve(), runs, Path(folder) / "before")
-        today = answered(Path(__file__).resolve().parents[2], runs, Path(folder) / "today")
+        today = answered(ROOT, runs, Path(folder) / "today")
     entries = json.loads(EQUAL_CODE.read_text(encoding="utf-8")) if EQUAL_CODE.is_file() else []
     moved = 0
     for (was, now), own in chosen.items():

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from attnlib.files import write_json_atomic
 from companion.results import registry
+from companion.results.request import Request
 from companion.results.result import Result
 from companion.results.run import run
 from companion.runs.answer import ARCHIVE
@@ -26,7 +27,8 @@ BESIDE = ("code", "models", "networks", "training_seconds", "trained_on")  # may
 def recomputed(name: str, archive: Archive) -> Result:
     """The result of an experiment at the paper profile, from the archive alone."""
     with tempfile.TemporaryDirectory() as folder:
-        return run(name, "paper", out=folder, models=Path(folder) / "models", archive=archive, trains=False)
+        models, request = Path(folder) / "models", Request(name, "paper")
+        return run(request, out=folder, models=models, archive=archive, trains=False)
 
 
 def committed() -> list[str]:

@@ -9,13 +9,12 @@ from functools import cache
 from importlib import import_module
 from types import ModuleType
 
-from attnlib.errors import UnknownName
+from attnlib.errors import check_known
 from companion.runs.registry import modules_with
 
 
 @cache
 def names() -> tuple[str, ...]:
-    """All experiment names, sorted."""
     return tuple(sorted(_modules()))
 
 
@@ -27,10 +26,8 @@ def _modules() -> dict[str, str]:
 
 def load(name: str) -> ModuleType:
     """The module of an experiment; UnknownName where there is none."""
-    module = _modules().get(name)
-    if module is None:
-        raise UnknownName("experiment", name, names())
-    found = import_module(module)
+    check_known("experiment", name, sorted(_modules()))
+    found = import_module(_modules()[name])
     if not hasattr(found, "models"):
         from companion.results.measurements import specs_of
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from attnlib.errors import UnknownName
+from attnlib.errors import check_known
 from attnlib.files import write_json_atomic
 from companion.results import registry
 from companion.results.config import override
@@ -31,8 +31,7 @@ class Request:
     def standard(self) -> Any:
         """The experiment's configuration at the profile. Raises UnknownName: there is no such."""
         profiles = registry.load(self.experiment).PROFILES
-        if self.profile not in profiles:
-            raise UnknownName("profile", self.profile, profiles)
+        check_known("profile", self.profile, profiles)
         return profiles[self.profile]
 
     @cached_property
@@ -53,5 +52,4 @@ class Request:
 
     @classmethod
     def read(cls, path: str | Path) -> "Request":
-        """The request recorded in a ``run.json``."""
         return cls(**json.loads(Path(path).read_text(encoding="utf-8")))

@@ -78,18 +78,6 @@ class Result:
         content = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "provenance"}
         return hashlib.sha256(_line(rounded(content)).encode()).hexdigest()[:16]
 
-    def value(self, key: str) -> object:
-        """The value at a dotted key. Raises BadInput, with what is there instead, where there is none."""
-        found: object = self.values
-        for part in key.split("."):
-            if not isinstance(found, dict) or part not in found:
-                there = ", ".join(found) if isinstance(found, dict) else "no further keys"
-                raise BadInput(
-                    f"result {self.experiment} ({self.profile}) has no {part!r} of {key!r}; it has: {there}"
-                )
-            found = found[part]
-        return found
-
     def save(self, folder: str | Path) -> Path:
         """Write JSON, provenance and one CSV a table into ``folder``; the path of the JSON file."""
         folder = Path(folder)

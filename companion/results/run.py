@@ -50,12 +50,10 @@ class RecordingStore(Store):
 
 
 def run(
-    figure: str | Request,
-    profile: str = "quick",
+    request: Request,
     *,
     out: str | Path,
     models: str | Path,
-    overrides: dict[str, object] | None = None,
     device: str = "cpu",
     threads: int = 1,
     report=None,
@@ -65,7 +63,6 @@ def run(
     """Compute an experiment and save its result.
 
     Args:
-        figure: its id or the last part of it; or the whole request, profile and settings included.
         out: folder for ``<name>.json``, its tables and its provenance.
         models: folder of trained models; what is missing is trained into it.
         threads: torch threads while computing; another number gives other last bits.
@@ -77,7 +74,6 @@ def run(
         BadInput: a name or a value that cannot be used.
         NotMeasured, DataUnavailable: ``trains`` is False and no answer is there; a data set is not.
     """
-    request = figure if isinstance(figure, Request) else Request(figure, profile, overrides or {})
     request.config  # noqa: B018  refused before anything else is looked at
     _check_machine(device, threads)
     for folder in (out, models):  # before hours of work, not after

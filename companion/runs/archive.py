@@ -47,7 +47,6 @@ class Measurement:
 
     @property
     def code(self) -> str:
-        """The fingerprint of the measure."""
         return first_equal(fingerprint(self.measure))
 
     @property
@@ -57,7 +56,6 @@ class Measurement:
         return _line({"measure": self.name, "settings": dict(self.settings), "with": others})
 
     def line(self, found: dict) -> dict:
-        """The line of an answer."""
         line = {"run": identity(self.spec), "measure": self.name, "code": self.code, "found": found}
         asked = json.loads(self.key)  # empty settings and companions are left out
         return line | {name: asked[name] for name in ("settings", "with") if asked[name]}
@@ -141,7 +139,6 @@ class Archive:
         return len(loose)
 
     def runs(self) -> Iterator[_Run]:
-        """All packed runs."""
         for path in sorted(self.folder.glob("*.jsonl")):
             yield from self._of_kind(path.stem).values()
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, check_known
 from companion.runs import registry
 from companion.runs.fingerprint import RENAMED
 
@@ -107,8 +107,7 @@ def _settings(procedure: str, given: dict[str, object]) -> object:
     settings = registry.load(procedure).Settings
     known = [field.name for field in fields(settings)]
     for name in given:
-        if name not in known:
-            raise UnknownName(f"setting of procedure {procedure}", name, known)
+        check_known(f"setting of procedure {procedure}", name, known)
     try:
         return settings(**given)
     except TypeError as error:

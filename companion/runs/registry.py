@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from attnlib.errors import UnknownName
+from attnlib.errors import check_known
 from companion.runs.fingerprint import ROOT
 
 
@@ -28,6 +28,5 @@ def _modules() -> dict[str, str]:
 
 def load(name: str) -> ModuleType:
     """The module of a procedure, say :mod:`notebooks.shared.translation`; UnknownName where there is none."""
-    if name not in _modules():
-        raise UnknownName("procedure", name, sorted(_modules()))
+    check_known("procedure", name, sorted(_modules()))
     return import_module(_modules()[name])

@@ -9,7 +9,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, UnknownName, check_known
 from companion.data import registry
 from companion.runs.spec import ModelSpec
 
@@ -32,8 +32,7 @@ def _training(scale: str, task_name: str) -> dict:
 
     Tasks that the plan does not name, such as the reader's own text, share one entry.
     """
-    if scale not in _plan():
-        raise UnknownName("scale", scale, scales())
+    check_known("scale", scale, scales())
     plan, (task, _) = _plan()[scale], task_of(task_name)
     return {"width": plan["width"]} | plan["tasks"].get(task, plan["other"])
 

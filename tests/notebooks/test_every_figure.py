@@ -30,6 +30,7 @@ from companion.claims.model import load_claims
 from companion.results import registry
 from companion.results.config import override
 from companion.results.recompute import RESULTS
+from companion.results.request import Request
 from companion.results.result import Result
 from companion.results.run import run
 from notebooks.attend.temporal_share.drawing import readme_figure
@@ -261,7 +262,7 @@ def test_an_experiment_runs_at_a_tiny_size_and_has_what_its_claims_read(name, tm
     if name in READ_TEXTS and not os.environ.get("ATTNLIB_DATA"):
         pytest.skip("reads published texts: set ATTNLIB_DATA")
     module = registry.load(name)
-    result = run(name, out=tmp_path, models=models, overrides=smallest(name))
+    result = run(Request(name, parameters=smallest(name)), out=tmp_path, models=models)
     given = [given for profile in module.PROFILES.values() for given in vars(profile).items()]
     free = {
         own
@@ -270,7 +271,7 @@ def test_an_experiment_runs_at_a_tiny_size_and_has_what_its_claims_read(name, tm
         for v in value
         for own in (str(v), f"{field}_{v}")
     }
-    keys = [key for claim in load_claims() if claim.experiment == name for key in claim.keys]
+    keys = [key for claim in load_claims(ROOT / "claims") if claim.experiment == name for key in claim.keys]
     asked = [key for key in dict.fromkeys(keys) if not key.startswith(BY_OUTCOME)]
     lost = [key for key in asked if not _resolves(result.values, key.split("."), free)]
     assert not lost

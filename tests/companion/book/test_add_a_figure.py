@@ -91,9 +91,9 @@ from pathlib import Path
 from sphinx_external_toc.parsing import parse_toc_data
 from companion.book.site import stage, table_of_contents
 from companion.claims.verify import verify, verify_command
-verify_command(accept=True)
-print(*(row.verdict for row in verify(experiment="coin") if row.profile == "quick"))
 root = Path.cwd()
+verify_command(root, accept=True)
+print(*(row.verdict for row in verify(root, experiment="coin") if row.profile == "quick"))
 pages = list(parse_toc_data(table_of_contents(root)))
 print(pages.index("beyond/coin") - pages.index("beyond/along_training"))
 print(pages.index("beyond/transformer_heads") - pages.index("beyond/coin"))

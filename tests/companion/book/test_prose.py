@@ -60,7 +60,7 @@ def test_what_leaves_the_book_has_text_and_a_page_says_where_it_is_from(root):
     text, wrong = filled(SOURCE, Book(root), PAGE)
     assert "It gains 0.250 [0.240, 0.260],\nwhich is a gain *(reproduced)*." in text
     assert "| It gains \\[something\\]. | 0.250 \\[0.240, 0.260\\], n = 5 | *(reproduced)* |" in text
-    page, also_wrong = filled(SOURCE, Book(root), PAGE, partial(as_html, up="../"))
+    page, also_wrong = filled(SOURCE, Book(root), PAGE, partial(as_html, page=PAGE))
     assert wrong == also_wrong == []
     title = "paper profile, n = 5; source_reversal: gain"
     assert f'<span class="num" title="{title}">0.250 [0.240, 0.260]</span>' in page

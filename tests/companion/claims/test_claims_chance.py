@@ -3,7 +3,8 @@
 import numpy as np
 from scipy.stats import false_discovery_control
 
-from companion.claims.chance import chance_of, discovered
+from companion.claims.verdicts import Judgement, Verdict
+from companion.claims.verify import ClaimVerdict, chance, discovered
 
 
 def test_the_largest_p_that_survives_is_that_of_scipy():
@@ -16,8 +17,12 @@ def test_the_largest_p_that_survives_is_that_of_scipy():
 
 
 def test_verdicts_without_an_interval_count_for_nothing_and_open_ones_for_the_family_alone():
-    found = chance_of([(0.001, True), (0.04, True), (0.9, False), (None, True)])
+    decided, open_ones = [0.001, 0.04, None], [0.9]
+    kinds = [(Verdict.REPRODUCED, decided), (Verdict.UNDECIDED, open_ones)]
+    judged = [Judgement(verdict, {}, p=p) for verdict, ps in kinds for p in ps]
+    rows = [ClaimVerdict(None, at, own) for own in judged for at in ("quick", "paper")]
+    found = chance(rows)
     assert (found.verdicts, found.wrong, found.limit, found.surviving) == (2, 0.1, 0.001, 1)
     assert (found.survives(0.001), found.survives(0.04), found.survives(None)) == (True, False, False)
-    nothing = chance_of([(None, True)])
+    nothing = chance(row for row in rows if row.judgement.p is None)
     assert (nothing.verdicts, nothing.surviving) == (0, 0)

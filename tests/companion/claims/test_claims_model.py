@@ -64,7 +64,7 @@ def test_a_claim_is_read_or_says_why_it_is_not_judged(tmp_path):
     assert (claim.id, claim.paper, claim.says, claim.kind) == ("a-claim", "p", "Some thing.", "statement")
     assert (claim.keys, claim.profiles) == (("spearman",), ("quick", "paper"))
     assert claim.judge == Trend(direction="positive")
-    reasons = [(other.reason, bool(other.cannot_be_run), other.kind) for other in unjudged]
+    reasons = [(other.judged_by({}).reason, bool(other.cannot_be_run), other.kind) for other in unjudged]
     assert reasons == [("Not yet.", False, "falsifier"), ("No data.", True, "falsifier")]
 
 

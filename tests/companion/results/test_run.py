@@ -14,6 +14,7 @@ from attnlib.errors import BadInput
 from attnlib.training.evaluate import traces
 from companion.results.__main__ import main as compute
 from companion.results.config import override
+from companion.results.request import Request
 from companion.results.run import run
 from companion.runs.answer import main as answer
 from companion.runs.archive import Archive
@@ -23,6 +24,7 @@ from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.suite import PROFILES, model_specs
 
 TINY = {"task": "one_to_one", "seeds": 1, "width": 8, "steps": 3, "fit_samples": 200}
+TINY_SHARE = Request("temporal_share", parameters=TINY)
 BLOCKER = """
 import sys
 from importlib.metadata import packages_distributions
@@ -59,7 +61,7 @@ def bare(code, *words):
 
 @pytest.mark.slow
 def test_four_packages_train_and_measure_and_what_is_computed_of_it_is_the_same(tmp_path, models):
-    here = run("temporal_share", out=tmp_path / "here", models=models, overrides=TINY)
+    here = run(TINY_SHARE, out=tmp_path / "here", models=models)
     places = ["--archive", tmp_path / "none", "--answers", tmp_path / "answers"]
     words = ["attend/temporal_share", "--profile", "quick", *places, "--models", tmp_path / "there"]
     done = bare(ANSWER, *words)
@@ -68,7 +70,7 @@ def test_four_packages_train_and_measure_and_what_is_computed_of_it_is_the_same(
     assert "step 3 of 3" in done.stderr
     archive = Archive(tmp_path / "none", tmp_path / "answers")
     new = {"out": tmp_path / "computed", "models": tmp_path / "empty"}
-    run("temporal_share", overrides=TINY, archive=archive, trains=False, **new)
+    run(TINY_SHARE, archive=archive, trains=False, **new)
     path = "temporal_share.json"
     assert (tmp_path / "here" / path).read_bytes() == (tmp_path / "computed" / path).read_bytes()
     assert not here.stale
@@ -110,7 +112,7 @@ def test_errors_of_commands_are_one_line_with_the_nearest_name(tmp_path, capsys,
 )
 def test_what_the_machine_cannot_do_is_said_before_the_work(tmp_path, settings, message):
     with pytest.raises(BadInput, match=message):
-        run("temporal_share", **{"out": tmp_path, "models": tmp_path, "overrides": TINY} | settings)
+        run(TINY_SHARE, **{"out": tmp_path, "models": tmp_path} | settings)
     assert not list(tmp_path.glob("*"))
 
 
@@ -154,14 +156,14 @@ def test_measurements_agree_with_plain_means(models):
 
 
 HEADS = {"candidates": 2, "trials": 1, "seeds": 1, "heads": 2, "elsewhere": 1}
-HEADS |= {"length": 4, "width": 8, "steps": 2, "every": 2, "followed": 2}
+HEADS |= {"length": 4, "width": 8, "steps": 2, "every": 2, "followed": 2, "moved": 2}
 
 
 def test_networks_of_screened_heads_count_in_the_cost_and_are_named_if_missing(tmp_path, monkeypatch):
     """They follow from outcomes, so no list that is made before can have them."""
     monkeypatch.setattr(multi_head, "standing", lambda accuracy: "bad")
-    archive, none = tmp_path / "archive", tmp_path / "none"
-    whole = run("multi_head", out=tmp_path, models=tmp_path / "models", overrides=HEADS, archive=archive)
+    archive, none, request = tmp_path / "archive", tmp_path / "none", Request("multi_head", parameters=HEADS)
+    whole = run(request, out=tmp_path, models=tmp_path / "models", archive=archive)
     assert len(whole.models) == 2 + 1 + 1  # heads tried, random heads, the first of these alone
     assert whole.provenance["networks"] == 4 + 1 + 1 + 2  # all bad, one copied, both in another body
     files = {path: json.loads(path.read_text().splitlines()[0]) for path in archive.glob("loose/*.jsonl")}
@@ -171,8 +173,7 @@ def test_networks_of_screened_heads_count_in_the_cost_and_are_named_if_missing(t
     given = {path: content["spec"]["settings"].get("heads") for path, content in files.items()}
     (together,) = [path for path, heads in given.items() if heads in ([0, 1], [1, 0])]
     together.unlink()
-    again = {"overrides": HEADS, "archive": archive, "trains": False, "threads": 2}
-    part = run("multi_head", out=tmp_path, models=none, **again)
+    part = run(request, out=tmp_path, models=none, archive=archive, trains=False, threads=2)
     assert torch.get_num_threads() == 1
     (missing,) = part.missing
     assert missing.startswith("multi_head ")

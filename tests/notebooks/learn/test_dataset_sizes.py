@@ -12,6 +12,7 @@ from companion.book.project import find_root
 from companion.claims.published import read_tables
 from companion.data import labelled_sets
 from companion.data.labelled import RawTexts, WordRules
+from companion.results.request import Request
 from companion.results.run import run
 from companion.runs.procedure import Recording, RunSpec
 from notebooks.learn.dataset_sizes.experiment import PRINTED, printed
@@ -79,13 +80,13 @@ def test_pairs_are_measured_on_both_sides():
 def test_without_data_the_made_sets_are_counted_and_the_others_say_why(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path))
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "cache"))
-    result = run("dataset_sizes", out=tmp_path, models=tmp_path / "models")
+    result = run(Request("dataset_sizes"), out=tmp_path, models=tmp_path / "models")
     assert result.data == {}
     assert result.values["sst"] == {"cannot_be_run": "data: sst is not at hand"}
     made = result.values["known_polarity"]["published"]
     counts = [made[part]["texts"] for part in ("train", "validation")]
     assert counts == [labelled_sets.N_TRAIN, labelled_sets.N_TEST]
     assert made["words"]["kept"] == 4 + labelled_sets.N_NEUTRAL + 2 * labelled_sets.N_POLAR
-    assert result.value("known_lexicon.published.train.texts") == 4_000
+    assert result.values["known_lexicon"]["published"]["train"]["texts"] == 4_000
     with pytest.raises(DataUnavailable):
-        run("dataset_sizes", "paper", out=tmp_path, models=tmp_path / "models", overrides={"sets": "sst"})
+        run(Request("dataset_sizes", "paper", {"sets": "sst"}), out=tmp_path, models=tmp_path / "models")
