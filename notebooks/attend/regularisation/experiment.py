@@ -1,15 +1,16 @@
-"""Weight decay as an axis: how much of the temporal share, and of attention without residuals, hangs on it."""
+"""Weight decay as an axis: how much of the temporal share and of the residuals' part hangs on it."""
 
 from typing import Annotated
 
 from companion.results.config import Attending, Field, Positive, Task, changes_of
 from companion.results.measurements import Measurement
 from companion.runs.spec import ModelSpec
+from companion.runs.store import Store
 from companion.runs.suite import spec_of
 from notebooks.attend.interchange.measure import measure_interchange
 from notebooks.attend.regularisation.measure import measure_residual_contents
 from notebooks.shared.measure import measure_alignment_terms
-from notebooks.shared.suite import PlannedConfig
+from notebooks.shared.suite import DIAL, PlannedConfig
 
 PLACE = "Aitken et al. 2021, contribution 1 (the text at hand does not give the regularisation)"
 QUESTION = "How much of what residuals do hangs on weight decay?"
@@ -35,7 +36,7 @@ PROFILES = {
     "quick": Config(),
     "paper": Config(
         scale="paper",
-        task=("one_to_one", "reordering_0", "reversal", "reordering_50", "reordering_100", "scan", "multi30k_en_fr"),
+        task=("one_to_one", "reversal", *DIAL[::2], "scan", "multi30k_en_fr"),
         architecture=("AED", "AO"),
         weight_decay=(0.0, 1e-4, 1e-3, 3e-3, 1e-2),
         fit_samples=25_000,
@@ -67,3 +68,7 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
         (measure_interchange, (fit, samples)),
     )
     return tuple(Measurement(own, measure, given) for own in specs(config) for measure, given in asked)
+
+
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
+    raise NotImplementedError
