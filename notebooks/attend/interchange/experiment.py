@@ -55,7 +55,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         found.setdefault(tuple(name.items()), []).append(measured)
     points = [(dict(name), effects(*both)) for name, both in found.items() if len(both) == 2]
     rows = [
-        {**name, "part": part, "accuracy": own["accuracy"]} | {column: own[column][part] for column in COLUMNS}
+        {**name, "part": part, "accuracy": own["accuracy"]} | {what: own[what][part] for what in COLUMNS}
         for name, own in points
         for part in PARTS
     ]

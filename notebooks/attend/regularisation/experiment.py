@@ -1,6 +1,5 @@
 """Weight decay as an axis: how much of the temporal share and of the residuals' part hangs on it."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
 from typing import Annotated
@@ -12,10 +11,10 @@ from companion.runs.store import Store
 from companion.runs.suite import spec_of
 from notebooks.attend.interchange.measure import measure_interchange
 from notebooks.attend.regularisation.measure import SIDES, measure_residual_contents
-from notebooks.shared.intervals import Point, each_over_seeds
+from notebooks.shared.intervals import Point, nested
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.suite import DIAL, PlannedConfig
-from notebooks.shared.summaries import each_paired
+from notebooks.shared.summaries import each_paired, summarised
 
 PLACE = "Aitken et al. 2021, contribution 1 (the text at hand does not give the regularisation)"
 QUESTION = "How much of what residuals do hangs on weight decay?"
@@ -108,18 +107,18 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     rows = []
     for spec, columns in axis(config).items():
         if spec in whole:
-            numbers = outcomes(whole[spec]["alignment_terms"]) | contents(whole[spec])
-            rows.append(columns | numbers)
+            rows.append(columns | outcomes(whole[spec]["alignment_terms"]) | contents(whole[spec]))
             own = groups.setdefault((columns["task"], columns["architecture"]), {})
+            numbers = {name: value for name, value in rows[-1].items() if name not in columns}
             own.setdefault(columns["weight_decay"], []).append((columns, numbers))
-    values: dict = {"levels": {}, "decay": {}, "factors": {}}
-    for (task, architecture), levels in groups.items():
-        summary = {level_key(level): each_over_seeds(points) for level, points in sorted(levels.items())}
-        values["levels"].setdefault(task, {})[architecture] = summary
-        change = by_decay(levels)
-        values["decay"].setdefault(task, {})[architecture] = change
-    for factor, level, points in _by_factor(config, found):
-        values["factors"].setdefault(factor, {})[level_key(level)] = each_over_seeds(points)
+    levels = {
+        (*names, level_key(level)): points for names, own in groups.items() for level, points in own.items()
+    }
+    values = {
+        "levels": summarised(levels, dict),
+        "decay": nested({names: by_decay(own) for names, own in groups.items()}),
+        "factors": summarised(_by_factor(config, found), dict),
+    }
     return values, {"networks": rows}
 
 
@@ -136,14 +135,13 @@ def _all_learned(points: list[Point]) -> bool:
     return bool(points) and all(numbers["accuracy"] >= LEARNED for _, numbers in points)
 
 
-def _by_factor(config: Config, found: dict) -> Iterable[tuple[str, float, list[Point]]]:
-    groups: dict[tuple[str, float], list[Point]] = {}
+def _by_factor(config: Config, found: dict) -> dict[tuple[str, str], list[Point]]:
+    groups: dict[tuple[str, str], list[Point]] = {}
     for spec, columns in others(config).items():
         if "alignment_terms" in found.get(spec, {}):
-            numbers = outcomes(found[spec]["alignment_terms"])
-            groups.setdefault((columns["factor"], columns["level"]), []).append((columns, numbers))
-    for (factor, level), points in sorted(groups.items()):
-        yield factor, level, points
+            point = (columns, outcomes(found[spec]["alignment_terms"]))
+            groups.setdefault((columns["factor"], level_key(columns["level"])), []).append(point)
+    return groups
 
 
 def level_key(level: float) -> str:
