@@ -26,7 +26,7 @@ class Config(SuiteConfig):
         samples: held-out samples of each network in whose forward pass parts are exchanged, at most.
     """
 
-    samples: Positive = 400
+    samples: Positive = 200
 
 
 PROFILES = {

@@ -11,7 +11,7 @@ from companion.runs.store import Store
 from companion.runs.suite import spec_of
 from notebooks.attend.interchange.measure import measure_interchange
 from notebooks.attend.regularisation.measure import SIDES, measure_residual_contents
-from notebooks.shared.intervals import Point, nested
+from notebooks.shared.intervals import Point, interval_of, nested
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.suite import DIAL, PlannedConfig
 from notebooks.shared.summaries import each_paired, summarised
@@ -39,7 +39,7 @@ class Config(PlannedConfig):
     widths: tuple[Positive, ...] = (32,)
     length: tuple[AboveZero, ...] = ()
     seeds: Positive | None = 3
-    samples: Positive = 400
+    samples: Positive = 200
 
 
 PROFILES = {
@@ -127,7 +127,7 @@ def by_decay(levels: dict[float, list[Point]]) -> dict:
     none = levels.get(0.0, [])
     learned = [level for level, points in levels.items() if level and _all_learned(points)]
     if not learned or not _all_learned(none):
-        return {"level": None}
+        return {"level": None, **{name: interval_of() for _, numbers in none[:1] for name in numbers}}
     return {"level": max(learned), **each_paired(levels[max(learned)], none, dict)}
 
 
