@@ -35,6 +35,7 @@ TINY: dict[str, dict] = {
     "dataset_sizes": {},
     "early_dynamics": {"sentences": 40, "seeds": 2, "iterations": 3, "widths": (64, 512), "pairs": 100},
     "fixed_permutation": COPIES | {"controls": 1},
+    "interchange": LADDER | {"samples": 60},
     "multi_head": {
         "candidates": 2, "trials": 1, "seeds": 1, "heads": 2, "elsewhere": 1, "length": 4, "width": 8,
         "steps": 2, "every": 2, "followed": 2,
@@ -51,6 +52,9 @@ TINY: dict[str, dict] = {
     "permutation_copying": COPIES | {"controls": 1, "followed": 4, "sample_steps": 6},
     "probe_locality": COPIES | {"words": 6, "length": 6, "embedding_width": 4, "width": 3},
     "readout": LADDER,
+    "regularisation": LADDER | {
+        "samples": 60, "weight_decay": (0, 1e-4, 1e-3, 3e-3, 1e-2), "widths": 16, "length": (0.5, 2),
+    },
     "resting_attention": {
         "data": "known_polarity", "beside": (), "seeds": 3, "n_train": 60, "n_validation": 20, "width": 3,
         "embedding_width": 4, "steps": 4,

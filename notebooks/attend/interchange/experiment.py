@@ -1,0 +1,98 @@
+"""Parts of states exchanged in the forward pass: do attention and output follow as the shares say?"""
+
+import numpy as np
+
+from companion.results.config import Positive
+from companion.results.measurements import Measurement, answers, measurements_of
+from companion.runs.store import Store
+from notebooks.attend.interchange.measure import SIDES, measure_interchange
+from notebooks.shared.intervals import by_kind, each_over_seeds, hierarchical_bootstrap
+from notebooks.shared.measure import measure_alignment_terms
+from notebooks.shared.spearman import spearman_of_points
+from notebooks.shared.suite import PAPER_TASKS, SuiteConfig, model_specs
+
+PLACE = "Aitken et al. 2021, contributions 1 and 2 (a causal test of ours)"
+QUESTION = "When a component is exchanged, do attention and output follow?"
+LEARNED = 0.95  # word accuracy from which on a network has learned a made task
+SEED = 20_211_015  # of the bootstrap: any fixed number
+PARTS = ("temporal", "input", "residual")
+COLUMNS = ("share", "moves", "costs")
+
+
+class Config(SuiteConfig):
+    """Settings of the task suite, and how much is exchanged.
+
+    Attributes:
+        samples: held-out samples of each network in whose forward pass parts are exchanged, at most.
+    """
+
+    samples: Positive = 200
+
+
+PROFILES = {
+    "quick": Config(task=("one_to_one", "reordering_100", "scan")),
+    "paper": Config(task=PAPER_TASKS, scale="paper", seeds=3, fit_samples=25_000, samples=1_500),
+}
+
+
+def measurements(config: Config) -> tuple[Measurement, ...]:
+    specs = model_specs(config)
+    return (
+        *measurements_of(specs, measure_alignment_terms, fit_samples=config.fit_samples),
+        *measurements_of(specs, measure_interchange, fit_samples=config.fit_samples, samples=config.samples),
+    )
+
+
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
+    """Effects of every exchange by task and architecture, and whether they go with the shares.
+
+    ``follows``: Spearman correlations over networks that learned their task, tasks and then seeds resampled:
+    of a part's covariance share with what exchanging the part does to attention (mean of both sides), and of
+    what exchanges do to attention with the accuracy that they cost.
+    """
+    found: dict[tuple, list[dict]] = {}
+    for name, measured in answers(measurements(config), store):
+        found.setdefault(tuple(name.items()), []).append(measured)
+    points = [(dict(name), effects(*both)) for name, both in found.items() if len(both) == 2]
+    rows = [
+        {**name, "part": part, "accuracy": own["accuracy"]} | {what: own[what][part] for what in COLUMNS}
+        for name, own in points
+        for part in PARTS
+    ]
+    learned = [row for row in rows if row["accuracy"] >= LEARNED]
+    follows = {
+        part: _along([row for row in learned if row["part"] == part], "share", "moves") for part in PARTS
+    }
+    follows |= {"output": _along(learned, "moves", "costs"), "networks": len(learned) // len(PARTS)}
+    return {"by_task": by_kind(points, each_over_seeds), "follows": follows}, {"effects": rows}
+
+
+def effects(terms: dict, found: dict) -> dict:
+    """One network: a part's share of its own term; how far its exchange moves attention; what it costs."""
+
+    def both(part: str, what: str) -> float:
+        return float(np.mean([found["exchanged"][side][part][what] for side in SIDES]))
+
+    names, ways = (*PARTS, "state"), {"exchanged": (*PARTS, "state"), "removed": PARTS}
+    return {
+        "accuracy": terms["quality"]["token_accuracy"],
+        "share": {part: terms["covariance_share"][f"{part}_{part}"] for part in PARTS},
+        "moves": {part: both(part, "variation") for part in names},
+        "costs": {part: found["accuracy"] - both(part, "accuracy") for part in names},
+        **{
+            way: {side: {part: found[way][side][part]["variation"] for part in parts} for side in SIDES}
+            for way, parts in ways.items()
+        },
+        "next_step": found["next_step"],
+    }
+
+
+def _along(rows: list[dict], first: str, second: str) -> dict:
+    groups: dict[str, list[tuple[float, float]]] = {}
+    for row in rows:
+        groups.setdefault(row["task"], []).append((row[first], row[second]))
+    n = sum(map(len, groups.values()))
+    if n < 3:
+        return {"value": None, "low": None, "high": None, "n": n}
+    draw = np.random.default_rng(SEED)
+    return hierarchical_bootstrap(groups, draw, statistic=spearman_of_points).as_dict()
