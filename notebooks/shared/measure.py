@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnlib.decomposition.components import PART_NAMES, Components, Parts
@@ -63,6 +64,23 @@ def fit_components(trained: TrainedModel, fit_samples: int, method: str = "means
         encoder.update(trace.encoder_states, trace.source_tokens, trace.source_mask)
         decoder.update(trace.decoder_states, trace.target_tokens, trace.target_mask)
     return Fitted(encoder, decoder, len(fitted_on))
+
+
+LAGS = 6  # words back
+
+
+def lagged_words(
+    tokens: Int[Tensor, "batch length"], mask: Bool[Tensor, "batch length"], words: int
+) -> Float[Tensor, "places lags_words"]:
+    """For each valid place, indicators of the word 1, 2, … :data:`LAGS` places before."""
+    columns = []
+    for lag in range(1, LAGS + 1):
+        indicator = torch.zeros(*tokens.shape, words, device=tokens.device)
+        if lag < tokens.shape[1]:
+            earlier = torch.nn.functional.one_hot(tokens[:, :-lag], words).to(indicator)
+            indicator[:, lag:] = earlier
+        columns.append(indicator[mask])
+    return torch.cat(columns, dim=1)
 
 
 EXAMPLES = 2  # single samples kept of the most frequent cell

@@ -5,7 +5,7 @@ import numpy as np
 from companion.results.config import Positive
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.store import Store
-from notebooks.attend.interchange.measure import SIDES, measure_interchange
+from notebooks.shared.interchange import SIDES, measure_interchange
 from notebooks.shared.intervals import by_kind, each_over_seeds, hierarchical_bootstrap
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.spearman import spearman_of_points

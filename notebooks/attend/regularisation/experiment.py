@@ -9,8 +9,8 @@ from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from companion.runs.suite import spec_of
-from notebooks.attend.interchange.measure import measure_interchange
 from notebooks.attend.regularisation.measure import SIDES, measure_residual_contents
+from notebooks.shared.interchange import measure_interchange
 from notebooks.shared.intervals import Point, interval_of, nested
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.suite import DIAL, PlannedConfig

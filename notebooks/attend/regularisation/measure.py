@@ -28,10 +28,8 @@ from attnlib.models.trace import Trace
 from attnlib.training.corpus import Corpus
 from attnlib.training.evaluate import traces
 from companion.runs.store import TrainedModel
-from notebooks.attend.robustness.measure import lagged_words
-from notebooks.shared.measure import Fitted, fit_components
+from notebooks.shared.measure import LAGS, Fitted, fit_components, lagged_words
 
-LAGS = 6  # words back, as `lagged_words` has them
 MOST_WORDS = 400  # of a vocabulary whose history is regressed on: beyond, there are too few samples
 SIDES = ("decoder", "encoder")
 CONTENTS = ("interaction", "clock", "history")

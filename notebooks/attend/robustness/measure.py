@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnlib.decomposition import PART_NAMES, AttentionCells, Components, ShareSums, alignment_terms
@@ -22,9 +22,8 @@ from attnlib.training.corpus import Batch, Corpus, evaluation_batches
 from attnlib.training.evaluate import traces
 from attnlib.training.vocabulary import BOS, EOS, PAD
 from companion.runs.store import TrainedModel
-from notebooks.shared.measure import Fitted
+from notebooks.shared.measure import LAGS, Fitted, lagged_words
 
-LAGS = 6  # words back
 BATCH = 256
 EITHER = ("teacher_forced", "free_running")
 
@@ -195,20 +194,6 @@ def _regressed(fit: list[Trace], sides: Fitted, side: int, words: int) -> Float[
         square += (design.T @ design).double()  # counts: exact in float32 below 2^24
         product = right if product is None else product + right
     return torch.linalg.pinv(square, hermitian=True) @ product
-
-
-def lagged_words(
-    tokens: Int[Tensor, "batch length"], mask: Bool[Tensor, "batch length"], words: int
-) -> Float[Tensor, "places lags_words"]:
-    """For each valid place, indicators of the word 1, 2, … :data:`LAGS` places before."""
-    columns = []
-    for lag in range(1, LAGS + 1):
-        indicator = torch.zeros(*tokens.shape, words, device=tokens.device)
-        if lag < tokens.shape[1]:
-            earlier = torch.nn.functional.one_hot(tokens[:, :-lag], words).to(indicator)
-            indicator[:, lag:] = earlier
-        columns.append(indicator[mask])
-    return torch.cat(columns, dim=1)
 
 
 def _plain(number) -> float | None:

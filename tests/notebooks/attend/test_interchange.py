@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from attnlib.decomposition import PART_NAMES, Parts
-from notebooks.attend.interchange import measure
-from notebooks.attend.interchange.measure import SIDES, attend, exchanged, measure_interchange
 from notebooks.attend.robustness import experiment
+from notebooks.shared import interchange as measure
+from notebooks.shared.interchange import SIDES, attend, exchanged, measure_interchange
 from tests.attnlib.models.model_builders import batch_of, encoder_decoder
 
 SHORT = {"min_length": 7, "max_length": 7, "n_train": 600, "n_held_out": 100}

@@ -7,7 +7,8 @@ import torch
 
 from attnlib.training.vocabulary import BOS, EOS, PAD
 from notebooks.attend.robustness import experiment
-from notebooks.attend.robustness.measure import LAGS, greedy, lagged_words, measure_robustness, with_target
+from notebooks.attend.robustness.measure import greedy, measure_robustness, with_target
+from notebooks.shared.measure import LAGS, lagged_words
 from tests.attnlib.models.model_builders import batch_of, encoder_decoder
 
 # One length: position and end mark are not confounded, and few held-out samples make cells of thirty.
