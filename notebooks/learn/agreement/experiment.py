@@ -330,7 +330,7 @@ class Config(BaseConfig):
     embedding_width: Positive = 64
     learning_rate: AboveZero = 3e-3
     steps: Positive = 200
-    translation_steps: NotNegative = 400
+    translation_steps: NotNegative = 260
     pieces: Positive = 1_000
     training_part: int = 0
 

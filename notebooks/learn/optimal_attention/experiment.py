@@ -55,7 +55,7 @@ class Config(BaseConfig):
     pieces: Positive = 1_000
     width: Positive = 64
     learning_rate: AboveZero = 3e-3
-    steps: Positive = 400
+    steps: Positive = 260
     samples: NotNegative = 0
     probed_training: NotNegative = 0
     train_texts: NotNegative = 2_000
