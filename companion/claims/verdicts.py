@@ -223,7 +223,7 @@ class Order(HalfLine):
 class Presupposition(Fields):
     """What has to hold of the networks for a claim about them to mean anything.
 
-    Held against their own mean, without its interval: it is about these very networks, and no others. Keys
+    Judged by their own mean, without its interval: it is about these very networks, and no others. Keys
     may name pieces of the claim's: of ``scan.AO.x`` ``{0}.{1}.accuracy`` makes ``scan.AO.accuracy``.
     """
 

@@ -96,9 +96,10 @@ def drawn(figure: str, folder: Path) -> dict[str, str]:
 def _run(source: str, name: str, names: dict) -> object:
     """What a cell shows: the value of its last line, as Jupyter has it."""
     tree = ast.parse(source)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, name, "exec"), names)
-    return last and eval(compile(ast.Expression(last.value), name, "eval"), names)
+    if tree.body and isinstance(last := tree.body[-1], ast.Expr):
+        tree.body[-1] = ast.copy_location(ast.Assign([ast.Name("_shown", ast.Store())], last.value), last)
+    exec(compile(ast.fix_missing_locations(tree), name, "exec"), names)
+    return names.pop("_shown", None)
 
 
 @pytest.mark.slow
