@@ -1,27 +1,44 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, in folders that one process at a time writes to."""
 
+import errno
 import json
 import os
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from attnlib.errors import BadInput
+
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows: files are written whole there as well, and nothing is locked
+    fcntl = None
+
+# Refusals of the machine when a file is written, rather than mistakes of the code that writes it.
+NO_ROOM = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
+REFUSED = NO_ROOM | {errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENOTDIR, errno.EISDIR}
 
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """A temporary path beside ``path``; replaces it when the block ends well, vanishes when it does not.
 
+    The temporary file is locked while it is written, so that :func:`locked` knows those whose writer is dead.
+
     Raises:
-        BadInput: the folder cannot be written (the message names it).
+        BadInput: it cannot be written, for want of permission or of room; what was there is untouched.
     """
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-        os.close(handle)
+        if fcntl:
+            with suppress(OSError):  # some network folders have no locks
+                _lock(handle)
+        else:
+            os.close(handle)
     except OSError as error:
         raise BadInput(f"cannot write {path}: {error.strerror}; choose a folder you may write to") from error
     temporary = Path(name)
@@ -31,8 +48,93 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
             os.fsync(written.fileno())
         temporary.chmod(0o644)
         temporary.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        if error.errno not in REFUSED:
+            raise
+        way_out = "make room" if error.errno in NO_ROOM else "choose a folder you may write to"
+        raise BadInput(
+            f"cannot write {path}: {error.strerror}; what was there before is untouched: {way_out}, and give "
+            "the same command again"
+        ) from error
     finally:
         temporary.unlink(missing_ok=True)
+        if fcntl:
+            os.close(handle)
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the disk know the names in a folder; without, a power cut may lose a file that was renamed."""
+    if not fcntl:
+        return
+    with suppress(OSError):  # some network folders cannot
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+@contextmanager
+def locked(folder: str | Path, name: str = ".lock", *, wait: bool = False) -> Iterator[int]:
+    """The only process that holds the lock of a folder; its file descriptor, which a child may inherit.
+
+    The lock goes with the last process that holds it, killed or not. Whoever takes it sweeps the folder of
+    temporary files that dead processes left. Who holds it is written in the file: :func:`holder` reads it.
+
+    Args:
+        name: of the file; a folder may have several locks.
+        wait: until it is free, where the default is to refuse at once.
+
+    Raises:
+        BadInput: another process holds it, and the message says which, since when; or the folder cannot be
+            written.
+    """
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder / name, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise BadInput(
+            f"cannot write {folder}: {error.strerror}; choose a folder you may write to"
+        ) from error
+    try:
+        try:
+            _lock(handle, wait)
+        except BlockingIOError as error:
+            raise BadInput(
+                f"{folder} is being written by {holder(folder, name)}: wait for it to end, or end it"
+            ) from error
+        record_holder(handle, os.getpid())
+        sweep(folder)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, wait: bool = False) -> None:
+    if fcntl:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+
+
+def record_holder(handle: int, pid: int) -> None:
+    """Write into a lock which process holds it, from now on."""
+    with suppress(OSError):  # a full disk: the lock holds all the same
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"process {pid}, since {time.strftime('%Y-%m-%d %H:%M:%S')}".encode(), 0)
+
+
+def holder(folder: Path, name: str = ".lock") -> str:
+    """Who holds, or held last, the lock of a folder: ``process 4711, since 2026-11-25 03:04:05``."""
+    return (folder / name).read_text(encoding="utf-8", errors="replace") or "another process"
+
+
+def sweep(folder: Path) -> None:
+    """Delete what :func:`atomic_path` left in a folder when its process was killed."""
+    for path in folder.glob(".*.tmp"):
+        with suppress(OSError), path.open("rb") as handle:  # another process may sweep as well
+            _lock(handle.fileno())  # refused where the writer lives
+            path.unlink()
 
 
 def write_text_atomic(path: str | Path, text: str) -> None:

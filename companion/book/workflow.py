@@ -1,18 +1,16 @@
 """Call Snakemake, one build of a checkout at a time, and not at all where nothing has changed."""
 
-import fcntl
 import hashlib
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
-from attnlib.errors import BadInput
-from attnlib.files import write_json_atomic, write_text_atomic
-from companion.book.project import Project, folder_to_write
+from attnlib.files import locked, record_holder, write_json_atomic, write_text_atomic
+from companion.book.project import Project
 from companion.data.sources import cache_folder, mirror_folder
 from companion.runs.fingerprint import PACKAGES
 
@@ -37,37 +35,24 @@ def command(project: Project, targets: Iterable[str], jobs: int, *, explain: boo
 def run(project: Project, targets: Iterable[str], jobs: int, *, explain: bool = False) -> int:
     """Do what is out of date for ``targets``, or only say it; Snakemake's exit code.
 
-    A failed job does not hold up the others.
+    A failed job does not hold up the others. Snakemake inherits the lock of the build, so that a
+    killed attnlib leaves the checkout locked for as long as the work it started goes on.
 
-    Raises BadInput: see `sole_worker`. KeyboardInterrupt: once Snakemake, which hears Ctrl-C too, has ended.
+    Raises BadInput: another build of this checkout is at work, or the build folder cannot be written.
+    KeyboardInterrupt: once Snakemake, which hears Ctrl-C too, has ended.
     """
     mirror = mirror_folder()  # as seen from the caller's folder: jobs run in the checkout
     environment = {**os.environ, **({"ATTNLIB_DATA": str(mirror)} if mirror else {})}
-    with sole_worker(project) if not explain else nullcontext() as lock:
+    with locked(project.build) if not explain else nullcontext() as lock:
         call = command(project, targets, jobs, explain=explain)
         process = subprocess.Popen(call, env=environment, pass_fds=() if lock is None else (lock,))
+        if lock is not None:
+            record_holder(lock, process.pid)
         try:
             return process.wait()
         except KeyboardInterrupt:
             process.wait()
             raise
-
-
-@contextmanager
-def sole_worker(project: Project) -> Iterator[int]:
-    """Two builds of one checkout never run at once: the file descriptor of a lock.
-
-    A process that inherits it holds the lock until it ends, so that a killed attnlib leaves the checkout
-    locked for as long as the work it started goes on.
-
-    Raises BadInput: another build is at work, or the build folder cannot be written.
-    """
-    with (folder_to_write(project.build) / ".lock").open("a+") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise BadInput("another attnlib is building this checkout; wait for it to end") from error
-        yield handle.fileno()
 
 
 def state(project: Project, names: Iterable[str]) -> str:

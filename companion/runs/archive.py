@@ -12,17 +12,15 @@ in one file a kind of run, ``<folder>/<kind>.jsonl``, sorted; jobs write a small
 packed files.
 """
 
-import fcntl
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnlib.errors import BadInput, CorruptFile
-from attnlib.files import rounded, write_text_atomic
+from attnlib.errors import CorruptFile
+from attnlib.files import locked, rounded, write_text_atomic
 from companion.runs.command import errors_in_a_line, parser_of
 from companion.runs.fingerprint import fingerprint
 from companion.runs.keys import Spec, code_of, first_equal, identity
@@ -115,7 +113,7 @@ class Archive:
         """Add an answer. One by other code gives way, and so do all about a network by other code."""
         spec = measurement.spec
         path = self.loose / f"{identity(spec)}.jsonl"
-        with locked(self.loose):
+        with locked(self.loose, wait=True):
             run = _read(path).get(identity(spec))
             if run is None or run.code != code_of(spec):
                 line = {"run": identity(spec), "code": code_of(spec), "spec": spec.content}
@@ -187,21 +185,6 @@ def _read(path: Path) -> dict[str, _Run]:
 
 def _line(content: object) -> str:
     return json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
-
-
-@contextmanager
-def locked(folder: Path, name: str = ".lock") -> Iterator[None]:
-    """Two processes never write the same at once; the lock goes with the process that holds it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = (folder / name).open("w")
-    except OSError as error:
-        raise BadInput(
-            f"cannot write {folder}: {error.strerror}; choose a folder you may write to"
-        ) from error
-    with handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
 
 
 @errors_in_a_line

@@ -15,14 +15,14 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from attnlib.errors import CorruptFile, NotMeasured
-from attnlib.files import atomic_path, rounded, write_json_atomic
+from attnlib.files import atomic_path, locked, rounded, write_json_atomic
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.training.checkpoint import discard_unsound
 from attnlib.training.corpus import Task
 from attnlib.training.evaluate import evaluate
 from companion.data import registry
 from companion.runs import registry as procedures
-from companion.runs.archive import Archive, Measurement, locked
+from companion.runs.archive import Archive, Measurement
 from companion.runs.keys import Spec, model_key
 from companion.runs.loop import new_model, train
 from companion.runs.procedure import Recording, RunSpec
@@ -88,7 +88,7 @@ class Store:
     def _tensors(self, spec: Spec) -> dict[str, Tensor]:
         """What a product holds, made by this process or another."""
         folder = self.folder / model_key(spec)
-        with locked(folder):
+        with locked(folder, wait=True):
             if not (folder / "history.json").is_file():
                 if not self.trains:
                     raise NotMeasured(f"{spec.setting} is not trained yet")
@@ -123,7 +123,7 @@ class Store:
         if (found := self.archive.get(measurement)) is not None:
             return found
         # A lock of its own: measuring takes the model's.
-        with locked(self.folder / model_key(spec), f".{answer_name(measurement)}.lock"):
+        with locked(self.folder / model_key(spec), f".{answer_name(measurement)}.lock", wait=True):
             if (found := self.archive.get(measurement)) is None:
                 answer = rounded(measure(*map(self.open, (spec, *beside)), **settings))
                 found = json.loads(json.dumps(answer))  # refuses what is no JSON

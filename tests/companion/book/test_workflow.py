@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from attnlib.errors import BadInput, UnknownName
+from attnlib.files import locked
 from companion.book import workflow
 from companion.book.plan import imports_of, planned
 from companion.book.project import Project, discover, find, find_root
@@ -127,7 +128,7 @@ def until(true) -> None:
 
 def is_free(project: Project) -> bool:
     try:
-        with workflow.sole_worker(project):
+        with locked(project.build):
             return True
     except BadInput:
         return False
