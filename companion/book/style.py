@@ -1,13 +1,18 @@
 """One look for the whole book: a colour for each part of a state, equal bytes every time."""
 
+import base64
+import html
 import io
+import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import cache
 
 import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont
 
 # Okabe and Ito's colours, told apart by colour-blind readers; book/_static/attnlib.css has the same values.
 PART_COLOURS = {"temporal": "#0072b2", "input": "#d55e00", "residual": "#999999"}
@@ -29,6 +34,7 @@ TASK_NAMES = {
 }
 SETTINGS = {
     "svg.hashsalt": "attnlib",  # identifiers inside an SVG are random otherwise
+    "svg.fonttype": "none",  # text stays text; see `with_fonts`
     "font.family": "DejaVu Sans",
     "font.size": 10,
     "axes.titlesize": 10.5,
@@ -58,13 +64,14 @@ def task_name(task: str) -> str:
     return TASK_NAMES.get(task, task.replace("_", " "))
 
 
-def as_svg(figure: Figure) -> str:
+def as_svg(figure: Figure, fonttype: str = "none") -> str:
     """The figure as SVG text, without a date, so that equal figures are equal bytes.
 
     A canvas prints in one drawing, ``savefig`` in two: the first only finds out how large it will be.
+    ``fonttype="path"`` writes letters as outlines, for viewers that refuse fonts, such as GitHub's.
     """
-    text = io.StringIO()
-    with style(), _dots_an_inch(figure):  # of heat maps; lines and text have none
+    text, letters = io.StringIO(), mpl.rc_context({"svg.fonttype": fonttype})
+    with style(), letters, _dots_an_inch(figure):  # of heat maps; lines and text have none
         FigureCanvasSVG(figure).print_svg(text, metadata={"Date": None})
     return text.getvalue()
 
@@ -88,4 +95,37 @@ def as_images(figure: Figure) -> tuple[str, bytes]:
     """:func:`as_svg` and :func:`as_png` of a figure, which is laid out once for both."""
     svg = as_svg(figure)
     figure.set_layout_engine("none")
-    return svg, as_png(figure)
+    return with_fonts(svg), as_png(figure)
+
+
+def with_fonts(svg: str) -> str:
+    """The drawing with the letters that its text needs: a picture in a page sees none of the page's fonts."""
+    texts = " ".join(re.findall(r"<text.*?</text>", svg, re.DOTALL))
+    letters = "".join(sorted(set(html.unescape(re.sub("<[^>]*>", "", texts)))))
+    found = re.findall('style="(.*?)"', texts)
+    styles = (dict(part.split(": ") for part in each.split("; ")) for each in found)
+    wanted = ("font-family", "font-style", "font-weight")
+    faces = {tuple(each.get(name, "normal").strip("'") for name in wanted) for each in styles}
+    rules = "".join(
+        f"@font-face {{font-family: '{family}'; font-style: {slant}; font-weight: {weight}; "
+        f"src: url(data:font/ttf;base64,{_font(family, slant, weight, letters)})}}\n"
+        for family, slant, weight in sorted(faces - {("normal",) * 3})
+    )
+    return svg.replace("<defs>", f"<style>{rules}</style>\n <defs>", 1)
+
+
+@cache
+def _font(family: str, slant: str, weight: str, letters: str) -> str:
+    """Some letters of a font, as base64."""
+    from fontTools.subset import Options, Subsetter
+    from fontTools.ttLib import TTFont
+
+    wanted = FontProperties(family=family, style=slant, weight=weight)
+    font = TTFont(findfont(wanted, fallback_to_default=False), recalcTimestamp=False)
+    options, made = Options(layout_features=["kern"], hinting=False), io.BytesIO()
+    options.drop_tables += ["FFTM"]
+    subset = Subsetter(options)
+    subset.populate(text=letters)
+    subset.subset(font)
+    font.save(made)
+    return base64.b64encode(made.getvalue()).decode()

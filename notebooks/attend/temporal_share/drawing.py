@@ -71,7 +71,7 @@ def _handle(label: str, face: str = "white", marker: object = "h", **shape: obje
 
 def readme_figure(folder: Path) -> tuple[Path, str]:
     drawn = against_typicality(Result.load(folder / "temporal_share.json"))
-    return folder / "temporal_share.svg", as_svg(drawn)
+    return folder / "temporal_share.svg", as_svg(drawn, "path")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,15 @@
 """What figures of several chapters are made of: panels, labels, equal bytes, and a note of what is cut."""
 
+import base64
 import io
 import re
 
 import pytest
+from fontTools.ttLib import TTFont
 from matplotlib import image
 from matplotlib.figure import Figure
 
-from companion.book.style import DOTS, as_images, as_png, as_svg, style
+from companion.book.style import DOTS, as_images, as_png, as_svg, style, with_fonts
 from companion.results.result import Result
 from notebooks.shared.dots import dot_rows
 from notebooks.shared.style import NOTE, cut_note, panels, write_labels
@@ -36,13 +38,28 @@ def test_one_laying_out_serves_both_images():
     by_savefig = io.StringIO()
     with style():
         drawn().savefig(by_savefig, format="svg", dpi=DOTS, metadata={"Date": None})
-    assert svg == by_savefig.getvalue()
+    assert svg == with_fonts(by_savefig.getvalue())
     figure = drawn()
     pixels, inches = image.imread(io.BytesIO(png)), figure.get_size_inches()
     assert pixels.shape[:2] == (int(DOTS * inches[1]), int(DOTS * inches[0]))
     dots = figure.dpi
     as_images(figure)
     assert figure.dpi == dots, "the figure is the caller's own"
+
+
+def test_text_stays_text_and_brings_just_the_letters_it_needs():
+    with style():
+        figure = Figure()
+        figure.text(0, 0, "temporal share μ·μ")
+        figure.text(0, 0.5, "A", fontweight="bold")
+    svg = with_fonts(as_svg(figure))
+    assert ">temporal share μ·μ</text>" in svg
+    data = re.findall(r"font-weight: (\w+); src: url\(data:font/ttf;base64,(.*?)\)", svg)
+    assert [weight for weight, _ in data] == ["700", "normal"]
+    for _, content in data:
+        letters = TTFont(io.BytesIO(base64.b64decode(content))).getBestCmap()
+        assert set(letters) == set(map(ord, "temporal share μ·μA"))
+    assert "<text" not in as_svg(figure, "path")
 
 
 @pytest.mark.parametrize(
