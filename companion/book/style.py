@@ -105,7 +105,7 @@ def with_fonts(svg: str) -> str:
     found = re.findall('style="(.*?)"', texts)
     styles = (dict(part.split(": ") for part in each.split("; ")) for each in found)
     wanted = ("font-family", "font-style", "font-weight")
-    faces = {tuple(each.get(name, "normal").strip("'") for name in wanted) for each in styles}
+    faces = {tuple(each.get(name, "normal").split(",")[0].strip("'") for name in wanted) for each in styles}
     rules = "".join(
         f"@font-face {{font-family: '{family}'; font-style: {slant}; font-weight: {weight}; "
         f"src: url(data:font/ttf;base64,{_font(family, slant, weight, letters)})}}\n"
