@@ -39,6 +39,10 @@ class CorruptFile(AttnlibError):
     """A file whose content is not what its checksum says."""
 
 
+class Altered(CorruptFile):
+    """A file that attnlib wrote itself, and that is not as it was written."""
+
+
 class NotMeasured(AttnlibError):
     """A number that only training could give, where training was not asked for."""
 

@@ -21,13 +21,13 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int, Integer
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 from torch import bool as torch_bool
 
 from attnlib.decomposition.two_way import VarianceExplained, two_way, variance_explained
 from attnlib.errors import BadInput, CorruptFile, check_known
 from attnlib.files import atomic_path
+from attnlib.sealed import check_checksum, save_file
 
 PART_NAMES = ("temporal", "input", "residual")
 
@@ -202,6 +202,29 @@ def refuse_not_finite(states: Tensor, valid: Bool[np.ndarray, "batch length"]) -
 
 _FORMAT = "attnlib.components/1"
 _TABLES = ("position_sums", "token_sums", "pair_counts")
+
+
+def check_tables(path: str | Path, tables: dict[str, Tensor]) -> None:
+    """Raises CorruptFile where sums and counts cannot be those of any corpus."""
+    counts = tables["pair_counts"]
+    sums = [table for name, table in tables.items() if name != "pair_counts"]
+    if counts.dtype != torch.int64 or any(table.dtype != torch.float64 for table in sums):
+        raise CorruptFile(f"{path}: counts must be int64 and sums float64: write it again with save().")
+    width = tables["token_sums"].shape[-1:]
+    pairs = {"token_sums": (*counts.shape[:1], *width), "position_sums": (*counts.shape[1:], *width)}
+    if counts.dim() != 2 or any(tables[name].shape != shape for name, shape in pairs.items()):
+        raise CorruptFile(f"{path}: the shapes of its tables differ: write it again with save().")
+    unseen = [tables["token_sums"][counts.sum(1) == 0], tables["position_sums"][counts.sum(0) == 0]]
+    if bool((counts < 0).any()) or not all(map(_finite, sums)) or any(map(torch.any, unseen)):
+        raise CorruptFile(
+            f"{path} holds negative counts, sums that are not finite, or sums of what was never seen: write "
+            "it again with save()."
+        )
+
+
+def _finite(table: Tensor) -> bool:
+    return bool(table.isfinite().all())
+
 
 Method = Literal["means", "least_squares"]
 
@@ -421,16 +444,18 @@ class Components:
 
     @classmethod
     def load(cls, path: str | Path, *, device: torch.device | str = "cpu") -> "Components":
-        """Raises CorruptFile for a file that `save` did not write whole, FileNotFoundError for none."""
+        """Raises CorruptFile for a file that is not as `save` wrote it, FileNotFoundError for none."""
         try:
             with safe_open(path, framework="pt", device=str(device)) as file:
                 metadata = file.metadata() or {}
                 if metadata.get("format") != _FORMAT:
                     raise CorruptFile(f"{path} holds no components (format {_FORMAT}): write it with save().")
-                method = metadata.get("method", "means")  # files from before there was a choice
+                method = metadata.get("method", "means")
                 names = (*_TABLES, "square_sum") if method == "least_squares" else _TABLES
                 tables = {name: file.get_tensor(name) for name in names}
-        except SafetensorError as error:
+                check_checksum(path, metadata, tables)
+                check_tables(path, tables)
+        except (SafetensorError, IsADirectoryError) as error:
             raise CorruptFile(
                 f"{path} cannot be read as safetensors ({error}): write it again with save()."
             ) from error

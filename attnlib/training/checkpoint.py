@@ -1,8 +1,8 @@
 """Checkpoints in safetensors: written whole, verified by checksum, the last two kept."""
 
 import hashlib
-import json
 import logging
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +10,9 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from attnlib.files import atomic_path, write_json_atomic
+from attnlib.errors import CorruptFile
+from attnlib.files import atomic_path
+from attnlib.sealed import loads, write_json_atomic
 
 log = logging.getLogger(__name__)
 KEPT = 2
@@ -52,19 +54,10 @@ def load_newest(folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer
         the progress it holds, or step 0 when there is none.
     """
     for path in sorted(folder.glob("step-*.safetensors"), reverse=True):
-        try:
-            side = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-            content = path.read_bytes()
-        except (OSError, ValueError):
-            log.warning("checkpoint %s has no readable side file; falling back to the one before", path.name)
-            continue
-        if hashlib.sha256(content).hexdigest() != side["sha256"]:
-            log.warning(
-                "checkpoint %s is corrupt (wrong checksum); falling back to the one before", path.name
-            )
-            continue
-        _restore(load(content), model, optimiser)
-        return Progress(side["step"], side["records"])
+        if (progress := _sound(path)) is not None:
+            _restore(load(path.read_bytes()), model, optimiser)
+            return progress
+        log.warning("checkpoint %s is corrupt or incomplete; falling back to the one before", path.name)
     return Progress(0, [])
 
 
@@ -88,19 +81,20 @@ def discard_unsound(folder: Path) -> list[Path]:
     """
     deleted = []
     for path in sorted(folder.glob("step-*.safetensors")):
-        if not _sound(path):
+        if _sound(path) is None:
             log.warning("checkpoint %s is corrupt or incomplete; going on from the one before", path.name)
             path.with_suffix(".json").unlink(missing_ok=True)
-            path.unlink()
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
             deleted.append(path)
     return deleted
 
 
-def _sound(path: Path) -> bool:
+def _sound(path: Path) -> Progress | None:
+    """How far a checkpoint is; None where it is not as it was written, or its side file is not there."""
     try:
-        side = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-        return side["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest() and {"step", "records"} <= set(
-            side
-        )
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+        side = loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        whole = side["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+        named = path.stem == f"step-{side['step']:08d}"
+        return Progress(side["step"], list(side["records"])) if whole and named else None
+    except (OSError, CorruptFile, ValueError, KeyError, TypeError):
+        return None

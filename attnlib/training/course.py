@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlib.errors import BadInput, TrainingDiverged
-from attnlib.files import write_json_atomic
+from attnlib.sealed import loads, write_json_atomic
 from attnlib.training.checkpoint import Progress, load_newest, save_checkpoint
 
 Report = Callable[[int, int, float], None]  # step, steps, loss
@@ -182,7 +182,7 @@ def _resume(folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer, co
     path = folder / "course.json"
     here = json.loads(json.dumps(asdict(course)))
     if path.exists():
-        there = json.loads(path.read_text(encoding="utf-8"))
+        there = loads(path.read_text(encoding="utf-8"))
         if there != here:
             raise BadInput(f"{folder} holds another course: {there}, not {here}; choose another folder")
     else:
@@ -192,4 +192,4 @@ def _resume(folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer, co
 
 def _visits_made(folder: Path | None) -> list[int]:
     path = None if folder is None else folder / "visits.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path and path.exists() else []
+    return loads(path.read_text(encoding="utf-8")) if path and path.exists() else []

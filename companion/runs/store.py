@@ -10,11 +10,10 @@ from functools import cache, partial
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save
 from torch import Tensor
 
-from attnlib.errors import CorruptFile, NotMeasured
+from attnlib import sealed
+from attnlib.errors import Altered, CorruptFile, NotMeasured
 from attnlib.files import atomic_path, locked, rounded, write_json_atomic
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.training.checkpoint import discard_unsound
@@ -75,12 +74,21 @@ class Store:
         """
         task = load_task(spec.task, spec.task_options)
         network = new_model(spec, task).to(self.device)
-        network.load_state_dict(self._tensors(spec))
+        tensors = self._tensors(spec)
+        try:
+            network.load_state_dict(tensors)
+        except RuntimeError as error:
+            raise self._damaged(spec, error) from error
+        if not all(bool(value.isfinite().all()) for value in tensors.values()):
+            raise self._damaged(spec, "weights are not finite")
         return TrainedModel(spec, task, network.eval(), self.history(spec))
 
     def recording(self, spec: RunSpec) -> Recording:
         """What a procedure's run records, from the folder if it is there, else made now; errors as above."""
-        return Recording(spec, self._tensors(spec), self.history(spec))
+        tensors, history = self._tensors(spec), self.history(spec)
+        if _shapes(tensors) != history["tensors"]:
+            raise self._damaged(spec, "its tensors have other shapes than were recorded")
+        return Recording(spec, tensors, history)
 
     def open(self, spec: Spec) -> TrainedModel | Recording:
         return self.model(spec) if isinstance(spec, ModelSpec) else self.recording(spec)
@@ -88,24 +96,32 @@ class Store:
     def _tensors(self, spec: Spec) -> dict[str, Tensor]:
         """What a product holds, made by this process or another."""
         folder = self.folder / model_key(spec)
-        with locked(folder, wait=True):
-            if not (folder / "history.json").is_file():
-                if not self.trains:
-                    raise NotMeasured(f"{spec.setting} is not trained yet")
-                self._make(spec, folder)
-        path = folder / _file(spec)
         try:
-            return load_file(path, device=self.device)
-        except (SafetensorError, OSError) as error:
-            raise CorruptFile(
-                f"{path} cannot be read ({error}); delete the folder {folder.name} and it is made anew"
-            ) from error
+            with locked(folder, wait=True):
+                if not (folder / "history.json").is_file():
+                    if not self.trains:
+                        raise NotMeasured(f"{spec.setting} is not trained yet")
+                    self._make(spec, folder)
+            return sealed.load_file(folder / _file(spec), device=self.device)
+        except Altered as error:
+            raise self._damaged(spec, error) from error
+
+    def _damaged(self, spec: Spec, why: object) -> CorruptFile:
+        folder = self.folder / model_key(spec)
+        return CorruptFile(f"a trained network is damaged ({why}): delete {folder}, and it is made anew")
 
     def history(self, spec: Spec) -> dict:
         """The record of a finished training: see :class:`TrainedModel`."""
         path = self.folder / model_key(spec) / "history.json"
-        archived = None if path.is_file() else self.archive.history(spec)
-        return archived or json.loads(path.read_text(encoding="utf-8"))
+        if not path.is_file() and (archived := self.archive.history(spec)):
+            return archived
+        try:
+            history = sealed.loads(path.read_text(encoding="utf-8"))
+            if not isinstance(history, dict) or not {"seconds", "threads", "device"} <= history.keys():
+                raise Altered(f"{path.name} is no record of a training")
+        except (Altered, OSError, UnicodeDecodeError) as error:
+            raise self._damaged(spec, error) from error
+        return history
 
     def cached(
         self, spec: Spec, measure: Callable[..., dict], *, beside: Sequence[Spec] = (), **settings: object
@@ -148,17 +164,21 @@ class Store:
         else:
             record = procedures.load(spec.procedure).record
             tensors = record(spec.resolved, checkpoints, device=self.device, report=report)
-            found = {"tensors": {name: list(value.shape) for name, value in sorted(tensors.items())}}
+            found = {"tensors": _shapes(tensors)}
         with atomic_path(folder / _file(spec)) as temporary:
-            temporary.write_bytes(save({name: value.cpu().contiguous() for name, value in tensors.items()}))
+            sealed.save_file(tensors, temporary)
         run = {
             "seconds": round(time.monotonic() - started, 1),  # of this process: less after a resumption
             "threads": torch.get_num_threads(),
             "device": self.device,
         }
         write_json_atomic(folder / "spec.json", spec.content)
-        write_json_atomic(folder / "history.json", found | run)
+        sealed.write_json_atomic(folder / "history.json", found | run)
         shutil.rmtree(checkpoints, ignore_errors=True)
+
+
+def _shapes(tensors: dict[str, Tensor]) -> dict[str, list[int]]:
+    return {name: list(value.shape) for name, value in sorted(tensors.items())}
 
 
 def _file(spec: Spec) -> str:

@@ -3,17 +3,16 @@ other snapshot is ever asked. Every part of the data chooses for itself. Which s
 the end: until then the network is kept as it was where it is best so far.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import torch
 from jaxtyping import Bool
-from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
-from attnlib.files import atomic_path, write_json_atomic
+from attnlib.files import atomic_path
 from attnlib.probes.agreement import halves
+from attnlib.sealed import load_file, loads, save, write_json_atomic
 from notebooks.shared.bleu import bleu
 from notebooks.shared.snapshots import Tensors
 
@@ -104,7 +103,7 @@ def _best(notes: Notes) -> dict[str, set[int]]:
 
 def _notes(folder: Path) -> dict[int, dict[str, dict[str, float]]]:
     path = folder / _NOTES
-    found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    found = loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return {int(step): note for step, note in found.items()}
 
 

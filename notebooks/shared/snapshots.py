@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save
 from torch import Tensor
 
 from attnlib.errors import CorruptFile
 from attnlib.files import atomic_path
+from attnlib.sealed import load_file, save
 
 Tensors = dict[str, Tensor]
 

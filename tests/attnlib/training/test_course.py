@@ -1,6 +1,5 @@
 """A course of training: the same bits whatever interrupts it, every checkpoint looked at once; its memory."""
 
-import json
 import platform
 import signal
 import subprocess
@@ -16,6 +15,7 @@ import torch
 from torch import nn
 
 from attnlib.errors import TrainingDiverged
+from attnlib.sealed import loads
 from attnlib.training.course import Course, run_course
 from tests.attnlib.models.model_builders import generator
 from tests.attnlib.refusals import assert_refused
@@ -139,7 +139,7 @@ def test_kill_nine_and_resume_in_a_new_process(tmp_path):
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
-    saved = max(json.loads(path.read_text())["step"] for path in tmp_path.glob("step-*.json"))
+    saved = max(loads(path.read_text())["step"] for path in tmp_path.glob("step-*.json"))
     assert 0 < saved < 1000
     resumed, records = run(tmp_path, course)
     whole, whole_records = run(None, course)

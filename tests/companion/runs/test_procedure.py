@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from attnlib.errors import BadInput, CorruptFile, UnknownName
+from attnlib.sealed import save_file
 from companion.runs.answer import main
 from companion.runs.keys import model_key, read_spec
 from companion.runs.procedure import RunSpec
@@ -99,8 +100,18 @@ def test_a_product_is_made_once_and_leaves_no_checkpoints(tmp_path, spec, name):
     assert first.history == again.history
     tensors = [one.tensors if spec is SPEC else one.model.state_dict() for one in (first, again)]
     torch.testing.assert_close(*tensors, rtol=0, atol=0, equal_nan=True)
-    (folder / f"{name}.safetensors").write_bytes(b"nothing of the kind")
-    with pytest.raises(CorruptFile, match=f"delete the folder {folder.name}"):
+    whole = {file: (folder / file).read_bytes() for file in ("history.json", f"{name}.safetensors")}
+    for file, content in whole.items():
+        halves = content[: len(content) // 2], content[len(content) // 2 :]
+        for damaged in (b"", b"[]", halves[0], halves[0] + bytes([halves[1][0] ^ 4]) + halves[1][1:]):
+            (folder / file).write_bytes(damaged)
+            with pytest.raises(CorruptFile, match=f"network is damaged .*: delete {folder}, and it is made"):
+                store.open(spec)
+        (folder / file).write_bytes(content)
+    altered = {key: value + torch.nan for key, value in tensors[0].items()}
+    altered = altered if spec is MODEL else {key: value[:1] for key, value in altered.items()}
+    save_file(altered, folder / f"{name}.safetensors")
+    with pytest.raises(CorruptFile, match=r"weights are not finite|tensors have other shapes"):
         store.open(spec)
     if spec is SPEC:
         with pytest.raises(BadInput, match="records no 'los'; it records: accuracy"):
