@@ -22,8 +22,8 @@ NOT_EDITED_YET = {
     "notebooks/learn/fixed_permutation", "notebooks/learn/multi_head", "notebooks/learn/optimal_attention",
     "notebooks/learn/permutation_copying", "notebooks/learn/probe_locality",
     "notebooks/learn/resting_attention",
-    "notebooks/primer/context_bottleneck", "notebooks/primer/one_vector", "notebooks/primer/path_length",
-    "notebooks/primer/scoring_functions", "notebooks/primer/source_reversal",
+    "notebooks/primer/path_length",
+    "notebooks/primer/scoring_functions",
     "notebooks/primer/what_a_task_teaches",
     "book/api/probes",
     "book/api", "book/how_to", "book/notation", "book/refute_us", "book/reproduction_notes",
@@ -37,7 +37,7 @@ TICS = [
 ]  # fmt: skip
 NOT_PROSE = {  # and what it reads as: front matter, code, tables, lines of markup, what others wrote, roles
     r"\A---\n.*?\n---\n|^```.*?^```$|^:::\{claims\}.*?^:::$": "",
-    r"\$\$.*?\$\$|^\|.*?$|^:::.*?$|^\s*:\w[\w-]*:.*?$|^\([\w-]+\)=$": "",
+    r"\$\$.*?\$\$|^\|.*?$|^\s*:::.*?$|^\s*:\w[\w-]*:.*?$|^\([\w-]+\)=$": "",
     r"<[^>]+>|\{verdict\}`[^`]+`|\]\([^)]+\)|\$[^$\n]+\$|\"[^\"]*\"|“[^”]*”": "",
     r"\{num\}`[^`]+`": "1",
     r"`[^`]+`": "code",
@@ -53,7 +53,7 @@ def sentences(source: str) -> Iterator[tuple[int, str]]:
     for pattern, word in NOT_PROSE.items():
         prose = re.sub(f"(?ms){pattern}", lambda it, to=word: to + "\n" * it[0].count("\n"), prose)
     texts = [(1, prose)]
-    for cell in re.finditer(r"^```\{code-cell\}[^\n]*\n(?::tags:[^\n]*\n)?(.*?)^```$", source, re.M | re.S):
+    for cell in re.finditer(r"^```\{code-cell\}[^\n]*\n(?::[^\n]*\n)*(.*?)^```$", source, re.M | re.S):
         first = source.count("\n", 0, cell.start(1))
         for call in ast.walk(ast.parse(cell[1])):
             if isinstance(call, ast.keyword) and call.arg in ("caption", "alt"):
