@@ -15,7 +15,7 @@ from companion.book.style import INK, PART_COLOURS, PART_SYMBOLS, style, task_na
 __all__ = ["INK", "PART_COLOURS", "PART_SYMBOLS", "style", "task_name"]  # which notebooks take from here
 
 VERMILION = PART_COLOURS["input"]
-# What is neither temporal nor input nor residual takes these; colour-blind readers can tell all of them apart.
+# What is neither temporal nor input nor residual takes these, which colour-blind readers can tell apart.
 GREEN, WINE, PINK, OCHRE, INDIGO = "#009e73", "#882255", "#cc79a7", "#a06a00", "#332288"
 ARROW = {"arrowstyle": "->", "color": INK, "lw": 0.9}  # from a note to what it is about
 TASK_MARKERS = {
