@@ -43,9 +43,9 @@ $(INSTALLED): requirements.lock pyproject.toml
 	  "(several more where the index gives torch with CUDA; see TORCH_INDEX)."
 	@rm -f $@
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/python -m pip install -qq $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "$(TORCH)"
-	@$(BIN)/python -m pip install -qq --no-deps --require-hashes --requirement requirements.lock
-	@$(BIN)/python -m pip install -qq --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m pip install -qq --no-compile $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "$(TORCH)"
+	@$(BIN)/python -m pip install -qq --no-compile --no-deps --require-hashes --requirement requirements.lock
+	@$(BIN)/python -m pip install -qq --no-compile --no-deps --no-build-isolation --editable .
 	@touch $@
 
 check: $(INSTALLED)

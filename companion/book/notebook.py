@@ -11,67 +11,23 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import get_args
 
 import pandas as pd
 
 from attnlib.errors import DataUnavailable
 from attnlib.files import atomic_path, write_text_atomic
-from attnlib.models.config import Architecture
 from companion.book.parameters import typed_request
 from companion.book.project import current_project
-from companion.book.style import as_images, task_name
+from companion.book.style import as_images
 from companion.claims.verdicts import in_short
 from companion.results import registry
 from companion.results.config import plain
 from companion.results.request import Request
-from companion.results.result import Result, as_csv, kinds_of
+from companion.results.result import Result, as_csv
 from companion.results.run import code_of, run
 from companion.runs.keys import model_key
 
 Records = list[dict] | pd.DataFrame
-
-
-def networks_note(result: Result) -> str:
-    """``Networks a task and architecture: 10 (one-to-one, SCAN), 5 (reversal).``
-
-    Kinds of network with other numbers are named apart. Empty where the numbers do not stand under
-    ``<task>.<kind>`` for an architecture of ours, or where the settings give one number for all.
-    """
-    if result.config.get("seeds") or "task" not in result.config:
-        return ""
-    by_kind: dict[str, dict[str, int]] = {}  # kind → task → the most networks that a number rests on
-    for task, kind, values in kinds_of(result, result.values.get("by_task", result.values)):
-        if kind.partition("-")[0] in get_args(Architecture) and (n := _networks(values)):
-            by_kind.setdefault(kind, {})[task_name(task)] = n
-    alike: dict[str, list[str]] = {}  # what is said of several kinds
-    for kind, counts in by_kind.items():
-        alike.setdefault(_listed(counts), []).append(kind)
-    if len(alike) < 2:
-        return "".join(f"Networks a task and architecture: {text}." for text in alike)
-    parts = [f"{', '.join(kinds)}: {text}" for text, kinds in alike.items()]
-    return f"Networks a task and kind. {'; '.join(parts)}."
-
-
-def _networks(values: object) -> int:
-    """The most networks that a number below rests on."""
-    if not isinstance(values, dict):
-        return 0
-    return values["n"] if {"value", "n"} <= set(values) else max(map(_networks, values.values()), default=0)
-
-
-def _listed(counts: Mapping[str, int]) -> str:
-    """``10 (one-to-one, reordering 0, 50 %), 5 (reversal)``: marks of the dial stand in one entry."""
-    if len(counts) > 1 and len(set(counts.values())) == 1:
-        return f"{next(iter(counts.values()))} (each of {len(counts)} tasks)"
-    parts = []
-    for n in sorted(set(counts.values()), reverse=True):
-        own = [task for task in counts if counts[task] == n]
-        tasks = [task for task in own if not task.startswith("reordering ")]
-        if marks := [task.split()[1] for task in own if task.startswith("reordering ")]:
-            tasks.append(f"reordering {', '.join(marks)} %")
-        parts.append(f"{n} ({', '.join(tasks)})")
-    return ", ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -111,7 +67,7 @@ class Page:
         return self.result if self.paper is not None else None
 
     def note(self) -> str:
-        """What the reader is looking at, and how many networks stand behind what is shown first."""
+        """What the reader is looking at."""
         if self.paper is None:
             shown = f"Shown: {described(self.leading)}."
         elif self.result is None:
@@ -122,7 +78,7 @@ class Page:
             f"Numbers in the text are the book's, at the {self.text_of} profile; the tables and figures "
             "below are of this run."
         )
-        return "\n".join(filter(None, [shown, networks_note(self.leading), text]))
+        return "\n".join(filter(None, [shown, text]))
 
     def frame(self, table: str, result: Result | None = None) -> pd.DataFrame:
         """A tidy table of the leading result, or of another; no rows where it has none."""

@@ -13,7 +13,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -117,7 +117,11 @@ class PlannedResult:
         if self.current:
             return ""
         models = self.project.models
-        lacking = (spec for key, spec in self.specs.items() if not (models / key / "history.json").is_file())
+        lacking = (
+            replace(spec, seed=0)
+            for key, spec in self.specs.items()
+            if not (models / key / "history.json").is_file()
+        )
         return next(filter(None, map(_why_no_data, lacking)), "")
 
     @property
@@ -154,23 +158,13 @@ def paper_result(project: Project, figure: Figure) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:12] if path.is_file() else "none"
 
 
+@cache
 def _why_no_data(spec: "Spec") -> str:
     """Why a model or a procedure's run cannot be made here; empty where it can."""
-    from companion.data import registry as tasks
     from companion.results.run import data_of
-    from companion.runs.spec import ModelSpec
 
-    if not isinstance(spec, ModelSpec):
-        return _why_not(data_of, (replace(spec, seed=0),))
-    own_files = {"source", "target"} & dict(spec.task_options).keys()
-    made_by_rule = not (own_files or data_sets(tasks.builder(spec.task)))
-    return "" if made_by_rule else _why_not(tasks.load, spec.task, spec.task_options)
-
-
-@cache
-def _why_not(load: Callable, what: object, options: tuple = ()) -> str:
     try:
-        load(what, **dict(options))
+        data_of((spec,))
     except (DataUnavailable, CorruptFile) as error:
         return str(error)
     return ""

@@ -21,7 +21,9 @@ from companion.runs.command import errors_in_a_line, parser_of
 from companion.runs.fingerprint import ROOT
 
 RESULTS = ROOT / "results" / "paper"
-BESIDE = ("code", "models", "networks", "training_seconds", "trained_on")  # may change, numbers being equal
+# May change, numbers being equal.
+TRAINING = ("networks", "training_seconds", "trained_on", "trained_between", "trained_with")
+BESIDE = ("code", "models", *TRAINING)
 
 
 def recomputed(name: str, archive: Archive) -> Result:

@@ -1,34 +1,30 @@
 """Run one experiment: train what is missing, compute, and leave the result with its origin."""
 
-import platform
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import torch
 
 from attnlib.errors import BadInput, DataUnavailable, NotMeasured
 from attnlib.files import rounded, write_text_atomic
+from companion.data import registry as tasks_by_name
 from companion.results import registry
 from companion.results.config import plain
 from companion.results.measurements import not_measured
 from companion.results.request import Request
 from companion.results.result import Result
 from companion.runs.archive import Archive
-from companion.runs.fingerprint import ROOT, fingerprint
+from companion.runs.fingerprint import data_sets, fingerprint
 from companion.runs.keys import Spec, model_key
+from companion.runs.origin import origin
 from companion.runs.procedure import RunSpec
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, load_task
 from companion.runs.suite import task_name_of
-
-PACKAGES = ("attnlib", "torch", "numpy", "safetensors", "jaxtyping")
 
 
 class RecordingStore(Store):
@@ -116,7 +112,7 @@ def _computed(request: Request, store: RecordingStore, started: float) -> Result
         tables=rounded(tables),
         data=data,
         missing=_in_words(missing),
-        provenance=provenance(store.device, time.monotonic() - started)
+        provenance=origin(store.device, time.monotonic() - started)
         | {"code": code, "models": [model_key(spec) for spec in specs]}
         | _training([store.history(spec) for spec in used]),
     )
@@ -135,11 +131,20 @@ def _in_words(missing: tuple[Spec, ...]) -> list[str]:
 
 
 def _training(histories: list[dict]) -> dict:
+    """How long networks were trained, where, when and with what, as far as their records tell.
+
+    Networks of the archive's first days have the commit that brought them, its date and its lock's versions.
+    """
+    known = [history.get("first_committed", history) for history in histories]
     places = {f"{history['device']}, {history['threads']} thread(s)" for history in histories}
+    dates = sorted(own["date"][:10] for own in known if "date" in own)
+    packages = {" ".join(each) for own in known for each in own.get("packages", {}).items()}
     return {
         "networks": len(histories),  # those too that were chosen by what became of others
         "training_seconds": round(sum(history["seconds"] for history in histories), 1),
         "trained_on": sorted(places),
+        "trained_between": [dates[0], dates[-1]] if dates else [],
+        "trained_with": sorted(packages),
     }
 
 
@@ -162,44 +167,12 @@ def data_of(specs: tuple[Spec, ...]) -> dict[str, str]:
     Raises DataUnavailable where some are not at hand.
     """
     tasks = dict.fromkeys((spec.task, spec.task_options) for spec in specs if isinstance(spec, ModelSpec))
-    read = [load_task(*task).checksums for task in tasks]
+    read = [load_task(*task).checksums for task in tasks if not _made_by_rule(*task)]
     runs = dict.fromkeys(replace(spec, seed=0) for spec in specs if isinstance(spec, RunSpec))
     read += [spec.checksums for spec in runs]
     return {file: digest for checksums in read for file, digest in sorted(checksums.items())}
 
 
-def provenance(device: str, seconds: float) -> dict:
-    """What varies between two runs of one input: everything a reader needs to judge or repeat the run."""
-    edited = _git("status", "--porcelain", "--", "attnlib", "companion", "notebooks")  # what computes
-    return {
-        "commit": _git("rev-parse", "HEAD"),
-        "dirty": None if edited is None else bool(edited),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds": round(seconds, 1),
-        "device": torch.cuda.get_device_name() if device.startswith("cuda") else _cpu_name(),
-        "threads": torch.get_num_threads(),
-        "python": platform.python_version(),
-        "platform": f"{platform.system()} {platform.machine()}",
-        "packages": {name: _version(name) for name in PACKAGES},
-    }
-
-
-def _version(package: str) -> str | None:
-    with suppress(PackageNotFoundError):  # a checkout on the path, not installed
-        return version(package)
-
-
-def _git(*arguments: str) -> str | None:
-    """Output of a git command in the project, or None where there is no repository or no git."""
-    options = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": 30, "check": True}
-    with suppress(OSError, subprocess.SubprocessError):
-        return subprocess.run(["git", *arguments], **options).stdout.strip()
-
-
-def _cpu_name() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return f"{names[0]} × {len(names)}" if names else platform.machine()
+def _made_by_rule(task: str, options: tuple[tuple[str, object], ...]) -> bool:
+    """Whether a task reads neither published data nor files of the reader's own."""
+    return not ({"source", "target"} & dict(options).keys() or data_sets(tasks_by_name.builder(task)))

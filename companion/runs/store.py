@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-import torch
 from torch import Tensor
 
 from attnlib import sealed
@@ -24,6 +23,7 @@ from companion.runs import registry as procedures
 from companion.runs.archive import Archive, Measurement
 from companion.runs.keys import Spec, model_key
 from companion.runs.loop import new_model, train
+from companion.runs.origin import origin
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.spec import ModelSpec
 
@@ -35,7 +35,7 @@ class TrainedModel:
     spec: ModelSpec
     task: Task
     model: EncoderDecoder
-    history: dict  # records of the loss, held-out quality, seconds, threads, device
+    history: dict  # records of the loss, held-out quality, and its origin
 
 
 class Store:
@@ -167,13 +167,9 @@ class Store:
             found = {"tensors": _shapes(tensors)}
         with atomic_path(folder / _file(spec)) as temporary:
             sealed.save_file(tensors, temporary)
-        run = {
-            "seconds": round(time.monotonic() - started, 1),  # of this process: less after a resumption
-            "threads": torch.get_num_threads(),
-            "device": self.device,
-        }
+        made = origin(self.device, time.monotonic() - started)  # seconds of this process, less if resumed
         write_json_atomic(folder / "spec.json", spec.content)
-        sealed.write_json_atomic(folder / "history.json", found | run)
+        sealed.write_json_atomic(folder / "history.json", found | made)
         shutil.rmtree(checkpoints, ignore_errors=True)
 
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from attnlib.errors import BadInput, DataUnavailable
 from companion.book import notebook
-from companion.book.notebook import Page, described, networks_note, open_page
+from companion.book.notebook import Page, described, open_page
 from companion.book.parameters import read_request
 from companion.book.site import closing
 from companion.results import registry
@@ -135,38 +135,18 @@ def test_a_note_tells_what_is_stale_and_what_differs_from_the_profile():
 def test_a_page_tells_where_its_numbers_come_from(tmp_path, known, models):
     provenance = {
         "commit": "abc", "dirty": True, "date": "2026-01-02", "device": "<cpu>", "packages": {"torch": "2"},
-        "training_seconds": 600.0, "trained_on": ["cpu, 1 thread(s)"],
+        "training_seconds": 600.0, "trained_on": ["cpu, 1 thread(s)"], "seconds": 9.0,
+        "trained_between": ["2025-12-30", "2026-01-01"], "trained_with": ["torch 1"],
     }  # fmt: skip
     replace(PAPER, provenance=provenance | known).save(tmp_path / "results" / "paper")
     pieces = ["stale: it has changed", "&lt;cpu&gt;", "abc, with changes not committed", "2026-01-02"]
     pieces += [
         "seeds = 3, task = scan, width = 64<",
         "torch 2</dd>",
-        f"10 min for {models} models, on cpu, 1",
+        f"{models} networks in 10 min, on cpu, 1",
+        "2026-01-02, in 9 s",
+        "2025-12-30 and 2026-01-01",
+        "torch 1</dd>",
     ]
     text = closing(FIGURE, tmp_path, [])
     assert [piece for piece in pieces if piece not in text] == []
-
-
-def test_how_many_networks_stand_behind_a_page():
-    tasks = ("one_to_one", "reordering_0", "reordering_50", "reversal")
-
-    def of(n):
-        inner = {"c": {"value": None, "n": n - 1}}
-        return {"a": {"value": 0.5, "low": None, "high": None, "n": n}, "b": inner}
-
-    def note(by_task=False, config=(("task", list(tasks)),), **kinds):
-        values = {
-            task: {kind.replace("_", "-"): of(counts[place]) for kind, counts in kinds.items()}
-            for place, task in enumerate(tasks)
-        }
-        values = {"by_task": values} if by_task else values
-        return networks_note(replace(PAPER, config=dict(config), values=values))
-
-    most, few = (10, 10, 10, 5), (3, 3, 3, 3)
-    listed = "10 (one-to-one, reordering 0, 50 %), 5 (reversal)"
-    assert note(True, AED=most, AO=most) == f"Networks a task and architecture: {listed}."
-    several = f"Networks a task and kind. AED, VED: {listed}; AED-lstm: 3 (each of 4 tasks)."
-    assert note(AED=most, AED_lstm=few, VED=most) == several
-    assert note(luong=few) == note(config=(), AED=most) == ""
-    assert note(config=(("task", list(tasks)), ("seeds", 3)), AED=few) == ""
