@@ -24,6 +24,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 from torch import bool as torch_bool
 
+from attnlib.arrays import takes_arrays
 from attnlib.decomposition.two_way import VarianceExplained, two_way, variance_explained
 from attnlib.errors import BadInput, CorruptFile, check_known
 from attnlib.files import atomic_path
@@ -297,6 +298,7 @@ class Components:
 
     # fitting ------------------------------------------------------------------------------------------------
 
+    @takes_arrays
     def update(
         self,
         states: Float[Tensor, "batch length width"],
@@ -398,6 +400,7 @@ class Components:
             self.position_sums, self.token_sums, self.pair_counts, float(self.square_sum)
         )
 
+    @takes_arrays
     def split(
         self,
         states: Float[Tensor, "batch length width"],

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Integer
 from torch import Tensor
 
+from attnlib.arrays import takes_arrays
 from attnlib.decomposition.components import Components, Parts, checked_mask
 from attnlib.errors import BadInput
 
@@ -56,6 +57,7 @@ class GrowingComponents:
         """Memory of what is in use; with the spare rows and columns it is up to four times as much."""
         return sum(table.nbytes for name, table in self.tensors().items() if name != "tokens")
 
+    @takes_arrays
     def update(
         self,
         states: Float[Tensor, "batch length width"],
@@ -68,6 +70,7 @@ class GrowingComponents:
         self.tables.update(states, self._rows_of(ids, valid), mask)
         return self
 
+    @takes_arrays
     def split(
         self,
         states: Float[Tensor, "batch length width"],

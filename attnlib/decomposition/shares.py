@@ -20,6 +20,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from attnlib.arrays import takes_arrays
 from attnlib.decomposition.substitution import Pair, SubstitutionSums, centred, total_variation, valid_rows
 
 # Below this share of the terms' own variance the total is rounding noise around zero, not a signal.
@@ -54,6 +55,7 @@ class ShareSums:
         self.rows = 0
         self.rows_left_out = 0
 
+    @takes_arrays
     def update(
         self,
         terms: Float[Tensor, "3 3 batch target source"],
@@ -96,6 +98,7 @@ class ShareSums:
 # sample instead of all. Samples with a single valid source position have neither.
 
 
+@takes_arrays
 def covariance_shares_by_sample(
     terms: Float[Tensor, "3 3 batch target source"],
     target_mask: Bool[Tensor, "batch target"],
@@ -113,6 +116,7 @@ def covariance_shares_by_sample(
     return shares.masked_fill((variance <= 1e-12 * own)[:, None, None], torch.nan).cpu()
 
 
+@takes_arrays
 def similarity_by_sample(
     terms: Float[Tensor, "3 3 batch target source"],
     target_mask: Bool[Tensor, "batch target"],

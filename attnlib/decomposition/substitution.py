@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from attnlib.arrays import takes_arrays
 from attnlib.decomposition.components import PART_NAMES
 from attnlib.errors import BadInput, check_known
 
@@ -103,6 +104,7 @@ class SubstitutionSums:
         self.agreement = torch.zeros(len(self.subsets), dtype=torch.float64)
         self.rows = 0
 
+    @takes_arrays
     def update(
         self,
         terms: Float[Tensor, "3 3 batch target source"],

@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
+from attnlib.arrays import takes_arrays
 from attnlib.decomposition.components import Parts
 from attnlib.errors import BadInput, UnknownName
 
@@ -45,6 +46,7 @@ def alignment_terms(
     return products.view(batch, 3, target, 3, source).permute(1, 3, 0, 2, 4)
 
 
+@takes_arrays
 def map_parts(
     parts: Parts, weight: Float[Tensor, "out width"], bias: Float[Tensor, "out"] | None = None
 ) -> Parts:

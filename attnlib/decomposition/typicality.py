@@ -19,6 +19,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from attnlib.arrays import as_tensor, takes_arrays
 from attnlib.decomposition.substitution import total_variation
 from attnlib.errors import BadInput
 
@@ -50,6 +51,7 @@ class AttentionCells:
         self.sums: dict[Cell, Float[Tensor, "target source"]] = {}
         self.counts: dict[Cell, int] = {}
 
+    @takes_arrays
     def update(
         self,
         attention: Float[Tensor, "batch target source"],
@@ -83,6 +85,7 @@ class AttentionCells:
             )
         return self.sums[cell] / self.counts[cell]
 
+    @takes_arrays
     def judge(
         self,
         attention: Float[Tensor, "batch target source"],
@@ -125,7 +128,7 @@ def typicality(matrices: Iterable[Float[Tensor, "_ _"]], *, minimum: int = MINIM
     >>> typicality([identity] * 30).value
     1.0
     """
-    matrices = list(matrices)
+    matrices = [as_tensor(matrix, "an attention matrix") for matrix in matrices]
     cells = AttentionCells()
     masks = [[torch.ones(1, n, dtype=torch.bool, device=m.device) for n in m.shape] for m in matrices]
     for matrix, (target, source) in zip(matrices, masks, strict=True):

@@ -22,6 +22,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from attnlib.arrays import takes_arrays
 from attnlib.errors import BadInput, check_known
 
 Ties = Literal["first", "shared"]
@@ -41,6 +42,7 @@ def places(lengths: Int[Tensor, "*rows"], percent: int = 5) -> Int[Tensor, "*row
     return (percent * lengths + 99) // 100
 
 
+@takes_arrays
 def agreement(
     first: Float[Tensor, "*#rows length"],
     second: Float[Tensor, "*#rows length"],
@@ -88,6 +90,7 @@ def agreement(
     return _undefined_where(agrees, mask, first, second)
 
 
+@takes_arrays
 def chance_agreement(
     second: Float[Tensor, "*#rows length"],
     mask: Bool[Tensor, "*#rows length"] | None = None,
@@ -147,6 +150,7 @@ def _undefined_where(
 # not help: what breaking it at random comes to on average is computed, not drawn.
 
 
+@takes_arrays
 def agreement_with_ties_broken(
     first: Float[Tensor, "*#rows length"],
     second: Float[Tensor, "*#rows length"],

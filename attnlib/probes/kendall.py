@@ -14,9 +14,11 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from attnlib.arrays import takes_arrays
 from attnlib.errors import BadInput
 
 
+@takes_arrays
 def kendall(
     first: Float[Tensor, "*#rows length"],
     second: Float[Tensor, "*#rows length"],

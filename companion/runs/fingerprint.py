@@ -36,9 +36,10 @@ PACKAGES = ("attnlib", "companion", "notebooks")
 ERRORS = "attnlib.errors"
 CONTENTS = ROOT / "companion" / "data" / "contents.json"
 
-# Symbols that are left out wherever they are used, by name: files and locks, progress, looking things up.
+# Symbols that are left out wherever they are used, by name: files and locks, progress, looking
+# things up, arrays taken for tensors.
 OUTSIDE = {"atomic_path", "write_json_atomic", "write_text_atomic", "discard_unsound", "load_newest"}
-OUTSIDE |= {"save_checkpoint", "Report", "locate", "find", "cache_folder"}
+OUTSIDE |= {"save_checkpoint", "Report", "locate", "find", "cache_folder", "takes_arrays"}
 # Modules whose symbols are looked up by name: what they find is a root of its own.
 REGISTRIES = frozenset({"companion.data.registry", "companion.runs.registry"})
 DATA_SETS = frozenset({"Dataset", "dataset"})  # make a data set: such a constant counts with its checksums
@@ -296,7 +297,8 @@ class _Writer:
     # definitions
 
     def _function(self, node: _Function, name: str) -> str:
-        decorators = ",".join(map(self._node, node.decorator_list))
+        written = map(self._node, node.decorator_list)
+        decorators = ",".join(text for text in written if text != "outside")
         names, defaults = self._arguments(node.args)
         places = len(node.args.posonlyargs), len(node.args.args)
         shape = (*places, bool(node.args.vararg), bool(node.args.kwarg))
