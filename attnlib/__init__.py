@@ -5,19 +5,54 @@ torch.
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:  # the names that editors and type checkers complete; a test compares them with those below
+    from attnlib.adapters import Hooked as Hooked
+    from attnlib.adapters import HuggingFace as HuggingFace
+    from attnlib.adapters import ModelPass as ModelPass
+    from attnlib.adapters import Modules as Modules
+    from attnlib.adapters import TokenBatch as TokenBatch
+    from attnlib.adapters import lexical_probe as lexical_probe
+    from attnlib.adapters import pass_of_tensors as pass_of_tensors
+    from attnlib.adapters import text_batches as text_batches
+    from attnlib.analysis import Analysis as Analysis
+    from attnlib.analysis import Checkpoint as Checkpoint
+    from attnlib.analysis import ParallelText as ParallelText
+    from attnlib.analysis import Part as Part
+    from attnlib.analysis import Stream as Stream
+    from attnlib.analysis import analyse as analyse
+    from attnlib.analysis import report as report
+    from attnlib.analysis import write_report as write_report
+    from attnlib.decomposition.components import Components as Components
+    from attnlib.decomposition.components import Parts as Parts
+    from attnlib.decomposition.growing import GrowingComponents as GrowingComponents
+    from attnlib.decomposition.shares import shares as shares
+    from attnlib.decomposition.substitution import substitution as substitution
+    from attnlib.decomposition.terms import alignment_terms as alignment_terms
+    from attnlib.decomposition.typicality import typicality as typicality
+    from attnlib.errors import AttnlibError as AttnlibError
+    from attnlib.models.config import ModelConfig as ModelConfig
+    from attnlib.models.encoder_decoder import EncoderDecoder as EncoderDecoder
+    from attnlib.models.trace import Trace as Trace
+    from attnlib.probes.agreement import agreement as agreement
 
 _NAMES = {
     "adapters": "Hooked HuggingFace ModelPass Modules TokenBatch lexical_probe pass_of_tensors text_batches",
     "analysis": "Analysis Checkpoint ParallelText Part Stream analyse report write_report",
     "decomposition.components": "Components Parts",
     "decomposition.growing": "GrowingComponents",
+    "decomposition.shares": "shares",
+    "decomposition.substitution": "substitution",
     "decomposition.terms": "alignment_terms",
+    "decomposition.typicality": "typicality",
     "errors": "AttnlibError",
     "models.config": "ModelConfig",
     "models.encoder_decoder": "EncoderDecoder",
     "models.trace": "Trace",
+    "probes.agreement": "agreement",
 }
 _PUBLIC = {name: f"attnlib.{module}" for module, names in _NAMES.items() for name in names.split()}
 __all__ = ["__version__", *_PUBLIC]

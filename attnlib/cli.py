@@ -116,6 +116,9 @@ def analyse(
         int, typer.Option(min=0, help="Batches of which the lexical probe is taken; it is dear.")
     ] = 4,
     device: Annotated[str, typer.Option(help="As torch names it: cpu, cuda.")] = "cpu",
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Of the processor.", show_default="the fastest, measured")
+    ] = None,
     shards: Annotated[int, typer.Option(min=1, help="Parts of the corpus, read on their own.")] = 1,
     shard: Annotated[int | None, typer.Option(min=0, help="Which one, from 0.", show_default="all")] = None,
     stage: Annotated[

@@ -134,8 +134,12 @@ class HuggingFace(Traced):
     def _read(self, batch: TokenBatch) -> Tensor:
         make = getattr(self.model, "prepare_decoder_input_ids_from_labels", None)
         if make is not None:
-            return make(labels=batch.target.masked_fill(~batch.target_mask, -100))
-        start = self.model.config.decoder_start_token_id
+            try:
+                return make(labels=batch.target.masked_fill(~batch.target_mask, -100))
+            except (AttributeError, ValueError):  # its config does not say what the decoder starts with
+                pass
+        start = getattr(self.model.config, "decoder_start_token_id", None)
+        start = assumed_start(self.model) if start is None else start
         if start is None:
             raise BadInput(
                 f"{type(self.model).__name__} does not say what its decoder starts with: set "
@@ -187,6 +191,13 @@ class HuggingFace(Traced):
                 "scores cannot be made; leave its kind out (cross-attention adds none)"
             )
         return single(output[1])
+
+
+def assumed_start(model: nn.Module) -> int | None:
+    """What a decoder of T5's kin starts with where its config does not say: padding, as T5 was trained."""
+    config = model.config
+    said = getattr(config, "decoder_start_token_id", None) is not None
+    return None if said or "t5" not in config.model_type else getattr(config, "pad_token_id", None)
 
 
 def lexical_probe(model: nn.Module, one: ModelPass) -> Float[Tensor, "batch target source"]:
@@ -266,6 +277,13 @@ def _require_both_halves(model: nn.Module) -> None:
             f"{type(model).__name__} has no config: it is no model of the transformers library. Name its "
             "modules instead, see attnlib.adapters.Modules"
         )
+    read = getattr(model, "main_input_name", "input_ids")
+    if read != "input_ids":
+        raise BadInput(
+            f"{type(model).__name__} reads {read}, which are no words: expected an encoder–decoder of words "
+            "such as T5, BART, mBART or Marian; of another, name modules or save passes "
+            "(attnlib.adapters.Modules, attnlib analyse --traces)"
+        )
     parts = {part for path, _ in model.named_modules() for part in path.split(".")}
     if not (getattr(config, "is_encoder_decoder", False) and parts >= {"encoder", "decoder"}):
         raise BadInput(
@@ -285,9 +303,10 @@ def _require_projections(model: nn.Module, place: Hooked) -> None:
         own = model.get_submodule(name)
         if not isinstance(own, nn.Linear) or type(own).forward is not nn.Linear.forward:
             raise BadInput(
-                f"{name} is {type(own).__name__}; expected nn.Linear. Take off what wraps it (of peft: "
-                "model.merge_and_unload(); of a quantised model: load it in full), or name the nn.Linear "
-                "inside, see attnlib.adapters.Modules"
+                f"{name} is of the class {type(own).__module__}.{type(own).__qualname__}, which need not "
+                "compute what torch.nn.Linear does of its weight. Take off what wraps it (of peft: "
+                "model.merge_and_unload(); of a quantised model: load it in full), or name the "
+                "torch.nn.Linear inside, see attnlib.adapters.Modules"
             )
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -89,6 +89,11 @@ class ModelPass:
             return self
         ids = torch.tensor(sorted(tokens), device=self.source_tokens.device)
         return replace(self, **{f"ignored_{side}": torch.isin(self.tokens(side), ids) for side in _SIDES})
+
+    def first_sample(self) -> "ModelPass":
+        """Tokens, masks and probe of one sample, and no attention."""
+        tensors = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "attended"}
+        return ModelPass(**{k: v if v is None else v[:1] for k, v in tensors.items()}, attended=())
 
     def sides(self, kind: AttentionKind) -> tuple[str, str]:
         """The side of the queries and that of the keys."""

@@ -20,6 +20,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attnlib.adapters.attended import Attended, LinearMap, single
+from attnlib.adapters.functional import Change, FunctionalAttention
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.token_batch import TokenBatch
 from attnlib.errors import BadInput, check_known
@@ -38,7 +39,8 @@ class Hooked:
             ``nn.Transformer`` has them: then nothing else need be named.
         heads: that share the projections' dimensions, in order.
         attention: a module that returns the attention, (batch, heads, target, source), alone or last in a
-            tuple. The scores that the projections make are checked against it.
+            tuple; or one that makes it once as it runs, by ``torch.softmax``, ``F.softmax`` or
+            ``F.scaled_dot_product_attention``. The scores that the projections make are checked against it.
         kind, layer: how reports call it.
         scale: of the score; 1/√(width of a head) by default.
 
@@ -76,6 +78,7 @@ class Hooks:
         self._stack = ExitStack()
         self.inputs: dict[str, Tensor] = {}
         self.outputs: dict[str, Outputs] = {}
+        self.made: dict[str, list[Tensor]] = {}  # by functions of torch, while a module ran
 
     def __enter__(self) -> "Hooks":
         self._stack.enter_context(evaluated(self._model))
@@ -109,6 +112,20 @@ class Hooks:
                 f"{name} runs more than once in a pass, so its attentions cannot be kept apart; "
                 "give each attention modules of its own, and let the decoder read all steps at once"
             )
+
+    def look_within(self, name: str, module: nn.Module, change: Change | None = None) -> None:
+        """See the attention that functions of torch make while a module runs; go on with ``change`` of it."""
+        seen, running = self.made.setdefault(name, []), []
+
+        def begin(*_: Any) -> None:
+            running.append(FunctionalAttention(change, seen))
+            running[-1].__enter__()
+
+        def end(*_: Any) -> None:
+            running.pop().__exit__(None, None, None)
+
+        self._stack.callback(module.register_forward_pre_hook(begin).remove)
+        self._stack.callback(module.register_forward_hook(end, always_call=True).remove)
 
     def rewrite(self, module: nn.Module, change: Any) -> None:
         hook = module.register_forward_pre_hook(lambda _, a, k: change(a, k), with_kwargs=True)
@@ -195,7 +212,8 @@ class Traced:
         packed = {one.query for one in self.hooked if self._is_packed(one)}
         plain = [one for one in self.hooked if not self._is_packed(one)]
         for name in packed:
-            hooks.rewrite(self._module(name), partial(_returning_attention, hooks, name))
+            module = self._module(name)
+            hooks.rewrite(module, partial(_returning_attention, hooks, name, module.batch_first))
         for name in {name for one in plain for name in (one.query, one.key)}:
             hooks.catch_input(name, self._module(name))
         for name in packed | {one.attention for one in plain if one.attention is not None}:
@@ -221,11 +239,27 @@ class Traced:
             query_map=maps[0],
             key_map=maps[1],
             scale=maps[0].weight.shape[1] ** -0.5 if one.scale is None else one.scale,
-            attention=None if seen is None else _attention(_caught(hooks.outputs, seen), seen, heads),
+            attention=None if seen is None else self._seen_attention(hooks, seen, heads),
             causal=one.kind == "decoder_self",
             precision=inputs[0].dtype,
         )
         return Attended(**fields | changes)
+
+    def _seen_attention(self, hooks: Hooks, name: str, heads: int) -> Tensor:
+        """What a module returned, or what was made within it."""
+        output = _caught(hooks.outputs, name)
+        attention = output[-1] if isinstance(output, tuple) else output
+        if _is_attention(attention, heads):
+            return attention
+        made = hooks.made.get(name, [])
+        if len(made) == 1 and _is_attention(own := _by_heads(made[0], heads), heads):
+            return own
+        shape = tuple(attention.shape) if isinstance(attention, Tensor) else type(attention).__name__
+        shapes = ", ".join(str(tuple(own.shape)) for own in made) or "none"
+        raise BadInput(
+            f"{name} returns {shape}; expected attention of shape (batch, {heads}, target, source), or one "
+            f"made within it by a softmax or scaled_dot_product_attention of torch (there: {shapes})"
+        )
 
 
 class Modules(Traced):
@@ -266,6 +300,7 @@ class Modules(Traced):
     ):
         super().__init__(model, hooked, ignored)
         self.run, self.start = run, start
+        self._within: dict[Hooked, bool] = {}  # where attention can be forced, once that is known
         if not self.hooked:
             raise BadInput("no attention is hooked: name the modules of one or more")
         names = [one.name for one in self.hooked]
@@ -294,8 +329,8 @@ class Modules(Traced):
         elif not unchecked:
             raise BadInput(
                 f"{one.name}: nothing checks the scores made of {one.query} and {one.key}. Name a module "
-                "that returns the attention (a fused one, F.scaled_dot_product_attention or flash attention, "
-                "has to be replaced by a softmax), or say unchecked=True"
+                "that returns the attention, or within which torch.softmax or "
+                "F.scaled_dot_product_attention makes it, or say unchecked=True"
             )
 
     def lexical_probe(self, one: ModelPass) -> Float[Tensor, "batch target source"]:
@@ -316,19 +351,24 @@ class Modules(Traced):
             one.source_tokens, one.source_mask, one.target_outputs, one.target_mask, one.target_tokens
         )
         for hooked in cross:
-            self._require_forcible(hooked, batch)
+            self._find_way_to_force(hooked, batch)
         return probe_by_position(one, lambda at: self._forced(batch, dict.fromkeys(cross, at)))
 
-    def _require_forcible(self, hooked: Hooked, batch: TokenBatch) -> None:
-        if self._is_packed(hooked):
+    def _find_way_to_force(self, hooked: Hooked, batch: TokenBatch) -> None:
+        """In what the module returns, or in what is made within it: there where no number comes through."""
+        if self._is_packed(hooked) or hooked in self._within:
             return
         if hooked.attention is None:
             raise BadInput(f"{hooked.name}: name the module that makes its attention, to force it")
-        if not bool(self._forced(batch, {hooked: None})[batch.target_mask].isnan().all()):
-            raise BadInput(
-                f"{hooked.name}: the model does not go on with the attention that {hooked.attention} "
-                "returns; name the module that makes it, such as a softmax"
-            )
+        for within in (False, True):
+            self._within[hooked] = within
+            if bool(self._forced(batch, {hooked: None})[batch.target_mask].isnan().all()):
+                return
+        del self._within[hooked]
+        raise BadInput(
+            f"{hooked.name}: the model does not go on with the attention that {hooked.attention} returns, "
+            "or makes by a softmax or scaled_dot_product_attention of torch; name the module that makes it"
+        )
 
     def _forced(
         self, batch: TokenBatch, positions: Mapping[Hooked, int | None]
@@ -337,11 +377,19 @@ class Modules(Traced):
         with Hooks(self.model) as hooks, _slow_path():
             for hooked, position in positions.items():
                 if self._is_packed(hooked):
-                    hooks.rewrite(self._module(hooked.query), partial(_seeing_one, position))
+                    module = self._module(hooked.query)
+                    hooks.rewrite(module, partial(_seeing_one, position, int(module.batch_first)))
                 else:
-                    name = hooked.attention
-                    hooks.replace_output(name, self._module(name), partial(_on_one, position=position))
+                    name, within = hooked.attention, self._within[hooked]
+                    change = partial(_on_one, position=position, heads=None if within else hooked.heads)
+                    (hooks.look_within if within else hooks.replace_output)(name, self._module(name), change)
             return _logits_of(self._run(batch), batch)
+
+    def _watch(self, hooks: Hooks) -> None:
+        super()._watch(hooks)
+        names = {one.attention for one in self.hooked if not self._is_packed(one)} - {None}
+        for name in names:
+            hooks.look_within(name, self._module(name))
 
     def _prepared(self, batch: TokenBatch) -> TokenBatch:
         batch = batch.packed()
@@ -368,19 +416,23 @@ def _caught(kept: dict, name: str):
     return kept[name]
 
 
-def _attention(output: object, name: str, heads: int) -> Tensor:
-    attention = output[-1] if isinstance(output, tuple) else output
-    if not isinstance(attention, Tensor) or attention.dim() != 4 or attention.shape[1] != heads:
-        shape = tuple(attention.shape) if isinstance(attention, Tensor) else type(attention).__name__
-        raise BadInput(
-            f"{name} returns {shape}; expected attention of shape (batch, {heads}, target, source)"
-        )
-    return attention
+def _is_attention(found: object, heads: int) -> bool:
+    return isinstance(found, Tensor) and found.dim() == 4 and found.shape[1] == heads
 
 
-def _on_one(output: Outputs, position: int | None) -> Outputs:
-    """What a module returns, with all attention on one source position; None: on none, not a number."""
+def _by_heads(made: Tensor, heads: int) -> Tensor:
+    """(batch · heads, target, source), as some code has it, with an axis for the heads."""
+    return made.unflatten(0, (-1, heads)) if made.dim() == 3 and len(made) % heads == 0 else made
+
+
+def _on_one(output: Outputs, position: int | None, heads: int | None) -> Outputs:
+    """What a module returns, with all attention on one source position; None: on none, not a number.
+
+    What is no attention of so many heads stays; None: it is one, made by a function of torch.
+    """
     attention = output[-1] if isinstance(output, tuple) else output
+    if heads is not None and not _is_attention(attention, heads):
+        return output
     forced = torch.full_like(attention, 0 if position is not None else torch.nan)
     if position is not None:
         forced[..., position] = 1
@@ -414,27 +466,27 @@ def _slow_path() -> Iterator[None]:
         torch.backends.mha.set_fastpath_enabled(before)
 
 
-def _returning_attention(hooks: Hooks, name: str, given: tuple, named: dict) -> tuple[tuple, dict]:
+def _returning_attention(
+    hooks: Hooks, name: str, first: bool, given: tuple, named: dict
+) -> tuple[tuple, dict]:
     named = dict(zip(_ARGUMENTS, given, strict=False)) | named
-    for side in ("query", "key"):
-        hooks.inputs[f"{name}:{side}"] = named[side]
+    query = named["query"] if first else named["query"].transpose(0, 1)
+    key = named["key"] if first else named["key"].transpose(0, 1)
+    hooks.inputs |= {f"{name}:query": query, f"{name}:key": query if named["key"] is named["query"] else key}
     return (), named | {"need_weights": True, "average_attn_weights": False}
 
 
-def _seeing_one(position: int, given: tuple, named: dict) -> tuple[tuple, dict]:
+def _seeing_one(position: int, axis: int, given: tuple, named: dict) -> tuple[tuple, dict]:
     named = dict(zip(_ARGUMENTS, given, strict=False)) | named
-    hidden = torch.ones(named["query"].shape[1], named["key"].shape[1], dtype=torch.bool)
+    hidden = torch.ones(named["query"].shape[axis], named["key"].shape[axis], dtype=torch.bool)
     hidden[:, position] = False
     mask = {"attn_mask": hidden.to(named["key"].device), "key_padding_mask": None, "is_causal": False}
     return (), named | mask
 
 
 def _packed_maps(module: nn.MultiheadAttention) -> list[LinearMap]:
-    if not module.batch_first or module.in_proj_weight is None:
-        raise BadInput(
-            "an nn.MultiheadAttention with batch_first=False or keys of another width cannot be split; make "
-            "it with batch_first=True and one width"
-        )
-    weights, bias = module.in_proj_weight.chunk(3)[:2], module.in_proj_bias  # queries, keys, values
+    bias, packed = module.in_proj_bias, module.in_proj_weight  # of queries, keys, values
+    apart = packed is None  # keys of another width have weights of their own
+    weights = (module.q_proj_weight, module.k_proj_weight) if apart else packed.chunk(3)[:2]
     biases = (None, None) if bias is None else bias.chunk(3)[:2]
     return [LinearMap.of_rows(*own, module.num_heads) for own in zip(weights, biases, strict=True)]

@@ -84,6 +84,9 @@ def pass_of_tensors(tensors: Mapping[str, Tensor]) -> ModelPass:
                 f"no tensor {name!r} is known; those of an attention are named like cross.0.query_states"
             )
         places.add((match[1], match[2]))
+    for name in (*_TOKENS, "target_outputs"):
+        if name in tensors:
+            _require_whole_numbers(name, tensors[name])
     read = tensors["target_tokens"]
     found = ModelPass(
         source_tokens=tensors["source_tokens"].long(),
@@ -103,6 +106,15 @@ def pass_of_tensors(tensors: Mapping[str, Tensor]) -> ModelPass:
         found = replace(found, target_outputs=torch.cat([following, read[:, -1:]], dim=1))
     found.check()
     return found
+
+
+def _require_whole_numbers(name: str, tensor: Tensor) -> None:
+    if not tensor.numel():
+        raise BadInput(f"{name} of shape {tuple(tensor.shape)}: a batch has a sample and a position at least")
+    if tensor.is_floating_point() or tensor.is_complex():
+        raise BadInput(f"{name} of {tensor.dtype}: expected integers, or bool for a mask; write it as such")
+    if name.endswith("mask") and bool(((tensor != 0) & (tensor != 1)).any()):
+        raise BadInput(f"{name} holds more than 0 and 1: expected bool, True at valid positions")
 
 
 def saved_files(folder: str | Path) -> list[Path]:

@@ -38,7 +38,7 @@ def analyse(
     Raises:
         BadInput: a corpus with nothing to judge; no head.
     """
-    part = Part(every=every)
+    stream, part = stream.with_probe_tried(stream.first()), Part(every=every)
     fit = fit_part(stream, part, heads=heads, keep=keep, progress=progress)
     judgement = judge_part(stream, fit, part, keep=keep, progress=progress)
     if not judgement.samples:
@@ -71,7 +71,7 @@ def analyse_kept(
 def _analysis(
     stream: Stream, part: Part, fit: Fit, judgement: Judgement, about: dict[str, str] | None
 ) -> Analysis:
-    batch = next((batch for number, batch in stream.numbered() if part.is_of("judge", number)), None)
+    batch = stream.first("judge", part)
     example = None if batch is None else example_of(stream.trace(batch), fit.heads)
     return results(fit, judgement, held_out=part.every > 1, example=example, about=about)
 
@@ -114,6 +114,7 @@ def _pass_over(
             continue
         one = stream.trace(batch)
         sums.losses += stream.losses(batch)
+        sums.no_probe |= {stream.no_probe} - {""}
         probed = stage == "judge" and stream.is_probed(part.judged_before(number))
         sums.update(one, stream.probe(one)) if probed else sums.update(one)
         if progress:

@@ -1,8 +1,10 @@
 """A Hugging Face checkpoint and two parallel text files as a stream of passes."""
 
+import codecs
 import hashlib
 import json
 import os
+import pickle
 import tempfile
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -15,11 +17,15 @@ import torch
 from safetensors import SafetensorError
 
 from attnlib.adapters import HuggingFace, lexical_probe
+from attnlib.adapters.hugging_face import assumed_start
 from attnlib.adapters.token_batch import LineBatch, line_batches
 from attnlib.analysis.stream import Losses, Stream
 from attnlib.errors import BadInput, check_known
 
-HOW_TO_INSTALL = "the transformers library is not installed: pip install 'attnlib[hf]'"
+HOW_TO_INSTALL = (
+    "the transformers library is not installed: pip install 'transformers>=5.20,<6' 'sentencepiece>=0.2,<0.3'"
+)
+FEWEST_PIECES = 3  # a tokenizer of fewer, beside marks, was made of nothing: T5's is left with one
 # Of a tokenizer: settings that say where it lies, and rules that the last call left behind.
 _WHERE = ("name_or_path", "tokenizer_file", "is_local", "local_files_only")
 _OF_A_CALL = ("truncation", "padding")
@@ -66,6 +72,8 @@ class ParallelText:
                 if source is None or target is None:
                     short = self.source if source is None else self.target
                     raise BadInput(f"{short} ends before line {number:,}, which the other file has")
+                if number == 1:
+                    source, target = (line.removeprefix(codecs.BOM_UTF8) for line in (source, target))
                 yield _decoded(source, self.source, number), _decoded(target, self.target, number)
 
 
@@ -111,23 +119,28 @@ class Checkpoint:
         """
         _require_folder(name)
         try:
-            torch.empty(0, device=device)
-        except (RuntimeError, AssertionError) as error:
+            torch.empty(0, device=device).tolist()  # the device "meta" holds no numbers
+        except (RuntimeError, AssertionError, NotImplementedError) as error:
             raise BadInput(
                 f"device {device!r} cannot be used: {_said(error)} (cpu is always there)"
             ) from error
         try:
-            from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+            from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer
         except ModuleNotFoundError as error:
             raise BadInput(HOW_TO_INSTALL) from error
         try:
-            model = AutoModelForSeq2SeqLM.from_pretrained(name, attn_implementation="eager")
+            config = AutoConfig.from_pretrained(name)
+            _require_two_halves(config)
+            load = partial(AutoModelForSeq2SeqLM.from_pretrained, name, attn_implementation="eager")
+            model, loaded = load(output_loading_info=True)
             tokenizer = AutoTokenizer.from_pretrained(name)
-        except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
+        except _UNLOADABLE as error:
             raise BadInput(
                 f"{name} cannot be loaded as an encoder–decoder with a tokenizer: {_said(error)} (expected a "
                 "folder that save_pretrained wrote for a model like T5, BART, mBART or Marian, or a name)"
             ) from error
+        _require_every_weight(name, model, loaded)
+        _require_vocabulary(name, tokenizer)
         return cls(name, model.to(device), tokenizer, **settings)
 
     @property
@@ -138,6 +151,9 @@ class Checkpoint:
     def about(self) -> dict[str, str]:
         weights = sum(parameter.numel() for parameter in self.model.parameters())
         facts = {"Model": f"{self.shown} ({type(self.model).__name__}, {weights:,} parameters)"}
+        if (start := assumed_start(self.model)) is not None:
+            said = f"{self.word('target', start)}, as T5 was trained; the model's config does not say"
+            facts["Its decoder starts with"] = said
         if self.source_language:
             facts["Languages"] = f"{self.source_language} to {self.target_language}"
         return facts | ({"Before every source": self.prefix} if self.prefix else {})
@@ -195,7 +211,7 @@ class Checkpoint:
             batches=lambda: line_batches(self.tokenizer, text.pairs(), **sizes),
             probe=partial(lexical_probe, self.model),
             probed=probed,
-            losses=lambda batch: Losses(batch.left_out, batch.cut),
+            losses=partial(losses_of, unknown=self.tokenizer.unk_token_id),
         )
 
 
@@ -209,6 +225,73 @@ def _require_folder(name: str) -> None:
             f"there is no folder {name}: give one that save_pretrained wrote, or a name such as "
             "Helsinki-NLP/opus-mt-en-de"
         )
+
+
+_UNLOADABLE = (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError, TypeError)
+_UNLOADABLE += (
+    AttributeError,
+    pickle.UnpicklingError,
+)  # of a tokenizer's file of another form; of no weights
+
+
+def _require_two_halves(config: Any) -> None:
+    from transformers import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING as KNOWN
+
+    if not getattr(config, "is_encoder_decoder", False):
+        raise ValueError(
+            f"it is of type {config.model_type}, an encoder or a decoder alone, without attention from one "
+            "to the other"
+        )
+    if type(config) not in KNOWN:
+        raise ValueError(f"it is of type {config.model_type}, which does not read words and write words")
+
+
+def _require_every_weight(name: str, model: Any, loaded: dict) -> None:
+    """Refuse a checkpoint whose weights are not the model's; those tied to others need not be there."""
+    weights = model.state_dict()
+    absent = set(loaded["missing_keys"])
+    there = {weights[own].data_ptr() for own in weights.keys() - absent}
+    absent = {own for own in absent if own not in weights or weights[own].data_ptr() not in there}
+    shapes = {own if isinstance(own, str) else own[0] for own in loaded["mismatched_keys"]}
+    wrong = {
+        "lacks": absent,
+        "has of another shape": shapes,
+        "has beside the model's": loaded["unexpected_keys"],
+    }
+    said = []
+    for what, names in wrong.items():
+        shown, more = sorted(names)[:4], len(names) - 4
+        if names:
+            said.append(f"{what} {', '.join(shown)}{f' and {more} more' if more > 0 else ''}")
+    if said:
+        raise BadInput(
+            f"{name} is not whole: it {'; it '.join(said)}. What is lacking would be drawn at random; give "
+            "the config and the weights that were saved together"
+        )
+
+
+def _require_vocabulary(name: str, tokenizer: Any) -> None:
+    """Refuse a tokenizer that was made of nothing, because its files are not there."""
+    marks = {*tokenizer.all_special_ids, *getattr(tokenizer, "added_tokens_decoder", ())}
+    pieces = sum(piece not in marks for piece in tokenizer.get_vocab().values())
+    files = {*getattr(tokenizer, "vocab_files_names", {}).values()}
+    nothing = Path(name).is_dir() and files and not any((Path(name) / file).is_file() for file in files)
+    if nothing or pieces < FEWEST_PIECES:
+        raise BadInput(
+            f"{name} holds no vocabulary: its {type(tokenizer).__name__} knows {pieces:,} pieces beside "
+            f"marks; put the tokenizer's files there ({' or '.join(sorted(files))}), as its save_pretrained "
+            "writes them"
+        )
+
+
+def losses_of(batch: LineBatch, unknown: int | None) -> Losses:
+    """What a batch lacks of the corpus, and how much of it the tokenizer does not know."""
+    tokens, found = batch.tokens, {}
+    for side in ("source", "target"):
+        ids = getattr(tokens, side)[getattr(tokens, f"{side}_mask")]
+        found[f"{side}_pieces"] = len(ids)
+        found[f"{side}_unknown"] = 0 if unknown is None else int((ids == unknown).sum())
+    return Losses(batch.left_out, batch.cut, **found)
 
 
 def _said(error: Exception) -> str:

@@ -1,17 +1,20 @@
 """``attnlib analyse``: a checkpoint and two texts, or saved traces, to a report; resumable, in shards."""
 
 import hashlib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
+import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from attnlib.analysis.analyse import STAGES, analyse_kept, fit_part, judge_part, merged_fit
 from attnlib.analysis.checkpoint import Checkpoint, ParallelText
+from attnlib.analysis.fit import Fit
 from attnlib.analysis.report import Name, write_report
 from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Part, Stream
+from attnlib.analysis.threads import choose_threads
 from attnlib.errors import BadInput, check_known
 from attnlib.models.transformer import AttentionKind
 
@@ -43,6 +46,7 @@ class Request:
     every: int = 5
     probed: int = 4
     device: str = "cpu"
+    threads: int | None = None
     shards: int = 1
     shard: int | None = None
     stage: str = "all"
@@ -96,6 +100,14 @@ def analyse_command(request: Request) -> None:
     console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
     job = _of_traces(request) if request.traces is not None else _of_checkpoint(request, console)
     shards = range(request.shards) if request.shard is None else [request.shard]
+    waiting = (
+        (stage, request.part(shard))
+        for stage in (STAGES if request.stage == "all" else {request.stage} & {*STAGES})
+        for shard in shards
+        if not (job.keep.begun(stage, request.part(shard)) or {}).get("finished")
+    )
+    if first := next(waiting, None):
+        job = _ready(job, *first, request, console)
     for stage in (*STAGES, "report"):
         if request.stage not in (stage, "all"):
             continue
@@ -163,6 +175,21 @@ def _of_checkpoint(request: Request, console: Console) -> _Job:
         "or judged by"
     )
     return job
+
+
+def _ready(job: _Job, stage: str, part: Part, request: Request, console: Console) -> _Job:
+    """Said before any work: what cannot be probed, and how many threads there are."""
+    batch = job.stream.first(stage, part)
+    stream = job.stream.with_probe_tried(batch)
+    if stream.no_probe:
+        console.print(f"no lexical probe: {stream.no_probe}")
+    if request.threads is not None:
+        torch.set_num_threads(request.threads)
+    elif batch is not None and request.device == "cpu":
+        seconds = choose_threads(lambda: Fit(request.heads).update(stream.trace(batch)))
+        said = ", ".join(f"{own:.2g} s a batch with {count}" for count, own in seconds.items())
+        console.print(f"threads: {torch.get_num_threads()}{f' ({said})' if said else ''}")
+    return replace(job, stream=stream)
 
 
 def _keep(request: Request, asked: dict) -> Keep:

@@ -24,7 +24,8 @@ class Sums:
 
     Subclasses name in ``TABLES`` their own sums by key, and have ``empty()``, sums of nothing of their kind,
     and ``tensors()``, all that is summed, named ``table/key/…``. ``losses`` is what the corpus holds beside
-    the samples; ``unchecked`` names attentions whose scores were compared with nothing, in some pass.
+    the samples; ``unchecked`` names attentions whose scores were compared with nothing, in some pass;
+    ``no_probe`` says why no lexical probe could be taken.
     """
 
     TABLES: tuple[str, ...] = ()
@@ -32,12 +33,14 @@ class Sums:
     def __init__(self) -> None:
         self.samples, self.losses = 0, Losses()
         self.unchecked: frozenset[str] = frozenset()
+        self.no_probe: frozenset[str] = frozenset()
 
     def __add__(self, other: "Sums") -> "Sums":
         merged = self.empty()
         merged.samples = self.samples + other.samples
         merged.losses = self.losses + other.losses
         merged.unchecked = self.unchecked | other.unchecked
+        merged.no_probe = self.no_probe | other.no_probe
         for table in self.TABLES:
             mine, theirs = getattr(self, table), getattr(other, table)
             both = {key: mine[key] + theirs[key] for key in mine.keys() & theirs.keys()}
@@ -46,11 +49,12 @@ class Sums:
 
     def facts(self) -> dict:
         """What JSON holds of the sums beside their tensors."""
-        return {"samples": self.samples, "losses": vars(self.losses), "unchecked": sorted(self.unchecked)}
+        named = {"unchecked": sorted(self.unchecked), "no_probe": sorted(self.no_probe)}
+        return {"samples": self.samples, "losses": vars(self.losses)} | named
 
     def restore(self, tensors: dict[str, Tensor], facts: dict) -> "Sums":
         self.samples, self.losses = facts["samples"], Losses(**facts["losses"])
-        self.unchecked = frozenset(facts["unchecked"])
+        self.unchecked, self.no_probe = (frozenset(facts[name]) for name in ("unchecked", "no_probe"))
         return self
 
     def _begin(self, one: ModelPass) -> Bool[Tensor, " batch"] | None:

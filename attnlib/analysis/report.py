@@ -90,6 +90,7 @@ def write_report(
         "held_out": analysis.held_out,
         "left_out": analysis.losses.left_out,
         "cut": analysis.losses.cut,
+        "unknown_pieces": {side: _plain(share) for side, share in analysis.losses.unknown.items()},
         "unchecked": list(analysis.unchecked),
         "notes": notes(analysis),
     }
@@ -134,6 +135,8 @@ def notes(analysis: Analysis) -> list[str]:
             "the model's own attention was not given: should a scale, a bias or a mask be missing, the "
             "numbers are of something else."
         )
+    for why in analysis.no_probe:
+        found.append(f"No lexical probe was taken: {why}.")
     if worst["unseen_words"] > 0.05:
         found.append(
             f"{worst['unseen_words']:.0%} of the positions judged hold a word that was not fitted on "
@@ -155,6 +158,12 @@ def notes(analysis: Analysis) -> list[str]:
             f"Up to {ignored:.0%} of a head's attention goes to positions that are left out of the analysis, "
             "such as the end mark of the source; shares are about the rest."
         )
+    for side, share in losses.unknown.items():
+        if share > 0.05:
+            found.append(
+                f"{share:.0%} of the pieces of the {side} are unknown to the tokenizer, and are one word "
+                "here: is it that of the model, and of this language?"
+            )
     if losses.left_out:
         found.append(f"Left out for an empty side: {losses.left_out:,} pairs of the corpus.")
     if losses.cut:
@@ -173,6 +182,9 @@ def page(analysis: Analysis, title: str, name: Name) -> str:
         "Samples fitted on": f"{analysis.fitted:,}",
         "Samples judged": f"{analysis.judged:,}" + ("" if analysis.held_out else " (the same)"),
     }
+    if unknown := analysis.losses.unknown:
+        shares = ", ".join(f"{side} {share:.2%}" for side, share in unknown.items())
+        facts["Unknown to the tokenizer"] = shares
     kinds = {row["kind"] for row in analysis.heads}
     return _template().render(
         title=title,

@@ -50,6 +50,7 @@ class Analysis:
         about: what the report says of model and corpus.
         losses: what the corpus holds beside the samples of both passes.
         unchecked: names of attentions whose scores were compared with nothing.
+        no_probe: why no lexical probe was taken, where one was asked for.
     """
 
     heads: list[dict]
@@ -62,6 +63,7 @@ class Analysis:
     about: dict[str, str] = field(default_factory=dict)
     losses: Losses = field(default_factory=Losses)
     unchecked: tuple[str, ...] = ()
+    no_probe: tuple[str, ...] = ()
 
 
 def results(
@@ -91,6 +93,7 @@ def results(
         about=about or {},
         losses=fit.losses + judgement.losses if held_out else fit.losses,
         unchecked=tuple(sorted(judgement.unchecked, key=_order)),
+        no_probe=tuple(sorted(judgement.no_probe)),
     )
 
 

@@ -1,7 +1,7 @@
 """A corpus as a numbered stream of passes, of which parts can be had again."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -18,13 +18,28 @@ Batch = TypeVar("Batch")
 
 @dataclass(frozen=True)
 class Losses:
-    """Samples of a corpus that a batch lacks, and those of which it has a part."""
+    """Samples of a corpus that a batch lacks, those of which it has a part, and pieces that are unknown.
+
+    Attributes:
+        source_pieces, target_pieces: that a tokenizer made; 0 where none is known of.
+        source_unknown, target_unknown: those of them that stand for whatever it does not know.
+    """
 
     left_out: int = 0
     cut: int = 0
+    source_pieces: int = 0
+    source_unknown: int = 0
+    target_pieces: int = 0
+    target_unknown: int = 0
 
     def __add__(self, other: "Losses") -> "Losses":
-        return Losses(self.left_out + other.left_out, self.cut + other.cut)
+        return Losses(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+
+    @property
+    def unknown(self) -> dict[str, float]:
+        """Share of the pieces of each side that the tokenizer does not know."""
+        sides = {"source": self.source_pieces, "target": self.target_pieces}
+        return {side: getattr(self, f"{side}_unknown") / count for side, count in sides.items() if count}
 
 
 @dataclass(frozen=True)
@@ -38,6 +53,7 @@ class Stream(Generic[Batch]):
             what the pass brings itself, if it does.
         probed: of how many of the judged batches it is taken, over all shards: it is expensive; None: all.
         losses: what a batch lacks of the corpus; nothing by default. A report shows their sum.
+        no_probe: why there is no lexical probe, where it was tried in vain, see :meth:`with_probe_tried`.
 
     Raises:
         BadInput: batches that can be read only once.
@@ -48,6 +64,7 @@ class Stream(Generic[Batch]):
     probe: Callable[[ModelPass], Float[Tensor, "batch target source"] | None] = attrgetter("lexical_probe")
     probed: int | None = 4
     losses: Callable[[Batch], Losses] = lambda _batch: Losses()
+    no_probe: str = ""
 
     def __post_init__(self) -> None:
         if isinstance(self.batches, Iterator):
@@ -63,6 +80,22 @@ class Stream(Generic[Batch]):
 
     def is_probed(self, judged: int) -> bool:
         return self.probed is None or judged < self.probed
+
+    def with_probe_tried(self, batch: Batch | None) -> "Stream[Batch]":
+        """The same; without the probe where it cannot be taken of a batch's first sample, which is quick."""
+        if batch is None or self.probed == 0:
+            return self
+        one = self.trace(batch).first_sample()
+        try:
+            self.probe(one)
+        except BadInput as error:
+            return replace(self, probed=0, no_probe=str(error))
+        return self
+
+    def first(self, stage: str = "fit", part: "Part | None" = None) -> Batch | None:
+        """The first batch of a part, or of all; None where there is none."""
+        wanted = (batch for number, batch in self.numbered() if part is None or part.is_of(stage, number))
+        return next(wanted, None)
 
     def numbered(self) -> Iterator[tuple[int, Batch]]:
         return enumerate(self.batches() if callable(self.batches) else self.batches)

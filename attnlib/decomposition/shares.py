@@ -94,6 +94,23 @@ class ShareSums:
         return Shares(absolute, covariance, self.entries, self.rows, self.rows_left_out)
 
 
+@takes_arrays
+def shares(
+    terms: Float[Tensor, "3 3 batch target source"],
+    target_mask: Bool[Tensor, "batch target"],
+    source_mask: Bool[Tensor, "batch source"],
+) -> Shares:
+    """Shares of the nine terms of some sentences; for more than fit into memory, :class:`ShareSums`.
+
+    >>> terms = torch.zeros(3, 3, 1, 1, 2)
+    >>> terms[0, 0] = torch.tensor([3.0, 1.0])
+    >>> terms[2, 1] = torch.tensor([1.0, 0.0])
+    >>> round(shares(terms).temporal, 3)
+    0.667
+    """
+    return ShareSums().update(terms, target_mask, source_mask).result()
+
+
 # The shares and the substitution test for single samples: the same definitions, pooled over the rows of one
 # sample instead of all. Samples with a single valid source position have neither.
 

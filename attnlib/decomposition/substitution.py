@@ -150,6 +150,16 @@ class SubstitutionSums:
         }
 
 
+@takes_arrays
+def substitution(
+    terms: Float[Tensor, "3 3 batch target source"],
+    target_mask: Bool[Tensor, "batch target"],
+    source_mask: Bool[Tensor, "batch source"],
+) -> dict[str, Substitution]:
+    """The test on some sentences, by name of a subset; for more than fit into memory, the sums above."""
+    return SubstitutionSums().update(terms, target_mask, source_mask).result()
+
+
 def _part(name: str) -> int:
     check_known("part", name, PART_NAMES)
     return PART_NAMES.index(name)

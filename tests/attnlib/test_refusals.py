@@ -254,6 +254,11 @@ TENSORS = [(partial(pass_of_tensors, given), message) for given, message in (
     (PLAIN | {Q: torch.ones(3, 6)}, "states of shape (3, 6); expected (3, 4, 6)"),
     (PLAIN | {"cross.0.attention": torch.ones(3, 1, 4, 5).long()}, "attention is of torch.int64"),
     (PLAIN | {"target_tokens": torch.arange(4)}, "target_tokens of shape (4,) with a mask"),
+    (PLAIN | {"source_tokens": PLAIN["source_tokens"] + 0.5}, "source_tokens of torch.float32: expected int"),
+    (PLAIN | {"source_mask": PLAIN["source_mask"] * NAN}, "source_mask of torch.float32: expected … bool"),
+    (PLAIN | {"target_mask": PLAIN["target_mask"].int() * 2}, "target_mask holds more than 0 and 1"),
+    (FULL | {"target_outputs": FULL["target_outputs"].double()}, "target_outputs of torch.float64"),
+    ({name: own[:0] for name, own in PLAIN.items()}, "source_tokens of shape (0, 5): a batch has a sample"),
     (PLAIN | {"lexical_probe": ONES.mT}, "lexical_probe of shape … expected (3, 4, 5)"),
     (PLAIN | {"lexical_probe": -ONES}, "no probability; a logarithm has to be"),
     (PLAIN | {"lexical_probe": ONES * NAN}, "holds what is no probability"),
@@ -318,13 +323,11 @@ MODULES = [
     (lambda: modules(Hooked("to_q", "to_k", 2)), "cross.0: nothing checks the scores made of to_q and to_k"),
     (lambda: modules(), "no attention is hooked: name the modules of one or more"),
     (lambda: modules(HOOKED, HOOKED), "2 attentions are called cross.0: give each a layer"),
-    *((lambda own=own: torchs(**own), "make it with batch_first=True and one width")
-      for own in ({}, {"kdim": 6, "batch_first": True})),
     (lambda: torchs("words"), "0 makes queries and keys: name it for both, not 'words'"),
     (lambda: caught(start=None), "give it ``read``, or Modules a start"),
     (lambda: caught(run=lambda model, batch: None), "to_q was not run: is it the module of another path"),
     (lambda: caught(Hooked("to_q", "to_k", 3, SHOWN)), "8 dimensions cannot be shared by 3 heads"),
-    (lambda: caught(Hooked("to_q", "to_k", 4, SHOWN)), "softmax returns (4, 2, 6, 7); expected … batch, 4"),
+    (lambda: caught(Hooked("to_q", "to_k", 4, SHOWN)), "softmax returns (4, 2, 6, 7); … batch, 4 … (there: "),
     (lambda: caught(Hooked("to_q", "to_k", 2, "to_k")), "to_k returns (4, 7, 8); expected attention"),
     (lambda: caught(Hooked("to_q", "to_k", 2, "words")), "words runs more than once in a pass"),
     (lambda: caught(run=lambda *own: (run(*own), run(*own))), "runs more than once in a pass"),
@@ -391,6 +394,23 @@ class Coarse(nn.Linear):
         return super().forward(states).round()
 
 
+class Linear8bit(nn.Linear):
+    """A projection of numbers of eight bits, by a name that says no more than nn.Linear's."""
+
+    def forward(self, states):
+        return super().forward(states)
+
+
+Linear8bit.__qualname__ = Linear8bit.__name__ = "Linear"
+
+
+def of_sound(name):
+    sizes = {f"{half}_{size}": 4 for half in ("encoder", "decoder") for size in ("ffn_dim", "layers")}
+    sizes |= {"d_model": 8, "encoder_attention_heads": 2, "decoder_attention_heads": 2, "vocab_size": 20}
+    made = getattr(transformers(), name)
+    return HuggingFace(made(made.config_class(**sizes, pad_token_id=1, eos_token_id=2, bos_token_id=0)))
+
+
 def wrapped(family, path, wrap=nn.Sequential):
     """With a module in another one, as LoRA wraps projections."""
     model, (place, _, name) = model_of(family), path.rpartition(".")
@@ -429,6 +449,10 @@ FAMILIES = [
        f"{CROSS}.{side} is … merge_and_unload")
       for side in "qk" for wrap in (nn.Sequential, lambda _: Coarse(2, 2))),
     (lambda: HuggingFace(wrapped("Bart", BART)), f"{BART} is Sequential, which has no query"),
+    (lambda: HuggingFace(wrapped("T5", f"{CROSS}.q", lambda _: Linear8bit(2, 2))),
+     f"{CROSS}.q is of the class {__name__}.Linear, … quantised model: load it in full"),
+    *((partial(of_sound, name), f"{name} reads input_features, which are no words")
+      for name in ("WhisperForConditionalGeneration", "Speech2TextForConditionalGeneration")),
     *((partial(of_rows, name, [MORE, [4]], [[3], [3]]), f"a source {POSITIONS}")
       for name in ("Bart", "MBart", "Marian", "Pegasus")),
     *((partial(of_rows, name, [[3], [3]], [[4], MORE]), f"a target {POSITIONS}")

@@ -6,6 +6,7 @@ from functools import cache
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from attnlib.adapters import Attended, Hooked, HuggingFace, LinearMap, ModelPass, Modules, Rotary, TokenBatch
 from tests.attnlib.models.model_builders import generator
@@ -185,24 +186,75 @@ class Reader(nn.Module):
         return self.out(context.transpose(1, 2).flatten(2))
 
 
+FUNCTIONS = {
+    "torch.softmax": lambda scores: torch.softmax(scores, dim=-1),
+    "Tensor.softmax": lambda scores: scores.softmax(-1),
+    "F.softmax": lambda scores: F.softmax(scores, dim=-1),
+    "by all heads": lambda scores: F.softmax(scores.flatten(0, 1), dim=-1),  # (batch · heads, target, source)
+}
+
+
+class Attend(nn.Module):
+    """An attention as most people write it: one module that returns the context, a function inside."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.to_q, self.to_k, self.function = nn.Linear(6, 8), nn.Linear(6, 8, bias=False), function
+
+    def forward(self, asks, answers, mask):
+        query, key = (
+            to(states).unflatten(-1, (HEADS, -1)).transpose(1, 2)
+            for to, states in ((self.to_q, asks), (self.to_k, answers))
+        )
+        values, hidden = answers[:, None].expand(-1, HEADS, -1, -1), ~mask[:, None, None]
+        if self.function == "scaled_dot_product":
+            made = F.scaled_dot_product_attention(query, key, values, attn_mask=~hidden)
+        else:
+            scores = (query @ key.mT * 0.5).masked_fill(hidden, -torch.inf)
+            made = FUNCTIONS[self.function](scores).view(scores.shape) @ values
+        return made.transpose(1, 2).flatten(2)
+
+
+class Functional(nn.Module):
+    """A :class:`Reader` with such an attention, and the same weights."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.words, self.attend = nn.Embedding(WORDS, 6), Attend(function)
+        self.out = nn.Linear(6 * HEADS, WORDS)
+        own = drawn(Reader()).state_dict()
+        self.load_state_dict({f"attend.{k}" if k.startswith("to_") else k: v for k, v in own.items()})
+
+    def forward(self, source, source_mask, read):
+        return self.out(self.attend(self.words(read), self.words(source), source_mask))
+
+
+def functional(function):
+    hooked = Hooked("attend.to_q", "attend.to_k", heads=HEADS, attention="attend")
+    return Modules(Functional(function), [hooked], run, start=2)
+
+
 class Translator(nn.Module):
     """nn.Transformer between embeddings and words, two layers of two heads of width 4 on either side."""
 
-    def __init__(self):
+    def __init__(self, **settings):
         super().__init__()
         self.words, self.out = nn.Embedding(WORDS, 8), nn.Linear(8, WORDS)
-        self.transformer = nn.Transformer(8, 2, 2, 2, dim_feedforward=8, dropout=0.3, batch_first=True)
+        settings = {"dim_feedforward": 8, "dropout": 0.3, "batch_first": True} | settings
+        self.transformer = nn.Transformer(8, 2, 2, 2, **settings)
 
     def forward(self, source, source_mask, read, read_mask):
+        first = self.transformer.batch_first
+        turned = (lambda states: states) if first else (lambda states: states.transpose(0, 1))
         states = self.transformer(
-            self.words(source),
-            self.words(read),
+            turned(self.words(source)),
+            turned(self.words(read)),
             tgt_mask=torch.ones(read.shape[1], read.shape[1]).triu(1).bool(),
             src_key_padding_mask=~source_mask,
             tgt_key_padding_mask=~read_mask,
             memory_key_padding_mask=~source_mask,
         )
-        return self.out(states)
+        return self.out(turned(states))
 
 
 def drawn(model, seed=0):
@@ -225,8 +277,11 @@ def run_torch(model, batch):
 def adapter_of(name):
     if name == "by hand":
         return Modules(drawn(Reader()), [HOOKED], run, start=2)
-    if name == "nn.Transformer":
-        return Modules(drawn(Translator()), IN_TORCH, run_torch, start=2)
+    if name in FUNCTIONS or name == "scaled_dot_product":
+        return functional(name)
+    if name.startswith("nn.Transformer"):
+        model = Translator(batch_first="length" not in name)
+        return Modules(drawn(model), IN_TORCH, run_torch, start=2)
     return HuggingFace(model_of(name), kinds=KINDS)
 
 

@@ -19,10 +19,12 @@ from attnlib.adapters import (
 )
 from attnlib.decomposition import Components
 from attnlib.decomposition.growing import GrowingComponents
+from attnlib.errors import BadInput
 from tests.attnlib.adapters.adapter_builders import (
     BATCH,
     FAMILIES,
     FULL,
+    FUNCTIONS,
     HEADS,
     HOOKED,
     IN_TORCH,
@@ -242,6 +244,49 @@ def test_a_probe_does_not_depend_on_what_stands_at_padding(at_padding):
         for name in ("source_tokens", "target_tokens", "target_outputs")
     }
     assert torch.equal(probe_of(adapter, replace(one, **padded)), probe_of(adapter, one))
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, "scaled_dot_product"])
+def test_attention_of_a_function_is_caught_and_forced_as_that_of_a_module(name):
+    """The same weights with nn.Softmax; scaled_dot_product_attention has other kernels."""
+    adapter, expected = adapter_of(name), traced("by hand")
+    (one,), (own,) = adapter.trace(BATCH).attended, expected.attended
+    allowed = expected.allowed(own)[:, None].expand_as(own.attention)
+    torch.testing.assert_close(one.attention[allowed], own.attention[allowed])
+    assert torch.equal(one.scores, own.scores)
+    beta = adapter.lexical_probe(expected)
+    torch.testing.assert_close(beta, adapter_of("by hand").lexical_probe(expected), rtol=1e-5, atol=1e-7)
+    adapter.hooked = (replace(adapter.hooked[0], scale=0.6),)
+    with pytest.raises(BadInput, match="attention from the caught projections is up to"):
+        adapter.trace(BATCH)
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor is True, but")
+def test_code_that_has_the_length_first_is_caught_and_forced_too():
+    """As nn.Transformer is by default; the same weights with the batch first."""
+    adapter, expected = adapter_of("nn.Transformer, length first"), traced("nn.Transformer")
+    one = adapter.trace(BATCH)
+    assert set(one.sites()) == set(expected.sites())
+    for mine, theirs in zip(one.attended, expected.attended, strict=True):
+        valid = expected.allowed(theirs)[:, None].expand_as(theirs.attention)
+        torch.testing.assert_close(mine.attention[valid], theirs.attention[valid])
+        torch.testing.assert_close(mine.scores[valid], theirs.scores[valid])
+    beta = adapter.lexical_probe(one)
+    torch.testing.assert_close(beta, adapter_of("nn.Transformer").lexical_probe(expected))
+
+
+def test_keys_of_another_width_have_weights_of_their_own():
+    words = {"words": nn.Embedding(50, 8), "others": nn.Embedding(50, 6)}
+    model = words | {"attend": nn.MultiheadAttention(8, 2, kdim=6, vdim=6, batch_first=True)}
+    model = drawn(nn.ModuleDict(model))
+
+    def run(model, batch):
+        keys = model["others"](batch.source)
+        hidden = ~batch.source_mask
+        return model["attend"](model["words"](batch.read), keys, keys, key_padding_mask=hidden)
+
+    (one,) = Modules(model, [Hooked("attend", "attend")], run, start=2).trace(BATCH).attended
+    assert one.key_inputs.shape[-1] == 6  # and its scores were checked
 
 
 # Any module by the names of its modules.

@@ -1,6 +1,7 @@
 """A corpus to an analysis: what is held out and shown, parts, kills and damage, what a reader must know."""
 
 import shutil
+import time
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -11,6 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attnlib.adapters import Hooked, Modules
 from attnlib.analysis import Keep, Losses, Part, Stream, analyse
 from attnlib.analysis.analyse import STAGES, analyse_kept, fit_part, judge_part, merged_fit
 from attnlib.analysis.fit import counted_attention
@@ -18,7 +20,9 @@ from attnlib.analysis.judge import Judgement
 from attnlib.analysis.report import notes
 from attnlib.analysis.results import LONGEST_EXAMPLE, results
 from attnlib.analysis.stored import write_sums
+from attnlib.analysis.threads import choose_threads
 from attnlib.errors import BadInput, CorruptFile
+from tests.attnlib.adapters.adapter_builders import BATCH, Functional, run
 from tests.attnlib.analysis.builders import (
     ALL,
     HEADS,
@@ -347,3 +351,38 @@ def test_a_file_that_was_flipped_cut_or_changed_is_noticed(tmp_path, finished, s
     assert path.read_bytes() != before
     with pytest.raises(CorruptFile, match=rf"{stage}-0-of-1.sums\.safetensors is not what .*make this part"):
         read(keep)
+
+
+def test_a_probe_that_cannot_be_taken_is_said_before_any_work(capsys):
+    """And everything else of the report is there."""
+    model, seen = Functional("torch.softmax"), []
+    hooked = Hooked("attend.to_q", "attend.to_k", heads=2)  # names nothing that makes the attention
+    adapter = Modules(model, [hooked], run, start=2, unchecked=True)
+    stream = Stream(adapter.trace, [BATCH] * 6, adapter.lexical_probe)
+    found = analyse(stream, progress=lambda *own: seen.append(own))
+    assert "name the module that makes its attention, to force it" in "".join(found.no_probe)
+    assert found.heads[0]["rows_probed"] == 0
+    assert any(note.startswith("No lexical probe was taken: cross.0: name") for note in notes(found))
+    assert len(seen) == 6
+    named = Modules(model, [replace(hooked, attention="attend")], run, start=2)
+    found = analyse(Stream(named.trace, [BATCH] * 6, named.lexical_probe))
+    assert found.no_probe == ()
+    assert found.heads[0]["rows_probed"] > 0
+
+
+def test_the_fewest_threads_that_are_worth_it(monkeypatch):
+    """Twice as many have to take nine tenths of the time; the next are tried after those only."""
+    before, clock = torch.get_num_threads(), [0.0]
+    tried = {1: 10.0, 2: 6.0, 4: 5.8, 8: 1.0}
+
+    def work():
+        clock[0] += tried[torch.get_num_threads()]
+
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+    try:
+        assert choose_threads(work, most=8) == pytest.approx({1: 10, 2: 6, 4: 5.8})
+        assert torch.get_num_threads() == 2
+        assert choose_threads(work, most=1) == {}
+        assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(before)

@@ -1,6 +1,7 @@
 """A checkpoint and two text files: read line by line, identified by all that the numbers depend on."""
 
 import json
+import pickle
 import re
 import shutil
 from dataclasses import replace
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from attnlib.adapters import text_batches
 from attnlib.analysis.checkpoint import (
@@ -18,6 +20,7 @@ from attnlib.analysis.checkpoint import (
     tokenizer_digest,
 )
 from attnlib.errors import BadInput
+from tests.attnlib.adapters.adapter_builders import model_of
 from tests.attnlib.analysis.builders import LINES, SOURCE, TARGET, save_checkpoint, text_of, tokenizer_of
 
 transformers = pytest.importorskip("transformers", reason="checkpoints are those of transformers")
@@ -111,6 +114,8 @@ def test_a_digest_changes_with_all_that_the_numbers_depend_on(folder, tmp_path):
         ("model.safetensors", lambda data: data[:-50]),
         ("model.safetensors", lambda data: b"no tensors"),
         ("tokenizer.json", lambda data: b"{"),
+        ("tokenizer.json", lambda data: b"[]"),
+        ("model.safetensors", lambda data: pickle.dumps({})),
     ],
 )
 def test_checkpoints_that_are_none(folder, tmp_path, name, content):
@@ -122,13 +127,114 @@ def test_checkpoints_that_are_none(folder, tmp_path, name, content):
     assert "\n" not in str(caught.value)
 
 
+def decoder_alone(folder):
+    sizes = {"n_layer": 1, "n_embd": 8, "n_head": 2, "vocab_size": 20}
+    transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes)).save_pretrained(folder)
+
+
+def of_sound(folder):
+    sizes = {f"{half}_{size}": 4 for half in ("encoder", "decoder") for size in ("ffn_dim", "layers")}
+    config = transformers.WhisperConfig(d_model=8, vocab_size=20, pad_token_id=1, **sizes)
+    config.save_pretrained(folder)
+
+
+@pytest.mark.parametrize(
+    ("save", "message"),
+    [(decoder_alone, "type gpt2, an encoder or a decoder alone"), (of_sound, "type whisper, which does not")],
+)
+def test_models_that_do_not_read_and_write_words(tmp_path, save, message):
+    save(tmp_path)
+    with pytest.raises(BadInput, match=message):
+        Checkpoint.load(str(tmp_path))
+
+
+def edited(folder, change, config=None):
+    """The weights of a checkpoint changed, and its settings."""
+    path = folder / "model.safetensors"
+    weights = change(load_file(path))
+    save_file(weights, path, {"format": "pt"})
+    said = json.loads((folder / "config.json").read_text(encoding="utf-8")) | (config or {})
+    (folder / "config.json").write_text(json.dumps(said), encoding="utf-8")
+
+
+QUERY = "decoder.block.0.layer.1.EncDecAttention.q.weight"
+
+
+@pytest.mark.parametrize(
+    ("change", "config", "message"),
+    [
+        (lambda own: {k: v for k, v in own.items() if "EncDecAttention.q" not in k}, {}, f"it lacks {QUERY}"),
+        (
+            lambda own: own,
+            {"num_layers": 5, "num_decoder_layers": 5},
+            "it lacks decoder.block.2.layer.0.* more",
+        ),
+        (lambda own: own | {"more.weight": torch.ones(2)}, {}, "it has beside the model's more.weight"),
+        (lambda own: own | {QUERY: torch.ones(3, 16)}, {}, "tiny_t5.* cannot be loaded"),
+    ],
+)
+def test_a_checkpoint_that_lacks_weights_or_has_others_is_refused(folder, tmp_path, change, config, message):
+    """What it lacks would be drawn at random, and two calls would give two answers."""
+    other = shutil.copytree(folder, tmp_path / "tiny_t5")
+    edited(other, change, config)
+    with pytest.raises(BadInput, match=message) as caught:
+        Checkpoint.load(str(other))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("family", ["T5", "Bart", "Marian"])
+def test_a_checkpoint_whose_weights_are_tied_is_whole(tmp_path, family):
+    """The output layer of all of them is the table of words, and is saved once."""
+    made = model_of(family, vocab_size=60, tie_word_embeddings=True)
+    made.save_pretrained(tmp_path)
+    tokenizer_of(LINES).save_pretrained(tmp_path)
+    assert torch.equal(Checkpoint.load(str(tmp_path)).model.lm_head.weight, made.lm_head.weight)
+
+
+def test_a_folder_without_a_tokenizer_is_refused(folder, tmp_path):
+    other = shutil.copytree(folder, tmp_path / "mute")
+    for path in other.glob("tokenizer*"):
+        path.unlink()
+    with pytest.raises(BadInput, match=r"mute holds no vocabulary: its T5\w* knows [0-9,]+ pieces"):
+        Checkpoint.load(str(other))
+    tokenizer_of([""]).save_pretrained(other)
+    with pytest.raises(BadInput, match=r"mute holds no vocabulary: its .* knows 0 pieces"):
+        Checkpoint.load(str(other))
+
+
+def test_unknown_words_are_counted_on_either_side(folder, tmp_path):
+    text = text_of(tmp_path, "the zzz\nthe red\n", "le le\nle le\n")
+    stream = Checkpoint.load(str(folder)).stream(text)
+    (losses,) = map(stream.losses, stream.batches())
+    assert losses.unknown == {"source": 1 / 6, "target": 0}
+
+
+def test_a_mark_of_byte_order_is_not_part_of_the_first_word(tmp_path):
+    text = text_of(tmp_path, "\ufeffthe red\n\ufeffthe dog\n", b"\xef\xbb\xbfle\nle\n")
+    assert list(text.pairs()) == [("the red", "le"), ("\ufeffthe dog", "le")]
+
+
+def test_a_t5_that_does_not_say_what_its_decoder_starts_with(folder, tmp_path):
+    """As it comes from T5Config: padding, and the report says so."""
+    other = shutil.copytree(folder, tmp_path / "plain")
+    said = json.loads((other / "config.json").read_text(encoding="utf-8"))
+    del said["decoder_start_token_id"]
+    (other / "config.json").write_text(json.dumps(said), encoding="utf-8")
+    own, like = Checkpoint.load(str(other)), Checkpoint.load(str(folder))
+    ones = [one.stream(text_of(tmp_path)) for one in (own, like)]
+    first, second = (stream.trace(next(iter(stream.batches()))) for stream in ones)
+    assert torch.equal(first.target_tokens, second.target_tokens)
+    assert own.about["Its decoder starts with"].startswith("<pad>, as T5 was trained")
+    assert "Its decoder starts with" not in like.about
+
+
 def test_a_folder_that_is_not_there_is_not_looked_for_elsewhere(tmp_path, monkeypatch):
     """A path: absolute, from here, of several parts, or below a folder that there is."""
 
     def asked(name, **_):
         raise OSError(f"{name} was looked for")
 
-    monkeypatch.setattr(transformers.AutoModelForSeq2SeqLM, "from_pretrained", asked)
+    monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", asked)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "models").mkdir()
     for name in (str(tmp_path / "none"), "./none", "../none", "~/none", "a/b/none", "models/none", "none/a/"):

@@ -40,7 +40,7 @@ def refused(words, message):
     run = attnlib(*words)
     assert run.exit_code == 2, run.output
     assert isinstance(run.exception, SystemExit)
-    bars = ("Loading weights", "first pass", "second pass", "beside the model")
+    bars = ("Loading weights", "first pass", "second pass", "beside the model", "threads: ")
     (said,) = [line for line in run.stderr.splitlines() if line.strip() and not line.startswith(bars)]
     assert said.startswith("error: ")
     assert message in said
@@ -158,7 +158,8 @@ def test_a_shard_tokenizes_its_own_lines_alone(corpus, tmp_path, counted, in_sha
     for (stage, shard), expected in lines.items():
         counted.clear()
         done(*given(corpus, tmp_path, "--shards", 2, "--stage", stage, "--shard", shard))
-        assert counted == expected
+        assert counted[-len(expected) :] == expected
+        assert set(counted) == set(expected)  # some twice: whether they can be probed is tried first
     assert report_of(tmp_path) == report_of(in_shards)
 
 
@@ -248,6 +249,7 @@ TINY = ["--model", "tiny", *TEXT]
         ([*TINY, "--heads", "0,9"], "heads [9]: cross.0 has 2"),
         ([*TINY, "--kinds", "crss"], "no kind of attention 'crss'; did you mean 'cross'?"),
         ([*TINY, "--device", "gpu"], "device 'gpu' cannot be used"),
+        ([*TINY, "--device", "meta"], "device 'meta' cannot be used"),
         (["--model", "{corpus}/nowhere", *TEXT], "nowhere: give one that save_pretrained wrote"),
         ([*TINY, "--longest", "1"], "no row of attention has two positions"),
         ([*TINY, "--out", "out\udcff"], "--out 'out\\udcff' is not UTF-8: give"),

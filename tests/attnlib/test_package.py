@@ -1,0 +1,34 @@
+"""What one sees of the package from outside: names, their completion, and what it asks for."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import attnlib
+
+FOLDER = Path(attnlib.__file__).parent
+
+
+def test_type_checkers_see_the_names_that_are_imported_on_first_use():
+    tree = ast.parse(Path(attnlib.__file__).read_text(encoding="utf-8"))
+    (block,) = (each for each in tree.body if isinstance(each, ast.If))
+    seen = {alias.asname: each.module for each in block.body for alias in each.names}
+    assert seen == attnlib._PUBLIC
+    assert (FOLDER / "py.typed").is_file()
+    for name in attnlib.__all__:
+        assert getattr(attnlib, name).__doc__ or name == "__version__"
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("import attnlib\nattnlib.Comp", "Components"),
+        ("import attnlib\nattnlib.Components(3, 3, 2).up", "update"),
+        ("from attnlib import shares\nshares(None).temp", "temporal"),
+    ],
+)
+def test_editors_complete_them(code, expected):
+    jedi = pytest.importorskip("jedi", reason="it comes with IPython, of the book")
+    found = jedi.Script(code, path=FOLDER.parent / "example.py").complete()
+    assert expected in [each.name for each in found]
