@@ -171,10 +171,10 @@ def _why_no_data(spec: "Spec") -> str:
 
 
 def _json(path: Path) -> dict:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
+    with suppress(OSError, ValueError):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return found if isinstance(found, dict) else {}
+    return {}
 
 
 def imports_of(figure: Figure) -> frozenset[str]:

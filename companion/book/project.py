@@ -130,9 +130,10 @@ def find(project: Project, name: str) -> Figure:
 def minutes(folder: Path, experiment: str) -> float | None:
     """Minutes that a result took, training included; None when it has not run or does not say."""
     path = folder / f"{experiment}.provenance.json"
-    found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    computing, training = found.get("seconds"), found.get("training_seconds", 0.0)
-    if computing is None:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        computing, training = found["seconds"], found.get("training_seconds", 0.0)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
     # A process that trained and computed has counted its trainings already.
     return (computing if computing >= training else computing + training) / 60

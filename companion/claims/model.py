@@ -302,8 +302,9 @@ def load_claims(folder: Path) -> tuple[Claim, ...]:
 def _read_paper(path: Path) -> Paper:
     try:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where it was built
-        content = yaml.load(path.read_text(encoding="utf-8"), loader)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        text = path.read_text(encoding="utf-8")
+        content = yaml.load(text, loader)
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise BadInput(f"{path.name} cannot be read as YAML in UTF-8: {error}") from error
     file = PaperFields.read(path.name, content)
     where, tables = path.name, PublishedTables(())
@@ -317,4 +318,6 @@ def _read_paper(path: Path) -> Paper:
             claims += each.claims(file.paper, tables, file)
     except BadInput as error:
         raise BadInput(f"{where}: {error}") from error
+    if text.splitlines()[-1] != "...":
+        raise BadInput(f"{path.name}: its last line is not `...`, the end of a whole file: was it cut off?")
     return Paper(file.paper, file.title, file.url, tuple(claims), tables)

@@ -65,6 +65,12 @@ class ClaimVerdict:
         return self.expected is None and self.verdict.judged and not self.stale
 
     @property
+    def lost(self) -> bool:
+        """A verdict was expected, and its result, which is current, decides none."""
+        expected = self.expected is not None and self.expected.judged and not self.verdict.judged
+        return expected and isinstance(self.result, Result) and not self.stale
+
+    @property
     def problem(self) -> str:
         """Why the result cannot be read, or that a current one lacks the claim's key; else empty."""
         if isinstance(self.result, str):
@@ -165,7 +171,8 @@ def accept_verdicts(root: Path, rows: Iterable[ClaimVerdict]) -> int:
     migrated = 0
     for row in rows:
         verdict = row.verdict if row.verdict.judged and not row.stale else row.expected
-        if verdict is not None and verdict.judged and row.profile in row.claim.profiles:
+        judged_here = row.claim.judge is not None and row.profile in row.claim.profiles
+        if verdict is not None and verdict.judged and judged_here:
             expected.setdefault(row.claim.id, {})[row.profile] = verdict.value
         migrated += verdict is not row.expected
     write_json_atomic(root / "claims" / "expected.json", expected)
@@ -176,7 +183,8 @@ def problems(root: Path, rows: Iterable[ClaimVerdict]) -> list[str]:
     """A line for each result that is lost, altered or cannot be read, missing key, and claim that is gone."""
     lines, known, results = [], set(), {}
     for row in rows:
-        known.add(row.claim.id)
+        if row.claim.judge and row.profile in row.claim.profiles:
+            known.add((row.claim.id, row.profile))
         if row.profile == "paper" and isinstance(row.result, Result):
             results[row.result.experiment] = row.result
         if row.problem:
@@ -185,12 +193,15 @@ def problems(root: Path, rows: Iterable[ClaimVerdict]) -> list[str]:
         elif row.profile == "paper" and "paper" in row.claim.profiles and row.expected and row.result is None:
             missing = f"results/paper/{row.claim.experiment}.json is missing"
             lines.append(f"{missing}, and verdicts on it are expected")
+        elif row.profile == "paper" and row.lost:
+            told = f"{row.claim.id} at paper: {row.verdict}, and `{row.expected}` was expected"
+            lines.append(f"{told}: {row.judgement.reason}")
     lines += (line for name in results for line in _altered(root, results[name]))
     way_out = "bring it back, or let `attnlib verify --accept` forget it"
     for (claim, at), verdict in read_expected(root).items():
-        if claim not in known:
+        if (claim, at) not in known:
             gone = f"claims/expected.json expects {claim} to be `{verdict}` at {at}"
-            lines.append(f"{gone}, and there is no such claim: {way_out}")
+            lines.append(f"{gone}, where there is no such claim: {way_out}")
     return list(dict.fromkeys(lines))  # of a file once
 
 
@@ -198,8 +209,6 @@ def _altered(root: Path, result: Result) -> Iterator[str]:
     """A line for each file of a committed result that does not hold what was computed."""
     folder, name = Project(root).results("paper"), result.experiment
     way_out = f"`python -m companion.results.recompute {name}` computes them from the archive"
-    if result.seal != result.provenance.get("seal"):
-        yield f"results/paper/{name}.json holds other numbers than were computed: {way_out}"
     for table, records in result.tables.items():
         path = folder / f"{name}.{table}.csv"
         if not path.is_file() or _rows(path.read_text(encoding="utf-8")) != _rows(as_csv(records)):
@@ -212,14 +221,22 @@ def _rows(text: str) -> list[dict[str, str]]:
 
 def not_in_the_archive() -> Iterator[str]:
     """A line for each committed result that the archive does not give; takes two minutes."""
-    from companion.results.recompute import RESULTS, committed, recomputed
+    from companion.results.recompute import BESIDE, RESULTS, committed, recomputed
     from companion.runs.answer import ARCHIVE
     from companion.runs.archive import Archive
 
     archive = Archive(ARCHIVE)
     for name in committed():
-        if recomputed(name, archive).digest != Result.load(RESULTS / f"{name}.json").digest:
+        try:
+            today, there = recomputed(name, archive), Result.load(RESULTS / f"{name}.json")
+        except AttnlibError as error:  # the others are compared all the same
+            yield f"results/paper/{name}.json: {error}"
+            continue
+        if today.digest != there.digest:
             yield f"results/paper/{name}.json: the archive gives other numbers"
+        for part in BESIDE[2:]:
+            if today.provenance.get(part) != there.provenance.get(part):
+                yield f"results/paper/{name}.provenance.json: the archive gives another `{part}`"
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,11 @@ does not is written anew, and said.
 
 import sys
 import tempfile
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from attnlib.errors import CorruptFile
 from attnlib.files import write_json_atomic
 from companion.results import registry
 from companion.results.request import Request
@@ -38,6 +40,11 @@ def committed() -> list[str]:
     return [name for name in registry.names() if (RESULTS / f"{name}.json").is_file()]
 
 
+def _committed(name: str) -> Result | None:
+    with suppress(CorruptFile):  # it is written anew
+        return Result.load(RESULTS / f"{name}.json")
+
+
 @errors_in_a_line
 def main(arguments: list[str] | None = None) -> int:
     """Recompute, compare, write; exit code 1 if a number has changed."""
@@ -46,15 +53,15 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     changed = 0
     for name in options.name or committed():
-        before, today = Result.load(RESULTS / f"{name}.json"), recomputed(name, Archive(ARCHIVE))
-        if before.digest == today.digest:
+        before, today = _committed(name), recomputed(name, Archive(ARCHIVE))
+        if before and before.digest == today.digest:
             origin = before.provenance | {part: today.provenance[part] for part in BESIDE}
             origin["seal"] = before.seal
             write_json_atomic(RESULTS / f"{name}.provenance.json", origin)
             print(f"{name}: the same")
         else:
             changed += 1
-            replace(today, data=before.data).save(RESULTS)
+            replace(today, data=before.data if before else today.data).save(RESULTS)
             print(f"{name}: changed")
     return min(changed, 1)
 

@@ -94,19 +94,21 @@ class Result:
 
     @classmethod
     def load(cls, path: str | Path) -> "Result":
-        """Read what :meth:`save` wrote. Raises CorruptFile: the file is not such a result."""
+        """Read what :meth:`save` wrote. Raises CorruptFile: it is no result, or not as it was written."""
         path = Path(path)
-        text = path.read_text(encoding="utf-8")
         beside = path.with_name(f"{path.stem}.provenance.json")
         try:
-            provenance = json.loads(beside.read_text(encoding="utf-8")) if beside.is_file() else {}
-            content = json.loads(text)
+            content, provenance = (json.loads(each.read_text(encoding="utf-8")) for each in (path, beside))
             tables = {name: _as_records(rows) for name, rows in content.pop("tables").items()}
-            return cls(**content, tables=tables, provenance=provenance)
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            result = cls(**content, tables=tables, provenance=provenance)
+            if result.seal != provenance.get("seal"):
+                raise ValueError("it holds other numbers than were computed")
+        except (OSError, TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
             raise CorruptFile(
-                f"{path} is not a result ({error}); delete it and run the experiment again"
+                f"{path} is not a result as it was written ({error}): run the experiment again; a committed "
+                f"one is made anew by `python -m companion.results.recompute {path.stem}`"
             ) from error
+        return result
 
 
 def _available(read: str) -> bool:

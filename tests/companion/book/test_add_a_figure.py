@@ -85,6 +85,7 @@ claims:
     keys: [heads]
     judge: {kind: inequality, relation: ">", threshold: 0.1}
     profiles: [quick]
+...
 """
 JUDGE_AND_STAGE = """
 from pathlib import Path

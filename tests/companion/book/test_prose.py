@@ -38,6 +38,7 @@ claims:
     judge: {kind: inequality, relation: ">", threshold: 0}
     profiles: [quick, paper]
   - {id: nobody-knows, place: here, says: Nobody has looked., not_run: It would take a year., kind: falsifier}
+...
 """
 
 

@@ -28,7 +28,7 @@ def write_paper(folder, *claims, name="p.yaml", table=None, **fields):
     """A file of claims, and the CSV of its published tables where there is one."""
     folder.mkdir(exist_ok=True)
     content = {"paper": "p", "title": "A paper", "url": "https://example.org", "claims": list(claims)}
-    (folder / name).write_text(yaml.safe_dump(content | fields), encoding="utf-8")
+    (folder / name).write_text(yaml.safe_dump(content | fields, explicit_end=True), encoding="utf-8")
     if table is not None:
         (folder / "t.csv").write_text(f"table,dataset,quantity,value,note\n{table}", encoding="utf-8")
     return folder

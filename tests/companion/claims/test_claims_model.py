@@ -173,6 +173,8 @@ def test_a_folder_without_claims_and_an_id_used_twice_are_refused(tmp_path):
     ("content", "message"),
     [
         (b"claims: [", "p.yaml cannot be read"),
+        (b"[" * 3000, "p.yaml cannot be read"),
+        (b"paper: p\ntitle: t\nclaims: []\n", "p.yaml: its last line is not"),
         (b"\xff", "cannot be read"),
         (b"paper: p", "p.yaml: missing title"),
         (b"paper: p\ntitle: t\nclaims: no", "p.yaml: claims: got False, expected a valid list"),

@@ -134,8 +134,21 @@ def test_claims_and_expectations_come_and_go(root, told):
     told(1)
     told(0, accept=True)
     write(root, CLAIMS)
-    told(1, "claims/expected.json expects another to be `reproduced` at quick, and there is no such claim")
+    gone = "claims/expected.json expects {} to be `reproduced` at {}, where there is no such claim"
+    told(1, gone.format("another", "quick"))
     told(0, accept=True)
+    save(root, 9, "paper")
+    told(0, accept=True)
+    for other in (CLAIMS[0] | {"profiles": ["quick"]}, CLAIMS[1] | {"id": "above-five"}):
+        write(root, [other, *CLAIMS[1:]])
+        told(1, gone.format("above-five", "paper"))
+    told(0, accept=True)
+    assert read_expected(root) == {}
+    write(root, CLAIMS)
+    told(1, "no expected verdict")
+    told(0, accept=True)
+    (root / "results" / "paper" / "toy.json").unlink()
+    (root / "claims" / "expected.json").write_text('{"above-five": {"quick": "reproduced"}}')
     assert set(read_expected(root)) == {("above-five", "quick")}
 
 
@@ -164,6 +177,20 @@ def test_a_committed_result_that_is_lost_is_a_problem_where_verdicts_were_expect
     told(0)  # it has not been run yet
 
 
+def test_a_current_result_that_no_longer_decides_what_was_expected_is_a_problem(root, told):
+    path = save(root, 9, "paper")
+    told(0, accept=True)
+    replace(Result.load(path), values={"xx": 1.0}, missing=["toy AED: 1"]).save(path.parent)
+    told(1, "above-five at paper: not run at this profile, and `reproduced` was expected: ")
+
+
+@pytest.mark.parametrize("content", [b"[]", b"{", b"{}", b"\xff", b'{"seal": null}', None])
+def test_a_result_whose_origin_is_lost_is_no_result(root, told, content):
+    path = save(root, 9, "paper").with_name("toy.provenance.json")
+    path.unlink() if content is None else path.write_bytes(content)
+    told(1, "problem: results/paper/toy.json is not a result as it was written")
+
+
 def altered(path, change):
     content = json.loads(path.read_text(encoding="utf-8"))
     change(content)
@@ -188,7 +215,7 @@ def test_a_committed_result_that_was_altered_by_hand_is_a_problem(root, told, ch
     path = save(root, 9, "paper")
     told(0, accept=True)
     altered(path, change)
-    told(1, ".json holds other numbers than were computed: `python -m companion.results.recompute ")
+    told(1, "(it holds other numbers than were computed)", "`python -m companion.results.recompute toy`")
     save(root, 9, "paper")
     told(0)
     table = path.with_name("toy.points.csv")
@@ -208,6 +235,10 @@ def test_a_result_that_the_archive_does_not_give_is_a_problem_when_recomputed(ro
     save(root, 9.1, "paper")
     told(0)
     told(1, "results/paper/toy.json: the archive gives other numbers", recompute=True)
+    replace(found, provenance={"networks": 3}).save(path.parent)
+    told(1, "results/paper/toy.provenance.json: the archive gives another `networks`", recompute=True)
+    monkeypatch.setattr(recompute, "committed", lambda: ["gone", "toy"])  # the one does not stop the other
+    told(1, "results/paper/gone.json: ", "toy.provenance.json: the archive gives another", recompute=True)
 
 
 def test_the_tallies_stand_apart(root, told):
