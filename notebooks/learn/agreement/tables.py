@@ -15,16 +15,17 @@ from companion.results.result import Result
 from notebooks.shared.data_names import data_name, data_of
 
 HEADS = {
-    "alpha_beta_uf": "𝒜(α, βᵘᶠ)",
-    "beta_uf_beta_px": "𝒜(βᵘᶠ, βᵖˣ)",
-    "delta_beta_uf": "𝒜(Δ, βᵘᶠ)",
+    "alpha_beta_uf": "𝒜(α, β<sup>uf</sup>)",
+    "beta_uf_beta_px": "𝒜(β<sup>uf</sup>, β<sup>px</sup>)",
+    "delta_beta_uf": "𝒜(Δ, β<sup>uf</sup>)",
     "alpha_beta": "𝒜(α, β)",
 }
 LETTERS = {"agreement": "𝒜", "kendall": "τ"}
 CHOICES = {"": "apart", "_optimistic": "as in the paper"}  # who chooses the checkpoint, see the page
 PARTS = {"validation": ("validation",), "training": ("train", "training")}  # of texts and of sentence pairs
-# What the paper's tables beyond the first are of: measure, part, quality.
+# What the paper's tables are of: measure, part, quality.
 VARIANTS = {
+    "Agreement, performance as accuracy (Tables 2 and 5)": ("agreement", "validation", "accuracy"),
     "Kendall's τ, performance as accuracy (Table 3)": ("kendall", "validation", "accuracy"),
     "Kendall's τ, performance as BLEU (Table 4)": ("kendall", "validation", "bleu"),
     "Agreement, performance as BLEU (Table 6)": ("agreement", "validation", "bleu"),
@@ -56,12 +57,12 @@ def agreement_table(
 
 
 def variants(result: Result) -> str:
-    """Tables 3, 4 and 6 to 8, folded, as Markdown; what has no row is left out."""
+    """Tables 3 to 8, folded, as Markdown; what has no row is left out."""
     folded = []
     for title, of in VARIANTS.items():
         table = agreement_table(result, *of)
         if len(table):
-            folded.append(f"<details>\n<summary>{title}</summary>\n\n{_markdown(table)}\n\n</details>\n")
+            folded.append(f"<details>\n<summary>{title}</summary>\n\n{as_markdown(table)}\n\n</details>\n")
     return "\n".join(folded) or "Nothing of this has been run yet."
 
 
@@ -84,8 +85,8 @@ def choice_table(result: Result) -> pd.DataFrame:
 def frozen_table(result: Result) -> pd.DataFrame:
     """Attention trained alone and attention of another seed, with the probe at uniform attention."""
     heads = {
-        "𝒜(α, αᶠʳ)": ("alpha_alpha_frozen", "agreement"),
-        "𝒜(α, βᵘᶠ)": ("alpha_beta_uf", "agreement"),
+        "𝒜(α, α<sup>fr</sup>)": ("alpha_alpha_frozen", "agreement"),
+        "𝒜(α, β<sup>uf</sup>)": ("alpha_beta_uf", "agreement"),
         "𝒜(α, α of another seed)": ("alpha_alpha", "agreement"),
         "τ(α, α of another seed)": ("alpha_alpha", "kendall"),
     }
@@ -108,12 +109,13 @@ def _of_sets(
                 yield data_name(name), found
 
 
-def _markdown(table: pd.DataFrame) -> str:
-    """A table whose rows are named by data set and choice."""
-    lines = [f"| | checkpoints | {' | '.join(table.columns)} |", "|---" * (2 + len(table.columns)) + "|"]
-    before = None
-    for (name, words), cells in zip(table.index, table.to_numpy(), strict=True):
-        lines.append(f"| {'' if name == before else name} | {words} | {' | '.join(cells)} |")
+def as_markdown(table: pd.DataFrame) -> str:
+    """A table whose rows are named by data set, or by data set and what is said of it."""
+    keys = [key if isinstance(key, tuple) else (key,) for key in table.index]
+    heads = [*[" "] * len(keys[0]), *table.columns]
+    lines, before = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"], None
+    for (name, *words), cells in zip(keys, table.astype(str).to_numpy(), strict=True):
+        lines.append(f"| {' | '.join(['' if name == before else name, *words, *cells])} |")
         before = name
     return "\n".join(lines).replace("*", "\\*")
 
@@ -125,12 +127,10 @@ def runs_behind(intervals: Iterable[dict]) -> str:
 
 
 def networks_caption(result: Result, names: Iterable[str] | None = None) -> str:
-    """How many networks a set has, for captions: ``n, networks of each kind: 4 on SST; 2–4 on SMS``."""
-    counts = []
-    for name in data_of(result) if names is None else names:
-        found = result.values[name]["validation"]["accuracy"]
-        counts.append(f"{runs_behind(found[column]['agreement'] for column in HEADS)} on {data_name(name)}")
-    return f"n, networks of each kind: {'; '.join(counts)}" if counts else "no networks yet"
+    """How many networks are behind the numbers of a figure, for captions: ``2–4 networks of each kind``."""
+    found = (result.values[name]["validation"]["accuracy"] for name in names or data_of(result))
+    agreements = (own[column]["agreement"] for own in found for column in HEADS)
+    return f"{runs_behind(agreements)} networks of each kind"
 
 
 def interval_percent(interval: dict) -> str:
@@ -176,7 +176,8 @@ READINGS_OF_SALIENCY = {
     "log_probability": "derivative of the log-probability",
     "gradient_norm": "length of its gradient",
 }
-COLUMNS = {"agreement": ("𝒜(Δ, βᵘᶠ)", "5"), "kendall": ("τ(Δ, βᵘᶠ)", "3")}  # heading, table that prints it
+# Heading, table that prints it.
+COLUMNS = {"agreement": ("𝒜(Δ, β<sup>uf</sup>)", "5"), "kendall": ("τ(Δ, β<sup>uf</sup>)", "3")}
 
 
 def saliency_table(result: Result) -> pd.DataFrame:
