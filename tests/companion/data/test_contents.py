@@ -83,6 +83,7 @@ MADE = {
     "read_known_polarity": (lambda name: labelled_sets.read_known_polarity(), ("",)),
     "checksums": (labelled_sets.checksums, labelled_sets.names()),
     **{name: (through_files, (what,)) for what, names in FILES.items() for name in names},
+    "fingerprint": (fingerprint.fingerprint, ("attnlib.files:rounded", "attnlib.training.evaluate:evaluate")),
     "prepare": (lambda name: prepare(raw_texts(name), reading="published"), ("sst", "twenty_newsgroups")),
 }
 
