@@ -16,6 +16,7 @@ import pandas as pd
 
 from attnlib.errors import DataUnavailable
 from attnlib.files import atomic_path, write_text_atomic
+from companion.book.instrument import instrument
 from companion.book.parameters import typed_request
 from companion.book.project import current_project
 from companion.book.style import as_images
@@ -101,6 +102,13 @@ class Page:
             write_text_atomic(self.files / f"{name}.csv", as_csv(data))
         shown = {"image/svg+xml": svg, "image/png": png, "text/plain": f"<figure {name}>"}
         display(shown, raw=True, metadata={"alt": alt, "caption": caption, "name": name})
+
+    def instrument(self, name: str, data: object, table: pd.DataFrame, *, label: str) -> None:
+        """Display an instrument, see `companion.book.instrument`; without data, nothing."""
+        from IPython.display import HTML, display
+
+        if data:
+            display(HTML(instrument(name, data, table, label=label)))
 
 
 def open_page(figure: str, names: Mapping[str, object]) -> Page:

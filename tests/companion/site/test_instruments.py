@@ -1,0 +1,103 @@
+"""The instruments of the book in a browser, on committed results: by pointer and by keyboard.
+
+Pages are opened from the disk, as by a reader without a server. What they say is compared with what Python
+makes of the same data.
+"""
+
+import re
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from companion.book.instrument import instrument
+from companion.results.result import Result
+from notebooks.learn.permutation_copying.instrument import networks
+
+ROOT = Path(__file__).resolve().parents[3]
+OF = {"drawn-or-driven-away": ("permutation_copying", networks)}
+NAMELESS = """[...document.querySelectorAll('button, svg[tabindex], select, input')]
+    .filter(own => !(own.innerText || own.ariaLabel || own.labels?.length)).length"""
+STICKING_OUT = "document.documentElement.scrollWidth - innerWidth"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Name of an instrument → its data, and the page that has it and nothing else."""
+    folder, pages = tmp_path_factory.mktemp("site"), {}
+    (folder / "_static").mkdir()
+    (folder / "_static" / "instruments").symlink_to(ROOT / "book" / "_files" / "instruments")
+    for name, (experiment, data_of) in OF.items():
+        data, table = data_of(Result.load(ROOT / "results" / "paper" / f"{experiment}.json"))
+        path = folder / "part" / f"{name}.html"
+        path.parent.mkdir(exist_ok=True)
+        head = '<!doctype html><meta name="viewport" content="width=device-width">'
+        path.write_text(head + instrument(name, data, table, label=name), encoding="utf-8")
+        pages[name] = SimpleNamespace(data=data, table=table, path=path)
+    return pages
+
+
+@pytest.fixture
+def shown(chromium, made):
+    """``with shown(name, address="") as (page, data):``; scripts must not complain."""
+
+    @contextmanager
+    def opened(name, address="", width=800, scripts=True):
+        size = {"width": width, "height": 900}
+        context = chromium.new_context(viewport=size, reduced_motion="reduce", java_script_enabled=scripts)
+        page, complaints = context.new_page(), []
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("requestfailed", lambda asked: complaints.append(asked.url))
+        page.goto(made[name].path.as_uri() + address)
+        yield page, made[name].data
+        assert complaints == []
+        context.close()
+
+    return opened
+
+
+def said(page):
+    return page.locator(".said").last.inner_text()
+
+
+def numbers(text):
+    return [float(found.replace("−", "-")) for found in re.findall(r"[−-]?\d+(?:\.\d+)?", text)]
+
+
+@pytest.mark.parametrize("name", OF)
+def test_every_instrument_fits_a_telephone_has_names_and_a_table_without_scripts(shown, made, name):
+    with shown(name, width=390) as (page, _):
+        assert page.evaluate(STICKING_OUT) <= 0
+        assert not page.locator(".static").is_visible()
+        assert page.evaluate(NAMELESS) == 0
+        assert page.locator("button.play").count() == 0  # less motion was asked for
+    with shown(name, scripts=False) as (page, _):
+        assert page.locator(".static").is_visible()
+        page.locator("summary").click()
+        assert page.locator("tbody tr").count() == len(made[name].table)
+
+
+def test_a_network_is_followed_through_training(shown):
+    with shown("drawn-or-driven-away") as (page, data):
+        away = [one for one in data["networks"] if (one["kind"], one["way"]) == ("permutation", "away")]
+        steps = data["steps"]["permutation"]
+        slider, key = page.locator("input[type=range]"), page.locator(".key [data-way=away]")
+        slider.focus()
+        page.keyboard.press("Home")
+        for _ in range(20):
+            page.keyboard.press("ArrowRight")
+        mean = sum(one["accuracy"][20] for one in away) / len(away)
+        assert numbers(key.inner_text()) == [len(away), round(100 * mean)]
+        assert slider.get_attribute("aria-valuetext") == f"{steps[20]} updates"
+        place = [one for one in data["networks"] if one["kind"] == "permutation"].index(away[0])
+        page.locator("select").select_option(str(place))
+        seed, update, accuracy, right, *_ = numbers(said(page))
+        assert (seed, update, accuracy) == (away[0]["seed"], steps[20], round(100 * away[0]["accuracy"][20]))
+        assert right == pytest.approx(away[0]["right"][20], rel=0.5)
+        assert right < 1
+        address = page.evaluate("location.hash")
+    with shown("drawn-or-driven-away", address) as (page, _):  # the view is in the address
+        assert numbers(said(page))[:2] == [seed, update]
+        page.get_by_role("button", name="samples").click()
+        assert page.locator(".key [data-way=away]").inner_text().strip().startswith("0 networks")
