@@ -17,8 +17,15 @@ const Instruments = (() => {
     return element;
   }
 
+  const PARTS = [
+    { name: "temporal", symbol: "μ" }, { name: "input", symbol: "χ" }, { name: "residual", symbol: "Δ" },
+  ];
+  /** The class of a term's cell: blue and vermillion for the pure terms, grey with a residual, mixed else. */
+  const termLook = (decoder, encoder) =>
+    (decoder === 2 || encoder === 2 ? "residual-term" : decoder === encoder ? ["temporal-term", "input-term"][decoder] : "mixed-term");
+
   const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
-  const percent = value => (value === null ? "unknown" : `${(100 * value).toFixed(0)} %`);
+  const percent = value => (value === null ? "unknown" : `${(100 * value).toFixed(0).replace("-", "−")} %`);
   const short = word => (word === "<eos>" ? "end" : String(word).replace(/^I_/, "").toLowerCase());
 
   /** Softmax of a row. */
@@ -143,7 +150,7 @@ const Instruments = (() => {
    * A matrix as a heat map. `draw` takes {matrix, rows, columns, marks, signed}: labels of both sides (may be left
    * out), columns to mark, and whether values may be negative. `on(row, column)` is told the cell pointed at.
    */
-  function heatmap(title, on = () => {}, { numbers = false, cell = CELL } = {}) {
+  function heatmap(title, on = () => {}, { numbers = false, cell = CELL, look = () => "" } = {}) {
     const svg = make("svg", { tabindex: 0, role: "application", "aria-label": `${title}. Arrow keys read its cells.` });
     const heading = make("div", { class: "title" }, title);
     const element = make("figure", { class: "matrix" }, heading, svg);
@@ -169,7 +176,9 @@ const Instruments = (() => {
 
     function draw({ matrix, rows = [], columns = [], marks = [], signed = false, name = title }) {
       const longest = words => Math.max(0, ...words.map(word => word.length));
-      const left = rows.length ? longest(rows) * LETTER + 8 : 2, top = columns.length ? longest(columns) * LETTER + 8 : 2;
+      const upright = longest(columns) * LETTER < cell;
+      const left = rows.length ? longest(rows) * LETTER + 8 : 2;
+      const top = !columns.length ? 2 : upright ? 20 : longest(columns) * LETTER + 8;
       const width = left + matrix[0].length * cell + 2, height = top + matrix.length * cell + 2;
       shown = { matrix, left, top };
       heading.textContent = name;
@@ -177,7 +186,8 @@ const Instruments = (() => {
       svg.style.width = `${width}px`;
       const parts = [];
       columns.forEach((word, t) => parts.push(make("text", {
-        transform: `translate(${left + (t + 0.5) * cell + 4} ${top - 5}) rotate(-90)`, class: marks.includes(t) ? "mark" : null,
+        transform: upright ? `translate(${left + (t + 0.5) * cell} ${top - 6})` : `translate(${left + (t + 0.5) * cell + 4} ${top - 5}) rotate(-90)`,
+        "text-anchor": upright ? "middle" : null, class: marks.includes(t) ? "mark" : null,
       }, word)));
       rows.forEach((word, s) => parts.push(make("text", {
         x: left - 5, y: top + (s + 0.5) * cell + 4, "text-anchor": "end",
@@ -185,13 +195,13 @@ const Instruments = (() => {
       matrix.forEach((row, s) => row.forEach((value, t) => {
         const place = { x: left + t * cell, y: top + s * cell, width: cell, height: cell };
         parts.push(make("rect", {
-          ...place, class: signed && value < 0 ? "cell less" : "cell", "data-cell": `${s},${t}`,
-          style: `fill-opacity:${clamp(Math.abs(value), 0, 1).toFixed(3)}`,
+          ...place, class: `cell ${look(s, t)}${signed && value < 0 ? " less" : ""}`, "data-cell": `${s},${t}`,
+          style: `fill-opacity:${clamp(Math.abs(value ?? 0), 0, 1).toFixed(3)}`,
         }));
         if (numbers) parts.push(make("text", {
           x: place.x + cell / 2, y: place.y + cell / 2 + 4, "text-anchor": "middle",
-          class: Math.abs(value) > 0.55 ? "number over" : "number",
-        }, value.toFixed(2).replace("-", "−")));
+          class: Math.abs(value) < 0.55 ? "number" : look(s, t) === "" ? "over" : look(s, t) === "residual-term" ? "on-grey" : "on-part",
+        }, value === null ? "–" : value.toFixed(2).replace("-", "−")));
       }));
       parts.push(make("rect", { x: left, y: top, width: width - left - 2, height: height - top - 2, class: "frame" }), ring);
       svg.replaceChildren(...parts);
@@ -199,6 +209,14 @@ const Instruments = (() => {
     }
     return { element, draw, svg };
   }
+
+  const SHAPES = {
+    circle: "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0", square: "M-3.7-3.7h7.4v7.4h-7.4z", triangle: "M0-4.8L4.8 4H-4.8z",
+    diamond: "M0-5.2L5.2 0L0 5.2L-5.2 0z", cross: "M-2-5h4v3h3v4h-3v3h-4v-3h-3v-4h3z",
+  };
+  /** A point for a legend. */
+  const marker = (look, shape) => make("svg", { viewBox: "-7 -7 14 14", width: 14, height: 14, "aria-hidden": "true" },
+    make("path", { class: `point ${look}`, d: SHAPES[shape] }));
 
   /**
    * Axes of `width` × `height` with curves or points. `draw` takes {x, y, series, points, at, chosen}: ranges, curves
@@ -241,10 +259,6 @@ const Instruments = (() => {
     });
     svg.addEventListener("keydown", event => { if (event.key === "Enter" && cursor >= 0) pick(cursor); });
 
-    const SHAPES = {
-      circle: "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0", square: "M-4.5-4.5h9v9h-9z", triangle: "M0-5.5L5.5 4.5H-5.5z",
-      diamond: "M0-6L6 0L0 6L-6 0z", cross: "M-2-5h4v3h3v4h-3v3h-4v-3h-3v-4h3z",
-    };
     function draw(given) {
       shown = given;
       const parts = [];
@@ -261,7 +275,7 @@ const Instruments = (() => {
         make("text", { x: (left + right) / 2, y: height - 6, "text-anchor": "middle", class: "label" }, xLabel),
         make("text", {
           transform: `translate(11 ${(top + bottom) / 2}) rotate(-90)`, "text-anchor": "middle", class: "label",
-        }, yLabel));
+        }, shown.yLabel ?? yLabel));
       if (shown.at !== undefined) parts.push(
         make("line", { x1: across(shown.at), x2: across(shown.at), y1: top, y2: bottom, class: "at" }));
       const last = [], ordered = (list, drawOne) => (list ?? []).forEach((one, n) => {
@@ -284,5 +298,8 @@ const Instruments = (() => {
     return { element, draw, svg };
   }
 
-  return { start, changed, make, clamp, percent, short, softmax, similarity, choice, menu, slider, readout, heatmap, plot };
+  return {
+    start, changed, make, PARTS, termLook, marker, clamp, percent, short, softmax, similarity,
+    choice, menu, slider, readout, heatmap, plot,
+  };
 })();

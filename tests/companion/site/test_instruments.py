@@ -13,10 +13,14 @@ import pytest
 
 from companion.book.instrument import instrument
 from companion.results.result import Result
+from notebooks.attend.temporal_share.instrument import dial
 from notebooks.learn.permutation_copying.instrument import networks
 
 ROOT = Path(__file__).resolve().parents[3]
-OF = {"drawn-or-driven-away": ("permutation_copying", networks)}
+OF = {
+    "drawn-or-driven-away": ("permutation_copying", networks),
+    "dial": ("temporal_share", dial),
+}
 NAMELESS = """[...document.querySelectorAll('button, svg[tabindex], select, input')]
     .filter(own => !(own.innerText || own.ariaLabel || own.labels?.length)).length"""
 STICKING_OUT = "document.documentElement.scrollWidth - innerWidth"
@@ -65,6 +69,11 @@ def numbers(text):
     return [float(found.replace("−", "-")) for found in re.findall(r"[−-]?\d+(?:\.\d+)?", text)]
 
 
+def opacity(matrix, cell):
+    """The number that a cell of a heat map shows."""
+    return numbers(matrix.locator(f"[data-cell='{cell}']").get_attribute("style"))[-1]
+
+
 @pytest.mark.parametrize("name", OF)
 def test_every_instrument_fits_a_telephone_has_names_and_a_table_without_scripts(shown, made, name):
     with shown(name, width=390) as (page, _):
@@ -101,3 +110,30 @@ def test_a_network_is_followed_through_training(shown):
         assert numbers(said(page))[:2] == [seed, update]
         page.get_by_role("button", name="samples").click()
         assert page.locator(".key [data-way=away]").inner_text().strip().startswith("0 networks")
+
+
+def test_the_dial_moves_matrices_shares_and_points_together(shown):
+    with shown("dial") as (page, data):
+        slider, points = page.locator("input[type=range]"), data["points"]
+        for _ in range(4):
+            slider.press("ArrowRight")
+        mine = [
+            n
+            for n, pair in enumerate(zip(points["task"], points["cell"], strict=True))
+            if pair == ("reordering_100", "gru")
+        ]
+        kind = next(
+            own for own in data["kinds"] if (own["task"], own["architecture"]) == ("reordering_100", "AED")
+        )
+        assert page.locator(".point.chosen:not(.six)").count() == len(mine)
+        share = sum(points["temporal_share"][n] for n in mine) / len(mine)
+        assert numbers(said(page))[3] == pytest.approx(share, abs=0.006)
+        assert opacity(page.locator("figure").nth(2), "2,2") == kind["shares"][2][2]
+        sample = page.locator("figure").nth(1)
+        sample.locator("[data-cell='3,4']").hover()
+        assert numbers(said(page)) == [4, 5, kind["sample"][3][4]]
+        sample.locator("svg").press("ArrowDown")  # from the cell that was pointed at
+        assert numbers(said(page)) == [5, 5, kind["sample"][4][4]]
+        page.get_by_role("button", name="attention only").click()
+        assert "attention only" in said(page)
+        assert "architecture=AO" in page.evaluate("location.hash")
