@@ -17,6 +17,17 @@ const Instruments = (() => {
     return element;
   }
 
+  // A file beside this one: a script that calls give(…), since a page from the disk may fetch nothing.
+  const here = document.currentScript.src.replace(/[^/]*$/, ""), given = {}, waiting = {};
+  const give = held => { given[held.name](held); };
+  function load(folder, name) {
+    waiting[name] ??= new Promise((done, failed) => {
+      given[name] = done;
+      document.head.append(make("script", { src: `${here}${folder}/${name}.js`, onerror: failed }));
+    });
+    return waiting[name];
+  }
+
   const PARTS = [
     { name: "temporal", symbol: "μ" }, { name: "input", symbol: "χ" }, { name: "residual", symbol: "Δ" },
   ];
@@ -195,7 +206,7 @@ const Instruments = (() => {
       matrix.forEach((row, s) => row.forEach((value, t) => {
         const place = { x: left + t * cell, y: top + s * cell, width: cell, height: cell };
         parts.push(make("rect", {
-          ...place, class: `cell ${look(s, t)}${signed && value < 0 ? " less" : ""}`, "data-cell": `${s},${t}`,
+          ...place, class: `cell ${look(s, t)}${signed ? (value < 0 ? " less" : " more") : ""}`, "data-cell": `${s},${t}`,
           style: `fill-opacity:${clamp(Math.abs(value ?? 0), 0, 1).toFixed(3)}`,
         }));
         if (numbers) parts.push(make("text", {
@@ -299,7 +310,7 @@ const Instruments = (() => {
   }
 
   return {
-    start, changed, make, PARTS, termLook, marker, clamp, percent, short, softmax, similarity,
+    start, changed, load, give, make, PARTS, termLook, marker, clamp, percent, short, softmax, similarity,
     choice, menu, slider, readout, heatmap, plot,
   };
 })();

@@ -13,13 +13,16 @@ import pytest
 
 from companion.book.instrument import instrument
 from companion.results.result import Result
+from notebooks.attend.order_words.instrument import pairs
 from notebooks.attend.temporal_share.instrument import dial
 from notebooks.learn.permutation_copying.instrument import networks
 
 ROOT = Path(__file__).resolve().parents[3]
+SWAPS = dict.fromkeys(("opening", "modifier", "join", "times", "manner"), "one word for another")
 OF = {
     "drawn-or-driven-away": ("permutation_copying", networks),
     "dial": ("temporal_share", dial),
+    "swap-one-word": ("order_words", lambda result: pairs(result, SWAPS)),
 }
 NAMELESS = """[...document.querySelectorAll('button, svg[tabindex], select, input')]
     .filter(own => !(own.innerText || own.ariaLabel || own.labels?.length)).length"""
@@ -137,3 +140,25 @@ def test_the_dial_moves_matrices_shares_and_points_together(shown):
         page.get_by_role("button", name="attention only").click()
         assert "attention only" in said(page)
         assert "architecture=AO" in page.evaluate("location.hash")
+
+
+def test_a_word_is_swapped_and_the_difference_is_what_the_weights_say(shown):
+    with shown("swap-one-word", "#swap-one-word?task=scan&kind=AED&swap=join") as (page, data):
+        (pair,) = (
+            own for own in data["pairs"] if (own["task"], own["kind"], own["swap"]) == ("scan", "AED", "join")
+        )
+        before, after = (run["matrix"] for run in pair["runs"])
+        change = after[0][1] - before[0][1]
+        assert opacity(page.locator("figure").nth(2), "0,1") == pytest.approx(abs(change), abs=6e-4)
+        page.locator("figure").nth(2).locator("[data-cell='0,1']").hover()
+        assert numbers(said(page))[1:] == [round(number, 2) for number in (before[0][1], after[0][1], change)]
+        page.locator("select").nth(1).select_option("AO")
+        (pair,) = (
+            own for own in data["pairs"] if (own["task"], own["kind"], own["swap"]) == ("scan", "AO", "join")
+        )
+        before, after = (run["matrix"] for run in pair["runs"])
+        moved = [
+            sum(abs(a - b) for a, b in zip(*rows, strict=True)) / 2
+            for rows in zip(before, after, strict=False)
+        ]
+        assert numbers(said(page))[0] == pytest.approx(max(moved), abs=0.006)

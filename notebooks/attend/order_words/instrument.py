@@ -1,0 +1,38 @@
+"""What the instrument of the page draws: one pair of sentences for each task, network and exchange."""
+
+import pandas as pd
+
+from companion.results.result import Result
+from notebooks.shared.style import task_name
+
+PAIR = ["task", "kind", "swap"]
+
+
+def pairs(result: Result, swaps: dict[str, str]) -> tuple[dict, pd.DataFrame]:
+    """Both runs of every pair, ``swaps`` naming the exchanges, and how much of the weight each moves."""
+    found, rows = [], []
+    for names, pair in pd.DataFrame(result.tables["examples"]).groupby(PAIR, sort=False):
+        runs = [_run(pair[pair["run"] == run].sort_values("target_position")) for run in ("first", "second")]
+        moved = [
+            sum(map(abs, map(float.__sub__, *rows))) / 2
+            for rows in zip(*(run["matrix"] for run in runs), strict=False)
+        ]
+        place = int(pair["position"].iloc[0])
+        found.append(dict(zip(PAIR, names, strict=True)) | {"place": place, "runs": runs})
+        words = " → ".join(run["source"][place] for run in runs)
+        rows.append([task_name(names[0]), *names[1:], words, round(sum(moved) / len(moved), 2)])
+    tasks = {pair["task"]: task_name(pair["task"]) for pair in found}
+    own = {pair["swap"]: swaps[pair["swap"]] for pair in found}
+    columns = ["task", "network", "exchange", "words", "weight that moves, mean of steps"]
+    return {"tasks": tasks, "swaps": own, "pairs": found}, pd.DataFrame(rows, columns=columns).set_index(
+        "task"
+    )
+
+
+def _run(rows: pd.DataFrame) -> dict:
+    matrix = [[float(weight) for weight in row.split()] for row in rows["attention"]]
+    return {
+        "source": rows["source"].iloc[0].split(),
+        "predicted": rows["predicted"].tolist(),
+        "matrix": matrix,
+    }
