@@ -279,8 +279,10 @@ const Instruments = (() => {
       for (const y of yTicks) parts.push(
         make("line", { x1: left, x2: right, y1: up(y), y2: up(y), class: "grid" }),
         make("text", { x: left - 5, y: up(y) + 4, "text-anchor": "end" }, String(y)));
-      for (const x of xTicks) if (x <= shown.x[1]) parts.push(
-        make("text", { x: across(x), y: bottom + 15, "text-anchor": "middle" }, String(x)));
+      for (const tick of shown.xTicks ?? xTicks) {
+        const [x, text] = [tick].flat();
+        if (x <= shown.x[1]) parts.push(make("text", { x: across(x), y: bottom + 15, "text-anchor": "middle" }, String(text ?? x)));
+      }
       parts.push(
         make("line", { x1: left, x2: right, y1: bottom, y2: bottom, class: "axis" }),
         make("text", { x: (left + right) / 2, y: height - 6, "text-anchor": "middle", class: "label" }, xLabel),

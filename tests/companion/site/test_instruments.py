@@ -15,6 +15,7 @@ from companion.book.instrument import instrument
 from companion.results.result import Result
 from notebooks.attend.order_words.instrument import pairs
 from notebooks.attend.temporal_share.instrument import dial
+from notebooks.learn.agreement.instrument import board
 from notebooks.learn.permutation_copying.instrument import networks
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -22,6 +23,7 @@ SWAPS = dict.fromkeys(("opening", "modifier", "join", "times", "manner"), "one w
 OF = {
     "drawn-or-driven-away": ("permutation_copying", networks),
     "dial": ("temporal_share", dial),
+    "agreement-board": ("agreement", board),
     "swap-one-word": ("order_words", lambda result: pairs(result, SWAPS)),
 }
 NAMELESS = """[...document.querySelectorAll('button, svg[tabindex], select, input')]
@@ -162,3 +164,21 @@ def test_a_word_is_swapped_and_the_difference_is_what_the_weights_say(shown):
             for rows in zip(before, after, strict=False)
         ]
         assert numbers(said(page))[0] == pytest.approx(max(moved), abs=0.006)
+
+
+def test_a_cell_of_the_board_says_its_numbers_and_shows_its_course(shown):
+    with shown("agreement-board") as (page, data):
+        place = next(n for n, own in enumerate(data["sets"]) if own["name"] == "AG News (part)")
+        own = data["sets"][place]
+        cell = page.locator(".cells tbody tr").nth(place).locator("button").nth(1)
+        cell.focus()
+        assert said(page) == cell.get_attribute("aria-label")
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("Enter")
+        ours = own["cells"][0]["own"]["as in the paper"]
+        expected = [*ours, own["cells"][0]["printed"], own["chance"]]
+        assert numbers(said(page))[:5] == [round(number) for number in expected]
+        first = next(n for n, value in enumerate(own["between"]) if value > max(own["cells"][0]["course"]))
+        assert numbers(said(page))[5:] == [own["steps"][first], round(own["accuracy"][first])]
+        page.get_by_role("button", name="apart", exact=True).click()
+        assert numbers(said(page))[0] == round(own["cells"][0]["own"]["apart"][0])

@@ -1,0 +1,76 @@
+// The agreement board: printed against our numbers, with chance and interval; a click shows the course along training.
+"use strict";
+Instruments.start("agreement-board", (stage, data) => {
+  const { make, choice, readout, plot, marker, clamp, changed } = Instruments;
+  const state = { set: 0, column: 0, choice: data.choices.at(-1) };
+  const chosen = choice("Checkpoints are chosen", data.choices.map(name => [name, name]), name => name === state.choice,
+    name => { state.choice = name; });
+  const said = readout("");
+  const WIDTH = 96, across = value => 4 + clamp(value, 0, 100) * (WIDTH - 8) / 100;
+
+  function words(set, n) {
+    const { name, chance, cells } = data.sets[set], [value, low, high] = cells[n].own[state.choice];
+    return `${name}, ${data.columns[n][1]}: ours ${value.toFixed(0)} %`
+      + (low === null ? "" : ` (${low.toFixed(0)} to ${high.toFixed(0)})`)
+      + `, printed ${cells[n].printed === null ? "nothing" : `${cells[n].printed.toFixed(0)} %`}, chance ${chance.toFixed(0)} %.`;
+  }
+
+  function strip(set, n) {
+    const { chance, cells } = data.sets[set], [value, low, high] = cells[n].own[state.choice], y = 10;
+    const parts = [make("line", { x1: 4, x2: WIDTH - 4, y1: y, y2: y, class: "grid" }),
+      make("line", { x1: across(chance), x2: across(chance), y1: 1, y2: 19, class: "at" })];
+    if (low !== null) parts.push(make("line", { x1: across(low), x2: across(high), y1: y, y2: y, class: "bar" }));
+    parts.push(make("path", { class: "point three", d: "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0", transform: `translate(${across(value)} ${y})` }));
+    if (cells[n].printed !== null) parts.push(make("path", { class: "point one open", d: "M0-6.5L6.5 0L0 6.5L-6.5 0z", transform: `translate(${across(cells[n].printed)} ${y})` }));
+    return make("svg", { viewBox: `0 0 ${WIDTH} 20`, width: WIDTH, height: 20, "aria-hidden": "true" }, ...parts);
+  }
+
+  const buttons = data.sets.map((_, set) => data.columns.map((_, n) => make("button", {
+    type: "button",
+    onclick: () => { Object.assign(state, { set, column: n }); changed(stage); },
+    onmouseenter: () => said.say(words(set, n)),
+    onfocus: () => said.say(words(set, n)),
+    onkeydown: event => {
+      const [down, right] = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[event.key] ?? [];
+      if (down === undefined) return;
+      event.preventDefault();
+      buttons[set + down]?.[n + right]?.focus();
+    },
+  })));
+  const table = make("table", { class: "cells" },
+    make("thead", {}, make("tr", {}, make("th", {}, "agreement, 0 to 100 %"), ...data.columns.map(([head, plain]) => make("th", { scope: "col", title: plain }, head)))),
+    make("tbody", {}, ...data.sets.map(({ name }, set) => make("tr", {}, make("th", { scope: "row" }, name), ...buttons[set].map(button => make("td", {}, button))))));
+  const curve = [["three", "this agreement"], ["two", "attention of two seeds"], ["six", "accuracy of the second run"]];
+  const course = plot("Along training", { xLabel: "updates, on a scale of square roots", yLabel: "%", width: 440, height: 250, yTicks: [0, 50, 100] },
+    n => said.say(`${curve[n][1]}: ${[at().cells[state.column].course, at().between, at().accuracy][n].at(-1).toFixed(0)} % at the end.`));
+  const at = () => data.sets[state.set];
+  stage.append(make("div", { class: "row" }, chosen.element,
+    make("div", { class: "key" }, make("span", {}, marker("three", "circle"), " ours"), make("span", {}, marker("one open", "diamond"), " printed (Table 5)"), "┆ chance")),
+    make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Agreement of every data set" }, table),
+    make("div", { class: "panels" }, course.element, make("div", { class: "key" }, ...curve.map(([look, text]) => make("span", {}, marker(look, "square"), ` ${text}`)))), said.element);
+
+  function draw() {
+    state.set = clamp(Math.round(state.set), 0, data.sets.length - 1);
+    state.column = clamp(Math.round(state.column), 0, data.columns.length - 1);
+    if (!data.choices.includes(state.choice)) state.choice = data.choices.at(-1);
+    chosen.draw();
+    buttons.forEach((row, set) => row.forEach((button, n) => {
+      button.setAttribute("aria-pressed", String(set === state.set && n === state.column));
+      button.setAttribute("aria-label", words(set, n));
+      const value = data.sets[set].cells[n].own[state.choice][0];
+      button.replaceChildren(strip(set, n), make("span", {}, value.toFixed(0)));
+    }));
+    const { steps, between, accuracy, cells, name, chance } = at(), own = cells[state.column].course;
+    const line = values => values.map((value, n) => [Math.sqrt(steps[n]), value]);
+    const most = Math.max(...own), first = between.findIndex(value => value > most), notes = [];
+    if (first >= 0) notes.push({ x: Math.sqrt(steps[first]), y: accuracy[first] - 8, text: `ξ = ${accuracy[first].toFixed(0)}`, look: "six", anchor: "middle" });
+    course.draw({
+      x: [0, Math.sqrt(steps.at(-1))], y: [0, 102], notes, at: first < 0 ? undefined : Math.sqrt(steps[first]),
+      xTicks: steps.filter((step, n) => n === 0 || n === steps.length - 1 || step === steps[Math.floor(steps.length / 3)]).map(step => [Math.sqrt(step), step]),
+      series: [own, between, accuracy].map((values, n) => ({ points: line(values), look: `${curve[n][0]} strong` })),
+    });
+    said.say(`${words(state.set, state.column)} ${first < 0 ? "No checkpoint of the second run agrees more with the first." :
+      `Once two seeds agree more than that with each other, after ${steps[first]} updates, the second has ${accuracy[first].toFixed(0)} % right.`}`);
+  }
+  return { state, draw };
+});
