@@ -10,24 +10,41 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 
+from attnlib.decomposition.components import Parts
+from attnlib.decomposition.terms import alignment_terms
+from attnlib.training.corpus import collate
 from companion.book.instrument import instrument
 from companion.results.result import Result
+from companion.runs.loop import new_model
+from companion.runs.store import load_task
+from companion.runs.suite import spec_of
+from notebooks.attend.alignment_breakdown.networks import NETWORKS, UPDATES, nine_switches, written
 from notebooks.attend.order_words.instrument import pairs
 from notebooks.attend.temporal_share.instrument import dial
 from notebooks.learn.agreement.instrument import board
 from notebooks.learn.permutation_copying.instrument import networks
 
 ROOT = Path(__file__).resolve().parents[3]
+SCRIPTS = ROOT / "book" / "_files" / "instruments"
 SWAPS = dict.fromkeys(("opening", "modifier", "join", "times", "manner"), "one word for another")
 OF = {
     "drawn-or-driven-away": ("permutation_copying", networks),
     "dial": ("temporal_share", dial),
     "agreement-board": ("agreement", board),
+    "nine-switches": ("alignment_breakdown", lambda _: nine_switches()),
     "swap-one-word": ("order_words", lambda result: pairs(result, SWAPS)),
 }
 NAMELESS = """[...document.querySelectorAll('button, svg[tabindex], select, input')]
     .filter(own => !(own.innerText || own.ariaLabel || own.labels?.length)).length"""
+RUN = """([name, asked]) => Instruments.load("networks", name).then(held => {
+    const network = new Instruments.Network(held);
+    return asked.map(([source, read], n) => {
+        const {terms, attention, probabilities} = network.run(source, {read});
+        return {attention, probabilities, terms: n < 20 ? terms : null};
+    });
+})"""
 STICKING_OUT = "document.documentElement.scrollWidth - innerWidth"
 
 
@@ -36,7 +53,7 @@ def made(tmp_path_factory):
     """Name of an instrument → its data, and the page that has it and nothing else."""
     folder, pages = tmp_path_factory.mktemp("site"), {}
     (folder / "_static").mkdir()
-    (folder / "_static" / "instruments").symlink_to(ROOT / "book" / "_files" / "instruments")
+    (folder / "_static" / "instruments").symlink_to(SCRIPTS)
     for name, (experiment, data_of) in OF.items():
         data, table = data_of(Result.load(ROOT / "results" / "paper" / f"{experiment}.json"))
         path = folder / "part" / f"{name}.html"
@@ -182,3 +199,80 @@ def test_a_cell_of_the_board_says_its_numbers_and_shows_its_course(shown):
         assert numbers(said(page))[5:] == [own["steps"][first], round(own["accuracy"][first])]
         page.get_by_role("button", name="apart", exact=True).click()
         assert numbers(said(page))[0] == round(own["cells"][0]["own"]["apart"][0])
+
+
+@torch.no_grad()
+def pass_of(task, architecture, samples=200):
+    """A network of the page in torch: its samples, the pass, and the nine terms."""
+    spec = spec_of(task, architecture, scale="quick", steps=UPDATES[task])
+    loaded = load_task(spec.task, spec.task_options)
+    tensors = written(SCRIPTS / "networks" / f"{task}-{architecture}.js")
+    tables = {name: tensors.pop(name) for name in [*tensors] if name.endswith((".temporal", ".chi"))}
+    network = new_model(spec, loaded)
+    network.load_state_dict(tensors)
+    batch = collate(loaded.held_out, range(samples))
+    trace = network.eval()(batch)
+    parts = {}
+    for side, tokens, mask in (
+        ("decoder", batch.target_input, batch.target_mask),
+        ("encoder", batch.source, batch.source_mask),
+    ):
+        states, chi = getattr(trace, f"{side}_states"), tables[f"{side}.chi"][tokens]
+        temporal = tables[f"{side}.temporal"][: states.shape[1]].expand(states.shape)
+        parts[side] = Parts(temporal, chi, states - temporal - chi, mask)
+    return batch, trace, alignment_terms(parts["decoder"], parts["encoder"])
+
+
+@pytest.mark.parametrize("architecture", NETWORKS)
+@pytest.mark.parametrize("task", UPDATES)
+def test_the_network_in_the_page_is_torchs(shown, task, architecture):
+    """With its own words read: attention and probabilities to 1e-5, of 1,200 sentences in all."""
+    batch, trace, terms = pass_of(task, architecture)
+    sizes = list(zip(batch.source_mask.sum(1).tolist(), batch.target_mask.sum(1).tolist(), strict=True))
+    asked = [
+        [source[:across], read[:down]]
+        for source, read, (across, down) in zip(
+            batch.source.tolist(), batch.target_input.tolist(), sizes, strict=True
+        )
+    ]
+    with shown("nine-switches") as (page, _):
+        given = page.evaluate(RUN, [f"{task}-{architecture}", asked])
+    for i, (across, down) in enumerate(sizes):
+        attention, probabilities = (torch.tensor(given[i][name]) for name in ("attention", "probabilities"))
+        assert (attention - trace.attention[i, :down, :across]).abs().max() < 1e-5
+        assert (probabilities - trace.logits[i, :down].softmax(-1)).abs().max() < 1e-5
+        if given[i]["terms"]:
+            expected = terms[:, :, i, :down, :across]
+            torch.testing.assert_close(torch.tensor(given[i]["terms"]), expected, atol=2e-4, rtol=1e-5)
+
+
+def test_a_switch_changes_attention_and_output(shown):
+    batch, trace, terms = pass_of("scan", "AED", samples=64)
+    right = (trace.logits.argmax(-1) == trace.target_outputs) | ~batch.target_mask
+    i = next(
+        i for i in range(64) if right[i].all() and batch.target_mask[i].sum() > 6
+    )  # it writes the target
+    down, across = int(batch.target_mask[i].sum()), int(batch.source_mask[i].sum())
+    left = terms[1, 1, i, :down, :across].softmax(-1)
+    alike = 1 - (left - trace.attention[i, :down, :across]).abs().sum(-1).mean() / 2
+    task = load_task("scan", ())
+    text = " ".join(task.source_vocabulary.decode(batch.source[i, : across - 1].tolist()))
+    with shown("nine-switches", f"#nine-switches?task=scan&network=AED&text={text.replace(' ', '+')}") as (
+        page,
+        _,
+    ):
+        output = page.locator("output.alike")
+        page.wait_for_function("document.querySelector('output.alike').textContent === '1.00'")
+        page.get_by_role("button", name="only χχ").click()
+        assert float(output.inner_text()) == pytest.approx(float(alike), abs=0.006)
+        assert page.locator(".writes mark").count() > 0
+        board = page.locator(".board button[aria-pressed=true]")
+        assert board.all_inner_texts()[0].startswith("χ·χ")
+        board.first.press("Enter")  # the last one off: attention is uniform
+        assert opacity(page.locator("figure").nth(1), "0,0") == pytest.approx(1 / across, abs=6e-4)
+        page.get_by_label("Type a sentence").fill("jump sideways")
+        page.keyboard.press("Enter")
+        assert "does not know “sideways”" in said(page)
+        page.get_by_label("Type a sentence").fill("jump twice")
+        page.keyboard.press("Enter")
+        assert page.locator(".writes .full").inner_text() == "jump jump end"

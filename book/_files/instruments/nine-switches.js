@@ -1,0 +1,254 @@
+// Nine switches: a trained network runs in the page; each click takes a term of its scores away.
+"use strict";
+// A trained encoder-decoder (attnlib/models/encoder_decoder.py), its scores in their nine terms.
+Instruments.Network = (() => {
+  /** A number of IEEE half precision. */
+  function half(bits) {
+    const exponent = (bits >> 10) & 31, fraction = bits & 1023, sign = bits >> 15 ? -1 : 1;
+    return sign * (exponent === 0 ? fraction * 2 ** -24 : (1024 + fraction) * 2 ** (exponent - 25));
+  }
+
+  function unpacked({ shapes, half: text }) {
+    const bytes = Uint8Array.from(atob(text), letter => letter.charCodeAt(0)), tensors = {};
+    let place = 0;
+    for (const [name, [rows, columns = 1]] of Object.entries(shapes)) {
+      tensors[name] = Array.from({ length: rows }, () => Float64Array.from({ length: columns },
+        () => half(bytes[2 * place] | (bytes[2 * place++ + 1] << 8))));
+    }
+    return tensors;
+  }
+
+  const dot = (a, b) => { let sum = 0; for (let i = 0; i < a.length; i++) sum += a[i] * b[i]; return sum; };
+  const affine = (weight, bias, x) => weight.map((row, i) => dot(row, x) + bias[i][0]);
+  const sigmoid = x => 1 / (1 + Math.exp(-x));
+  const plus = (a, b, sign = 1) => a.map((value, i) => value + sign * b[i]);
+
+  return class {
+    constructor(held) {
+      Object.assign(this, { tensors: unpacked(held), source: held.source, target: held.target });
+      this.recurrent = "encoder.weight_hh_l0" in this.tensors;
+      this.width = held.shapes["source_embedding.weight"][1];
+    }
+
+    /** Sines on even, cosines on odd columns. */
+    position(place) {
+      return Float64Array.from({ length: this.width }, (_, column) => {
+        const angle = place / 10000 ** ((column - column % 2) / this.width);
+        return column % 2 ? Math.cos(angle) : Math.sin(angle);
+      });
+    }
+
+    /** The state after one more word: a GRU step in torch's form, or tanh(W (x + p) + b). */
+    step(side, word, place, state) {
+      const t = this.tensors, x = t[`${side === "encoder" ? "source" : "target"}_embedding.weight`][word];
+      if (!this.recurrent) {
+        return Float64Array.from(affine(t[`${side}.weight`], t[`${side}.bias`], plus(x, this.position(place))).map(Math.tanh));
+      }
+      const n = this.width;
+      const from = affine(t[`${side}.weight_ih_l0`], t[`${side}.bias_ih_l0`], x);
+      const before = affine(t[`${side}.weight_hh_l0`], t[`${side}.bias_hh_l0`], state);
+      return state.map((old, i) => {
+        const reset = sigmoid(from[i] + before[i]), update = sigmoid(from[n + i] + before[n + i]);
+        return (1 - update) * Math.tanh(from[2 * n + i] + reset * before[2 * n + i]) + update * old;
+      });
+    }
+
+    /** Temporal, input and residual part of a state; what was never seen in fitting has none of the first two. */
+    parts(side, state, word, place) {
+      const zero = new Float64Array(this.width);
+      const temporal = this.tensors[`${side}.temporal`][place] ?? zero, input = this.tensors[`${side}.chi`][word] ?? zero;
+      return [temporal, input, plus(plus(state, temporal, -1), input, -1)];
+    }
+
+    encode(words) {
+      const states = [], parts = [];
+      let state = new Float64Array(this.width);
+      words.forEach((word, place) => {
+        state = this.step("encoder", word, place, state);
+        states.push(state);
+        parts.push(this.parts("encoder", state, word, place));
+      });
+      return { states, parts };
+    }
+
+    /**
+     * One pass. `read` are the ids that the decoder reads; without it the network reads what it writes, to the end
+     * mark or for `most` steps. `on[d][e]` says which terms make the attention. Gives terms[d][e][s][t],
+     * attention, the probabilities of the next word, and the words written.
+     */
+    run(source, { read = null, on = null, most = 50 } = {}) {
+      const { states, parts } = this.encode(source), BOS = 1, EOS = 2;
+      const terms = [0, 1, 2].map(() => [[], [], []]), attention = [], probabilities = [], written = [];
+      let state = states.at(-1), word = read ? read[0] : BOS;
+      for (let s = 0; s < (read ? read.length : most); s++) {
+        state = this.step("decoder", word, s, state);
+        const own = this.parts("decoder", state, word, s);
+        const scores = states.map(() => 0);
+        own.forEach((part, d) => [0, 1, 2].forEach(e => {
+          const row = parts.map(other => dot(part, other[e]));
+          terms[d][e].push(row);
+          if (!on || on[d][e]) row.forEach((score, t) => { scores[t] += score; });
+        }));
+        const weights = Instruments.softmax(scores);
+        const context = Float64Array.from({ length: this.width }, (_, i) => weights.reduce((sum, a, t) => sum + a * states[t][i], 0));
+        const both = Float64Array.from([...state, ...context]);
+        const chances = Instruments.softmax(affine(this.tensors["readout.weight"], this.tensors["readout.bias"], both));
+        attention.push(weights);
+        probabilities.push(chances);
+        written.push(chances.indexOf(Math.max(...chances)));
+        if (!read && written.at(-1) === EOS) break;
+        word = read ? read[s + 1] : written.at(-1);
+      }
+      return { terms, attention, probabilities, written };
+    }
+  };
+})();
+
+Instruments.start("nine-switches", (stage, data) => {
+  const { make, choice, menu, readout, heatmap, short, softmax, similarity, PARTS, termLook, changed } = Instruments;
+  const NETWORKS = { AED: "GRU with attention", AO: "attention only" }, LONGEST = 20;
+  const PRESETS = [["111111111", "all nine"], ["100000000", "only μμ"], ["000010000", "only χχ"], ["110110000", "no Δ"],
+    ["000000000", "none"]];
+  const tasks = [...new Map(data.networks.map(own => [own.task, own.name]))];
+  const chosen = () => data.networks.find(own => own.task === state.task && own.architecture === state.network);
+  const state = { task: data.networks[0].task, network: data.networks[0].architecture, text: data.networks[0].examples[0], on: "111111111" };
+  let network = null, found = null;
+
+  const task = choice("Task", tasks, name => name === state.task, name => {
+    state.task = name;
+    state.text = chosen().examples[0];
+  });
+  const kind = choice("Network", Object.entries(NETWORKS), name => name === state.network, name => { state.network = name; });
+  const examples = menu("Sentence", [], () => state.text, text => { state.text = text; });
+  const typed = make("input", { type: "text", "aria-label": "Type a sentence", spellcheck: "false", autocomplete: "off",
+    onchange: () => { state.text = typed.value; changed(stage); } });
+  const words = make("div", { class: "choice words", role: "group", "aria-label": "Change a word" });
+  const presets = choice("Keep", PRESETS, on => on === state.on, on => { state.on = on; });
+  const said = readout(""), alike = make("output", { class: "alike" });
+  const writes = make("p", { class: "writes", "aria-live": "polite" });
+
+  const board = make("table", { class: "board" });
+  const switches = PARTS.map((_, d) => PARTS.map((_, e) => make("button", {
+    type: "button", class: termLook(d, e), "data-term": `${d}${e}`,
+    onclick: () => {
+      const on = [...state.on];
+      on[3 * d + e] = on[3 * d + e] === "1" ? "0" : "1";
+      state.on = on.join("");
+      changed(stage);
+    },
+  }, make("b", {}, `${PARTS[d].symbol}·${PARTS[e].symbol}`), make("small"))));
+  board.append(
+    make("caption", {}, "The nine terms: click to switch one off or on"),
+    make("tbody", {}, ...switches.map(row => make("tr", {}, ...row.map(button => make("td", {}, button))))));
+  const numbers = make("p", { class: "numbers" });
+
+  const cell = which => (s, t) => {
+    if (!found) return;
+    const { rows, columns, centred, full, left } = found;
+    show(centred.map(row => row.map(term => term[s][t])));
+    numbers.textContent = "In the terms: their scores at this cell, less the mean of the row.";
+    said.say(`To write “${rows[s]}”, “${columns[t]}” has ${full[s][t].toFixed(2)} of the attention, and ${left[s][t].toFixed(2)} of what is left. `
+      + `Of the nine terms ${strongest(centred, s, t)} raises it most.`);
+  };
+  const strongest = (centred, s, t) => {
+    const all = [0, 1, 2].flatMap(d => [0, 1, 2].map(e => [centred[d][e][s][t], `${PARTS[d].symbol}·${PARTS[e].symbol}`]));
+    return all.reduce((best, own) => (own[0] > best[0] ? own : best))[1];
+  };
+  const full = heatmap("The network's attention", cell(), { cell: 19 });
+  const left = heatmap("Softmax of what is left", cell(), { cell: 19 });
+  for (const { svg } of [full, left]) svg.addEventListener("pointerleave", () => found && shares());
+
+  function show(values, text = value => value.toFixed(2).replace("-", "−")) {
+    switches.forEach((row, d) => row.forEach((button, e) => { button.lastChild.textContent = text(values[d][e]); }));
+  }
+
+  /** The covariance share of each term in this sentence. */
+  function shares() {
+    const { centred } = found, flat = centred.map(row => row.map(term => term.flat()));
+    const total = flat[0][0].map((_, n) => flat.flat().reduce((sum, term) => sum + term[n], 0));
+    const variance = total.reduce((sum, score) => sum + score * score, 0);
+    show(flat.map(row => row.map(term => term.reduce((sum, score, n) => sum + score * total[n], 0) / variance)));
+    numbers.textContent = "In the terms: their covariance shares in this sentence. Point at a cell for its nine numbers.";
+  }
+
+  /** Ids of what is typed, its end mark included; a word that the network does not know is told. */
+  function ids(text) {
+    const list = text.trim().toLowerCase().split(/\s+/).filter(Boolean);
+    const known = network.source.map(word => word.toLowerCase());
+    return { list, ids: [...list.map(word => known.indexOf(word, 4)), 2], strange: list.filter(word => known.indexOf(word, 4) < 0) };
+  }
+
+  function compute() {
+    const { list, ids: source, strange } = ids(state.text);
+    const vocabulary = network.source.slice(4);
+    words.replaceChildren(make("span", { class: "name", "aria-hidden": "true" }, "Change a word"),
+      ...list.map((word, place) => {
+        const select = make("select", { "aria-label": `Word ${place + 1}`, onchange: () => {
+          state.text = list.map((old, n) => (n === place ? select.value : old)).join(" ");
+          changed(stage);
+          words.querySelectorAll("select")[place]?.focus();
+        } }, ...[...new Set([word, ...vocabulary])].map(own => make("option", { value: own }, short(own))));
+        select.value = vocabulary.find(own => own.toLowerCase() === word) ?? word;
+        return select;
+      }));
+    if (strange.length || !list.length || list.length > LONGEST) {
+      const why = strange.length ? `The network does not know “${strange.join("”, “")}”.` : `Type between 1 and ${LONGEST} words.`;
+      said.say(`${why} Its words: ${vocabulary.join(", ")}.`);
+      return;
+    }
+    const on = PARTS.map((_, d) => PARTS.map((_, e) => state.on[3 * d + e] === "1"));
+    const true_ = network.run(source), read = [1, ...true_.written.slice(0, -1)], without = network.run(source, { on });
+    const sum = (s, t) => [0, 1, 2].reduce((all, d) => all + [0, 1, 2].reduce((own, e) => own + (on[d][e] ? true_.terms[d][e][s][t] : 0), 0), 0);
+    const rest = read.map((_, s) => softmax(source.map((_, t) => sum(s, t))));
+    const centred = true_.terms.map(row => row.map(term => term.map(scores => {
+      const mean = scores.reduce((a, b) => a + b, 0) / scores.length;
+      return scores.map(score => score - mean);
+    })));
+    const names = true_.written.map(id => short(network.target[id]));
+    found = { rows: names, columns: [...list, "end"], centred, full: true_.attention, left: rest };
+    full.draw({ matrix: found.full, rows: names, columns: found.columns });
+    left.draw({ matrix: rest, rows: names, columns: found.columns });
+    alike.textContent = similarity(found.full, rest).toFixed(2);
+    shares();
+    const other = without.written.map(id => short(network.target[id]));
+    writes.replaceChildren("It writes: ", make("span", { class: "full" }, names.join(" ")), make("br"), "With what is left: ",
+      ...other.flatMap((word, n) => [word === names[n] ? word : make("mark", {}, word), " "]));
+    const off = [...state.on].filter(one => one === "0").length;
+    said.say(off ? `${off} of the nine terms ${off === 1 ? "is" : "are"} off: similarity ${alike.textContent}.` : "All nine terms are on: both matrices are the same. Switch one off.");
+  }
+
+  stage.append(
+    make("div", { class: "row" }, task.element, kind.element), make("div", { class: "row" }, examples.element, typed), words,
+    make("div", { class: "panels" }, board, make("div", { class: "beside" }, presets.element,
+      make("p", {}, "Similarity of both matrices: ", alike), numbers, writes)),
+    make("div", { class: "panels" }, full.element, left.element), said.element);
+
+  function draw() {
+    if (!chosen()) Object.assign(state, { task: data.networks[0].task, network: data.networks[0].architecture });
+    const foreign = data.networks.some(one => one.task !== state.task && one.examples.includes(state.text));
+    if (foreign) state.text = chosen().examples[0];
+    const own = chosen(), name = `${own.task}-${own.architecture}`;
+    if (!/^[01]{9}$/.test(state.on)) state.on = "111111111";
+    for (const part of [task, kind, presets]) part.draw();
+    examples.fill([...new Set([state.text, ...own.examples])].map(text => [text, text]));
+    examples.draw();
+    typed.value = state.text;
+    switches.forEach((row, d) => row.forEach((button, e) => button.setAttribute("aria-pressed", state.on[3 * d + e] === "1")));
+    if (stage.dataset.network === name) return compute();
+    said.say("Loading the network …");
+    const start = () => Instruments.load("networks", name).then(held => {
+      if (`${chosen().task}-${chosen().architecture}` !== name) return;
+      network = new Instruments.Network(held);
+      stage.dataset.network = name;
+      compute();
+    }, () => said.say("The network could not be loaded; the table below has what it would show."));
+    if (stage.dataset.seen) start();
+    else new IntersectionObserver((entries, watcher) => {
+      if (!entries.some(entry => entry.isIntersecting)) return;
+      watcher.disconnect();
+      stage.dataset.seen = "yes";
+      draw();
+    }, { rootMargin: "600px" }).observe(stage);
+  }
+  return { state, draw };
+});
