@@ -6,7 +6,7 @@ Instruments.start("drawn-or-driven-away", (stage, data) => {
   const KINDS = {
     permutation: `permutations of ${data.length} words`, sample: "samples of a larger set", mixture: "one of two sets",
   };
-  const WAYS = { drawn: "drawn to the word", away: "driven away from it" }, LOOKS = { drawn: "one", away: "two" };
+  const WAYS = { drawn: "drawn to the word", away: "driven away from it" }, LOOKS = { drawn: "two", away: "one dashed" };
   const kind = kinds.includes("permutation") ? "permutation" : kinds[0];
   const state = { kind, look: data.steps[kind].length - 1, network: -1 };
   const steps = () => data.steps[state.kind] ?? data.steps[state.kind = kind];
@@ -56,8 +56,8 @@ Instruments.start("drawn-or-driven-away", (stage, data) => {
       }));
       const counts = way => networks.filter(one => one.way === way).length;
       const notes = name !== "right" ? [] : [
-        ...(counts("drawn") ? [{ x: until.at(-1) * 0.97, y: 6, text: "drawn to the word", look: "one", anchor: "end" }] : []),
-        ...(counts("away") ? [{ x: until.at(-1) * 0.97, y: 0.012, text: "driven away from it", look: "two", anchor: "end" }] : []),
+        ...(counts("drawn") ? [{ x: until.at(-1) * 0.97, y: 6, text: "drawn to the word", look: "two", anchor: "end" }] : []),
+        ...(counts("away") ? [{ x: until.at(-1) * 0.97, y: 0.012, text: "driven away from it", look: "one", anchor: "end" }] : []),
         { x: until.at(-1) * 0.97, y: 1.1, text: "uniform attention", look: "", anchor: "end" },
       ];
       panel.draw({
