@@ -6,7 +6,7 @@ Instruments.start("agreement-board", (stage, data) => {
   const chosen = choice("Checkpoints are chosen", data.choices.map(name => [name, name]), name => name === state.choice,
     name => { state.choice = name; });
   const said = readout("");
-  const WIDTH = 96, across = value => 4 + clamp(value, 0, 100) * (WIDTH - 8) / 100;
+  const WIDTH = 88, across = value => 4 + clamp(value, 0, 100) * (WIDTH - 8) / 100;
 
   function words(set, n) {
     const { name, chance, cells } = data.sets[set], [value, low, high] = cells[n].own[state.choice];
@@ -44,7 +44,7 @@ Instruments.start("agreement-board", (stage, data) => {
   const course = plot("Along training", { xLabel: "updates, on a scale of square roots", yLabel: "%", width: 440, height: 250, yTicks: [0, 50, 100] },
     n => said.say(`${curve[n][1]}: ${[at().cells[state.column].course, at().between, at().accuracy][n].at(-1).toFixed(0)} % at the end.`));
   const at = () => data.sets[state.set];
-  stage.append(make("div", { class: "row" }, chosen.element,
+  stage.append(make("div", { class: "controls" }, chosen.element,
     make("div", { class: "key" }, make("span", {}, marker("three", "circle"), " ours"), make("span", {}, marker("one open", "diamond"), " printed (Table 5)"), "┆ chance")),
     make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Agreement of every data set" }, table),
     make("div", { class: "panels" }, course.element, make("div", { class: "key" }, ...curve.map(([look, text]) => make("span", {}, marker(look, "square"), ` ${text}`)))), said.element);

@@ -42,15 +42,15 @@ Instruments.start("dial", (stage, data) => {
     said.say(`${data.tasks[own.task][0]}, ${CELLS[own.cell]}, seed ${own.seed}: typicality ${own.typicality.toFixed(2)}, `
       + `temporal share ${own.temporal_share.toFixed(2)}, input share ${own.input_share.toFixed(2)}, ${percent(own.token_accuracy)} of the words right.`);
   };
-  const scatter = plot("All networks", { xLabel: "typicality", yLabel: "share of the scores", width: 440, height: 300,
+  const scatter = plot("All networks", { xLabel: "typicality", yLabel: "share of the scores", width: 420, height: 300,
     xTicks: [0.2, 0.4, 0.6, 0.8, 1], yTicks: [0, 0.5, 1] }, tell, n => {
     Object.assign(state, { task: points[n].task, architecture: points[n].architecture });
     Instruments.changed(stage);
     tell(n);
   });
-  stage.append(mark.element, make("div", { class: "row" }, network.element, task.element),
+  stage.append(mark.element, make("div", { class: "controls" }, network.element, task.element),
     make("div", { class: "panels" }, average.element, sample.element, shares.element),
-    make("div", { class: "row" }, colour.element, up.element),
+    make("div", { class: "controls" }, colour.element, up.element),
     make("div", { class: "panels" }, scatter.element, key), said.element);
 
   const look = own => {

@@ -30,7 +30,7 @@ Instruments.start("drawn-or-driven-away", (stage, data) => {
       + `with ${times(network.right[now])} the weight of uniform attention on the right word and `
       + `${times(network.later[now])} on a later one; ${percent(network.known[now])} of the words known.`);
   };
-  const axes = { xLabel: "updates", width: 224, height: 230, xTicks: [0, 200, 400] };
+  const axes = { xLabel: "updates", width: 210, height: 230, xTicks: [0, 200, 400] };
   const panels = {
     accuracy: plot("Words copied right", { ...axes, yLabel: "share of words", yTicks: [0, 0.5, 1] }, tell, follow),
     right: plot("Attention on the right word", {
@@ -40,7 +40,7 @@ Instruments.start("drawn-or-driven-away", (stage, data) => {
   };
   const network = Instruments.menu("Follow", [], () => String(state.network), n => { state.network = Number(n); });
   const key = make("div", { class: "key" });
-  stage.append(make("div", { class: "row" }, select.element, network.element), scrub.element, key,
+  stage.append(make("div", { class: "controls" }, select.element, network.element), scrub.element, key,
     make("div", { class: "panels" }, ...Object.values(panels).map(panel => panel.element)), said.element);
 
   function draw() {

@@ -164,7 +164,7 @@ const Instruments = (() => {
   function heatmap(title, on = () => {}, { numbers = false, cell = CELL, look = () => "" } = {}) {
     const svg = make("svg", { tabindex: 0, role: "application", "aria-label": `${title}. Arrow keys read its cells.` });
     const heading = make("div", { class: "title" }, title);
-    const element = make("figure", { class: "matrix" }, heading, svg);
+    const element = make("div", { class: "panel" }, heading, svg);
     let cursor = null, shown = null;
     const ring = make("rect", { class: "ring", width: cell, height: cell });
     const point = (row, column) => {
@@ -241,7 +241,7 @@ const Instruments = (() => {
       "aria-label": `${title}. Arrow keys go from one to the next, Enter picks.`,
     });
     svg.style.width = `${width}px`;
-    const element = make("figure", { class: "plot" }, make("div", { class: "title" }, title), svg);
+    const element = make("div", { class: "panel" }, make("div", { class: "title" }, title), svg);
     const left = 46, right = width - 8, top = 8, bottom = height - 38;
     let shown = null, cursor = -1;
     const scale = (value, [low, high], from, to, log) => {

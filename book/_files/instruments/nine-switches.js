@@ -218,7 +218,7 @@ Instruments.start("nine-switches", (stage, data) => {
   }
 
   stage.append(
-    make("div", { class: "row" }, task.element, kind.element), make("div", { class: "row" }, examples.element, typed), words,
+    make("div", { class: "controls" }, task.element, kind.element), make("div", { class: "controls" }, examples.element, typed), words,
     make("div", { class: "panels" }, board, make("div", { class: "beside" }, presets.element,
       make("p", {}, "Similarity of both matrices: ", alike), numbers, writes)),
     make("div", { class: "panels" }, full.element, left.element), said.element);

@@ -20,8 +20,8 @@ Instruments.start("swap-one-word", (stage, data) => {
       : `${before.toFixed(2)} before and ${after.toFixed(2)} after, ${(after - before).toFixed(2).replace("-", "−")} more`;
     said.say(`Step ${s + 1}, to write “${short(run.predicted[s])}”, on “${short(run.source[t])}”: ${weights}.`);
   };
-  const panels = ["before", "after", "after − before"].map(name => heatmap(name, tell(name), { cell: 15 }));
-  stage.append(make("div", { class: "row" }, task.element, kind.element, swap.element), sentence,
+  const panels = ["before", "after", "after − before"].map(name => heatmap(name, tell(name), { cell: 14 }));
+  stage.append(make("div", { class: "controls" }, task.element, kind.element, swap.element), sentence,
     make("div", { class: "panels" }, ...panels.map(panel => panel.element)), said.element);
 
   function draw() {

@@ -150,8 +150,8 @@ def test_the_dial_moves_matrices_shares_and_points_together(shown):
         assert page.locator(".point.chosen:not(.six)").count() == len(mine)
         share = sum(points["temporal_share"][n] for n in mine) / len(mine)
         assert numbers(said(page))[3] == pytest.approx(share, abs=0.006)
-        assert opacity(page.locator("figure").nth(2), "2,2") == kind["shares"][2][2]
-        sample = page.locator("figure").nth(1)
+        assert opacity(page.locator(".panel").nth(2), "2,2") == kind["shares"][2][2]
+        sample = page.locator(".panel").nth(1)
         sample.locator("[data-cell='3,4']").hover()
         assert numbers(said(page)) == [4, 5, kind["sample"][3][4]]
         sample.locator("svg").press("ArrowDown")  # from the cell that was pointed at
@@ -168,8 +168,8 @@ def test_a_word_is_swapped_and_the_difference_is_what_the_weights_say(shown):
         )
         before, after = (run["matrix"] for run in pair["runs"])
         change = after[0][1] - before[0][1]
-        assert opacity(page.locator("figure").nth(2), "0,1") == pytest.approx(abs(change), abs=6e-4)
-        page.locator("figure").nth(2).locator("[data-cell='0,1']").hover()
+        assert opacity(page.locator(".panel").nth(2), "0,1") == pytest.approx(abs(change), abs=6e-4)
+        page.locator(".panel").nth(2).locator("[data-cell='0,1']").hover()
         assert numbers(said(page))[1:] == [round(number, 2) for number in (before[0][1], after[0][1], change)]
         page.locator("select").nth(1).select_option("AO")
         (pair,) = (
@@ -269,7 +269,7 @@ def test_a_switch_changes_attention_and_output(shown):
         board = page.locator(".board button[aria-pressed=true]")
         assert board.all_inner_texts()[0].startswith("χ·χ")
         board.first.press("Enter")  # the last one off: attention is uniform
-        assert opacity(page.locator("figure").nth(1), "0,0") == pytest.approx(1 / across, abs=6e-4)
+        assert opacity(page.locator(".panel").nth(1), "0,0") == pytest.approx(1 / across, abs=6e-4)
         page.get_by_label("Type a sentence").fill("jump sideways")
         page.keyboard.press("Enter")
         assert "does not know “sideways”" in said(page)
