@@ -28,11 +28,12 @@ from sphinx_external_toc.parsing import parse_toc_data
 
 from attnlib.errors import AttnlibError, BadInput
 from companion.book.markup import template
-from companion.book.project import PROFILES, Project, find_root
+from companion.book.project import PROFILES, Project, discover, find_root
 from companion.book.prose import Book, as_html, filled
 from companion.book.workflow import Memo, code_files, state
 from companion.claims.scorecard import scorecard_markdown
 from companion.claims.verify import ClaimVerdict, verify
+from companion.results import registry
 from companion.results.result import Result
 
 IMAGE_TYPES = {"image/svg+xml", "image/png", "image/jpeg"}
@@ -141,14 +142,14 @@ def figure_page(figure: str, prose: str, files: list[Path], executed: Path, end:
 
 def fill_markers(text: str, executed: Path) -> str:
     """``<!-- book:figure ID -->`` becomes the figure's first image with a link to its page,
-    ``<!-- book:commands -->`` the reference of the command line.
+    ``<!-- book:commands -->`` the reference of the command line, ``<!-- book:map -->`` places in papers.
     """
 
-    makers = {"figure": partial(_figure, executed), "commands": lambda _: commands_markdown()}
+    makers = {"figure": partial(_figure, executed), "commands": commands_markdown, "map": _map}
 
     def replaced(match: re.Match) -> str:
         if match["kind"] not in makers:
-            raise BadInput(f"unknown marker {match[0]!r}; expected book:figure or book:commands")
+            raise BadInput(f"unknown marker {match[0]!r}; expected book:figure, book:commands or book:map")
         return makers[match["kind"]](match["figure"])
 
     return MARKER.sub(replaced, text)
@@ -169,7 +170,15 @@ def _figure(executed: Path, figure: str) -> str:
     )
 
 
-def commands_markdown() -> str:
+def _map(_: str) -> str:
+    """Place in a paper → page, as each experiment says it."""
+    pages = {page.experiment: page.id for page in discover(Project(find_root())).values()}
+    rows = sorted((registry.load(name).PLACE, pages[name]) for name in registry.names() if name in pages)
+    lines = (f"| {place} | [](/{page}) |" for place, page in rows)
+    return "\n".join(["| place | page |", "|---|---|", *lines])
+
+
+def commands_markdown(_: str = "") -> str:
     """The command line's own help, a section a command, as Markdown."""
     import typer.cli
     import typer.core

@@ -17,7 +17,7 @@ NOT_EDITED_YET = {
     "notebooks/attend/regularisation", "notebooks/attend/robustness", "notebooks/attend/state_components",
     "notebooks/attend/temporal_formation", "notebooks/attend/temporal_share",
     "notebooks/attend/without_attention", "notebooks/attend/word_alignment",
-    "notebooks/beyond/along_training", "notebooks/beyond/transformer_heads",
+    
     "notebooks/learn/dataset_sizes",     "notebooks/learn/multi_head", "notebooks/learn/optimal_attention",
     "notebooks/learn/probe_locality",
     "notebooks/learn/resting_attention",
