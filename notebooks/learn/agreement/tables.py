@@ -9,9 +9,9 @@ import pandas as pd
 from companion.book.numbers import written
 from companion.book.project import Project, find_root
 from companion.claims.model import Claim, load_papers
-from companion.claims.scorecard import published_table
 from companion.claims.verify import ClaimVerdict, verify
 from companion.results.result import Result
+from notebooks.learn.agreement.published_table import published_table
 from notebooks.shared.data_names import data_name, data_of
 
 HEADS = {

@@ -1,0 +1,121 @@
+"""The published tables on the page of agreement: where ours is, what is said beside it, how symbols read."""
+
+import re
+
+import pytest
+
+from companion.book.markup import plain
+from companion.claims.estimates import Estimate
+from companion.claims.model import load_papers
+from companion.claims.published import Rule, read_tables
+from companion.claims.scorecard import answers, status
+from companion.claims.verdicts import Judgement, Verdict
+from companion.claims.verify import ClaimVerdict
+from notebooks.learn.agreement.published_table import published_table, symbol
+from tests.companion.claims.claims_builders import READINGS, rule, write_paper
+
+RULE = rule()
+
+
+def written(folder, rule=RULE, **rules):
+    table = "2,IMDB,xi_star,90,\n2,SST,xi_star,84,\n"
+    (paper,) = load_papers(write_paper(folder, numbers=[rule], csv="t.csv", table=table, **rules))
+    return paper
+
+
+def of(claim, verdict, *estimates, profile="paper", **about):
+    evidence = {f"key {number}": estimate for number, estimate in enumerate(estimates)}
+    return ClaimVerdict(claim, profile, Judgement(verdict, evidence), **about)
+
+
+EXACT = {"kind": "tolerance", "absolute": 0}
+BOUND = {"kind": "inequality", "relation": ">=", "threshold": 0}
+
+
+@pytest.mark.parametrize(
+    ("judge", "verdict", "ours", "shown"),
+    [
+        (RULE["judge"], Verdict.UNDECIDED, Estimate(82.25, 77.0, 87.5, 3), "82.2 [77, 88] ?"),
+        (BOUND, Verdict.REPRODUCED, Estimate(0.0), "✓"),  # how far a size lies inside bounds is no size
+        (EXACT, Verdict.NOT_REPRODUCED, Estimate(84.0), "84 ✗"),
+        (EXACT, Verdict.NOT_REPRODUCED, Estimate(84.5), "84.5 ✗"),
+        (EXACT, Verdict.NOT_REPRODUCED, Estimate(5130.0), "5,130 ✗"),
+        (EXACT, Verdict.NOT_REPRODUCED, Estimate(1234567.0), "1,234,567 ✗"),
+    ],
+)
+def test_ours_stands_below_the_printed_number_in_the_colour_of_its_verdict(
+    tmp_path, judge, verdict, ours, shown
+):
+    paper = written(tmp_path, RULE | {"judge": judge})
+    table = published_table(paper.tables, "2", [of(paper.claims[0], verdict, ours)])
+    assert f'| SST | 84<br><span class="verdict {verdict.css_class}">{shown}</span> |' in table
+    assert "| IMDB | 90 |" in table
+    assert "stands ours, with its 95 % interval where it has one" in table
+
+
+def test_what_a_verdict_is_about_is_said_where_it_is_about_the_fewer_numbers_of_a_row(tmp_path):
+    write_paper(tmp_path, table='7,IMDB,xi_star,1,\n7,IMDB,"xi(alpha,beta)",1,\n7,IMDB,A_baseline,1,\n')
+    rules = {
+        "unavailable": [Rule(quantity="A_baseline", reason="lost")],
+        "not_run": [Rule(dataset="IMDB", reason="two hours")],
+    }
+    table = published_table(read_tables(tmp_path / "t.csv", {}, rules), "7", [])
+    many = '<span class="verdict not-run">not run at this profile</span> two hours'
+    few = '*A* by chance: <span class="verdict cannot-be-run">cannot be run</span> lost'
+    assert f"| IMDB | 1 | 1 | 1 | {many}<br>{few} |\n" in table
+
+
+def test_a_row_says_what_it_would_take_and_what_holds_by_construction(tmp_path):
+    rules = {
+        "not_run": [{"dataset": "IMDB", "reason": "two hours"}],
+        "by_construction": [{"dataset": "SST", "reason": "chosen"}],
+    }
+    paper = written(tmp_path, **rules)
+    assert paper.claims == ()  # nothing is judged that no run can move
+    table = published_table(paper.tables, "2", [])
+    assert '<span class="verdict not-run">not run at this profile</span> two hours |' in table
+    assert "| SST | 84 |  |" in table
+    told = '<span class="verdict by-construction">by construction</span> ξ\\* of SST: chosen.'
+    assert told in table.splitlines()
+
+
+def test_another_reading_has_a_row_of_its_own_and_ours_its_asterisk(tmp_path):
+    paper = written(tmp_path, RULE | READINGS)
+    first, other = paper.claims
+    rows = [
+        of(first, Verdict.UNDECIDED, Estimate(82.25, 77.0, 87.5, 3)),
+        of(other, Verdict.NOT_REPRODUCED, Estimate(61.0), starred=True),
+    ]
+    table = published_table(paper.tables, "2", rows)
+    assert '| SST | 84<br><span class="verdict undecided">82.2 [77, 88] ?</span> |' in table
+    assert '| *labels as the text says* | <span class="verdict not-reproduced">61.0\\* ✗</span> |' in table
+    assert "Starred (\\*): no checkpoint agrees more, so the performance at the end stands there." in table
+    assert status(paper.tables.table("2")[1], answers(rows)) is Verdict.UNDECIDED  # the first reading counts
+    assert "Starred" not in published_table(paper.tables, "2", rows[:1])
+    alone = published_table(paper.tables, "2", [of(first, Verdict.NOT_RUN)])
+    assert "| SST | 84 | <span" in alone
+    assert "stands ours" not in alone
+
+
+@pytest.mark.parametrize(
+    ("quantity", "shown"),
+    [
+        ("A(alpha,beta_uf)", "*A*(α, β<sup>uf</sup>)"),
+        ("xi(beta_uf,beta_px)", "ξ(β<sup>uf</sup>, β<sup>px</sup>)"),
+        ("A(alpha,alpha_frozen)", "*A*(α, α<sup>fr</sup>)"),
+        ("vocab size", "vocab size"),
+    ],
+)
+def test_symbols_of_the_published_tables(quantity, shown):
+    assert symbol(quantity) == shown
+
+
+@pytest.mark.parametrize("name", ["2", "3", "4", "5", "6", "7", "8", "9", "10"])
+def test_a_table_holds_every_number_that_is_printed(pytestconfig, name):
+    (tables,) = (
+        paper.tables for paper in load_papers(pytestconfig.rootpath / "claims") if paper.tables.entries
+    )
+    cells = re.split(r" ?\| ?", published_table(tables, name, []))
+    shown = [cell.split("<br>")[0].removesuffix("\\*") for cell in cells]
+    for value in {entry.value for entry in tables.table(name)}:
+        assert shown.count(plain(value)) == sum(entry.value == value for entry in tables.table(name)), value
