@@ -19,8 +19,8 @@ from attnlib.training.corpus import Corpus
 from companion.book.project import find_root
 from companion.claims.published import read_tables
 from companion.data.parallel import available, read_translation
-from companion.data.pieces import piece_corpus
 from companion.data.sources import cache_folder
+from notebooks.shared.pieces import piece_corpus
 
 PRINTED = {"multi30k_en_de": "Multi30k", "multi30k_de_en": "Multi30k", "iwslt14_de_en": "IWSLT14"}
 TABLES = {"validation": ("5", "6"), "train": ("7", "8")}

@@ -37,10 +37,10 @@ from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from attnlib.training.allocator import keep_freed_memory
 from attnlib.training.corpus import Batch, Corpus, collate
 from attnlib.training.vocabulary import PAD
-from companion.data.pieces import EqualLengthBatches
 from companion.runs.loop import prediction_loss
 from notebooks.shared.copied_sentences import copy_batch, draw_sources, words_of
 from notebooks.shared.copier import Copier, CopierConfig
+from notebooks.shared.pieces import EqualLengthBatches
 
 WIDTH = 256  # of all networks
 UNEVEN = "uneven lengths"

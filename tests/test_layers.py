@@ -15,7 +15,7 @@ BARE = {"numpy", "torch", "safetensors", "jaxtyping", *ROOMS}
 # Imported where used, on machines that have it.
 WHERE_USED = {
     "companion/data/sources.py": {"pooch"},  # downloads
-    "companion/data/pieces.py": {"sentencepiece"},
+    "notebooks/shared/pieces.py": {"sentencepiece"},
     "notebooks/shared/bleu.py": {"sacrebleu"},
     "companion/results/config.py": {"pydantic"},  # a bare node takes the profiles as they are written
     "notebooks/shared/intervals.py": {"scipy"},  # only ``compute`` asks for intervals

@@ -3,8 +3,8 @@
 They are read in two ways. As a *task* (:func:`multi30k_en_fr` and its like, by name in
 :mod:`companion.data.registry`) they are words with a vocabulary a side. As *text*
 (:func:`read_translation`) they are the lines of the second paper's translation sets, cleaned as its sections
-A.5 and A.8 say, what is left out counted in :attr:`ParallelText.dropped`; :mod:`companion.data.pieces` makes
-pieces of them.
+A.5 and A.8 say, what is left out counted in :attr:`ParallelText.dropped`;
+:mod:`notebooks.shared.pieces` makes pieces of them.
 """
 
 import hashlib
@@ -338,7 +338,7 @@ class ParallelText:
 
     Attributes:
         dropped: what the reader left out, counted by part and reason.
-        kind: how the text becomes pieces, see :func:`companion.data.pieces.train_pieces`.
+        kind: how the text becomes pieces, see :func:`notebooks.shared.pieces.train_pieces`.
     """
 
     train: tuple[Pair, ...]

@@ -31,9 +31,9 @@ from attnlib.training.corpus import Batch, Corpus, Task, collate, evaluation_bat
 from attnlib.training.course import Course, Report, regular_checkpoints, run_course
 from attnlib.training.vocabulary import PAD
 from companion.data import registry
-from companion.data.pieces import EqualLengthBatches
 from companion.runs.loop import prediction_loss
 from companion.runs.procedure import Recording
+from notebooks.shared.pieces import EqualLengthBatches
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 NewNetwork = Callable[[Any, int, int], nn.Module]  # of settings and the sizes of the two vocabularies

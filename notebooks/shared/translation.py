@@ -28,10 +28,10 @@ from attnlib.training.corpus import Batch, Corpus, collate, evaluation_batches
 from attnlib.training.course import Course, Report, run_course
 from attnlib.training.vocabulary import BOS, EOS, PAD
 from companion.data.parallel import read_translation, translation_checksums
-from companion.data.pieces import EqualLengthBatches, PieceCorpus, Pieces, piece_corpus
 from companion.data.sources import cache_folder
 from notebooks.shared.best_snapshots import keep_if_best, qualities, seen_where_best
 from notebooks.shared.bleu import bleu_counts
+from notebooks.shared.pieces import EqualLengthBatches, PieceCorpus, Pieces, piece_corpus
 from notebooks.shared.ragged import joined_cells, valid_cells
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 

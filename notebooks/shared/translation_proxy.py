@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from attnlib.models.initialise import undrawn_embedding
 from attnlib.training.corpus import Batch, evaluation_batches
 from attnlib.training.course import Course, Report, run_course
-from companion.data.pieces import EqualLengthBatches
+from notebooks.shared.pieces import EqualLengthBatches
 from notebooks.shared.ragged import joined_cells, valid_cells
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 from notebooks.shared.translation import (

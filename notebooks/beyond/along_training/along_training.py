@@ -27,9 +27,9 @@ from attnlib.models.trace import Trace
 from attnlib.training.corpus import Batch, Task
 from attnlib.training.course import Course, Report, run_course
 from companion.data import registry
-from companion.data.pieces import EqualLengthBatches
 from companion.runs.loop import prediction_loss
 from companion.runs.procedure import Recording
+from notebooks.shared.pieces import EqualLengthBatches
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 Attention = Literal["learned", "uniform"]

@@ -25,10 +25,10 @@ from companion.data import labelled_sets
 from companion.data.labelled import RawTexts, Reading, is_masked_integer, prepare, without_html
 from companion.data.parallel import NAMES, OWN, read_translation, translation_checksums
 from companion.data.parallel import available as available_pairs
-from companion.data.pieces import PAPER_SIZE, piece_corpus
 from companion.data.sources import cache_folder
 from companion.data.text import Dropped, Tally
 from companion.runs.procedure import Recording
+from notebooks.shared.pieces import PAPER_SIZE, piece_corpus
 from notebooks.shared.snapshots import Tensors
 
 PAIRS = tuple(name for name in NAMES if name != OWN)

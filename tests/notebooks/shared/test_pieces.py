@@ -10,8 +10,8 @@ from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import BOS, EOS, MARKS, PAD
 from companion.data.labelled import LabelledBatches, LabelledTexts, collate_labelled, judging_batches
 from companion.data.parallel import ParallelText, read_translation
-from companion.data.pieces import EqualLengthBatches, piece_corpus, train_pieces
 from companion.data.text import Dropped
+from notebooks.shared.pieces import EqualLengthBatches, piece_corpus, train_pieces
 
 LINES = ["ein kleiner hund läuft", "a small dog runs", "zwei hunde", "two dogs run fast"] * 3
 
