@@ -17,16 +17,12 @@ NOT_EDITED_YET = {
     "notebooks/attend/regularisation", "notebooks/attend/robustness", "notebooks/attend/state_components",
     "notebooks/attend/temporal_formation", "notebooks/attend/temporal_share",
     "notebooks/attend/without_attention", "notebooks/attend/word_alignment",
-    
-    "notebooks/learn/dataset_sizes",     "notebooks/learn/multi_head", "notebooks/learn/optimal_attention",
-    "notebooks/learn/probe_locality",
-    "notebooks/learn/resting_attention",
     "notebooks/primer/path_length",
     "notebooks/primer/scoring_functions",
     "notebooks/primer/what_a_task_teaches",
     "book/api/probes",
     "book/api", "book/how_to", "book/notation", "book/refute_us", "book/reproduction_notes",
-    "book/two_stages", "book/where_it_went",
+    "book/where_it_went",
 }  # fmt: skip
 TICS = [
     r"\bst(?:ands?|ood)\b(?!-| (?:for|out|in for)\b)", r"\basks\b", r"\basked\b", r"\btold\b", r"\bdear\b",
