@@ -19,20 +19,22 @@ VERMILION = PART_COLOURS["input"]
 GREEN, WINE, PINK, OCHRE, INDIGO = "#009e73", "#882255", "#cc79a7", "#a06a00", "#332288"
 PURPLE, AMBER, SKY = "#6a3d9a", "#e69f00", "#56b4e9"  # with INK and GREEN, where five lie in one panel
 ARROW = {"arrowstyle": "->", "color": INK, "lw": 0.9}  # from a note to what it is about
-TASK_MARKERS = {
-    "one_to_one": "o", "permutation": "p", "reversal": "H", "scan": "^", "scan_extended": "v",
-    "multi30k_en_fr": "D", "multi30k_en_de": "d", "tatoeba_en_fr": "X", "europarl_de_en": "*",
-}  # fmt: skip
 ARCHITECTURE_MARKERS = {
     "AED": "o", "AO": "s", "VED": "D", "AED-lstm": "^", "AED-vanilla": "v", "AED-ugrnn": "<",
 }  # fmt: skip
 
 
-def marker_of(task: str) -> dict[str, object]:
-    """Shape and size of a task's points; the marks of the dial are squares that grow with it."""
-    if task.startswith("reordering_"):
-        return {"marker": "s", "ms": 3.5 + int(task.rpartition("_")[2]) / 16}
-    return {"marker": TASK_MARKERS.get(task, "P"), "ms": 7}
+NETWORKS = {"AED": "GRU with attention", "AO": "attention only", "VED": "GRU without attention"}
+
+
+def network_name(kind: str) -> str:
+    """A kind of network as a reader calls it.
+
+    >>> network_name("AED-lstm"), network_name("AO")
+    ('LSTM with attention', 'attention only')
+    """
+    cell = kind.removeprefix("AED-")
+    return NETWORKS.get(kind, f"{cell if cell == 'vanilla' else cell.upper()} with attention")
 
 
 def blank() -> Figure:

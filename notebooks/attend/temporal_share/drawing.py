@@ -5,68 +5,90 @@
 
 from pathlib import Path
 
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from attnlib.files import write_text_atomic
 from companion.book.numbers import written
 from companion.book.project import current_project
-from companion.book.style import INK, PART_COLOURS, as_svg, style, task_name
-from companion.results.result import Result, tasks_of
-from notebooks.attend.temporal_share.experiment import LEARNED
-from notebooks.shared.style import marker_of
+from companion.book.style import INK, PART_COLOURS, as_svg, style
+from companion.results.result import Result
+from notebooks.attend.temporal_share.experiment import LEARNED, family
+from notebooks.shared.style import HALO
+from notebooks.shared.suite import DIAL
 
+# What is named in a panel, and how many points from the middle of its networks (GRUs but for AO).
+NAMES = {
+    "one_to_one": ("one-to-one", (13, -4)), "permutation": ("fixed permutation", (-96, 4)),
+    "reversal": ("reversal", (-20, 11)), "scan": ("SCAN", (-40, 4)), "captions": ("translation", (-84, 3)),
+    "reordering_0": ("0 %", (9, -6)), "reordering_100": ("100 %", (9, -8)),
+    "AO reordering_100": ("reordering,\nattention only", (-93, 2)),
+}  # fmt: skip
+# Column → part, label of the axis, what is named, and a remark at a place of the axes.
 SHARES = {
-    "temporal_share": ("temporal", "temporal share: covariance share of μ·μ"),
-    "input_share": ("input", "input share: covariance share of χ·χ"),
-}
+    "temporal_share": ("temporal", "temporal share μ·μ", tuple(NAMES),
+                       ("the dial: where more sentences\nreorder, attention is less typical\n"
+                        "and less temporal", (0.45, 0.06))),
+    "input_share": ("input", "input share χ·χ", ("scan", "captions"),
+                    ("input components explain little\nin networks that have learned", (0.37, 0.5))),
+}  # fmt: skip
 ALONE = {
-    "temporal_only": ("temporal", "attention from μ·μ alone: similarity to the full"),
-    "input_only": ("input", "attention from χ·χ alone: similarity to the full"),
-}
+    "temporal_only": ("temporal", "attention from μ·μ alone: similarity to the full",
+                      ("one_to_one", "permutation", "scan", "reordering_0", "reordering_100"), None),
+    "input_only": ("input", "attention from χ·χ alone: similarity to the full", ("scan",), None),
+}  # fmt: skip
+GREY = "#777777"
+POINTS = (("recurrent", "o", GREY), ("attention only", "s", GREY), ("has not learned its task", "o", "white"))
 UNIFORM = {"marker": "_", "ms": 9, "markeredgewidth": 0.8, "color": INK}  # no colour of a part
 
 
-def against_typicality(result: Result, columns: dict[str, tuple[str, str]] = SHARES) -> Figure:
+def against_typicality(result: Result, columns: dict[str, tuple] = SHARES) -> Figure:
     """Two panels over typicality, the temporal quantity in blue and the input one in vermillion."""
+    rows = pd.DataFrame(result.tables["points"]).dropna(subset=["typicality"])
     with style():
-        figure = Figure(figsize=(9.2, 4.4))
-        for axes, (column, (part, label)) in zip(figure.subplots(1, 2), columns.items(), strict=True):
-            _scatter(axes, result.tables["points"], column, PART_COLOURS[part])
-            axes.set_ylabel(label)
-            axes.set_xlabel("typicality of the average matrix")
+        figure = Figure(figsize=(8.6, 4.2))
+        for axes, (column, look) in zip(figure.subplots(1, 2), columns.items(), strict=True):
+            _scatter(axes, rows.dropna(subset=[column]), column, look)
             found = result.values["learned"]["spearman"][column]
-            shown = "Spearman ρ: undefined" if found["value"] is None else f"Spearman ρ = {written(found)}"
-            axes.set_title(shown + (f", n = {found['n']}" if found["low"] is not None else ""), loc="left")
-        lines = [_handle(task_name(task), face="#bbbbbb", **marker_of(task)) for task in tasks_of(result)]
-        lines += [_handle("AED", face="#bbbbbb", markeredgecolor="#bbbbbb"), _handle("AO", face="#bbbbbb")]
-        lines += [_handle("task not learned", marker="o", markeredgecolor="#bbbbbb")]
-        if any(column.endswith("_only") for column in columns):
-            lines.append(Line2D([], [], ls="", label="uniform attention", **UNIFORM))
-        figure.legend(handles=lines, loc="outside right center", handletextpad=0.2, frameon=False, fontsize=9)
+            axes.set_title(f"rank correlation {written(found)}", loc="left", fontsize=10)
+        last = figure.axes[-1]
+        for label, marker, face in POINTS:
+            last.plot([], [], marker, color=GREY, mfc=face, label=label)
+        if columns is ALONE:
+            last.plot([], [], ls="", label="uniform attention", **UNIFORM)
+        figure.legend(loc="outside upper center", ncols=4, frameon=False, fontsize=9)
     return figure
 
 
-def _scatter(axes: Axes, rows: list[dict], column: str, colour: str) -> None:
-    shown = [row for row in rows if row["typicality"] is not None and row[column] is not None]
-    axes.set_xlim(0, 1.03)  # a point at 1 whole
-    axes.set_ylim(min([-0.08, *(row[column] - 0.05 for row in shown)]), 1.05)
+def _scatter(axes: Axes, rows: pd.DataFrame, column: str, look: tuple) -> None:
+    part, label, named, remark = look
+    colour = PART_COLOURS[part]
+    axes.set(xlabel="typicality of the attention matrix", ylabel=label, xticks=[0, 0.25, 0.5, 0.75, 1])
+    axes.set_xlim(0, 1.17)  # room for a name
+    axes.set_ylim(min([-0.08, *(rows[column] - 0.05)]), 1.06)
     axes.axhline(0, color="#dddddd", lw=0.8, zorder=0)
-    if not shown:
+    if rows.empty:
         axes.text(0.5, 0.5, "no cell of 30 samples: no typicality", ha="center", transform=axes.transAxes)
-    for row in shown:
+    for row in rows.sort_values("token_accuracy").to_dict("records"):
         if column.endswith("_only"):
             axes.plot(row["typicality"], row["uniform"], ls="", **UNIFORM)
-        look = {"markerfacecolor": colour if row["token_accuracy"] >= LEARNED else "white"}
-        look |= {"markeredgecolor": INK if row["architecture"] == "AO" else colour}
-        look |= {"markeredgewidth": 1.2, "alpha": 0.85, **marker_of(row["task"])}
-        axes.plot(row["typicality"], row[column], ls="", **look)
-
-
-def _handle(label: str, face: str = "white", marker: object = "h", **shape: object) -> Line2D:
-    shape = {"ms": 7, "markeredgecolor": INK} | shape
-    return Line2D([], [], ls="", markerfacecolor=face, label=label, marker=marker, **shape)
+        learned, marker = row["token_accuracy"] >= LEARNED, "s" if row["architecture"] == "AO" else "o"
+        look = {"mfc": colour, "alpha": 0.8} if learned else {"mfc": "white", "alpha": 0.55}
+        axes.plot(row["typicality"], row[column], marker, ms=5, mew=0.9, mec=colour, **look)
+    own = rows[rows["kind"].isin(rows.drop_duplicates("architecture")["kind"])]  # the first cell
+    name = own["task"].where(own["task"].isin(DIAL), own["task"].map(family))
+    name = name.where(own["architecture"] != "AO", "AO " + name)
+    middles = own.groupby(name)[["typicality", column]].mean()
+    dial = middles.reindex([mark for mark in DIAL if mark in middles.index])
+    axes.plot(*dial.to_numpy().T, color=INK, lw=1, zorder=3)
+    for each in filter(middles.index.__contains__, named):
+        text, away = NAMES[each]
+        look = {"fontsize": 9, "path_effects": [HALO]}
+        axes.annotate(text, middles.loc[each], away, textcoords="offset points", **look)
+    if remark and len(dial) > 1:
+        arrow = {"arrowstyle": "->", "color": INK}
+        axes.annotate(remark[0], dial.iloc[1], remark[1], "data", "axes fraction", arrow, fontsize=9)
 
 
 def readme_figure(folder: Path) -> tuple[Path, str]:
