@@ -80,25 +80,24 @@ def curves(axes: Axes, courses: pd.DataFrame, name: str, label: str | None = Non
 
 # Small panels for many tasks: a column a task, a row an architecture, in bands like lines of text.
 
-PER_BAND = 4
-
-
 # Called with axes, task, kind, leftmost, lowest; False leaves the panel empty.
 Draw = Callable[[Axes, str, str, bool, bool], bool]
 
 
-def panels(tasks: list[str], kinds: list[str], draw: Draw, *, width: float, height: float) -> Figure:
+def panels(
+    tasks: list[str], kinds: list[str], draw: Draw, *, width: float, height: float, per_band: int = 4
+) -> Figure:
     """A figure of one panel, so many inches wide and high, for each task and kind."""
     if not tasks or not kinds:
         return blank()
-    columns, rows = max(min(len(tasks), PER_BAND), 2), -(-len(tasks) // PER_BAND) * len(kinds)
+    columns, rows = max(min(len(tasks), per_band), 2), -(-len(tasks) // per_band) * len(kinds)
     with style():
         figure = Figure(figsize=(width * columns, height * rows))
         grid = figure.subplots(rows, columns, squeeze=False)
         for axes in grid.flat:
             axes.set_visible(False)
         for (place, task), (below, kind) in product(enumerate(tasks), enumerate(kinds)):
-            band, column = divmod(place, PER_BAND)
+            band, column = divmod(place, per_band)
             axes = grid[band * len(kinds) + below, column]
             axes.set_title(f"{task_name(task)}, {kind}")
             axes.set_visible(draw(axes, task, kind, column == 0, below == len(kinds) - 1))
