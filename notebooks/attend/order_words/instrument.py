@@ -1,5 +1,6 @@
 """What the instrument of the page draws: one pair of sentences for each task, network and exchange."""
 
+import numpy as np
 import pandas as pd
 
 from companion.results.result import Result
@@ -13,20 +14,16 @@ def pairs(result: Result, swaps: dict[str, str]) -> tuple[dict, pd.DataFrame]:
     found, rows = [], []
     for names, pair in pd.DataFrame(result.tables["examples"]).groupby(PAIR, sort=False):
         runs = [_run(pair[pair["run"] == run].sort_values("target_position")) for run in ("first", "second")]
-        moved = [
-            sum(map(abs, map(float.__sub__, *rows))) / 2
-            for rows in zip(*(run["matrix"] for run in runs), strict=False)
-        ]
-        place = int(pair["position"].iloc[0])
-        found.append(dict(zip(PAIR, names, strict=True)) | {"place": place, "runs": runs})
+        steps, place = min(len(run["matrix"]) for run in runs), int(pair["position"].iloc[0])
+        before, after = (np.array(run["matrix"][:steps]) for run in runs)
         words = " → ".join(run["source"][place] for run in runs)
-        rows.append([task_name(names[0]), *names[1:], words, round(sum(moved) / len(moved), 2)])
+        rows.append([task_name(names[0]), *names[1:], words, abs(after - before).sum(1).mean() / 2])
+        found.append(dict(zip(PAIR, names, strict=True)) | {"place": place, "runs": runs})
     tasks = {pair["task"]: task_name(pair["task"]) for pair in found}
     own = {pair["swap"]: swaps[pair["swap"]] for pair in found}
     columns = ["task", "network", "exchange", "words", "weight that moves, mean of steps"]
-    return {"tasks": tasks, "swaps": own, "pairs": found}, pd.DataFrame(rows, columns=columns).set_index(
-        "task"
-    )
+    table = pd.DataFrame(rows, columns=columns).set_index("task").round(2)
+    return {"tasks": tasks, "swaps": own, "pairs": found}, table
 
 
 def _run(rows: pd.DataFrame) -> dict:

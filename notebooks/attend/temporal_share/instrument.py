@@ -8,8 +8,7 @@ from companion.results.result import Result
 from notebooks.attend.temporal_share.experiment import family
 from notebooks.shared.style import task_name
 
-KIND = ["task", "architecture"]
-MATRIX = ["target_position", "source_position"]
+KIND, PLACES = ["task", "architecture"], ["target_position", "source_position"]
 MEANS = ["typicality", "temporal_share", "input_share", "token_accuracy"]
 
 
@@ -20,36 +19,25 @@ def dial(result: Result) -> tuple[dict, pd.DataFrame]:
     """
     if result.profile != "paper":
         return {}, pd.DataFrame()
+    folder, points = current_project().results("paper"), pd.DataFrame(result.tables["points"])
     matrices, breakdown = (
-        Result.load(current_project().results("paper") / f"{name}.json")
-        for name in ("attention_matrices", "alignment_breakdown")
+        Result.load(folder / f"{name}.json") for name in ("attention_matrices", "alignment_breakdown")
     )
-    points = pd.DataFrame(result.tables["points"])
     columns = points[[*KIND, "cell", "seed", *MEANS]].round(3).astype(object)
-    columns = columns.where(columns.notna(), None).to_dict("list")
-    average, samples = (pd.DataFrame(matrices.tables[name]) for name in ("average", "samples"))
-    first = samples[samples["sample"] == 0].groupby(KIND)
-    kinds = []
-    for (task, architecture), own in average.groupby(KIND, sort=False):
-        sample = first.get_group((task, architecture))
-        shares = breakdown.values[task][architecture]["covariance_share"]
-        kinds.append({
-            "task": task,
-            "architecture": architecture,
-            "average": _matrix(own),
-            "sample": _matrix(sample),
-            "rows": sample.groupby("target_position")["predicted"].first().tolist(),
-            "columns": sample.groupby("source_position")["source"].first().tolist(),
-            "shares": [[_rounded(shares[f"{d}_{e}"]["value"]) for e in PART_NAMES] for d in PART_NAMES],
-        })  # fmt: skip
+    rows, kinds = pd.DataFrame(matrices.tables["samples"]).query("sample == 0"), []
+    for (task, kind), average in pd.DataFrame(matrices.tables["average"]).groupby(KIND, sort=False):
+        sample = rows[(rows["task"] == task) & (rows["architecture"] == kind)]
+        own = {name: _matrix(table) for name, table in (("average", average), ("sample", sample))}
+        own["rows"] = sample.groupby(PLACES[0])["predicted"].first().tolist()
+        own["columns"] = sample.groupby(PLACES[1])["source"].first().tolist()
+        shares = breakdown.values[task][kind]["covariance_share"]
+        own["shares"] = [[shares[f"{d}_{e}"]["value"] for e in PART_NAMES] for d in PART_NAMES]
+        kinds.append({"task": task, "architecture": kind} | own)
     names = {task: [task_name(task), family(task)] for task in dict.fromkeys(points["task"])}
     table = points.assign(task=points["task"].map(task_name)).groupby([*KIND, "cell"], sort=False)[MEANS]
+    columns = columns.where(columns.notna(), None).to_dict("list")
     return {"points": columns, "kinds": kinds, "tasks": names}, table.mean().round(2)
 
 
 def _matrix(rows: pd.DataFrame) -> list[list[float]]:
-    return rows.pivot(index=MATRIX[0], columns=MATRIX[1], values="attention").round(2).to_numpy().tolist()
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 2)
+    return rows.pivot(index=PLACES[0], columns=PLACES[1], values="attention").round(2).to_numpy().tolist()

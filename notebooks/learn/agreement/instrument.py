@@ -19,32 +19,20 @@ def board(result: Result) -> tuple[dict, pd.DataFrame]:
     if result.profile != "paper":
         return {}, pd.DataFrame()
     printed, courses, sets, rows = printed_agreement(), pd.DataFrame(result.tables["courses"]), [], {}
-    courses = courses[courses["part"] == "validation"]
+    courses = courses[courses["part"] == "validation"].groupby(["data", "column", "step"])
+    means = courses[["agreement", "accuracy"]].mean().round(1)
     for name in data_of(result):
-        found, own = result.values[name]["validation"]["accuracy"], courses[courses["data"] == name]
-        means = own.groupby(["column", "step"])[["agreement", "accuracy"]].mean().round(1)
-        cells = [
-            {
-                "printed": printed.get((name, column)),
-                "own": {
-                    words: [found[column][f"agreement{choice}"][end] for end in ("value", "low", "high")]
-                    for choice, words in CHOICES.items()
-                },
-                "course": means.loc[column]["agreement"].tolist(),
-            }
-            for column in HEADS
-        ]
-        between = means.loc["alpha_alpha"]
-        sets.append({
-            "name": data_name(name), "chance": found["chance"]["value"], "cells": cells,
-            "steps": between.index.tolist(), "accuracy": between["accuracy"].tolist(),
-            "between": between["agreement"].tolist(),
-        })  # fmt: skip
-        rows[data_name(name)] = {
-            head: f"{interval_percent(found[column]['agreement'])}; {printed.get((name, column), '–')}"
-            for column, head in HEADS.items()
-        }
+        found, between, cells, texts = result.values[name]["validation"]["accuracy"], means.loc[name], [], {}
+        for column, head in HEADS.items():
+            own = {said: found[column][f"agreement{choice}"] for choice, said in CHOICES.items()}
+            shown = {said: [one["value"], one["low"], one["high"]] for said, one in own.items()}
+            course = between.loc[column]["agreement"].tolist()
+            cells.append({"printed": printed.get((name, column)), "own": shown, "course": course})
+            texts[head] = f"{interval_percent(own['as in the paper'])}; {printed.get((name, column), '–')}"
+        seeds = between.loc["alpha_alpha"].rename(columns={"agreement": "between"}).rename_axis("steps")
+        about = {"name": data_name(name), "chance": found["chance"]["value"], "cells": cells}
+        sets.append(about | seeds.reset_index().to_dict("list"))
+        rows[data_name(name)] = texts
+    table = pd.DataFrame.from_dict(rows, "index").rename_axis("ours ± half interval; printed")
     columns = [[head, PLAIN[column]] for column, head in HEADS.items()]
-    return {"columns": columns, "choices": [*CHOICES.values()], "sets": sets}, pd.DataFrame.from_dict(
-        rows, "index"
-    )
+    return {"columns": columns, "choices": [*CHOICES.values()], "sets": sets}, table
