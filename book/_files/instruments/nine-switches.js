@@ -111,7 +111,8 @@ Instruments.start("nine-switches", (stage, data) => {
     ["000000000", "none"]];
   const tasks = [...new Map(data.networks.map(own => [own.task, own.name]))];
   const chosen = () => data.networks.find(own => own.task === state.task && own.architecture === state.network);
-  const state = { task: data.networks[0].task, network: data.networks[0].architecture, text: data.networks[0].examples[0], on: "111111111" };
+  const state = { task: data.networks[0].task, network: data.networks[0].architecture, text: data.networks[0].examples[0],
+    on: data.on ?? "111111111" };
   let network = null, found = null;
 
   const task = choice("Task", tasks, name => name === state.task, name => {
@@ -218,10 +219,13 @@ Instruments.start("nine-switches", (stage, data) => {
   }
 
   stage.append(
-    make("div", { class: "controls" }, task.element, kind.element), make("div", { class: "controls" }, examples.element, typed), words,
+    ...(data.small ? [make("div", { class: "controls" }, kind.element, examples.element)] : [
+      make("div", { class: "controls" }, task.element, kind.element), make("div", { class: "controls" }, examples.element, typed), words]),
     make("div", { class: "panels" }, board, make("div", { class: "beside" }, presets.element,
       make("p", {}, "Similarity of both matrices: ", alike), numbers, writes)),
     make("div", { class: "panels" }, full.element, left.element), said.element);
+
+  stage.style.minHeight = data.small ? "27rem" : "34rem"; // until the network is there
 
   function draw() {
     if (!chosen()) Object.assign(state, { task: data.networks[0].task, network: data.networks[0].architecture });

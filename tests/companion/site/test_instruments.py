@@ -61,6 +61,9 @@ def made(tmp_path_factory):
         head = '<!doctype html><meta name="viewport" content="width=device-width">'
         path.write_text(head + instrument(name, data, table, label=name), encoding="utf-8")
         pages[name] = SimpleNamespace(data=data, table=table, path=path)
+    front = re.search(r"\{raw\} html\n(.*?)```", (ROOT / "book" / "index.md").read_text("utf-8"), re.DOTALL)
+    (folder / "index.html").write_text(head + front[1], encoding="utf-8")
+    pages["front"] = SimpleNamespace(data=None, path=folder / "index.html")
     return pages
 
 
@@ -276,3 +279,11 @@ def test_a_switch_changes_attention_and_output(shown):
         page.get_by_label("Type a sentence").fill("jump twice")
         page.keyboard.press("Enter")
         assert page.locator(".writes .full").inner_text() == "jump jump end"
+
+
+def test_the_front_page_has_a_small_one(shown):
+    with shown("front", width=390) as (page, _):
+        page.wait_for_selector(".writes mark")  # without residuals it writes something else
+        page.get_by_role("button", name="all nine").click()
+        assert page.locator(".writes mark").count() == 0
+        assert page.evaluate(STICKING_OUT) <= 0
