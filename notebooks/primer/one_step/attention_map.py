@@ -14,10 +14,11 @@ import jinja2
 END = "<eos>"  # the last word of a side, which is no word of the sentence
 
 
-def attention_map(rows: list[dict]) -> str:
-    """The map of one pair of sentences, from a row a snapshot, target and source place, the last one first.
+def attention_map(rows: list[dict], place: int = 0) -> str:
+    """The map of one pair of sentences, from a row for each snapshot, target and source place.
 
-    Its name for screen readers has the source sentence, since a page may hold several.
+    It starts before training, at the word in one place of the translation. Its name for screen readers has the
+    source sentence, since a page may hold several.
     """
     data = _gathered(rows)
     encoded = json.dumps(data, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
@@ -27,7 +28,7 @@ def attention_map(rows: list[dict]) -> str:
     page = jinja2.Environment(undefined=jinja2.StrictUndefined)
     page.filters["text"] = html.escape
     template = page.from_string(Path(__file__).with_suffix(".html.jinja").read_text(encoding="utf-8"))
-    return template.render(data, name=name, label=label, encoded=encoded)
+    return template.render(data, name=name, label=label, encoded=encoded, place=place)
 
 
 def _gathered(rows: list[dict]) -> dict:
