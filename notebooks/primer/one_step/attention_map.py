@@ -17,8 +17,8 @@ END = "<eos>"  # the last word of a side, which is no word of the sentence
 def attention_map(rows: list[dict], place: int = 0) -> str:
     """The map of one pair of sentences, from a row for each snapshot, target and source place.
 
-    It starts before training, at the word in one place of the translation. Its name for screen readers has the
-    source sentence, since a page may hold several.
+    It starts before training, at the word in one place of the translation. Its name for screen readers has
+    the source sentence, since a page may hold several.
     """
     data = _gathered(rows)
     encoded = json.dumps(data, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
