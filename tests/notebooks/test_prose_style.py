@@ -15,9 +15,9 @@ NOT_EDITED_YET = {
     "notebooks/attend/interchange", "notebooks/attend/order_words", "notebooks/attend/readout",
     "notebooks/attend/regularisation", "notebooks/attend/robustness", "notebooks/attend/state_components",
     "notebooks/attend/temporal_formation", "notebooks/attend/without_attention",
-    "notebooks/attend/word_alignment", "notebooks/primer/path_length", "notebooks/primer/scoring_functions",
-    "notebooks/primer/what_a_task_teaches", "book/api/probes", "book/api", "book/how_to", "book/notation",
-    "book/refute_us", "book/reproduction_notes", "book/where_it_went",
+    "notebooks/attend/word_alignment",
+    "book/api/probes",
+    "book/api", "book/how_to", "book/notation", "book/refute_us", "book/reproduction_notes",
 }  # fmt: skip
 TICS = [
     r"\bst(?:ands?|ood)\b(?!-| (?:for|out|in for)\b)", r"\basks\b", r"\basked\b", r"\btold\b", r"\bdear\b",
