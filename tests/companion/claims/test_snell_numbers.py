@@ -110,7 +110,7 @@ def test_baselines_of_tau_and_sizes_that_we_choose_are_met_by_construction(paper
 
 def test_what_a_row_would_take_is_what_the_notes_say(paper):
     notes = (FOLDER.parent / "book" / "reproduction_notes.md").read_text(encoding="utf-8")
-    noted = dict(re.findall(r"^\| `(\w+)` \|.*\| 3 of each \| ([\d.]+) \|$", notes, re.MULTILINE))
+    noted = dict(re.findall(r"^\| agreement, .*?`(?:-p \w+=)?(\w+)`.*\| ([\d.]+) \|$", notes, re.MULTILINE))
     names = {"twenty_newsgroups": "20 NG", "amazon": "Amzn", "imdb": "IMDB", "yelp": "Yelp"}
     names |= {"iwslt14_de_en": "IWSLT14"}
     told = {(entry.dataset, entry.not_run) for entry in paper.tables.entries if entry.not_run}
