@@ -16,8 +16,7 @@ NOT_EDITED_YET = {
     "notebooks/attend/regularisation", "notebooks/attend/robustness", "notebooks/attend/state_components",
     "notebooks/attend/temporal_formation", "notebooks/attend/without_attention",
     "notebooks/attend/word_alignment",
-    "book/api/probes",
-    "book/api", "book/how_to", "book/notation", "book/refute_us", "book/reproduction_notes",
+    "book/notation", "book/refute_us",
 }  # fmt: skip
 TICS = [
     r"\bst(?:ands?|ood)\b(?!-| (?:for|out|in for)\b)", r"\basks\b", r"\basked\b", r"\btold\b", r"\bdear\b",
