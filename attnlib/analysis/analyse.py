@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection
+from contextlib import nullcontext
 from typing import Any
 
 from attnlib.analysis.fit import Fit, Sums
@@ -39,8 +40,9 @@ def analyse(
         BadInput: a corpus with nothing to judge; no head.
     """
     stream, part = stream.with_probe_tried(stream.first()), Part(every=every)
-    fit = fit_part(stream, part, heads=heads, keep=keep, progress=progress)
-    judgement = judge_part(stream, fit, part, keep=keep, progress=progress)
+    with keep.held((stage, part) for stage in STAGES) if keep else nullcontext():
+        fit = fit_part(stream, part, heads=heads, keep=keep, progress=progress)
+        judgement = judge_part(stream, fit, part, keep=keep, progress=progress)
     if not judgement.samples:
         part = Part(every=1)
         fit = fit_part(stream, part, heads=heads, progress=progress)

@@ -16,6 +16,7 @@ from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Part, Stream
 from attnlib.analysis.threads import choose_threads
 from attnlib.errors import BadInput, check_known
+from attnlib.files import locked
 from attnlib.models.transformer import AttentionKind
 
 OF_A_TEXT = ("source_language", "target_language", "prefix")
@@ -100,33 +101,38 @@ def analyse_command(request: Request) -> None:
     console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
     job = _of_traces(request) if request.traces is not None else _of_checkpoint(request, console)
     shards = range(request.shards) if request.shard is None else [request.shard]
-    waiting = (
-        (stage, request.part(shard))
-        for stage in (STAGES if request.stage == "all" else {request.stage} & {*STAGES})
-        for shard in shards
-        if not (job.keep.begun(stage, request.part(shard)) or {}).get("finished")
-    )
-    if first := next(waiting, None):
-        job = _ready(job, *first, request, console)
-    for stage in (*STAGES, "report"):
-        if request.stage not in (stage, "all"):
-            continue
-        before = {"judge": "fit", "report": "judge"}.get(stage)
-        if before and (missing := job.keep.lacking(before, request.part())):
-            remaining = (
-                f"the {PASSES[before]} over shards {', '.join(map(str, missing))} of {request.shards} is not "
-                "finished: run them, then this command again"
-            )
-            if request.stage != "all":
-                raise BadInput(remaining)
-            return console.print(remaining)
-        for shard in shards if stage in STAGES else ():
-            _run(stage, job, request.part(shard), request, console)
+    stages = STAGES if request.stage == "all" else [stage for stage in STAGES if stage == request.stage]
+    parts = [(stage, request.part(shard)) for stage in stages for shard in shards]
+    with job.keep.held(parts):
+        waiting = [own for own in parts if not (job.keep.begun(*own) or {}).get("finished")]
+        if waiting:
+            job = _ready(job, *waiting[0], request, console)
+        for stage, part in parts:
+            if stage == "judge" and (remaining := _remaining(job, "fit", request)):
+                break
+            _run(stage, job, part, request, console)
+        else:
+            remaining = _remaining(job, "judge", request) if request.stage in ("report", "all") else ""
+    if remaining and request.stage != "all":
+        raise BadInput(remaining)
+    if remaining:
+        return console.print(remaining)
     if request.stage in STAGES:
         return
-    analysis = analyse_kept(job.stream, job.keep, request.part(), heads=request.heads, about=job.about)
-    write_report(analysis, request.out, title=f"How {job.shown} attends", name=job.name)
+    with locked(request.out, ".report.lock", wait=True):  # the last two shards may end together
+        analysis = analyse_kept(job.stream, job.keep, request.part(), heads=request.heads, about=job.about)
+        write_report(analysis, request.out, title=f"How {job.shown} attends", name=job.name)
     console.print(f"report: {request.out / 'index.html'}")
+
+
+def _remaining(job: "_Job", stage: str, request: Request) -> str:
+    """What has to be done before the next stage can be; empty where nothing has."""
+    if not (missing := job.keep.lacking(stage, request.part())):
+        return ""
+    return (
+        f"the {PASSES[stage]} over shards {', '.join(map(str, missing))} of {request.shards} is not "
+        "finished: run them, then this command again"
+    )
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from functools import reduce
 from operator import add
@@ -16,7 +16,7 @@ from torch import Tensor
 from attnlib.analysis.fit import Sums
 from attnlib.analysis.stream import Part
 from attnlib.errors import BadInput, CorruptFile
-from attnlib.files import atomic_path
+from attnlib.files import atomic_path, locked
 
 FORMAT = "attnlib.analysis/4"
 SECONDS_BETWEEN_SAVES = 60.0
@@ -37,6 +37,14 @@ class Keep:
 
     def path(self, stage: str, part: Part) -> Path:
         return self.folder / f"{stage}-{part.shard}-of-{part.shards}" / "sums.safetensors"
+
+    @contextmanager
+    def held(self, parts: Iterable[tuple[str, Part]]) -> Iterator[None]:
+        """Nobody else writes these parts meanwhile; BadInput where somebody does, or nobody can."""
+        with ExitStack() as locks:
+            for stage, part in parts:
+                locks.enter_context(locked(self.path(stage, part).parent))
+            yield
 
     def begun(self, stage: str, part: Part) -> dict | None:
         """What is said of a part, ``done`` and ``finished``, or None; BadInput for another analysis."""

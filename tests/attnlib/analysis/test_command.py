@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import shutil
 from functools import partial
 
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe
 from attnlib.analysis import Stream, analyse
 from attnlib.cli import app
+from attnlib.files import locked
 from tests.attnlib.analysis.builders import SOURCE, TARGET, Toy, assert_same_rows, save_checkpoint, text_of
 from tests.attnlib.analysis.test_report import FILES
 
@@ -56,7 +58,8 @@ def table_of(out, name="heads"):
 
 
 def files_of(out):
-    return {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    files = (path for path in out.rglob("*") if path.is_file() and not path.name.endswith(".lock"))
+    return {path.relative_to(out): path.read_bytes() for path in files}
 
 
 @pytest.fixture(scope="module")
@@ -226,6 +229,17 @@ def test_folders_with_brackets_in_their_names(corpus, tmp_path, name):
     shutil.copytree(corpus / "tiny", folder)
     assert f"report: {out / 'index.html'}" in done(*given(corpus, out, "--model", folder))
     assert f"<h1>How {folder.name} attends</h1>" in (out / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_second_of_two_analyses_of_one_folder_is_told_who_works_there(corpus, tmp_path, whole):
+    """Before it reads anything; a shard of its own is nobody's, and afterwards all is as from one alone."""
+    given_here = partial(given, corpus, tmp_path)
+    with locked(tmp_path / "parts" / "judge-0-of-1"):
+        refused(given_here(), f"judge-0-of-1 is being written by process {os.getpid()}, since 20")
+        assert not list(tmp_path.rglob("*.safetensors"))
+        done(*given_here("--shards", 2, "--shard", 1))
+    done(*given_here())
+    assert report_of(tmp_path) == report_of(whole)
 
 
 TEXT = ["--source", "a.txt", "--target", "b.txt"]
