@@ -111,6 +111,9 @@ def analyse(
     ] = False,
     batch_size: Annotated[int, typer.Option(min=1, help="Pairs passed through the model at once.")] = 32,
     longest: Annotated[int, typer.Option(min=1, help="Pieces of a side; the rest is cut off.")] = 128,
+    method: Annotated[
+        str, typer.Option(help="least_squares: position, word and constant told apart; means: as the papers.")
+    ] = "least_squares",
     every: Annotated[int, typer.Option(min=1, help="One batch in so many is held out, and judged.")] = 5,
     probed: Annotated[
         int, typer.Option(min=0, help="Batches of which the lexical probe is taken; it is dear.")

@@ -147,6 +147,18 @@ class HuggingFace(Traced):
             )
         return shifted(batch.target, start)
 
+    def logits(self, one: ModelPass) -> Float[Tensor, "batch target words"]:
+        """What the model predicts at every step of a pass; BadInput for one without an output layer."""
+        with evaluated(self.model):
+            found = self.model(
+                input_ids=one.source_tokens * one.source_mask,
+                attention_mask=one.source_mask.long(),
+                decoder_input_ids=one.target_tokens * one.target_mask,
+                decoder_attention_mask=one.target_mask.long(),
+                use_cache=False,
+            )
+        return _logits_of(self.model, found)
+
     def _watch(self, hooks: Hooks) -> None:
         super()._watch(hooks)
         if isinstance(head := self.model.get_output_embeddings(), nn.Linear):  # of FSMT, an embedding
@@ -227,14 +239,17 @@ def lexical_probe(model: nn.Module, one: ModelPass) -> Float[Tensor, "batch targ
                 decoder_attention_mask=one.target_mask.long(),
                 use_cache=False,
             )
-            if getattr(found, "logits", None) is None:
-                raise BadInput(
-                    f"{type(model).__name__} predicts no words: load it with its output layer "
-                    "(AutoModelForSeq2SeqLM)"
-                )
-            return found.logits
+            return _logits_of(model, found)
 
         return probe_by_position(one, logits)
+
+
+def _logits_of(model: nn.Module, found: Any) -> Tensor:
+    if getattr(found, "logits", None) is None:
+        raise BadInput(
+            f"{type(model).__name__} predicts no words: load it with its output layer (AutoModelForSeq2SeqLM)"
+        )
+    return found.logits
 
 
 # -- where the attentions are --

@@ -333,6 +333,12 @@ class Modules(Traced):
                 "F.scaled_dot_product_attention makes it, or say unchecked=True"
             )
 
+    def logits(self, one: ModelPass) -> Float[Tensor, "batch target words"]:
+        """What the model predicts at every step of a pass; BadInput where ``run`` returns no logits."""
+        batch = _batch_of(one)
+        with evaluated(self.model):
+            return _logits_of(self._run(batch), batch)
+
     def lexical_probe(self, one: ModelPass) -> Float[Tensor, "batch target source"]:
         """β of every pair of positions: the probability of the right word where one position alone is seen.
 
@@ -347,9 +353,7 @@ class Modules(Traced):
         cross = [hooked for hooked in self.hooked if hooked.kind == "cross"]
         if not cross:
             raise BadInput("no cross-attention is hooked: nothing can be made to see one source position")
-        batch = TokenBatch(
-            one.source_tokens, one.source_mask, one.target_outputs, one.target_mask, one.target_tokens
-        )
+        batch = _batch_of(one)
         for hooked in cross:
             self._find_way_to_force(hooked, batch)
         return probe_by_position(one, lambda at: self._forced(batch, dict.fromkeys(cross, at)))
@@ -408,6 +412,11 @@ class Modules(Traced):
 
 def shifted(target: Int[Tensor, "batch target"], start: int) -> Int[Tensor, "batch target"]:
     return torch.cat([torch.full_like(target[:, :1], start), target[:, :-1]], dim=1)
+
+
+def _batch_of(one: ModelPass) -> TokenBatch:
+    names = ("source_tokens", "source_mask", "target_outputs", "target_mask", "target_tokens")
+    return TokenBatch(*(getattr(one, name) for name in names))
 
 
 def _caught(kept: dict, name: str):

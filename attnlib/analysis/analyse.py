@@ -7,9 +7,11 @@ from typing import Any
 
 from attnlib.analysis.fit import Fit, Sums
 from attnlib.analysis.judge import Judgement
+from attnlib.analysis.learned import SCORED
 from attnlib.analysis.results import Analysis, example_of, results
 from attnlib.analysis.stored import Keep, read_sums
 from attnlib.analysis.stream import Part, Stream
+from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
 
 Progress = Callable[[str, int], None]  # stage, batches read so far
@@ -20,6 +22,7 @@ def analyse(
     stream: Stream,
     *,
     heads: Collection[int] | None = None,
+    method: Method = "least_squares",
     every: int = 5,
     keep: Keep | None = None,
     progress: Progress | None = None,
@@ -30,6 +33,9 @@ def analyse(
     Args:
         stream: passes of a model, see :class:`~attnlib.analysis.stream.Stream`.
         heads: of every attention; all by default.
+        method: of the components. Least squares tells position, word and what is constant apart exactly,
+            and shares are about positions whose word was fitted on. ``"means"`` is the way of the papers: a
+            constant counts as temporal, and a word that was not fitted on as residual.
         every: one batch in so many is held out and judged. A corpus of fewer batches is fitted and judged on
             the same samples, and the analysis says so: its residuals are too small.
         keep: where to keep the sums of both passes while they go on; without it nothing outlasts the process.
@@ -41,11 +47,11 @@ def analyse(
     """
     stream, part = stream.with_probe_tried(stream.first()), Part(every=every)
     with keep.held((stage, part) for stage in STAGES) if keep else nullcontext():
-        fit = fit_part(stream, part, heads=heads, keep=keep, progress=progress)
+        fit = fit_part(stream, part, heads=heads, method=method, keep=keep, progress=progress)
         judgement = judge_part(stream, fit, part, keep=keep, progress=progress)
     if not judgement.samples:
         part = Part(every=1)
-        fit = fit_part(stream, part, heads=heads, progress=progress)
+        fit = fit_part(stream, part, heads=heads, method=method, progress=progress)
         judgement = judge_part(stream, fit, part, progress=progress)
     return _analysis(stream, part, fit, judgement, about)
 
@@ -66,7 +72,7 @@ def analyse_kept(
             raise BadInput(
                 f"nothing was held out of {fit.samples:,} samples: take fewer shards than {part.shards}"
             )
-        return analyse(stream, heads=heads, every=1, about=about)
+        return analyse(stream, heads=heads, method=fit.method, every=1, about=about)
     return _analysis(stream, part, fit, judgement, about)
 
 
@@ -79,10 +85,15 @@ def _analysis(
 
 
 def fit_part(
-    stream: Stream, part: Part | None = None, *, heads: Collection[int] | None = None, **options: Any
+    stream: Stream,
+    part: Part | None = None,
+    *,
+    heads: Collection[int] | None = None,
+    method: Method = "means",
+    **options: Any,
 ) -> Fit:
     """First pass over a part; goes on where it was left; ``keep`` and ``progress`` as :func:`analyse`."""
-    return _pass_over("fit", stream, part or Part(), Fit(heads), **options)
+    return _pass_over("fit", stream, part or Part(), Fit(heads, method), **options)
 
 
 def judge_part(stream: Stream, fit: Fit, part: Part | None = None, **options: Any) -> Judgement:
@@ -119,6 +130,8 @@ def _pass_over(
         sums.no_probe |= {stream.no_probe} - {""}
         probed = stage == "judge" and stream.is_probed(part.judged_before(number))
         sums.update(one, stream.probe(one)) if probed else sums.update(one)
+        if stage == "judge" and stream.logits and part.judged_before(number) < SCORED:
+            sums.learned.add(one, stream.logits(one))
         if progress:
             progress(stage, read)
         if keep and time.monotonic() - saved > keep.seconds:

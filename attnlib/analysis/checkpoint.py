@@ -211,6 +211,7 @@ class Checkpoint:
             batches=lambda: line_batches(self.tokenizer, text.pairs(), **sizes),
             probe=partial(lexical_probe, self.model),
             probed=probed,
+            logits=adapter.logits,
             losses=partial(losses_of, unknown=self.tokenizer.unk_token_id),
         )
 

@@ -2,12 +2,16 @@
 
 import hashlib
 from dataclasses import dataclass, fields, replace
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
+from typing import get_args
 
 import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+import attnlib
 from attnlib.analysis.analyse import STAGES, analyse_kept, fit_part, judge_part, merged_fit
 from attnlib.analysis.checkpoint import Checkpoint, ParallelText
 from attnlib.analysis.fit import Fit
@@ -15,6 +19,7 @@ from attnlib.analysis.report import Name, write_report
 from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Part, Stream
 from attnlib.analysis.threads import choose_threads
+from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput, check_known
 from attnlib.files import locked
 from attnlib.models.transformer import AttentionKind
@@ -23,6 +28,9 @@ OF_A_TEXT = ("source_language", "target_language", "prefix")
 OF_A_PASS = ("kinds", "layers", "ignore_special")
 OF_BATCHES = ("batch_size", "longest", "probed")
 OF_A_MODEL = (*OF_A_TEXT, *OF_A_PASS, *OF_BATCHES, "device")
+OF_A_CALL = ("out", "threads", "shard", "stage")
+DIGESTS = ("source", "target", "model", "traces")
+PACKAGES = ("torch", "numpy", "transformers", "tokenizers", "sentencepiece")
 PASSES = {"fit": "first pass", "judge": "second pass"}
 
 
@@ -44,6 +52,7 @@ class Request:
     ignore_special: bool = False
     batch_size: int = 32
     longest: int = 128
+    method: Method = "least_squares"
     every: int = 5
     probed: int = 4
     device: str = "cpu"
@@ -53,6 +62,7 @@ class Request:
     stage: str = "all"
 
     def __post_init__(self) -> None:
+        check_known("method", self.method, get_args(Method))
         check_known("stage", self.stage, (*STAGES, "report", "all"))
         text = [given is not None for given in (self.model, self.source, self.target)]
         if not all(text) if self.traces is None else any(text):
@@ -121,8 +131,24 @@ def analyse_command(request: Request) -> None:
         return
     with locked(request.out, ".report.lock", wait=True):  # the last two shards may end together
         analysis = analyse_kept(job.stream, job.keep, request.part(), heads=request.heads, about=job.about)
+        analysis = replace(analysis, made=_made(request, job))
         write_report(analysis, request.out, title=f"How {job.shown} attends", name=job.name)
     console.print(f"report: {request.out / 'index.html'}")
+
+
+def _made(request: Request, job: "_Job") -> dict[str, dict]:
+    """All that the numbers depend on, but for the machine."""
+    named = request.settings(*(field.name for field in fields(request) if field.name not in OF_A_CALL))
+    options = {f"--{name.replace('_', '-')}": _shown(value) for name, value in named.items()}
+    digests = {name: value for name, value in job.keep.asked.items() if name in DIGESTS}
+    versions = {name: version(name) for name in PACKAGES if find_spec(name)}
+    return {"options": options, "sha256": digests, "versions": {"attnlib": attnlib.__version__} | versions}
+
+
+def _shown(value: object) -> object:
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return value if value is None or isinstance(value, bool | int) else str(value)
 
 
 def _remaining(job: "_Job", stage: str, request: Request) -> str:
@@ -192,14 +218,14 @@ def _ready(job: _Job, stage: str, part: Part, request: Request, console: Console
     if request.threads is not None:
         torch.set_num_threads(request.threads)
     elif batch is not None and request.device == "cpu":
-        seconds = choose_threads(lambda: Fit(request.heads).update(stream.trace(batch)))
+        seconds = choose_threads(lambda: Fit(request.heads, request.method).update(stream.trace(batch)))
         said = ", ".join(f"{own:.2g} s a batch with {count}" for count, own in seconds.items())
         console.print(f"threads: {torch.get_num_threads()}{f' ({said})' if said else ''}")
     return replace(job, stream=stream)
 
 
 def _keep(request: Request, asked: dict) -> Keep:
-    return Keep(request.out / "parts", asked | {"heads": request.heads})
+    return Keep(request.out / "parts", asked | request.settings("heads", "method"))
 
 
 def _run(stage: str, job: _Job, part: Part, request: Request, console: Console) -> None:
@@ -210,7 +236,7 @@ def _run(stage: str, job: _Job, part: Part, request: Request, console: Console) 
         task = shown.add_task(f"{PASSES[stage]}{shard}", total=wanted)
         more = {"keep": job.keep, "progress": lambda _stage, read: shown.update(task, completed=read)}
         if stage == "fit":
-            fit_part(job.stream, part, heads=request.heads, **more)
+            fit_part(job.stream, part, heads=request.heads, method=request.method, **more)
         else:
             judge_part(job.stream, merged_fit(job.keep, part), part, **more)
         shown.update(task, completed=wanted)

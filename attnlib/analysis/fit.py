@@ -2,7 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Collection
+from functools import lru_cache
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -10,6 +12,7 @@ from torch import Tensor
 from attnlib.adapters.attended import Attended
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.stream import Losses
+from attnlib.decomposition.components import Method
 from attnlib.decomposition.growing import GrowingComponents
 from attnlib.decomposition.substitution import total_variation
 from attnlib.decomposition.typicality import MINIMUM_CELL, AttentionCells, Cell
@@ -67,12 +70,16 @@ class Sums:
 
 
 class Fit(Sums):
-    """Sums of the first pass, of some heads of every attention or of all; BadInput for none."""
+    """Sums of the first pass, of some heads of every attention or of all; BadInput for none.
+
+    ``method`` of the components: ``"means"`` is that of the papers, ``"least_squares"`` the exact fit.
+    """
 
     TABLES = ("components", "averages")
 
-    def __init__(self, heads: Collection[int] | None = None):
+    def __init__(self, heads: Collection[int] | None = None, method: Method = "means"):
         super().__init__()
+        self.method: Method = method
         if heads is not None and not heads:
             raise BadInput("heads is empty: name at least one, or give None for all of them")
         self.heads = None if heads is None else tuple(sorted(set(heads)))
@@ -84,7 +91,7 @@ class Fit(Sums):
         if whole is None:
             return self
         for site, (side, states) in one.sites().items():
-            own = self.components.setdefault(site, GrowingComponents(states.shape[-1]))
+            own = self.components.setdefault(site, GrowingComponents(states.shape[-1], self.method))
             own.update(states[whole], one.tokens(side)[whole], one.counted(side)[whole])
         for attended in one.attended:
             masks = [one.counted(side)[whole] for side in one.sides(attended.kind)]
@@ -101,7 +108,7 @@ class Fit(Sums):
         return super().__add__(other)
 
     def empty(self) -> "Fit":
-        return Fit(self.heads)
+        return Fit(self.heads, self.method)
 
     def tensors(self) -> dict[str, Tensor]:
         named = {f"components/{site}": own for site, own in self.components.items()}
@@ -109,12 +116,14 @@ class Fit(Sums):
         return {f"{at}/{name}": each for at, own in named.items() for name, each in own.tensors().items()}
 
     def facts(self) -> dict:
-        return super().facts() | {"heads": self.heads}
+        return super().facts() | {"heads": self.heads, "method": self.method}
 
     def restore(self, tensors: dict[str, Tensor], facts: dict) -> "Fit":
         self.heads = None if facts["heads"] is None else tuple(facts["heads"])
+        self.method = facts["method"]
         self.components = {
-            site: GrowingComponents.of_tensors(own) for site, own in grouped(tensors, "components").items()
+            site: GrowingComponents.of_tensors(own, self.method)
+            for site, own in grouped(tensors, "components").items()
         }
         self.averages = {
             head_of(key): AverageAttention.of_tensors(own)
@@ -216,6 +225,43 @@ class AverageAttention:
             values[own] = 1 - total_variation(matrices, average).mean(-1)
         return values
 
+    def near_typicality(
+        self,
+        attention: Float[Tensor, "batch target source"],
+        target_mask: Bool[Tensor, "batch target"],
+        source_mask: Bool[Tensor, "batch source"],
+        *,
+        minimum: int = MINIMUM_CELL,
+    ) -> Float[Tensor, " batch"]:
+        """As :meth:`typicality`, of every sample: sizes are joined by the nearest until there are enough.
+
+        The average of another size is stretched: a place is where the same share of the sentence lies before
+        it. Of a size that was seen often enough it is the same number. NaN where fewer were seen in all.
+        """
+        values = torch.full((len(attention),), torch.nan, dtype=torch.float64)
+        if sum(self.cells.counts.values()) < minimum:
+            return values
+        known = np.array(list(self.cells.counts), dtype=np.float64)
+        counts = np.array(list(self.cells.counts.values()))
+        cells, averages = list(self.cells.counts), {}
+        both = target_mask[:, :, None] & source_mask[:, None, :]
+        for index, (source, target) in enumerate(_cells(target_mask, source_mask)):
+            if (source, target) not in averages:
+                apart = np.abs(known - (source, target)).sum(1)
+                order = np.lexsort((known[:, 0], apart))  # of two as near, the shorter source
+                least = apart[order[np.searchsorted(np.cumsum(counts[order]), minimum)]]
+                joined = [int(own) for own in order if apart[own] <= least]
+                total = sum(
+                    _stretch(target, cells[own][1], over=False)
+                    @ self.cells.sums[cells[own]].numpy()
+                    @ _stretch(source, cells[own][0], over=True).T
+                    for own in joined
+                )
+                averages[source, target] = torch.from_numpy(total / counts[joined].sum())
+            matrix = attention[index][both[index]].view(target, source).double().cpu()
+            values[index] = 1 - total_variation(matrix, averages[source, target]).mean(-1)
+        return values
+
     def __add__(self, other: "AverageAttention") -> "AverageAttention":
         merged = AverageAttention()
         merged.longest = min((own.longest for own in (self, other) if own.longest is not None), default=None)
@@ -260,6 +306,19 @@ class AverageAttention:
         if self.longest is not None:
             for cell in [cell for cell in self.cells.counts if max(cell) > self.longest]:
                 del self.cells.counts[cell], self.cells.sums[cell]
+
+
+@lru_cache(maxsize=4096)
+def _stretch(to: int, of: int, *, over: bool) -> Float[np.ndarray, "to of"]:
+    """What takes values at ``of`` places of a sentence to ``to`` places that cut it into equal pieces too.
+
+    ``over``: a weight is dealt out over the pieces that its own one overlaps, so that sums stay; else a value
+    is the mean of those that its piece overlaps. The identity where both are one.
+    """
+    ends = np.arange(to + 1)[:, None] / to, np.arange(of + 1)[None] / of
+    overlap = np.minimum(ends[0][1:], ends[1][:, 1:]) - np.maximum(ends[0][:-1], ends[1][:, :-1])
+    overlap = np.clip(overlap, 0, None)
+    return overlap * (of if over else to) if to != of else np.eye(to)
 
 
 def _cells(target_mask: Tensor, source_mask: Tensor) -> list[Cell]:

@@ -2,21 +2,23 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attnlib.adapters.attended import Attended
+from attnlib.adapters.attended import Attended, LinearMap, Rotation
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.fit import Fit, Head, Sums, chosen_heads, counted_attention, grouped, head_of
+from attnlib.analysis.learned import Learned
 from attnlib.decomposition.components import PART_NAMES, Parts
 from attnlib.decomposition.substitution import centred, largest, masked_softmax, total_variation
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import agreement, chance_agreement
 
+CONSTANT = "constant"
 NINE = tuple(f"{decoder}·{encoder}" for decoder in PART_NAMES for encoder in PART_NAMES)
 POSITION_BIAS = "position bias"
 NO_SIGNAL = 1e-12  # below this share of the terms' own squares, a total is rounding
@@ -36,6 +38,7 @@ class Judgement(Sums):
         self.fit = fit
         self.heads: dict[Head, HeadSums] = {}
         self.seen: dict[str, Counter] = defaultdict(Counter)
+        self.learned = Learned()
         self.unchecked = fit.unchecked  # attentions that were unchecked in the first pass are unchecked
 
     def update(
@@ -49,21 +52,30 @@ class Judgement(Sums):
         for attended in one.attended:
             for head in chosen_heads(attended, self.fit.heads):
                 query, key = parts[attended.query_site], parts[attended.key_site]
-                terms = _terms(attended, head, query, key, whole)
-                self._add(one, attended, head, whole, terms)
+                if self.fit.method == "means":
+                    names, terms, known = (
+                        NINE,
+                        attended.terms(head, query.parts, key.parts).flatten(0, 1),
+                        None,
+                    )
+                else:
+                    names, terms = _terms_with_constant(attended, head, query, key)
+                    known = query.known[:, :, None] & key.known[:, None, :]
+                self._add(one, attended, head, whole, names, terms, known)
                 if probe is not None and attended.kind == "cross":
                     self._add_agreement(one, attended, head, probe)
         return self
 
-    def _split(self, site: str, side: str, states: Tensor, one: ModelPass, whole: Tensor) -> Parts:
+    def _split(self, site: str, side: str, states: Tensor, one: ModelPass, whole: Tensor) -> "_Split":
         if site not in self.fit.components:
             known = ", ".join(self.fit.components) or "none"
             raise BadInput(f"no components of {site}; the fit has those of {known}")
         given = states[whole], one.tokens(side)[whole], one.counted(side)[whole]
-        parts = self.fit.components[site].split(*given)
+        own = self.fit.components[site]
+        parts = own.split(*given)
         unseen = {"unseen_words": parts.unseen_tokens, "unseen_places": parts.unseen_positions}
         self.seen[site].update(valid=parts.valid, **unseen)
-        return parts
+        return _Split(parts, own.known(*given[1:]), own.centre.to(parts.temporal))
 
     def _add(
         self,
@@ -71,18 +83,27 @@ class Judgement(Sums):
         attended: Attended,
         head: int,
         whole: Bool[Tensor, " batch"],
+        names: tuple[str, ...],
         terms: Float[Tensor, "terms samples target source"],
+        known: Bool[Tensor, "samples target source"] | None,
     ) -> None:
-        names = NINE if attended.position_bias is None else (*NINE, POSITION_BIAS)
+        if attended.position_bias is not None:
+            bias = attended.position_bias[:, head]
+            bias = (bias[whole] if len(bias) > 1 else bias).expand(terms.shape[1:])
+            names, terms = (*names, POSITION_BIAS), torch.cat([terms, bias[None]])
         own = self.heads.setdefault((attended.name, head), HeadSums(names))
         attention, allowed = counted_attention(one, attended, head)
-        own.terms.update(terms, allowed[whole])
+        own.terms.update(terms, allowed[whole] if known is None else allowed[whole] & known)
         query_side, key_side = one.sides(attended.kind)
         queries, keys = one.counted(query_side)[whole], one.counted(key_side)[whole]
         averages = self.fit.averages[attended.name, head]
         typical = averages.typicality(attention[whole], queries, keys)
         covered = typical[~typical.isnan()]
         own.totals.update(typical=float(covered.sum()), covered=len(covered), samples=len(typical))
+        rest = typical.isnan()  # of the others it is the same number
+        near = averages.near_typicality(attention[whole][rest], queries[rest], keys[rest])
+        near = torch.cat([covered, near[~near.isnan()]])
+        own.totals.update(near_typical=float(near.sum()), near=len(near))
         own.totals.update(beyond=int(averages.beyond(queries, keys).sum()), rows=int(queries.sum()))
         ignored = one.mask(key_side) & ~one.counted(key_side)
         if bool(ignored.any()):  # else nothing is there, and no attention need be made again
@@ -97,6 +118,11 @@ class Judgement(Sums):
         chance = chance_agreement(probe[rows], seen)
         own = self.heads[attended.name, head].totals
         own.update(agrees=float(agrees.sum()), by_chance=float(chance.sum()), probed=len(agrees))
+
+    def __add__(self, other: "Judgement") -> "Judgement":
+        merged = super().__add__(other)
+        merged.learned = self.learned + other.learned
+        return merged
 
     def empty(self) -> "Judgement":
         return Judgement(self.fit)
@@ -113,10 +139,11 @@ class Judgement(Sums):
             f"{attention}/{head}": {"terms": own.terms.terms, "totals": own.totals}
             for (attention, head), own in self.heads.items()
         }
-        return super().facts() | {"heads": heads, "seen": self.seen}
+        return super().facts() | {"heads": heads, "seen": self.seen, "learned": self.learned.facts()}
 
     def restore(self, tensors: dict[str, Tensor], facts: dict) -> "Judgement":
         self.seen = defaultdict(Counter, {site: Counter(own) for site, own in facts["seen"].items()})
+        self.learned = Learned.of_facts(facts["learned"])
         sums = grouped(tensors, "heads")
         for key, own in facts["heads"].items():
             head = self.heads[head_of(key)] = HeadSums(tuple(own["terms"]))
@@ -124,15 +151,64 @@ class Judgement(Sums):
         return super().restore(tensors, facts)
 
 
-def _terms(
-    attended: Attended, head: int, query: Parts, key: Parts, whole: Bool[Tensor, " batch"]
-) -> Float[Tensor, "terms samples target source"]:
-    nine = attended.terms(head, query, key).flatten(0, 1)
-    if attended.position_bias is None:
-        return nine
-    bias = attended.position_bias[:, head]
-    own = bias[whole] if len(bias) > 1 else bias
-    return torch.cat([nine, own.expand(nine.shape[1:])[None]])
+@dataclass(frozen=True)
+class _Split:
+    """The parts of some states, where word and place were both fitted on, and the mean of all that were."""
+
+    parts: Parts
+    known: Bool[Tensor, "samples length"]
+    centre: Float[Tensor, " width"]
+
+    def mapped(
+        self, linear: LinearMap, head: int, rotation: Rotation | None
+    ) -> Float[Tensor, "4 samples length head_width"]:
+        """Constant, temporal, input and residual part through a projection, whose bias is constant too."""
+        valid = self.parts.mask[:, :, None]
+        constant = self.centre * valid
+        parts = [constant, self.parts.temporal - constant, self.parts.input, self.parts.residual]
+        mapped = torch.stack(parts) @ linear.weight[head].T
+        if linear.bias is not None:
+            mapped[0] += linear.bias[head] * valid
+        return mapped if rotation is None else rotation(mapped)
+
+
+def _terms_with_constant(
+    attended: Attended, head: int, query: _Split, key: _Split
+) -> tuple[tuple[str, ...], Float[Tensor, "terms samples target source"]]:
+    """Products of four parts of the query by those of the key.
+
+    Without a rotation the key's constant part adds the same along a row, which softmax does not see: it is
+    left out.
+    """
+    queries = query.mapped(attended.query_map, head, attended.query_rotation) * attended.scale
+    keys = key.mapped(attended.key_map, head, attended.key_rotation)
+    mine = theirs = (CONSTANT, *PART_NAMES)
+    if attended.key_rotation is None:
+        theirs, keys = theirs[1:], keys[1:]
+    names = tuple(f"{one}·{other}" for one in mine for other in theirs)
+    return names, torch.einsum("ibsw,jbtw->ijbst", queries, keys).flatten(0, 1)
+
+
+def part_of(term: str) -> str:
+    """What a term depends on: "temporal", "input", "mixed", "residual" or "position bias".
+
+    A constant query asks the same everywhere: the term of it and a position is temporal, that of it and a
+    word input.
+
+    >>> list(map(part_of, ("constant·input", "temporal·input", "input·residual", "constant·temporal")))
+    ['input', 'mixed', 'residual', 'temporal']
+    """
+    if term == POSITION_BIAS:
+        return term
+    parts = set(term.split("·")) - {CONSTANT}
+    if "residual" in parts:
+        return "residual"
+    return "mixed" if len(parts) == 2 else (*parts, "temporal")[0]
+
+
+def terms_of(terms: Iterable[str], part: str) -> frozenset[str]:
+    """Those of some terms that depend on this."""
+    return frozenset(term for term in terms if part_of(term) == part)
 
 
 class HeadSums:
@@ -203,6 +279,9 @@ class TermSums:
             "similarity": torch.zeros(len(self.subsets), dtype=torch.float64),
             "agreement": torch.zeros(len(self.subsets), dtype=torch.float64),
             "counts": torch.zeros(3, dtype=torch.int64),  # entries, rows, rows left out
+            # of each sample the products of its terms with its scores: sums of their squares and products
+            "moments": torch.zeros(size, size, dtype=torch.float64),
+            "samples": torch.zeros((), dtype=torch.int64),
         }
 
     def update(
@@ -222,8 +301,39 @@ class TermSums:
         flat = rows.flatten(1)
         self.sums["products"] += (flat @ flat.T).cpu()
         self.sums["counts"] += torch.tensor([int(valid.sum()), len(valid), int((visible == 1).sum())])
+        explained = torch.zeros(len(self.terms), len(keep), dtype=torch.float64, device=rows.device)
+        explained.index_add_(1, keep.nonzero()[:, 0], (rows * rows.sum(0)).sum(-1))
+        self.sums["moments"] += (explained @ explained.T).cpu()
+        self.sums["samples"] += int(keep.any(1).sum())
         self._rebuild(rows, valid, terms.dtype)
         return self
+
+    def share(self, terms: Collection[str], *, fitted: float = math.inf) -> tuple[float, float, float]:
+        """Covariance share of some terms together, and its interval of 95 %; NaN where undefined.
+
+        Samples are independent of each other, the entries of one are not: of sample i, with e_i what these
+        terms explain of it and v_i what all do, the share S = Σe / Σv has to first order the variance
+        Σ (e_i − S v_i)² / (Σv)², that of a ratio (Cochran, *Sampling Techniques*, 1977, section 6.4), and the
+        bias −Σ (e_i − S v_i) v_i / (Σv)², which the middle of the interval lacks. As samples weigh unequally,
+        they are as good as m = (Σv)² / Σv² equal ones: the variance is divided by (1 − 1/m)², as the
+        jackknife does, and quantiles are Student's with m − 1 degrees of freedom. What the fit does not know
+        adds to the variance: means of n_f samples ``fitted`` on, tried on n others, are off by as much as
+        n/n_f of what these others vary.
+        """
+        chosen = torch.tensor([term in terms for term in self.terms], dtype=torch.float64)
+        products, count = self.sums["products"].sum(1), int(self.sums["samples"])
+        total = float(products.sum())
+        if not total > NO_SIGNAL * float(self.sums["products"].diagonal().sum()):
+            return (math.nan,) * 3
+        share = float(chosen @ products) / total
+        apart, moments = chosen - share, self.sums["moments"] / total**2
+        samples = min(1 / float(moments.sum()), count)  # of equal weight they would be so many
+        if samples < 2:
+            return share, math.nan, math.nan
+        middle = share + float((apart @ moments).sum()) * samples / (samples - 1)
+        variance = max(float(apart @ moments @ apart), 0.0) / (1 - 1 / samples) ** 2 * (1 + count / fitted)
+        half = student(samples - 1) * math.sqrt(variance)
+        return share, middle - half, middle + half
 
     def _rebuild(self, rows: Tensor, valid: Tensor, dtype: torch.dtype) -> None:
         full = rows.sum(0)
@@ -268,11 +378,11 @@ class TermSums:
 def subsets(terms: tuple[str, ...]) -> dict[str, frozenset[str]]:
     """Sets of terms to rebuild attention from."""
     every = frozenset(terms)
-    temporal = frozenset({"temporal·temporal"})
+    temporal = terms_of(terms, "temporal")
     found = {
         "uniform": frozenset(),
         "temporal only": temporal,
-        "input only": frozenset({"input·input"}),
+        "input only": terms_of(terms, "input"),
         "no residual": frozenset(term for term in terms if "residual" not in term),
     }
     if POSITION_BIAS in every:
@@ -281,6 +391,18 @@ def subsets(terms: tuple[str, ...]) -> dict[str, frozenset[str]]:
             "temporal and position bias": temporal | {POSITION_BIAS},
         }
     return found | {f"without {term}": every - {term} for term in terms}
+
+
+def student(degrees: float) -> float:
+    """The 97.5 % quantile of Student's distribution, by its expansion in 1/degrees (Hill 1970).
+
+    >>> [round(student(n), 2) for n in (5, 30, 1000)]
+    [2.57, 2.04, 1.96]
+    """
+    z, n = 1.959964, degrees
+    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / n + second / n**2 + third / n**3
 
 
 def _named(names: Iterable[str], values: Tensor) -> dict[str, float]:

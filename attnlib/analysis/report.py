@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING
 
 import attnlib
 from attnlib.analysis.analyse import Progress, analyse
+from attnlib.analysis.learned import has_learned
 from attnlib.analysis.results import KINDS, LONGEST_EXAMPLE, Analysis, Example
 from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Stream
+from attnlib.decomposition.components import Method
 from attnlib.decomposition.typicality import MINIMUM_CELL
 from attnlib.files import write_text_atomic
 
@@ -30,6 +32,7 @@ Name = Callable[[str, int], str]  # side and id → the word
 
 TABLES = ("heads", "terms", "states")
 ROWS_ARE = {"cross": ("target", "source"), "encoder_self": ("source",) * 2, "decoder_self": ("read",) * 2}
+SCHEMA = 2  # of analysis.json; 1 had nine terms, and neither intervals nor what made it
 MOST_MAPS = 48  # example matrices on the page
 
 # The colours of the parts in companion.book.style; purple and green are for what is beside them.
@@ -46,6 +49,7 @@ def report(
     *,
     title: str = "How this model attends",
     heads: Collection[int] | None = None,
+    method: Method = "least_squares",
     every: int = 5,
     name: Name | None = None,
     about: dict[str, str] | None = None,
@@ -57,14 +61,15 @@ def report(
     Args:
         stream: passes of the model, see :class:`~attnlib.analysis.stream.Stream`.
         folder: gets ``index.html``, ``analysis.json``, ``heads.csv``, ``terms.csv`` and ``states.csv``.
-        heads, every, about, progress, keep: see :func:`~attnlib.analysis.analyse.analyse`.
+        heads, method, every, about, progress, keep: see :func:`~attnlib.analysis.analyse.analyse`.
         name: the word of an id, given ``"source"`` or ``"target"`` and the id; the id itself by default.
             Whatever it returns is shown as text.
 
     Raises:
         BadInput: an empty corpus, or a folder that cannot be written.
     """
-    analysis = analyse(stream, heads=heads, every=every, keep=keep, progress=progress, about=about)
+    options = {"method": method, "every": every, "keep": keep, "progress": progress, "about": about}
+    analysis = analyse(stream, heads=heads, **options)
     write_report(analysis, folder, title=title, name=name)
     return analysis
 
@@ -83,7 +88,12 @@ def write_report(
         for table in TABLES
     }
     content = {
+        "schema": SCHEMA,
         "attnlib": attnlib.__version__,
+        "method": analysis.method,
+        "made": analysis.made,
+        "learned": {key: _plain(value) for key, value in analysis.learned.items()},
+        "findings": findings(analysis),
         "about": analysis.about,
         "fitted": analysis.fitted,
         "judged": analysis.judged,
@@ -97,7 +107,9 @@ def write_report(
     for table, own in rows.items():
         write_text_atomic(folder / f"{table}.csv", _csv(own))
     write_text_atomic(folder / "analysis.json", json.dumps(content | rows, indent=1) + "\n")
-    write_text_atomic(folder / "index.html", page(analysis, title, name or (lambda _, token: str(token))))
+    files = [*(f"{table}.csv" for table in TABLES), "analysis.json"]
+    text = page(analysis, title, name or (lambda _, token: str(token)), files)
+    write_text_atomic(folder / "index.html", text)
 
 
 def _csv(rows: list[dict]) -> str:
@@ -116,17 +128,86 @@ def _plain(value: object) -> object:
     return float(f"{value:.9g}") if math.isfinite(value) else None
 
 
+EVEN = 0.99  # attention this near to uniform is what no score would make: its shares are of noise
+HALF, ALL_BUT = 0.5, 0.9  # what findings call more than half, and rebuilt
+_KINDS = {"cross": "cross-attention", "encoder_self": "the encoder", "decoder_self": "the decoder"}
+_PARTS = {
+    "temporal": "position alone", "input": "words alone", "mixed": "position with word",
+    "residual": "what neither explains",
+}  # fmt: skip
+
+
+def findings(analysis: Analysis) -> list[str]:
+    """What the numbers say, in words: a sentence a kind of attention, by thresholds that are stated.
+
+    A part makes a head where the whole interval of its share is above :data:`HALF`; without one, the share.
+    """
+    found = []
+    for kind, name in _KINDS.items():
+        rows = [row for row in analysis.heads if row["kind"] == kind]
+        sharp = [row for row in rows if not row["uniform"] >= EVEN]
+        if not rows:
+            continue
+        said = []
+        for part, what in _PARTS.items():
+            own = [row for row in sharp if _least(row, part) > HALF]
+            if own:
+                said.append(f"{what} in {len(own)} ({_named_heads(own)})")
+        rest = sum(all(_least(row, part) <= HALF for part in _PARTS) for row in sharp)
+        said += [f"none of these in {rest}"] if rest else []
+        said += [f"{len(rows) - len(sharp)} attend so evenly that there is nothing to share"] * (
+            len(rows) > len(sharp)
+        )
+        rebuilt = sum(row["no_residual_rebuilds"] > ALL_BUT for row in sharp)
+        found.append(
+            f"More than half of what makes the scores of {name} vary is, of {len(rows)} heads, "
+            f"{'; '.join(said)}. Position and word together rebuild more than {ALL_BUT:.0%} of the attention "
+            f"of {rebuilt} of them."
+        )
+    if analysis.learned and has_learned(analysis.learned):
+        found.append(
+            f"The model predicts {analysis.learned['accuracy']:.0%} of the next words of this text rightly."
+        )
+    return found
+
+
+def _least(row: dict, part: str) -> float:
+    """The lower end of a share's interval, or the share where there is none."""
+    low = row[f"{part}_low"]
+    return row[f"{part}_share"] if math.isnan(low) else low
+
+
+def _named_heads(rows: list[dict], most: int = 6) -> str:
+    named = ", ".join(f"{row['layer']}.{row['head']}" for row in rows[:most])
+    return f"layer.head {named}{f' and {len(rows) - most} more' if len(rows) > most else ''}"
+
+
 def notes(analysis: Analysis) -> list[str]:
     """What the numbers are not of, what nothing checked, and what is too small."""
     worst = max(analysis.states, key=lambda row: row["unseen_words"], default={"unseen_words": 0})
     fewest = min(analysis.heads, key=lambda row: row["typicality_coverage"], default={})
     ignored = max((row["on_ignored"] for row in analysis.heads), default=0.0)
     losses = analysis.losses
+    even = [row for row in analysis.heads if row["uniform"] >= EVEN]
     found = []
+    if analysis.learned and not has_learned(analysis.learned):
+        found.append(
+            "The model has not learned this text: it predicts {accuracy:.0%} of the next words, where the "
+            "most frequent word alone is right in {most_frequent:.0%}, at a loss of {loss:.2f}, where "
+            "guessing by frequency has {loss_by_frequency:.2f}. Its attention need not mean anything.".format(
+                **analysis.learned
+            )
+        )
+    if even:
+        found.append(
+            f"{len(even)} of {len(analysis.heads)} heads attend within {1 - EVEN:.0%} of evenly: their "
+            "scores hardly vary, and their shares, which are grey, are those of noise."
+        )
     if not analysis.held_out:
         found.append(
             "No part of the corpus was held out, being too small or by wish: components were fitted and "
-            "judged on the same samples, so that residuals are too small. Give more text."
+            "judged on the same samples, so that residuals are too small, and nothing is known of how sure "
+            "shares are. Give more text."
         )
     if analysis.unchecked:
         more = f" and {len(analysis.unchecked) - 6} more" if len(analysis.unchecked) > 6 else ""
@@ -140,7 +221,12 @@ def notes(analysis: Analysis) -> list[str]:
     if worst["unseen_words"] > 0.05:
         found.append(
             f"{worst['unseen_words']:.0%} of the positions judged hold a word that was not fitted on "
-            f"({worst['states']}): its input component is zero, and what it carries counts as residual."
+            f"({worst['states']}): "
+            + (
+                "its input component is zero, and what it carries counts as residual."
+                if analysis.method == "means"
+                else "shares and rebuilt attention are about the others."
+            )
         )
     if fewest and fewest["typicality_coverage"] < 0.5:
         covered, beyond = fewest["typicality_coverage"], fewest["typicality_beyond"]
@@ -177,7 +263,18 @@ def notes(analysis: Analysis) -> list[str]:
 # -- the page --
 
 
-def page(analysis: Analysis, title: str, name: Name) -> str:
+METHODS = {
+    "means": "means by position, then by word, as in the papers",
+    "least_squares": "constant, position and word by least squares",
+}
+
+
+def _shown(value: object) -> str:
+    return "none" if value is None else str(value)
+
+
+def page(analysis: Analysis, title: str, name: Name, tables: Collection[str] = ()) -> str:
+    """The page; ``tables``: files beside it, which it links to."""
     facts = analysis.about | {
         "Samples fitted on": f"{analysis.fitted:,}",
         "Samples judged": f"{analysis.judged:,}" + ("" if analysis.held_out else " (the same)"),
@@ -185,8 +282,23 @@ def page(analysis: Analysis, title: str, name: Name) -> str:
     if unknown := analysis.losses.unknown:
         shares = ", ".join(f"{side} {share:.2%}" for side, share in unknown.items())
         facts["Unknown to the tokenizer"] = shares
+    if found := analysis.learned:
+        facts["Predictions"] = (
+            "{accuracy:.0%} of the next words right, loss {loss:.2f} (by frequency {loss_by_frequency:.2f}), "
+            "{whole_sentences:.0%} of {sentences} sentences without a wrong word".format(**found)
+        )
+    facts["Components"] = METHODS[analysis.method]
     kinds = {row["kind"] for row in analysis.heads}
     return _template().render(
+        findings=findings(analysis),
+        made=[
+            (group, name, _shown(value))
+            for group, own in analysis.made.items()
+            for name, value in own.items()
+        ],
+        tables=tables,
+        means=analysis.method == "means",
+        even=EVEN,
         title=title,
         facts=facts,
         notes=notes(analysis),
@@ -224,9 +336,15 @@ def _kind(analysis: Analysis, kind: str) -> dict:
         "heads": heads,
         "grid": [(f"layer {layer}", [rows.get((layer, head)) for head in heads]) for layer in layers],
         "rows": [(_place(row), row) for row in rows.values()],
+        "intervals": [(_place(row), [_interval(row, part) for part in _PARTS]) for row in rows.values()],
         "terms": list(shares.items()),
         "term_columns": {term: term for row in shares.values() for term in row},
     }
+
+
+def _interval(row: dict, part: str) -> str:
+    share, low, high = (row[f"{part}_{name}"] for name in ("share", "low", "high"))
+    return number(share) if math.isnan(low) else f"{number(share)} [{number(low)}, {number(high)}]"
 
 
 def _example(example: Example, name: Name) -> dict:

@@ -10,8 +10,9 @@ from torch import Tensor
 
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.fit import Fit, chosen_heads, counted_attention
-from attnlib.analysis.judge import HeadSums, Judgement, TermShares
+from attnlib.analysis.judge import HeadSums, Judgement, TermShares, TermSums, terms_of
 from attnlib.analysis.stream import Losses
+from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
 
 KINDS = ("cross", "encoder_self", "decoder_self")
@@ -51,6 +52,9 @@ class Analysis:
         losses: what the corpus holds beside the samples of both passes.
         unchecked: names of attentions whose scores were compared with nothing.
         no_probe: why no lexical probe was taken, where one was asked for.
+        learned: how well it predicts, see :meth:`~attnlib.analysis.learned.Learned.result`.
+        method: of the components.
+        made: what else made it, by group: options, checksums, versions.
     """
 
     heads: list[dict]
@@ -64,6 +68,9 @@ class Analysis:
     losses: Losses = field(default_factory=Losses)
     unchecked: tuple[str, ...] = ()
     no_probe: tuple[str, ...] = ()
+    learned: dict[str, float] = field(default_factory=dict)
+    method: Method = "means"
+    made: dict[str, dict] = field(default_factory=dict)
 
 
 def results(
@@ -83,7 +90,7 @@ def results(
             "most; give longer sentences, or cut them later (--longest)"
         )
     return Analysis(
-        heads=head_rows(judgement),
+        heads=head_rows(judgement, held_out=held_out),
         terms=term_rows(judgement),
         states=state_rows(fit, judgement),
         fitted=fit.samples,
@@ -94,34 +101,41 @@ def results(
         losses=fit.losses + judgement.losses if held_out else fit.losses,
         unchecked=tuple(sorted(judgement.unchecked, key=_order)),
         no_probe=tuple(sorted(judgement.no_probe)),
+        learned=judgement.learned.result(),
+        method=fit.method,
     )
 
 
-def head_rows(judgement: Judgement) -> list[dict]:
+def head_rows(judgement: Judgement, *, held_out: bool = True) -> list[dict]:
     """A row a head, by kind, layer and head.
 
-    ``temporal_share`` and ``input_share`` are covariance shares of temporal·temporal and input·input,
-    ``mixed_share`` that of temporal·input and input·temporal, ``residual_share`` that of the five terms with
-    a residual in them; with ``position_bias_share`` they sum to one. ``temporal_rebuilds`` and the like are
+    ``temporal_share`` and ``input_share`` are covariance shares of the terms of position with position and of
+    word with word, ``mixed_share`` that of position with word, ``residual_share`` that of the terms with a
+    residual in them; with ``position_bias_share`` they sum to one. Where there is a constant part, a constant
+    query with a position is temporal and one with a word is input; ``constant_input_share`` says how much of
+    the input share that is, for the papers count it as mixed. ``…_low`` and ``…_high`` are the ends of the
+    interval of 95 %, see :meth:`~attnlib.analysis.judge.TermSums.share`; there is none where nothing was
+    ``held_out`` of the fit. ``temporal_rebuilds`` and the like are
     1 − total variation between the attention that only these terms build and the full one, beside ``uniform``
     for none of them; ``spread`` is the standard deviation of the scores along a row. ``typicality_coverage``
-    is the share of samples that have a typicality, ``typicality_beyond`` that of samples longer than averages
+    is the share of samples that have a typicality; ``near_typicality`` joins sizes by the nearest, and is of
+    nearly all; ``typicality_beyond`` that of samples longer than averages
     are kept of. ``rows_probed`` is how many rows both agreements are of.
     """
+    fitted = judgement.fit.samples if held_out else math.nan
     return [
         {
             **named,
-            "temporal_share": shares.covariance["temporal·temporal"],
-            "input_share": shares.covariance["input·input"],
-            "mixed_share": shares.covariance["temporal·input"] + shares.covariance["input·temporal"],
-            "residual_share": sum(v for k, v in shares.covariance.items() if "residual" in k),
-            "position_bias_share": shares.covariance.get("position bias", 0.0),
+            **_shares(own.terms, fitted),
+            "constant_input_share": shares.covariance.get("constant·input", 0.0),
             "temporal_rebuilds": shares.similarity["temporal only"],
             "input_rebuilds": shares.similarity["input only"],
             "no_residual_rebuilds": shares.similarity["no residual"],
             "uniform": shares.similarity["uniform"],
             "typicality": own.mean("typical", "covered"),
             "typicality_coverage": own.mean("covered", "samples"),
+            "near_typicality": own.mean("near_typical", "near"),
+            "near_coverage": own.mean("near", "samples"),
             "typicality_beyond": own.mean("beyond", "samples"),
             "on_ignored": own.mean("on_ignored", "rows"),
             "agreement_with_probe": own.mean("agrees", "probed"),
@@ -133,6 +147,19 @@ def head_rows(judgement: Judgement) -> list[dict]:
         }
         for named, own, shares in _heads(judgement)
     ]
+
+
+PARTS = ("temporal", "input", "mixed", "residual", "position bias")
+
+
+def _shares(terms: TermSums, fitted: float) -> dict[str, float]:
+    """Share of each part, and its interval."""
+    found = {}
+    for part in PARTS:
+        name, own = part.replace(" ", "_"), terms_of(terms.terms, part)
+        share, *ends = terms.share(own, fitted=fitted) if own else (0.0, 0.0, 0.0)
+        found |= {f"{name}_share": share} | dict(zip((f"{name}_low", f"{name}_high"), ends, strict=True))
+    return found
 
 
 def term_rows(judgement: Judgement) -> list[dict]:

@@ -53,6 +53,8 @@ class Stream(Generic[Batch]):
             what the pass brings itself, if it does.
         probed: of how many of the judged batches it is taken, over all shards: it is expensive; None: all.
         losses: what a batch lacks of the corpus; nothing by default. A report shows their sum.
+        logits: what a pass predicts, such as :meth:`attnlib.adapters.Modules.logits`: a report then says how
+            well, and whether the model has learned at all.
         no_probe: why there is no lexical probe, where it was tried in vain, see :meth:`with_probe_tried`.
 
     Raises:
@@ -65,6 +67,7 @@ class Stream(Generic[Batch]):
     probed: int | None = 4
     losses: Callable[[Batch], Losses] = lambda _batch: Losses()
     no_probe: str = ""
+    logits: Callable[[ModelPass], Float[Tensor, "batch target words"]] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.batches, Iterator):

@@ -5,21 +5,26 @@ start. Here a token gets its row when it is first seen, and the tables grow with
 corpus of 32,000 words does not use costs nothing.
 """
 
+from typing import get_args
+
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int, Integer
 from torch import Tensor
 
 from attnlib.arrays import takes_arrays
-from attnlib.decomposition.components import Components, Parts, checked_mask
-from attnlib.errors import BadInput
+from attnlib.decomposition.components import Components, Method, Parts, checked_mask
+from attnlib.decomposition.two_way import two_way
+from attnlib.errors import BadInput, check_known
 
 _FIRST_ROWS, _FIRST_POSITIONS = 256, 16
 _IDS = 1 << 24  # more than any vocabulary has: a larger id is a mistake, and would cost a long list
 
 
 class GrowingComponents:
-    """Components (means) that allocate the row of a token on first sight; one pass, mergeable.
+    """Components that allocate the row of a token on first sight; one pass, mergeable.
+
+    Either method goes by the same sums; what is left of a state by least squares needs no other.
 
     >>> grown = GrowingComponents(width=2)
     >>> states, tokens = torch.randn(3, 4, 2), torch.tensor([[7, 31_999, 7, 0]] * 3)
@@ -32,7 +37,9 @@ class GrowingComponents:
         tables: the sums of the rows in use; rows stand in the order of first sight, with spare ones behind.
     """
 
-    def __init__(self, width: int):
+    def __init__(self, width: int, method: Method = "means"):
+        check_known("method of Components", method, get_args(Method))
+        self.method: Method = method
         self._rows = np.full(0, -1, dtype=np.int64)  # token → row, −1 where it has none
         self._order: list[int] = []  # row → token
         self.tables = Components(_FIRST_ROWS, _FIRST_POSITIONS, width)
@@ -80,7 +87,32 @@ class GrowingComponents:
         """The three parts of states, as :meth:`Components.split`; tokens and places never seen have none."""
         ids, valid = self._checked(states, tokens, mask)
         self._make_room(np.empty(0, np.int64), _longest(valid))  # columns of zeros, for places never seen
+        self._solve()
         return self.tables.split(states, self._rows_of(ids, valid), mask)
+
+    @property
+    def centre(self) -> Float[Tensor, " width"]:
+        """The mean of all states summed, float64: what neither position nor word tells apart."""
+        return self.tables.position_sums.sum(0) / max(self.occurrences, 1)
+
+    @takes_arrays
+    def known(
+        self, tokens: Integer[Tensor, "batch length"], mask: Bool[Tensor, "batch length"]
+    ) -> Bool[Tensor, "batch length"]:
+        """Valid positions whose token and place were both seen while fitting."""
+        ids, valid = tokens.cpu().numpy().astype(np.int64, copy=False), mask.cpu().numpy()
+        self._make_room(np.empty(0, np.int64), _longest(valid))
+        words = self.tables.seen[self._rows_of(ids, valid)]
+        places = (self.tables.position_counts > 0)[: ids.shape[1]]
+        places = torch.nn.functional.pad(places, (0, ids.shape[1] - len(places)))
+        return mask & (words & places).to(mask.device)
+
+    def _solve(self) -> None:
+        """Put the exact fit where the tables keep theirs, which are means."""
+        tables, home = self.tables, (torch.float64, self.tables.token_sums.device)
+        if self.method == "least_squares" and home not in tables._solved:
+            found = two_way(tables.position_sums, tables.token_sums, tables.pair_counts)
+            tables._solved[home] = *found, tables.position_counts > 0, tables.seen
 
     def merge(self, other: "GrowingComponents") -> "GrowingComponents":
         """New components of the two corpora together; both arguments stay as they are.
@@ -90,7 +122,11 @@ class GrowingComponents:
         """
         if self.width != other.width:
             raise BadInput(f"cannot merge components of width {self.width} with those of {other.width}")
-        merged = GrowingComponents(self.width)
+        if self.method != other.method:
+            raise BadInput(
+                f"cannot merge components of method {self.method!r} with those of {other.method!r}"
+            )
+        merged = GrowingComponents(self.width, self.method)
         for part in (self, other):
             merged._add(part.tensors())
         return merged
@@ -98,9 +134,9 @@ class GrowingComponents:
     __add__ = merge
 
     @classmethod
-    def of_tensors(cls, found: dict[str, Tensor]) -> "GrowingComponents":
+    def of_tensors(cls, found: dict[str, Tensor], method: Method = "means") -> "GrowingComponents":
         """The components that :meth:`tensors` was called on."""
-        loaded = cls(found["token_sums"].shape[1])
+        loaded = cls(found["token_sums"].shape[1], method)
         loaded._add(found)
         return loaded
 

@@ -91,8 +91,8 @@ def by_hand(scores, ignored_source, ignored_target=None):
     )
 
 
-def fit_of(passes, heads=None):
-    fit = Fit(heads)
+def fit_of(passes, heads=None, method="means"):
+    fit = Fit(heads, method)
     for one in passes:
         fit.update(one)
     return fit
@@ -105,9 +105,13 @@ def judged(fit, passes, probe=None):
     return judgement
 
 
-def rows_of(judgement):
+def rows_of(judgement, held_out=True):
     """Everything that a report says of it."""
-    return [*head_rows(judgement), *term_rows(judgement), *state_rows(judgement.fit, judgement)]
+    return [
+        *head_rows(judgement, held_out=held_out),
+        *term_rows(judgement),
+        *state_rows(judgement.fit, judgement),
+    ]
 
 
 def assert_same_rows(first, second, tolerance=1e-9, but=()):

@@ -1,5 +1,7 @@
 """A corpus to an analysis: what is held out and shown, parts, kills and damage, what a reader must know."""
 
+import json
+import math
 import shutil
 import time
 from dataclasses import replace
@@ -17,6 +19,7 @@ from attnlib.analysis import Keep, Losses, Part, Stream, analyse
 from attnlib.analysis.analyse import STAGES, analyse_kept, fit_part, judge_part, merged_fit
 from attnlib.analysis.fit import counted_attention
 from attnlib.analysis.judge import Judgement
+from attnlib.analysis.learned import Learned
 from attnlib.analysis.report import notes
 from attnlib.analysis.results import LONGEST_EXAMPLE, results
 from attnlib.analysis.stored import write_sums
@@ -58,15 +61,17 @@ def keep_of(folder, seconds=0.0, **asked):
     return Keep(Path(folder), ASKED | asked, seconds)
 
 
+@pytest.mark.parametrize("method", ["means", "least_squares"])
 @pytest.mark.parametrize(
     ("batches", "every", "held"), [(12, 4, (3, 7, 11)), (1, 5, ()), (4, 5, ()), (6, 1, ())]
 )
-def test_fitted_on_most_and_judged_on_the_rest_or_on_the_same(batches, every, held):
+def test_fitted_on_most_and_judged_on_the_rest_or_on_the_same(batches, every, held, method):
     """Where nothing is held out because the corpus is too small, or by wish, on the same."""
-    found = analyse(stream_of(batches, probed=None), every=every)
+    found = analyse(stream_of(batches, probed=None), every=every, method=method)
     fitted = [number for number in range(batches) if number not in held]
-    expected = judged(fit_of(map(TOY, fitted)), map(TOY, held or fitted), TOY.probe)
-    assert_same_rows([*found.heads, *found.terms, *found.states], rows_of(expected))
+    expected = judged(fit_of(map(TOY, fitted), method=method), map(TOY, held or fitted), TOY.probe)
+    assert_same_rows([*found.heads, *found.terms, *found.states], rows_of(expected, bool(held)))
+    assert held or all(math.isnan(row["input_low"]) for row in found.heads)
     assert found.held_out == bool(held) == (0 < found.judged < found.fitted)
     assert held or found.fitted == found.judged > 0
 
@@ -368,6 +373,35 @@ def test_a_probe_that_cannot_be_taken_is_said_before_any_work(capsys):
     found = analyse(Stream(named.trace, [BATCH] * 6, named.lexical_probe))
     assert found.no_probe == ()
     assert found.heads[0]["rows_probed"] > 0
+
+
+def logits_of(one, right):
+    """Almost sure of the right word in the first samples, of word 0 in the others."""
+    words = one.target_outputs.where(torch.arange(len(one.target_mask))[:, None] < right, 0)
+    return 3.0 * torch.nn.functional.one_hot(words, 8)
+
+
+@pytest.mark.parametrize("right", [0, 4, 6])
+def test_a_report_says_whether_the_model_has_learned(right):
+    """Of the first batches judged; of two halves the same as of the whole."""
+    stream = replace(stream_of(20), logits=lambda one: logits_of(one, right))
+    found = analyse(stream, every=2)
+    ones = [TOY(number) for number in range(1, 9, 2)]  # four of ten
+    valid = torch.cat([one.target_outputs[one.target_mask] for one in ones])
+    good = torch.cat([one.target_outputs[:right][one.target_mask[:right]] for one in ones])
+    learned = found.learned
+    assert learned["words"] == len(valid)
+    assert learned["accuracy"] == pytest.approx(len(good) / len(valid))
+    assert learned["whole_sentences"] == right / 6
+    shares = valid.bincount()[valid.unique()].double() / len(valid)
+    assert learned["loss_by_frequency"] == pytest.approx(float(-(shares * shares.log()).sum()))
+    warned = [note for note in notes(found) if note.startswith("The model has not learned this text")]
+    assert bool(warned) == (right == 0) == (learned["loss"] > learned["loss_by_frequency"])
+    halves = [Learned(), Learned()]
+    for number, one in enumerate(ones):
+        halves[number % 2].add(one, logits_of(one, right))
+    merged = Learned.of_facts(json.loads(json.dumps((halves[0] + halves[1]).facts())))
+    assert merged.result() == pytest.approx(learned)
 
 
 def test_the_fewest_threads_that_are_worth_it(monkeypatch):

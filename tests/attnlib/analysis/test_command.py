@@ -208,6 +208,26 @@ def test_a_prefix_is_read_before_every_source(corpus, tmp_path, counted):
     refused(given(corpus, tmp_path, "--prefix", "the "), "(model is ")
 
 
+def test_a_report_says_what_made_it(corpus, whole, tmp_path):
+    """All options but those of a call; the checksums of texts and model; versions."""
+    said, options = said_by(whole), said_by(whole)["made"]["options"]
+    assert said["schema"] == 2
+    assert options["--ignore-special"] is False
+    assert (options["--batch-size"], options["--every"], options["--kinds"]) == (4, 3, "cross")
+    assert {"--threads", "--out", "--stage", "--shard"}.isdisjoint(options)
+    assert {len(own) for own in said["made"]["sha256"].values()} == {64}
+    assert said["made"]["sha256"].keys() == {"source", "target", "model"}
+    assert said["made"]["versions"]["transformers"] == transformers.__version__
+    assert said["unknown_pieces"] == {"source": 0, "target": 0}
+    assert said["learned"]["sentences"] == 8
+    page = (whole / "index.html").read_text(encoding="utf-8")
+    assert "options: --ignore-special" in page
+    assert '<a href="heads.csv">' in page
+    done(*given(corpus, tmp_path, "--ignore-special", "--method", "means"))
+    other = said_by(tmp_path)["made"]["options"]
+    assert (other["--ignore-special"], other["--method"]) == (True, "means")
+
+
 @pytest.mark.parametrize("shards", [(), ("--shards", 2)])
 def test_pairs_left_out_and_cut_are_told(corpus, tmp_path, shards):
     """Of the 24 pairs and four with an empty side; no more than seven pieces of a side are read."""
@@ -261,6 +281,7 @@ TINY = ["--model", "tiny", *TEXT]
         ([*TINY, "--layers", "7"], "layers [7] of cross: this model has 2"),
         ([*TINY, "--layers", "one"], "'one' are no numbers"),
         ([*TINY, "--heads", "0,9"], "heads [9]: cross.0 has 2"),
+        ([*TINY, "--method", "mean"], "no method 'mean'; did you mean 'means'?"),
         ([*TINY, "--kinds", "crss"], "no kind of attention 'crss'; did you mean 'cross'?"),
         ([*TINY, "--device", "gpu"], "device 'gpu' cannot be used"),
         ([*TINY, "--device", "meta"], "device 'meta' cannot be used"),
@@ -287,6 +308,7 @@ def test_each_error_is_one_line(corpus, tmp_path, monkeypatch, words, message):
         (("--heads", "0"), "heads is None there, [0] here"),
         (("--batch-size", 5), "batch_size is 4 there, 5 here"),
         (("--every", 2), "every is 3 there, 2 here"),
+        (("--method", "means"), "method is least_squares there, means here"),
         (("--ignore-special",), "ignore_special is False there, True here"),
     ],
 )

@@ -50,6 +50,28 @@ def test_typicality_is_that_of_one_sample_among_those_summed(summed, judged, min
     torch.testing.assert_close(found, torch.stack(expected), equal_nan=True)
 
 
+@settings(max_examples=40)
+@given(attention_matrices(), attention_matrices(most=2), st.integers(1, 5))
+def test_nearest_sizes_are_joined_where_one_alone_is_too_rare(summed, judged, minimum):
+    """Where it is not, this is the typicality of one size; of even attention it is one for all sizes."""
+    averages = averages_of(summed)
+    exact = averages.typicality(*padded(judged), minimum=minimum)
+    near = averages.near_typicality(*padded(judged), minimum=minimum)
+    torch.testing.assert_close(near[~exact.isnan()], exact[~exact.isnan()])
+    assert near.isnan().any() == (len(summed) < minimum)
+    even = [torch.full_like(matrix, 1 / matrix.shape[1]) for matrix in (*summed, *judged)]
+    found = averages_of(even).near_typicality(*padded(even), minimum=len(even))
+    torch.testing.assert_close(found, torch.ones_like(found))
+
+
+def test_a_stretched_average_by_hand():
+    """Two places into three: a weight of the first goes two to one to the first and the second."""
+    averages = averages_of([torch.tensor([[1.0, 0.0], [0.0, 1.0]])])
+    one = torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    # rows expected: (2/3, 1/3, 0), (1/3, 1/3, 1/3), (0, 1/3, 2/3); overlaps 2/3, 1/3, 2/3
+    assert averages.near_typicality(*padded([one]), minimum=1).tolist() == pytest.approx([5 / 9])
+
+
 def kept_of(summed, bound):
     """What has to be kept, from all sizes at once: those up to the longest side for which all sizes fit."""
     sizes = {tuple(matrix.shape) for matrix in summed}
