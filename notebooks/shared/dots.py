@@ -25,11 +25,14 @@ class Dot:
 
 def dot_rows(
     result: Result, panels: dict[str, list[Dot]], *, xlabel: str,
-    xlim: tuple[float, float] | None = (-0.02, 1.03),
+    xlim: tuple[float, float] | None = (-0.02, 1.03), rows: list[tuple[str, dict]] | None = None,
     legend: list[Dot] | None = None, row_height: float = 0.56, columns: int = 4,
 ) -> Figure:  # fmt: skip
-    """A panel for each title, side by side over the same rows; one legend above, by default the first's."""
-    rows = [(f"{task_name(task)}, {kind}", found) for task, kind, found in kinds_of(result)]
+    """A panel for each title, side by side over the same rows; one legend above, by default the first's.
+
+    ``rows`` are a label and what dots' keys lead into; by default all tasks and kinds of network.
+    """
+    rows = rows or [(f"{task_name(task)}, {kind}", found) for task, kind, found in kinds_of(result)]
     if not rows:
         return blank()
     with style():
@@ -39,7 +42,7 @@ def dot_rows(
             for place, (_, found) in enumerate(reversed(rows)):
                 axes.axhline(place, color="#e8e8e8", lw=0.8, zorder=0)
                 for dot in dots:
-                    _draw(axes, dot, found, place)
+                    draw_dot(axes, dot, found, place)
             axes.set_title(title, loc="left")
             axes.set_xlabel(xlabel)
             if xlim is not None:
@@ -64,7 +67,8 @@ def at(found: dict, key: str) -> dict | float | None:
     return found
 
 
-def _draw(axes: Axes, dot: Dot, found: dict, place: float) -> None:
+def draw_dot(axes: Axes, dot: Dot, found: dict, place: float) -> None:
+    """A dot and its interval in the row at a place."""
     interval = at(found, dot.key)
     if isinstance(interval, dict):
         value, low, high = interval["value"], interval["low"], interval["high"]
