@@ -59,7 +59,9 @@ Instruments.start("dial", (stage, data) => {
     return { look: LOOKS[families.indexOf(data.tasks[own.task][1])] };
   };
   function draw() {
-    state.task = state.task in data.tasks ? state.task : points[0].task;
+    if (!(state.task in data.tasks)) state.task = points[0].task;
+    if (!(state.up in UP)) state.up = "temporal_share";
+    if (!["task", "network", "accuracy"].includes(state.colour)) state.colour = "task";
     if (!kind()) state.architecture = data.kinds.find(own => own.task === state.task).architecture;
     for (const part of [mark, network, task, colour, up]) part.draw();
     const own = kind(), symbols = side => PARTS.map(part => part.symbol);

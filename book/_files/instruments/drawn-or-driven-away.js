@@ -44,8 +44,9 @@ Instruments.start("drawn-or-driven-away", (stage, data) => {
     make("div", { class: "panels" }, ...Object.values(panels).map(panel => panel.element)), said.element);
 
   function draw() {
-    const networks = own(), until = steps();
-    state.look = Instruments.clamp(state.look, 0, until.length - 1);
+    const until = steps(), networks = own();
+    state.look = Instruments.clamp(Math.round(state.look), 0, until.length - 1);
+    if (!networks[state.network]) state.network = -1;
     for (const part of [select, scrub]) part.draw();
     network.fill([["-1", "all networks"], ...networks.map((one, n) => [String(n), `network ${one.seed}, ${WAYS[one.way] ?? "neither"}`])]);
     network.draw();

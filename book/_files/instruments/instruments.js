@@ -55,7 +55,7 @@ const Instruments = (() => {
   // State in the address: #name?key=value&… of the instrument that was changed last.
 
   function fromAddress(name, state) {
-    const [target, query] = decodeURI(location.hash.slice(1)).split("?");
+    const [target, query] = location.hash.slice(1).split("?");
     if (target !== name || query === undefined) return false;
     for (const [key, value] of new URLSearchParams(query)) {
       if (key in state) state[key] = typeof state[key] === "number" ? Number(value) || 0 : value;
@@ -71,9 +71,11 @@ const Instruments = (() => {
       root.prepend(stage);
       root.classList.add("live");
       const { state, draw } = build(stage, data);
+      let timer = null; // browsers refuse an address that changes too often
       const update = () => {
         draw();
-        history.replaceState(null, "", `#${name}?${new URLSearchParams(state)}`);
+        clearTimeout(timer);
+        timer = setTimeout(() => history.replaceState(null, "", `#${name}?${new URLSearchParams(state)}`), 200);
       };
       const shared = fromAddress(name, state);
       root.addEventListener("change-of-state", update);

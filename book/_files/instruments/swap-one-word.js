@@ -25,6 +25,7 @@ Instruments.start("swap-one-word", (stage, data) => {
     make("div", { class: "panels" }, ...panels.map(panel => panel.element)), said.element);
 
   function draw() {
+    if (!(state.task in data.tasks)) state.task = first.task;
     for (const [name, part, texts, ...given] of [["kind", kind, NETWORKS, "task"], ["swap", swap, data.swaps, "task", "kind"]]) {
       const there = values(name, ...given);
       if (!there.includes(state[name])) state[name] = there[0];

@@ -45,6 +45,9 @@ RUN = """([name, asked]) => Instruments.load("networks", name).then(held => {
         return {attention, probabilities, terms: n < 20 ? terms : null};
     });
 })"""
+NONSENSE = (
+    "task=%<b>&kind=x&swap=x&set=x&column=-9&choice=x&look=1e9&network=x&architecture=x&colour=x&up=x&on=x"
+)
 STICKING_OUT = "document.documentElement.scrollWidth - innerWidth"
 
 
@@ -101,7 +104,7 @@ def opacity(matrix, cell):
 
 @pytest.mark.parametrize("name", OF)
 def test_every_instrument_fits_a_telephone_has_names_and_a_table_without_scripts(shown, made, name):
-    with shown(name, width=390) as (page, _):
+    with shown(name, f"#{name}?{NONSENSE}", width=390) as (page, _):
         assert page.evaluate(STICKING_OUT) <= 0
         assert not page.locator(".static").is_visible()
         assert page.evaluate(NAMELESS) == 0
@@ -130,6 +133,7 @@ def test_a_network_is_followed_through_training(shown):
         assert (seed, update, accuracy) == (away[0]["seed"], steps[20], round(100 * away[0]["accuracy"][20]))
         assert right == pytest.approx(away[0]["right"][20], rel=0.5)
         assert right < 1
+        page.wait_for_function(f"location.hash.includes('network={place}')")
         address = page.evaluate("location.hash")
     with shown("drawn-or-driven-away", address) as (page, _):  # the view is in the address
         assert numbers(said(page))[:2] == [seed, update]
@@ -161,7 +165,7 @@ def test_the_dial_moves_matrices_shares_and_points_together(shown):
         assert numbers(said(page)) == [5, 5, kind["sample"][4][4]]
         page.get_by_role("button", name="attention only").click()
         assert "attention only" in said(page)
-        assert "architecture=AO" in page.evaluate("location.hash")
+        page.wait_for_function("location.hash.includes('architecture=AO')")
 
 
 def test_a_word_is_swapped_and_the_difference_is_what_the_weights_say(shown):
