@@ -1,0 +1,30 @@
+"""What the instrument of the page draws: attention of every word of the sentences, along training."""
+
+import pandas as pd
+
+from companion.results.result import Result
+
+
+def sentences(result: Result) -> tuple[dict, pd.DataFrame]:
+    """Attention and probability by sentence, snapshot and place, and a table of the last snapshot.
+
+    A reader starts before training, at the word that is worked in numbers.
+    """
+    found, table = [], []
+    for _, pair in pd.DataFrame(result.tables["map"]).groupby("pair"):
+        steps = sorted(pair["step"].unique().tolist())
+        source, target = (
+            pair.groupby(f"{side}_place")[side].first().tolist() for side in ("source", "target")
+        )
+        by_place = pair.sort_values(["step", "target_place", "source_place"])
+        shape = len(steps), len(target), len(source)
+        attention = by_place["attention"].to_numpy(float).reshape(shape).round(3)
+        probability = by_place["probability"].to_numpy(float).reshape(shape)[..., 0].round(3)
+        found.append({"steps": steps, "source": source, "target": target})
+        found[-1] |= {"attention": attention.tolist(), "probability": probability.tolist()}
+        for word, chance, weights in zip(target, probability[-1], attention[-1], strict=True):
+            shown = ", ".join(f"{own} {weight:.2f}" for own, weight in zip(source, weights, strict=True))
+            table.append({"predicted": word, "probability": chance, "attention after training": shown})
+    config = result.config
+    data = {"sentences": found, "sentence": config["pair"], "word": config["place"]}
+    return data, pd.DataFrame(table).set_index("predicted")
