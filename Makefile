@@ -2,6 +2,7 @@
 # make check    about a minute: style, layers, prose, claims, and every test that is not marked slow
 # make test     everything that is checked: units, notebooks, the site in a browser
 # make serve    the book on this machine's port 8000
+# make pdf      the book as build/book.pdf, printed by Chromium
 # make paper    the published numbers, results/paper/: hours
 # make readme   the figure of README.md from results/paper/
 # make lint | lock | clean
@@ -15,7 +16,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := book
-.PHONY: book check test serve paper readme lint lock clean install
+.PHONY: book check test serve pdf paper readme lint lock clean install
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -62,6 +63,9 @@ test: book
 
 serve: book
 	@$(BIN)/attnlib serve
+
+pdf: book
+	@$(BIN)/python -m workflows.pdf build/book.pdf
 
 paper: $(INSTALLED)
 	@$(BIN)/snakemake --cores $(JOBS) --rerun-incomplete paper

@@ -164,7 +164,7 @@ rule site:
         "_config.yml",
         files("book", "*"),
         files("claims", "*"),
-        files("companion", "*.py", "*.jinja"),  # the scorecard and its verdicts
+        files("companion", "*.jinja"),  # the scorecard and its verdicts
         [files(room, "*.py") for room in ("attnlib", "companion")],  # the reference pages are made from docstrings
         [name for name in ("README.md", "CHANGELOG.md", "CITATION.cff") if (ROOT / name).is_file()],
     output: "build/_build/html/index.html"

@@ -18,15 +18,14 @@ from attnlib.errors import DataUnavailable
 from attnlib.files import atomic_path, write_text_atomic
 from companion.book.instrument import instrument
 from companion.book.parameters import typed_request
+from companion.book.plan import PlannedResult
 from companion.book.project import current_project
 from companion.book.style import as_images
 from companion.claims.verdicts import in_short
-from companion.results import registry
 from companion.results.config import plain
 from companion.results.request import Request
 from companion.results.result import Result, as_csv
-from companion.results.run import code_of, run
-from companion.runs.keys import model_key
+from companion.results.run import run
 
 Records = list[dict] | pd.DataFrame
 
@@ -131,7 +130,8 @@ def open_page(figure: str, names: Mapping[str, object]) -> Page:
     paper = project.results("paper") / f"{name}.json"
     result, missing = None, ""
     try:
-        result = _current(folder, request) or run(request, out=folder, models=project.models, report=_told)
+        current = PlannedResult(project, request).current and Result.load(folder / f"{name}.json")
+        result = current or run(request, out=folder, models=project.models, report=_told)
     except DataUnavailable as error:
         missing = str(error)
     shown = None if given or profile == "paper" or not paper.is_file() else Result.load(paper)
@@ -162,18 +162,6 @@ def _shown(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return Path(value).name if isinstance(value, str) else str(value)
-
-
-def _current(folder: Path, request: Request) -> Result | None:
-    """The result in a folder, if it was made by today's code with these settings from the same data."""
-    path = folder / f"{request.experiment}.json"
-    if not path.is_file():
-        return None
-    result = Result.load(path)
-    specs = registry.load(request.experiment).models(request.config)
-    found = (result.config, result.provenance.get("code"), result.models)
-    today = (plain(request.config), code_of(request.experiment), [model_key(spec) for spec in specs])
-    return result if found == today else None
 
 
 def _told(spec, step: int, steps: int, loss: float) -> None:

@@ -18,6 +18,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from copy import deepcopy
 from functools import cache, partial
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ IMAGE_TYPES = {"image/svg+xml", "image/png", "image/jpeg"}
 # What an image output says about itself, and where Jupyter Book looks for it on the cell.
 FROM_OUTPUT = {"alt": "image", "caption": "figure", "name": "figure"}
 # A change in any of these can alter every page, and Sphinx does not see it.
-WHOLE_BOOK = ("_config.yml", "book/_static", "book/_vendor", "companion/book/theme.py")
+WHOLE_BOOK = ("_config.yml", "book/_static", "book/_vendor", "book/_theme", "book/_index.yml")
 MARKER = re.compile(r"^<!-- book:(?P<kind>\w+) ?(?P<figure>[\w/]*) -->$", re.MULTILINE)
 # Its tables are wide: they get the room of the list of contents.
 SCORECARD_HEAD = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"
@@ -102,11 +103,12 @@ def _filled(figure: str, **values: object) -> str:
 
 
 def downloads_of(figure: str, root: Path, executed: Path) -> list[Path]:
-    """The sources of a figure, and the files that it has made, the vector figure first."""
+    """The sources of a figure, and the files that it has made, the vector figure first; equal ones once."""
     prose = root / "notebooks" / f"{figure}.md"
     sources = filter(Path.is_file, (prose, prose.with_suffix("") / "experiment.py"))
     made = (path for end in ("csv", "svg", "png") for path in (executed / f"{figure}.files").glob(f"*.{end}"))
-    return [*sources, *sorted(made, key=lambda path: (path.suffix == ".png", path.name))]
+    tidy = sorted(made, key=lambda path: (path.suffix == ".png", path.name), reverse=True)
+    return [*sources, *reversed({path.read_bytes(): path for path in tidy}.values())]
 
 
 def figure_page(figure: str, prose: str, files: list[Path], executed: Path, end: str) -> str:
@@ -119,8 +121,8 @@ def figure_page(figure: str, prose: str, files: list[Path], executed: Path, end:
 
     notebook_path, error_path = executed / f"{figure}.ipynb", executed / f"{figure}.error.txt"
     reason = error_path.read_text(encoding="utf-8", errors="replace") if error_path.is_file() else ""
+    title = next((line for line in prose.splitlines() if line.startswith("# ")), f"# {figure}")
     if reason or not notebook_path.is_file():
-        title = next((line for line in prose.splitlines() if line.startswith("# ")), f"# {figure}")
         fence = "`" * max(4, 1 + max(map(len, re.findall("`+", reason)), default=0))
         sources = [path for path in files if path.suffix in (".md", ".py")]
         text = _filled(figure, files=sources, missing=reason.strip(), title=title, fence=fence)
@@ -135,7 +137,8 @@ def figure_page(figure: str, prose: str, files: list[Path], executed: Path, end:
         for cell, own in zip(made, written, strict=True):
             cell.source = own.source
     cells = [each for n, cell in enumerate(notebook.cells, 1) for each in one_image_each(figure, n, cell)]
-    downloads = nbformat.v4.new_markdown_cell(f"{end}{_filled(figure, files=files)}", id="downloads")
+    last = _filled(figure, files=files, title=title, version=version("attnlib"))
+    downloads = nbformat.v4.new_markdown_cell(f"{end}{last}", id="downloads")
     notebook.cells = [*cells, downloads]
     return nbformat.writes(notebook)
 
@@ -241,8 +244,10 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
     def judged() -> list[ClaimVerdict]:
         return verify(root) if (root / "claims").is_dir() else []
 
-    files_of_book = (path for path in sorted(book.rglob("*")) if path.is_file())
-    wanted: dict[str, bytes | Path] = {path.relative_to(book).as_posix(): path for path in files_of_book}
+    files_of_book = {path.relative_to(book).as_posix(): path for path in sorted(book.rglob("*"))}
+    wanted: dict[str, bytes | Path] = {
+        name: path for name, path in files_of_book.items() if path.is_file() and name[:7] != "_theme/"
+    }
     wanted["_toc.yml"] = yaml.safe_dump(toc, sort_keys=False).encode()
     made: dict[str, str] = {}
     wrong: list[str] = []

@@ -9,10 +9,12 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont
+from PIL import Image
 
 # Okabe and Ito's colours, told apart by colour-blind readers; book/_static/attnlib.css has the same values.
 PART_COLOURS = {"temporal": "#0072b2", "input": "#d55e00", "residual": "#999999"}
@@ -77,10 +79,12 @@ def as_svg(figure: Figure, fonttype: str = "none") -> str:
 
 
 def as_png(figure: Figure) -> bytes:
-    """The figure as PNG at :data:`DOTS` an inch, the fallback where SVG is not shown."""
-    content = io.BytesIO()
+    """The figure as PNG at :data:`DOTS` an inch and in 256 colours, for viewers that do not show SVG."""
+    canvas, content = FigureCanvasAgg(figure), io.BytesIO()
     with style(), _dots_an_inch(figure):
-        FigureCanvasAgg(figure).print_png(content, metadata={"Software": None})
+        canvas.draw()
+        pixels = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+    pixels.quantize(dither=Image.Dither.NONE).save(content, "PNG", dpi=(DOTS, DOTS))
     return content.getvalue()
 
 

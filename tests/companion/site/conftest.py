@@ -81,7 +81,7 @@ def visit(chromium, address: str):
     """``with visit(path, scheme="light", width=1280) as visited:`` has a page open, its formulas drawn.
 
     ``outside`` has the requests that would have left this machine, ``complaints`` these, files of the site
-    that are not there, and errors of scripts.
+    that are not there, and errors of scripts; ``bytes()`` is the size of all that the page asked for.
     """
     contexts: dict[tuple[str, int], object] = {}  # one each, so that scripts are read once
 
@@ -91,6 +91,7 @@ def visit(chromium, address: str):
             size = {"width": width, "height": 900}
             contexts[scheme, width] = chromium.new_context(viewport=size, color_scheme=scheme)
         page, outside, complaints = contexts[scheme, width].new_page(), [], []
+        sizes: dict[str, int] = {}
 
         def asked(request) -> None:
             if not request.url.startswith((address, "data:", "blob:")):
@@ -103,6 +104,7 @@ def visit(chromium, address: str):
                 complaints.append(f"{path}: {message.text}")
 
         def answered(response) -> None:
+            sizes[response.url] = int(response.headers.get("content-length", 0))
             if response.status >= 400:
                 complaints.append(f"{path}: {response.status} {response.url}")
 
@@ -112,9 +114,11 @@ def visit(chromium, address: str):
         page.on("response", answered)
         page.set_default_timeout(90_000)
         page.goto(address + path)
-        page.evaluate("() => window.MathJax?.startup?.promise")
+        page.evaluate("() => document.fonts.ready.then(() => true)")
         page.wait_for_timeout(100)
-        yield SimpleNamespace(page=page, outside=outside, complaints=complaints)
+        yield SimpleNamespace(
+            page=page, outside=outside, complaints=complaints, bytes=lambda: sum(sizes.values())
+        )
         page.close()
 
     return open_page

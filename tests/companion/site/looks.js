@@ -41,10 +41,9 @@
     };
   });
   const math = {
-    undrawn: [...document.querySelectorAll(".bd-article .math")]
-      .filter(e => !e.querySelector("mjx-container svg")).length,
-    drawn: document.querySelectorAll(".bd-article mjx-container svg").length,
-    broken: document.querySelectorAll("mjx-container [data-mml-node='merror']").length,
+    undrawn: [...document.querySelectorAll(".bd-article .math")].filter(e => !e.querySelector(".katex")).length,
+    drawn: document.querySelectorAll(".bd-article .katex").length,
+    broken: [...document.querySelectorAll(".katex-error")].map(e => e.title),
   };
   // What sticks out of the window to the right without an element around it that scrolls.
   const sticksOut = [...document.querySelectorAll(".bd-article *")].filter(element => {

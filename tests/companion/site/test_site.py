@@ -6,6 +6,7 @@ Opening a page is what takes time, so every page is opened once in each of three
 import re
 from itertools import product
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -14,7 +15,31 @@ WAYS = {
     "dark": {"scheme": "dark", "width": 1280},
     "narrow": {"scheme": "light", "width": 390},
 }
-LOOKS = Path(__file__).with_name("looks.js").read_text(encoding="utf-8")
+HERE = Path(__file__).parent
+LOOKS = (HERE / "looks.js").read_text(encoding="utf-8")
+AXE = (HERE / "axe" / "axe.min.js").read_text(encoding="utf-8")  # npm's axe-core, unchanged
+VIOLATIONS = """() => axe.run().then(found => found.violations.map(
+  rule => [rule.impact, rule.id, rule.nodes.length, rule.nodes[0].html.slice(0, 200)]))"""
+SHIFTS = """() => new Promise(done => {
+  let sum = 0;
+  new PerformanceObserver(list => {
+    for (const entry of list.getEntries()) sum += entry.value;
+  }).observe({ type: "layout-shift", buffered: true });
+  setTimeout(() => done(sum), 50);
+})"""
+# What a reader may look for, and the page that search has to lead to first.
+QUESTIONS = {
+    "AED": "notation",
+    "typicality": "notation",
+    "Table 2": "learn/agreement",
+    "rerun a figure": "how_to",
+    "my own model": "beyond/your_own_model",
+    "permutation copying": "learn/permutation_copying",
+    "scoring functions": "primer/scoring_functions",
+    "weight decay": "attend/regularisation",
+    "gold alignments": "attend/word_alignment",
+    "scorecard": "scorecard",
+}
 
 
 @pytest.fixture(scope="session")
@@ -24,8 +49,12 @@ def seen(visit, pages) -> dict[tuple[str, str], dict]:
     for way, options in WAYS.items():
         for path in pages:
             with visit(path, **options) as visited:
-                complaints = {"complaints": visited.complaints}
-                result[way, path] = visited.page.evaluate(LOOKS) | complaints
+                looks = visited.page.evaluate(LOOKS) | {"complaints": visited.complaints}
+                looks |= {"bytes": visited.bytes(), "shifts": visited.page.evaluate(SHIFTS)}
+                if way != "narrow":
+                    visited.page.evaluate(AXE)
+                    looks["axe"] = visited.page.evaluate(VIOLATIONS)
+                result[way, path] = looks
     return result
 
 
@@ -40,26 +69,79 @@ def test_a_request_that_would_leave_is_seen_and_goes_nowhere(visit):
         assert visited.outside == ["https://example.org/"]
 
 
-def test_formulas_are_drawn_where_there_are_any_and_mathjax_stays_away_elsewhere(seen, html, pages):
+def test_formulas_are_drawn_where_there_are_any_and_katex_stays_away_elsewhere(seen, html, pages):
     with_math = []
     for path in pages:
         text = (html / path).read_text(encoding="utf-8")
         has_math = re.search(r'class="[^"]*\bmath\b', text) is not None
-        assert ("tex-svg" in text) == has_math, path
+        assert ("katex.min.js" in text) == has_math, path
         if has_math:
             with_math.append(path)
             found = seen["light", path]["math"]
             assert found["drawn"] > 0, path
-            assert (found["undrawn"], found["broken"]) == (0, 0), path
+            assert (found["undrawn"], found["broken"]) == (0, []), path
     assert "index.html" in with_math
     assert len(with_math) < len(pages)
 
 
-def test_search_finds_a_word(visit):
-    with visit("search.html?q=typicality") as visited:
-        # Results appear one after the other; the wait fails where the page is not among them.
-        visited.page.wait_for_selector("#search-results li a[href^='reproduction_notes.html']")
+@pytest.mark.parametrize(("question", "page"), QUESTIONS.items())
+def test_search_leads_to_the_right_page_first(visit, question, page):
+    with visit(f"search.html?q={quote(question)}") as visited:
+        first = visited.page.wait_for_selector("#search-results li a")
+        assert first.get_attribute("href").partition("?")[0].partition("#")[0] == f"{page}.html"
         assert visited.complaints == []
+
+
+def test_axe_finds_nothing_by_day_or_by_night(seen, pages):
+    for scheme, path in product(("light", "dark"), pages):
+        assert seen[scheme, path]["axe"] == [], (scheme, path)
+
+
+def test_nothing_moves_while_a_page_opens(seen, pages):
+    moved = {(way, path): found["shifts"] for (way, path), found in seen.items() if found["shifts"] > 0.1}
+    assert moved == {}
+
+
+def test_the_site_and_its_pages_are_light(seen, html):
+    heavy = {path: found["bytes"] for (way, path), found in seen.items() if found["bytes"] > 3e6}
+    assert heavy == {}
+    assert sum(path.stat().st_size for path in html.rglob("*") if path.is_file()) <= 60e6
+    assert not list((html / "_images").glob("*.svg")), "a figure is a file of the site once"
+    assert "image/svg+xml" not in (html / "_sources" / "attend" / "temporal_share.ipynb").read_text("utf-8")
+
+
+def test_every_control_shows_that_the_keyboard_is_on_it(visit):
+    with visit("attend/temporal_share.html") as visited:
+        shown = {}
+        for _ in range(120):
+            visited.page.keyboard.press("Tab")
+            name, outline = visited.page.evaluate(
+                """() => { const e = document.activeElement, s = getComputedStyle(e);
+                return [e.title || e.ariaLabel || e.textContent.trim(), s.outlineStyle + s.boxShadow]; }"""
+            )
+            shown[name] = outline
+        for control in ("Toggle primary sidebar", "Search", "Download this page", "Fullscreen mode"):
+            assert any(control in name for name in shown), (control, list(shown))
+        assert [name for name, outline in shown.items() if outline == "nonenone"] == []
+
+
+def test_a_word_of_the_glossary_shows_its_meaning(visit):
+    with visit("attend/temporal_share.html") as visited:
+        link = visited.page.locator("a.term").first
+        meaning = link.get_attribute("data-meaning")
+        assert link.get_attribute("href").startswith("../notation.html#term-")
+        link.focus()
+        shown = link.evaluate("e => getComputedStyle(e, '::after').content")
+        assert meaning in shown.replace("\\", "")
+
+
+def test_a_page_introduces_itself_where_its_link_is_shared(html, pages):
+    for path in pages:
+        text = (html / path).read_text(encoding="utf-8")
+        about = re.search(r'<meta name="description" content="([^"]{20,})"', text)
+        assert about, path
+        image = re.search(r'<meta property="og:image" content="([^"]+)"', text)
+        assert (html / path).parent.joinpath(image[1]).is_file(), (path, image[1])
 
 
 def test_text_is_legible_by_day_and_by_night(seen, pages):

@@ -1,0 +1,94 @@
+// What every page does once it is there: formulas, things that scroll sideways, and names for what the theme left without.
+(() => {
+  "use strict";
+
+  // KaTeX is on the pages that have formulas. What Sphinx writes is TeX between \( \) or \[ \], a number before it. Each is
+  // drawn as soon as it has been read, before it is seen, so that it never moves what is around it.
+  const formulas = all => {
+    for (const place of window.katex ? document.querySelectorAll(".math.notranslate:not(.drawn)") : []) {
+      if (!all && !place.nextSibling && !place.parentNode.nextSibling) continue; // may go on
+      const number = place.querySelector(".eqno");
+      number?.remove();
+      const tex = place.textContent.trim().replace(/^\\[([]|\\[)\]]$/g, "");
+      katex.render(tex, place, { displayMode: place.tagName === "DIV", throwOnError: false });
+      if (number) place.prepend(number);
+      place.classList.add("drawn");
+    }
+  };
+  const reading = new MutationObserver(() => formulas(false));
+  reading.observe(document, { childList: true, subtree: true });
+
+  // A figure or table that scrolls sideways (attnlib.css) is a stop of the Tab key, so that arrow keys move it, and a
+  // table then has a name; one that fits is none. The theme makes stops of code.
+  const SIDEWAYS = ".bd-article :is(.cell_output figure, .cell_output .text_html, .pst-scrollable-table-container)";
+  const stops = () => {
+    for (const place of document.querySelectorAll(SIDEWAYS)) {
+      const scrolls = place.scrollWidth > place.clientWidth + 1;
+      place.classList.toggle("scrolls", scrolls);
+      // A table wider than the text takes the room of the list of contents too, which the theme then hides.
+      if (scrolls && !place.matches("figure, .wide *")) place.classList.add("full-width");
+      if (scrolls) place.tabIndex = 0;
+      else place.removeAttribute("tabindex");
+      if (place.matches("figure")) continue;
+      const heading = place.closest("section")?.querySelector(":is(h1, h2, h3, h4)")?.firstChild?.textContent;
+      const name = place.querySelector("caption .caption-text")?.textContent ?? heading;
+      if (scrolls) {
+        place.setAttribute("role", "region");
+        place.setAttribute("aria-label", `Table: ${name?.trim() ?? "numbers"}`);
+      } else place.removeAttribute("role");
+    }
+  };
+
+  // The theme's arrows that unfold a part of the list of pages have no name, its logo lies in no landmark.
+  const names = () => {
+    for (const summary of document.querySelectorAll(".bd-sidebar-primary summary")) {
+      const page = summary.closest("li")?.querySelector("a")?.textContent.trim();
+      summary.setAttribute("aria-label", `Pages below ${page}`);
+    }
+    const sidebar = document.querySelector(".bd-sidebar-primary");
+    sidebar?.setAttribute("role", "complementary");
+    sidebar?.setAttribute("aria-label", "The book");
+  };
+
+  // A word of the glossary shows what it means while the pointer or the keyboard is on it (attnlib.css).
+  const words = () => {
+    for (const link of document.querySelectorAll("a.term[title]")) {
+      link.dataset.meaning = link.title;
+      link.setAttribute("aria-description", link.title);
+      link.removeAttribute("title");
+    }
+  };
+
+  // On paper nothing can be unfolded and nothing scrolls: folds are open, and tables become as narrow as the paper is.
+  const undo = [];
+  const fit = wide => {
+    document.body.classList.add("printing");
+    undo.push(() => document.body.classList.remove("printing"));
+    for (const table of document.querySelectorAll(".bd-article table")) {
+      const ratio = wide / table.scrollWidth;
+      if (ratio < 1 && table.scrollWidth) {
+        table.style.zoom = Math.floor(100 * ratio) / 100;
+        undo.push(() => table.style.removeProperty("zoom"));
+      }
+    }
+  };
+  addEventListener("beforeprint", () => {
+    for (const fold of document.querySelectorAll(".bd-article details:not([open])")) {
+      fold.open = true;
+      undo.push(() => (fold.open = false));
+    }
+    fit(658); // pixels, of A4 between its margins
+  });
+  addEventListener("afterprint", () => undo.splice(0).forEach(back => back()));
+  document.addEventListener("fit", event => fit(event.detail)); // workflows/pdf.py
+
+  addEventListener("DOMContentLoaded", () => {
+    reading.disconnect();
+    formulas(true);
+    names();
+    words();
+    stops();
+  });
+  addEventListener("load", stops);
+  addEventListener("resize", stops);
+})();

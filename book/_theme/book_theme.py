@@ -1,0 +1,202 @@
+"""Sphinx extension: nothing from the network, nothing that throws in the console, nothing twice."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+import nbformat
+import yaml
+from docutils import nodes
+from pybtex.database import Entry
+from pybtex.plugin import register_plugin
+from pybtex.style.formatting.plain import Style as Plain
+from pybtex.style.labels import BaseLabelStyle
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.ext import viewcode
+from sphinx.transforms import SphinxTransform
+
+from companion.book.project import find_root
+from companion.runs.fingerprint import path_of
+
+# Lines whose indented continuation is not a block of its own: section headings, list items, doctests.
+OWN_INDENT = re.compile(r"[A-Z][a-z]+( [a-z]+)?:$|[*-] |\d+\. |>>> |\.\. |:\w")
+
+FIGURE = re.compile(r'<img [^>]*?src="[^"]*?_static/(figures/[^"]+\.svg)"')
+SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)pt" height="([\d.]+)pt"')
+# Pages that do not lead to the glossary, and its words that need no explaining where they are used.
+OWN_WORDS = ("notation", "changelog", "command_line", "bibliography")
+PLAIN_WORDS = (
+    "attention", "score", "context", "row", "agreement", "saliency", "profile", "claim", "reading", "stale",
+    "archive", "checkpoint", "measurement", "training run", "reference run", "fingerprint",
+)  # fmt: skip
+# What docutils, Sphinx and pandas write, and what assistive technology understands: empty headings of tables,
+# entries of the bibliography, signatures of several lines.
+MENDED = {
+    r"<th([^>]*)>(\s*<p>)?\s*(</p>\s*)?</th>": r"<td\1></td>",
+    'role="doc-biblioentry"': 'role="listitem"',
+    r'<dl>(\s*<dd><em class="sig-param.*?)</dl>': r"\1",
+    r'<dd>(<em class="sig-param.*?)</dd>': r'<span class="sig-line">\1</span>',
+    '(?<=<summary) aria-label="Toggle hidden content"': "",
+}
+
+
+class AsInTheText(BaseLabelStyle):
+    """Labels of the bibliography as they stand in sentences: ``Aitken et al., 2021``; some have a ``key``."""
+
+    def format_labels(self, entries: list[Entry]) -> Iterator[str]:
+        for entry in entries:
+            persons = entry.persons.get("author", [])
+            names = [" ".join(map(str, each.rich_prelast_names + each.rich_last_names)) for each in persons]
+            who = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
+            yield entry.fields.get("key") or f"{who}, {entry.fields['year']}"
+
+
+class References(Plain):
+    default_label_style = AsInTheText
+
+
+class IndexWords(SphinxTransform):
+    """Entries of the index in words, from ``_index.yml`` of the book; search leads to them first."""
+
+    default_priority = 840  # before domains look for entries
+
+    def apply(self) -> None:
+        words = Path(self.env.srcdir, "_index.yml")
+        found = yaml.safe_load(words.read_text("utf-8")).get(self.env.docname) if words.is_file() else None
+        if found and (section := next(self.document.findall(nodes.section), None)):
+            section.insert(1, addnodes.index(entries=[("single", word, "", "main", None) for word in found]))
+
+
+@cache
+def meanings(app: Sphinx) -> dict[str, tuple[str, str]]:
+    """Words of the glossary: their place, and the first paragraph of what they mean."""
+    page = app.env.get_doctree("notation") if "notation" in app.env.all_docs else nodes.section()
+    return {
+        term.astext(): (term["ids"][0], item.next_node(nodes.paragraph).astext())
+        for item in page.findall(nodes.definition_list_item)
+        for term in item.findall(nodes.term)
+        if term["ids"]
+    }
+
+
+def explain(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Where the text first uses a word of the glossary it leads there, and shows what the word means."""
+    if page in OWN_WORDS or page.startswith("api/"):
+        return
+    known = meanings(app)
+    for link in doctree.findall(nodes.reference):
+        inside = link.next_node(nodes.inline)
+        if inside is not None and "std-term" in inside["classes"] and link.astext() in known:
+            link["classes"], link["reftitle"] = ["term"], known[link.astext()][1]
+    left = {word: word for word in sorted(known, key=len, reverse=True) if word not in PLAIN_WORDS}
+    for paragraph in list(doctree.findall(nodes.paragraph)):
+        if not left or not isinstance(paragraph.parent, nodes.section | nodes.list_item):
+            continue
+        for text in [each for each in paragraph.children if isinstance(each, nodes.Text)]:
+            some = re.search(rf"\b({'|'.join(map(re.escape, left))})\b", text)
+            if some is None:
+                continue
+            anchor, meaning = known[left.pop(some[1])]
+            uri = f"{app.builder.get_relative_uri(page, 'notation')}#{anchor}"
+            link = nodes.reference("", some[1], refuri=uri, internal=True, reftitle=meaning, classes=["term"])
+            place, before, after = paragraph.index(text), text[: some.start()], text[some.end() :]
+            paragraph[place : place + 1] = [nodes.Text(before), link, nodes.Text(after)]
+
+
+def switch_off_thebe(app: Sphinx, config: Config) -> None:
+    """Disconnect sphinx-thebe, which Jupyter Book always loads: it throws, and names a foreign server."""
+    for listeners in app.events.listeners.values():
+        for listener in list(listeners):
+            if listener.handler.__module__.split(".")[0] == "sphinx_thebe":
+                app.disconnect(listener.id)
+    app.registry.css_files = [entry for entry in app.registry.css_files if entry[0] != "sphinx-thebe.css"]
+
+
+def serve_folders(app: Sphinx, config: Config) -> None:
+    """Copy two folders to _static: scripts below _static itself would be loaded on every page."""
+    config.html_static_path.extend(name for name in ("_vendor", "_files") if (app.srcdir / name).is_dir())
+    config.templates_path.insert(0, str(Path(__file__).with_name("templates")))
+    config.html_search_scorer = str(Path(__file__).with_name("templates") / "scorer.js")
+    config.release = version("attnlib")
+
+
+def show_the_files(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Show the figures that a page offers for download, rather than copies of them."""
+    for image in doctree.findall(nodes.image):
+        name = (image.parent.get("names") or [""])[0]
+        file = image["uri"] if image["uri"].startswith("_files/") else f"_files/figures/{page}/{name}.svg"
+        if Path(app.srcdir, file).is_file():
+            image["uri"] = "../" * page.count("/") + file.replace("_files", "_static", 1)
+            image["candidates"] = {"?": ""}  # so that Sphinx makes none
+
+
+def mend(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
+    """Give figures their size, so that nothing moves, and take out what readers of the page stumble on."""
+
+    def sized(image: re.Match) -> str:
+        head = Path(app.srcdir, "_files", image[1]).read_text(encoding="utf-8")[:2000]
+        width, height = (round(float(points) * 4 / 3) for points in SIZE.search(head).groups())
+        return f'{image[0]} width="{width}" height="{height}"'
+
+    text = FIGURE.sub(sized, context.get("body") or "")
+    for found, instead in MENDED.items():
+        text = re.sub(found, instead, text, flags=re.DOTALL)
+    first = FIGURE.search(text)
+    preview = first[1].replace(".svg", ".png") if first else "../favicon.svg"
+    base = app.config.html_baseurl or context["pathto"]("", 1)
+    context |= {"body": text, "preview": f"{base}_static/{preview}"}
+
+
+def finish(app: Sphinx, error: Exception | None) -> None:
+    """Offer notebooks as they were executed, without outputs: their figures are files of the site."""
+    for path in [] if error else Path(app.outdir, "_sources").rglob("*.ipynb"):
+        executed = find_root() / "build" / "notebooks" / path.relative_to(Path(app.outdir, "_sources"))
+        if executed.is_file() and '"outputs": [\n' in path.read_text(encoding="utf-8"):
+            notebook = nbformat.read(executed, as_version=4)
+            for cell in notebook.cells:
+                if cell.cell_type == "code":
+                    cell.outputs, cell.execution_count = [], None
+            nbformat.write(notebook, path)
+    for path in Path(app.outdir, "_static", "vendor").rglob("*"):  # which no page asks for
+        if path.suffix in (".js", ".ttf"):
+            path.unlink()
+
+
+def show_indented_text_literally(
+    app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]
+) -> None:
+    """Make the indented paragraphs of a docstring literal blocks: there they are formulas and code.
+
+    The indented text of a section such as ``Args:`` and of list items is left to Napoleon.
+    """
+    last_text, result = "", []
+    for line in lines:
+        starts_block = line.startswith("    ") and result and not result[-1].strip() and last_text[:1].strip()
+        if starts_block and not last_text.endswith("::") and not OWN_INDENT.match(last_text):
+            result += ["::", ""]
+        result.append(line)
+        last_text = line if line.strip() else last_text
+    lines[:] = result
+
+
+def module_file(app: Sphinx, name: str) -> str | None:
+    """Where a module's source lies, found without importing it, and torch with it, as viewcode does."""
+    return str(path) if (path := path_of(name)) else None
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    viewcode.get_module_filename = module_file
+    register_plugin("pybtex.style.formatting", "book", References)
+    app.connect("config-inited", switch_off_thebe)
+    app.connect("config-inited", serve_folders)
+    app.connect("doctree-resolved", show_the_files)
+    app.connect("doctree-resolved", explain)
+    app.add_transform(IndexWords)
+    app.connect("html-page-context", mend, priority=900)
+    app.connect("build-finished", finish)
+    app.connect("autodoc-process-docstring", show_indented_text_literally, priority=400)  # before Napoleon
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

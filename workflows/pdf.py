@@ -1,0 +1,102 @@
+"""The book as one PDF, printed by Chromium from the pages of the site: ``make pdf``.
+
+Every page is opened once, so that its formulas are drawn. The articles become one document, in the order of
+the table of contents, with folds open, links between pages, an outline and page numbers. Chromium prints it
+in one go, so no library for PDF is needed. Playwright, which drives it, is what the site's tests use.
+"""
+
+import functools
+import shutil
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import escape
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+from sphinx_external_toc.parsing import parse_toc_data
+
+from attnlib.errors import AttnlibError, BadInput
+from companion.book.project import current_project
+from companion.book.site import table_of_contents
+
+LEFT_OUT = ("api", "command_line", "changelog")  # reference of the code: for the screen
+WIDE = 658  # pixels between the margins of the paper
+PAPER = {"format": "A4", "margin": {"top": "18mm", "bottom": "20mm", "left": "18mm", "right": "18mm"}}
+FOOT = '<div style="font-size: 8px; width: 100%; text-align: center"><span class="pageNumber"></span></div>'
+STYLE = """<style>
+  body { margin: 0; }
+  article, .contents { break-before: page; max-width: none !important; }
+  .contents a { display: block; margin: 0.2em 0; }
+  .cover { padding-top: 30vh; }
+</style>"""
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        pass
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a server for a folder."""
+    handler = functools.partial(Quiet, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def print_book(pages: list[str], site: Path, out: Path) -> None:
+    """Print some pages of a built site, given as paths below it, as one document.
+
+    Raises BadInput: no site, or no Chromium.
+    """
+    names = ("chromium", "chromium-browser", "google-chrome")
+    chromium = next(filter(None, map(shutil.which, names)), None)
+    if chromium is None or not (site / "index.html").is_file():
+        way_out = "`make book` builds it; on Debian, apt install chromium"
+        raise BadInput(f"a PDF needs the built site at {site} and Chromium on the path; {way_out}")
+    collect = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
+    with served(site) as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": WIDE, "height": 900})
+        page.set_default_timeout(300_000)
+        found = []
+        for path in pages:
+            page.goto(f"{address}/{path}")
+            found.append(page.evaluate(collect, pages))
+        lines = "".join(f'<a href="#{each["id"]}">{escape(each["title"])}</a>' for each in found)
+        cover = f'<section class="cover"><h1>{escape(found[0]["book"])}</h1>{found[0]["about"]}</section>'
+        contents = f'<nav class="contents"><h2>Contents</h2>{lines}</nav>'
+        whole = "".join([STYLE, cover, contents, *(each["article"] for each in found)])
+        page.goto(f"{address}/index.html")
+        page.emulate_media(media="print", color_scheme="light")
+        page.evaluate("html => { document.body.innerHTML = html; }", whole)
+        page.evaluate("Promise.all([...document.images].map(image => image.decode().catch(() => 0)))")
+        page.evaluate("wide => document.dispatchEvent(new CustomEvent('fit', { detail: wide }))", WIDE)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        page.pdf(
+            path=out, outline=True, tagged=True, print_background=True, display_header_footer=True,
+            header_template="<span></span>", footer_template=FOOT, **PAPER,
+        )  # fmt: skip
+        browser.close()
+
+
+def main(out: Path) -> None:
+    project = current_project()
+    listed = parse_toc_data(table_of_contents(project.root))
+    pages = [f"{page}.html" for page in listed if page.partition("/")[0] not in LEFT_OUT]
+    print_book(pages, project.site.parent, out)
+    print(out)
+
+
+if __name__ == "__main__":
+    try:
+        main(Path(sys.argv[1] if len(sys.argv) > 1 else "build/book.pdf").resolve())
+    except AttnlibError as error:
+        raise SystemExit(f"error: {error}") from error
