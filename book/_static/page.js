@@ -59,6 +59,17 @@
     }
   };
 
+  // The report of a model is a page by itself: it opens in its own tab, too. It has no scripts, and asks for nothing.
+  const reports = () => {
+    for (const frame of document.querySelectorAll("iframe.report")) {
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(new Blob([frame.srcdoc], { type: "text/html" }));
+      link.target = "_blank";
+      link.textContent = "Open the report in its own tab";
+      frame.before(link);
+    }
+  };
+
   // On paper nothing can be unfolded and nothing scrolls: folds are open, and tables become as narrow as the paper is.
   const undo = [];
   const fit = wide => {
@@ -87,6 +98,7 @@
     formulas(true);
     names();
     words();
+    reports();
     stops();
   });
   addEventListener("load", stops);

@@ -124,6 +124,40 @@ def serve_folders(app: Sphinx, config: Config) -> None:
     config.release = version("attnlib")
 
 
+def repository_options(url: str, branch: str) -> tuple[dict, str]:
+    """Options of the theme that make buttons of a repository's address, and the address of its pages.
+
+    >>> options, site = repository_options("https://github.com/someone/book", "main")
+    >>> site, options["launch_buttons"]["binderhub_url"]
+    ('https://someone.github.io/book/', 'https://mybinder.org')
+    >>> repository_options("", "main")
+    ({}, '')
+    """
+    if not url:
+        return {}, ""
+    host, owner, name = url.rstrip("/").rsplit("/", 2)
+    hubs = {"binderhub_url": "https://mybinder.org", "colab_url": "https://colab.research.google.com"}
+    options = {"repository_url": url, "repository_branch": branch, "path_to_docs": "notebooks"}
+    options |= dict.fromkeys(("use_repository_button", "use_edit_page_button", "use_issues_button"), True)
+    options |= {"launch_buttons": {"notebook_interface": "jupyterlab", **hubs}}
+    return options, f"https://{owner}.github.io/{name}/" if host.endswith("github.com") else ""
+
+
+def link_the_repository(app: Sphinx, config: Config) -> None:
+    """Buttons to launch, edit and report, by ``repository`` in _config.yml; none where ``url`` is empty."""
+    repository = yaml.safe_load((find_root() / "_config.yml").read_text(encoding="utf-8"))["repository"]
+    options, config.html_baseurl = repository_options(repository["url"], repository["branch"])
+    config.html_theme_options |= options
+    if options:  # a page is a notebook or prose; the scorecard is made of the claims
+        source = (
+            "{% if file_name == 'scorecard.md' %}claims/README.md"
+            "{% elif '.ipynb' in file_name %}notebooks/{{ file_name|replace('.ipynb', '.md') }}"
+            "{% else %}book/{{ file_name }}{% endif %}"
+        )
+        edit = f"{repository['url']}/edit/{repository['branch']}/{source}"
+        config.html_context["edit_page_url_template"] = edit
+
+
 def show_the_files(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Show the figures that a page offers for download, rather than copies of them."""
     for image in doctree.findall(nodes.image):
@@ -149,6 +183,9 @@ def mend(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.do
     preview = first[1].replace(".svg", ".png") if first else "../favicon.svg"
     base = app.config.html_baseurl or context["pathto"]("", 1)
     context |= {"body": text, "preview": f"{base}_static/{preview}"}
+    for button in (each for group in context.get("header_buttons", []) for each in group.get("buttons", [])):
+        if button.get("text") == "Colab":  # which opens what lies in the repository, and notebooks are made
+            button["url"] = re.sub(r"/notebooks/.*", "/binder/colab.ipynb", button["url"])
 
 
 def finish(app: Sphinx, error: Exception | None) -> None:
@@ -161,6 +198,10 @@ def finish(app: Sphinx, error: Exception | None) -> None:
                 if cell.cell_type == "code":
                     cell.outputs, cell.execution_count = [], None
             nbformat.write(notebook, path)
+    if base := app.config.html_baseurl:
+        pages = "".join(f"<url><loc>{base}{page}.html</loc></url>" for page in sorted(app.env.all_docs))
+        head = '<?xml version="1.0" encoding="UTF-8"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
+        Path(app.outdir, "sitemap.xml").write_text(f"{head}{pages}</urlset>\n", encoding="utf-8")
     for path in Path(app.outdir, "_static", "vendor").rglob("*"):  # which no page asks for
         if path.suffix in (".js", ".ttf"):
             path.unlink()
@@ -193,6 +234,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     register_plugin("pybtex.style.formatting", "book", References)
     app.connect("config-inited", switch_off_thebe)
     app.connect("config-inited", serve_folders)
+    app.connect("config-inited", link_the_repository)
     app.connect("doctree-resolved", show_the_files)
     app.connect("doctree-resolved", explain)
     app.add_transform(IndexWords)
