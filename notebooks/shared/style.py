@@ -14,7 +14,6 @@ from companion.book.style import INK, PART_COLOURS, PART_SYMBOLS, style, task_na
 
 __all__ = ["INK", "PART_COLOURS", "PART_SYMBOLS", "style", "task_name"]  # which notebooks take from here
 
-VERMILION = PART_COLOURS["input"]
 # What is neither temporal nor input nor residual takes these, which colour-blind readers can tell apart.
 GREEN, WINE, PINK, OCHRE, INDIGO = "#009e73", "#882255", "#cc79a7", "#a06a00", "#332288"
 PURPLE, AMBER, SKY = "#6a3d9a", "#e69f00", "#56b4e9"  # with INK and GREEN, where five lie in one panel
