@@ -3,14 +3,14 @@
 import pandas as pd
 
 from companion.results.result import Result
-from notebooks.learn.agreement.tables import CHOICES, HEADS, interval_percent, printed_agreement
+from notebooks.learn.agreement.tables import CHOICES, interval_percent, printed_agreement
 from notebooks.shared.data_names import data_name, data_of
 
-PLAIN = {
-    "alpha_beta_uf": "attention and the probe at uniform attention",
-    "beta_uf_beta_px": "the probe at uniform attention and the bag of words",
-    "delta_beta_uf": "saliency and the probe at uniform attention",
-    "alpha_beta": "attention and the probe of another seed",
+COLUMNS = {
+    "alpha_beta_uf": ("𝒜(α, βᵘᶠ)", "attention and the probe at uniform attention"),
+    "beta_uf_beta_px": ("𝒜(βᵘᶠ, βᵖˣ)", "the probe at uniform attention and the bag of words"),
+    "delta_beta_uf": ("𝒜(Δ, βᵘᶠ)", "saliency and the probe at uniform attention"),
+    "alpha_beta": ("𝒜(α, β)", "attention and the probe of another seed"),
 }
 
 
@@ -23,7 +23,7 @@ def board(result: Result) -> tuple[dict, pd.DataFrame]:
     means = courses[["agreement", "accuracy"]].mean().round(1)
     for name in data_of(result):
         found, between, cells, texts = result.values[name]["validation"]["accuracy"], means.loc[name], [], {}
-        for column, head in HEADS.items():
+        for column, (head, _) in COLUMNS.items():
             own = {said: found[column][f"agreement{choice}"] for choice, said in CHOICES.items()}
             shown = {said: [one["value"], one["low"], one["high"]] for said, one in own.items()}
             course = between.loc[column]["agreement"].tolist()
@@ -34,5 +34,4 @@ def board(result: Result) -> tuple[dict, pd.DataFrame]:
         sets.append(about | seeds.reset_index().to_dict("list"))
         rows[data_name(name)] = texts
     table = pd.DataFrame.from_dict(rows, "index").rename_axis("ours ± half interval; printed")
-    columns = [[head, PLAIN[column]] for column, head in HEADS.items()]
-    return {"columns": columns, "choices": [*CHOICES.values()], "sets": sets}, table
+    return {"columns": [*COLUMNS.values()], "choices": [*CHOICES.values()], "sets": sets}, table
