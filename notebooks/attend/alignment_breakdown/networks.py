@@ -7,7 +7,6 @@ how well they do. Everything is of the weights as rounded.
 
 import base64
 import json
-import re
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -43,14 +42,6 @@ def nine_switches() -> tuple[dict, pd.DataFrame]:
     ]
     shown = [{key: one[key] for key in ("task", "architecture", "name", "examples")} for one in networks]
     return {"networks": shown}, pd.DataFrame(rows).set_index(["task", "network"]).round(2)
-
-
-def written(file: Path) -> dict[str, torch.Tensor]:
-    """Parameters and components that a network's script holds, in single precision."""
-    held = json.loads(re.search(r"\{.*\}", file.read_text(encoding="utf-8"))[0])
-    numbers = torch.frombuffer(bytearray(base64.b64decode(held["half"])), dtype=torch.float16).float()
-    parts = numbers.split([torch.Size(shape).numel() for shape in held["shapes"].values()])
-    return {name: part.view(shape) for (name, shape), part in zip(held["shapes"].items(), parts, strict=True)}
 
 
 def export(task: str, architecture: str, store: Store, folder: Path) -> dict:

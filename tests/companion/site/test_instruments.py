@@ -4,6 +4,8 @@ Pages are opened from the disk, as by a reader without a server. What they say i
 makes of the same data.
 """
 
+import base64
+import json
 import re
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +22,7 @@ from companion.results.result import Result
 from companion.runs.loop import new_model
 from companion.runs.store import load_task
 from companion.runs.suite import spec_of
-from notebooks.attend.alignment_breakdown.networks import NETWORKS, UPDATES, nine_switches, written
+from notebooks.attend.alignment_breakdown.networks import NETWORKS, UPDATES, nine_switches
 from notebooks.attend.order_words.instrument import pairs
 from notebooks.attend.temporal_share.instrument import dial
 from notebooks.learn.agreement.instrument import board
@@ -213,6 +215,14 @@ def test_a_cell_of_the_board_says_its_numbers_and_shows_its_course(shown):
         assert numbers(said(page))[5:] == rounded([own["steps"][first], own["accuracy"][first]], step=1)
         page.get_by_role("button", name="apart", exact=True).click()
         assert numbers(said(page))[0] == rounded(own["cells"][0]["own"]["apart"][0], step=1)
+
+
+def written(file: Path) -> dict[str, torch.Tensor]:
+    """Parameters and components that a network's script holds, in single precision."""
+    held = json.loads(re.search(r"\{.*\}", file.read_text(encoding="utf-8"))[0])
+    numbers = torch.frombuffer(bytearray(base64.b64decode(held["half"])), dtype=torch.float16).float()
+    parts = numbers.split([torch.Size(shape).numel() for shape in held["shapes"].values()])
+    return {name: part.view(shape) for (name, shape), part in zip(held["shapes"].items(), parts, strict=True)}
 
 
 @torch.no_grad()
