@@ -38,7 +38,7 @@ Instruments.start("agreement-board", (stage, data) => {
     },
   })));
   const table = make("table", { class: "cells" },
-    make("thead", {}, make("tr", {}, make("th", {}, "agreement, 0 to 100 %"), ...data.columns.map(([head, plain]) => Object.assign(make("th", { scope: "col", title: plain }), { innerHTML: head })))),
+    make("thead", {}, make("tr", {}, make("th", {}, "agreement, 0 to 100 %"), ...data.columns.map(([head, plain]) => make("th", { scope: "col", title: plain }, head)))),
     make("tbody", {}, ...data.sets.map(({ name }, set) => make("tr", {}, make("th", { scope: "row" }, name), ...buttons[set].map(button => make("td", {}, button))))));
   const curve = [["three", "this agreement"], ["two dashed", "attention of two seeds"], ["six", "accuracy of the second run"]];
   const course = plot("Along training", { xLabel: "updates, on a scale of square roots", yLabel: "%", width: 440, height: 250, yTicks: [0, 50, 100] },

@@ -201,6 +201,9 @@ def test_a_word_is_swapped_and_the_difference_is_what_the_weights_say(shown):
 
 def test_a_cell_of_the_board_says_its_numbers_and_shows_its_course(shown):
     with shown("agreement-board") as (page, data):
+        heads = page.locator(".cells thead th").all_inner_texts()[1:]
+        assert heads == [head for head, _ in data["columns"]]
+        assert "<" not in "".join(heads)
         place = next(n for n, own in enumerate(data["sets"]) if own["name"] == "AG News (part)")
         own = data["sets"][place]
         cell = page.locator(".cells tbody tr").nth(place).locator("button").nth(1)
