@@ -150,14 +150,8 @@ class HuggingFace(Traced):
     def logits(self, one: ModelPass) -> Float[Tensor, "batch target words"]:
         """What the model predicts at every step of a pass; BadInput for one without an output layer."""
         with evaluated(self.model):
-            found = self.model(
-                input_ids=one.source_tokens * one.source_mask,
-                attention_mask=one.source_mask.long(),
-                decoder_input_ids=one.target_tokens * one.target_mask,
-                decoder_attention_mask=one.target_mask.long(),
-                use_cache=False,
-            )
-        return _logits_of(self.model, found)
+            source = one.source_tokens * one.source_mask
+            return _logits_of(self.model, one, one.source_mask, input_ids=source)
 
     def _watch(self, hooks: Hooks) -> None:
         super()._watch(hooks)
@@ -232,19 +226,20 @@ def lexical_probe(model: nn.Module, one: ModelPass) -> Float[Tensor, "batch targ
         def logits(position: int) -> Float[Tensor, "batch target words"]:
             alone = torch.zeros_like(one.source_mask)
             alone[:, position] = True
-            found = model(
-                encoder_outputs=encoded,
-                attention_mask=alone.long(),
-                decoder_input_ids=one.target_tokens * one.target_mask,
-                decoder_attention_mask=one.target_mask.long(),
-                use_cache=False,
-            )
-            return _logits_of(model, found)
+            return _logits_of(model, one, alone, encoder_outputs=encoded)
 
         return probe_by_position(one, logits)
 
 
-def _logits_of(model: nn.Module, found: Any) -> Tensor:
+def _logits_of(model: nn.Module, one: ModelPass, seen: Tensor, **source: Any) -> Tensor:
+    """What a model predicts at every step of a pass, where the decoder sees some of the source."""
+    found = model(
+        **source,
+        attention_mask=seen.long(),
+        decoder_input_ids=one.target_tokens * one.target_mask,
+        decoder_attention_mask=one.target_mask.long(),
+        use_cache=False,
+    )
     if getattr(found, "logits", None) is None:
         raise BadInput(
             f"{type(model).__name__} predicts no words: load it with its output layer (AutoModelForSeq2SeqLM)"

@@ -336,7 +336,7 @@ class Modules(Traced):
     def logits(self, one: ModelPass) -> Float[Tensor, "batch target words"]:
         """What the model predicts at every step of a pass; BadInput where ``run`` returns no logits."""
         batch = _batch_of(one)
-        with evaluated(self.model):
+        with evaluated(self.model), _slow_path():
             return _logits_of(self._run(batch), batch)
 
     def lexical_probe(self, one: ModelPass) -> Float[Tensor, "batch target source"]:

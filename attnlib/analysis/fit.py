@@ -211,46 +211,26 @@ class AverageAttention:
         source_mask: Bool[Tensor, "batch source"],
         *,
         minimum: int = MINIMUM_CELL,
-    ) -> Float[Tensor, " batch"]:
-        """1 − mean total variation from the average; NaN where fewer than ``minimum`` were summed."""
-        values = torch.full((len(attention),), torch.nan, dtype=torch.float64)
-        members: dict[Cell, list[int]] = defaultdict(list)
-        for index, cell in enumerate(_cells(target_mask, source_mask)):
-            if self.cells.counts.get(cell, 0) >= minimum:
-                members[cell].append(index)
-        both = target_mask[:, :, None] & source_mask[:, None, :]
-        for (source, target), own in members.items():
-            matrices = attention[own][both[own]].view(len(own), target, source).double().cpu()
-            average = self.cells.average_attention((source, target))
-            values[own] = 1 - total_variation(matrices, average).mean(-1)
-        return values
+    ) -> tuple[Float[Tensor, " batch"], Bool[Tensor, " batch"]]:
+        """1 − mean total variation from the average, and whether that is of ``minimum`` of the very size.
 
-    def near_typicality(
-        self,
-        attention: Float[Tensor, "batch target source"],
-        target_mask: Bool[Tensor, "batch target"],
-        source_mask: Bool[Tensor, "batch source"],
-        *,
-        minimum: int = MINIMUM_CELL,
-    ) -> Float[Tensor, " batch"]:
-        """As :meth:`typicality`, of every sample: sizes are joined by the nearest until there are enough.
-
-        The average of another size is stretched: a place is where the same share of the sentence lies before
-        it. Of a size that was seen often enough it is the same number. NaN where fewer were seen in all.
+        Where it is not, the nearest sizes are joined until there are enough, each stretched: a place is where
+        the same share of the sentence lies before it. NaN where fewer were summed in all.
         """
+        cells, counts = list(self.cells.counts), np.array([*self.cells.counts.values(), 0])
+        here = _cells(target_mask, source_mask)
+        exact = torch.tensor([self.cells.counts.get(cell, 0) >= minimum for cell in here])
         values = torch.full((len(attention),), torch.nan, dtype=torch.float64)
-        if sum(self.cells.counts.values()) < minimum:
-            return values
-        known = np.array(list(self.cells.counts), dtype=np.float64)
-        counts = np.array(list(self.cells.counts.values()))
-        cells, averages = list(self.cells.counts), {}
+        if counts.sum() < minimum:
+            return values, exact
+        sizes, averages = np.array(cells, dtype=np.float64), {}
         both = target_mask[:, :, None] & source_mask[:, None, :]
-        for index, (source, target) in enumerate(_cells(target_mask, source_mask)):
+        for index, (source, target) in enumerate(here):
             if (source, target) not in averages:
-                apart = np.abs(known - (source, target)).sum(1)
-                order = np.lexsort((known[:, 0], apart))  # of two as near, the shorter source
+                apart = np.abs(sizes - (source, target)).sum(1)
+                order = np.argsort(apart, kind="stable")
                 least = apart[order[np.searchsorted(np.cumsum(counts[order]), minimum)]]
-                joined = [int(own) for own in order if apart[own] <= least]
+                joined = np.flatnonzero(apart <= least)  # all that are as near
                 total = sum(
                     _stretch(target, cells[own][1], over=False)
                     @ self.cells.sums[cells[own]].numpy()
@@ -260,7 +240,7 @@ class AverageAttention:
                 averages[source, target] = torch.from_numpy(total / counts[joined].sum())
             matrix = attention[index][both[index]].view(target, source).double().cpu()
             values[index] = 1 - total_variation(matrix, averages[source, target]).mean(-1)
-        return values
+        return values, exact
 
     def __add__(self, other: "AverageAttention") -> "AverageAttention":
         merged = AverageAttention()

@@ -97,12 +97,9 @@ class Judgement(Sums):
         query_side, key_side = one.sides(attended.kind)
         queries, keys = one.counted(query_side)[whole], one.counted(key_side)[whole]
         averages = self.fit.averages[attended.name, head]
-        typical = averages.typicality(attention[whole], queries, keys)
-        covered = typical[~typical.isnan()]
-        own.totals.update(typical=float(covered.sum()), covered=len(covered), samples=len(typical))
-        rest = typical.isnan()  # of the others it is the same number
-        near = averages.near_typicality(attention[whole][rest], queries[rest], keys[rest])
-        near = torch.cat([covered, near[~near.isnan()]])
+        near, exact = averages.typicality(attention[whole], queries, keys)
+        typical, near = near[exact], near[~near.isnan()]
+        own.totals.update(typical=float(typical.sum()), covered=len(typical), samples=len(exact))
         own.totals.update(near_typical=float(near.sum()), near=len(near))
         own.totals.update(beyond=int(averages.beyond(queries, keys).sum()), rows=int(queries.sum()))
         ignored = one.mask(key_side) & ~one.counted(key_side)

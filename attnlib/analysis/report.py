@@ -130,43 +130,36 @@ def _plain(value: object) -> object:
 
 EVEN = 0.99  # attention this near to uniform is what no score would make: its shares are of noise
 HALF, ALL_BUT = 0.5, 0.9  # what findings call more than half, and rebuilt
-_KINDS = {"cross": "cross-attention", "encoder_self": "the encoder", "decoder_self": "the decoder"}
+_KINDS = {
+    "cross": "Cross-attention", "encoder_self": "Self-attention of the encoder",
+    "decoder_self": "Self-attention of the decoder",
+}  # fmt: skip
 _PARTS = {
     "temporal": "position alone", "input": "words alone", "mixed": "position with word",
-    "residual": "what neither explains",
+    "residual": "what neither position nor word explains",
 }  # fmt: skip
 
 
 def findings(analysis: Analysis) -> list[str]:
-    """What the numbers say, in words: a sentence a kind of attention, by thresholds that are stated.
+    """What the numbers say, in words: two sentences a kind of attention, by thresholds that are stated.
 
     A part makes a head where the whole interval of its share is above :data:`HALF`; without one, the share.
     """
     found = []
-    for kind, name in _KINDS.items():
+    for kind in [kind for kind in KINDS if any(row["kind"] == kind for row in analysis.heads)]:
         rows = [row for row in analysis.heads if row["kind"] == kind]
         sharp = [row for row in rows if not row["uniform"] >= EVEN]
-        if not rows:
-            continue
-        said = []
-        for part, what in _PARTS.items():
-            own = [row for row in sharp if _least(row, part) > HALF]
-            if own:
-                said.append(f"{what} in {len(own)} ({_named_heads(own)})")
-        rest = sum(all(_least(row, part) <= HALF for part in _PARTS) for row in sharp)
-        said += [f"none of these in {rest}"] if rest else []
-        said += [f"{len(rows) - len(sharp)} attend so evenly that there is nothing to share"] * (
-            len(rows) > len(sharp)
-        )
+        made = {part: [row for row in sharp if _least(row, part) > HALF] for part in _PARTS}
+        said = [f"from {_PARTS[part]} in {_named_heads(own)}" for part, own in made.items() if own]
+        if rest := len(sharp) - sum(map(len, made.values())):
+            said.append(f"from none of these in {rest}")
+        if len(rows) > len(sharp):
+            said.append(f"and {len(rows) - len(sharp)} attend evenly, so that there is nothing to share")
         rebuilt = sum(row["no_residual_rebuilds"] > ALL_BUT for row in sharp)
         found.append(
-            f"More than half of what makes the scores of {name} vary is, of {len(rows)} heads, "
-            f"{'; '.join(said)}. Position and word together rebuild more than {ALL_BUT:.0%} of the attention "
-            f"of {rebuilt} of them."
-        )
-    if analysis.learned and has_learned(analysis.learned):
-        found.append(
-            f"The model predicts {analysis.learned['accuracy']:.0%} of the next words of this text rightly."
+            f"{_KINDS[kind]}, {len(rows)} heads: more than half of the variation of scores comes "
+            f"{', '.join(said)}. Position and word together rebuild more than {ALL_BUT:.0%} of the attention "
+            f"in {rebuilt or 'none'}."
         )
     return found
 
@@ -179,7 +172,7 @@ def _least(row: dict, part: str) -> float:
 
 def _named_heads(rows: list[dict], most: int = 6) -> str:
     named = ", ".join(f"{row['layer']}.{row['head']}" for row in rows[:most])
-    return f"layer.head {named}{f' and {len(rows) - most} more' if len(rows) > most else ''}"
+    return f"{len(rows)} (layer.head {named}{f' and {len(rows) - most} more' if len(rows) > most else ''})"
 
 
 def notes(analysis: Analysis) -> list[str]:

@@ -20,7 +20,7 @@ from attnlib.analysis.checkpoint import (
     tokenizer_digest,
 )
 from attnlib.errors import BadInput
-from tests.attnlib.adapters.adapter_builders import model_of
+from tests.attnlib.adapters.adapter_builders import BATCH, Translator, drawn, model_of
 from tests.attnlib.analysis.builders import LINES, SOURCE, TARGET, save_checkpoint, text_of, tokenizer_of
 
 transformers = pytest.importorskip("transformers", reason="checkpoints are those of transformers")
@@ -260,6 +260,20 @@ def test_the_lines_of_the_how_to_write_a_report(folder, tmp_path, monkeypatch):
     assert "How this model attends" in report
     assert "<bdi>chien</bdi>" in report  # words, not ids
     assert "agreement with the lexical probe" in report
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor is True, but")
+@pytest.mark.parametrize("first", [True, False])
+def test_the_lines_of_the_how_to_on_an_nn_transformer(tmp_path, monkeypatch, first):
+    page = (Path(__file__).parents[3] / "book/how_to.md").read_text(encoding="utf-8")
+    lines = re.search(r"^```python\n(from attnlib import Hooked.*?)^```$", page, re.M | re.S).group(1)
+    monkeypatch.chdir(tmp_path)
+    given = {"model": drawn(Translator(batch_first=first)), "batches": [BATCH] * 5}
+    exec(compile(lines, "how_to.md", "exec"), given)
+    said = json.loads((tmp_path / "report/analysis.json").read_text(encoding="utf-8"))
+    assert len(said["heads"]) == 4
+    assert said["learned"]["sentences"] == 4
+    assert said["heads"][0]["rows_probed"] > 0
 
 
 # Languages.

@@ -45,22 +45,18 @@ def averages_of(matrices, at_once=None):
 @given(attention_matrices(), attention_matrices(most=2), st.integers(1, 5))
 def test_typicality_is_that_of_one_sample_among_those_summed(summed, judged, minimum):
     """The definition takes the sample out of its own average: so put it in first."""
-    found = averages_of(summed).typicality(*padded(judged), minimum=minimum)
+    found, exact = averages_of(summed).typicality(*padded(judged), minimum=minimum)
     expected = [typicality([*summed, one], minimum=minimum + 1).per_sample[-1] for one in judged]
-    torch.testing.assert_close(found, torch.stack(expected), equal_nan=True)
+    torch.testing.assert_close(found.where(exact, torch.nan), torch.stack(expected), equal_nan=True)
+    assert found.isnan().all() == found.isnan().any() == (len(summed) < minimum)
 
 
 @settings(max_examples=40)
-@given(attention_matrices(), attention_matrices(most=2), st.integers(1, 5))
-def test_nearest_sizes_are_joined_where_one_alone_is_too_rare(summed, judged, minimum):
-    """Where it is not, this is the typicality of one size; of even attention it is one for all sizes."""
-    averages = averages_of(summed)
-    exact = averages.typicality(*padded(judged), minimum=minimum)
-    near = averages.near_typicality(*padded(judged), minimum=minimum)
-    torch.testing.assert_close(near[~exact.isnan()], exact[~exact.isnan()])
-    assert near.isnan().any() == (len(summed) < minimum)
+@given(attention_matrices(), attention_matrices(most=2))
+def test_nearest_sizes_are_joined_where_one_alone_is_too_rare(summed, judged):
+    """Of even attention it is one, whatever the sizes."""
     even = [torch.full_like(matrix, 1 / matrix.shape[1]) for matrix in (*summed, *judged)]
-    found = averages_of(even).near_typicality(*padded(even), minimum=len(even))
+    found, _ = averages_of(even).typicality(*padded(even), minimum=len(even))
     torch.testing.assert_close(found, torch.ones_like(found))
 
 
@@ -69,7 +65,8 @@ def test_a_stretched_average_by_hand():
     averages = averages_of([torch.tensor([[1.0, 0.0], [0.0, 1.0]])])
     one = torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     # rows expected: (2/3, 1/3, 0), (1/3, 1/3, 1/3), (0, 1/3, 2/3); overlaps 2/3, 1/3, 2/3
-    assert averages.near_typicality(*padded([one]), minimum=1).tolist() == pytest.approx([5 / 9])
+    found, exact = averages.typicality(*padded([one]), minimum=1)
+    assert (found.tolist(), exact.tolist()) == (pytest.approx([5 / 9]), [False])
 
 
 def kept_of(summed, bound):
