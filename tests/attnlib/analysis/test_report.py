@@ -21,6 +21,7 @@ from attnlib.analysis.report import (
     SENTENCE,
     SHOWN,
     TABLES,
+    findings,
     notes,
     number,
     page,
@@ -175,6 +176,32 @@ def test_what_is_ignored_a_position_bias_and_a_probe_are_shown_where_there_are_a
     assert ("share of the position bias" in markup) == ("bias" in kinds)
     for column in ("agreement with the lexical probe", "rows probed"):
         assert (f'<th scope="col">{column}</th>' in markup) == probed
+
+
+def test_heads_that_attend_evenly_are_grey_and_findings_count_the_others(analysis):
+    """More than half: the whole interval above it; where there is none, the share."""
+    heads = [dict(row, kind="cross", layer=0, head=head) for head, row in enumerate(analysis.heads * 2)][:4]
+    plain = {
+        f"{part}_{end}": 0.1
+        for part in ("temporal", "input", "mixed", "residual")
+        for end in ("share", "low")
+    }
+    plain |= {"uniform": 0.5, "no_residual_rebuilds": 0.5}
+    changes = (
+        {"uniform": 0.995}, {"input_share": 0.9, "input_low": 0.51, "no_residual_rebuilds": 0.95},
+        {"input_share": 0.9, "input_low": 0.49}, {"temporal_share": 0.6, "temporal_low": math.nan},
+    )  # fmt: skip
+    rows = [row | plain | change for row, change in zip(heads, changes, strict=True)]
+    found = replace(analysis, heads=rows, terms=[])
+    assert findings(found) == [
+        "Cross-attention, 4 heads: more than half of the variation of scores comes from position alone in "
+        "1 (layer.head 0.3), from words alone in 1 (layer.head 0.1), from none of these in 1, and 1 attend "
+        "evenly, so that there is nothing to share. Position and word together rebuild more than 90% of the "
+        "attention in 1."
+    ]
+    markup = page(found, "t", lambda _, token: str(token))
+    assert markup.count('class="even"') == 6  # a square in each of the grids
+    assert "1 of 4 heads attend within 1% of evenly" in " ".join(notes(found))
 
 
 def test_not_more_maps_than_can_be_read(analysis):
