@@ -2,6 +2,10 @@
 
 import yaml
 
+from companion.claims.model import load_papers
+from companion.claims.verdicts import Judgement
+from companion.claims.verify import ClaimVerdict
+
 READINGS = {
     "readings": {"labels as the text says": {"SST": "sst_as_text"}},
     "starred": {"xi_star": "starred"},
@@ -32,3 +36,17 @@ def write_paper(folder, *claims, name="p.yaml", table=None, **fields):
     if table is not None:
         (folder / "t.csv").write_text(f"table,dataset,quantity,value,note\n{table}", encoding="utf-8")
     return folder
+
+
+RULE = rule()
+
+
+def written(folder, rule=RULE, **rules):
+    table = "2,IMDB,xi_star,90,\n2,SST,xi_star,84,\n"
+    (paper,) = load_papers(write_paper(folder, numbers=[rule], csv="t.csv", table=table, **rules))
+    return paper
+
+
+def of(claim, verdict, *estimates, profile="paper", **about):
+    evidence = {f"key {number}": estimate for number, estimate in enumerate(estimates)}
+    return ClaimVerdict(claim, profile, Judgement(verdict, evidence), **about)

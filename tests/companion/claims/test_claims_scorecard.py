@@ -9,11 +9,11 @@ import pytest
 from companion.claims.model import load_papers
 from companion.claims.published import Entry
 from companion.claims.scorecard import answers, scorecard_markdown, status
-from companion.claims.verdicts import Judgement, Verdict
-from companion.claims.verify import ClaimVerdict, verify
+from companion.claims.verdicts import Verdict
+from companion.claims.verify import verify
 from companion.results import registry
 from companion.results.result import Result
-from tests.companion.claims.claims_builders import READINGS, claim, rule, write_paper
+from tests.companion.claims.claims_builders import READINGS, RULE, claim, of, write_paper, written
 
 NASTY = "a *b* _c_ `d` [e](f) {g} <h> $i$ |j| #k \\l {{m}} ~n~ ^o^ &amp; --- 'q' \"r\" https://s.t"
 TABLE = "2,IMDB,xi_star,87,starred in the paper\n2,SST,xi_star,78,\n"
@@ -135,20 +135,6 @@ def test_a_page_builds_without_a_warning_and_show_text_as_it_is(root):
     assert '<span class="verdict undecided">undecided</span>' in toy
     assert "a *b* _c_ `d` [e](f) {g} &lt;h&gt; $i$ |j| #k \\l {{m}} ~n~ ^o^ &amp;amp; " in toy
     assert "<h>" not in toy
-
-
-RULE = rule()
-
-
-def written(folder, rule=RULE, **rules):
-    table = "2,IMDB,xi_star,90,\n2,SST,xi_star,84,\n"
-    (paper,) = load_papers(write_paper(folder, numbers=[rule], csv="t.csv", table=table, **rules))
-    return paper
-
-
-def of(claim, verdict, *estimates, profile="paper", **about):
-    evidence = {f"key {number}": estimate for number, estimate in enumerate(estimates)}
-    return ClaimVerdict(claim, profile, Judgement(verdict, evidence), **about)
 
 
 @pytest.mark.parametrize(

@@ -9,24 +9,9 @@ from companion.claims.estimates import Estimate
 from companion.claims.model import load_papers
 from companion.claims.published import Rule, read_tables
 from companion.claims.scorecard import answers, status
-from companion.claims.verdicts import Judgement, Verdict
-from companion.claims.verify import ClaimVerdict
+from companion.claims.verdicts import Verdict
 from notebooks.learn.agreement.published_table import published_table, symbol
-from tests.companion.claims.claims_builders import READINGS, rule, write_paper
-
-RULE = rule()
-
-
-def written(folder, rule=RULE, **rules):
-    table = "2,IMDB,xi_star,90,\n2,SST,xi_star,84,\n"
-    (paper,) = load_papers(write_paper(folder, numbers=[rule], csv="t.csv", table=table, **rules))
-    return paper
-
-
-def of(claim, verdict, *estimates, profile="paper", **about):
-    evidence = {f"key {number}": estimate for number, estimate in enumerate(estimates)}
-    return ClaimVerdict(claim, profile, Judgement(verdict, evidence), **about)
-
+from tests.companion.claims.claims_builders import READINGS, RULE, of, write_paper, written
 
 EXACT = {"kind": "tolerance", "absolute": 0}
 BOUND = {"kind": "inequality", "relation": ">=", "threshold": 0}
