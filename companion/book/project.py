@@ -133,7 +133,7 @@ def minutes(folder: Path, experiment: str) -> float | None:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         computing, training = found["seconds"], found.get("training_seconds", 0.0)
+        # A process that trained and computed has counted its trainings already.
+        return (computing if computing >= training else computing + training) / 60
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
-    # A process that trained and computed has counted its trainings already.
-    return (computing if computing >= training else computing + training) / 60
