@@ -5,6 +5,7 @@
 # make pdf      the book as build/book.pdf, printed by Chromium
 # make paper    the published numbers, results/paper/: hours
 # make readme   the figure of README.md from results/paper/
+# make faults   kills, full disks, flipped bits, bad input: at most 20 minutes;  make mutants   would tests notice?
 # make lint | lock | clean
 #
 # Choices:  make book PYTHON=python3.12        the interpreter that makes .venv
@@ -16,7 +17,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := book
-.PHONY: book check test serve pdf paper readme lint lock clean install
+.PHONY: book check test serve pdf paper readme faults mutants lint lock clean install
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -76,6 +77,13 @@ readme: $(INSTALLED)
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff check .
+
+# `make faults SIZE=1` is a small round, as `make test` has it; `make mutants COUNT=300` tries as many.
+faults: $(INSTALLED)
+	@OMP_NUM_THREADS=1 ATTNLIB_FAULTS=$(or $(SIZE),20) $(BIN)/python -m pytest -q -s --numprocesses 0 tests/faults
+
+mutants: $(INSTALLED)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.mutants --count $(or $(COUNT),60)
 
 # Torch is left out: it is installed first, as above. One lock serves Python 3.11 to 3.13 on every platform.
 lock:

@@ -11,12 +11,14 @@
 
 import os
 import sys
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT))
 
+from attnlib.files import locked
 from companion.book import warm
 from companion.book.plan import ANSWERS, ARCHIVE, drawing_code, paper_result, planned, planned_run
 from companion.book.project import Project, discover
@@ -31,11 +33,21 @@ os.environ.update(PYTHONPATH=PATH, ATTNLIB_PYTHON=sys.executable, ATTNLIB_ROOT=s
 envvars: "PYTHONPATH", "ATTNLIB_PYTHON", "ATTNLIB_ROOT", "OMP_NUM_THREADS", "MKL_NUM_THREADS"
 
 
-# Jobs of this machine are forked from one process that has imported what they need.
-WARM = warm.server()
-onstart: WARM.__enter__()
-onsuccess: WARM.__exit__(None, None, None)
-onerror: WARM.__exit__(None, None, None)
+# Jobs of this machine are forked from one process that has imported what they need. One build at a time: attnlib
+# holds the lock where it called, and ends with what it called.
+WARM = ExitStack()
+if warm.CALLER in os.environ and workflow.is_main_process:
+    warm.end_with_caller()
+
+
+onstart:
+    if warm.CALLER not in os.environ:
+        WARM.enter_context(locked(PROJECT.build))
+    WARM.enter_context(warm.server())
+
+
+onsuccess: WARM.close()
+onerror: WARM.close()
 
 
 def files(folder, *patterns):

@@ -1,5 +1,6 @@
 """The command line. Everything heavy is imported inside the commands, so that ``--help`` answers at once."""
 
+import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated
@@ -10,13 +11,13 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from attnlib import __version__
-from attnlib.errors import AttnlibError
+from attnlib.errors import AttnlibError, line_of, stop_when_told
 
 OF_THE_BOOK = ("figures", "run", "book", "serve", "verify", "data")  # commands that come with a checkout
 
 
 class Commands(TyperGroup):
-    """Turns the errors we raise on purpose into one red line and exit code 2."""
+    """Turns what ends a command, but for mistakes of the code, into one red line and an exit code."""
 
     def get_command(self, ctx, name):
         found = super().get_command(ctx, name)
@@ -27,11 +28,15 @@ class Commands(TyperGroup):
         return found
 
     def invoke(self, ctx):
+        stop_when_told()
         try:
             return super().invoke(ctx)
-        except AttnlibError as error:
-            Console(stderr=True, highlight=False, soft_wrap=True).print(Text(f"error: {error}", style="red"))
-            raise typer.Exit(2) from error
+        except BaseException as error:
+            if (told := line_of(error)) is None:
+                raise
+            line, code = told
+            Console(stderr=True, highlight=False, soft_wrap=True).print(Text(line, style="red"))
+            raise typer.Exit(code) from error
 
 
 app = typer.Typer(
@@ -138,6 +143,8 @@ def analyse(
 
 def main() -> None:
     """The ``attnlib`` command."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # where a terminal has ASCII only
     app()
 
 

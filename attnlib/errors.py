@@ -1,6 +1,11 @@
 """The errors a user can meet. Each says what was given, what was expected, and the way out."""
 
+import errno
+import os
+import re
+import signal
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from difflib import get_close_matches
 
 
@@ -62,3 +67,51 @@ def check_at_least(least: int, settings: object, *names: str) -> None:
     for name in names:
         if getattr(settings, name) < least:
             raise BadInput(f"{name} is {getattr(settings, name)}; it must be at least {least}")
+
+
+# What ends a command: our own errors, the machine's refusals, and whoever stops it.
+
+NO_ROOM = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
+REFUSED = NO_ROOM | {errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENOTDIR, errno.EISDIR}
+GOES_ON = "what was finished is kept, and the same command goes on from there"
+NO_MEMORY = ("DefaultCPUAllocator", "out of memory", "std::bad_alloc")
+
+
+def refusal(error: BaseException) -> int | None:
+    """The number of a refusal by the machine, such as a full disk; None for any other error."""
+    found = re.search(r"\(os error (\d+)\)", str(error))  # as safetensors has it
+    number = getattr(error, "errno", None) or (int(found[1]) if found else None)
+    return number if number in REFUSED else None
+
+
+class Stopped(KeyboardInterrupt):
+    """The process was told to end (SIGTERM), and tidies up as after Ctrl-C."""
+
+
+def stop_when_told() -> None:
+    """From now on SIGTERM ends this process by :class:`Stopped`."""
+
+    def stop(*_: object) -> None:
+        raise Stopped
+
+    with suppress(ValueError):  # only the main thread may say so
+        signal.signal(signal.SIGTERM, stop)
+
+
+def line_of(error: BaseException) -> tuple[str, int] | None:
+    """An error in one line, and the exit code; None for a mistake of the code, which needs its traceback.
+
+    >>> line_of(Stopped())
+    ('stopped; what was finished is kept, and the same command goes on from there', 143)
+    """
+    if isinstance(error, AttnlibError):
+        return f"error: {error}", 2
+    if isinstance(error, KeyboardInterrupt):
+        return f"stopped; {GOES_ON}", 143 if isinstance(error, Stopped) else 130
+    if (number := refusal(error)) is not None:
+        where = f": {name}" if (name := getattr(error, "filename", None)) else ""
+        return f"error: {os.strerror(number)}{where}; {GOES_ON}", 2
+    memory = isinstance(error, RuntimeError) and any(words in str(error) for words in NO_MEMORY)
+    if memory or isinstance(error, MemoryError):
+        return f"error: out of memory; {GOES_ON}: choose smaller sizes", 2
+    return None

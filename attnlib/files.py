@@ -1,31 +1,27 @@
 """Files that appear whole or not at all, in folders that one process at a time writes to."""
 
-import errno
 import json
 import os
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 
-from attnlib.errors import BadInput
+from attnlib.errors import NO_ROOM, BadInput, refusal
 
 try:
     import fcntl
 except ModuleNotFoundError:  # Windows: files are written whole there as well, and nothing is locked
     fcntl = None
 
-# Refusals of the machine when a file is written, rather than mistakes of the code that writes it.
-NO_ROOM = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
-REFUSED = NO_ROOM | {errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENOTDIR, errno.EISDIR}
-
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """A temporary path beside ``path``; replaces it when the block ends well, vanishes when it does not.
 
-    The temporary file is locked while it is written, so that :func:`locked` knows those whose writer is dead.
+    The temporary is locked while it is written; one whose writer is dead goes when its file is next written.
 
     Raises:
         BadInput: it cannot be written, for want of permission or of room; what was there is untouched.
@@ -33,6 +29,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        sweep(path.parent, f"{path.name}.")
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
         if fcntl:
             with suppress(OSError):  # some network folders have no locks
@@ -49,13 +46,13 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         temporary.chmod(0o644)
         temporary.replace(path)
         sync_folder(path.parent)
-    except OSError as error:
-        if error.errno not in REFUSED:
+    except Exception as error:
+        if (number := refusal(error)) is None:
             raise
-        way_out = "make room" if error.errno in NO_ROOM else "choose a folder you may write to"
+        way_out = "make room" if number in NO_ROOM else "choose a folder you may write to"
         raise BadInput(
-            f"cannot write {path}: {error.strerror}; what was there before is untouched: {way_out}, and give "
-            "the same command again"
+            f"cannot write {path}: {os.strerror(number)}; what was there before is untouched: {way_out}, and "
+            "give the same command again"
         ) from error
     finally:
         temporary.unlink(missing_ok=True)
@@ -129,9 +126,9 @@ def holder(folder: Path, name: str = ".lock") -> str:
     return (folder / name).read_text(encoding="utf-8", errors="replace") or "another process"
 
 
-def sweep(folder: Path) -> None:
-    """Delete what :func:`atomic_path` left in a folder when its process was killed."""
-    for path in folder.glob(".*.tmp"):
+def sweep(folder: Path, name: str = "") -> None:
+    """Delete what :func:`atomic_path` left in a folder, or of one name, when its process was killed."""
+    for path in folder.glob(f".{escape(name)}*.tmp"):
         with suppress(OSError), path.open("rb") as handle:  # another process may sweep as well
             _lock(handle.fileno())  # refused where the writer lives
             path.unlink()

@@ -18,15 +18,18 @@ LACKING += [] if "traces" in config else [name for name in ("model", "source", "
 if LACKING:
     sys.exit(f"say --config {' '.join(f'{name}=…' for name in LACKING)}; see the head of {workflow.main_snakefile}")
 
+if set("{}") & set(str(config["out"])):
+    sys.exit(f"out={config['out']}: Snakemake takes braces for wildcards; choose another name")
+
 OUT, SHARDS = Path(config["out"]), int(config["shards"])
 INPUTS = [name for name in ("model", "source", "target", "traces") if name in config]
 COMMAND = " ".join(
     [
         shlex.quote(sys.executable), "-m attnlib.cli analyse",
         *(f"--{name} {shlex.quote(str(config[name]))}" for name in (*INPUTS, "out", "shards")),
-        str(config.get("options", "")),
+        shlex.join(shlex.split(str(config.get("options", "")))),
     ]
-)
+).replace("{", "{{").replace("}", "}}")  # as Snakemake has it, of names with braces in them
 
 
 def watched() -> list[Path]:
@@ -56,18 +59,18 @@ def done(stage: str) -> str:
 rule report:
     input: [expand(done(stage), shard=range(SHARDS)) for stage in ("fit", "judge")]  # it reads parts of both
     output: f"{OUT}/index.html"
-    shell: f"{COMMAND} --stage report"
+    shell: COMMAND + " --stage report"
 
 
 # The parts themselves are no outputs: what a job left half done must outlast it.
 rule fit:
-    input: [str(path) for path in WATCHED]
+    input: lambda _: [str(path) for path in WATCHED]  # of a function, so that braces in names are no wildcards
     output: touch(done("fit"))
     params: states=STATES
-    shell: f"{COMMAND} --stage fit --shard {{wildcards.shard}}"
+    shell: COMMAND + " --stage fit --shard {wildcards.shard}"
 
 
 rule judge:
     input: expand(done("fit"), shard=range(SHARDS))
     output: touch(done("judge"))
-    shell: f"{COMMAND} --stage judge --shard {{wildcards.shard}}"
+    shell: COMMAND + " --stage judge --shard {wildcards.shard}"

@@ -24,6 +24,7 @@ from attnlib.files import write_text_atomic
 from companion.book import warm
 from companion.book.project import PROFILES, Figure, Project, current_project, find, folder_to_write
 from companion.results.request import Request
+from companion.runs.command import errors_in_a_line
 
 
 class FigureFailed(AttnlibError):
@@ -148,6 +149,7 @@ def _plain(text: str, project: Project) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", text).replace(f"{project.root}/", "")
 
 
+@errors_in_a_line
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m companion.book.execute", description=__doc__)
     parser.add_argument("figure", help="its id, such as attend/alignment_breakdown")
@@ -163,13 +165,13 @@ def main(arguments: list[str] | None = None) -> int:
         output = project.notebook_of(request)
         execute(project, request)
     except AttnlibError as error:
-        print(f"error: {error}", file=sys.stderr)
-        if isinstance(error, FigureFailed):
-            return 1
         with suppress(BadInput):
-            if output:  # the page of the figure shows it
+            if output and not isinstance(error, FigureFailed):  # the page of the figure shows it
                 write_text_atomic(output.with_suffix(".error.txt"), f"{error}\n")
-        return 2
+        if not isinstance(error, FigureFailed):
+            raise
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -17,6 +17,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -24,6 +25,8 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 
 SERVER = "ATTNLIB_WARM"  # in the environment: the path of a server's socket
+PATIENCE = 30  # seconds in which whoever is told to stop may tidy up
+CALLER = "ATTNLIB_CALLER"  # a pipe whose end says that the attnlib which started this Snakemake has ended
 # Not pandas: how wide it prints a table is settled when it is imported, and is another in a kernel.
 LIBRARIES = ("torch", "scipy.stats", "matplotlib.backends.backend_svg", "matplotlib.figure")
 LIBRARIES += ("papermill", "jupytext", "ipykernel.kernelapp", "ipykernel.ipkernel", "pydantic", "jinja2")
@@ -114,6 +117,18 @@ def _run(asking: socket.socket) -> int:
     finally:
         asking.send(bytes([code]))
     return code
+
+
+def end_with_caller() -> None:
+    """Stop this process group, as Ctrl-C does, where the attnlib that started it is killed."""
+
+    def follow(pipe: int) -> None:
+        os.read(pipe, 1)
+        os.killpg(0, signal.SIGINT)
+        time.sleep(PATIENCE)
+        os.killpg(0, signal.SIGKILL)
+
+    Thread(target=follow, args=[int(os.environ[CALLER])], daemon=True).start()
 
 
 def _end_with(asking: socket.socket) -> None:

@@ -3,13 +3,15 @@
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from attnlib.files import locked, record_holder, write_json_atomic, write_text_atomic
+from companion.book import warm
 from companion.book.project import Project
 from companion.data.sources import cache_folder, mirror_folder
 from companion.runs.fingerprint import PACKAGES
@@ -35,24 +37,34 @@ def command(project: Project, targets: Iterable[str], jobs: int, *, explain: boo
 def run(project: Project, targets: Iterable[str], jobs: int, *, explain: bool = False) -> int:
     """Do what is out of date for ``targets``, or only say it; Snakemake's exit code.
 
-    A failed job does not hold up the others. Snakemake inherits the lock of the build, so that a
-    killed attnlib leaves the checkout locked for as long as the work it started goes on.
+    A failed job does not hold up the others. Snakemake and its jobs are a process group that is stopped as
+    this process is; a killed one closes a pipe, at whose end the group, which holds the lock, ends itself.
 
     Raises BadInput: another build of this checkout is at work, or the build folder cannot be written.
-    KeyboardInterrupt: once Snakemake, which hears Ctrl-C too, has ended.
+    KeyboardInterrupt: once they have ended.
     """
     mirror = mirror_folder()  # as seen from the caller's folder: jobs run in the checkout
     environment = {**os.environ, **({"ATTNLIB_DATA": str(mirror)} if mirror else {})}
-    with locked(project.build) if not explain else nullcontext() as lock:
-        call = command(project, targets, jobs, explain=explain)
-        process = subprocess.Popen(call, env=environment, pass_fds=() if lock is None else (lock,))
-        if lock is not None:
-            record_holder(lock, process.pid)
+    call = command(project, targets, jobs, explain=explain)
+    if explain:
+        return subprocess.call(call, env=environment)
+    with locked(project.build) as lock:
+        reading, writing = os.pipe()
+        environment[warm.CALLER] = str(reading)
+        process = subprocess.Popen(call, env=environment, pass_fds=(lock, reading), process_group=0)
+        os.close(reading)
+        record_holder(lock, process.pid)
         try:
             return process.wait()
         except KeyboardInterrupt:
-            process.wait()
+            os.killpg(process.pid, signal.SIGINT)
+            try:
+                process.wait(warm.PATIENCE)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
             raise
+        finally:
+            os.close(writing)
 
 
 def state(project: Project, names: Iterable[str]) -> str:

@@ -21,6 +21,8 @@ from attnlib.errors import BadInput, CorruptFile, DataUnavailable
 def read_text(path: str | Path, encoding: str = "utf-8", errors: str = "strict") -> str:
     """The whole file as text, decompressed if it is gzip by its first bytes, without a byte-order mark."""
     path = Path(path)
+    if path.exists() and not path.is_file():
+        raise DataUnavailable(f"cannot read {path}: it is no file; check the path")
     try:
         content = path.read_bytes()
         if content.startswith(b"\x1f\x8b"):

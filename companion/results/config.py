@@ -25,6 +25,7 @@ pydantic, nothing is checked: it trains for the profiles as they are written.
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
@@ -60,7 +61,9 @@ class BaseConfig:
     def __post_init__(self) -> None:
         for name, (hint, adapter) in _adapters(type(self)).items():
             object.__setattr__(self, name, _converted(name, getattr(self, name), hint, adapter))
+            _check_range(name, getattr(self, name))
         self.check()
+        _check_filled(self)
 
     def check(self) -> None:
         """What no field says alone. Raises: BadInput."""
@@ -95,6 +98,31 @@ def _converted(name: str, value: object, hint: Any, adapter: "TypeAdapter") -> o
         return adapter.validate_python(given, context=name)
     except ValidationError as error:
         raise _mistake(name, kind, error.errors()[0]) or wrong from error
+
+
+def _check_filled(config: Any) -> None:
+    """Raises BadInput for numbers of which none is given; of names, there may be none."""
+    for field in fields(config):
+        several = field.default if isinstance(field.default, tuple) else ()
+        if getattr(config, field.name) == () and isinstance(next(iter(several), None), int | float):
+            raise BadInput(f"parameter {field.name!r} is empty; give one, as in {several[0]}")
+
+
+def _check_range(name: str, value: object) -> None:
+    """Raises BadInput for a number that would never end, never learn, or not fit in memory."""
+    several = value if isinstance(value, tuple) else (value,)
+    for number in (each for each in several if isinstance(each, int | float)):
+        most = 1000 if name.endswith("seeds") else 1e9 if isinstance(number, int) else 1e6
+        if abs(number) > most:
+            raise BadInput(f"{name} is {number}; it must be at most {most:g}")
+        if name == "learning_rate" and number <= 0:
+            raise BadInput(f"{name} is {number}; it must be above 0")
+        # float32 weights with gradient and two moments of Adam, of a GRU each in encoder and decoder
+        least = 16 * 6 * number**2
+        have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if name.endswith("width") and least > have:
+            told = f"would take at least {least / 1e9:,.0f} GB of memory; this machine has {have / 1e9:,.0f}"
+            raise BadInput(f"{name} is {number}, and its networks {told}")
 
 
 def _mistake(name: str, kind: Any, error: dict) -> BadInput | None:

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from attnlib.errors import check_known
+from attnlib.errors import BadInput, check_known
 from attnlib.files import write_json_atomic
 from companion.results import registry
 from companion.results.config import override
@@ -21,6 +21,11 @@ class Request:
     figure: str
     profile: str = "quick"
     parameters: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        kinds = (self.figure, str), (self.profile, str), (self.parameters, Mapping)
+        if not all(isinstance(given, kind) for given, kind in kinds):
+            raise BadInput(f"no request: {self.figure!r}, {self.profile!r}, {self.parameters!r}")
 
     @property
     def experiment(self) -> str:
@@ -52,4 +57,8 @@ class Request:
 
     @classmethod
     def read(cls, path: str | Path) -> "Request":
-        return cls(**json.loads(Path(path).read_text(encoding="utf-8")))
+        """What :meth:`write` wrote. Raises BadInput: it is something else."""
+        try:
+            return cls(**json.loads(Path(path).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError, RecursionError) as error:
+            raise BadInput(f"{path} is not as `attnlib run` writes it ({error!r}): delete it") from error

@@ -123,18 +123,20 @@ class Archive:
 
     def pack(self) -> int:
         """Move loose answers into the packed files, one a kind of run, sorted; how many runs there were."""
-        loose = sorted(self.loose.glob("*.jsonl"))
-        kinds = set()
-        for path in loose:
-            for name, run in _read(path).items():
-                kinds.add(kind := _kind(run.line["spec"]))
-                self._of_kind(kind)[name] = _joined(self._of_kind(kind).get(name), run)
-        for kind in kinds:
-            lines = [line for _, run in sorted(self._of_kind(kind).items()) for line in run.lines]
-            write_text_atomic(self.folder / f"{kind}.jsonl", "\n".join(lines) + "\n")
-        for path in loose:
-            path.unlink()
-        return len(loose)
+        with locked(self.loose, wait=True):  # nothing is added meanwhile, and lost
+            self._packed.clear()
+            loose = sorted(self.loose.glob("*.jsonl"))
+            kinds = set()
+            for path in loose:
+                for name, run in _read(path).items():
+                    kinds.add(kind := _kind(run.line["spec"]))
+                    self._of_kind(kind)[name] = _joined(self._of_kind(kind).get(name), run)
+            for kind in kinds:
+                lines = [line for _, run in sorted(self._of_kind(kind).items()) for line in run.lines]
+                write_text_atomic(self.folder / f"{kind}.jsonl", "\n".join(lines) + "\n")
+            for path in loose:
+                path.unlink()
+            return len(loose)
 
     def runs(self) -> Iterator[_Run]:
         for path in sorted(self.folder.glob("*.jsonl")):

@@ -5,7 +5,7 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable
 from functools import wraps
 
-from attnlib.errors import AttnlibError
+from attnlib.errors import line_of, stop_when_told
 
 
 def parser_of(module: str, told: str) -> ArgumentParser:
@@ -15,14 +15,17 @@ def parser_of(module: str, told: str) -> ArgumentParser:
 
 
 def errors_in_a_line(main: Callable[..., int]) -> Callable[..., int]:
-    """What cannot be done is said in a line, with exit code 2."""
+    """What cannot be done, and what stops it, is said in a line, with exit code 2 (or 130, 143)."""
 
     @wraps(main)
     def guarded(arguments: list[str] | None = None) -> int:
+        stop_when_told()
         try:
             return main(arguments)
-        except AttnlibError as error:
-            print(f"error: {error}", file=sys.stderr)
-            return 2
+        except BaseException as error:
+            if (told := line_of(error)) is None:
+                raise
+            print(told[0], file=sys.stderr)
+            return told[1]
 
     return guarded

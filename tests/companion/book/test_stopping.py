@@ -1,0 +1,97 @@
+"""Whoever is stopped or killed, no process stays, nothing is locked, and the same command goes on."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from attnlib.files import locked
+from tests.companion.book.book_builders import write
+
+ROOT = Path(__file__).parents[3]
+COMMANDS = {
+    "attnlib": [sys.executable, "-m", "attnlib.cli", "run", "attend/one", "-j", "1"],
+    "snakemake": [sys.executable, "-m", "snakemake", "--cores", "1", "figures"],
+}
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def checkout(project):
+    """A checkout of one figure, whose cell takes a minute the first time."""
+    shutil.copy(ROOT / "Snakefile", project.root)
+    shutil.copytree(ROOT / "profiles" / "default", project.root / "profiles" / "default")
+    begun = f"path = pathlib.Path({str(project.root / 'begun')!r})"
+    wait = "if not path.exists():\n    path.write_text(str(os.getpgid(0)))\n    time.sleep(60)"
+    write(project, "one", f"import os, pathlib, time\n{begun}\n{wait}")
+    return project
+
+
+def started(checkout, command):
+    """It, in a process group of its own as a terminal has it, and once its figure is at work."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    # Where the tests run in the background, SIGINT is ignored by all they start.
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    options = {"cwd": checkout.root, "process_group": 0, "preexec_fn": heard}
+    process = subprocess.Popen(COMMANDS[command], **options, **pipes)
+    until(lambda: (checkout.root / "begun").is_file() and (checkout.root / "begun").read_text())
+    return process
+
+
+def until(true) -> None:
+    end = time.monotonic() + 120
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def at_work(checkout) -> list[str]:
+    """The processes that work in a checkout."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.readlink(process / "cwd").startswith(str(checkout.root)):
+                found.append((process / "cmdline").read_text().replace("\0", " "))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize(
+    ("command", "to", "number", "code"),
+    [
+        ("attnlib", "group", signal.SIGINT, 130),
+        ("attnlib", "first", signal.SIGTERM, 143),
+        ("attnlib", "first", signal.SIGKILL, -9),
+        ("snakemake", "group", signal.SIGKILL, -9),
+        ("snakemake", "group", signal.SIGINT, 1),
+    ],
+)
+def test_what_was_stopped_leaves_nothing_behind_and_goes_on(checkout, command, to, number, code):
+    process = started(checkout, command)
+    (os.killpg if to == "group" else os.kill)(process.pid, number)
+    said = process.communicate(timeout=120)[0]
+    until(lambda: not at_work(checkout))
+    assert process.returncode == code, said
+    if command == "attnlib" and number != signal.SIGKILL:
+        assert "Traceback" not in said
+        assert "Exception in thread" not in said
+        assert said.count("the same command goes on from there") >= 1
+    again = subprocess.run(COMMANDS[command], cwd=checkout.root, capture_output=True, text=True)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert (checkout.executed("quick") / "attend" / "one.ipynb").is_file()
+
+
+def test_the_second_of_two_builds_is_told_in_a_line_who_works(checkout):
+    with locked(checkout.build):
+        for command in COMMANDS.values():
+            done = subprocess.run(command, cwd=checkout.root, capture_output=True, text=True)
+            assert done.returncode in (1, 2)
+            assert f"is being written by process {os.getpid()}, since" in done.stdout + done.stderr
+            assert "Traceback" not in done.stdout + done.stderr

@@ -1,0 +1,173 @@
+"""Nothing that is given ends in a traceback or never: it is refused in a line, or it can be used."""
+
+import json
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from attnlib import sealed
+from attnlib.decomposition import Components
+from attnlib.errors import AttnlibError
+from attnlib.training.checkpoint import Progress, load_newest, save_checkpoint
+from companion.book.parameters import check_parallel, read_request
+from companion.book.project import Project, discover
+from companion.claims.model import load_claims
+from companion.data.labelled_sets import read_own
+from companion.results import registry
+from companion.results.request import Request
+from companion.results.result import Result
+from tests.companion.claims.claims_builders import claim, write_paper
+from tests.faults.conftest import COUNTS, SIZE
+
+ROOT = Path(__file__).parents[2]
+FOUND = [  # what once gave a traceback, a hang or a wrong number
+    ("alignment_breakdown", "seeds", "1000000000"), ("context_bottleneck", "width", ""),
+    ("one_step", "width", "100000000"), ("one_step", "learning_rate", "-0.0"),
+    ("robustness", "embedding_scale", "1e30"), ("one_step", "steps", "9" * 400),
+]  # fmt: skip
+WORDS = ["", " ", ",", "0", "-0.0", "nan", "inf", "1e400", "None", "[]", "(1,", "true", "0x10"]
+WORDS += ["1_000", "½", "\x00", "9" * 30, "../..", "$(id)", "{x}", "\u2028", "\ud800", "scan,scan", "🙂" * 9]
+TEXTS = st.sampled_from(WORDS) | st.integers().map(str) | st.floats().map(str) | st.text(max_size=20)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.floats() | TEXTS,
+    lambda own: st.lists(own, max_size=3) | st.dictionaries(st.text(max_size=5), own, max_size=3),
+    max_leaves=8,
+)
+
+
+def many(factor=1):
+    quiet = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
+    return settings(max_examples=int(10 * SIZE * factor), suppress_health_check=quiet)
+
+
+def outcome(kind, use):
+    """Whatever it raises must be one of our own errors."""
+    try:
+        found = use()
+    except AttnlibError as error:
+        COUNTS[f"{kind}: refused in a line" if str(error) else f"{kind}: REFUSED WITHOUT A WORD"] += 1
+        return None
+    COUNTS[f"{kind}: used"] += 1
+    return found
+
+
+@cache
+def settings_of_figures():
+    figures = discover(Project(ROOT)).values()
+    profiles = {figure.experiment: registry.load(figure.experiment).PROFILES for figure in figures}
+    return [(name, own) for name, known in profiles.items() for own in vars(known["quick"])]
+
+
+def asked(figure, name, value):
+    request = read_request(Project(ROOT), figure, "quick", [f"{name}={value}"])
+    if request.config.__dict__.get("steps") != 0:
+        registry.load(request.experiment).models(request.config)
+    return request
+
+
+@pytest.mark.parametrize("example", FOUND)
+def test_settings_that_made_no_sense_are_refused(example):
+    assert outcome("settings", lambda: asked(*example)) is None
+
+
+@many(2)
+@given(st.data(), TEXTS)
+def test_settings(data, value):
+    figure, name = data.draw(st.sampled_from(settings_of_figures()))
+    outcome("settings", lambda: asked(figure, name, value))
+
+
+@many()
+@given(st.binary(max_size=300), st.binary(max_size=300), st.sampled_from(["utf-8", "utf-16", "ascii"]), TEXTS)
+def test_parallel_texts(tmp_path, source, target, encoding, line):
+    (tmp_path / "a").write_bytes(source + 20 * (line + " b\n").encode(encoding, "replace"))
+    (tmp_path / "b").write_bytes(target + 20 * (line + " c\r\n").encode(encoding, "replace"))
+    outcome("parallel texts", lambda: check_parallel(tmp_path / "a", tmp_path / "b"))
+
+
+@many()
+@given(st.lists(st.lists(TEXTS, max_size=4), max_size=6), st.sampled_from("\t,;"), st.binary(max_size=20))
+def test_tables(tmp_path, rows, separator, more):
+    lines = [separator.join(row) for row in [["text", "label"], *rows]]
+    (tmp_path / "t.tsv").write_bytes("\n".join(lines).encode("utf-8", "surrogatepass") + more)
+    outcome("tables", lambda: read_own(tmp_path / "t.tsv", {}))
+
+
+TABLES = st.sampled_from(["position_sums", "token_sums", "pair_counts", "square_sum", "more"])
+SHAPES = st.lists(st.integers(0, 3), max_size=3).map(tuple)
+KINDS = st.sampled_from([torch.float64, torch.float32, torch.int64, torch.bool, torch.bfloat16])
+FILLED = st.builds(lambda *of: torch.full(*of[:2]).to(of[2]), SHAPES, st.floats(-2, 2), KINDS)
+
+
+@many()
+@given(st.dictionaries(TABLES, FILLED), st.sampled_from(["means", "least_squares", "x"]))
+def test_components(tmp_path, tables, method):
+    ones = torch.ones(3, 2, dtype=torch.float64)
+    sound = {"position_sums": ones[:2], "token_sums": ones, "pair_counts": ones.long()}
+    sealed.save_file(sound | tables, tmp_path / "c", {"format": "attnlib.components/1", "method": method})
+    found = outcome("components", lambda: Components.load(tmp_path / "c"))
+    assert found is None or bool(found.temporal.isfinite().all())
+
+
+@many()
+@given(JSON, st.sampled_from(["content", "step", "records", "sha256", "seal", "all"]))
+def test_side_files_of_checkpoints(tmp_path, content, altered):
+    model = torch.nn.Linear(1, 1)
+    optimiser = torch.optim.Adam(model.parameters())
+    save_checkpoint(tmp_path, model, optimiser, Progress(5, []))
+    path = tmp_path / "step-00000005.json"
+    side = json.loads(path.read_text())
+    place = side if altered in side else side["content"]
+    place[altered] = content
+    path.write_text(json.dumps(content if altered == "all" else side))
+    assert load_newest(tmp_path, model, optimiser) in (Progress(0, []), Progress(5, []))
+    COUNTS["side files of checkpoints: passed over, or the same"] += 1
+
+
+@many()
+@given(st.data(), JSON)
+def test_claims(tmp_path, data, content):
+    own = claim("a-claim")
+    own[data.draw(st.sampled_from([*own, "about", "published", "presupposes", "smallest_effect"]))] = content
+    write_paper(tmp_path, own)
+    text = (tmp_path / "p.yaml").read_text()
+    if data.draw(st.booleans()):
+        (tmp_path / "p.yaml").write_text(text[: data.draw(st.integers(0, len(text) - 5))])
+        assert outcome("claims", lambda: load_claims(tmp_path)) is None
+    else:
+        outcome("claims", lambda: load_claims(tmp_path))
+
+
+@many()
+@given(st.data(), JSON)
+def test_results(tmp_path, data, content):
+    made = Result("toy", "quick", {"n": 1}, {"x": 1.5}, {"t": [{"a": 1}]}, {}, provenance={"code": "0"})
+    path = made.save(tmp_path)
+    if data.draw(st.booleans()):
+        path = path.with_name("toy.provenance.json")
+    found = json.loads(path.read_text())
+    found[data.draw(st.sampled_from([*found, "more"]))] = content
+    path.write_text(json.dumps(found))
+    again = outcome("results", lambda: Result.load(tmp_path / "toy.json"))
+    assert again is None or again.digest == made.digest
+
+
+@many()
+@given(JSON | st.fixed_dictionaries({"figure": JSON, "profile": JSON, "parameters": JSON}))
+def test_run_json(tmp_path, content):
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(content))
+    outcome("run.json", lambda: Request.read(path).config)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "\udcff"])
+def test_json_that_is_none(tmp_path, text):
+    (tmp_path / "run.json").write_bytes(text.encode("utf-8", "surrogateescape"))
+    assert outcome("run.json", lambda: Request.read(tmp_path / "run.json")) is None
+    (tmp_path / "claims.yaml").write_bytes(yaml.safe_dump(text).encode("utf-8", "replace"))
+    assert outcome("claims", lambda: load_claims(tmp_path)) is None

@@ -1,0 +1,204 @@
+"""Killed before any change of a file, two at once, a full disk: what is there is whole, and work goes on."""
+
+import json
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+from functools import partial
+
+import pytest
+import torch
+
+from attnlib import sealed
+from attnlib.analysis.command import Request, analyse_command
+from attnlib.decomposition import Components
+from attnlib.errors import AttnlibError
+from companion.results.result import Result
+from companion.runs import store as store_module
+from companion.runs.archive import Archive, Measurement
+from companion.runs.loop import train
+from companion.runs.procedure import RunSpec
+from companion.runs.spec import ModelSpec
+from companion.runs.store import Store
+from notebooks.shared import permutation_copying
+from tests.companion.book.test_analyse_workflow import save_trace
+from tests.faults.conftest import COUNTS, SIZE, changes, forked, kill
+
+MODEL = ModelSpec("one_to_one", "AED", steps=4, width=4, batch_size=4)
+TINY = {"length": 4, "width": 4, "batch_size": 4, "steps": 4, "every": 2, "held_out": 4}
+COPYING = RunSpec.of("permutation_copying", **TINY)
+
+
+def measure_seed(trained):
+    return {"seed": trained.spec.seed, "third": 1 / 3}
+
+
+def training(folder):
+    store_module.train = partial(train, seconds_between_checkpoints=-1)  # after every update
+    Store(folder / "models").model(MODEL)
+
+
+def procedure(folder):
+    course = permutation_copying.run_course
+    permutation_copying.run_course = partial(course, seconds_between_saves=-1)
+    Store(folder / "models").recording(COPYING)
+
+
+def archive(folder):
+    kept = Archive(folder / "packed", folder / "loose")
+    history = {"seconds": 1.0, "device": "cpu", "threads": 1}
+    for seed in range(3):
+        spec = ModelSpec("one_to_one", "AED", steps=4, width=4, seed=seed)
+        kept.put(Measurement(spec, measure_seed), history, {"seed": seed, "third": 0.3333333})
+    kept.pack()
+
+
+def components(folder):
+    rng = torch.Generator().manual_seed(1)
+    sums = Components(4, 3, 2, method="least_squares")
+    tokens = torch.randint(4, (5, 3), generator=rng)
+    sums.update(torch.randn(5, 3, 2, generator=rng), tokens, torch.ones(5, 3, dtype=torch.bool))
+    for _ in range(3):
+        sums.save(folder / "sums.safetensors")
+
+
+def result(folder):
+    values, tables = {"x": {"value": 1.5, "low": None}}, {"points": [{"x": 1, "y": 0.25}]}
+    for _ in range(2):
+        Result("toy", "quick", {"seeds": 3}, values, tables, {}, provenance={"code": "0"}).save(folder)
+
+
+def analysis(folder):
+    if not (folder / "traces").is_dir():
+        (folder / "making").mkdir(exist_ok=True)
+        for number in range(4):
+            save_trace(folder / "making" / f"{number}.safetensors", number)
+        (folder / "making").rename(folder / "traces")
+    analyse_command(Request(folder / "report", traces=folder / "traces", shards=2, every=2))
+
+
+TARGETS = {each.__name__: each for each in (training, procedure, archive, components, result, analysis)}
+
+
+def contents(folder):
+    """All files but locks, without what differs from run to run: when it was, and how long it took."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and not path.name.endswith(".lock"):
+            content = path.read_bytes()
+            if path.name == "history.json":
+                found_there = sealed.loads(content.decode())
+                kept = {"records", "held_out", "parameters", "tensors"} & found_there.keys()
+                content = json.dumps({name: found_there[name] for name in sorted(kept)}).encode()
+            found[str(path.relative_to(folder))] = re.sub(rb'"seconds": ?[\d.]+', b"", content)
+    return found
+
+
+@pytest.fixture(params=TARGETS)
+def target(request):
+    return TARGETS[request.param]
+
+
+@pytest.fixture
+def whole(target, tmp_path):
+    """What uninterrupted work leaves, and how many changes of files it makes."""
+    folder, count = tmp_path / "whole", tmp_path / "count"
+    folder.mkdir()
+    write = lambda n: count.open("a").write(".")  # noqa: E731
+    assert forked(partial(target, folder), tmp_path / "told", lambda: changes(folder, write)) == 0, (
+        tmp_path / "told"
+    ).read_text()
+    return contents(folder), count.stat().st_size
+
+
+def test_killed_before_any_change_of_a_file_it_goes_on_to_the_same(target, whole, tmp_path):
+    expected, made = whole
+    for n in sorted(random.Random(0).sample(range(1, made + 1), min(made, 4 * SIZE + SIZE // 4))):
+        folder, told = tmp_path / str(n), tmp_path / "told"
+        folder.mkdir()
+        before = partial(changes, folder, lambda number, n=n: kill() if number == n else None)
+        assert forked(partial(target, folder), told, before) == -signal.SIGKILL
+        assert forked(partial(target, folder), told) == 0, told.read_text()
+        assert contents(folder) == expected, n
+        COUNTS["kills, all identical after the same work was asked for again"] += 1
+        shutil.rmtree(folder)
+
+
+def test_out_of_room_it_is_said_in_a_line_and_goes_on_to_the_same(target, whole, tmp_path):
+    expected, _ = whole
+    for room in sorted({1, *(random.Random(1).randrange(1, 6000) for _ in range(1 + SIZE))}):
+        folder, told = tmp_path / str(room), tmp_path / "told"
+        folder.mkdir()
+
+        def before(room=room):
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
+
+        code = forked(partial(target, folder), told, before)
+        assert code in (0, 2), told.read_text()
+        assert code == 0 or not list(folder.rglob(".*.tmp"))
+        assert forked(partial(target, folder), told) == 0, told.read_text()
+        assert contents(folder) == expected, room
+        COUNTS["disks too small, all said in a line or large enough, all identical afterwards"] += 1
+        shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("target", [training, procedure, archive, components, result], indirect=False)
+def test_of_two_at_once_both_end_or_one_is_told(target, tmp_path):
+    for number in range(1 + SIZE // 4):
+        folder, alone = tmp_path / f"both{number}", tmp_path / f"alone{number}"
+        for each in (folder, alone):
+            each.mkdir()
+        assert forked(partial(target, alone), tmp_path / "told") == 0
+        if (second := os.fork()) == 0:
+            os._exit(forked(partial(target, folder), tmp_path / "second"))
+        first = forked(partial(target, folder), tmp_path / "first")
+        codes = {first, os.waitstatus_to_exitcode(os.waitpid(second, 0)[1])}
+        assert codes <= {0}, [(tmp_path / name).read_text() for name in ("first", "second")]
+        assert contents(folder) == contents(alone)
+        COUNTS["pairs of writers, all whole"] += 1
+
+
+def reread(target, folder):
+    """What reading again what a target left comes to."""
+    match target.__name__:
+        case "training":
+            found = Store(folder / "models", trains=False).model(MODEL)
+            return found.model.state_dict() | {"history": found.history}
+        case "procedure":
+            found = Store(folder / "models", trains=False).recording(COPYING)
+            return found.tensors | {"history": found.history}
+        case "components":
+            return {"temporal": Components.load(folder / "sums.safetensors").temporal}
+        case "result":
+            return vars(Result.load(folder / "toy.json"))
+        case "analysis":
+            analysis(folder)
+            return (folder / "report" / "heads.csv").read_text()
+
+
+@pytest.mark.parametrize("target", [training, procedure, components, result, analysis])
+def test_a_flipped_bit_of_any_file_is_noticed_or_moves_nothing(target, tmp_path):
+    folder, draw = tmp_path / "made", random.Random(2)
+    folder.mkdir()
+    assert forked(partial(target, folder), tmp_path / "told") == 0
+    expected = reread(target, folder)
+    marks = re.compile(r"\.lock|spec\.json|\.csv|index\.html|/traces/|report/[^/]*$")
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and not marks.search(str(path))]
+    for _ in range(10 * SIZE):
+        path = draw.choice(paths)
+        content = path.read_bytes()
+        flipped = bytearray(content)
+        flipped[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+        path.write_bytes(flipped)
+        try:
+            found = reread(target, folder)
+        except AttnlibError:
+            COUNTS["flipped bits that were noticed"] += 1
+        else:
+            torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
+            COUNTS["flipped bits that moved nothing"] += 1
+        path.write_bytes(content)
