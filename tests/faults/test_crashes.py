@@ -88,7 +88,7 @@ def contents(folder):
     found = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.name.endswith(".lock"):
-            content = path.read_bytes()
+            content = path.read_bytes().replace(str(folder).encode(), b"")
             if path.name == "history.json":
                 found_there = sealed.loads(content.decode())
                 kept = {"records", "held_out", "parameters", "tensors"} & found_there.keys()
