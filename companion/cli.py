@@ -120,6 +120,8 @@ def run(
             taken = minutes(path.parent, path.stem) if request.parameters else None
             if taken is not None:
                 print(f"{taken:.1f} minutes, with the training of its models, now or before")
+            for drawn in sorted(path.with_suffix(".files").glob("*.svg")):
+                print(f"open {drawn.as_uri()}")
     raise typer.Exit(min(1, code))
 
 

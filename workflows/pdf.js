@@ -20,7 +20,7 @@ pages => {
     id: slug(here),
     title: article.querySelector("h1").textContent.trim(),
     book: document.querySelector(".logo__title").textContent.trim(),
-    about: document.querySelector(".extra_footer").innerHTML,
+    about: document.querySelector(".extra_footer").textContent.trim(),
     article: `<article class="bd-article" id="${slug(here)}">${article.innerHTML}</article>`,
   };
 }

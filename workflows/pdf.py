@@ -2,7 +2,7 @@
 
 Every page is opened once, so that its formulas are drawn. The articles become one document, in the order of
 the table of contents, with folds open, links between pages, an outline and page numbers. Chromium prints it
-in one go, so no library for PDF is needed. Playwright, which drives it, is what the site's tests use.
+in one go, so nothing has to be merged. Playwright, which drives it, is what the site's tests use.
 """
 
 import functools
@@ -21,6 +21,7 @@ from sphinx_external_toc.parsing import parse_toc_data
 from attnlib.errors import AttnlibError, BadInput
 from companion.book.project import current_project
 from companion.book.site import table_of_contents
+from workflows.pack import packed
 
 LEFT_OUT = ("api", "command_line", "changelog")  # reference of the code: for the screen
 WIDE = 658  # pixels between the margins of the paper
@@ -68,10 +69,11 @@ def print_book(pages: list[str], site: Path, out: Path) -> None:
         page.set_default_timeout(300_000)
         found = []
         for path in pages:
-            page.goto(f"{address}/{path}")
+            page.goto(f"{address}/{path}", wait_until="networkidle")
             found.append(page.evaluate(collect, pages))
         lines = "".join(f'<a href="#{each["id"]}">{escape(each["title"])}</a>' for each in found)
-        cover = f'<section class="cover"><h1>{escape(found[0]["book"])}</h1>{found[0]["about"]}</section>'
+        name, about = escape(found[0]["book"]), escape(found[0]["about"])
+        cover = f'<section class="cover"><h1>{name}</h1><p>{about}</p></section>'
         contents = f'<nav class="contents"><h2>Contents</h2>{lines}</nav>'
         whole = "".join([STYLE, cover, contents, *(each["article"] for each in found)])
         page.goto(f"{address}/index.html")
@@ -80,11 +82,12 @@ def print_book(pages: list[str], site: Path, out: Path) -> None:
         page.evaluate("Promise.all([...document.images].map(image => image.decode().catch(() => 0)))")
         page.evaluate("wide => document.dispatchEvent(new CustomEvent('fit', { detail: wide }))", WIDE)
         out.parent.mkdir(parents=True, exist_ok=True)
-        page.pdf(
-            path=out, outline=True, tagged=True, print_background=True, display_header_footer=True,
+        content = page.pdf(
+            outline=True, tagged=True, print_background=True, display_header_footer=True,
             header_template="<span></span>", footer_template=FOOT, **PAPER,
         )  # fmt: skip
         browser.close()
+    out.write_bytes(packed(content))
 
 
 def main(out: Path) -> None:
