@@ -11,6 +11,8 @@ PAIR = ["task", "kind", "swap"]
 
 def pairs(result: Result, swaps: dict[str, str]) -> tuple[dict, pd.DataFrame]:
     """Both runs of every pair, ``swaps`` naming the exchanges, and how much of the weight each moves."""
+    if not result.tables.get("examples"):
+        return {}, pd.DataFrame()
     found, rows = [], []
     for names, pair in pd.DataFrame(result.tables["examples"]).groupby(PAIR, sort=False):
         runs = [_run(pair[pair["run"] == run].sort_values("target_position")) for run in ("first", "second")]

@@ -14,6 +14,8 @@ CURVES = {
 
 def networks(result: Result) -> tuple[dict, pd.DataFrame]:
     """Every network's course, weights times the length, and a table of how it ends."""
+    if not result.tables.get("outcomes"):
+        return {}, pd.DataFrame()
     length, courses = result.config["length"], pd.DataFrame(result.tables["courses"])
     ways = pd.DataFrame(result.tables["outcomes"])[["kind", "network", "seed", "way"]]
     courses = courses[courses["network"] == "learned"].merge(ways)

@@ -10,6 +10,8 @@ def sentences(result: Result) -> tuple[dict, pd.DataFrame]:
 
     A reader starts before training, at the word that is worked in numbers.
     """
+    if not result.tables.get("map"):
+        return {}, pd.DataFrame()
     found, table = [], []
     for _, pair in pd.DataFrame(result.tables["map"]).groupby("pair"):
         steps = sorted(pair["step"].unique().tolist())
