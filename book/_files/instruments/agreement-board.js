@@ -1,7 +1,7 @@
 // The agreement board: printed against our numbers, with chance and interval; a click shows the course along training.
 "use strict";
 Instruments.start("agreement-board", (stage, data) => {
-  const { make, choice, readout, plot, marker, clamp, changed } = Instruments;
+  const { make, choice, readout, plot, marker, clamp, changed, SHAPES } = Instruments;
   const state = { set: 0, column: 0, choice: data.choices.at(-1) };
   const chosen = choice("Checkpoints are chosen", data.choices.map(name => [name, name]), name => name === state.choice,
     name => { state.choice = name; });
@@ -20,8 +20,11 @@ Instruments.start("agreement-board", (stage, data) => {
     const parts = [make("line", { x1: 4, x2: WIDTH - 4, y1: y, y2: y, class: "grid" }),
       make("line", { x1: across(chance), x2: across(chance), y1: 1, y2: 19, class: "at" })];
     if (low !== null) parts.push(make("line", { x1: across(low), x2: across(high), y1: y, y2: y, class: "bar" }));
-    parts.push(make("path", { class: "point three", d: "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0", transform: `translate(${across(value)} ${y})` }));
-    if (cells[n].printed !== null) parts.push(make("path", { class: "point one open", d: "M0-6.5L6.5 0L0 6.5L-6.5 0z", transform: `translate(${across(cells[n].printed)} ${y})` }));
+    const point = (look, shape, at) => make("path", {
+      class: `point ${look}`, d: SHAPES[shape], transform: `translate(${across(at)} ${y}) scale(1.15)`,
+    });
+    parts.push(point("three", "circle", value));
+    if (cells[n].printed !== null) parts.push(point("one open", "diamond", cells[n].printed));
     return make("svg", { viewBox: `0 0 ${WIDTH} 20`, width: WIDTH, height: 20, "aria-hidden": "true" }, ...parts);
   }
 
@@ -38,16 +41,22 @@ Instruments.start("agreement-board", (stage, data) => {
     },
   })));
   const table = make("table", { class: "cells" },
-    make("thead", {}, make("tr", {}, make("th", {}, "agreement, 0 to 100 %"), ...data.columns.map(([head, plain]) => make("th", { scope: "col", title: plain }, head)))),
-    make("tbody", {}, ...data.sets.map(({ name }, set) => make("tr", {}, make("th", { scope: "row" }, name), ...buttons[set].map(button => make("td", {}, button))))));
+    make("thead", {}, make("tr", {}, make("th", {}, "agreement, 0 to 100 %"),
+      ...data.columns.map(([head, plain]) => make("th", { scope: "col", title: plain }, head)))),
+    make("tbody", {}, ...data.sets.map(({ name }, set) => make("tr", {}, make("th", { scope: "row" }, name),
+      ...buttons[set].map(button => make("td", {}, button))))));
   const curve = [["three", "this agreement"], ["two dashed", "attention of two seeds"], ["six", "accuracy of the second run"]];
-  const course = plot("Along training", { xLabel: "updates, on a scale of square roots", yLabel: "%", width: 440, height: 250, yTicks: [0, 50, 100] },
-    n => said.say(`${curve[n][1]}: ${[at().cells[state.column].course, at().between, at().accuracy][n].at(-1).toFixed(0)} % at the end.`));
+  const course = plot("Along training", {
+    xLabel: "updates, on a scale of square roots", yLabel: "%", width: 440, height: 250, yTicks: [0, 50, 100],
+  }, n => said.say(`${curve[n][1]}: ${[at().cells[state.column].course, at().between, at().accuracy][n].at(-1).toFixed(0)} % at the end.`));
   const at = () => data.sets[state.set];
   stage.append(make("div", { class: "controls" }, chosen.element,
-    make("div", { class: "key" }, make("span", {}, marker("three", "circle"), " ours"), make("span", {}, marker("one open", "diamond"), " printed (Table 5)"), "┆ chance")),
+    make("div", { class: "key" }, make("span", {}, marker("three", "circle"), " ours"),
+      make("span", {}, marker("one open", "diamond"), " printed (Table 5)"), "┆ chance")),
     make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Agreement of every data set" }, table),
-    make("div", { class: "panels" }, course.element, make("div", { class: "key" }, ...curve.map(([look, text]) => make("span", {}, marker(look, "square"), ` ${text}`)))), said.element);
+    make("div", { class: "panels" }, course.element,
+      make("div", { class: "key" }, ...curve.map(([look, text]) => make("span", {}, marker(look, "square"), ` ${text}`)))),
+    said.element);
 
   function draw() {
     state.set = clamp(Math.round(state.set), 0, data.sets.length - 1);
@@ -63,14 +72,18 @@ Instruments.start("agreement-board", (stage, data) => {
     const { steps, between, accuracy, cells, name, chance } = at(), own = cells[state.column].course;
     const line = values => values.map((value, n) => [Math.sqrt(steps[n]), value]);
     const most = Math.max(...own), first = between.findIndex(value => value > most), notes = [];
-    if (first >= 0) notes.push({ x: Math.sqrt(steps[first]), y: accuracy[first] - 8, text: `ξ = ${accuracy[first].toFixed(0)}`, look: "six", anchor: "middle" });
+    if (first >= 0) notes.push({
+      x: Math.sqrt(steps[first]), y: accuracy[first] - 8, text: `ξ = ${accuracy[first].toFixed(0)}`, look: "six", anchor: "middle",
+    });
+    const ticks = [0, steps[Math.floor(steps.length / 3)], steps.at(-1)];
     course.draw({
       x: [0, Math.sqrt(steps.at(-1))], y: [0, 102], notes, at: first < 0 ? undefined : Math.sqrt(steps[first]),
-      xTicks: steps.filter((step, n) => n === 0 || n === steps.length - 1 || step === steps[Math.floor(steps.length / 3)]).map(step => [Math.sqrt(step), step]),
+      xTicks: ticks.map(step => [Math.sqrt(step), step]),
       series: [own, between, accuracy].map((values, n) => ({ points: line(values), look: `${curve[n][0]} strong` })),
     });
     said.say(`${words(state.set, state.column)} ${first < 0 ? "No checkpoint of the second run agrees more with the first." :
-      `Once two seeds agree more than that with each other, after ${steps[first]} updates, the second has ${accuracy[first].toFixed(0)} % right.`}`);
+      `Once two seeds agree more than that with each other, after ${steps[first]} updates, `
+        + `the second has ${accuracy[first].toFixed(0)} % right.`}`);
   }
   return { state, draw };
 });

@@ -30,17 +30,20 @@ Instruments.start("dial", (stage, data) => {
 
   const cell = name => (s, t) => {
     const own = kind(), on = name === "sample" ? ` on “${short(own.columns[t])}” to write “${short(own.rows[s])}”` : "";
-    said.say(`${name === "sample" ? "This sentence" : "Average"}, step ${s + 1}, source place ${t + 1}: ${own[name][s][t].toFixed(2)} of the attention${on}.`);
+    said.say(`${name === "sample" ? "This sentence" : "Average"}, step ${s + 1}, source place ${t + 1}: `
+      + `${own[name][s][t].toFixed(2)} of the attention${on}.`);
   };
   const average = heatmap("Average of the task", cell("average"), { cell: 12 });
   const sample = heatmap("One sentence", cell("sample"), { cell: 13 });
   const shares = heatmap("Shares of the nine terms", (d, e) => {
-    said.say(`${PARTS[d].name} part of the decoder with ${PARTS[e].name} part of the encoder: ${percent(kind().shares[d][e])} of the covariance.`);
+    said.say(`${PARTS[d].name} part of the decoder with ${PARTS[e].name} part of the encoder: `
+      + `${percent(kind().shares[d][e])} of the covariance.`);
   }, { cell: 46, numbers: true, look: Instruments.termLook });
   const tell = n => {
     const own = points[n];
     said.say(`${data.tasks[own.task][0]}, ${CELLS[own.cell]}, seed ${own.seed}: typicality ${own.typicality.toFixed(2)}, `
-      + `temporal share ${own.temporal_share.toFixed(2)}, input share ${own.input_share.toFixed(2)}, ${percent(own.token_accuracy)} of the words right.`);
+      + `temporal share ${own.temporal_share.toFixed(2)}, input share ${own.input_share.toFixed(2)}, `
+      + `${percent(own.token_accuracy)} of the words right.`);
   };
   const scatter = plot("All networks", { xLabel: "typicality", yLabel: "share of the scores", width: 420, height: 300,
     xTicks: [0.2, 0.4, 0.6, 0.8, 1], yTicks: [0, 0.5, 1] }, tell, n => {
@@ -55,7 +58,8 @@ Instruments.start("dial", (stage, data) => {
 
   const look = own => {
     if (state.colour === "network") return { look: { gru: "one", none: "two" }[own.cell] ?? "three" };
-    if (state.colour === "accuracy") return { look: "own", fill: `color-mix(in srgb, var(--seven) ${Math.round(Math.max(0, 200 * own.token_accuracy - 100))}%, var(--amber))` };
+    const above = Math.round(Math.max(0, 200 * own.token_accuracy - 100)); // half of the words right and more
+    if (state.colour === "accuracy") return { look: "own", fill: `color-mix(in srgb, var(--seven) ${above}%, var(--amber))` };
     return { look: LOOKS[families.indexOf(data.tasks[own.task][1])] };
   };
   function draw() {
@@ -82,9 +86,11 @@ Instruments.start("dial", (stage, data) => {
       network: [["one", "circle", "GRU with attention"], ["two", "circle", "attention only"], ["three", "circle", "other recurrence"]],
       accuracy: [["seven", "circle", "all words right"], ["amber", "circle", "half of them or fewer"]] }[state.colour];
     key.replaceChildren(...items.map(([name, shape, text]) => make("span", {}, marker(name, shape), ` ${text}`)),
-      make("span", {}, marker("six open", "circle"), " open: task not learned"), make("span", {}, marker("six chosen", "circle"), " ringed: the networks chosen above"));
+      make("span", {}, marker("six open", "circle"), " open: task not learned"),
+      make("span", {}, marker("six chosen", "circle"), " ringed: the networks chosen above"));
     const group = points.filter(mine), mean = name => group.reduce((sum, point) => sum + point[name], 0) / group.length;
-    said.say(`${data.tasks[state.task][0]}, ${NETWORKS[state.architecture]}, ${group.length} networks: typicality ${mean("typicality").toFixed(2)}, `
+    said.say(`${data.tasks[state.task][0]}, ${NETWORKS[state.architecture]}, ${group.length} networks: `
+      + `typicality ${mean("typicality").toFixed(2)}, `
       + `temporal share ${mean("temporal_share").toFixed(2)}, ${percent(mean("token_accuracy"))} of the words right.`);
   }
   return { state, draw };

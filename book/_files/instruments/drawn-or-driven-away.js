@@ -48,7 +48,8 @@ Instruments.start("drawn-or-driven-away", (stage, data) => {
     state.look = Instruments.clamp(Math.round(state.look), 0, until.length - 1);
     if (!networks[state.network]) state.network = -1;
     for (const part of [select, scrub]) part.draw();
-    network.fill([["-1", "all networks"], ...networks.map((one, n) => [String(n), `network ${one.seed}, ${WAYS[one.way] ?? "neither"}`])]);
+    const named = networks.map((one, n) => [String(n), `network ${one.seed}, ${WAYS[one.way] ?? "neither"}`]);
+    network.fill([["-1", "all networks"], ...named]);
     network.draw();
     const at = until[state.look];
     for (const [name, panel] of Object.entries(panels)) {
@@ -67,8 +68,10 @@ Instruments.start("drawn-or-driven-away", (stage, data) => {
       });
     }
     key.replaceChildren(...Object.entries(LOOKS).map(([way, name]) => {
-      const all = networks.filter(one => one.way === way), mean = all.reduce((sum, one) => sum + one.accuracy[state.look], 0) / all.length;
-      const line = make("svg", { viewBox: "0 0 30 8", width: 30, height: 8 }, make("path", { class: `curve ${name} chosen`, d: "M0 4H30" }));
+      const all = networks.filter(one => one.way === way);
+      const mean = all.reduce((sum, one) => sum + one.accuracy[state.look], 0) / all.length;
+      const line = make("svg", { viewBox: "0 0 30 8", width: 30, height: 8 },
+        make("path", { class: `curve ${name} chosen`, d: "M0 4H30" }));
       return make("span", { "data-way": way }, line, ` ${all.length} networks ${WAYS[way]}: `
         + (all.length ? `${percent(mean)} of the words right` : "none"));
     }));

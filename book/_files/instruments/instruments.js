@@ -33,7 +33,8 @@ const Instruments = (() => {
   ];
   /** The class of a term's cell: blue and vermillion for the pure terms, grey with a residual, mixed else. */
   const termLook = (decoder, encoder) =>
-    (decoder === 2 || encoder === 2 ? "residual-term" : decoder === encoder ? ["temporal-term", "input-term"][decoder] : "mixed-term");
+    (decoder === 2 || encoder === 2 ? "residual-term"
+      : decoder === encoder ? ["temporal-term", "input-term"][decoder] : "mixed-term");
 
   const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
   const percent = value => (value === null ? "unknown" : `${(100 * value).toFixed(0).replace("-", "−")} %`);
@@ -199,7 +200,7 @@ const Instruments = (() => {
       svg.style.width = `${width}px`;
       const parts = [];
       columns.forEach((word, t) => parts.push(make("text", {
-        transform: upright ? `translate(${left + (t + 0.5) * cell} ${top - 6})` : `translate(${left + (t + 0.5) * cell + 4} ${top - 5}) rotate(-90)`,
+        transform: `translate(${left + (t + 0.5) * cell + (upright ? 0 : 4)} ${top - 5}) rotate(${upright ? 0 : -90})`,
         "text-anchor": upright ? "middle" : null, class: marks.includes(t) ? "mark" : null,
       }, word)));
       rows.forEach((word, s) => parts.push(make("text", {
@@ -213,7 +214,7 @@ const Instruments = (() => {
         }));
         if (numbers) parts.push(make("text", {
           x: place.x + cell / 2, y: place.y + cell / 2 + 4, "text-anchor": "middle",
-          class: Math.abs(value) < 0.55 ? "number" : look(s, t) === "" ? "over" : look(s, t) === "residual-term" ? "on-grey" : "on-part",
+          class: Math.abs(value) < 0.55 ? "number" : { "": "over", "residual-term": "on-grey" }[look(s, t)] ?? "on-part",
         }, value === null ? "–" : value.toFixed(2).replace("-", "−")));
       }));
       parts.push(make("rect", { x: left, y: top, width: width - left - 2, height: height - top - 2, class: "frame" }), ring);
@@ -283,7 +284,8 @@ const Instruments = (() => {
         make("text", { x: left - 5, y: up(y) + 4, "text-anchor": "end" }, String(y)));
       for (const tick of shown.xTicks ?? xTicks) {
         const [x, text] = [tick].flat();
-        if (x <= shown.x[1]) parts.push(make("text", { x: across(x), y: bottom + 15, "text-anchor": "middle" }, String(text ?? x)));
+        const place = { x: across(x), y: bottom + 15, "text-anchor": "middle" };
+        if (x <= shown.x[1]) parts.push(make("text", place, String(text ?? x)));
       }
       parts.push(
         make("line", { x1: left, x2: right, y1: bottom, y2: bottom, class: "axis" }),
@@ -314,7 +316,7 @@ const Instruments = (() => {
   }
 
   return {
-    start, changed, load, give, make, PARTS, termLook, marker, clamp, percent, short, softmax, similarity,
+    start, changed, load, give, make, PARTS, SHAPES, termLook, marker, clamp, percent, short, softmax, similarity,
     choice, menu, slider, readout, heatmap, plot,
   };
 })();

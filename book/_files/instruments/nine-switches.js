@@ -90,7 +90,8 @@ Instruments.Network = (() => {
           if (!on || on[d][e]) row.forEach((score, t) => { scores[t] += score; });
         }));
         const weights = Instruments.softmax(scores);
-        const context = Float64Array.from({ length: this.width }, (_, i) => weights.reduce((sum, a, t) => sum + a * states[t][i], 0));
+        const context = Float64Array.from({ length: this.width },
+          (_, i) => weights.reduce((sum, weight, t) => sum + weight * states[t][i], 0));
         const both = Float64Array.from([...state, ...context]);
         const chances = Instruments.softmax(affine(this.tensors["readout.weight"], this.tensors["readout.bias"], both));
         attention.push(weights);
@@ -148,7 +149,8 @@ Instruments.start("nine-switches", (stage, data) => {
     const { rows, columns, centred, full, left } = found;
     show(centred.map(row => row.map(term => term[s][t])));
     numbers.textContent = "In the terms: their scores at this cell, less the mean of the row.";
-    said.say(`To write “${rows[s]}”, “${columns[t]}” has ${full[s][t].toFixed(2)} of the attention, and ${left[s][t].toFixed(2)} of what is left. `
+    said.say(`To write “${rows[s]}”, “${columns[t]}” has ${full[s][t].toFixed(2)} of the attention, `
+      + `and ${left[s][t].toFixed(2)} of what is left. `
       + `Of the nine terms ${strongest(centred, s, t)} raises it most.`);
   };
   const strongest = (centred, s, t) => {
@@ -176,7 +178,8 @@ Instruments.start("nine-switches", (stage, data) => {
   function ids(text) {
     const list = text.trim().toLowerCase().split(/\s+/).filter(Boolean);
     const known = network.source.map(word => word.toLowerCase());
-    return { list, ids: [...list.map(word => known.indexOf(word, 4)), 2], strange: list.filter(word => known.indexOf(word, 4) < 0) };
+    const found = list.map(word => known.indexOf(word, 4)); // the first four are marks
+    return { list, ids: [...found, 2], strange: list.filter((_, n) => found[n] < 0) };
   }
 
   function compute() {
@@ -199,7 +202,8 @@ Instruments.start("nine-switches", (stage, data) => {
     }
     const on = PARTS.map((_, d) => PARTS.map((_, e) => state.on[3 * d + e] === "1"));
     const true_ = network.run(source), read = [1, ...true_.written.slice(0, -1)], without = network.run(source, { on });
-    const sum = (s, t) => [0, 1, 2].reduce((all, d) => all + [0, 1, 2].reduce((own, e) => own + (on[d][e] ? true_.terms[d][e][s][t] : 0), 0), 0);
+    const kept = true_.terms.flatMap((row, d) => row.filter((_, e) => on[d][e]));
+    const sum = (s, t) => kept.reduce((all, term) => all + term[s][t], 0);
     const rest = read.map((_, s) => softmax(source.map((_, t) => sum(s, t))));
     const centred = true_.terms.map(row => row.map(term => term.map(scores => {
       const mean = scores.reduce((a, b) => a + b, 0) / scores.length;
@@ -215,12 +219,14 @@ Instruments.start("nine-switches", (stage, data) => {
     writes.replaceChildren("It writes: ", make("span", { class: "full" }, names.join(" ")), make("br"), "With what is left: ",
       ...other.flatMap((word, n) => [word === names[n] ? word : make("mark", {}, word), " "]));
     const off = [...state.on].filter(one => one === "0").length;
-    said.say(off ? `${off} of the nine terms ${off === 1 ? "is" : "are"} off: similarity ${alike.textContent}.` : "All nine terms are on: both matrices are the same. Switch one off.");
+    said.say(off ? `${off} of the nine terms ${off === 1 ? "is" : "are"} off: similarity ${alike.textContent}.`
+      : "All nine terms are on: both matrices are the same. Switch one off.");
   }
 
   stage.append(
     ...(data.small ? [make("div", { class: "controls" }, kind.element, examples.element)] : [
-      make("div", { class: "controls" }, task.element, kind.element), make("div", { class: "controls" }, examples.element, typed), words]),
+      make("div", { class: "controls" }, task.element, kind.element),
+      make("div", { class: "controls" }, examples.element, typed), words]),
     make("div", { class: "panels" }, board, make("div", { class: "beside" }, presets.element,
       make("p", {}, "Similarity of both matrices: ", alike), numbers, writes)),
     make("div", { class: "panels" }, full.element, left.element), said.element);

@@ -4,9 +4,10 @@ Instruments.start("one-step", (stage, data) => {
   const { make, choice, slider, readout, clamp, changed } = Instruments;
   const state = { sentence: data.sentence, word: data.word, look: 0 };
   const own = () => data.sentences[state.sentence];
-  const sentence = choice("Sentence", data.sentences.map((one, n) => [n, one.source.slice(0, -1).join(" ")]), n => n === state.sentence,
-    n => Object.assign(state, { sentence: n, word: 0 }));
-  const training = slider("Training", () => own().steps.length, n => `${own().steps[n]} updates`, () => state.look, n => { state.look = n; });
+  const names = data.sentences.map((one, n) => [n, one.source.slice(0, -1).join(" ")]); // without its end mark
+  const sentence = choice("Sentence", names, n => n === state.sentence, n => Object.assign(state, { sentence: n, word: 0 }));
+  const training = slider("Training", () => own().steps.length, n => `${own().steps[n]} updates`,
+    () => state.look, n => { state.look = n; });
   const source = make("ul", { class: "sources", "aria-hidden": "true" }), target = make("div"), said = readout("");
   let words = null, drawn = -1;
   stage.append(make("div", { class: "controls" }, sentence.element), source, target, training.element, said.element);
