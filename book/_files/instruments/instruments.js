@@ -38,6 +38,8 @@ const Instruments = (() => {
 
   const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
   const percent = value => (value === null ? "unknown" : `${(100 * value).toFixed(0).replace("-", "−")} %`);
+  /** Two decimals, and no minus before a zero. */
+  const two = value => (Math.round(100 * value) / 100 || 0).toFixed(2).replace("-", "−");
   const short = word => (word === "<eos>" ? "end" : String(word).replace(/^I_/, "").toLowerCase());
 
   /** Softmax of a row. */
@@ -215,7 +217,7 @@ const Instruments = (() => {
         if (numbers) parts.push(make("text", {
           x: place.x + cell / 2, y: place.y + cell / 2 + 4, "text-anchor": "middle",
           class: Math.abs(value) < 0.55 ? "number" : { "": "over", "residual-term": "on-grey" }[look(s, t)] ?? "on-part",
-        }, value === null ? "–" : value.toFixed(2).replace("-", "−")));
+        }, value === null ? "–" : two(value)));
       }));
       parts.push(make("rect", { x: left, y: top, width: width - left - 2, height: height - top - 2, class: "frame" }), ring);
       svg.replaceChildren(...parts);
@@ -316,7 +318,7 @@ const Instruments = (() => {
   }
 
   return {
-    start, changed, load, give, make, PARTS, SHAPES, termLook, marker, clamp, percent, short, softmax, similarity,
+    start, changed, load, give, make, PARTS, SHAPES, termLook, marker, clamp, percent, two, short, softmax, similarity,
     choice, menu, slider, readout, heatmap, plot,
   };
 })();

@@ -106,7 +106,7 @@ Instruments.Network = (() => {
 })();
 
 Instruments.start("nine-switches", (stage, data) => {
-  const { make, choice, menu, readout, heatmap, short, softmax, similarity, PARTS, termLook, changed } = Instruments;
+  const { make, choice, menu, readout, heatmap, short, two, softmax, similarity, PARTS, termLook, changed } = Instruments;
   const NETWORKS = { AED: "GRU with attention", AO: "attention only" }, LONGEST = 20;
   const PRESETS = [["111111111", "all nine"], ["100000000", "only μμ"], ["000010000", "only χχ"], ["110110000", "no Δ"],
     ["000000000", "none"]];
@@ -161,8 +161,8 @@ Instruments.start("nine-switches", (stage, data) => {
   const left = heatmap("Softmax of what is left", cell(), { cell: 19 });
   for (const { svg } of [full, left]) svg.addEventListener("pointerleave", () => found && shares());
 
-  function show(values, text = value => value.toFixed(2).replace("-", "−")) {
-    switches.forEach((row, d) => row.forEach((button, e) => { button.lastChild.textContent = text(values[d][e]); }));
+  function show(values) {
+    switches.forEach((row, d) => row.forEach((button, e) => { button.lastChild.textContent = two(values[d][e]); }));
   }
 
   /** The covariance share of each term in this sentence. */

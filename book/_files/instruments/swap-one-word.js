@@ -1,7 +1,7 @@
 // Swap one word: attention before and after, and the difference.
 "use strict";
 Instruments.start("swap-one-word", (stage, data) => {
-  const { make, choice, menu, readout, heatmap, short } = Instruments;
+  const { make, choice, menu, readout, heatmap, short, two } = Instruments;
   const NETWORKS = { AED: "GRU with attention", "AED-lstm": "LSTM with attention", AO: "attention only" };
   const first = data.pairs[0], state = { task: first.task, kind: first.kind, swap: first.swap };
   const of = (...names) => own => names.every(name => own[name] === state[name]);
@@ -17,7 +17,7 @@ Instruments.start("swap-one-word", (stage, data) => {
     const { runs } = pair(), [before, after] = runs.map(run => run.matrix[s]?.[t]);
     const run = runs[which === "before" ? 0 : 1];
     const weights = before === undefined ? `${after.toFixed(2)} after` : after === undefined ? `${before.toFixed(2)} before`
-      : `${before.toFixed(2)} before and ${after.toFixed(2)} after, ${(after - before).toFixed(2).replace("-", "−")} more`;
+      : `${before.toFixed(2)} before and ${after.toFixed(2)} after, ${two(after - before)} more`;
     said.say(`Step ${s + 1}, to write “${short(run.predicted[s])}”, on “${short(run.source[t])}”: ${weights}.`);
   };
   const panels = ["before", "after", "after − before"].map(name => heatmap(name, tell(name), { cell: 14 }));
