@@ -3,13 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain, product
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from jaxtyping import Float
 
 from attnlib.errors import BadInput
-from attnlib.models.config import Cell
 from companion.results.config import BaseConfig, Field, Fraction, Positive, Scale
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.spec import ModelSpec
@@ -34,7 +33,7 @@ class Config(BaseConfig):
         length: words of a sentence, one number or several; every model has sentences of one length.
         words: of the vocabulary. A sentence holds length × log2(words) bits; the task's own three words would
             make most short sentences the same.
-        cell: the recurrence: gru, lstm, vanilla, ugrnn.
+        cell: the recurrence: gru, vanilla, ugrnn. The vector that an LSTM hands over is two.
         seeds: models of each kind; as many as the plan has when None.
         width: of states and embeddings; steps: updates of every model.
         less: part of the updates that AED and a second VED are trained with. Is it room that VED lacks, or
@@ -45,7 +44,7 @@ class Config(BaseConfig):
     scale: Scale = "quick"
     length: tuple[Annotated[int, Field(ge=2)], ...] = (4, 8)
     words: Positive = 8
-    cell: Cell = "gru"
+    cell: Literal["gru", "vanilla", "ugrnn"] = "gru"
     seeds: Positive | None = None
     width: Positive | None = None
     steps: Positive | None = None
