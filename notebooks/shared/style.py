@@ -21,17 +21,11 @@ ARROW = {"arrowstyle": "->", "color": INK, "lw": 0.9}  # from a note to what it 
 ARCHITECTURE_MARKERS = {
     "AED": "o", "AO": "s", "VED": "D", "AED-lstm": "^", "AED-vanilla": "v", "AED-ugrnn": "<",
 }  # fmt: skip
-
-
 NETWORKS = {"AED": "GRU with attention", "AO": "attention only", "VED": "GRU without attention"}
 
 
 def network_name(kind: str) -> str:
-    """A kind of network as a reader calls it.
-
-    >>> network_name("AED-lstm"), network_name("AO")
-    ('LSTM with attention', 'attention only')
-    """
+    """A kind of network as a reader calls it, such as ``LSTM with attention`` for ``AED-lstm``."""
     cell = kind.removeprefix("AED-")
     return NETWORKS.get(kind, f"{cell if cell == 'vanilla' else cell.upper()} with attention")
 

@@ -15,7 +15,7 @@ from companion.book.project import current_project
 from companion.book.style import INK, PART_COLOURS, as_svg, style
 from companion.results.result import Result
 from notebooks.attend.temporal_share.experiment import LEARNED, family
-from notebooks.shared.style import HALO
+from notebooks.shared.style import ARROW, HALO
 from notebooks.shared.suite import DIAL
 
 # What is named in a panel, and how many points from the middle of its networks (GRUs but for AO).
@@ -32,11 +32,6 @@ SHARES = {
                         "and less temporal", (0.45, 0.06))),
     "input_share": ("input", "input share χ·χ", ("scan", "captions"),
                     ("input components explain little\nin networks that have learned", (0.37, 0.5))),
-}  # fmt: skip
-ALONE = {
-    "temporal_only": ("temporal", "attention from μ·μ alone: similarity to the full",
-                      ("one_to_one", "permutation", "scan", "reordering_0", "reordering_100"), None),
-    "input_only": ("input", "attention from χ·χ alone: similarity to the full", ("scan",), None),
 }  # fmt: skip
 GREY = "#777777"
 POINTS = (("recurrent", "o", GREY), ("attention only", "s", GREY), ("has not learned its task", "o", "white"))
@@ -55,7 +50,7 @@ def against_typicality(result: Result, columns: dict[str, tuple] = SHARES) -> Fi
         last = figure.axes[-1]
         for label, marker, face in POINTS:
             last.plot([], [], marker, color=GREY, mfc=face, label=label)
-        if columns is ALONE:
+        if columns is not SHARES:
             last.plot([], [], ls="", label="uniform attention", **UNIFORM)
         figure.legend(loc="outside upper center", ncols=4, frameon=False, fontsize=9)
     return figure
@@ -77,18 +72,16 @@ def _scatter(axes: Axes, rows: pd.DataFrame, column: str, look: tuple) -> None:
         look = {"mfc": colour, "alpha": 0.8} if learned else {"mfc": "white", "alpha": 0.55}
         axes.plot(row["typicality"], row[column], marker, ms=5, mew=0.9, mec=colour, **look)
     own = rows[rows["kind"].isin(rows.drop_duplicates("architecture")["kind"])]  # the first cell
-    name = own["task"].where(own["task"].isin(DIAL), own["task"].map(family))
+    name = own["task"].map(lambda task: task if task in DIAL else family(task))
     name = name.where(own["architecture"] != "AO", "AO " + name)
     middles = own.groupby(name)[["typicality", column]].mean()
     dial = middles.reindex([mark for mark in DIAL if mark in middles.index])
     axes.plot(*dial.to_numpy().T, color=INK, lw=1, zorder=3)
     for each in filter(middles.index.__contains__, named):
         text, away = NAMES[each]
-        look = {"fontsize": 9, "path_effects": [HALO]}
-        axes.annotate(text, middles.loc[each], away, textcoords="offset points", **look)
+        axes.annotate(text, middles.loc[each], away, "data", "offset points", fontsize=9, path_effects=[HALO])
     if remark and len(dial) > 1:
-        arrow = {"arrowstyle": "->", "color": INK}
-        axes.annotate(remark[0], dial.iloc[1], remark[1], "data", "axes fraction", arrow, fontsize=9)
+        axes.annotate(remark[0], dial.iloc[1], remark[1], "data", "axes fraction", ARROW, fontsize=9)
 
 
 def readme_figure(folder: Path) -> tuple[Path, str]:
