@@ -1,6 +1,8 @@
 """Sizes, counts and forks of the fault tests. `make faults` takes 20 times the size that `make test` has."""
 
+import io
 import os
+import resource
 import signal
 import sys
 import traceback
@@ -32,17 +34,19 @@ def forked(work, told: Path, before=lambda: None) -> int:
     A mistake of the code is code 1, with its traceback.
     """
     if (child := os.fork()) == 0:
-        code = 1
+        code, sys.stdout = 1, io.StringIO()
+        sys.stderr = sys.stdout
         try:
-            sys.stdout = sys.stderr = told.open("w")
             before()
             work()
             code = 0
         except BaseException as error:
             line, code = line_of(error) or (traceback.format_exc(), 1)
             print(line)
+        try:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            told.write_text(sys.stdout.getvalue())
         finally:
-            sys.stdout.flush()
             os._exit(code)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
