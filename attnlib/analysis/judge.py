@@ -14,7 +14,7 @@ from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.fit import Fit, Head, Sums, chosen_heads, counted_attention, grouped, head_of
 from attnlib.analysis.learned import Learned
 from attnlib.decomposition.components import PART_NAMES, Parts
-from attnlib.decomposition.substitution import centred, largest, masked_softmax, total_variation
+from attnlib.decomposition.substitution import centred, total_variation
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import agreement, chance_agreement
 
@@ -334,15 +334,21 @@ class TermSums:
 
     def _rebuild(self, rows: Tensor, valid: Tensor, dtype: torch.dtype) -> None:
         full = rows.sum(0)
-        attention = masked_softmax(full, valid)
         # A word that is twice in the source is tied but for rounding: that much slack makes it a tie.
         slack = 16 * torch.finfo(dtype).eps * rows.abs().amax((0, 2))[:, None]
-        best = largest(full, valid, slack)
+        hidden = torch.zeros_like(full).masked_fill(~valid, -torch.inf)
+
+        def made_of(scores: Tensor) -> tuple[Tensor, Tensor]:
+            seen = scores + hidden
+            return seen.softmax(-1), seen >= seen.amax(-1, keepdim=True) - slack
+
+        attention, best = made_of(full)
         for index, names in enumerate(self.subsets.values()):
-            some = rows[[self.terms.index(name) for name in self.terms if name in names]].sum(0)
-            similar = 1 - total_variation(masked_softmax(some, valid), attention)
-            own = largest(some, valid, slack)
-            self.sums["similarity"][index] += float(similar.sum())
+            absent = [place for place, name in enumerate(self.terms) if name not in names]
+            present = [place for place, name in enumerate(self.terms) if name in names]
+            some = full - rows[absent[0]] if len(absent) == 1 else rows[present].sum(0)
+            weights, own = made_of(some)
+            self.sums["similarity"][index] += float((1 - total_variation(weights, attention)).sum())
             agree = (own & best).sum(-1) / own.sum(-1)
             self.sums["agreement"][index] += float(agree.sum(dtype=torch.float64))
 

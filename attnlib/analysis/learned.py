@@ -54,7 +54,7 @@ class Learned:
         found.right_words = Counter({int(word): count for word, count in facts["right_words"].items()})
         return found
 
-    def result(self) -> dict[str, float]:
+    def result(self) -> dict[str, int | float]:
         """Shares and means; ``loss_by_frequency`` is that of guessing by how frequent words are here, and
         ``most_frequent`` how often the most frequent is right. Empty where nothing was looked at.
 
@@ -79,7 +79,7 @@ class Learned:
         }
 
 
-def has_learned(found: dict[str, float]) -> bool:
+def has_learned(found: dict[str, int | float]) -> bool:
     """Whether it predicts better than by how frequent words are, in loss and in words that are right."""
     beaten = found["loss"] < found["loss_by_frequency"] and found["accuracy"] > found["most_frequent"]
     return beaten and math.isfinite(found["loss"])

@@ -68,7 +68,7 @@ class Analysis:
     losses: Losses = field(default_factory=Losses)
     unchecked: tuple[str, ...] = ()
     no_probe: tuple[str, ...] = ()
-    learned: dict[str, float] = field(default_factory=dict)
+    learned: dict[str, int | float] = field(default_factory=dict)
     method: Method = "means"
     made: dict[str, dict] = field(default_factory=dict)
 
@@ -122,7 +122,7 @@ def head_rows(judgement: Judgement, *, held_out: bool = True) -> list[dict]:
     nearly all; ``typicality_beyond`` that of samples longer than averages
     are kept of. ``rows_probed`` is how many rows both agreements are of.
     """
-    fitted = judgement.fit.samples if held_out else math.nan
+    fitted = float(judgement.fit.samples) if held_out else math.nan
     return [
         {
             **named,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-LEFT_OUT = "refused killed shards flipped warning every_precision rounding"
+LEFT_OUT = "refused killed shards flipped warning every_precision rounding corpora"
 SOME = " and ".join(f"not {word}" for word in LEFT_OUT.split())
 HAND_WORKED = "hand_worked or dtype or mapped or unseen or average_attention"
 
