@@ -32,6 +32,15 @@ def test_error_rate_by_hand():
     assert (found.made, found.gold, found.rows) == (3, 4, 3)
 
 
+def test_a_word_that_attends_to_no_word_makes_no_link():
+    """All of its weight is on the end mark: not a link made and missed, but none."""
+    attention, words = torch.tensor([[[0.0, 0.0, 1.0], [0.5, 0.0, 0.5]]]), torch.ones(1, 2, dtype=torch.bool)
+    source_words = torch.tensor([[True, True, False]])
+    gold = gold_links([{(0, 0), (1, 0)}], 2, 3)
+    found = AlignmentSums().update(attention, gold, words, source_words).result()
+    assert (found.made, found.precision, found.recall) == (1, 1.0, 0.5)
+
+
 def test_near_ties_by_hand():
     assert judged([[0.5, 0.5]], {(0, 1)}).precision == 0.5  # ties share their link
     assert judged([[0.5, 0.499]], {(0, 1)}).precision == 0
