@@ -25,8 +25,8 @@ from companion.runs.fingerprint import path_of
 # Lines whose indented continuation is not a block of its own: section headings, list items, doctests.
 OWN_INDENT = re.compile(r"[A-Z][a-z]+( [a-z]+)?:$|[*-] |\d+\. |>>> |\.\. |:\w")
 
-FIGURE = re.compile(r'<img [^>]*?src="[^"]*?_static/(figures/[^"]+\.svg)"')
-SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)pt" height="([\d.]+)pt"')
+FIGURE = re.compile(r'<img [^>]*?src="[^"]*?_(?:static/(?=figures/)|images/)([^"]+\.svg)"')
+SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)(pt)?" height="([\d.]+)(?:pt)?"')
 # Pages that do not lead to the glossary, and its words that need no explaining where they are used.
 OWN_WORDS = ("notation", "changelog", "command_line", "bibliography")
 PLAIN_WORDS = (
@@ -160,9 +160,11 @@ def link_the_repository(app: Sphinx, config: Config) -> None:
 
 def show_the_files(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Show the figures that a page offers for download, rather than copies of them."""
+    offered = Path(app.srcdir, "_files", "figures", page).glob("*.svg")
+    files = {path.stem.lower(): f"_files/figures/{page}/{path.name}" for path in offered}
     for image in doctree.findall(nodes.image):
         name = (image.parent.get("names") or [""])[0]
-        file = image["uri"] if image["uri"].startswith("_files/") else f"_files/figures/{page}/{name}.svg"
+        file = image["uri"] if image["uri"].startswith("_files/") else files.get(name, "")
         if Path(app.srcdir, file).is_file():
             image["uri"] = "../" * page.count("/") + file.replace("_files", "_static", 1)
             image["candidates"] = {"?": ""}  # so that Sphinx makes none
@@ -172,15 +174,18 @@ def mend(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.do
     """Give figures their size, so that nothing moves, and take out what readers of the page stumble on."""
 
     def sized(image: re.Match) -> str:
-        head = Path(app.srcdir, "_files", image[1]).read_text(encoding="utf-8")[:2000]
-        width, height = (round(float(points) * 4 / 3) for points in SIZE.search(head).groups())
+        own = {name: source for source, name in app.builder.images.items()}
+        path = f"_files/{image[1]}" if image[1].startswith("figures/") else own[image[1]]
+        size = SIZE.search(Path(app.srcdir, path).read_text(encoding="utf-8")[:2000])
+        scale = 4 / 3 if size[2] else 1  # pixels of a point
+        width, height = (round(float(number) * scale) for number in (size[1], size[3]))
         return f'{image[0]} width="{width}" height="{height}"'
 
     text = FIGURE.sub(sized, context.get("body") or "")
     for found, instead in MENDED.items():
         text = re.sub(found, instead, text, flags=re.DOTALL)
     first = FIGURE.search(text)
-    preview = first[1].replace(".svg", ".png") if first else "../favicon.svg"
+    preview = first[1].replace(".svg", ".png") if first and "figures/" in first[1] else "favicon.svg"
     base = app.config.html_baseurl or context["pathto"]("", 1)
     context |= {"body": text, "preview": f"{base}_static/{preview}"}
     for button in (each for group in context.get("header_buttons", []) for each in group.get("buttons", [])):

@@ -34,6 +34,11 @@ TASK_NAMES = {
     "parallel": "your text",
     "aligned": "your text",
 }
+# A letter with a rim, which matplotlib draws twice.
+HALO = (
+    r'(<path d="([^"]*)" style="(fill: #\w+); stroke: #ffffff; stroke-width: [\d.]+)"/>'
+    r'\s*<path d="\2" style="\3"/>'
+)
 SETTINGS = {
     "svg.hashsalt": "attnlib",  # identifiers inside an SVG are random otherwise
     "svg.fonttype": "none",  # text stays text; see `with_fonts`
@@ -115,7 +120,17 @@ def with_fonts(svg: str) -> str:
         f"src: url(data:font/ttf;base64,{_font(family, slant, weight, letters)})}}\n"
         for family, slant, weight in sorted(faces - {("normal",) * 3})
     )
-    return svg.replace("<defs>", f"<style>{rules}</style>\n <defs>", 1)
+    return _hundredths(svg).replace("<defs>", f"<style>{rules}</style>\n <defs>", 1)
+
+
+def _hundredths(svg: str) -> str:
+    """Places to a hundredth of a point, finer than any screen, and an outlined letter once: a third less."""
+
+    def shorter(place: re.Match) -> str:
+        cut = re.sub(r"(\.\d\d)\d+", r"\1", place[2])
+        return place[1] + re.sub(r"\s*([A-Z])\s*", r"\1", cut.strip())
+
+    return re.sub(HALO, r'\1; paint-order: stroke"/>', re.sub(r'( (?:x|y|d)=")([^"]*)', shorter, svg))
 
 
 @cache
