@@ -42,11 +42,15 @@ class Quiet(SimpleHTTPRequestHandler):
         pass
 
 
+class Patient(ThreadingHTTPServer):
+    request_queue_size = 128  # the default of 5 loses connections on a busy machine
+
+
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
     """The address of a server for a folder."""
     handler = functools.partial(Quiet, directory=str(folder))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with Patient(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
