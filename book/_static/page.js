@@ -22,6 +22,7 @@
   // table then has a name; one that fits is none. The theme makes stops of code.
   const SIDEWAYS = ".bd-article :is(.cell_output figure, .cell_output .text_html, .pst-scrollable-table-container)";
   const stops = () => {
+    const known = {};  // regions of one page have different names
     for (const place of document.querySelectorAll(SIDEWAYS)) {
       const scrolls = place.scrollWidth > place.clientWidth + 1;
       place.classList.toggle("scrolls", scrolls);
@@ -31,10 +32,11 @@
       else place.removeAttribute("tabindex");
       if (place.matches("figure")) continue;
       const heading = place.closest("section")?.querySelector(":is(h1, h2, h3, h4)")?.firstChild?.textContent;
-      const name = place.querySelector("caption .caption-text")?.textContent ?? heading;
+      const name = (place.querySelector("caption .caption-text")?.textContent ?? heading)?.trim() ?? "numbers";
       if (scrolls) {
         place.setAttribute("role", "region");
-        place.setAttribute("aria-label", `Table: ${name?.trim() ?? "numbers"}`);
+        known[name] = (known[name] ?? 0) + 1;
+        place.setAttribute("aria-label", `Table: ${name}${known[name] > 1 ? `, ${known[name]}` : ""}`);
       } else place.removeAttribute("role");
     }
   };

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import IO
 
 import nbformat
 import yaml
@@ -17,7 +18,9 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.ext import viewcode
+from sphinx.search import IndexBuilder
 from sphinx.transforms import SphinxTransform
+from sphinx.util.index_entries import split_index_msg
 
 from companion.book.project import find_root
 from companion.runs.fingerprint import path_of
@@ -42,6 +45,9 @@ MENDED = {
     r'<dd>(<em class="sig-param.*?)</dd>': r'<span class="sig-line">\1</span>',
     '(?<=<summary) aria-label="Toggle hidden content"': "",
 }
+
+
+LOAD = IndexBuilder.load
 
 
 class AsInTheText(BaseLabelStyle):
@@ -69,6 +75,15 @@ class IndexWords(SphinxTransform):
         found = yaml.safe_load(words.read_text("utf-8")).get(self.env.docname) if words.is_file() else None
         if found and (section := next(self.document.findall(nodes.section), None)):
             section.insert(1, addnodes.index(entries=[("single", word, "", "main", None) for word in found]))
+
+
+def load_with_words(self: IndexBuilder, stream: IO, format: object) -> None:
+    """Load the search index of the build before, and the words of the index, which Sphinx leaves out."""
+    LOAD(self, stream, format)
+    for page, entries in self.env.domaindata["index"]["entries"].items():
+        words = {(word, place or "", main) for kind, text, place, main, _ in entries
+                 for word in split_index_msg(kind, text)}  # fmt: skip
+        self._index_entries[page] = sorted(words)
 
 
 @cache
@@ -236,6 +251,7 @@ def module_file(app: Sphinx, name: str) -> str | None:
 
 def setup(app: Sphinx) -> dict[str, object]:
     viewcode.get_module_filename = module_file
+    IndexBuilder.load = load_with_words
     register_plugin("pybtex.style.formatting", "book", References)
     app.connect("config-inited", switch_off_thebe)
     app.connect("config-inited", serve_folders)
