@@ -228,11 +228,9 @@ def _require_folder(name: str) -> None:
         )
 
 
+# The last two: of a tokenizer's file of another form, of no weights.
 _UNLOADABLE = (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError, TypeError)
-_UNLOADABLE += (
-    AttributeError,
-    pickle.UnpicklingError,
-)  # of a tokenizer's file of another form; of no weights
+_UNLOADABLE += (AttributeError, pickle.UnpicklingError)
 
 
 def _require_two_halves(config: Any) -> None:

@@ -53,11 +53,8 @@ class Judgement(Sums):
             for head in chosen_heads(attended, self.fit.heads):
                 query, key = parts[attended.query_site], parts[attended.key_site]
                 if self.fit.method == "means":
-                    names, terms, known = (
-                        NINE,
-                        attended.terms(head, query.parts, key.parts).flatten(0, 1),
-                        None,
-                    )
+                    names, known = NINE, None
+                    terms = attended.terms(head, query.parts, key.parts).flatten(0, 1)
                 else:
                     names, terms = _terms_with_constant(attended, head, query, key)
                     known = query.known[:, :, None] & key.known[:, None, :]

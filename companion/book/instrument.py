@@ -16,8 +16,7 @@ PAGE = """<div class="instrument" id="{name}" data-instrument="{name}" role="gro
 
 def instrument(name: str, data: object, table: pd.DataFrame, *, label: str) -> str:
     """The HTML of an instrument. Scripts run where they are, so that nothing below it moves afterwards."""
-    encoded = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace(
-        "<", "\\u003c"
-    )
+    encoded = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    encoded = encoded.replace("<", "\\u003c")
     shown = table.reset_index().to_html(index=False, border=0, na_rep="–")
     return PAGE.format(name=name, label=html.escape(label), table=shown, data=encoded)

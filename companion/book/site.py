@@ -246,7 +246,9 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
 
     files_of_book = {path.relative_to(book).as_posix(): path for path in sorted(book.rglob("*"))}
     wanted: dict[str, bytes | Path] = {
-        name: path for name, path in files_of_book.items() if path.is_file() and name[:7] != "_theme/"
+        name: path
+        for name, path in files_of_book.items()
+        if path.is_file() and not name.startswith("_theme/")
     }
     wanted["_toc.yml"] = yaml.safe_dump(toc, sort_keys=False).encode()
     made: dict[str, str] = {}

@@ -68,9 +68,8 @@ class Fields(BaseModel):
 def _mistake(error: dict, content: object) -> str:
     place, about = [], error.get("ctx", {})
     for part in error["loc"]:
-        known = (isinstance(content, Mapping) and part in content) or (
-            isinstance(content, list) and isinstance(part, int) and part < len(content)
-        )
+        listed = isinstance(content, list) and isinstance(part, int)
+        known = part < len(content) if listed else isinstance(content, Mapping) and part in content
         content = content[part] if known else None  # what is not there, or the name of a kind
         place.append(str(content["id"] if isinstance(content, Mapping) and "id" in content else part))
     if error["type"] == "missing":

@@ -198,3 +198,22 @@ def test_with_a_rotation_what_is_constant_depends_on_position():
         allowed = given.allowed(given.attended[0])
         mean = (scores * allowed).sum(-1, keepdim=True) / allowed.sum(-1, keepdim=True).clamp(min=1)
         assert spread == pytest.approx(float((scores - mean)[allowed].square().mean().sqrt()))
+
+
+def test_words_that_were_not_fitted_on_move_no_share():
+    """Whatever their states are: a wild one would be called residual, and more so in a small corpus."""
+    model = known("cross")
+    fit = Fit(method="least_squares").update(model.one(BATCH, 1))
+    one, sums = model.one(BATCH, 2), []
+    new = torch.zeros_like(one.source_tokens, dtype=torch.bool)
+    new[::2, 1] = True
+    one = replace(one, source_tokens=one.source_tokens.masked_fill(new, WORDS + 1))
+    (own,) = one.attended
+    for factor in (1, 30):
+        keys = torch.where(new[:, :, None], factor * own.key_inputs, own.key_inputs)
+        judged = Judgement(fit).update(replace(one, attended=(replace(own, key_inputs=keys),)))
+        ((_, found),) = judged.heads.items()
+        sums.append(found.terms.sums)
+    assert judged.seen["k"]["unseen_words"] >= int((new & one.source_mask).sum()) > 5
+    for name in ("absolute", "products", "moments", "similarity"):
+        torch.testing.assert_close(*(own[name] for own in sums))

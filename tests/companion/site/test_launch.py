@@ -60,7 +60,10 @@ def test_a_page_is_edited_where_its_source_lies(page, source):
 
 
 def test_the_colab_button_opens_a_notebook_that_fetches_the_same_repository():
-    button = {"text": "Colab", "url": "https://colab.research.google.com/github/a/b/blob/main/notebooks/x/y.ipynb"}
+    button = {
+        "text": "Colab",
+        "url": "https://colab.research.google.com/github/a/b/blob/main/notebooks/x/y.ipynb",
+    }
     context = {"pathto": lambda *_: "", "header_buttons": [{"buttons": [button]}]}
     book_theme.mend(SimpleNamespace(config=SimpleNamespace(html_baseurl="")), "x/y", "", context, None)
     assert button["url"] == "https://colab.research.google.com/github/a/b/blob/main/binder/colab.ipynb"
