@@ -20,7 +20,7 @@
 
   // A figure or table that scrolls sideways (attnlib.css) is a stop of the Tab key, so that arrow keys move it, and a
   // table then has a name; one that fits is none. The theme makes stops of code.
-  const SIDEWAYS = ".bd-article :is(.cell_output figure, .cell_output .text_html, .pst-scrollable-table-container)";
+  const SIDEWAYS = ".bd-article :is(figure, .cell_output .text_html, .pst-scrollable-table-container)";
   const stops = () => {
     const known = {};  // regions of one page have different names
     for (const place of document.querySelectorAll(SIDEWAYS)) {
