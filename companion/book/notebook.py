@@ -148,7 +148,7 @@ def described(result: Result) -> str:
     config = result.config
     seeds, width = config.get("seeds"), config.get("width")
     count, of = (seeds, "seed") if seeds else (len(result.models), "trained network")
-    size = f"{count} {of}{'' if count == 1 else 's'}" + (f", width {width}" if width else "")
+    size = f"{count} {of}{'' if count == 1 else 's'}" + (f", width {_shown(width)}" if width else "")
     standard = plain(Request(result.experiment, result.profile).standard)
     own = [f"{name} = {_shown(value)}" for name, value in config.items() if value != standard.get(name)]
     states = ["stale: its code has changed since"] if result.stale else []
