@@ -7,6 +7,7 @@ of pytest this module sees to that for nbval's.
 
 import argparse
 import atexit
+import logging
 import os
 import re
 import sys
@@ -117,6 +118,10 @@ def execute(project: Project, request: Request) -> Path:
         write_text_atomic(failure, f"{message}\n\n{traceback}".strip() + "\n")
         kept = f"{unfinished} (up to that cell) and {failure} (the whole traceback)"
         raise FigureFailed(f"{message}\nKept: {_plain(kept, project)}.") from error
+    except KeyboardInterrupt:
+        # Whether the kernel, stopped as well, is seen to have died before this ends is a matter of chance.
+        logging.getLogger("asyncio").disabled = True
+        raise
     finally:
         working.unlink(missing_ok=True)
     return output
