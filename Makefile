@@ -17,6 +17,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := book
+# A build starts hundreds of processes; where the shell forbids byte code, each would compile its libraries anew.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: book check test serve pdf paper readme faults mutants lint lock clean install
 
 VENV := .venv
