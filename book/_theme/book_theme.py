@@ -131,6 +131,12 @@ def switch_off_thebe(app: Sphinx, config: Config) -> None:
     app.registry.css_files = [entry for entry in app.registry.css_files if entry[0] != "sphinx-thebe.css"]
 
 
+def read_in_parallel(app: Sphinx, config: Config) -> None:
+    """Say of two extensions that pages may be read side by side: what they do comes before or after."""
+    for name in {"sphinx_multitoc_numbering", "sphinx_jupyterbook_latex"} & app.extensions.keys():
+        app.extensions[name].parallel_read_safe = True
+
+
 def serve_folders(app: Sphinx, config: Config) -> None:
     """Copy two folders to _static: scripts below _static itself would be loaded on every page."""
     config.html_static_path.extend(name for name in ("_vendor", "_files") if (app.srcdir / name).is_dir())
@@ -254,6 +260,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     IndexBuilder.load = load_with_words
     register_plugin("pybtex.style.formatting", "book", References)
     app.connect("config-inited", switch_off_thebe)
+    app.connect("config-inited", read_in_parallel)
     app.connect("config-inited", serve_folders)
     app.connect("config-inited", link_the_repository)
     app.connect("doctree-resolved", show_the_files)

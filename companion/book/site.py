@@ -10,6 +10,7 @@ settings; a warning is an error.
 import gc
 import hashlib
 import io
+import os
 import re
 import shutil
 import sys
@@ -264,7 +265,9 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
         if f"{page}.md" in wanted:
             made[f"{page}.md"] = fill_markers(filled_page(book / f"{page}.md", page), executed)
         elif page == "scorecard":
-            made["scorecard.md"] = SCORECARD_HEAD + kept("scorecard", partial(scorecard_markdown, root))
+            made["scorecard.md"] = SCORECARD_HEAD + kept(
+                "scorecard", lambda: scorecard_markdown(root, judged())
+            )
         elif (root / "notebooks" / f"{page}.md").is_file():
             files = downloads_of(page, root, executed)
             wanted |= {f"_files/figures/{page}/{path.name}": path for path in files}
@@ -331,7 +334,7 @@ def build_site(root: Path) -> Path:
         code = build_sphinx(
             source, built / "html", noconfig=True, path_config=project.root / "_config.yml",
             confoverrides={"external_toc_path": str(source / "_toc.yml"), "latex_individualpages": False},
-            warningiserror=True, keep_going=True,
+            warningiserror=True, keep_going=True, jobs=min(4, os.cpu_count() or 1),
         )  # fmt: skip
     if code != 0 or not project.site.is_file():
         # Sphinx warns about a page only when it reads it: without this, a second try would pass in silence.

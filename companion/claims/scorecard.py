@@ -11,7 +11,7 @@ from companion.claims.estimates import figure
 from companion.claims.model import Claim, Paper, load_papers
 from companion.claims.published import Entry
 from companion.claims.verdicts import Order, Verdict
-from companion.claims.verify import TALLIES, ClaimVerdict, chance, tally, verify
+from companion.claims.verify import TALLIES, ClaimVerdict, chance, tally
 
 HERE = Path(__file__).parent
 SIGNS = {
@@ -25,9 +25,9 @@ SIGNS = {
 Answers = Mapping[tuple[Entry, str], ClaimVerdict]
 
 
-def scorecard_markdown(root: Path) -> str:
-    """The page for a checkout; BadInput where a claims file or ``expected.json`` cannot be used."""
-    papers, rows, figures = load_papers(root / "claims"), verify(root), discover(Project(root)).values()
+def scorecard_markdown(root: Path, rows: Sequence[ClaimVerdict]) -> str:
+    """The page for a checkout and the verdicts on its claims; BadInput where a claims file cannot be used."""
+    papers, figures = load_papers(root / "claims"), discover(Project(root)).values()
     filters = {"lettered": lettered, "numbers": _numbers, "presupposed": _presupposed}
     return template(HERE / "scorecard.md.jinja", **filters).render(
         papers=papers,

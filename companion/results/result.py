@@ -75,8 +75,11 @@ class Result:
     @property
     def seal(self) -> str:
         """A digest over all that the file holds, which is kept beside it: an edit by hand breaks it."""
-        content = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "provenance"}
-        return hashlib.sha256(_line(rounded(content)).encode()).hexdigest()[:16]
+        return _sealed(rounded(self._content))
+
+    @property
+    def _content(self) -> dict:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "provenance"}
 
     def save(self, folder: str | Path) -> Path:
         """Write JSON, provenance and one CSV a table into ``folder``; the path of the JSON file."""
@@ -87,9 +90,8 @@ class Result:
             folder / f"{self.experiment}.provenance.json", self.provenance | {"seal": self.seal}
         )
         path = folder / f"{self.experiment}.json"
-        content = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "provenance"}
         tables = {name: _as_rows(records) for name, records in self.tables.items()}
-        write_text_atomic(path, _as_text(rounded(content | {"tables": tables})))
+        write_text_atomic(path, _as_text(rounded(self._content | {"tables": tables})))
         return path
 
     @classmethod
@@ -101,7 +103,7 @@ class Result:
             content, provenance = (json.loads(each.read_text(encoding="utf-8")) for each in (path, beside))
             tables = {name: _as_records(rows) for name, rows in content.pop("tables").items()}
             result = cls(**content, tables=tables, provenance=provenance)
-            if result.seal != provenance.get("seal"):
+            if _sealed(result._content) != provenance.get("seal"):  # as read: rounded when it was written
                 raise ValueError("it holds other numbers than were computed")
         except (OSError, TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
             raise CorruptFile(
@@ -109,6 +111,10 @@ class Result:
                 f"one is made anew by `python -m companion.results.recompute {path.stem}`"
             ) from error
         return result
+
+
+def _sealed(content: object) -> str:
+    return hashlib.sha256(_line(content).encode()).hexdigest()[:16]
 
 
 def _available(read: str) -> bool:

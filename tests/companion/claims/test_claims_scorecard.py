@@ -87,12 +87,12 @@ OPEN = '<span class="verdict undecided">undecided</span>'
     ],
 )  # fmt: skip
 def test_a_claim_stands_with_its_number_verdict_and_figure(root, name, parts):
-    row = row_of(scorecard_markdown(root), name)
+    row = row_of(scorecard_markdown(root, verify(root)), name)
     assert [part for part in parts if part not in row] == []
 
 
 def test_what_would_change_our_mind_has_a_table_of_its_own_and_counts_for_no_paper(root):
-    page = scorecard_markdown(root)
+    page = scorecard_markdown(root, verify(root))
     section = page.partition("### What would change our mind\n")[2].partition("Every number that")[0]
     assert re.findall('id="claim-([a-z-]+)"', section) == ["falls"]
     lines = [line for line in page.splitlines() if "paper\\>:" in line or "numbers of Table 2" in line]
@@ -111,7 +111,7 @@ def test_a_published_number_has_the_verdict_of_the_claim_about_it_alone(root):
 
 @pytest.mark.slow
 def test_the_page_of_this_project_holds_every_claim(pytestconfig):
-    page = scorecard_markdown(pytestconfig.rootpath)
+    page = scorecard_markdown(pytestconfig.rootpath, verify(pytestconfig.rootpath))
     for paper in load_papers(pytestconfig.rootpath / "claims"):
         assert all(f'id="claim-{claim.id}"' in page for claim in paper.claims if not claim.number)
 
@@ -121,7 +121,7 @@ def test_a_page_builds_without_a_warning_and_show_text_as_it_is(root):
     for part in ("attend", "learn"):
         (source / part).mkdir(parents=True)
     (source / "conf.py").write_text(CONFIGURATION, encoding="utf-8")
-    page = scorecard_markdown(root)
+    page = scorecard_markdown(root, verify(root))
     linked = set(re.findall(r"\]\(/((?:\w+/)?\w+)\)", page))
     contents = {"toy": page} | {name: f"# {name}\n" for name in sorted(linked)}
     contents["index"] = "\n".join(["# Front\n", "```{toctree}", *contents, "```", ""])
