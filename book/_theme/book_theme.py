@@ -17,6 +17,7 @@ from pybtex.style.labels import BaseLabelStyle
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
 from sphinx.ext import viewcode
 from sphinx.search import IndexBuilder
 from sphinx.transforms import SphinxTransform
@@ -135,6 +136,13 @@ def read_in_parallel(app: Sphinx, config: Config) -> None:
     """Say of two extensions that pages may be read side by side: what they do comes before or after."""
     for name in {"sphinx_multitoc_numbering", "sphinx_jupyterbook_latex"} & app.extensions.keys():
         app.extensions[name].parallel_read_safe = True
+
+
+def list_used_modules(app: Sphinx, env: BuildEnvironment) -> None:
+    """Leave out sources that no page links; viewcode does so only where pages are read one after another."""
+    modules = getattr(env, "_viewcode_modules", {})
+    for name in [name for name, entry in modules.items() if entry and not entry[2]]:
+        del modules[name]
 
 
 def serve_folders(app: Sphinx, config: Config) -> None:
@@ -261,6 +269,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     register_plugin("pybtex.style.formatting", "book", References)
     app.connect("config-inited", switch_off_thebe)
     app.connect("config-inited", read_in_parallel)
+    app.connect("env-updated", list_used_modules)
     app.connect("config-inited", serve_folders)
     app.connect("config-inited", link_the_repository)
     app.connect("doctree-resolved", show_the_files)
