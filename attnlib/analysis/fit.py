@@ -185,6 +185,9 @@ class AverageAttention:
     def __init__(self) -> None:
         self.cells = AttentionCells()
         self.longest: int | None = None
+        self._joined: dict[
+            tuple[Cell, int], Tensor
+        ] = {}  # averages that were judged by since the last update
 
     def update(
         self,
@@ -192,6 +195,7 @@ class AverageAttention:
         target_mask: Bool[Tensor, "batch target"],
         source_mask: Bool[Tensor, "batch source"],
     ) -> "AverageAttention":
+        self._joined.clear()
         self._make_room(set(_cells(target_mask, source_mask)))
         here = ~self.beyond(target_mask, source_mask)
         self.cells.update(attention[here], target_mask[here], source_mask[here])
@@ -217,30 +221,39 @@ class AverageAttention:
         Where it is not, the nearest sizes are joined until there are enough, each stretched: a place is where
         the same share of the sentence lies before it. NaN where fewer were summed in all.
         """
-        cells, counts = list(self.cells.counts), np.array([*self.cells.counts.values(), 0])
         here = _cells(target_mask, source_mask)
         exact = torch.tensor([self.cells.counts.get(cell, 0) >= minimum for cell in here])
         values = torch.full((len(attention),), torch.nan, dtype=torch.float64)
-        if counts.sum() < minimum:
+        if sum(self.cells.counts.values()) < minimum:
             return values, exact
-        sizes, averages = np.array(cells, dtype=np.float64), {}
+        averages = {cell: self._average(cell, minimum) for cell in set(here)}
         both = target_mask[:, :, None] & source_mask[:, None, :]
         for index, (source, target) in enumerate(here):
-            if (source, target) not in averages:
-                apart = np.abs(sizes - (source, target)).sum(1)
-                order = np.argsort(apart, kind="stable")
-                least = apart[order[np.searchsorted(np.cumsum(counts[order]), minimum)]]
-                joined = np.flatnonzero(apart <= least)  # all that are as near
-                total = sum(
-                    _stretch(target, cells[own][1], over=False)
-                    @ self.cells.sums[cells[own]].numpy()
-                    @ _stretch(source, cells[own][0], over=True).T
-                    for own in joined
-                )
-                averages[source, target] = torch.from_numpy(total / counts[joined].sum())
             matrix = attention[index][both[index]].view(target, source).double().cpu()
             values[index] = 1 - total_variation(matrix, averages[source, target]).mean(-1)
         return values, exact
+
+    def _average(self, cell: Cell, minimum: int) -> Float[Tensor, "target source"]:
+        """Of the nearest sizes that have ``minimum`` samples; made once for all batches that are judged."""
+        if (cell, minimum) in self._joined:
+            return self._joined[cell, minimum]
+        source, target = cell
+        cells, counts = list(self.cells.counts), np.array([*self.cells.counts.values(), 0])
+        apart = np.abs(np.array(cells, dtype=np.float64) - cell).sum(1)
+        order = np.argsort(apart, kind="stable")
+        least = apart[order[np.searchsorted(np.cumsum(counts[order]), minimum)]]
+        joined = np.flatnonzero(apart <= least)  # all that are as near
+        total = sum(
+            _stretch(target, cells[own][1], over=False)
+            @ self.cells.sums[cells[own]].numpy()
+            @ _stretch(source, cells[own][0], over=True).T
+            for own in joined
+        )
+        if sum(map(Tensor.numel, self._joined.values())) + source * target > ENTRIES:
+            self._joined.clear()
+        found = torch.from_numpy(total / counts[joined].sum())
+        self._joined[cell, minimum] = found
+        return found
 
     def __add__(self, other: "AverageAttention") -> "AverageAttention":
         merged = AverageAttention()

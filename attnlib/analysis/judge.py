@@ -4,6 +4,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from jaxtyping import Bool, Float
@@ -50,14 +51,18 @@ class Judgement(Sums):
             return self
         parts = {site: self._split(site, *own, one, whole) for site, own in one.sites().items()}
         for attended in one.attended:
-            for head in chosen_heads(attended, self.fit.heads):
-                query, key = parts[attended.query_site], parts[attended.key_site]
-                if self.fit.method == "means":
-                    names, known = NINE, None
+            query, key = parts[attended.query_site], parts[attended.key_site]
+            heads, names, known, sides = chosen_heads(attended, self.fit.heads), NINE, None, None
+            if self.fit.method != "means":
+                names, *sides = _mapped_sides(attended, heads, query, key)
+                known = query.known[:, :, None] & key.known[:, None, :]
+            for place, head in enumerate(heads):
+                if sides is None:
                     terms = attended.terms(head, query.parts, key.parts).flatten(0, 1)
                 else:
-                    names, terms = _terms_with_constant(attended, head, query, key)
-                    known = query.known[:, :, None] & key.known[:, None, :]
+                    terms = torch.einsum("ibsw,jbtw->ijbst", *(side[:, place] for side in sides)).flatten(
+                        0, 1
+                    )
                 self._add(one, attended, head, whole, names, terms, known)
                 if probe is not None and attended.kind == "cross":
                     self._add_agreement(one, attended, head, probe)
@@ -153,34 +158,42 @@ class _Split:
     known: Bool[Tensor, "samples length"]
     centre: Float[Tensor, " width"]
 
+    @cached_property
+    def stacked(self) -> Float[Tensor, "4 samples length width"]:
+        """Constant, temporal, input and residual part."""
+        constant = self.centre * self.parts.mask[:, :, None]
+        return torch.stack([constant, self.parts.temporal - constant, self.parts.input, self.parts.residual])
+
     def mapped(
-        self, linear: LinearMap, head: int, rotation: Rotation | None
-    ) -> Float[Tensor, "4 samples length head_width"]:
-        """Constant, temporal, input and residual part through a projection, whose bias is constant too."""
-        valid = self.parts.mask[:, :, None]
-        constant = self.centre * valid
-        parts = [constant, self.parts.temporal - constant, self.parts.input, self.parts.residual]
-        mapped = torch.stack(parts) @ linear.weight[head].T
+        self, linear: LinearMap, heads: list[int], rotation: Rotation | None
+    ) -> Float[Tensor, "4 heads samples length head_width"]:
+        """The four through the projection of some heads at once, whose bias is constant too."""
+        weight = linear.weight[heads]
+        mapped = (self.stacked @ weight.flatten(0, 1).T).unflatten(-1, weight.shape[:2])
         if linear.bias is not None:
-            mapped[0] += linear.bias[head] * valid
+            mapped[0] += linear.bias[heads] * self.parts.mask[:, :, None, None]
+        mapped = mapped.permute(0, 3, 1, 2, 4)
         return mapped if rotation is None else rotation(mapped)
 
 
-def _terms_with_constant(
-    attended: Attended, head: int, query: _Split, key: _Split
-) -> tuple[tuple[str, ...], Float[Tensor, "terms samples target source"]]:
-    """Products of four parts of the query by those of the key.
+def _mapped_sides(
+    attended: Attended, heads: list[int], query: _Split, key: _Split
+) -> tuple[
+    tuple[str, ...],
+    Float[Tensor, "4 heads samples target head_width"],
+    Float[Tensor, "parts heads samples source head_width"],
+]:
+    """Four parts of the query and those of the key, whose products are the terms, and the names of these.
 
     Without a rotation the key's constant part adds the same along a row, which softmax does not see: it is
     left out.
     """
-    queries = query.mapped(attended.query_map, head, attended.query_rotation) * attended.scale
-    keys = key.mapped(attended.key_map, head, attended.key_rotation)
+    queries = query.mapped(attended.query_map, heads, attended.query_rotation) * attended.scale
+    keys = key.mapped(attended.key_map, heads, attended.key_rotation)
     mine = theirs = (CONSTANT, *PART_NAMES)
     if attended.key_rotation is None:
         theirs, keys = theirs[1:], keys[1:]
-    names = tuple(f"{one}·{other}" for one in mine for other in theirs)
-    return names, torch.einsum("ibsw,jbtw->ijbst", queries, keys).flatten(0, 1)
+    return tuple(f"{one}·{other}" for one in mine for other in theirs), queries, keys
 
 
 def part_of(term: str) -> str:

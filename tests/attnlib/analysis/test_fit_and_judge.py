@@ -51,6 +51,16 @@ def test_typicality_is_that_of_one_sample_among_those_summed(summed, judged, min
     assert found.isnan().all() == found.isnan().any() == (len(summed) < minimum)
 
 
+def test_averages_that_were_judged_by_are_forgotten_with_an_update():
+    first, second = torch.eye(2)[None], torch.full((1, 2, 2), 0.5)
+    everywhere = torch.ones(1, 2, dtype=torch.bool)
+    average = AverageAttention().update(first, everywhere, everywhere)
+    for _ in range(2):
+        assert average.typicality(first, everywhere, everywhere, minimum=1)[0].tolist() == [1.0]
+    average.update(second, everywhere, everywhere)
+    assert average.typicality(first, everywhere, everywhere, minimum=1)[0].tolist() == [0.75]
+
+
 @settings(max_examples=40)
 @given(attention_matrices(), attention_matrices(most=2))
 def test_nearest_sizes_are_joined_where_one_alone_is_too_rare(summed, judged):
