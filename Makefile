@@ -91,6 +91,7 @@ mutants: $(INSTALLED)
 lock:
 	@$(if $(wildcard $(BIN)/python),$(BIN)/python -m pip install --quiet uv && $(BIN)/)uv pip compile pyproject.toml \
 	  --all-extras --universal --python-version 3.11 --generate-hashes --no-emit-package torch --no-annotate \
+	  --constraints <(echo "$(TORCH)") \
 	  --quiet --custom-compile-command "make lock" --output-file requirements.lock
 
 # What was built; `make clean all=1` removes .venv too.
