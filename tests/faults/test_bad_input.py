@@ -1,7 +1,9 @@
 """Nothing that is given ends in a traceback or never: it is refused in a line, or it can be used."""
 
 import json
-from functools import cache
+import os
+import signal
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,7 @@ from companion.results import registry
 from companion.results.request import Request
 from companion.results.result import Result
 from tests.companion.claims.claims_builders import claim, write_paper
-from tests.faults.conftest import COUNTS, SIZE
+from tests.faults.conftest import COUNTS, SIZE, forked
 
 ROOT = Path(__file__).parents[2]
 FOUND = [  # what once gave a traceback, a hang or a wrong number
@@ -96,6 +98,15 @@ def test_tables(tmp_path, rows, separator, more):
     lines = [separator.join(row) for row in [["text", "label"], *rows]]
     (tmp_path / "t.tsv").write_bytes("\n".join(lines).encode("utf-8", "surrogatepass") + more)
     outcome("tables", lambda: read_own(tmp_path / "t.tsv", {}))
+
+
+@pytest.mark.parametrize("read", [lambda path: check_parallel(path, path), lambda path: read_own(path, {})])
+def test_a_pipe_without_a_writer_is_no_file(read, tmp_path):
+    os.mkfifo(tmp_path / "p.safetensors")
+    told = tmp_path / "told"
+    assert forked(partial(read, tmp_path / "p.safetensors"), told, partial(signal.alarm, 20)) == 2, (
+        told.read_text()
+    )
 
 
 TABLES = st.sampled_from(["position_sums", "token_sums", "pair_counts", "square_sum", "more"])

@@ -16,6 +16,7 @@ from attnlib import sealed
 from attnlib.analysis.command import Request, analyse_command
 from attnlib.decomposition import Components
 from attnlib.errors import AttnlibError
+from attnlib.files import locked
 from companion.results.result import Result
 from companion.runs import store as store_module
 from companion.runs.archive import Archive, Measurement
@@ -72,11 +73,12 @@ def result(folder):
 
 
 def analysis(folder):
-    if not (folder / "traces").is_dir():
-        (folder / "making").mkdir(exist_ok=True)
-        for number in range(4):
-            save_trace(folder / "making" / f"{number}.safetensors", number)
-        (folder / "making").rename(folder / "traces")
+    with locked(folder, ".traces.lock", wait=True):
+        if not (folder / "traces").is_dir():
+            (folder / "making").mkdir(exist_ok=True)
+            for number in range(4):
+                save_trace(folder / "making" / f"{number}.safetensors", number)
+            (folder / "making").rename(folder / "traces")
     analyse_command(Request(folder / "report", traces=folder / "traces", shards=2, every=2))
 
 
@@ -146,7 +148,13 @@ def test_out_of_room_it_is_said_in_a_line_and_goes_on_to_the_same(target, whole,
         shutil.rmtree(folder)
 
 
-@pytest.mark.parametrize("target", [training, procedure, archive, components, result], indirect=False)
+@pytest.mark.parametrize("wanted", [lambda: torch.empty(10**15), lambda: bytearray(10**15)])
+def test_out_of_memory_is_said_in_a_line(wanted, tmp_path):
+    assert forked(wanted, tmp_path / "told") == 2
+    assert (tmp_path / "told").read_text().startswith("error: out of memory; what was finished is kept")
+
+
+@pytest.mark.parametrize("target", TARGETS.values())
 def test_of_two_at_once_both_end_or_one_is_told(target, tmp_path):
     for number in range(1 + SIZE // 4):
         folder, alone = tmp_path / f"both{number}", tmp_path / f"alone{number}"
@@ -156,8 +164,11 @@ def test_of_two_at_once_both_end_or_one_is_told(target, tmp_path):
         if (second := os.fork()) == 0:
             os._exit(forked(partial(target, folder), tmp_path / "second"))
         first = forked(partial(target, folder), tmp_path / "first")
-        codes = {first, os.waitstatus_to_exitcode(os.waitpid(second, 0)[1])}
-        assert codes <= {0}, [(tmp_path / name).read_text() for name in ("first", "second")]
+        codes = [first, os.waitstatus_to_exitcode(os.waitpid(second, 0)[1])]
+        told = [(tmp_path / name).read_text() for name in ("first", "second")]
+        refused = target is analysis and 2 in codes  # the others wait
+        assert sorted(codes) == [0, 2 * refused], told
+        assert not refused or "is being written by process" in told[codes.index(2)]
         assert contents(folder) == contents(alone)
         COUNTS["pairs of writers, all whole"] += 1
 
