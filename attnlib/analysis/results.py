@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from html import escape
 
 import torch
 from jaxtyping import Float, Int
@@ -71,6 +72,17 @@ class Analysis:
     learned: dict[str, int | float] = field(default_factory=dict)
     method: Method = "means"
     made: dict[str, dict] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        heads, samples = len(self.heads), f"{self.fitted:,} samples, judged on {self.judged:,}"
+        return f"Analysis of {heads:,} heads, fitted on {samples}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what is found, in words, and what to beware of; the page has the rest."""
+        from attnlib.analysis.report import findings, notes, sentence
+
+        said = [repr(self), *findings(self), *notes(self)]
+        return "".join(f"<p>{escape(sentence(own))}</p>" for own in said)
 
 
 def results(

@@ -7,6 +7,7 @@ import math
 import re
 import unicodedata
 from dataclasses import replace
+from html import escape
 from html.parser import HTMLParser
 
 import pytest
@@ -202,6 +203,16 @@ def test_heads_that_attend_evenly_are_grey_and_findings_count_the_others(analysi
     markup = page(found, "t", lambda _, token: str(token))
     assert markup.count('class="even"') == 6  # a square in each of the grids
     assert "1 of 4 heads attend within 1% of evenly" in " ".join(notes(found))
+
+
+def test_a_notebook_shows_an_analysis_in_a_few_sentences(analysis):
+    hostile = replace(analysis, no_probe=("<script>alert(1)</script>",))
+    shown = hostile._repr_html_()
+    assert "<script" not in shown
+    assert "&lt;script" in shown
+    assert all(shown.count(f"<p>{escape(said)}</p>") == 1 for said in [repr(analysis), *findings(analysis)])
+    assert len(shown) < 5_000
+    assert len(repr(replace(analysis, heads=analysis.heads * 100))) < 100
 
 
 def test_not_more_maps_than_can_be_read(analysis):
