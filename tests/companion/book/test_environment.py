@@ -17,7 +17,8 @@ CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
 PYTHONS = ("3.11.9", "3.12.4", "3.13.1")
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
-LISTS = (PROJECT["dependencies"], *PROJECT["optional-dependencies"].values())
+EXTRAS = PROJECT["optional-dependencies"]
+LISTS = (PROJECT["dependencies"], *(EXTRAS[name] for name in EXTRAS if name != "real"))  # no build needs it
 REQUIREMENTS = [Requirement(line) for lines in LISTS for line in lines]
 DECLARED = {canonicalize_name(requirement.name): requirement for requirement in REQUIREMENTS}
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
