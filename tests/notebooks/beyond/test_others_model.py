@@ -1,0 +1,54 @@
+"""Published weights: names as torch has them, nothing unpickled, attention on the right symbol."""
+
+import io
+import pickle
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from attnlib.errors import CorruptFile, DataUnavailable
+from notebooks.beyond.others_model import published
+from notebooks.beyond.others_model.measure import copied, molecules
+from notebooks.beyond.others_model.published import Chemist, Settings, as_torch_has_them, symbols
+
+
+def test_a_vocabulary_that_would_make_an_object_is_refused():
+    assert symbols(pickle.dumps({"stoi": {"C": 5}, "itos": ["C"]})) == {"C": 5}
+    with pytest.raises(CorruptFile, match="texts and numbers"):
+        symbols(pickle.dumps({"stoi": pytest.raises}))
+
+
+def test_a_file_that_is_not_there_or_another_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setattr(published, "find_spec", lambda _: None)
+    with pytest.raises(DataUnavailable, match="pip install --no-deps annalog"):
+        published.checksums(Settings())
+    monkeypatch.setattr(
+        published, "find_spec", lambda _: SimpleNamespace(submodule_search_locations=[tmp_path])
+    )
+    path = tmp_path / published.WEIGHTS.partition("/")[2]
+    path.parent.mkdir()
+    path.write_bytes(b"other weights")
+    with pytest.raises(CorruptFile, match="version"):
+        published.checksums(Settings())
+
+
+def test_the_published_weights_are_those_of_torchs_layers():
+    try:
+        weights = torch.load(
+            io.BytesIO(published._read(published.WEIGHTS)), map_location="cpu", weights_only=True
+        )
+    except DataUnavailable as error:
+        pytest.skip(str(error))
+    assert Chemist(59).load_state_dict(as_torch_has_them(weights))
+
+
+def test_a_head_that_looks_one_place_on_copies():
+    (batch,) = molecules(torch.tensor([[2, 5, 6, 3], [2, 7, 3, -1]]), 2)
+    assert batch.target.tolist() == [[5, 6, 3], [7, 3, 0]]
+    one = SimpleNamespace(
+        attended=[SimpleNamespace(heads=2)],
+        target_mask=batch.target_mask,
+        softmax=lambda _, head: [torch.eye(4)[1:], torch.eye(4)[:3]][head].expand(2, 3, 4),
+    )
+    assert copied(one, 0).tolist() == [5, 0]
