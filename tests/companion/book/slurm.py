@@ -1,0 +1,101 @@
+"""A cluster of one: munge, SLURM's controller and its node daemon on this machine, in a folder of their own.
+
+``python -m tests.companion.book.slurm`` starts one, says how it is reached, and ends it with Ctrl-C.
+"""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "squeue")
+PACKAGES = "munge slurmctld slurmd slurm-client"  # of Debian
+PATH = os.pathsep.join([os.environ["PATH"], "/usr/sbin"])
+SETTINGS = """
+ClusterName=one
+SlurmctldHost={host}(127.0.0.1)
+SlurmUser=root
+AuthInfo=socket={folder}/munge.socket
+SlurmctldPort={controller}
+SlurmdPort={node}
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/controller.pid
+SlurmdPidFile={folder}/node.pid
+ProctrackType=proctrack/linuxproc
+MpiDefault=none
+SchedulerType=sched/builtin
+SchedulerParameters=batch_sched_delay=0,sched_interval=1
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+JobRequeue=0
+KillWait=2
+MinJobAge=600
+ReturnToService=2
+NodeName={host} NodeAddr=127.0.0.1 CPUs=2 RealMemory=16000
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+
+
+def why_not() -> str:
+    """Why there can be no cluster here; empty where there can."""
+    if lacking := [name for name in NEEDED if not shutil.which(name, path=PATH)]:
+        return f"no {', '.join(lacking)}: `apt-get install {PACKAGES}`"
+    return "" if os.getuid() == 0 else "SLURM's daemons start jobs as root alone"
+
+
+@contextmanager
+def cluster() -> Iterator[dict[str, str]]:
+    """What commands need in their environment to talk to it, while it runs."""
+    with ExitStack() as running:
+        folder = Path(running.enter_context(TemporaryDirectory(prefix="slurm-", dir="/tmp")))
+        folder.chmod(0o755)
+        (folder / "munge.key").write_bytes(os.urandom(64))
+        (folder / "munge.key").chmod(0o400)
+        host, settings = socket.gethostname().partition(".")[0], folder / "slurm.conf"
+        ports = dict(zip(("controller", "node"), _free_ports(2), strict=True))
+        settings.write_text(SETTINGS.format(host=host, folder=folder, **ports))
+        # Snakemake takes SLURM_CONF from the environment of its jobs, which then look below /etc.
+        (folder / "srun").write_text(f'#!/bin/sh\nSLURM_CONF={settings} exec {shutil.which("srun")} "$@"\n')
+        (folder / "srun").chmod(0o755)
+        environment = os.environ | {"PATH": f"{folder}:{PATH}", "SLURM_CONF": str(settings)}
+        munge = ["munged", "--foreground", "--force", *(f"--{name}-file={folder}/munge.{name}" for name in
+                 ("key", "pid", "log", "seed")), f"--socket={folder}/munge.socket"]  # fmt: skip
+        for command in (munge, ["slurmctld", "-D"], ["slurmd", "-D"]):
+            log = running.enter_context((folder / f"{command[0]}.log").open("w"))
+            process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+            running.callback(process.wait, 30)
+            running.callback(process.send_signal, signal.SIGTERM)
+        end = time.monotonic() + 30
+        while "idle" not in _said(["sinfo", "--noheader", "--format=%T"], environment):
+            if time.monotonic() > end:
+                raise TimeoutError("\n".join(path.read_text() for path in sorted(folder.glob("*.log"))))
+            time.sleep(0.2)
+        yield environment
+        _said(["scancel", "--user=root"], environment)
+
+
+def _said(command: list[str], environment: dict[str, str]) -> str:
+    return subprocess.run(command, env=environment, capture_output=True, text=True).stdout
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as taken:
+        found = [taken.enter_context(socket.socket()) for _ in range(count)]
+        for each in found:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in found]
+
+
+if __name__ == "__main__":
+    if reason := why_not():
+        raise SystemExit(reason)
+    with cluster() as found:
+        print(f"export SLURM_CONF={found['SLURM_CONF']}", flush=True)
+        signal.pause()

@@ -1,0 +1,137 @@
+"""On a real scheduler, the paper profile and an analysis in shards give the bytes that they give here."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.companion.book import slurm
+from tests.companion.book.test_analyse_workflow import save_trace
+
+ROOT = Path(__file__).parents[3]
+SNAKEMAKE = [sys.executable, "-m", "snakemake"]
+SOON = ["--slurm-init-seconds-before-status-checks", "1", "--seconds-between-status-checks", "1"]
+SOON += ["--latency-wait", "10", "--slurm-status-command", "squeue"]  # sacct needs a database
+EXPERIMENT = '''
+"""Two networks."""
+
+from companion.results.config import BaseConfig, Positive
+from companion.results.measurements import answers, measurements_of
+from companion.runs.suite import spec_of
+from notebooks.shared.measure import measure_alignment_terms
+
+PLACE = "a toy"
+QUESTION = "What do two networks hold?"
+
+
+class Config(BaseConfig):
+    """Settings.
+
+    Attributes:
+        steps: updates of each training.
+    """
+
+    steps: Positive = 3_000
+
+
+PROFILES = {"paper": Config()}
+
+
+def measurements(config):
+    small = {"scale": "quick", "steps": config.steps, "width": 8}
+    specs = [spec_of("one_to_one", "AED", seed=seed, **small) for seed in range(2)]
+    return measurements_of(specs, measure_alignment_terms, fit_samples=100)
+
+
+def compute(config, store):
+    found = answers(measurements(config), store)
+    return {"quality": [own["quality"] for _, own in found]}, {}
+'''
+NOTEBOOK = "---\npart: IV\norder: 15\n---\n# Two\n"
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(slurm.why_not()), reason=slurm.why_not())]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with slurm.cluster() as environment:
+        yield environment
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A copy of the code, with one figure at the paper profile, of two networks of some seconds each."""
+    for folder in ("attnlib", "companion", "profiles", "notebooks/shared"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
+    for name in ("Snakefile", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    own = tmp_path / "notebooks" / "beyond" / "two" / "experiment.py"
+    own.parent.mkdir(parents=True)
+    own.write_text(EXPERIMENT.lstrip())
+    own.parent.with_suffix(".md").write_text(NOTEBOOK)
+    return tmp_path
+
+
+def run(command, folder, environment):
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def kill_one(checkout, module: str) -> None:
+    """Kill the process of one job, once it trains."""
+    end = time.monotonic() + 300
+    while time.monotonic() < end:
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                here = os.readlink(process / "cwd") == str(checkout)
+                command = (process / "cmdline").read_text().split("\0")
+            except OSError:
+                continue
+            if here and command[1:3] == ["-m", module] and any(checkout.glob("build/models/*/.lock")):
+                os.kill(int(process.name), signal.SIGKILL)
+                return
+        time.sleep(0.1)
+    raise TimeoutError(f"no job ran {module}")
+
+
+def test_the_paper_profile_survives_a_killed_job_with_the_same_numbers(cluster, checkout):
+    command = [*SNAKEMAKE, "--profile", "profiles/slurm", *SOON, "paper"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    own = cluster | {"PYTHONPATH": str(checkout), "ATTNLIB_ROOT": str(checkout)}
+    process = subprocess.Popen(command, cwd=checkout, env=own, **pipes)
+    try:
+        kill_one(checkout, "companion.runs.answer")
+        said = process.communicate(timeout=400)[0]
+    finally:
+        process.kill()
+    assert process.returncode == 0, said
+    submitted = set(re.findall(r"SLURM jobid (\d+)", said))
+    assert len(submitted) == 4, said  # two networks, one of them twice, and the result
+    first = (checkout / "results" / "paper" / "two.json").read_bytes()
+    shutil.rmtree(checkout / "build")
+    shutil.rmtree(checkout / "results")
+    run([*SNAKEMAKE, "--cores", "2", "paper"], checkout, own)
+    assert (checkout / "results" / "paper" / "two.json").read_bytes() == first
+
+
+def test_an_analysis_in_shards_gives_the_bytes_of_one_without_a_cluster(cluster, tmp_path):
+    (tmp_path / "traces").mkdir()
+    for number in range(4):
+        save_trace(tmp_path / "traces" / f"{number}.safetensors", number)
+    given = {}
+    for out, where in (("there", ["--executor", "slurm", "--jobs", "4", *SOON]), ("here", ["--cores", "1"])):
+        config = ["traces=traces", f"out={out}", "shards=2", "options=--every 2"]
+        command = [*SNAKEMAKE, "--snakefile", ROOT / "workflows/analyse.smk", *where, "--config", *config]
+        own = cluster | {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+        run(command, tmp_path, own)
+        files = sorted((tmp_path / out).glob("[!.]*.*"))
+        given[out] = {path.name: path.read_bytes() for path in files}
+    assert given["there"] == given["here"]
+    assert "index.html" in given["here"]
