@@ -9,6 +9,7 @@
 # Where the texts, the model's folder or the traces have changed, all is asked again, and parts of the analysis
 # before are refused: another `out`, or `parts` deleted. A model that is named, not a folder, is not watched here.
 
+import hashlib
 import shlex
 import sys
 from pathlib import Path
@@ -21,13 +22,18 @@ if LACKING:
 if set("{}") & set(str(config["out"])):
     sys.exit(f"out={config['out']}: Snakemake takes braces for wildcards; choose another name")
 
+try:
+    OPTIONS = shlex.split(str(config.get("options", "")))
+except ValueError as error:
+    sys.exit(f"options={config['options']}: {error}")
+
 OUT, SHARDS = Path(config["out"]), int(config["shards"])
 INPUTS = [name for name in ("model", "source", "target", "traces") if name in config]
 COMMAND = " ".join(
     [
         shlex.quote(sys.executable), "-m attnlib.cli analyse",
         *(f"--{name} {shlex.quote(str(config[name]))}" for name in (*INPUTS, "out", "shards")),
-        shlex.join(shlex.split(str(config.get("options", "")))),
+        shlex.join(OPTIONS),
     ]
 ).replace("{", "{{").replace("}", "}}")  # as Snakemake has it, of names with braces in them
 
@@ -48,7 +54,8 @@ def state(path: Path) -> str:
 
 
 WATCHED = watched()
-STATES = [*map(state, WATCHED), str(config.get("options", ""))]
+STATES = repr([*map(state, WATCHED), OPTIONS])
+STAMP = hashlib.sha256(STATES.encode()).hexdigest()  # in which no brace is
 
 
 def done(stage: str) -> str:
@@ -64,9 +71,9 @@ rule report:
 
 # The parts themselves are no outputs: what a job left half done must outlast it.
 rule fit:
-    input: lambda _: [str(path) for path in WATCHED]  # of a function, so that braces in names are no wildcards
+    input: [str(path) for path in WATCHED if not set("{}") & set(str(path))]  # braces would be wildcards
     output: touch(done("fit"))
-    params: states=STATES
+    params: states=STAMP
     shell: COMMAND + " --stage fit --shard {wildcards.shard}"
 
 

@@ -3,8 +3,10 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,20 +14,21 @@ import torch
 from safetensors.torch import save_file
 
 ROOT = Path(__file__).parents[3]
+SNAKEMAKE = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "workflows/analyse.smk")]
 TEXT = ("model=m", "source=a.txt", "target=b.txt")
 TRACES = ("traces=traces", "out=report", "shards=2", "options=--every 2")
 ALL = {"fit": 2, "judge": 2, "report": 1}
 pytestmark = pytest.mark.slow
 
 
+def environment(folder) -> dict[str, str]:
+    return os.environ | {"HOME": str(folder), "XDG_CACHE_HOME": str(folder)}
+
+
 def snakemake(folder, *config, dry=False, where=("--cores", "1"), code=0):
     """How often each rule runs, and all that is said."""
-    command = [sys.executable, "-m", "snakemake", "--snakefile", ROOT / "workflows/analyse.smk"]
-    command += [*where, *(["--dry-run"] if dry else []), "--printshellcmds", "--config", *config]
-    home = {"HOME": str(folder), "XDG_CACHE_HOME": str(folder)}
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, env=os.environ | home
-    )
+    command = [*SNAKEMAKE, *where, *(["--dry-run"] if dry else []), "--printshellcmds", "--config", *config]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment(folder))
     said = done.stdout + done.stderr
     assert bool(done.returncode) == bool(code), said
     jobs = re.findall(r"^(fit|judge|report) +(\d+)$", said, re.MULTILINE)
@@ -97,3 +100,23 @@ def test_a_changed_text_or_model_is_noticed(tmp_path):
         os.utime(path, (5000, 5000))
         assert snakemake(tmp_path, *config, dry=True)[0] == {"fit": 1, "judge": 1, "report": 1}, path
         os.utime(path, (before, before))
+
+
+def test_any_name_is_a_name_and_after_a_kill_the_same_command_goes_on(tmp_path):
+    """Nothing of a name or of the options is run by the shell, and no lock outlives the killed process."""
+    hostile = "t {x} {wildcards.shard} $(touch ran) `touch ran`;touch ran"
+    (tmp_path / hostile).mkdir()
+    for number in range(4):
+        save_trace(tmp_path / hostile / f"{{{number}}}.safetensors", number)
+    config = (f"traces={hostile}", "out=report", "shards=2", "options=--every 2 --heads 0;touch${IFS}ran")
+    assert "are no numbers" in " ".join(snakemake(tmp_path, *config, code=1)[1].split())
+    config = (*config[:-1], "options=--every 2")
+    command = [*SNAKEMAKE, "--cores", "1", "--config", *config]
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment(tmp_path), start_new_session=True)
+    while process.poll() is None and not list(tmp_path.glob("report/parts/*/.lock")):
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    snakemake(tmp_path, *config)
+    assert (tmp_path / "report/index.html").is_file()
+    assert not list(tmp_path.rglob("ran"))

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.companion.book import slurm
-from tests.companion.book.test_analyse_workflow import save_trace
+from tests.companion.book.test_analyse_workflow import SNAKEMAKE as ANALYSIS
+from tests.companion.book.test_analyse_workflow import environment, save_trace
 
 ROOT = Path(__file__).parents[3]
 SNAKEMAKE = [sys.executable, "-m", "snakemake"]
@@ -128,9 +129,8 @@ def test_an_analysis_in_shards_gives_the_bytes_of_one_without_a_cluster(cluster,
     given = {}
     for out, where in (("there", ["--executor", "slurm", "--jobs", "4", *SOON]), ("here", ["--cores", "1"])):
         config = ["traces=traces", f"out={out}", "shards=2", "options=--every 2"]
-        command = [*SNAKEMAKE, "--snakefile", ROOT / "workflows/analyse.smk", *where, "--config", *config]
-        own = cluster | {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
-        run(command, tmp_path, own)
+        own = environment(tmp_path) | cluster | {"HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+        run([*ANALYSIS, *where, "--config", *config], tmp_path, own)
         files = sorted((tmp_path / out).glob("[!.]*.*"))
         given[out] = {path.name: path.read_bytes() for path in files}
     assert given["there"] == given["here"]
