@@ -34,8 +34,9 @@ def model(width: int, layers: int, heads: int) -> MarianMTModel:
     }
     marks = {"pad_token_id": 0, "decoder_start_token_id": 0, "eos_token_id": 1}
     config = MarianConfig(vocab_size=WORDS, d_model=width, attn_implementation="eager", **sizes, **marks)
-    torch.manual_seed(0)
-    return MarianMTModel(config).eval()
+    with torch.random.fork_rng(devices=[]):  # transformers takes no generator
+        torch.manual_seed(0)
+        return MarianMTModel(config).eval()
 
 
 def batches() -> list[TokenBatch]:

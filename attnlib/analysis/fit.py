@@ -185,9 +185,8 @@ class AverageAttention:
     def __init__(self) -> None:
         self.cells = AttentionCells()
         self.longest: int | None = None
-        self._joined: dict[
-            tuple[Cell, int], Tensor
-        ] = {}  # averages that were judged by since the last update
+        # Averages that were judged by since the last update.
+        self._joined: dict[tuple[Cell, int], Tensor] = {}
 
     def update(
         self,
