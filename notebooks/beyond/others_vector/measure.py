@@ -68,7 +68,7 @@ def _fold(vector: Float[Tensor, "words width"], spelt: Int[Tensor, "words letter
 def _read_off(
     vector: Float[Tensor, "words width"], spelt: Int[Tensor, "words letters"], judged: Tensor
 ) -> list:
-    """Letters read rightly at each place by ridge regression on one-hot letters, the largest value counting."""
+    """Letters read rightly at each place by ridge regression on one-hot letters; the largest value counts."""
     states = vector.double()
     states = torch.cat([states - states[~judged].mean(0), torch.ones(len(states), 1, dtype=torch.float64)], 1)
     known = states[~judged]
