@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 
-from attnlib.errors import NO_ROOM, BadInput, refusal
+from attnlib.errors import NO_ROOM, BadInput, CorruptFile, refusal
 
 try:
     import fcntl
@@ -132,6 +132,12 @@ def sweep(folder: Path, name: str = "") -> None:
         with suppress(OSError), path.open("rb") as handle:  # another process may sweep as well
             _lock(handle.fileno())  # refused where the writer lives
             path.unlink()
+
+
+def require_plain(path: str | Path) -> None:
+    """Raise CorruptFile where what is there is no file: a pipe without a writer would be read for ever."""
+    if Path(path).exists() and not Path(path).is_file():
+        raise CorruptFile(f"{path} is a folder, a pipe or a device; expected a file")
 
 
 def write_text_atomic(path: str | Path, text: str) -> None:

@@ -81,6 +81,8 @@ class LinearMap:
     @classmethod
     def none(cls, states: Float[Tensor, "batch length width"]) -> "LinearMap":
         """One head that compares the states as they are."""
+        if states.dim() != 3:
+            raise BadInput(f"states of shape {tuple(states.shape)}; expected (batch, length, width)")
         return cls(torch.eye(states.shape[-1], dtype=states.dtype, device=states.device)[None])
 
     @property

@@ -46,6 +46,7 @@ from torch import Tensor
 from attnlib.adapters.attended import Attended, LinearMap
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.errors import BadInput, CorruptFile
+from attnlib.files import require_plain
 from attnlib.models.transformer import AttentionKind
 
 MAPS = "maps.safetensors"
@@ -141,6 +142,7 @@ def saved_passes(folder: str | Path) -> Iterator[ModelPass]:
 
 
 def _read(path: Path) -> dict[str, Tensor]:
+    require_plain(path)
     try:
         return load_file(path)
     except (SafetensorError, OSError) as error:

@@ -21,7 +21,7 @@ from attnlib.analysis.stream import Part, Stream
 from attnlib.analysis.threads import choose_threads
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput, check_known
-from attnlib.files import locked
+from attnlib.files import locked, require_plain
 from attnlib.models.transformer import AttentionKind
 
 OF_A_TEXT = ("source_language", "target_language", "prefix")
@@ -177,6 +177,7 @@ def _of_traces(request: Request) -> _Job:
     stream = Stream.saved(request.traces)
     digest = hashlib.sha256()
     for path in sorted(request.traces.glob("*.safetensors")):  # shared weights as well
+        require_plain(path)
         with path.open("rb") as file:
             digest.update(path.name.encode() + hashlib.file_digest(file, "sha256").digest())
     shown = f"saved traces of {request.traces.name}"

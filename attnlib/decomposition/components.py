@@ -27,7 +27,7 @@ from torch import bool as torch_bool
 from attnlib.arrays import takes_arrays
 from attnlib.decomposition.two_way import VarianceExplained, two_way, variance_explained
 from attnlib.errors import BadInput, CorruptFile, check_known
-from attnlib.files import atomic_path
+from attnlib.files import atomic_path, require_plain
 from attnlib.sealed import check_checksum, save_file
 
 PART_NAMES = ("temporal", "input", "residual")
@@ -448,6 +448,7 @@ class Components:
     @classmethod
     def load(cls, path: str | Path, *, device: torch.device | str = "cpu") -> "Components":
         """Raises CorruptFile for a file that is not as `save` wrote it, FileNotFoundError for none."""
+        require_plain(path)
         try:
             with safe_open(path, framework="pt", device=str(device)) as file:
                 metadata = file.metadata() or {}
@@ -458,7 +459,7 @@ class Components:
                 tables = {name: file.get_tensor(name) for name in names}
                 check_checksum(path, metadata, tables)
                 check_tables(path, tables)
-        except (SafetensorError, IsADirectoryError) as error:
+        except SafetensorError as error:
             raise CorruptFile(
                 f"{path} cannot be read as safetensors ({error}): write it again with save()."
             ) from error

@@ -1,6 +1,7 @@
 """Nothing that is given ends in a traceback or never: it is refused in a line, or it can be used."""
 
 import json
+import math
 import os
 import signal
 from functools import cache, partial
@@ -11,8 +12,13 @@ import torch
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from safetensors.torch import save_file
 
 from attnlib import sealed
+from attnlib.adapters.tensors import read_pass
+from attnlib.analysis import Stream, analyse
+from attnlib.analysis.command import Request as AnalysisRequest
+from attnlib.analysis.command import analyse_command
 from attnlib.decomposition import Components
 from attnlib.errors import AttnlibError
 from attnlib.training.checkpoint import Progress, load_newest, save_checkpoint
@@ -23,6 +29,7 @@ from companion.data.labelled_sets import read_own
 from companion.results import registry
 from companion.results.request import Request
 from companion.results.result import Result
+from tests.attnlib.adapters.adapter_builders import FULL, PLAIN
 from tests.companion.claims.claims_builders import claim, write_paper
 from tests.faults.conftest import COUNTS, SIZE, forked
 
@@ -100,7 +107,14 @@ def test_tables(tmp_path, rows, separator, more):
     outcome("tables", lambda: read_own(tmp_path / "t.tsv", {}))
 
 
-@pytest.mark.parametrize("read", [lambda path: check_parallel(path, path), lambda path: read_own(path, {})])
+def analysed(path):
+    analyse_command(AnalysisRequest(path.parent / "report", traces=path.parent))
+
+
+@pytest.mark.parametrize(
+    "read",
+    [lambda path: check_parallel(path, path), lambda path: read_own(path, {}), Components.load, analysed],
+)
 def test_a_pipe_without_a_writer_is_no_file(read, tmp_path):
     os.mkfifo(tmp_path / "p.safetensors")
     told = tmp_path / "told"
@@ -123,6 +137,40 @@ def test_components(tmp_path, tables, method):
     sealed.save_file(sound | tables, tmp_path / "c", {"format": "attnlib.components/1", "method": method})
     found = outcome("components", lambda: Components.load(tmp_path / "c"))
     assert found is None or bool(found.temporal.isfinite().all())
+
+
+SIZES = st.lists(st.integers(0, 4), max_size=4).map(tuple)
+NUMBERS = st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 9.0, 1e30, math.nan, math.inf])
+PARTS = (*PLAIN, *FULL, "cross.0.attention", "cross.0.scale", "lexical_probe", "cross.9.key_states", "x")
+
+
+@st.composite
+def traces(draw):
+    """Sound tensors of a pass; some of them gone, others in their places, of any shape, kind and number."""
+    made = dict(draw(st.sampled_from([PLAIN, FULL])))
+    for name in draw(st.lists(st.sampled_from(PARTS), max_size=2)):
+        made.pop(name, None)
+    for name in draw(st.lists(st.sampled_from(PARTS), max_size=2)):
+        shape = made[name].shape if name in made else draw(SIZES)
+        made[name] = torch.full(draw(st.just(shape) | SIZES), draw(NUMBERS)).to(draw(KINDS))
+    return made
+
+
+@many(2)
+@given(traces())
+def test_traces(tmp_path, tensors):
+    """What is read is a pass whose every head has finite scores, and attention that sums to one."""
+    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, tmp_path / "0.safetensors")
+    stream = Stream.saved(tmp_path)
+    if outcome("traces", lambda: analyse(stream, every=1)) is None:
+        return
+    found = read_pass(tmp_path / "0.safetensors")
+    for one in found.attended:
+        sums = found.softmax(one, 0).sum(-1)[found.allowed(one).any(-1)]
+        assert torch.allclose(sums, torch.ones_like(sums), atol=1e-5)
+    for side in ("source", "target"):
+        given = tensors[f"{side}_tokens"][tensors[f"{side}_mask"].bool()]
+        assert found.tokens(side)[found.mask(side)].tolist() == given.tolist()
 
 
 @many()

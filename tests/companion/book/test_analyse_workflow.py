@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -47,7 +48,12 @@ def test_each_reading_is_a_job_a_shard_and_the_second_waits_for_all_of_the_first
     assert len(commands) == 7
     # What is missing is named before any job.
     (tmp_path / "a.txt").unlink()
-    for given, told in ((config, "a.txt"), (("out=report", "model=m"), "say --config shards=… source=… t")):
+    lacking = ("out=report", "model=m"), "say --config shards=… source=… t"
+    for given, told in (
+        (config, "a.txt"),
+        lacking,
+        ((*config, "shards=two"), "shards=two: expected how many"),
+    ):
         assert told in snakemake(tmp_path, *given, dry=True, code=1)[1]
 
 
@@ -57,6 +63,14 @@ def save_trace(path, seed):
     tokens = {f"{side}_tokens": torch.randint(9, (2, 3), generator=rng) for side in ("source", "target")}
     states = {f"cross.0.{side}_states": torch.randn(2, 3, 2, generator=rng) for side in ("query", "key")}
     save_file(tokens | states | {"source_mask": valid, "target_mask": valid.clone()}, path)
+
+
+@pytest.mark.parametrize("name", ["1e3", '"q"', "[a, b]"])
+def test_a_name_that_is_yaml_as_well_is_a_name(name, tmp_path):
+    (tmp_path / name).mkdir()
+    save_trace(tmp_path / name / "0.safetensors", 0)
+    said = snakemake(tmp_path, f"traces={name}", f"out={name}", "shards=1", dry=True)[1]
+    assert f"--traces {shlex.quote(name)} --out {shlex.quote(name)} --shards 1" in said
 
 
 def test_what_is_made_is_not_made_again_and_what_changed_is(tmp_path):
@@ -104,7 +118,7 @@ def test_a_changed_text_or_model_is_noticed(tmp_path):
 
 def test_any_name_is_a_name_and_after_a_kill_the_same_command_goes_on(tmp_path):
     """Nothing of a name or of the options is run by the shell, and no lock outlives the killed process."""
-    hostile = "t {x} {wildcards.shard} $(touch ran) `touch ran`;touch ran"
+    hostile = "'t' {x} {wildcards.shard} \"$(touch ran)\" `touch ran`;touch ran"
     (tmp_path / hostile).mkdir()
     for number in range(4):
         save_trace(tmp_path / hostile / f"{{{number}}}.safetensors", number)

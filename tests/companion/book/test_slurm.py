@@ -123,15 +123,18 @@ def test_the_paper_profile_survives_a_killed_job_with_the_same_numbers(cluster, 
 
 
 def test_an_analysis_in_shards_gives_the_bytes_of_one_without_a_cluster(cluster, tmp_path):
-    (tmp_path / "traces").mkdir()
+    """Under any name: a cluster's shell runs nothing of it."""
+    name = 'it\'s "x" $(touch ran) `touch ran`'
+    (tmp_path / name).mkdir()
     for number in range(4):
-        save_trace(tmp_path / "traces" / f"{number}.safetensors", number)
+        save_trace(tmp_path / name / f"{number}.safetensors", number)
     given = {}
     for out, where in (("there", ["--executor", "slurm", "--jobs", "4", *SOON]), ("here", ["--cores", "1"])):
-        config = ["traces=traces", f"out={out}", "shards=2", "options=--every 2"]
+        config = [f"traces={name}", f"out={out}", "shards=2", "options=--every 2"]
         own = environment(tmp_path) | cluster | {"HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
         run([*ANALYSIS, *where, "--config", *config], tmp_path, own)
         files = sorted((tmp_path / out).glob("[!.]*.*"))
         given[out] = {path.name: path.read_bytes() for path in files}
     assert given["there"] == given["here"]
     assert "index.html" in given["here"]
+    assert not list(tmp_path.rglob("ran"))
