@@ -4,6 +4,7 @@ Values stay the text that was printed, for a table also holds entries such as ``
 """
 
 import csv
+import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -117,10 +118,18 @@ def read_tables(
 ) -> PublishedTables:
     """Read the CSV, and mark what the rules name; they are lists by attribute of :class:`Entry`.
 
-    Of a list the first rule that matches counts. Raises BadInput for a file that cannot be used or a rule
-    that matches nothing, UnknownName for a title of a table that is not there.
+    Of a list the first rule that matches counts. Raises BadInput for a file that cannot be used, that has
+    another checksum than the ``SHA256SUMS`` beside it says, or a rule that matches nothing; UnknownName for a
+    title of a table that is not there.
     """
+    sums = path.with_name("SHA256SUMS")
     try:
+        found = f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}"
+        if sums.exists() and found not in sums.read_text(encoding="utf-8").splitlines():
+            raise BadInput(
+                f"published tables {path.name} are not those that {sums} was written for: restore them, or, "
+                "after a correction, write it anew: sha256sum *.csv > SHA256SUMS"
+            )
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file, strict=True)
             rows = list(reader)

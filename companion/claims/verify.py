@@ -14,7 +14,7 @@ from functools import cache, partial
 from json import dumps, loads
 from pathlib import Path
 
-from attnlib.errors import AttnlibError, BadInput
+from attnlib.errors import AttnlibError, BadInput, CorruptFile
 from attnlib.files import write_json_atomic
 from companion.book.project import PROFILES, Project
 from companion.claims.estimates import MissingKey, look_up
@@ -226,6 +226,10 @@ def not_in_the_archive() -> Iterator[str]:
     from companion.runs.archive import Archive
 
     archive = Archive(ARCHIVE)
+    try:
+        list(archive.runs())
+    except CorruptFile as error:
+        yield str(error)
     for name in committed():
         try:
             today, there = recomputed(name, archive), Result.load(RESULTS / f"{name}.json")

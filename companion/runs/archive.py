@@ -9,9 +9,10 @@ kilobytes. The archive has one line of JSON a training run and one a measurement
 ``code`` is the fingerprint of what trained or measured (:mod:`companion.runs.fingerprint`). Lines are packed
 in one file a kind of run, ``<folder>/<kind>.jsonl``, sorted; jobs write a small file a run,
 ``<loose>/<run>.jsonl``, so that they can work side by side, and :meth:`Archive.pack` moves those into the
-packed files.
+packed files. The last line of a file is a seal over those above it, ``{"seal": "5f0c…"}``.
 """
 
+import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -119,7 +120,7 @@ class Archive:
                 line = {"run": identity(spec), "code": code_of(spec), "spec": spec.content}
                 run = _Run(line | {"history": rounded(history)})
             run.add(measurement.line(found))
-            write_text_atomic(path, "\n".join(run.lines) + "\n")
+            _write(path, run.lines)
 
     def pack(self) -> int:
         """Move loose answers into the packed files, one a kind of run, sorted; how many runs there were."""
@@ -133,7 +134,7 @@ class Archive:
                     self._of_kind(kind)[name] = _joined(self._of_kind(kind).get(name), run)
             for kind in kinds:
                 lines = [line for _, run in sorted(self._of_kind(kind).items()) for line in run.lines]
-                write_text_atomic(self.folder / f"{kind}.jsonl", "\n".join(lines) + "\n")
+                _write(self.folder / f"{kind}.jsonl", lines)
             for path in loose:
                 path.unlink()
             return len(loose)
@@ -166,12 +167,26 @@ def _joined(packed: _Run | None, loose: _Run | None) -> _Run | None:
     return loose or packed
 
 
+def _write(path: Path, lines: list[str]) -> None:
+    text = "\n".join(lines) + "\n"
+    write_text_atomic(path, text + _sealed(text.encode()).decode())
+
+
 def _read(path: Path) -> dict[str, _Run]:
-    """The runs of a file by their names; none where there is no file. CorruptFile names a bad line."""
+    """The runs of a file by their names; none where there is no file, and files of old have no seal.
+
+    Raises CorruptFile: a line that is none, or lines that are not those that were sealed.
+    """
     if not path.is_file():
         return {}
     runs: dict[str, _Run] = {}
-    for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    content = path.read_bytes()
+    above, mark, seal = content.rpartition(b'{"seal":"')
+    if mark and seal.endswith(b'"}\n'):
+        if mark + seal != _sealed(above):
+            raise CorruptFile(f"{path}: its lines are not those that were sealed; {_WAY_OUT}")
+        content = above
+    for number, text in enumerate(content.splitlines(), 1):
         try:
             line = json.loads(text)
             if "spec" in line:
@@ -180,9 +195,16 @@ def _read(path: Path) -> dict[str, _Run]:
                 runs[line["run"]].add(line)
         except (ValueError, KeyError, TypeError) as error:
             raise CorruptFile(
-                f"{path}, line {number}: no line of an archive ({error!r}); restore the file"
+                f"{path}, line {number}: no line of an archive ({error!r}); {_WAY_OUT}"
             ) from error
     return runs
+
+
+_WAY_OUT = "restore the file, or, where two archives were merged by hand, delete the seal and pack them again"
+
+
+def _sealed(lines: bytes) -> bytes:
+    return f'{{"seal":"{hashlib.sha256(lines).hexdigest()[:16]}"}}\n'.encode()
 
 
 def _line(content: object) -> str:

@@ -1,8 +1,11 @@
 """The claims of this project load; claims that cannot be used say what is wrong with them."""
 
 import hashlib
+import random
 import re
+import shutil
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +16,7 @@ from companion.claims.verdicts import Tolerance, Trend, judge_values
 from companion.results import registry
 from tests.companion.claims.claims_builders import READINGS, claim, rule, write_paper
 
+ROOT = Path(__file__).parents[3]
 TREND = {"kind": "trend", "direction": "positive"}
 EFFECT = {"value": 0.3, "because": "less is no trend"}
 CLAIM = claim(
@@ -184,6 +188,24 @@ def test_a_folder_without_claims_and_an_id_used_twice_are_refused(tmp_path):
 def test_a_file_that_cannot_be_used(tmp_path, content, message):
     (tmp_path / "p.yaml").write_bytes(content)
     with pytest.raises(BadInput, match=message):
+        load_claims(tmp_path)
+
+
+def test_a_flipped_bit_of_the_published_tables_is_noticed(tmp_path):
+    """Of any byte: also where a number becomes another, which nothing else would notice."""
+    shutil.copytree(ROOT / "claims", tmp_path, dirs_exist_ok=True)
+    path, draw = tmp_path / "published" / "snell2021_tables.csv", random.Random(0)
+    whole = path.read_bytes()
+    assert read_tables(path).entries
+    for place in (0, len(whole) - 1, *(draw.randrange(len(whole)) for _ in range(30))):
+        spoilt = bytearray(whole)
+        spoilt[place] ^= 1 << draw.randrange(8)
+        path.write_bytes(spoilt)
+        with pytest.raises(
+            BadInput, match=r"snell2021_tables\.csv are not those that .*SHA256SUMS was written"
+        ):
+            read_tables(path)
+    with pytest.raises(BadInput, match=r"snell2021_tables\.csv are not those"):
         load_claims(tmp_path)
 
 

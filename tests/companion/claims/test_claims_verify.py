@@ -14,6 +14,7 @@ from companion.results.config import plain
 from companion.results.request import Request
 from companion.results.result import Result
 from companion.results.run import code_of
+from companion.runs import answer
 from tests.companion.claims.claims_builders import claim, write_paper
 
 CLAIMS = [
@@ -228,6 +229,7 @@ def test_a_result_that_the_archive_does_not_give_is_a_problem_when_recomputed(ro
     path = save(root, 9, "paper")
     told(0, accept=True)
     found = Result.load(path)
+    monkeypatch.setattr(answer, "ARCHIVE", root / "archive")
     monkeypatch.setattr(recompute, "RESULTS", path.parent)
     monkeypatch.setattr(recompute, "committed", lambda: ["toy"])
     monkeypatch.setattr(recompute, "recomputed", lambda name, archive: found)
@@ -239,6 +241,9 @@ def test_a_result_that_the_archive_does_not_give_is_a_problem_when_recomputed(ro
     told(1, "results/paper/toy.provenance.json: the archive gives another `networks`", recompute=True)
     monkeypatch.setattr(recompute, "committed", lambda: ["gone", "toy"])  # the one does not stop the other
     told(1, "results/paper/gone.json: ", "toy.provenance.json: the archive gives another", recompute=True)
+    (root / "archive").mkdir()
+    (root / "archive" / "x.jsonl").write_bytes(b'{"run":"a","spec":{}}\n{"seal":"0000000000000000"}\n')
+    told(1, "archive/x.jsonl: its lines are not those that were sealed", recompute=True)
 
 
 def test_the_tallies_stand_apart(root, told):

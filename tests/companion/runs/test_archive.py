@@ -1,6 +1,7 @@
 """Answers outlive models: what is archived is not trained again, and what is not archived is said."""
 
 import json
+import random
 import shutil
 from dataclasses import replace
 
@@ -8,6 +9,7 @@ import pytest
 
 from attnlib.errors import CorruptFile, NotMeasured
 from companion.results.measurements import answers, measurements_of, not_measured, specs_of
+from companion.runs.answer import ARCHIVE
 from companion.runs.archive import Archive, Measurement, main
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
@@ -108,7 +110,8 @@ def test_packing_moves_answers_into_one_file_a_kind_of_run_and_loses_none(tmp_pa
     (path,) = tmp_path.glob("*.jsonl")
     assert path.name == "encoder_decoder.one_to_one.jsonl"
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    assert [line.get("found", {}).get("width") for line in lines] == [None, 3, 2, None, 1, 0]
+    assert [line.get("found", {}).get("width") for line in lines[:-1]] == [None, 3, 2, None, 1, 0]
+    assert lines[-1].keys() == {"seal"}
 
 
 def test_a_line_that_is_none_is_named(tmp_path):
@@ -118,6 +121,27 @@ def test_a_line_that_is_none_is_named(tmp_path):
     path.write_text(path.read_text() + "{")
     with pytest.raises(CorruptFile, match="line 3: no line of an archive"):
         archive.history(SPECS[0])
+
+
+@pytest.mark.parametrize("path", sorted(ARCHIVE.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_a_flipped_bit_of_the_committed_archive_is_noticed_wherever_it_is(path, tmp_path):
+    """So is a line that is gone, one that is there twice, and one below the seal; files of old have none."""
+    whole, draw = path.read_bytes(), random.Random(path.stem)
+    *lines, seal = whole.splitlines(keepends=True)
+    places = [0, len(whole) - 1, len(whole) - len(seal) - 1, *(draw.randrange(len(whole)) for _ in range(5))]
+    spoilt = [bytearray(whole) for _ in places]
+    for content, place in zip(spoilt, places, strict=True):
+        content[place] ^= 1 << draw.randrange(8)
+    spoilt += [
+        b"".join(own) for own in ([*lines[:-1], seal], [*lines, lines[-1], seal], [*lines, seal, lines[-1]])
+    ]
+    for content in (whole, b"".join(lines)):
+        (tmp_path / path.name).write_bytes(content)
+        assert list(Archive(tmp_path).runs())
+    for content in spoilt:
+        (tmp_path / path.name).write_bytes(content)
+        with pytest.raises(CorruptFile, match=path.name):
+            list(Archive(tmp_path).runs())
 
 
 def apart(first, second, unit):
