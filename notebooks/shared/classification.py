@@ -28,7 +28,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attnlib.errors import UnknownName, check_at_least
+from attnlib.errors import check_at_least, check_known
 from attnlib.models.classifiers import Attention, AttentiveClassifier, ClassifierConfig, classification_loss
 from attnlib.probes.saliency import saliency
 from attnlib.training.course import Course, Report, run_course
@@ -75,8 +75,7 @@ class Settings(LabelledSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.attention not in get_args(Attention):
-            raise UnknownName("attention", self.attention, get_args(Attention))
+        check_known("attention", self.attention, get_args(Attention))
         check_at_least(1, self, "width")
 
 

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, check_known
 from attnlib.training.corpus import Task
 from companion.data.by_rule import task, task_by_rule
 
@@ -29,8 +29,7 @@ def words_of(kind: Kind, length: int) -> int:
     >>> [words_of(kind, 40) for kind in KINDS]
     [40, 60, 80]
     """
-    if kind not in KINDS:
-        raise UnknownName("kind of copying data", kind, KINDS)
+    check_known("kind of copying data", kind, KINDS)
     if length < 2:
         raise BadInput(f"sentences of length {length}; expected at least 2")
     return {"permutation": length, "sample": length + length // 2, "mixture": 2 * length}[kind]

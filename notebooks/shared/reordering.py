@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, check_known
 from attnlib.training.corpus import Links, Task
 from companion.data.by_rule import drawn_apart, task, task_by_rule
 
@@ -35,10 +35,9 @@ def translate(words: Sequence[str], reach: str = "both") -> tuple[tuple[str, ...
 
     ``reach`` says which signals count: those of ``"local"`` order, of ``"global"`` order, or ``"both"``.
     """
-    _check_reach(reach)
+    check_known("reach", reach, REACHES)
     for word in words:
-        if word not in TRANSLATIONS:
-            raise UnknownName("word", word, TRANSLATIONS)
+        check_known("word", word, TRANSLATIONS)
     modifiers, heads = words[1::2], words[2::2]
     openings = STAYING_OPENINGS | REVERSING_OPENINGS
     adjectives = STAYING_MODIFIERS | SWAPPING_MODIFIERS
@@ -78,7 +77,7 @@ def reordering(
         reach: ``"local"`` draws swapping modifiers only, ``"global"`` reversing openings only.
         min_phrases, max_phrases: the number of phrases is uniform between them.
     """
-    _check_reach(reach)
+    check_known("reach", reach, REACHES)
     if not 0 <= p <= 1:
         raise BadInput(f"p is {p}; it must lie between 0 and 1")
     fewest = len(STAYING_OPENINGS) * (len(STAYING_MODIFIERS) * len(HEADS)) ** min_phrases
@@ -109,11 +108,6 @@ def reordering(
         drawn_apart(sentence, (0x4E01, 0x4E02), n_train, n_held_out, seed),
         lambda words: (words, *translate(words, reach)),
     )
-
-
-def _check_reach(reach: str) -> None:
-    if reach not in REACHES:
-        raise UnknownName("reach", reach, REACHES)
 
 
 TASKS = {"reordering": reordering}

@@ -19,7 +19,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import check_at_least, check_known
 from attnlib.models.attention import masked_softmax
 from attnlib.models.config import ModelConfig
 from attnlib.models.encoder_decoder import EncoderDecoder
@@ -75,11 +75,8 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch_size", "first_snapshot", "snapshots_per_doubling"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if self.attention not in get_args(Attention):
-            raise UnknownName("attention", self.attention, get_args(Attention))
+        check_at_least(1, self, "steps", "batch_size", "first_snapshot", "snapshots_per_doubling")
+        check_known("attention", self.attention, get_args(Attention))
         self.config(1, 1)  # what the network cannot be, its own settings say
         object.__setattr__(self, "options", tuple(sorted(self.options)))
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from attnlib.errors import UnknownName
+from attnlib.errors import check_known
 from companion.results.config import BaseConfig, OneOf, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.store import Store
@@ -31,9 +31,7 @@ class Config(BaseConfig):
 
     def check(self) -> None:
         for field in ("task", "positions"):
-            known = getattr(experiment.PROFILES[self.like], field)
-            if getattr(self, field) not in known:
-                raise UnknownName(field, getattr(self, field), known)
+            check_known(field, getattr(self, field), getattr(experiment.PROFILES[self.like], field))
 
 
 PROFILES = {"quick": Config(), "paper": Config(like="paper", samples=9_600)}

@@ -3,14 +3,11 @@
 import pandas as pd
 
 from companion.results.result import Result
-from notebooks.learn.dataset_sizes.experiment import SETS, printed
+from notebooks.learn.dataset_sizes.experiment import TITLES, printed
+from notebooks.shared.data_names import data_name
 
 WAYS = {"published": "as published", "cleaned": "cleaned"}
 HEADINGS = ("texts", "median length")
-
-
-def set_name(data: str) -> str:
-    return SETS[data][1] if data in SETS else data
 
 
 def sizes_table(result: Result, part: str) -> pd.DataFrame:
@@ -22,13 +19,13 @@ def sizes_table(result: Result, part: str) -> pd.DataFrame:
     rows: dict[str, dict[str, list[str]]] = {}
     for row in result.tables["sizes"]:
         if row["part"] == part:
-            name = f"{set_name(row['data'])}, {WAYS[row['reading']]}"
+            name = f"{data_name(row['data'])}, {WAYS[row['reading']]}"
             rows.setdefault(name, {}).setdefault(HEADINGS[row["what"] != "texts"], []).append(_cell(row))
-    for data in SETS:
+    for data in TITLES:
         if data.startswith("news") and "published" not in result.values.get(data, {}):
             texts, medians = (getattr(printed(data), f"{part}_{what}") for what in ("texts", "median"))
             cells = ([f"cannot be run: data (printed {texts:,})"], [f"(printed {m})" for m in medians])
-            rows[set_name(data)] = dict(zip(HEADINGS, cells, strict=True))
+            rows[data_name(data)] = dict(zip(HEADINGS, cells, strict=True))
     joined = {name: [" / ".join(row[heading]) for heading in HEADINGS] for name, row in rows.items()}
     return pd.DataFrame.from_dict(joined, orient="index", columns=HEADINGS)
 

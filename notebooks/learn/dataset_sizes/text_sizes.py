@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnlib.errors import UnknownName, check_at_least
+from attnlib.errors import check_at_least, check_known
 from attnlib.training.course import Report
 from attnlib.training.vocabulary import MARKS
 from companion.data import labelled_sets
@@ -45,10 +45,8 @@ class Settings:
     seed: int = 0  # draws the texts to judge on, where the set is split here
 
     def __post_init__(self) -> None:
-        if self.data not in (*labelled_sets.names(), *PAIRS):
-            raise UnknownName("set of texts", self.data, (*labelled_sets.names(), *PAIRS))
-        if self.reading not in get_args(Reading):
-            raise UnknownName("reading", self.reading, get_args(Reading))
+        check_known("set of texts", self.data, (*labelled_sets.names(), *PAIRS))
+        check_known("reading", self.reading, get_args(Reading))
         check_at_least(0, self, "n_validation")
         check_at_least(1, self, "pieces")
 

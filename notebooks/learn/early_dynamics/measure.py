@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from attnlib.errors import UnknownName
+from attnlib.errors import check_known
 from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import MARKS
 from companion.runs.procedure import Recording
@@ -62,8 +62,7 @@ class CountCorpus:
 
 def draw(name: str, sentences: int, seed: int) -> CountCorpus:
     """One of :data:`CORPORA`, of so many sentence pairs."""
-    if name not in CORPORA:
-        raise UnknownName("corpus", name, CORPORA)
+    check_known("corpus", name, CORPORA)
     return CORPORA[name](sentences, np.random.default_rng(seed))
 
 

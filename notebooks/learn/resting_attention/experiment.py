@@ -34,22 +34,14 @@ PLACES = (*MARKS, "words")
 NOWHERE = "nowhere"  # no place has more than half of the texts
 NUMBERS = (*PLACES, *(f"{mark}_{what}" for mark in MARKS for what in ("right", "weight")))
 HALF = 50.0
-CLASSES = {  # what label 0 and label 1 stand for, in figures and tables
-    "known_polarity": ("minus", "plus"),
-    "sms_spam": ("ham", "spam"),
-    "sst": ("negative or neutral", "very positive"),
-    "sst_as_text": ("negative", "positive"),  # each with the very negative or positive ones
-    "imdb": ("negative", "positive"),
-    "amazon": ("negative", "positive"),
-    "yelp": ("at most two stars", "at least four stars"),
-    "ag_news": ("World", "Business"),
-    "twenty_newsgroups": ("baseball", "hockey"),
-}
+IN_SHORT = {"sst_as_text": ("negative", "positive")}  # each with the very negative or positive ones
 
 
 def class_name(data: str, label: str) -> str:
-    """What a label stands for; labels of other sets are called by number."""
-    return CLASSES[data][int(label)] if data in CLASSES else f"label {label}"
+    """What a label stands for, in figures and tables; labels of a reader's own are called by number."""
+    if data not in labelled_sets.SOURCES:
+        return f"label {label}"
+    return IN_SHORT.get(data, labelled_sets.SOURCES[data].classes)[int(label)]
 
 
 class Config(BaseConfig):

@@ -12,7 +12,7 @@ from datetime import date
 
 import numpy as np
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, check_known
 from attnlib.training.corpus import Links, Task
 from companion.data.by_rule import task, task_by_rule
 
@@ -61,8 +61,7 @@ def write(day: date, form: str) -> tuple[tuple[str, ...], tuple[str, ...], Links
     >>> sorted(links)
     [(0, 5), (1, 6), (2, 7), (3, 8), (5, 0), (6, 0), (8, 1), (9, 2)]
     """
-    if form not in FORMS:
-        raise UnknownName("form of a date", form, FORMS)
+    check_known("form of a date", form, FORMS)
     if not FIRST <= day <= LAST:
         raise BadInput(f"{day} is outside the years of this task; give a date from {FIRST} to {LAST}")
     month, weekday = MONTHS[day.month - 1], WEEKDAYS[day.weekday()]

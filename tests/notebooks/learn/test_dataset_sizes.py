@@ -1,6 +1,5 @@
 """Table 9 from the data: what it prints, what is compared, and small sets counted by hand."""
 
-from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,36 +7,22 @@ import pytest
 import torch
 
 from attnlib.errors import DataUnavailable
-from companion.book.project import find_root
-from companion.claims.published import read_tables
 from companion.data import labelled_sets
 from companion.data.labelled import RawTexts, WordRules
 from companion.results.request import Request
 from companion.results.run import run
 from companion.runs.procedure import Recording, RunSpec
-from notebooks.learn.dataset_sizes.experiment import PRINTED, printed
+from notebooks.learn.dataset_sizes.experiment import PARAMETERS, Printed, printed, rows
 from notebooks.learn.dataset_sizes.text_sizes import measure_text_sizes, record
 
 
-def test_the_printed_numbers_are_those_of_the_paper():
-    entries = read_tables(find_root() / "claims/published/snell2021_tables.csv").entries
-    table = {(own.dataset, own.quantity): own.value for own in entries if own.table == "9"}
-    rows = [row for row in PRINTED if row.title != "SMS"]  # section A.9
-    told = {(row.title, "vocab size"): row.vocabulary for row in rows}
-    for row, (part, short) in product(rows, (("train", "train"), ("validation", "val"))):
-        told[row.title, f"{short} #"] = getattr(row, f"{part}_texts")
-        source, *target = getattr(row, f"{part}_median")
-        told[row.title, f"median {short} seq len"] = f"({source} src, {target[0]} trg)" if target else source
-    assert {name: str(value) for name, value in told.items()} == table
-
-
 def test_the_parameters_give_the_printed_vocabularies_but_for_20_newsgroups():
-    assert all(
-        row.vocabulary_by_parameters in (None, row.vocabulary) for row in PRINTED if row.title != "20 NG"
-    )
-    assert printed("twenty_newsgroups").vocabulary_by_parameters == 12_488
-    assert printed("multi30k_de_en").vocabulary_by_parameters is None
-    assert printed("known_polarity").title is None
+    words = {title: (row.vocabulary, row.vocabulary_by_parameters) for title, row in rows().items()}
+    assert words.pop("20 NG") == (31_065, 12_488)
+    assert all(words[title][0] == words[title][1] for title in PARAMETERS if title in words)
+    assert words["Multi30k"] == (8_000, None)
+    assert printed("multi30k_de_en") == Printed(29_000, (14, 14), 1_014, (15, 14), 8_000)
+    assert printed("known_polarity") == Printed()
 
 
 def test_lengths_words_and_what_was_dropped_counted_by_hand(monkeypatch):

@@ -9,17 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.errors import BadInput, DataUnavailable
+from attnlib.errors import BadInput
 from companion.data import labelled_sets
 from companion.runs.procedure import Recording
-from notebooks.learn.resting_attention.experiment import (
-    CLASSES,
-    Config,
-    class_name,
-    compute,
-    pair_spread,
-    rows,
-)
+from notebooks.learn.resting_attention.experiment import Config, compute, pair_spread, rows
 from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
 from tests.notebooks.given import Given
 
@@ -117,22 +110,6 @@ def test_sets_that_are_not_at_hand_are_left_out_or_not(monkeypatch):
     monkeypatch.setattr(labelled_sets, "available", lambda name: name == "known_polarity")
     assert list(rows(Config())) == ["known_polarity"]
     assert list(rows(Config(only_at_hand=0))) == ["known_polarity", "sms_spam", "sst"]
-
-
-# Two names that leave no room for a title.
-IN_SHORT = {("very negative or negative", "positive or very positive"): ("negative", "positive")}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", labelled_sets.names())
-def test_labels_are_called_what_the_texts_call_them(name):
-    try:
-        classes = labelled_sets.load_labelled(name, n_train=100, n_validation=50).classes
-    except DataUnavailable as error:
-        pytest.skip(f"data: {error}")
-    assert CLASSES[name] == IN_SHORT.get(classes, classes)
-    assert class_name(name, "1") == CLASSES[name][1]
-    assert class_name("something.csv", "1") == "label 1"
 
 
 # The spread over pairs of networks, and its interval.
