@@ -42,11 +42,7 @@ def along(measured: dict, *names: str) -> dict[str, dict[int, float | None]]:
 
 
 def crossing(places: Sequence[float], values: Sequence[float], level: float) -> float | None:
-    """Where values first reach a level, on straight lines between places; None if never.
-
-    >>> crossing([0, 10, 20], [0.0, 0.5, 0.75], 0.25)
-    5.0
-    """
+    """Where values first reach a level, on straight lines between places; None if never."""
     at = next((i for i, value in enumerate(values) if value >= level), None)
     if not at:
         return at if at is None else float(places[0])

@@ -302,9 +302,6 @@ def share_difference(pairs: Sequence[tuple[bool, bool]]) -> Interval:
     2635-2650). φ is corrected for continuity where it is positive, and 0 where one of the two always or never
     happens. Unlike an interval of the mean of the differences it stays inside [-1, 1], and is not a point
     where all pairs are alike.
-
-    >>> share_difference([(True, False)] * 3).value, round(share_difference([(True, False)] * 3).low, 2)
-    (1.0, 0.21)
     """
     n = len(pairs)
     first, second = (sum(own) for own in zip(*pairs, strict=True))

@@ -41,12 +41,7 @@ class KeywordBatch:
 
 
 def keyword_batch(samples: int, length: int, words: int, generator: torch.Generator) -> KeywordBatch:
-    """Sequences, the first half of them positive.
-
-    >>> batch = keyword_batch(4, length=6, words=5, generator=torch.Generator().manual_seed(0))
-    >>> (batch.tokens == KEYWORD).sum(1).tolist(), batch.labels.tolist()
-    ([1, 1, 0, 0], [1, 1, 0, 0])
-    """
+    """Sequences, the first half of them positive."""
     if samples < 2 or samples % 2:
         raise BadInput(f"{samples} samples; half are positive, so give an even number")
     if length < 1 or words < 2:
@@ -86,11 +81,7 @@ class Settings:
 
 
 def checkpoints(settings: Settings) -> tuple[int, ...]:
-    """The steps it is looked at: close together at first, then far apart, and the last one.
-
-    >>> checkpoints(Settings(steps=60, every=10, until=20, later=25))
-    (0, 10, 20, 45, 60)
-    """
+    """The steps it is looked at: close together at first, then far apart, and the last one."""
     early = range(0, min(settings.until, settings.steps), settings.every)
     return (*early, *range(settings.until, settings.steps, settings.later), settings.steps)
 

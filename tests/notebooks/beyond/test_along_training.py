@@ -1,7 +1,7 @@
 """The measure against plain loops, the order of takeovers by hand, and the experiment on tiny networks."""
 
 import math
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -20,7 +20,6 @@ from notebooks.beyond.along_training.along_training import (
     new_network,
     spaced_checkpoints,
 )
-from notebooks.shared.style import spread
 from tests.notebooks.figure_builders import tiny
 
 TINY = tiny("along_training")
@@ -76,14 +75,6 @@ def test_text_without_gold_links_is_linked_by_its_counts(tmp_path):
     options = (("source", str(tmp_path / "a")), ("target", str(tmp_path / "b")))
     assert load_task(Settings(task="parallel", options=options)).gold is None
     assert measure._links("parallel", options, 8) == (frozenset({(0, 1), (1, 0)}),) * 8
-
-
-def test_labels_are_spread_within_the_axes():
-    apart = spread([0.0, 0.0, 0.01], 0.1)
-    assert apart[0] >= 0
-    assert all(b - a >= 0.099 for a, b in pairwise(apart))
-    assert spread([0.2, 0.8], 0.1) == [0.2, 0.8]
-    assert spread([1.0, 1.0], 0.1)[-1] <= 1.02
 
 
 # The three measures by hand: two rows of three positions, one with a word that stands twice, and padding.

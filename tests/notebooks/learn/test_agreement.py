@@ -200,13 +200,6 @@ def test_the_interval_of_pairs_covers_as_often_as_it_says(networks, column):
 shares = st.integers(0, 20).map(lambda number: number / 20)
 
 
-def test_contextualised_agreement_by_hand():
-    """More, not as much; the first, though the third falls below; ξ* where none is above."""
-    expected = {0.05: (0.2, False), 0.1: (0.5, False), 0.35: (0.5, False), 0.6: (0.9, True)}
-    course = (0.1, 0.4, 0.3, 0.6), (0.2, 0.5, 0.6, 0.9)
-    assert {agreement: contextualise(agreement, *course) for agreement in expected} == expected
-
-
 @given(st.lists(st.tuples(shares, shares), min_size=1, max_size=12), shares)
 def test_it_is_a_search_through_the_checkpoints(curve, agreement):
     above = [performance for reached, performance in curve if reached > agreement]

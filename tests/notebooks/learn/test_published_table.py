@@ -7,11 +7,10 @@ import pytest
 from companion.book.markup import plain
 from companion.claims.estimates import Estimate
 from companion.claims.model import load_papers
-from companion.claims.published import Rule, read_tables
 from companion.claims.scorecard import answers, status
 from companion.claims.verdicts import Verdict
-from notebooks.learn.agreement.published_table import published_table, symbol
-from tests.companion.claims.claims_builders import READINGS, RULE, of, write_paper, written
+from notebooks.learn.agreement.published_table import published_table
+from tests.companion.claims.claims_builders import READINGS, RULE, of, written
 
 EXACT = {"kind": "tolerance", "absolute": 0}
 BOUND = {"kind": "inequality", "relation": ">=", "threshold": 0}
@@ -38,32 +37,6 @@ def test_ours_stands_below_the_printed_number_in_the_colour_of_its_verdict(
     assert "Ours is below it, with its 95 % interval where it has one" in table
 
 
-def test_what_a_verdict_is_about_is_said_where_it_is_about_the_fewer_numbers_of_a_row(tmp_path):
-    write_paper(tmp_path, table='7,IMDB,xi_star,1,\n7,IMDB,"xi(alpha,beta)",1,\n7,IMDB,A_baseline,1,\n')
-    rules = {
-        "unavailable": [Rule(quantity="A_baseline", reason="lost")],
-        "not_run": [Rule(dataset="IMDB", reason="two hours")],
-    }
-    table = published_table(read_tables(tmp_path / "t.csv", {}, rules), "7", [])
-    many = '<span class="verdict not-run">not run at this profile</span> two hours'
-    few = '*A* by chance: <span class="verdict cannot-be-run">cannot be run</span> lost'
-    assert f"| IMDB | 1 | 1 | 1 | {many}<br>{few} |\n" in table
-
-
-def test_a_row_says_what_it_would_take_and_what_holds_by_construction(tmp_path):
-    rules = {
-        "not_run": [{"dataset": "IMDB", "reason": "two hours"}],
-        "by_construction": [{"dataset": "SST", "reason": "chosen"}],
-    }
-    paper = written(tmp_path, **rules)
-    assert paper.claims == ()  # nothing is judged that no run can move
-    table = published_table(paper.tables, "2", [])
-    assert '<span class="verdict not-run">not run at this profile</span> two hours |' in table
-    assert "| SST | 84 |  |" in table
-    told = '<span class="verdict by-construction">by construction</span> ξ\\* of SST: chosen.'
-    assert told in table.splitlines()
-
-
 def test_another_reading_has_a_row_of_its_own_and_ours_its_asterisk(tmp_path):
     paper = written(tmp_path, RULE | READINGS)
     first, other = paper.claims
@@ -80,19 +53,6 @@ def test_another_reading_has_a_row_of_its_own_and_ours_its_asterisk(tmp_path):
     alone = published_table(paper.tables, "2", [of(first, Verdict.NOT_RUN)])
     assert "| SST | 84 | <span" in alone
     assert "Ours is below" not in alone
-
-
-@pytest.mark.parametrize(
-    ("quantity", "shown"),
-    [
-        ("A(alpha,beta_uf)", "*A*(α, β<sup>uf</sup>)"),
-        ("xi(beta_uf,beta_px)", "ξ(β<sup>uf</sup>, β<sup>px</sup>)"),
-        ("A(alpha,alpha_frozen)", "*A*(α, α<sup>fr</sup>)"),
-        ("vocab size", "vocab size"),
-    ],
-)
-def test_symbols_of_the_published_tables(quantity, shown):
-    assert symbol(quantity) == shown
 
 
 @pytest.mark.parametrize("name", ["2", "3", "4", "5", "6", "7", "8", "9", "10"])

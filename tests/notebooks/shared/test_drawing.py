@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from companion.book.style import DOTS, as_images, as_png, as_svg, style, with_fonts
 from companion.results.result import Result
 from notebooks.shared.dots import dot_rows
-from notebooks.shared.style import NOTE, cut_note, panels, write_labels
+from notebooks.shared.style import NOTE, cut_note, panels
 
 KINDS, TASKS = ("AED", "AO"), ("scan", "multi30k_en_fr")
 
@@ -94,20 +94,3 @@ def test_a_caption_says_that_lines_bars_or_bands_leave_the_frame_where_some_do(d
     assert cut_note(figure) == (NOTE if cut else "")
     axes.set_visible(False)
     assert cut_note(figure) == cut_note(Figure()) == ""
-
-
-def written(*labels):
-    axes = Figure().subplots()
-    axes.set(xlim=(0, 1), ylim=(0, 1))
-    write_labels(axes, [(x, y, text, "black") for x, y, text in labels])
-    return {text.get_text(): (text.get_ha(), text.get_va()) for text in axes.texts}
-
-
-def test_a_label_that_would_cover_another_goes_to_another_side_or_is_left_out():
-    found = written(*((0.5, 0.5, name) for name in "abcde"), (0.9, 0.9, "far"))
-    assert found == {
-        "a": ("left", "baseline"), "b": ("left", "top"), "c": ("right", "baseline"), "d": ("right", "top"),
-        "far": ("left", "baseline"),
-    }  # fmt: skip
-    # one left of its point stays inside the frame
-    assert set(written((0.05, 0.5, "one"), (0.05, 0.5, "two"), (0.05, 0.5, "long"))) == {"one", "two"}
