@@ -1,27 +1,24 @@
-"""Speed and memory of `Components`, as ratios within one run: python benchmarks/components.py [--stream]
+"""Speed of `Components`, as ratios within one run: python benchmarks/components.py
 
 The yardstick is `states.sum()` over the same tensor, timed in turns with each candidate, so that a busy
 machine slows both; medians are compared. The promise is `update` within 6 times the yardstick on two cores.
 On a machine that runs other things as well, set OMP_WAIT_POLICY=passive: threads that spin while they wait
-for each other measure the neighbours instead. With --stream, 50 million tokens go through one `Components`
-and the growth of the process is printed.
+for each other measure the neighbours instead.
 """
 
 import statistics
-import time
 from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import torch
-from timing import command_line, resident, seconds
+from timing import command_line, seconds
 
 from attnlib.decomposition.components import Components
 
 SENTENCES, POSITIONS, WIDTH, WORDS = 4_000, 20, 256, 4_000
 PROMISE = 6.0
-STREAMED = 50_000_000  # tokens
 EVICT_MB = 600  # written between any two timings: more than a cache holds
 
 
@@ -90,34 +87,11 @@ def speed(generator: torch.Generator, repeats: int) -> None:
         print(f"{name:42}{yardstick:8.2f}{taken:9.2f}{ratio:8.1f}{rate:7.1f}{verdict}")
 
 
-def stream(generator: torch.Generator) -> None:
-    """The same states again and again under new words and masks: content does not matter to memory."""
-    states = torch.randn(SENTENCES, POSITIONS, WIDTH, generator=generator)
-    components = Components(WORDS, POSITIONS, WIDTH)
-    seen, batches, baseline = 0, 0, 0.0
-    start = time.perf_counter()
-    while seen < STREAMED:
-        tokens = torch.randint(WORDS, (SENTENCES, POSITIONS), generator=generator)
-        lengths = torch.randint(1, POSITIONS + 1, (SENTENCES, 1), generator=generator)
-        components.update(states, tokens, torch.arange(POSITIONS) < lengths)
-        seen, batches = seen + int(lengths.sum()), batches + 1
-        if batches == 5:
-            baseline = resident() / 2**20
-    taken = time.perf_counter() - start
-    assert int(components.token_counts.sum()) == seen
-    print(f"{seen / 1e6:.1f} million tokens in {batches} batches of width {WIDTH}: {taken:.0f} s")
-    end, peak = resident() / 2**20, resident("VmHWM") / 2**20
-    print(f"resident after 5 batches {baseline:.0f} MB, at the end {end:.0f} MB, peak {peak:.0f} MB")
-
-
 def main() -> None:
-    arguments = command_line(__doc__, threads=2, repeats=30, stream=False).parse_args()
+    arguments = command_line(__doc__, threads=2, repeats=30).parse_args()
     torch.set_num_threads(arguments.threads)
-    generator = torch.Generator().manual_seed(0)
     print(f"torch {torch.__version__}, numpy {np.__version__}, pandas {pd.__version__}")
-    speed(generator, arguments.repeats)
-    if arguments.stream:
-        stream(generator)
+    speed(torch.Generator().manual_seed(0), arguments.repeats)
 
 
 if __name__ == "__main__":
