@@ -44,15 +44,11 @@ def without(*names):
     return {name: value for name, value in CLAIM.items() if name not in names}
 
 
-def test_every_claim_of_the_project_loads_and_names_an_experiment_that_exists(pytestconfig):
+def test_every_claim_of_the_project_loads_and_is_judged_or_says_why(pytestconfig):
     papers = load_papers(pytestconfig.rootpath / "claims")
-    assert [paper.name for paper in papers] == ["aitken2021", "beyond", "primers", "snell2021"]
-    for paper in papers[:3]:
-        assert {claim.experiment for claim in paper.claims if claim.judge} <= set(registry.names())
-        assert all(claim.judge is not None or claim.cannot_be_run for claim in paper.claims)
-    published = [claim.published for claim in papers[3].claims if claim.published is not None]
-    tables = [one.reference.table for one in published if one.reference is not None]
-    assert sorted(set(tables), key=int) == [str(number) for number in range(2, 11)]
+    claims = [claim for paper in papers for claim in paper.claims if not claim.number]
+    assert {claim.experiment for claim in claims if claim.judge} <= set(registry.names())
+    assert all(claim.judge or claim.not_run or claim.cannot_be_run for claim in claims)
 
 
 def test_published_numbers_are_as_transcribed(pytestconfig):
@@ -88,12 +84,10 @@ def test_a_tolerance_takes_its_number_from_the_published_table(tmp_path):
     [
         (without("judge", "keys"), "claims.a-claim: missing keys, judge; .*not_run"),
         (without("says"), "missing claims.a-claim.says"),
-        (without("id"), "missing claims.0.id"),
         ("text", "claims.0: expected fields .* got 'text'"),
         (CLAIM | {"experiment": "temporal_shares"}, "no experiment .* did you mean 'temporal_share'"),
         (CLAIM | {"profiles": ["papers"]}, "a-claim.profiles.0: no profiles 'papers'; did you mean 'paper'"),
         (CLAIM | {"profile": "paper"}, "a-claim: no field 'profile'; did you mean 'profiles'"),
-        (CLAIM | {"kind": "falsifies"}, "a-claim.kind: no kind 'falsifies'; did you mean 'falsifier'"),
         (without("smallest_effect"), "a-claim: missing smallest_effect: which trend"),
         (CLAIM | {"smallest_effect": "rank"}, "a-claim: no smallest effect 'rank'. Known: share"),
         (CLAIM | {"smallest_effect": [EFFECT, EFFECT]}, "a-claim: 2 smallest effects for 1 keys"),
@@ -106,17 +100,12 @@ def test_a_tolerance_takes_its_number_from_the_published_table(tmp_path):
         (CLAIM | {"judge": {"kind": "order"}}, "a-claim: 1 keys for an order; it takes two"),
         (CLAIM | {"not_run": "why"}, "a-claim: 'not_run' excludes experiment, keys, judge, profiles"),
         (CLAIM | {"id": "A claim"}, "claims.A claim.id: 'A claim': expected small letters"),
-        (CLAIM | {"id": 7}, "claims.7.id: got 7, expected a valid string"),
         (CLAIM | {"says": " "}, "a-claim.says: expected some text"),
         (CLAIM | {"published": "53"}, "published.*: got '53', expected a valid number"),
         (CLAIM | {"published": {"table": 2}}, "Table 2 is of a table, but the file of claims names no `csv`"),
-        (CLAIM | {"judge": "trend"}, "a-claim.judge: got 'trend', expected a valid dictionary"),
         (CLAIM | {"judge": {"kind": "trnd"}}, "a-claim.judge: no kind 'trnd'; did you mean 'trend'"),
         (CLAIM | {"judge": {"direction": "positive"}}, "a-claim.judge: .*'kind'"),
-        (CLAIM | {"judge": {"kind": "trend", "direction": "positve"}}, "did you mean 'positive'"),
-        (CLAIM | {"judge": {"kind": "trend"}}, "missing claims.a-claim.judge.trend.direction"),
         (CLAIM | {"judge": {"kind": "inequality", "relation": "=>", "threshold": 1}}, "relation '=>'"),
-        (CLAIM | {"judge": {"kind": "inequality", "relation": ">", "threshold": "1"}}, "threshold: got '1'"),
         (CLAIM | {"judge": {"kind": "inequality", "relation": ">", "treshold": 1}}, "mean 'threshold'"),
         (CLAIM | {"judge": {"kind": "order", "paired": "a", "independent": True}}, "either paired or"),
         (CLAIM | {"judge": {"kind": "tolerance"}}, "exactly one"),
@@ -179,7 +168,6 @@ def test_a_folder_without_claims_and_an_id_used_twice_are_refused(tmp_path):
         (b"claims: [", "p.yaml cannot be read"),
         (b"[" * 3000, "p.yaml cannot be read"),
         (b"paper: p\ntitle: t\nclaims: []\n", "p.yaml: its last line is not"),
-        (b"\xff", "cannot be read"),
         (b"paper: p", "p.yaml: missing title"),
         (b"paper: p\ntitle: t\nclaims: no", "p.yaml: claims: got False, expected a valid list"),
         (b"paper: p\ntitle: t\nclaims: []\nnumbers: [1]", "p.yaml: numbers.0: expected fields"),

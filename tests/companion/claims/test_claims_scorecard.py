@@ -72,17 +72,11 @@ OPEN = '<span class="verdict undecided">undecided</span>'
         ("plain", ["It is above five.", "`x`<br>above 5<br>", "](/attend/toy)",
                    rf"| {OPEN}<br>9.000 \[4.000, 10.0\], n = 3 |",
                    f'| {OPEN} <span class="verdict stale">stale</span>']),
-        ("two-keys", ['<span class="verdict not-reproduced">', "(b) `y`",
-                      "<br>(b) 2.000 \\(no interval\\) ✗"]),
         ("unlearned", ['<span class="verdict cannot-be-judged">cannot be judged</span>',
                        "presupposes that it is learned, and `y` is 2.000, not at least 3 |"]),
-        ("learned", ["*rests on* `y` 2.000"]),
         ("ordered", ["`x`<br>above `y` by more than 0.5<br>",
                      "*0.5: less is nothing (set with the result known)*<br>",
                      "<br>7.0"]),  # 9 - 2, y being exact
-        ("without-a-page", ["`attnlib run pageless --profile quick`"]),
-        ("later", ['<span class="verdict not-run">not run at this profile</span><br>Not yet.',
-                   "Published: 2 numbers (Table 2)"]),
         ("never", ['<span class="verdict cannot-be-run">cannot be run</span>', r"\<lost\>", "Published: 53"]),
     ],
 )  # fmt: skip

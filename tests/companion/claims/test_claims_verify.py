@@ -1,19 +1,26 @@
-"""Verdicts against expected verdicts: what counts as a change, what is stale, what accepting writes."""
+"""Verdicts against expected ones: what is a change, what is stale, what accepting writes, what chance adds."""
 
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from scipy.stats import false_discovery_control
 
 from attnlib.errors import BadInput
 from companion.book.project import PROFILES
-from companion.claims.verdicts import Verdict
-from companion.claims.verify import read_expected, summaries, verify, verify_command
+from companion.claims.verdicts import Judgement, Verdict
+from companion.claims.verify import (
+    ClaimVerdict,
+    chance,
+    discovered,
+    read_expected,
+    summaries,
+    verify,
+    verify_command,
+)
 from companion.results import recompute, registry
-from companion.results.config import plain
-from companion.results.request import Request
 from companion.results.result import Result
-from companion.results.run import code_of
 from companion.runs import answer
 from tests.companion.claims.claims_builders import claim, write_paper
 
@@ -246,39 +253,6 @@ def test_a_result_that_the_archive_does_not_give_is_a_problem_when_recomputed(ro
     told(1, "archive/x.jsonl: its lines are not those that were sealed", recompute=True)
 
 
-def test_the_tallies_stand_apart(root, told):
-    save(root, 9, "paper")
-    write(root, [CLAIMS[0] | {"id": f"claim-{about}", "about": about} for about in ("data", "networks")])
-    head, counts, *_ = told(0, accept=True).splitlines()
-    assert head.split() == ["quick", "paper", "mathematics", "data", "networks", "printed"]
-    assert counts.split() == ["reproduced", "0", "2", "0", "1", "1", "0"]
-
-
-def test_what_changed_fits_on_a_screen_and_all_of_it_is_there_on_demand(root, told):
-    save(root, 9)
-    write(root, [CLAIMS[0] | {"id": f"claim-{number}"} for number in range(100)])
-    lines = told(1).splitlines()
-    assert len(lines) < 24
-    assert lines[-1] == "… and 92 more: `attnlib verify --all`"
-    assert lines[1].split()[:2] == ["reproduced", "100"]
-    said = told(1, everything=True)
-    assert said.count("changed: ") == 100
-    assert sum(line.startswith("reproduced ") and "quick" in line for line in said.splitlines()) == 100
-
-
-def test_a_plan_of_training_that_hangs_on_data_not_on_this_machine_makes_nothing_stale(root, monkeypatch):
-    """Where a set is not at hand, a plan leaves its networks out."""
-    monkeypatch.setattr(registry, "names", lambda: ("temporal_share",))
-    config = Request("temporal_share").config
-    origin = {"code": code_of("temporal_share"), "models": ["a network of another plan"]}
-    made = Result("temporal_share", "quick", plain(config), {}, {}, {"scan/train.txt": "0" * 64}, [], origin)
-    monkeypatch.setattr("companion.results.result._available", lambda file: False)
-    assert not made.stale
-    assert replace(made, provenance=origin | {"code": "0"}).stale
-    monkeypatch.setattr("companion.results.result._available", lambda file: True)
-    assert replace(made, profile=made.profile).stale
-
-
 def test_json_holds_every_row(root, told):
     save(root, 9)
     said = json.loads(told(0, json=True, accept=True))
@@ -306,3 +280,24 @@ def test_what_a_result_says_cannot_be_had_never_counts_as_a_change(root, told):
         row = verify(root, experiment="toy")[0]
         assert (row.verdict, row.judgement.reason, row.changed) == (verdict, "data: x", False)
         told(0)
+
+
+def test_the_largest_p_that_survives_is_that_of_scipy():
+    generator = np.random.default_rng(5)
+    for n in (1, 5, 60):
+        for _ in range(20):
+            ps = generator.uniform(size=n) ** 3
+            kept = ps[false_discovery_control(ps) <= 0.05]
+            assert discovered(list(ps)) == (kept.max() if len(kept) else 0.0)
+
+
+def test_verdicts_without_an_interval_count_for_nothing_and_open_ones_for_the_family_alone():
+    decided, open_ones = [0.001, 0.04, None], [0.9]
+    kinds = [(Verdict.REPRODUCED, decided), (Verdict.UNDECIDED, open_ones)]
+    judged = [Judgement(verdict, {}, p=p) for verdict, ps in kinds for p in ps]
+    rows = [ClaimVerdict(None, at, own) for own in judged for at in ("quick", "paper")]
+    found = chance(rows)
+    assert (found.verdicts, found.wrong, found.limit, found.surviving) == (2, 0.1, 0.001, 1)
+    assert (found.survives(0.001), found.survives(0.04), found.survives(None)) == (True, False, False)
+    nothing = chance(row for row in rows if row.judgement.p is None)
+    assert (nothing.verdicts, nothing.surviving) == (0, 0)

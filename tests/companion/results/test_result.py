@@ -36,7 +36,8 @@ def test_what_is_saved_is_loaded_and_equal_bytes(tmp_path):
     assert table == 'task,share,other\nscan,0.1234568,\n"a, b",,\n'
 
 
-def test_stale_follows_the_code_the_models_and_the_settings():
+def test_stale_follows_the_code_the_models_and_the_settings(monkeypatch):
+    """A plan of training that hangs on data which are not on this machine makes nothing stale."""
     experiment = registry.load("temporal_share")
     config = experiment.PROFILES["quick"]
     specs = experiment.models(config)
@@ -46,6 +47,12 @@ def test_stale_follows_the_code_the_models_and_the_settings():
     assert replace(result, provenance=made | {"code": "0"}).stale
     assert replace(result, provenance=made | {"models": ["of another plan"]}).stale
     assert replace(result, config=plain(config) | {"gone": 1}).stale
+    other = replace(
+        result, data={"scan/train.txt": "0" * 64}, provenance=made | {"models": ["of another plan"]}
+    )
+    for here in (False, True):
+        monkeypatch.setattr("companion.results.result._available", lambda file, here=here: here)
+        assert replace(other).stale is here
 
 
 @pytest.mark.parametrize("text", ["{", '{"experiment": "x"}', '["not a result"]'])
