@@ -3,8 +3,6 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 import attnlib
 
 FOLDER = Path(attnlib.__file__).parent
@@ -18,17 +16,3 @@ def test_type_checkers_see_the_names_that_are_imported_on_first_use():
     assert (FOLDER / "py.typed").is_file()
     for name in attnlib.__all__:
         assert getattr(attnlib, name).__doc__ or name == "__version__"
-
-
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        ("import attnlib\nattnlib.Comp", "Components"),
-        ("import attnlib\nattnlib.Components(3, 3, 2).up", "update"),
-        ("from attnlib import shares\nshares(None).temp", "temporal"),
-    ],
-)
-def test_editors_complete_them(code, expected):
-    jedi = pytest.importorskip("jedi", reason="it comes with IPython, of the book")
-    found = jedi.Script(code, path=FOLDER.parent / "example.py").complete()
-    assert expected in [each.name for each in found]

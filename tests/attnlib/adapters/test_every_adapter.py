@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -19,13 +20,11 @@ from attnlib.adapters import (
 )
 from attnlib.decomposition import Components
 from attnlib.decomposition.growing import GrowingComponents
-from attnlib.errors import BadInput
 from tests.attnlib.adapters.adapter_builders import (
     BATCH,
     FAMILIES,
     FULL,
     FUNCTIONS,
-    HEADS,
     HOOKED,
     IN_TORCH,
     KINDS,
@@ -46,6 +45,7 @@ from tests.attnlib.adapters.adapter_builders import (
     traced,
 )
 from tests.attnlib.models.model_builders import POSITIONS, batch_of, generator, transformer
+from tests.attnlib.refusals import assert_refused
 
 
 def by_family(name):
@@ -188,8 +188,16 @@ def test_what_stands_at_padding_does_not_matter(name, at_padding):
     }
     adapter = adapter_of(name)
     assert_same_pass(adapter.trace(replace(BATCH, **padded)), traced(name))
-    given = replace(BATCH, **padded, read=padded["target"])
-    assert_same_pass(adapter.trace(given), adapter.trace(replace(BATCH, read=BATCH.target)))
+    given, one = (
+        adapter.trace(own)
+        for own in (replace(BATCH, **padded, read=padded["target"]), replace(BATCH, read=BATCH.target))
+    )
+    assert_same_pass(given, one)
+    soiled = {
+        own: getattr(one, own).masked_fill(~one.mask(own[:6]), at_padding)
+        for own in ("source_tokens", "target_tokens", "target_outputs")
+    }
+    assert torch.equal(probe_of(adapter, replace(one, **soiled)), probe_of(adapter, one))
 
 
 # The lexical probe.
@@ -236,60 +244,52 @@ def test_the_probe_of_a_position_is_what_is_said_with_all_others_cut_away(name):
     assert beta.std(-1)[one.target_mask].min() > 0
 
 
-@pytest.mark.parametrize("at_padding", [-100, 10**6])
-def test_a_probe_does_not_depend_on_what_stands_at_padding(at_padding):
-    adapter, one = adapter_of("Bart"), traced("Bart")
-    padded = {
-        name: getattr(one, name).masked_fill(~one.mask(name[:6]), at_padding)
-        for name in ("source_tokens", "target_tokens", "target_outputs")
-    }
-    assert torch.equal(probe_of(adapter, replace(one, **padded)), probe_of(adapter, one))
+# Any module by the names of its modules.
 
 
-@pytest.mark.parametrize("name", [*FUNCTIONS, "scaled_dot_product"])
-def test_attention_of_a_function_is_caught_and_forced_as_that_of_a_module(name):
-    """The same weights with nn.Softmax; scaled_dot_product_attention has other kernels."""
-    adapter, expected = adapter_of(name), traced("by hand")
-    (one,), (own,) = adapter.trace(BATCH).attended, expected.attended
-    allowed = expected.allowed(own)[:, None].expand_as(own.attention)
-    torch.testing.assert_close(one.attention[allowed], own.attention[allowed])
-    assert torch.equal(one.scores, own.scores)
-    beta = adapter.lexical_probe(expected)
-    torch.testing.assert_close(beta, adapter_of("by hand").lexical_probe(expected), rtol=1e-5, atol=1e-7)
-    adapter.hooked = (replace(adapter.hooked[0], scale=0.6),)
-    with pytest.raises(BadInput, match="attention from the caught projections is up to"):
-        adapter.trace(BATCH)
+ALIKE = {own: "by hand" for own in (*FUNCTIONS, "scaled_dot_product")}  # with nn.Softmax
+ALIKE["nn.Transformer, length first"] = "nn.Transformer"
 
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor is True, but")
-def test_code_that_has_the_length_first_is_caught_and_forced_too():
-    """As nn.Transformer is by default; the same weights with the batch first."""
-    adapter, expected = adapter_of("nn.Transformer, length first"), traced("nn.Transformer")
-    one = adapter.trace(BATCH)
-    assert set(one.sites()) == set(expected.sites())
-    for mine, theirs in zip(one.attended, expected.attended, strict=True):
+@pytest.mark.parametrize("name", ALIKE)
+def test_the_same_weights_in_another_form_are_caught_and_forced_alike(name):
+    """By functions instead of a module, with other kernels; with the length first, as torch has it."""
+    adapter, expected = adapter_of(name), traced(ALIKE[name])
+    found = adapter.trace(BATCH)
+    for mine, theirs in zip(found.attended, expected.attended, strict=True):
         valid = expected.allowed(theirs)[:, None].expand_as(theirs.attention)
         torch.testing.assert_close(mine.attention[valid], theirs.attention[valid])
         torch.testing.assert_close(mine.scores[valid], theirs.scores[valid])
-    beta = adapter.lexical_probe(one)
-    torch.testing.assert_close(beta, adapter_of("nn.Transformer").lexical_probe(expected))
+    beta = adapter_of(ALIKE[name]).lexical_probe(expected)
+    torch.testing.assert_close(adapter.lexical_probe(found), beta, rtol=1e-5, atol=1e-7)
+    adapter.hooked = tuple(replace(own, scale=0.6) for own in adapter.hooked)
+    assert_refused(partial(adapter.trace, BATCH), "attention from the caught projections is up to")
 
 
-def test_keys_of_another_width_have_weights_of_their_own():
-    words = {"words": nn.Embedding(50, 8), "others": nn.Embedding(50, 6)}
-    model = words | {"attend": nn.MultiheadAttention(8, 2, kdim=6, vdim=6, batch_first=True)}
-    model = drawn(nn.ModuleDict(model))
-
-    def run(model, batch):
-        keys = model["others"](batch.source)
-        hidden = ~batch.source_mask
-        return model["attend"](model["words"](batch.read), keys, keys, key_padding_mask=hidden)
-
-    (one,) = Modules(model, [Hooked("attend", "attend")], run, start=2).trace(BATCH).attended
-    assert one.key_inputs.shape[-1] == 6  # and its scores were checked
+CALLS = (
+    lambda attend, asks, keys, pad: attend(asks, keys, keys, key_padding_mask=pad),
+    lambda attend, asks, keys, pad: attend(asks, keys, keys, pad, False),
+    lambda attend, asks, keys, pad: attend(query=asks, key=keys, value=keys, key_padding_mask=pad),
+)
 
 
-# Any module by the names of its modules.
+@pytest.mark.parametrize("width", [8, 6])
+def test_arguments_come_by_place_and_by_name_and_keys_may_have_another_width(width):
+    attend = nn.MultiheadAttention(8, 2, kdim=width, vdim=width, batch_first=True)
+    words = {"words": nn.Embedding(50, 8), "others": nn.Embedding(50, width)}
+    model, found = drawn(nn.ModuleDict(words | {"attend": attend})), []
+    for call in CALLS:
+
+        def run(model, batch, call=call):
+            return call(
+                model["attend"], model["words"](batch.read), model["others"](batch.source), ~batch.source_mask
+            )
+
+        found += Modules(model, [Hooked("attend", "attend")], run, start=2).trace(BATCH).attended
+    assert {one.key_inputs.shape[-1] for one in found} == {width}  # and the scores were checked
+    assert torch.equal(found[0].attention, found[1].attention)
+    assert torch.equal(found[0].attention, found[2].attention)
 
 
 def test_what_is_read_is_the_target_one_step_later_or_what_the_batch_says():
@@ -302,45 +302,11 @@ def test_what_is_read_is_the_target_one_step_later_or_what_the_batch_says():
     assert torch.equal(found.target_tokens, BATCH.source[:, :6])
 
 
-def test_a_scale_is_that_of_the_width_of_a_head_or_what_is_said():
-    (one,) = traced("by hand").attended
-    assert one.scale == 4**-0.5
-    said = Hooked("to_q", "to_k", heads=HEADS, attention="softmax", scale=0.6)
-    assert Modules(drawn(Reader(scale=0.6)), [said], run, start=2).trace(BATCH).attended[0].scale == 0.6
-    assert {one.scale for one in traced("nn.Transformer").attended} == {0.5}
-
-
-def test_what_nothing_checks_may_be_said_to_be_so():
-    bare = Modules(drawn(Reader()), [Hooked("to_q", "to_k", heads=HEADS)], run, start=2, unchecked=True)
-    (one,) = bare.trace(BATCH).attended
-    assert one.attention is None
-    assert torch.equal(one.scores, traced("by hand").attended[0].scores)
-
-
 def test_the_output_is_as_without_hooks():
     model, kept = drawn(Translator()).eval(), []
     Modules(model, IN_TORCH, lambda *own: kept.append(run_torch(*own)), start=2).trace(BATCH)
     plain = run_torch(model, replace(BATCH, read=traced("nn.Transformer").target_tokens))
     torch.testing.assert_close(kept[0][BATCH.target_mask], plain[BATCH.target_mask])
-
-
-def test_arguments_by_place_and_by_name():
-    def attended_with(call):
-        def run(model, batch):
-            asks, keys = model["words"](batch.read), model["words"](batch.source)
-            return call(model["attend"], asks, keys, ~batch.source_mask)
-
-        attend = nn.MultiheadAttention(8, 2, batch_first=True)
-        model = drawn(nn.ModuleDict({"words": nn.Embedding(50, 8), "attend": attend}))
-        return Modules(model, [Hooked("attend", "attend")], run, start=2).trace(BATCH).attended[0].attention
-
-    usual = attended_with(lambda attend, asks, keys, pad: attend(asks, keys, keys, key_padding_mask=pad))
-    places = attended_with(lambda attend, asks, keys, pad: attend(asks, keys, keys, pad, False))
-    names = attended_with(
-        lambda attend, asks, keys, pad: attend(query=asks, key=keys, value=keys, key_padding_mask=pad)
-    )
-    assert torch.equal(usual, places)
-    assert torch.equal(usual, names)
 
 
 def test_logits_may_come_in_an_object_or_first_in_a_tuple():
@@ -399,30 +365,11 @@ def test_only_the_layers_asked_for_are_caught():
     assert set(found.sites()) == {"decoder.1.self", "decoder.1.cross", "encoder"}
 
 
-def test_attentions_of_no_known_form_are_not_counted():
-    # LED's encoder looks through windows; its cross-attention is BART's.
-    adapter = HuggingFace(model_of("LED", attention_window=4))
-    assert adapter.n_layers == {"encoder_self": 0, "decoder_self": 2, "cross": 2}
-
-
 @pytest.mark.parametrize("name", ["Bart", "MBart", "Marian", "Pegasus", "T5", "M2M100"])
 def test_all_positions_that_a_model_has_are_used_and_computed_ones_have_no_end(name):
     source, target = (50, 40) if name in ("T5", "M2M100") else (32, 32)
     found = HuggingFace(model_of(name)).trace(TokenBatch.of_rows([[5] * source], [[6] * target]))
     assert found.attended[0].scores.shape == (1, 4, target, source)
-
-
-@pytest.mark.parametrize("name", ["T5", "Bart", "Marian"])
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
-def test_other_precisions(name, dtype):
-    found = HuggingFace(model_of(name).to(dtype), kinds=KINDS).trace(BATCH)
-    computed = torch.promote_types(dtype, torch.float32)
-    tolerance = {torch.bfloat16: 0.1, torch.float16: 0.02, torch.float64: 1e-5}[dtype]
-    for one, single in zip(found.attended, traced(name).attended, strict=True):
-        assert one.attention.dtype == dtype
-        assert one.query_inputs.dtype == one.key_inputs.dtype == one.scores.dtype == computed
-        allowed = found.allowed(one)[:, None].expand_as(one.attention)
-        assert (one.attention - single.attention).abs()[allowed].max() <= tolerance
 
 
 def test_a_model_that_hides_its_attention_is_switched_with_a_warning():

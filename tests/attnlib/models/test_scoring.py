@@ -5,7 +5,6 @@ from typing import get_args
 
 import pytest
 import torch
-from torch.nn.functional import scaled_dot_product_attention
 
 from attnlib.decomposition import require_bilinear
 from attnlib.models.attention import BILINEAR, Score, Scoring
@@ -42,13 +41,6 @@ OF_SUMS = [math.tanh(4) + 10 * math.tanh(1), math.tanh(1.5) + 10 * math.tanh(3)]
 def test_worked_by_hand(scoring, weights, expected):
     found = score_of(scoring, **weights)(QUERY, KEYS)
     torch.testing.assert_close(found, torch.tensor([[expected]]))
-
-
-def test_scaled_dot_is_torchs_own():
-    draw = generator(1)
-    queries, keys, values = (torch.randn(3, n, 8, generator=draw) for n in (4, 5, 5))
-    ours = Score("scaled_dot", 8, 8)(queries, keys).softmax(-1) @ values
-    torch.testing.assert_close(ours, scaled_dot_product_attention(queries, keys, values))
 
 
 def test_concat_and_additive_are_one_function():

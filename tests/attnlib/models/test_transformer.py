@@ -109,18 +109,6 @@ def test_a_beams_probability_is_that_of_its_words():
         torch.testing.assert_close(written.log_probability[:, beam], total.to(written.log_probability))
 
 
-def test_the_scale_of_what_is_drawn_and_the_width_of_the_hidden_layer():
-    config = TransformerConfig(60, 50, width=64, heads=4, layers=1, positions="learned", embedding_scale=0.3)
-    model = Transformer(config, generator())
-    for embedding in (model.embedding_source, model.positions_target):
-        assert embedding.weight.std().item() == pytest.approx(0.3, rel=0.05)
-    narrow = model.encoder[0].feed_forward.narrow.weight
-    assert narrow.shape == (64, 256)  # four times as wide where none is given
-    assert narrow.abs().max().item() == pytest.approx(256**-0.5, rel=0.01)
-    assert torch.equal(model.decoder[0].cross_norm.weight, torch.ones(64))
-    assert torch.equal(model.decoder_norm.bias, torch.zeros(64))
-
-
 SIDES = {"encoder_self": "ss", "decoder_self": "tt", "cross": "ts"}  # of the queries and of the keys
 
 
