@@ -173,12 +173,15 @@ class Reader(nn.Module):
         self.to_q, self.to_k = nn.Linear(6, 4 * HEADS), nn.Linear(6, 4 * HEADS, bias=False)
         self.softmax, self.scale, self.out = nn.Softmax(dim=-1), scale, nn.Linear(6 * HEADS, WORDS)
 
-    def attend(self, source, source_mask, read):
-        asks, answers = (
+    def projected(self, source, read):
+        return (
             project(self.dropout(self.words(tokens))).unflatten(-1, (HEADS, -1)).transpose(1, 2)
             for project, tokens in ((self.to_q, read), (self.to_k, source))
         )
-        scores = asks @ answers.mT * self.scale
+
+    def attend(self, source, source_mask, read):
+        query, key = self.projected(source, read)
+        scores = query @ key.mT * self.scale
         return self.softmax(scores.masked_fill(~source_mask[:, None, None], -torch.inf))
 
     def forward(self, source, source_mask, read):
@@ -194,44 +197,32 @@ FUNCTIONS = {
 }
 
 
-class Attend(nn.Module):
-    """An attention as most people write it: one module that returns the context, a function inside."""
+class Within(nn.Module):
+    """An attention as most people write it: a module that returns the context, a function inside."""
 
     def __init__(self, function):
         super().__init__()
-        self.to_q, self.to_k, self.function = nn.Linear(6, 8), nn.Linear(6, 8, bias=False), function
+        self.function = function
 
-    def forward(self, asks, answers, mask):
-        query, key = (
-            to(states).unflatten(-1, (HEADS, -1)).transpose(1, 2)
-            for to, states in ((self.to_q, asks), (self.to_k, answers))
-        )
-        values, hidden = answers[:, None].expand(-1, HEADS, -1, -1), ~mask[:, None, None]
+    def forward(self, query, key, values, hidden):
         if self.function == "scaled_dot_product":
-            made = F.scaled_dot_product_attention(query, key, values, attn_mask=~hidden)
+            context = F.scaled_dot_product_attention(query, key, values, attn_mask=~hidden)
         else:
             scores = (query @ key.mT * 0.5).masked_fill(hidden, -torch.inf)
-            made = FUNCTIONS[self.function](scores).view(scores.shape) @ values
-        return made.transpose(1, 2).flatten(2)
+            context = FUNCTIONS[self.function](scores).view(scores.shape) @ values
+        return context.transpose(1, 2).flatten(2)
 
 
-class Functional(nn.Module):
-    """A :class:`Reader` with such an attention, and the same weights."""
+class Functional(Reader):
+    """A reader with such an attention, and the same weights."""
 
     def __init__(self, function):
         super().__init__()
-        self.words, self.attend = nn.Embedding(WORDS, 6), Attend(function)
-        self.out = nn.Linear(6 * HEADS, WORDS)
-        own = drawn(Reader()).state_dict()
-        self.load_state_dict({f"attend.{k}" if k.startswith("to_") else k: v for k, v in own.items()})
+        self.softmax = Within(function)
 
     def forward(self, source, source_mask, read):
-        return self.out(self.attend(self.words(read), self.words(source), source_mask))
-
-
-def functional(function):
-    hooked = Hooked("attend.to_q", "attend.to_k", heads=HEADS, attention="attend")
-    return Modules(Functional(function), [hooked], run, start=2)
+        values = self.dropout(self.words(source))[:, None].expand(-1, HEADS, -1, -1)
+        return self.out(self.softmax(*self.projected(source, read), values, ~source_mask[:, None, None]))
 
 
 class Translator(nn.Module):
@@ -278,7 +269,7 @@ def adapter_of(name):
     if name == "by hand":
         return Modules(drawn(Reader()), [HOOKED], run, start=2)
     if name in FUNCTIONS or name == "scaled_dot_product":
-        return functional(name)
+        return Modules(drawn(Functional(name)), [HOOKED], run, start=2)
     if name.startswith("nn.Transformer"):
         model = Translator(batch_first="length" not in name)
         return Modules(drawn(model), IN_TORCH, run_torch, start=2)

@@ -26,12 +26,10 @@ from tests.attnlib.adapters.adapter_builders import (
     FULL,
     FUNCTIONS,
     HOOKED,
-    IN_TORCH,
     KINDS,
     ROWS,
     SIDES,
     Reader,
-    Translator,
     adapter_of,
     assert_same_pass,
     checked,
@@ -41,7 +39,6 @@ from tests.attnlib.adapters.adapter_builders import (
     pass_of,
     rotary,
     run,
-    run_torch,
     traced,
 )
 from tests.attnlib.models.model_builders import POSITIONS, batch_of, generator, transformer
@@ -126,21 +123,6 @@ def test_scores_make_the_models_attention_and_nine_terms_and_the_position_bias_m
             assert scores.std() > 0.05
 
 
-@pytest.mark.parametrize("name", [*POSITIONS, *FAMILIES])
-def test_which_attentions_there_are_and_which_have_a_bias_or_a_rotation_by_position(name):
-    names = ["encoder_self.0", "encoder_self.1", "decoder_self.0", "cross.0", "decoder_self.1", "cross.1"]
-    if name in FAMILIES:
-        found = traced(name).attended
-    else:
-        names = ["cross.0", "cross.1", *names[:3], "decoder_self.1"]
-        found = transformer_pass(transformer(positions=name), batch_of()).attended
-    assert [one.name for one in found] == names
-    for one in found:
-        own = one.kind != "cross"
-        assert (one.position_bias is not None) == (own and name in ("relative", "T5", "MT5"))
-        assert (one.query_rotation is not None) == (own and name == "rotary")
-
-
 @pytest.mark.parametrize("name", ["T5", "by hand", "nn.Transformer"])
 def test_the_model_is_left_as_it_was(name, monkeypatch):
     adapter = adapter_of(name)
@@ -198,9 +180,6 @@ def test_what_stands_at_padding_does_not_matter(name, at_padding):
         for own in ("source_tokens", "target_tokens", "target_outputs")
     }
     assert torch.equal(probe_of(adapter, replace(one, **soiled)), probe_of(adapter, one))
-
-
-# The lexical probe.
 
 
 def alone_in_family(model, one, place):
@@ -292,23 +271,6 @@ def test_arguments_come_by_place_and_by_name_and_keys_may_have_another_width(wid
     assert torch.equal(found[0].attention, found[2].attention)
 
 
-def test_what_is_read_is_the_target_one_step_later_or_what_the_batch_says():
-    found, start = traced("by hand"), torch.full((4, 1), 2)
-    read = torch.cat([start, BATCH.target[:, :-1]], 1)
-    assert torch.equal(found.target_tokens[BATCH.target_mask], read[BATCH.target_mask])
-    assert torch.equal(found.target_outputs, BATCH.target)
-    assert set(found.sites()) == {"cross.0.query", "cross.0.key"}
-    found = Modules(drawn(Reader()), [HOOKED], run).trace(replace(BATCH, read=BATCH.source[:, :6]))
-    assert torch.equal(found.target_tokens, BATCH.source[:, :6])
-
-
-def test_the_output_is_as_without_hooks():
-    model, kept = drawn(Translator()).eval(), []
-    Modules(model, IN_TORCH, lambda *own: kept.append(run_torch(*own)), start=2).trace(BATCH)
-    plain = run_torch(model, replace(BATCH, read=traced("nn.Transformer").target_tokens))
-    torch.testing.assert_close(kept[0][BATCH.target_mask], plain[BATCH.target_mask])
-
-
 def test_logits_may_come_in_an_object_or_first_in_a_tuple():
     model, found = drawn(Reader()), []
     for wrap in (lambda own: own, lambda own: (own, None), lambda own: SimpleNamespace(logits=own)):
@@ -328,10 +290,11 @@ def test_logits_may_come_in_an_object_or_first_in_a_tuple():
         ("Bart", [[2, 5, 6], [2, 9, 40]]),
         ("M2M100", [[2, 5, 6], [2, 9, 40]]),  # has no function that says so: from its config
         ("MBart", [[40, 5, 6], [40, 9, 40]]),  # the last token, a language's, moves to the front
+        ("by hand", [[2, 5, 6], [2, 9, 40]]),
     ],
 )
 def test_the_decoder_reads_the_target_one_step_later(name, read):
-    batch, model = TokenBatch.of_rows([[7, 8], [9]], [[5, 6, 40], [9, 40]]), HuggingFace(model_of(name))
+    batch, model = TokenBatch.of_rows([[7, 8], [9]], [[5, 6, 40], [9, 40]]), adapter_of(name)
     found = model.trace(batch)
     assert torch.equal(found.target_outputs, batch.target)
     assert found.target_tokens[batch.target_mask].equal(torch.tensor(read)[batch.target_mask])

@@ -136,9 +136,6 @@ def test_a_rotated_head_is_a_trace_whose_states_make_its_scores():
     assert trace.to("cpu").scores is trace.scores
 
 
-# Passes from plain tensors.
-
-
 def bare(*layers):
     return PLAIN | {f"cross.{layer}.query_states": normal(3, 4, 6, seed=layer) for layer in layers}
 
@@ -152,7 +149,7 @@ def test_without_an_attention_it_is_said_that_nothing_is_checked():
     assert pass_of_tensors(without(FULL, "encoder_self.0.attention")).unchecked == ("encoder_self.0",)
 
 
-def test_plain_states_are_compared_as_they_are():
+def test_plain_states_are_compared_as_they_are_and_in_self_attention_with_themselves():
     found = pass_of_tensors(PLAIN)
     (one,) = found.attended
     dots = PLAIN["cross.0.query_states"] @ PLAIN["encoder_states"].mT
@@ -161,14 +158,10 @@ def test_plain_states_are_compared_as_they_are():
     trace = found.head(one, 0)
     assert torch.equal(trace.source_mask, SOURCE_MASK)
     torch.testing.assert_close(trace.attention.sum(-1), TARGET_MASK.float())
-
-
-def test_dots_of_self_attention_are_of_the_states_with_themselves():
     states = normal(3, 4, 2, seed=1)
     (one,) = pass_of_tensors(TOKENS | {"decoder_self.2.query_states": states}).attended
     torch.testing.assert_close(one.scores, (states @ states.mT)[:, None])
-    assert one.causal
-    assert one.query_site == one.key_site == "decoder_self.2.query"
+    assert (one.causal, one.query_site, one.key_site) == (True, *["decoder_self.2.query"] * 2)
 
 
 def test_states_and_weights_of_different_precisions_are_computed_with_in_the_finer():
@@ -197,13 +190,6 @@ def test_padding_at_the_left_moves_to_the_right_before_it_is_known_what_is_predi
     assert found.target_outputs[0, :2].tolist() == [6, 6]
     inner = states[0, 1:] @ states[0, 1:].T
     torch.testing.assert_close(found.attended[0].scores[0, 0, :2, :2], inner)
-
-
-def test_by_default_a_step_predicts_what_is_read_next():
-    found = pass_of_tensors(PLAIN)
-    # Nothing is read after the last step: there stands what it reads itself.
-    expected = torch.tensor([[21, 21, 0, 0], [25, 26, 27, 27], [29, 30, 30, 0]])
-    assert torch.equal(found.target_outputs[TARGET_MASK], expected[TARGET_MASK])
 
 
 def write(folder, name, given):
@@ -237,9 +223,6 @@ def test_a_file_that_was_cut_off_is_corrupt(tmp_path, name):
     (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-5])
     with pytest.raises(CorruptFile, match=f"{name} cannot be read as safetensors"):
         list(saved_passes(tmp_path))
-
-
-# Batches of tokens.
 
 
 def test_packed_hand_worked():

@@ -1,10 +1,11 @@
-"""What tests of the analysis share: passes of a toy, a tiny checkpoint with a text."""
+"""What tests of the analysis share: passes of a toy, hostile words, a tiny checkpoint with a text."""
 
 from functools import partial
 from itertools import product
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from attnlib.adapters import Attended, LinearMap, ModelPass
 from attnlib.analysis import ParallelText
@@ -123,7 +124,24 @@ def assert_same_rows(first, second, tolerance=1e-9, but=()):
             assert mine[key] == (theirs[key] if isinstance(theirs[key], str) else near(theirs[key])), key
 
 
-# -- a checkpoint and a text --
+# -- words that must stay words, a checkpoint and a text --
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "\"><svg onload='alert(1)'>",
+    "</td></table></style><style>*{display:none}</style>",
+    "<!-- ",
+    "]]>&lt;&#x3c;",
+    "a\x00\x07\x1bb",
+    "\u202e\u2066abc",
+    "\ud800x\udfff",
+    "x" * 5000,
+    "",
+    "https://example.org/x.js",
+    "{{7*7}}${7*7}",
+    "<a href=javascript:alert(1)>here</a>",
+]
 
 VERBS = "runs", "sleeps here", "<script>alert(1)</script>", "\u202eeats it now"
 VERBES = "court", "dort ici", "chante", "le mange tout de suite"
@@ -152,6 +170,15 @@ def save_checkpoint(folder):
     model_of("T5", vocab_size=60, d_model=16, d_kv=4, d_ff=16, num_heads=2).save_pretrained(folder)
     tokenizer_of(LINES).save_pretrained(folder)
     return folder
+
+
+def save_trace(path, seed):
+    """A batch of plain states, as other code saves them."""
+    rng = generator(seed)
+    valid = torch.ones(2, 3, dtype=torch.bool)
+    tokens = {f"{side}_tokens": torch.randint(9, (2, 3), generator=rng) for side in ("source", "target")}
+    states = {f"cross.0.{side}_states": torch.randn(2, 3, 2, generator=rng) for side in ("query", "key")}
+    save_file(tokens | states | {"source_mask": valid, "target_mask": valid.clone()}, path)
 
 
 def text_of(folder, source=None, target=None):

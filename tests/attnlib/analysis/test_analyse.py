@@ -14,7 +14,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlib.adapters import Hooked, Modules
+from attnlib.adapters import Modules
 from attnlib.analysis import Keep, Losses, Part, Stream, analyse
 from attnlib.analysis.analyse import STAGES, analyse_kept, fit_part, judge_part, merged_fit
 from attnlib.analysis.fit import counted_attention
@@ -22,10 +22,9 @@ from attnlib.analysis.judge import Judgement
 from attnlib.analysis.learned import Learned
 from attnlib.analysis.report import notes
 from attnlib.analysis.results import LONGEST_EXAMPLE, results
-from attnlib.analysis.stored import write_sums
 from attnlib.analysis.threads import choose_threads
 from attnlib.errors import BadInput, CorruptFile
-from tests.attnlib.adapters.adapter_builders import BATCH, Functional, run
+from tests.attnlib.adapters.adapter_builders import BATCH, HOOKED, Functional, run
 from tests.attnlib.analysis.builders import (
     ALL,
     HEADS,
@@ -86,9 +85,6 @@ def test_rows_are_in_the_order_of_kinds_layers_and_heads():
     places = [(row["kind"], row["layer"], row["head"]) for row in found.heads]
     assert places == [(kind, layer, head) for kind in ALL for layer in (2, 10) for head in range(HEADS)]
     assert list(found.example.attention) == [(f"{kind}.{layer}", head) for kind, layer, head in places]
-
-
-# The sample that is shown.
 
 
 def test_the_example_is_the_first_sample_judged_with_its_attention():
@@ -209,9 +205,6 @@ def test_batches_are_dealt_to_one_stage_of_one_shard(shards, every):
             judged += 1
 
 
-# Cut short.
-
-
 def read(keep, part=None, **stream):
     """Both readings of a corpus in one part, kept."""
     stream, part = stream_of(**stream), part or Part()
@@ -254,23 +247,6 @@ def test_what_was_read_is_not_read_again_and_progress_counts_from_the_start(tmp_
     read(keep_of(tmp_path), seen=seen)
     assert seen == [7, 8, 10, 11, 12, 13, 15, 16, 17, 18, 4, 9, 14, 19]
     read(keep_of(tmp_path), killed_at=seen[0])  # finished: nothing is
-
-
-def test_a_failed_write_leaves_the_part_as_it_was(tmp_path, monkeypatch):
-    fit, path = fit_of([TOY(0)]), tmp_path / "part.safetensors"
-    write_sums(path, fit, {"done": 1})
-    before = files_of(tmp_path)
-
-    def full(*_):
-        raise OSError("no space left")
-
-    monkeypatch.setattr("attnlib.analysis.stored.save_file", full)
-    with pytest.raises(OSError, match="no space"):
-        write_sums(path, fit + fit, {"done": 2})
-    assert files_of(tmp_path) == before
-
-
-# In shards.
 
 
 @pytest.mark.slow
@@ -361,7 +337,7 @@ def test_a_file_that_was_flipped_cut_or_changed_is_noticed(tmp_path, finished, s
 def test_a_probe_that_cannot_be_taken_is_said_before_any_work(capsys):
     """And everything else of the report is there."""
     model, seen = Functional("torch.softmax"), []
-    hooked = Hooked("attend.to_q", "attend.to_k", heads=2)  # names nothing that makes the attention
+    hooked = replace(HOOKED, attention=None)  # names nothing that makes the attention
     adapter = Modules(model, [hooked], run, start=2, unchecked=True)
     stream = Stream(adapter.trace, [BATCH] * 6, adapter.lexical_probe)
     found = analyse(stream, progress=lambda *own: seen.append(own))
@@ -369,7 +345,7 @@ def test_a_probe_that_cannot_be_taken_is_said_before_any_work(capsys):
     assert found.heads[0]["rows_probed"] == 0
     assert any(note.startswith("No lexical probe was taken: cross.0: name") for note in notes(found))
     assert len(seen) == 6
-    named = Modules(model, [replace(hooked, attention="attend")], run, start=2)
+    named = Modules(model, [HOOKED], run, start=2)
     found = analyse(Stream(named.trace, [BATCH] * 6, named.lexical_probe))
     assert found.no_probe == ()
     assert found.heads[0]["rows_probed"] > 0

@@ -29,8 +29,6 @@ from tests.attnlib.analysis.builders import (
 )
 from tests.attnlib.decomposition.component_builders import attention_matrices, padded, term_batches
 
-# Average attention.
-
 
 def averages_of(matrices, at_once=None):
     average = AverageAttention()
@@ -112,9 +110,6 @@ def test_shards_and_orders_make_no_difference_within_the_bound(some, others, bou
             assert beyond == [tuple(matrix.shape)[::-1] not in kept for matrix in shuffled]
 
 
-# Sums of terms.
-
-
 TEN = (*NINE, POSITION_BIAS)
 LOG2 = math.log(2)
 
@@ -147,9 +142,8 @@ def test_nine_terms_are_summed_as_the_decomposition_sums_them(batch):
         assert getattr(found, name) == getattr(shares, name)
 
     rebuilt = SubstitutionSums().update(terms.unflatten(0, (3, 3)), *masks).result()
-    names = {
-        name: name.replace("_", " ") for name in ("uniform", "temporal_only", "input_only", "no_residual")
-    }
+    plain = ("uniform", "temporal_only", "input_only", "no_residual")
+    names = {name: name.replace("_", " ") for name in plain}
     names |= {f"without_{d}_{e}": f"without {d}·{e}" for d in PART_NAMES for e in PART_NAMES}
     assert names.keys() == SUBSETS.keys()
     assert found.similarity.keys() == found.agreement.keys() == set(names.values())
@@ -231,13 +225,11 @@ def test_cross_attention_is_judged_by_components_of_what_counts(ignored):
     components = {site: Components(WORDS, LONGEST, WIDTH) for site in ("encoder", "decoder.cross")}
 
     def each(one, method):
-        whole = whole_samples(one)
-        return {
-            site: getattr(components[site], method)(
-                states[whole], one.tokens(side)[whole], one.counted(side)[whole]
-            )
-            for site, (side, states) in one.sites().items()
-        }
+        found, whole = {}, whole_samples(one)
+        for site, (side, states) in one.sites().items():
+            given = (own[whole] for own in (states, one.tokens(side), one.counted(side)))
+            found[site] = getattr(components[site], method)(*given)
+        return found
 
     for one in passes[:15]:
         each(one, "update")
@@ -306,9 +298,6 @@ def test_without_a_probe_there_is_no_agreement_and_self_attention_never_has_one(
         assert row["agreement_with_probe"] != row["agreement_with_probe"]
     for row in head_rows(judged(fit, [toy(9)], toy.probe)):
         assert (row["agreement_with_probe"] >= 0) == (row["kind"] == "cross")
-
-
-# Ignored tokens, by hand.
 
 
 def test_attention_on_an_ignored_word():

@@ -119,9 +119,6 @@ def part_of(batch, rows):
     return terms[:, :, rows], target_mask[rows], source_mask[rows]
 
 
-# Shares.
-
-
 def test_hand_worked_shares():
     """Temporal 1 -1 and input 3 -3 after centring, total 4 -4: a quarter and three quarters, either way."""
     shares = of_terms(ShareSums(), {(0, 0): [6.0, 4.0], (1, 1): [10.0, 4.0]})
@@ -172,9 +169,6 @@ def test_undefined_where_nothing_varies_or_the_terms_cancel_up_to_rounding(rows,
     assert math.isnan(SubstitutionSums().result()["uniform"].similarity)
 
 
-# The substitution test.
-
-
 def test_hand_worked_substitution():
     """First entries: temporal alone 2/3 (ratio 2:1), input alone 4/5 (4:1), uniform 1/2, full 8/9 (8:1)."""
     results = of_terms(SubstitutionSums(), {(0, 0): [LOG2, 0.0], (1, 1): [2 * LOG2, 0.0]})
@@ -184,24 +178,14 @@ def test_hand_worked_substitution():
         assert results[name].similarity == pytest.approx(1 - (8 / 9 - first))
 
 
+SKEWED = {(0, 0): [0.0, 1.0, 2.0], (2, 1): [9.0, 0.0, 0.0]}
+AGREES = {"temporal_only": 0, "without_residual_input": 0, "without_temporal_temporal": 1, "uniform": 1 / 3}
+# one word twice: input alone cannot tell the places apart, whatever the last bit of the product says
+TWICE = {(1, 1): [1.0, 1.0 + 1e-7, 0.0], (0, 0): [0.5, 0.0, 0.0]}
+
+
 @pytest.mark.parametrize(
-    ("rows", "agreement"),
-    [
-        (
-            {(0, 0): [0.0, 1.0, 2.0], (2, 1): [9.0, 0.0, 0.0]},
-            {
-                "temporal_only": 0,
-                "without_residual_input": 0,
-                "without_temporal_temporal": 1,
-                "uniform": 1 / 3,
-            },
-        ),
-        # one word twice: input alone cannot tell the places apart, whatever the last bit of the product says
-        (
-            {(1, 1): [1.0, 1.0 + 1e-7, 0.0], (0, 0): [0.5, 0.0, 0.0]},
-            {"input_only": 1 / 2, "temporal_only": 1},
-        ),
-    ],
+    ("rows", "agreement"), [(SKEWED, AGREES), (TWICE, {"input_only": 1 / 2, "temporal_only": 1})]
 )
 def test_hand_worked_agreement(rows, agreement):
     terms, *masks = terms_of(rows)
@@ -252,9 +236,6 @@ def test_each_sample_has_what_it_has_alone(batch):
             assert float(found[sample]) == pytest.approx(rebuilt[name].similarity, nan_ok=True)
 
 
-# Typicality.
-
-
 def typicality_loop(matrices, minimum):
     """Each sample against the plain mean of the others of its shape; NaN in small cells."""
     values = []
@@ -284,13 +265,6 @@ def test_cells_of_thirty():
     assert math.isnan(typicality([]).coverage)
 
 
-def test_uniform_attention_is_typical_by_construction_and_disjoint_attention_never():
-    uniform = [torch.full((target, source), 1 / source) for target, source in [(2, 3)] * 30 + [(4, 7)] * 31]
-    assert typicality(uniform).value == pytest.approx(1.0, abs=1e-15)
-    disjoint = [row[None] for row in torch.eye(30).double()]  # each looks where no other does
-    assert typicality(disjoint).value == pytest.approx(0.0, abs=1e-15)
-
-
 @settings(max_examples=40)
 @given(attention_matrices(), st.integers(2, 8), st.integers(1, 9))
 def test_lists_padded_batches_and_a_loop_agree(matrices, minimum, size):
@@ -314,3 +288,18 @@ def test_average_attention_of_a_cell():
     cells = AttentionCells().update(*padded([torch.eye(2), torch.eye(2).flip(0), torch.eye(3)]))
     assert cells.average_attention((2, 2)).tolist() == [[0.5, 0.5], [0.5, 0.5]]
     assert torch.equal(cells.average_attention((3, 3)), torch.eye(3, dtype=torch.float64))
+
+
+def test_sums_of_terms_and_matrices_take_arrays_and_no_masks():
+    draw = torch.Generator().manual_seed(0)
+    mask = torch.ones(2, 4, dtype=torch.bool)
+    parts = Parts(*torch.randn(3, 2, 4, 3, generator=draw), mask=mask)
+    terms = alignment_terms(map_parts(parts, np.eye(3, dtype=np.float32)), parts)
+    for sums in (ShareSums, SubstitutionSums):
+        assert str(sums().update(terms.numpy()).result()) == str(sums().update(terms, mask, mask).result())
+    attention = terms.sum((0, 1)).softmax(-1)
+    cells = AttentionCells().update(attention.numpy())
+    assert torch.equal(
+        cells.judge(attention, minimum=2), cells.judge(attention.numpy(), mask, mask, minimum=2)
+    )
+    assert typicality([np.eye(3)] * 30).value == 1

@@ -61,9 +61,7 @@ def test_two_batches_come_to_what_a_loop_counts(seed, batch, with_null):
             made += 1
             hits += gold[n, s][columns[n]][row == best].mean()
     attention[~inside] = 9.0
-    given = [torch.from_numpy(own) for own in (attention, gold, rows, columns)] + [
-        torch.from_numpy(null)
-    ] * with_null
+    given = list(map(torch.from_numpy, (attention, gold, rows, columns, *[null] * with_null)))
     sums = [AlignmentSums().update(*(own[part] for own in given)) for part in (slice(2), slice(2, None))]
     found, linked = (sums[0] + sums[1]).result(), int(gold.any(-1).sum())
     assert (found.made, found.gold, found.rows) == (made, gold.sum(), linked)
@@ -80,9 +78,8 @@ def test_the_diagonal_stretches_to_the_longer_side():
     expected = {(3, 3): [0, 1, 2], (2, 2): [0, 1], (2, 4): [1, 3], (4, 2): [0, 0, 1, 1]}
     rows, columns = (torch.arange(4) < torch.tensor(side)[:, None] for side in zip(*expected, strict=True))
     found = diagonal(rows, columns)
-    assert [
-        own[: len(places)].argmax(-1).tolist() for own, places in zip(found, expected.values(), strict=True)
-    ] == list(expected.values())
+    for own, places in zip(found, expected.values(), strict=True):
+        assert own[: len(places)].argmax(-1).tolist() == places
     assert float(found.sum()) == int(rows.sum())  # none at padding
 
 
