@@ -1,6 +1,14 @@
-"""Notebooks of a small checkout."""
+"""Small checkouts, their notebooks, and the processes that work there."""
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from companion.book.project import Figure, Project
+
+ROOT = Path(__file__).parents[3]
 
 HEADER = """---
 kernelspec: {display_name: Python 3, language: python, name: python3}
@@ -22,3 +30,31 @@ def write(project: Project, name: str, *cells: str, header: str = HEADER) -> Fig
     text = "\n".join(f"```{{code-cell}} python3\n{cell}\n```\n" for cell in cells)
     path.write_text(header + text, encoding="utf-8")
     return Figure(f"attend/{name}", path)
+
+
+def copied(folder: Path, *names: str) -> Path:
+    """Folders and files of this checkout, there as well."""
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def until(true: Callable[[], object], seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def at_work(folder: Path) -> Iterator[tuple[int, list[str]]]:
+    """Number and command of every process that works below a folder."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.readlink(process / "cwd").startswith(str(folder)):
+                yield int(process.name), (process / "cmdline").read_text().split("\0")
+        except OSError:
+            continue

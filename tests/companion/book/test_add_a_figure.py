@@ -2,15 +2,14 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from tests.companion.book.book_builders import copied
+
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).resolve().parents[3]
 EXPERIMENT = '''
 """How often a coin shows heads."""
 
@@ -106,10 +105,8 @@ print((root / "src" / "beyond" / "coin.ipynb").is_file())
 @pytest.fixture
 def checkout(tmp_path):
     """A copy of what the book is made of, with the toy in it."""
-    for folder in ("attnlib", "companion", "claims", "book", "notebooks"):
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("Snakefile", "_config.yml", "pyproject.toml"):
-        shutil.copy(ROOT / name, tmp_path / name)
+    copied(tmp_path, "attnlib", "companion", "claims", "book", "notebooks")
+    copied(tmp_path, "Snakefile", "_config.yml", "pyproject.toml")
     (tmp_path / "notebooks" / "beyond" / "coin").mkdir()
     (tmp_path / "notebooks" / "beyond" / "coin" / "experiment.py").write_text(EXPERIMENT.lstrip())
     (tmp_path / "notebooks" / "beyond" / "coin.md").write_text(NOTEBOOK)

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
-import torch
-from safetensors.torch import save_file
+
+from tests.attnlib.analysis.builders import save_trace
 
 ROOT = Path(__file__).parents[3]
 SNAKEMAKE = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "workflows/analyse.smk")]
@@ -55,14 +55,6 @@ def test_each_reading_is_a_job_a_shard_and_the_second_waits_for_all_of_the_first
         ((*config, "shards=two"), "shards=two: expected how many"),
     ):
         assert told in snakemake(tmp_path, *given, dry=True, code=1)[1]
-
-
-def save_trace(path, seed):
-    rng = torch.Generator().manual_seed(seed)
-    valid = torch.ones(2, 3, dtype=torch.bool)
-    tokens = {f"{side}_tokens": torch.randint(9, (2, 3), generator=rng) for side in ("source", "target")}
-    states = {f"cross.0.{side}_states": torch.randn(2, 3, 2, generator=rng) for side in ("query", "key")}
-    save_file(tokens | states | {"source_mask": valid, "target_mask": valid.clone()}, path)
 
 
 @pytest.mark.parametrize("name", ["1e3", '"q"', "[a, b]"])

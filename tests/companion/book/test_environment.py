@@ -53,12 +53,9 @@ def test_the_lock_is_hashed_and_leaves_torch_and_its_gpu_packages_out():
 (METADATA,) = PYPROJECT["tool"]["uv"]["dependency-metadata"]
 
 
-def test_the_book_has_one_version_of_torch_of_those_that_the_library_works_with():
+def test_environment_yml_and_makefile_say_what_pyproject_says():
     assert DECLARED["torch"].specifier.contains(METADATA["version"])
     assert f"TORCH := torch=={METADATA['version']}\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
-
-
-def test_environment_yml_says_what_pyproject_says():
     listed = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))["dependencies"]
     (pip,) = (entry["pip"] for entry in listed if isinstance(entry, dict))
     lines = [line for line in listed if isinstance(line, str)] + [line for line in pip if line[0] != "-"]

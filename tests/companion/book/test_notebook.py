@@ -131,22 +131,9 @@ def test_a_note_tells_what_is_stale_and_what_differs_from_the_profile():
     assert "(1 seed; seeds = 1; source = my.en; steps = 5; stale" in described(made_before)
 
 
-@pytest.mark.parametrize(("known", "models"), [({}, 0), ({"networks": 130}, 130)])  # more than in advance
-def test_a_page_tells_where_its_numbers_come_from(tmp_path, known, models):
-    provenance = {
-        "commit": "abc", "dirty": True, "date": "2026-01-02", "device": "<cpu>", "packages": {"torch": "2"},
-        "training_seconds": 600.0, "trained_on": ["cpu, 1 thread(s)"], "seconds": 9.0,
-        "trained_between": ["2025-12-30", "2026-01-01"], "trained_with": ["torch 1"],
-    }  # fmt: skip
-    replace(PAPER, provenance=provenance | known).save(tmp_path / "results" / "paper")
-    pieces = ["stale: it has changed", "&lt;cpu&gt;", "abc, with changes not committed", "2026-01-02"]
-    pieces += [
-        "seeds = 3, task = scan, width = 64<",
-        "torch 2</dd>",
-        f"{models} networks in 10 min, on cpu, 1",
-        "2026-01-02, in 9 s",
-        "2025-12-30 and 2026-01-01",
-        "torch 1</dd>",
-    ]
+def test_a_page_tells_where_its_numbers_come_from(tmp_path):
+    origin = {"commit": "abc", "dirty": True, "device": "<cpu>", "training_seconds": 600.0, "networks": 130}
+    replace(PAPER, provenance=origin).save(tmp_path / "results" / "paper")
     text = closing(FIGURE, tmp_path, [])
-    assert [piece for piece in pieces if piece not in text] == []
+    for piece in ("stale: it has changed", "&lt;cpu&gt;", "abc, with changes not", "130 networks in 10 min"):
+        assert piece in text

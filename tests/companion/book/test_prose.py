@@ -11,6 +11,7 @@ import torch
 
 from companion.book.prose import Book, Shown, as_html, filled, num
 from companion.results.result import Result
+from tests.companion.claims.claims_builders import claim, write_paper
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 CHAPTERS = {path: path.read_text(encoding="utf-8") for path in sorted((CHECKOUT / "notebooks").rglob("*.md"))}
@@ -26,20 +27,12 @@ reproduced`.
 it-gains
 ```
 """
-CLAIMS = """\
-paper: ours
-title: Ours
-claims:
-  - id: it-gains
-    place: here
-    says: It gains [something].
-    experiment: source_reversal
-    keys: [gain]
-    judge: {kind: inequality, relation: ">", threshold: 0}
-    profiles: [quick, paper]
-  - {id: nobody-knows, place: here, says: Nobody has looked., not_run: It would take a year., kind: falsifier}
-...
-"""
+CLAIMS = [
+    claim("it-gains", says="It gains [something].", experiment="source_reversal", keys=["gain"],
+          judge={"kind": "inequality", "relation": ">", "threshold": 0}),
+    {"id": "nobody-knows", "place": "here", "says": "Nobody has looked.", "kind": "falsifier",
+     "not_run": "It would take a year."},
+]  # fmt: skip
 
 
 def result(gain: float, profile: str = "paper") -> Result:
@@ -51,8 +44,7 @@ def result(gain: float, profile: str = "paper") -> Result:
 @pytest.fixture
 def root(tmp_path):
     """A checkout with claims and a committed result."""
-    (tmp_path / "claims").mkdir()
-    (tmp_path / "claims" / "ours.yaml").write_text(CLAIMS)
+    write_paper(tmp_path / "claims", *CLAIMS)
     result(0.25).save(tmp_path / "results" / "paper")
     return tmp_path
 

@@ -6,16 +6,15 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pytest
 
+from tests.attnlib.analysis.builders import save_trace
 from tests.companion.book import slurm
+from tests.companion.book.book_builders import ROOT, at_work, copied, until
 from tests.companion.book.test_analyse_workflow import SNAKEMAKE as ANALYSIS
-from tests.companion.book.test_analyse_workflow import environment, save_trace
+from tests.companion.book.test_analyse_workflow import environment
 
-ROOT = Path(__file__).parents[3]
 SNAKEMAKE = [sys.executable, "-m", "snakemake"]
 SOON = ["--slurm-init-seconds-before-status-checks", "1", "--seconds-between-status-checks", "1"]
 SOON += ["--latency-wait", "10", "--slurm-status-command", "squeue"]  # sacct needs a database
@@ -67,11 +66,7 @@ def cluster():
 @pytest.fixture
 def checkout(tmp_path):
     """A copy of the code, with one figure at the paper profile, of two networks of some seconds each."""
-    for folder in ("attnlib", "companion", "profiles", "notebooks/shared"):
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
-    for name in ("Snakefile", "pyproject.toml"):
-        shutil.copy(ROOT / name, tmp_path / name)
+    copied(tmp_path, "attnlib", "companion", "profiles", "notebooks/shared", "Snakefile", "pyproject.toml")
     own = tmp_path / "notebooks" / "beyond" / "two" / "experiment.py"
     own.parent.mkdir(parents=True)
     own.write_text(EXPERIMENT.lstrip())
@@ -87,19 +82,14 @@ def run(command, folder, environment):
 
 def kill_one(checkout, module: str) -> None:
     """Kill the process of one job, once it trains."""
-    end = time.monotonic() + 300
-    while time.monotonic() < end:
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                here = os.readlink(process / "cwd") == str(checkout)
-                command = (process / "cmdline").read_text().split("\0")
-            except OSError:
-                continue
-            if here and command[1:3] == ["-m", module] and any(checkout.glob("build/models/*/.lock")):
-                os.kill(int(process.name), signal.SIGKILL)
-                return
-        time.sleep(0.1)
-    raise TimeoutError(f"no job ran {module}")
+    found: list[int] = []
+
+    def trains() -> bool:
+        found[:] = [number for number, command in at_work(checkout) if command[1:3] == ["-m", module]]
+        return bool(found) and any(checkout.glob("build/models/*/.lock"))
+
+    until(trains, 300)
+    os.kill(found[0], signal.SIGKILL)
 
 
 def test_the_paper_profile_survives_a_killed_job_with_the_same_numbers(cluster, checkout):

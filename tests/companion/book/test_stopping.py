@@ -1,20 +1,16 @@
 """Whoever is stopped or killed, no process stays, nothing is locked, and the same command goes on."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import time
 from functools import partial
-from pathlib import Path
 
 import pytest
 
 from attnlib.files import locked
-from tests.companion.book.book_builders import write
+from tests.companion.book.book_builders import at_work, copied, until, write
 
-ROOT = Path(__file__).parents[3]
 COMMANDS = {
     "attnlib": [sys.executable, "-m", "attnlib.cli", "run", "attend/one", "-j", "1"],
     "snakemake": [sys.executable, "-m", "snakemake", "--cores", "1", "figures"],
@@ -25,8 +21,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def checkout(project):
     """A checkout of one figure, whose cell takes a minute the first time."""
-    shutil.copy(ROOT / "Snakefile", project.root)
-    shutil.copytree(ROOT / "profiles" / "default", project.root / "profiles" / "default")
+    copied(project.root, "Snakefile", "profiles/default")
     begun = f"path = pathlib.Path({str(project.root / 'begun')!r})"
     wait = "if not path.exists():\n    path.write_text(str(os.getpgid(0)))\n    time.sleep(60)"
     write(project, "one", f"import os, pathlib, time\n{begun}\n{wait}")
@@ -44,25 +39,6 @@ def started(checkout, command):
     return process
 
 
-def until(true) -> None:
-    end = time.monotonic() + 120
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.1)
-
-
-def at_work(checkout) -> list[str]:
-    """The processes that work in a checkout."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if os.readlink(process / "cwd").startswith(str(checkout.root)):
-                found.append((process / "cmdline").read_text().replace("\0", " "))
-        except OSError:
-            continue
-    return found
-
-
 @pytest.mark.parametrize(
     ("command", "to", "number", "code"),
     [
@@ -77,7 +53,7 @@ def test_what_was_stopped_leaves_nothing_behind_and_goes_on(checkout, command, t
     process = started(checkout, command)
     (os.killpg if to == "group" else os.kill)(process.pid, number)
     said = process.communicate(timeout=120)[0]
-    until(lambda: not at_work(checkout))
+    until(lambda: not any(at_work(checkout.root)))
     assert process.returncode == code, said
     if command == "attnlib" and number != signal.SIGKILL:
         assert "Traceback" not in said

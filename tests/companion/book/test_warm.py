@@ -3,11 +3,11 @@
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 
 from companion.book import warm
+from tests.companion.book.book_builders import until
 
 pytestmark = pytest.mark.slow
 CLIENT = [sys.executable, "-P", warm.__file__]
@@ -45,10 +45,7 @@ def test_one_whose_caller_is_killed_ends(tmp_path):
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as caller:
             forked = int(caller.stdout.readline())
             caller.kill()
-            end = time.monotonic() + 60
-            while os.path.exists(f"/proc/{forked}") and time.monotonic() < end:
-                time.sleep(0.05)
-            assert not os.path.exists(f"/proc/{forked}")
+            until(lambda: not os.path.exists(f"/proc/{forked}"))
 
 
 def test_only_a_module_is_run_by_the_server():

@@ -6,8 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pytest
 import yaml
@@ -15,19 +13,18 @@ import yaml
 from attnlib.errors import BadInput, UnknownName
 from attnlib.files import locked
 from companion.book import workflow
-from companion.book.plan import imports_of, planned
+from companion.book.plan import imports_of
 from companion.book.project import Project, discover, find, find_root
 from companion.results import registry
 from companion.results.request import Request
-from tests.companion.book.book_builders import write
+from tests.companion.book.book_builders import ROOT, copied, until, write
 
-ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
 def project(project) -> Project:
-    shutil.copy(ROOT / "Snakefile", project.root)
+    copied(project.root, "Snakefile")
     for name in ("one", "two"):
         write(project, name, "print(1)")
     return project
@@ -73,9 +70,7 @@ def test_only_what_changed_is_redone_and_a_failure_leaves_the_rest_standing(proj
 
 
 def test_a_run_of_its_own_is_computed_and_drawn_in_its_folder(project, capfd):
-    path = project.notebooks / "primer" / "path_length.md"
-    path.parent.mkdir()
-    shutil.copy(ROOT / "notebooks" / "primer" / path.name, path)
+    copied(project.root, "notebooks/primer/path_length.md")
     request = Request("primer/path_length", "quick", {"seeds": 1})
     folder = f"build/runs/{request.name}"
     request.write(project.root / folder / "run.json")
@@ -119,13 +114,6 @@ def test_the_lock_outlives_a_killed_attnlib_as_long_as_its_workflow(project, tmp
     until(lambda: is_free(project))
 
 
-def until(true) -> None:
-    end = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def is_free(project: Project) -> bool:
     try:
         with locked(project.build):
@@ -156,18 +144,10 @@ def test_a_checkout_and_its_figures_are_found_or_refused(project, monkeypatch, t
         find_root()
 
 
-def test_the_longest_results_come_first():
-    names = ("agreement", "early_dynamics", "your_own_model")
-    long, short, unknown = (planned(Project(ROOT), name, "quick").seconds for name in names)
-    assert short < long < unknown
-
-
 def test_on_a_cluster_every_model_is_a_job_with_the_resources_of_a_training(tmp_path):
     """A dry run in a checkout without results or models; its tasks are made by rule and need no data."""
-    profile, name = Path("profiles/slurm/config.yaml"), "robustness"
-    for path in (Path("Snakefile"), profile, Path(f"notebooks/attend/{name}.md")):
-        (tmp_path / path.parent).mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / path, tmp_path / path)
+    profile, name = "profiles/slurm/config.yaml", "robustness"
+    copied(tmp_path, "Snakefile", profile, f"notebooks/attend/{name}.md")
     done = subprocess.run(
         [sys.executable, "-m", "snakemake", "--profile", "profiles/slurm", "--dry-run", "paper"],
         cwd=tmp_path, env=os.environ | {"ATTNLIB_ROOT": str(tmp_path), "PYTHONPATH": str(ROOT)},

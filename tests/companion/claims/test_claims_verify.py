@@ -1,4 +1,4 @@
-"""Verdicts against expected ones: what is a change, what is stale, what accepting writes, what chance adds."""
+"""Verdicts against expected ones: what changed, what is stale, what accepting writes, what chance adds."""
 
 import json
 from dataclasses import replace

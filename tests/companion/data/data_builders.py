@@ -18,14 +18,9 @@ def available(load, *arguments, **options):
 
 def pairs(task, part):
     """Words of both sides of every sample of ``"train"`` or ``"held_out"``."""
-    corpus = getattr(task, part)
-    return [
-        (
-            tuple(task.source_vocabulary.decode(corpus.source(i))),
-            tuple(task.target_vocabulary.decode(corpus.target(i))),
-        )
-        for i in range(len(corpus))
-    ]
+    corpus, source, target = getattr(task, part), task.source_vocabulary, task.target_vocabulary
+    sides = ((source.decode(corpus.source(i)), target.decode(corpus.target(i))) for i in range(len(corpus)))
+    return [tuple(map(tuple, both)) for both in sides]
 
 
 def sources(task, part):

@@ -64,10 +64,8 @@ def test_integers_are_masked_where_the_rules_say_so_and_counted_apart():
 
 
 def test_breaks_are_blanks_in_one_reading_and_words_in_the_other():
-    texts = [("so<br />so<br />so", 1), ("no no no", 0)], [("so", 1), ("no", 0)]
-    cleaned, published = (
-        prepare(raw(*texts, WordRules(html=True)), reading=name) for name in ("cleaned", "published")
-    )
+    texts = raw([("so<br />so<br />so", 1), ("no no no", 0)], [("so", 1), ("no", 0)], WordRules(html=True))
+    cleaned, published = (prepare(texts, reading=name) for name in ("cleaned", "published"))
     assert words_of(cleaned, cleaned.train, 0) == ["so", "so", "so"]
     assert len(published.train.text(0)) == 5
     assert Dropped("train", "HTML breaks", "read as blanks", 2) in cleaned.dropped

@@ -34,17 +34,11 @@ class Words(BaseConfig):
 @pytest.mark.parametrize(
     ("name", "word", "value"),
     [
-        ("seeds", "3", 3),
-        ("rate", "1e-3", 0.001),
-        ("sizes", "1,2", (1, 2)),
-        ("sizes", "(1, 2)", (1, 2)),
-        ("sizes", 4, (4,)),
-        ("levels", "0.5, 2", (0.5, 2.0)),
-        ("seeds", "none", None),
-        ("whole", "false", False),
-        ("order", " last", "last"),
+        ("seeds", "3", 3), ("seeds", "none", None), ("rate", "1e-3", 0.001), ("whole", "false", False),
+        ("sizes", "1,2", (1, 2)), ("sizes", "(1, 2)", (1, 2)), ("sizes", 4, (4,)),
+        ("levels", "0.5, 2", (0.5, 2.0)), ("order", " last", "last"),
     ],
-)
+)  # fmt: skip
 def test_a_word_of_the_command_line_takes_the_type_of_its_setting(name, word, value):
     assert getattr(override(Words(), {name: word}), name) == value
 
@@ -71,12 +65,9 @@ ALIGNING = word_alignment.PROFILES["quick"]
         (WORDS, {"order": "lst"}, "no order 'lst'; did you mean 'last'? Known: first, last"),
         (WORDS, {"seeds": 13}, "13 brings bad luck"),
         (WORDS, {"seed": 3}, "no parameter 'seed'; did you mean 'seeds'?"),
-        (QUICK, {"taks": "scan"}, "no parameter 'taks'; did you mean 'task'"),
         (QUICK, {"task": "scann"}, "no task 'scann'; did you mean 'scan'"),
         (QUICK, {"architecture": "VED"}, "no architecture 'VED'"),
-        (QUICK, {"cell": "grue"}, "did you mean 'gru'"),
         (QUICK, {"steps": 0}, "steps is 0"),
-        (QUICK, {"fit_samples": -3}, "fit_samples is -3"),
         (QUICK, {"width": 9}, "width 9 is odd"),
         (QUICK, {"embedding_scale": "nan"}, "embedding_scale is nan"),
         (QUICK, FILES | {"task": "scan"}, "leave out task"),
@@ -121,12 +112,8 @@ def test_hashes_tell_settings_apart():
     assert settings.path_fields(QUICK) == ("source", "target")
 
 
-def test_every_experiment_has_what_the_workflow_needs():
-    assert {"alignment_breakdown", "attention_matrices", "temporal_share"} <= set(registry.names())
+def test_every_experiment_asks_of_networks_that_the_workflow_trains():
     for name in registry.names():
         module = registry.load(name)
-        assert set(module.PROFILES) == {"quick", "paper"}
-        assert module.PLACE
-        assert module.QUESTION.endswith("?")
-        for config in module.PROFILES.values():  # what is asked is asked of networks that the workflow trains
+        for config in module.PROFILES.values():
             assert set(specs_of(module.measurements(config))) <= set(module.models(config))

@@ -33,9 +33,8 @@ def test_a_committed_result_comes_out_of_the_archive(name, archive):
     assert _line(today.config) == _line(held.config)
     assert _line(today.values) == _line(held.values)
     for table in today.tables.keys() | held.tables.keys():
-        assert _line(_as_rows(today.tables[table])) == _line(
-            held.tables[table] and _as_rows(held.tables[table])
-        )
+        rows = held.tables[table] and _as_rows(held.tables[table])
+        assert _line(_as_rows(today.tables[table])) == _line(rows)
         if (same := RESULTS / f"{name}.{table}.csv").exists():
             lines = same.read_text(encoding="utf-8"), as_csv(today.tables[table])
             there, made = (list(DictReader(text.splitlines())) for text in lines)

@@ -22,6 +22,7 @@ from companion.runs.store import Store
 from notebooks.learn.multi_head import experiment as multi_head
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.suite import PROFILES, model_specs
+from tests.notebooks.figure_builders import smallest
 
 TINY = {"task": "one_to_one", "seeds": 1, "width": 8, "steps": 3, "fit_samples": 200}
 TINY_SHARE = Request("temporal_share", parameters=TINY)
@@ -155,14 +156,11 @@ def test_measurements_agree_with_plain_means(models):
     assert found["typicality"]["coverage"] == 1
 
 
-HEADS = {"candidates": 2, "trials": 1, "seeds": 1, "heads": 2, "elsewhere": 1}
-HEADS |= {"length": 4, "width": 8, "steps": 2, "every": 2, "followed": 2, "moved": 2}
-
-
 def test_networks_of_screened_heads_count_in_the_cost_and_are_named_if_missing(tmp_path, monkeypatch):
     """They follow from outcomes, so no list that is made before can have them."""
     monkeypatch.setattr(multi_head, "standing", lambda accuracy: "bad")
-    archive, none, request = tmp_path / "archive", tmp_path / "none", Request("multi_head", parameters=HEADS)
+    archive, none = tmp_path / "archive", tmp_path / "none"
+    request = Request("multi_head", parameters=smallest("multi_head") | {"moved": 2})
     whole = run(request, out=tmp_path, models=tmp_path / "models", archive=archive)
     assert len(whole.models) == 2 + 1 + 1  # heads tried, random heads, the first of these alone
     assert whole.provenance["networks"] == 4 + 1 + 1 + 2  # all bad, one copied, both in another body

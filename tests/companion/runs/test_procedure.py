@@ -20,14 +20,8 @@ SPEC = RunSpec.of("permutation_copying", seed=1, **TINY)
 TEXTS = {"data": "known_polarity", "n_train": 100, "n_validation": 20, "embedding_width": 8, "steps": 60}
 PAIRS = {"dataset": "known_lexicon", "width": 16, "steps": 55, "n_train": 60, "n_validation": 12}
 WORDS = (("max_length", 7), ("n_train", 60), ("n_held_out", 20))
-SEQUENCES = {
-    "task": "lexicon_summary",
-    "options": WORDS,
-    "width": 8,
-    "steps": 4,
-    "batch_size": 8,
-    "snapshots": 2,
-}
+SEQUENCES = {"task": "lexicon_summary", "options": WORDS, "width": 8, "steps": 4}
+SEQUENCES |= {"batch_size": 8, "snapshots": 2}
 KINDS = [  # settings, updates before the kill, and the snapshots there are
     ("permutation_copying", TINY, 3, [0, 2, 4]),
     ("classification", TEXTS | {"width": 8}, 55, [0, 10, 50, 60]),
@@ -158,9 +152,3 @@ def test_snapshots_are_stacked_by_checkpoint_and_a_gap_is_said(tmp_path):
     assert stacked_snapshots(tmp_path, (0, 5))["twice"].tolist() == [0.0, 10.0]
     with pytest.raises(CorruptFile, match=r"lacks the snapshots at steps \[7\]"):
         stacked_snapshots(tmp_path, (0, 7))
-
-
-def test_a_folder_of_models_that_cannot_be_written_is_a_clear_error(tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(BadInput, match="choose a folder you may write to"):
-        Store(tmp_path / "file").model(MODEL)

@@ -1,10 +1,6 @@
 """Training is a function of the spec: bit-identical, whatever interrupts it."""
 
 import json
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 
 import pytest
@@ -17,6 +13,7 @@ from attnlib.training.evaluate import evaluate
 from companion.runs.loop import learning_rate_at, new_model, prediction_loss, train
 from companion.runs.spec import ModelSpec
 from companion.runs.store import load_task
+from tests.attnlib.training.test_course import kill_nine
 
 TINY = (("max_length", 5), ("min_length", 4), ("n_held_out", 20), ("n_train", 60))
 SPEC = ModelSpec("one_to_one", "AED", 12, width=8, batch_size=16, task_options=TINY)
@@ -65,12 +62,7 @@ from companion.runs.store import load_task
 spec = read_spec(sys.argv[1])
 train(spec, load_task(spec.task, spec.task_options), pathlib.Path(sys.argv[2]), seconds_between_checkpoints=0)
 """
-    child = subprocess.Popen([sys.executable, "-c", code, json.dumps(spec.content), str(tmp_path / "killed")])
-    deadline = time.monotonic() + 60
-    while not list((tmp_path / "killed").glob("step-*.json")) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    child.send_signal(signal.SIGKILL)
-    assert child.wait() == -signal.SIGKILL, "the child must not have finished by itself"
+    kill_nine(tmp_path / "killed", code, json.dumps(spec.content), str(tmp_path / "killed"))
     resumed, _ = train(spec, task(), tmp_path / "killed")
     whole, _ = train(spec, task(), tmp_path / "whole")
     assert torch.equal(weights(whole), weights(resumed))

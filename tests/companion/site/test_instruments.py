@@ -106,6 +106,12 @@ def rounded(values, step=0.01):
     return pytest.approx(values, abs=0.51 * step)
 
 
+def only(rows, **fields):
+    """The one that has these."""
+    (found,) = (row for row in rows if fields.items() <= row.items())
+    return found
+
+
 def opacity(matrix, cell):
     """The number that a cell of a heat map shows."""
     return numbers(matrix.locator(f"[data-cell='{cell}']").get_attribute("style"))[-1]
@@ -155,14 +161,9 @@ def test_the_dial_moves_matrices_shares_and_points_together(shown):
         slider, points = page.locator("input[type=range]"), data["points"]
         for _ in range(4):
             slider.press("ArrowRight")
-        mine = [
-            n
-            for n, pair in enumerate(zip(points["task"], points["cell"], strict=True))
-            if pair == ("reordering_100", "gru")
-        ]
-        kind = next(
-            own for own in data["kinds"] if (own["task"], own["architecture"]) == ("reordering_100", "AED")
-        )
+        kinds = list(zip(points["task"], points["cell"], strict=True))
+        mine = [n for n, own in enumerate(kinds) if own == ("reordering_100", "gru")]
+        kind = only(data["kinds"], task="reordering_100", architecture="AED")
         assert page.locator(".point.chosen:not(.six)").count() == len(mine)
         share = sum(points["temporal_share"][n] for n in mine) / len(mine)
         assert numbers(said(page))[3] == rounded(share)
@@ -179,23 +180,17 @@ def test_the_dial_moves_matrices_shares_and_points_together(shown):
 
 def test_a_word_is_swapped_and_the_difference_is_what_the_weights_say(shown):
     with shown("swap-one-word", "#swap-one-word?task=scan&kind=AED&swap=join") as (page, data):
-        (pair,) = (
-            own for own in data["pairs"] if (own["task"], own["kind"], own["swap"]) == ("scan", "AED", "join")
-        )
+        pair = only(data["pairs"], task="scan", kind="AED", swap="join")
         before, after = (run["matrix"] for run in pair["runs"])
         change = after[0][1] - before[0][1]
         assert opacity(page.locator(".panel").nth(2), "0,1") == rounded(abs(change), step=0.001)
         page.locator(".panel").nth(2).locator("[data-cell='0,1']").hover()
         assert numbers(said(page))[1:] == rounded([before[0][1], after[0][1], change])
         page.locator("select").nth(1).select_option("AO")
-        (pair,) = (
-            own for own in data["pairs"] if (own["task"], own["kind"], own["swap"]) == ("scan", "AO", "join")
-        )
+        pair = only(data["pairs"], task="scan", kind="AO", swap="join")
         before, after = (run["matrix"] for run in pair["runs"])
-        moved = [
-            sum(abs(a - b) for a, b in zip(*rows, strict=True)) / 2
-            for rows in zip(before, after, strict=False)
-        ]
+        rows = zip(before, after, strict=False)
+        moved = [sum(abs(a - b) for a, b in zip(*both, strict=True)) / 2 for both in rows]
         assert numbers(said(page))[0] == rounded(max(moved))
 
 
@@ -204,8 +199,8 @@ def test_a_cell_of_the_board_says_its_numbers_and_shows_its_course(shown):
         heads = page.locator(".cells thead th").all_inner_texts()[1:]
         assert heads == [head for head, _ in data["columns"]]
         assert "<" not in "".join(heads)
-        place = next(n for n, own in enumerate(data["sets"]) if own["name"] == "AG News (part)")
-        own = data["sets"][place]
+        own = only(data["sets"], name="AG News (part)")
+        place = data["sets"].index(own)
         cell = page.locator(".cells tbody tr").nth(place).locator("button").nth(1)
         cell.focus()
         assert said(page) == cell.get_attribute("aria-label")
@@ -256,12 +251,8 @@ def test_the_network_in_the_page_is_torchs(shown, task, architecture):
     """With its own words read: attention and probabilities to 1e-5, of 1,200 sentences in all."""
     batch, trace, terms = pass_of(task, architecture)
     sizes = list(zip(batch.source_mask.sum(1).tolist(), batch.target_mask.sum(1).tolist(), strict=True))
-    asked = [
-        [source[:across], read[:down]]
-        for source, read, (across, down) in zip(
-            batch.source.tolist(), batch.target_input.tolist(), sizes, strict=True
-        )
-    ]
+    words = zip(batch.source.tolist(), batch.target_input.tolist(), sizes, strict=True)
+    asked = [[source[:across], read[:down]] for source, read, (across, down) in words]
     with shown("nine-switches") as (page, _):
         given = page.evaluate(RUN, [f"{task}-{architecture}", asked])
     for i, (across, down) in enumerate(sizes):
@@ -276,18 +267,14 @@ def test_the_network_in_the_page_is_torchs(shown, task, architecture):
 def test_a_switch_changes_attention_and_output(shown):
     batch, trace, terms = pass_of("scan", "AED", samples=64)
     right = (trace.logits.argmax(-1) == trace.target_outputs) | ~batch.target_mask
-    i = next(
-        i for i in range(64) if right[i].all() and batch.target_mask[i].sum() > 6
-    )  # it writes the target
+    # It writes the target.
+    i = next(i for i in range(64) if right[i].all() and batch.target_mask[i].sum() > 6)
     down, across = int(batch.target_mask[i].sum()), int(batch.source_mask[i].sum())
     left = terms[1, 1, i, :down, :across].softmax(-1)
     alike = 1 - (left - trace.attention[i, :down, :across]).abs().sum(-1).mean() / 2
     task = load_task("scan", ())
-    text = " ".join(task.source_vocabulary.decode(batch.source[i, : across - 1].tolist()))
-    with shown("nine-switches", f"#nine-switches?task=scan&network=AED&text={text.replace(' ', '+')}") as (
-        page,
-        _,
-    ):
+    text = "+".join(task.source_vocabulary.decode(batch.source[i, : across - 1].tolist()))
+    with shown("nine-switches", f"#nine-switches?task=scan&network=AED&text={text}") as (page, _):
         output = page.locator("output.alike")
         page.wait_for_function("document.querySelector('output.alike').textContent === '1.00'")
         page.get_by_role("button", name="only χχ").click()
@@ -335,6 +322,5 @@ def test_attention_gathers_on_the_word_that_is_worked(shown):
 
 def test_no_script_makes_markup_of_words():
     for script in SCRIPTS.glob("*.js"):
-        assert not re.search(
-            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write", script.read_text("utf-8")
-        )
+        text = script.read_text("utf-8")
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write", text)

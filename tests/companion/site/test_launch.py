@@ -12,7 +12,6 @@ from unittest.mock import patch
 import jinja2
 import nbformat
 import pytest
-import yaml
 
 ROOT = Path(__file__).resolve().parents[3]
 ROOMS = ("attnlib/", "companion/", "notebooks/", "binder/")
@@ -29,47 +28,18 @@ def configured(url: str) -> SimpleNamespace:
     return config
 
 
-def test_without_an_address_no_button_leads_anywhere():
-    config = configured("")
-    assert (config.html_theme_options, config.html_baseurl) == ({"use_download_button": True}, "")
-    assert config.html_context == {}
-
-
-def test_one_setting_gives_buttons_and_the_address_of_the_pages():
+def test_one_setting_gives_buttons_and_the_address_of_the_pages_and_of_their_sources():
+    assert configured("").html_context == {}
     config = configured("https://github.com/someone/book")
-    options = config.html_theme_options
-    assert options["repository_url"] == "https://github.com/someone/book"
-    assert all(options[f"use_{what}_button"] for what in ("repository", "edit_page", "issues", "download"))
-    assert set(options["launch_buttons"]) == {"notebook_interface", "binderhub_url", "colab_url"}
     assert config.html_baseurl == "https://someone.github.io/book/"
-
-
-@pytest.mark.parametrize(
-    ("page", "source"),
-    [
-        ("attend/temporal_share.ipynb", "notebooks/attend/temporal_share.md"),
-        ("how_to.md", "book/how_to.md"),
-        ("scorecard.md", "claims/README.md"),
-    ],
-)
-def test_a_page_is_edited_where_its_source_lies(page, source):
-    template = configured("https://github.com/someone/book").html_context["edit_page_url_template"]
-    shown = jinja2.Template(template).render(file_name=page)
-    assert shown == f"https://github.com/someone/book/edit/main/{source}"
-    assert (ROOT / source).is_file()
-
-
-def test_the_colab_button_opens_a_notebook_that_fetches_the_same_repository():
-    button = {
-        "text": "Colab",
-        "url": "https://colab.research.google.com/github/a/b/blob/main/notebooks/x/y.ipynb",
-    }
-    context = {"pathto": lambda *_: "", "header_buttons": [{"buttons": [button]}]}
-    book_theme.mend(SimpleNamespace(config=SimpleNamespace(html_baseurl="")), "x/y", "", context, None)
-    assert button["url"] == "https://colab.research.google.com/github/a/b/blob/main/binder/colab.ipynb"
-    notebook = nbformat.read(ROOT / "binder" / "colab.ipynb", as_version=4)
-    url = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
-    assert f'repository = "{url}"' in notebook.cells[1].source
+    assert config.html_theme_options["repository_url"] == "https://github.com/someone/book"
+    template = jinja2.Template(config.html_context["edit_page_url_template"])
+    sources = {"attend/temporal_share.ipynb": "notebooks/attend/temporal_share.md"}
+    sources |= {"how_to.md": "book/how_to.md", "scorecard.md": "claims/README.md"}
+    for page, source in sources.items():
+        shown = template.render(file_name=page)
+        assert shown == f"https://github.com/someone/book/edit/main/{source}"
+        assert (ROOT / source).is_file()
 
 
 @pytest.mark.slow

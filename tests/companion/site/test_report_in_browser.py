@@ -8,21 +8,9 @@ import torch
 
 from attnlib.analysis import Stream, analyse, write_report
 from attnlib.analysis.results import KINDS, Example
-from tests.attnlib.analysis.builders import ALL, Toy
+from tests.attnlib.analysis.builders import ALL, HOSTILE, Toy
 
 PLACES = list(product(range(3), range(16)))  # layers and heads
-HOSTILE = [
-    "<script>alert(1)</script>",
-    "<img src=x onerror=alert(1)>",
-    "\"><svg onload='alert(1)'>",
-    "</td></table><style>*{display:none}</style>",
-    "a\x00\x07\x1bb",
-    "\u202e\u2066abc",
-    "\ud800x",
-    "x" * 5000,
-    "",
-    "<a href=javascript:alert(1)>here</a>",
-]
 
 
 def analysis():

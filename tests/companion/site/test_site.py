@@ -137,15 +137,6 @@ def test_a_word_of_the_glossary_shows_its_meaning(visit):
         assert meaning in shown.replace("\\", "")
 
 
-def test_a_page_introduces_itself_where_its_link_is_shared(html, pages):
-    for path in pages:
-        text = (html / path).read_text(encoding="utf-8")
-        about = re.search(r'<meta name="description" content="([^"]{20,})"', text)
-        assert about, path
-        image = re.search(r'<meta property="og:image" content="([^"]+)"', text)
-        assert (html / path).parent.joinpath(image[1]).is_file(), (path, image[1])
-
-
 def test_text_is_legible_by_day_and_by_night(seen, pages):
     for scheme, path in product(("light", "dark"), pages):
         assert seen[scheme, path]["theme"] == scheme
