@@ -28,52 +28,37 @@ TESTS = {  # code: its tests
     "notebooks/shared/intervals.py": "tests/notebooks/shared/test_intervals.py",
 }
 SWAPS = {
-    ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">"),
-    ast.Eq: ("==", "!="), ast.NotEq: ("!=", "=="), ast.In: ("in", "not in"), ast.Is: ("is", "is not"),
-    ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "/"), ast.Div: ("/", "*"),
-    ast.BitAnd: ("&", "|"), ast.BitOr: ("|", "&"), ast.And: ("and", "or"), ast.Or: ("or", "and"),
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn, ast.Is: ast.IsNot, ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div,
+    ast.Div: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.And: ast.Or, ast.Or: ast.And,
 }  # fmt: skip
 EQUIVALENT = {
     ("attnlib/training/evaluate.py", "256 → 257"): "a size of batches, which moves last bits alone",
-    ("companion/claims/verdicts.py", "1e-9 → 1.000000001"): "slack for floating point",
+    ("companion/claims/verdicts.py", "1e-09 → 1.000000001"): "slack for floating point",
 }
 SECONDS = 600  # a mutant that takes longer hangs, and is noticed by that
 
 
-def mutants(path: Path) -> Iterator[tuple[int, int, str, str]]:
-    """Where to change a file: begin and end in bytes, what is there, and what to put."""
-    content = path.read_bytes()
-    lines = [0]
-    for line in content.splitlines(keepends=True):
-        lines.append(lines[-1] + len(line))
-
-    def between(first: ast.expr, second: ast.expr, kind: type) -> Iterator[tuple[int, int, str, str]]:
-        begin = lines[first.end_lineno - 1] + first.end_col_offset
-        end = lines[second.lineno - 1] + second.col_offset
-        old, new = SWAPS.get(kind, ("", ""))
-        if old and content[begin:end].count(old.encode()) == 1:
-            place = begin + content[begin:end].index(old.encode())
-            yield place, place + len(old), old, new
-
-    tree = ast.parse(content)
+def mutants(path: Path) -> Iterator[tuple[str, str]]:
+    """What is changed, and the whole text with the change."""
+    tree = ast.parse(path.read_bytes())
     annotations = {id(each) for node in ast.walk(tree) for name in ("annotation", "returns")
                    if (found := getattr(node, name, None)) for each in ast.walk(found)}  # fmt: skip
     for node in ast.walk(tree):
-        if id(node) in annotations:
-            continue
         match node:
-            case ast.Compare(left=left, ops=[op], comparators=[right]):
-                yield from between(left, right, type(op))
-            case ast.BinOp(left=left, op=op, right=right):
-                yield from between(left, right, type(op))
-            case ast.BoolOp(op=op, values=[first, second, *_]):
-                yield from between(first, second, type(op))
-            case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-                begin, end = (
-                    lines[node.lineno - 1] + node.col_offset,
-                    lines[node.end_lineno - 1] + node.end_col_offset,
-                )
-                yield begin, end, content[begin:end].decode(), repr(value + 1)
+            case ast.Compare(ops=[op]) if type(op) in SWAPS:
+                field, value = "ops", [SWAPS[type(op)]()]
+            case ast.BinOp(op=op) | ast.BoolOp(op=op) if type(op) in SWAPS:
+                field, value = "op", SWAPS[type(op)]()
+            case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+                field, value = "value", number + 1
+            case _:
+                continue
+        if id(node) not in annotations:
+            old, before = getattr(node, field), ast.unparse(node)
+            setattr(node, field, value)
+            yield f"{path.relative_to(ROOT)}:{node.lineno}  {before} → {ast.unparse(node)}", ast.unparse(tree)
+            setattr(node, field, old)
 
 
 def tested(copy: Path, code: str, tests: str) -> bool:
@@ -105,19 +90,15 @@ def main() -> int:
             shutil.copytree(ROOT / name, Path(folder) / name, ignore=shutil.ignore_patterns("__pycache__"))
         for name in ("pyproject.toml", "results", "Snakefile", "_config.yml", "book"):
             (Path(folder) / name).symlink_to(ROOT / name)
-        for path, code, tests, (begin, end, old, new) in drawn:
-            copy, content = Path(folder) / path, (ROOT / path).read_bytes()
-            copy.write_bytes(content[:begin] + new.encode() + content[end:])
+        for path, code, tests, (change, text) in drawn:
+            copy = Path(folder) / path
+            copy.write_text(text, encoding="utf-8")
             killed = tested(Path(folder), code, tests)
-            copy.write_bytes(content)
-            reason = EQUIVALENT.get((str(path), f"{old} → {new}"))
+            shutil.copy(ROOT / path, copy)
+            reason = EQUIVALENT.get((str(path), change.partition("  ")[2]))
             counts["killed" if killed else "equivalent" if reason else "survived"] += 1
             if not killed:
-                line = content.count(b"\n", 0, begin) + 1
-                print(
-                    f"{'equivalent' if reason else 'SURVIVED'}  {path}:{line}  {old} → {new}  {reason or ''}",
-                    flush=True,
-                )
+                print(f"{'equivalent' if reason else 'SURVIVED'}  {change}  {reason or ''}", flush=True)
     print(f"{len(drawn)} of {len(places)} mutants: {', '.join(f'{n} {what}' for what, n in counts.items())}")
     return int(counts["survived"] > 0.05 * len(drawn))
 
