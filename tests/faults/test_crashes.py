@@ -25,7 +25,7 @@ from companion.runs.procedure import RunSpec
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from notebooks.shared import permutation_copying
-from tests.companion.book.test_analyse_workflow import save_trace
+from tests.attnlib.analysis.builders import save_traces
 from tests.faults.conftest import COUNTS, SIZE, changes, forked, kill
 
 MODEL = ModelSpec("one_to_one", "AED", steps=4, width=4, batch_size=4)
@@ -75,10 +75,7 @@ def result(folder):
 def analysis(folder):
     with locked(folder, ".traces.lock", wait=True):
         if not (folder / "traces").is_dir():
-            (folder / "making").mkdir(exist_ok=True)
-            for number in range(4):
-                save_trace(folder / "making" / f"{number}.safetensors", number)
-            (folder / "making").rename(folder / "traces")
+            save_traces(folder / "making", *range(4)).rename(folder / "traces")
     analyse_command(Request(folder / "report", traces=folder / "traces", shards=2, every=2))
 
 

@@ -172,13 +172,16 @@ def save_checkpoint(folder):
     return folder
 
 
-def save_trace(path, seed):
-    """A batch of plain states, as other code saves them."""
-    rng = generator(seed)
-    valid = torch.ones(2, 3, dtype=torch.bool)
-    tokens = {f"{side}_tokens": torch.randint(9, (2, 3), generator=rng) for side in ("source", "target")}
-    states = {f"cross.0.{side}_states": torch.randn(2, 3, 2, generator=rng) for side in ("query", "key")}
-    save_file(tokens | states | {"source_mask": valid, "target_mask": valid.clone()}, path)
+def save_traces(folder, *seeds, name="{}"):
+    """A batch of plain states for each seed, as other code saves them."""
+    folder.mkdir(exist_ok=True)
+    for seed in seeds:
+        draw, valid = generator(seed), torch.ones(2, 3, dtype=torch.bool)
+        found = {f"{side}_tokens": torch.randint(9, (2, 3), generator=draw) for side in ("source", "target")}
+        found |= {f"cross.0.{s}_states": torch.randn(2, 3, 2, generator=draw) for s in ("query", "key")}
+        found |= {"source_mask": valid, "target_mask": valid.clone()}
+        save_file(found, folder / f"{name.format(seed)}.safetensors")
+    return folder
 
 
 def text_of(folder, source=None, target=None):

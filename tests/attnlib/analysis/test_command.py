@@ -20,7 +20,7 @@ from tests.attnlib.analysis.builders import (
     TARGET,
     assert_same_rows,
     save_checkpoint,
-    save_trace,
+    save_traces,
     text_of,
 )
 from tests.attnlib.analysis.test_report import FILES
@@ -169,12 +169,9 @@ def test_a_shard_tokenizes_its_own_lines_alone(corpus, tmp_path, counted, in_sha
 @pytest.fixture
 def traces(tmp_path):
     """Passes that other code saved, with the weights in a file of their own."""
-    folder, draw = tmp_path / "traces", generator(0)
-    folder.mkdir()
+    folder, draw = save_traces(tmp_path / "traces", *range(6)), generator(0)
     maps = {f"cross.0.{side}_weight": torch.randn(2, 3, 2, generator=draw) for side in ("query", "key")}
     save_file(maps, folder / "maps.safetensors")
-    for number in range(6):
-        save_trace(folder / f"{number}.safetensors", number)
     return folder
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.attnlib.analysis.builders import save_trace
+from tests.attnlib.analysis.builders import save_traces
 
 ROOT = Path(__file__).parents[3]
 SNAKEMAKE = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "workflows/analyse.smk")]
@@ -59,16 +59,13 @@ def test_each_reading_is_a_job_a_shard_and_the_second_waits_for_all_of_the_first
 
 @pytest.mark.parametrize("name", ["1e3", '"q"', "[a, b]"])
 def test_a_name_that_is_yaml_as_well_is_a_name(name, tmp_path):
-    (tmp_path / name).mkdir()
-    save_trace(tmp_path / name / "0.safetensors", 0)
+    save_traces(tmp_path / name, 0)
     said = snakemake(tmp_path, f"traces={name}", f"out={name}", "shards=1", dry=True)[1]
     assert f"--traces {shlex.quote(name)} --out {shlex.quote(name)} --shards 1" in said
 
 
 def test_what_is_made_is_not_made_again_and_what_changed_is(tmp_path):
-    (tmp_path / "traces").mkdir()
-    for number in range(4):
-        save_trace(tmp_path / "traces" / f"{number}.safetensors", number)
+    save_traces(tmp_path / "traces", *range(4))
     snakemake(tmp_path, *TRACES)
     report = tmp_path / "report/index.html"
     before = report.read_bytes()
@@ -82,7 +79,8 @@ def test_what_is_made_is_not_made_again_and_what_changed_is(tmp_path):
     # Other traces are read again, also where the file that takes the place of another is older.
     changed = tmp_path / "traces/0.safetensors"
     date = changed.stat().st_mtime - 1000
-    save_trace(changed, 99)
+    save_traces(changed.parent, 99)
+    changed.with_name("99.safetensors").replace(changed)
     os.utime(changed, (date, date))
     jobs, said = snakemake(tmp_path, *TRACES, code=1)
     assert jobs == ALL
@@ -111,9 +109,7 @@ def test_a_changed_text_or_model_is_noticed(tmp_path):
 def test_any_name_is_a_name_and_after_a_kill_the_same_command_goes_on(tmp_path):
     """Nothing of a name or of the options is run by the shell, and no lock outlives the killed process."""
     hostile = "'t' {x} {wildcards.shard} \"$(touch ran)\" `touch ran`;touch ran"
-    (tmp_path / hostile).mkdir()
-    for number in range(4):
-        save_trace(tmp_path / hostile / f"{{{number}}}.safetensors", number)
+    save_traces(tmp_path / hostile, *range(4), name="{{{}}}")
     config = (f"traces={hostile}", "out=report", "shards=2", "options=--every 2 --heads 0;touch${IFS}ran")
     assert "are no numbers" in " ".join(snakemake(tmp_path, *config, code=1)[1].split())
     config = (*config[:-1], "options=--every 2")

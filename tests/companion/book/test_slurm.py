@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.attnlib.analysis.builders import save_trace
+from tests.attnlib.analysis.builders import save_traces
 from tests.companion.book import slurm
 from tests.companion.book.book_builders import ROOT, at_work, copied, until
 from tests.companion.book.test_analyse_workflow import SNAKEMAKE as ANALYSIS
@@ -115,9 +115,7 @@ def test_the_paper_profile_survives_a_killed_job_with_the_same_numbers(cluster, 
 def test_an_analysis_in_shards_gives_the_bytes_of_one_without_a_cluster(cluster, tmp_path):
     """Under any name: a cluster's shell runs nothing of it."""
     name = 'it\'s "x" $(touch ran) `touch ran`'
-    (tmp_path / name).mkdir()
-    for number in range(4):
-        save_trace(tmp_path / name / f"{number}.safetensors", number)
+    save_traces(tmp_path / name, *range(4))
     given = {}
     for out, where in (("there", ["--executor", "slurm", "--jobs", "4", *SOON]), ("here", ["--cores", "1"])):
         config = [f"traces={name}", f"out={out}", "shards=2", "options=--every 2"]
