@@ -35,52 +35,35 @@ def within(absolute, published):
 
 
 @pytest.mark.parametrize(
-    ("judge", "estimate", "verdict"),
-    [
-        (limit(">", 5), Estimate(7, 6, 8), YES),
-        (limit(">", 5), Estimate(7, 5, 8), OPEN),  # the end is not above 5
-        (limit(">=", 5), Estimate(7, 5, 8), YES),
-        (limit(">", 5), Estimate(5, 4, 8), OPEN),  # whichever side the point is on
-        (limit(">", 5), Estimate(4, 3, 5), NO),
-        (limit(">", 5), Estimate(7), YES),  # no interval: the point decides
-        (limit(">", 5), Estimate(5), NO),
-        (limit("<", 5), Estimate(3, 2, 6), OPEN),
-        (limit("<", 5), Estimate(3, 2, 4), YES),
-        (limit("<=", 5), Estimate(5, 5, 5), YES),
-        (limit(">", 5), Estimate(float("nan")), CANNOT),
-        (limit("<", 5), Estimate(float("-inf")), CANNOT),
-        (limit(">", 5).beyond(1), Estimate(7, 6, 8), OPEN),  # 6 is not more than 1 above 5
-        (limit("<", 5).beyond(1), Estimate(3, 2, 3.5), YES),
-        (RISES, Estimate(2, 1, 3), YES),
-        (RISES, Estimate(2, 0, 3), OPEN),  # 0 is not excluded
-        (RISES, Estimate(0, 0, 0), NO),
-        (RISES.beyond(0.3), Estimate(0.2, 0.1, 0.3), NO),  # above 0, and too little to be called a trend
-        (RISES.beyond(0.3), Estimate(0.2, 0.1, 0.4), OPEN),
-        (RISES.beyond(0.3), Estimate(0.5, 0.31, 0.6), YES),
-        (FALLS, Estimate(-2, -3, -1), YES),
-        (FALLS, Estimate(-2, -3, 1), OPEN),
-        (FALLS, Estimate(2, 1, 3), NO),
-        (FALLS.beyond(0.3), Estimate(-0.2, -0.29, -0.1), NO),
-        (SOMETIMES, Estimate(0.55, 0.34, 0.74), YES),
-        (SOMETIMES, Estimate(1, 0.84, 1), OPEN),  # 20 of 20 is not sometimes
-        (SOMETIMES, Estimate(0), NO),
-        (within(2, 53), Estimate(54, 52, 55), YES),
-        (within(2, 53), Estimate(54, 52, 56), OPEN),
-        (within(2, 53), Estimate(54, 50, 55), OPEN),
-        (within(2, 53), Estimate(56, 52, 60), OPEN),
-        (within(2, 53), Estimate(56, 55.5, 60), NO),
-        (within(2, 53), Estimate(50, 40, 60), OPEN),  # holds the whole band, and neither end does
-        (within(0.1, 53), Estimate(53.1), YES),  # 53.1 - 53 is more than 0.1 in floating point
-        (within(0, 8180544), Estimate(8180544), YES),
-        (within(0, 8180544), Estimate(8180545), NO),
-        (Order(), Estimate(2, 1, 3), YES),
-        (Order(), Estimate(2, 0, 3), OPEN),
-        (Order(), Estimate(-1, -3, 1), OPEN),
-        (Order().beyond(2), Estimate(1, 0.5, 1.5), NO),
+    ("judge", "reproduced", "undecided", "not_reproduced"),
+    [  # estimates as (value, low, high)
+        # An end at 5 is not above 5; whichever side the point is on; it decides where there is no interval.
+        (limit(">", 5), [(7, 6, 8), (7,)], [(7, 5, 8), (5, 4, 8)], [(4, 3, 5), (5,)]),
+        (limit(">=", 5), [(7, 5, 8)], [], []),
+        (limit("<", 5), [(3, 2, 4)], [(3, 2, 6)], []),
+        (limit("<=", 5), [(5, 5, 5)], [], []),
+        (limit(">", 5).beyond(1), [], [(7, 6, 8)], []),  # 6 is not more than 1 above 5
+        (limit("<", 5).beyond(1), [(3, 2, 3.5)], [], []),
+        (RISES, [(2, 1, 3)], [(2, 0, 3)], [(0, 0, 0)]),  # 0 has to be excluded
+        # Above 0, and too little to be called a trend.
+        (RISES.beyond(0.3), [(0.5, 0.31, 0.6)], [(0.2, 0.1, 0.4)], [(0.2, 0.1, 0.3)]),
+        (FALLS, [(-2, -3, -1)], [(-2, -3, 1)], [(2, 1, 3)]),
+        (FALLS.beyond(0.3), [], [], [(-0.2, -0.29, -0.1)]),
+        (SOMETIMES, [(0.55, 0.34, 0.74)], [(1, 0.84, 1)], [(0,)]),  # 20 of 20 is not sometimes
+        # The last undecided one holds the whole band, and neither end does.
+        (within(2, 53), [(54, 52, 55)], [(54, 52, 56), (54, 50, 55), (56, 52, 60), (50, 40, 60)],
+         [(56, 55.5, 60)]),
+        (within(0.1, 53), [(53.1,)], [], []),  # 53.1 - 53 is more than 0.1 in floating point
+        (within(0, 8180544), [(8180544,)], [], [(8180545,)]),
+        (Order(), [(2, 1, 3)], [(2, 0, 3), (-1, -3, 1)], []),
+        (Order().beyond(2), [], [], [(1, 0.5, 1.5)]),
     ],
-)
-def test_one_estimate_against_one_statement(judge, estimate, verdict):
-    assert weigh(judge, estimate) is verdict
+)  # fmt: skip
+def test_one_estimate_against_one_statement(judge, reproduced, undecided, not_reproduced):
+    for verdict, rows in ((YES, reproduced), (OPEN, undecided), (NO, not_reproduced)):
+        assert {row: weigh(judge, Estimate(*row)) for row in rows} == dict.fromkeys(rows, verdict)
+    for value in (math.nan, math.inf, -math.inf):
+        assert weigh(judge, Estimate(value)) is CANNOT
 
 
 VALUES = {

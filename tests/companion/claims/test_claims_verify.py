@@ -272,16 +272,6 @@ def test_expected_verdicts_that_cannot_be_read(root, content):
         verify(root)
 
 
-def test_what_a_result_says_cannot_be_had_never_counts_as_a_change(root, told):
-    save(root, 9)
-    told(0, accept=True)
-    for field, verdict in (("cannot_be_run", Verdict.CANNOT_BE_RUN), ("not_run", Verdict.NOT_RUN)):
-        save(root, {"x": {"value": None, "n": 0, field: "data: x"}})
-        row = verify(root, experiment="toy")[0]
-        assert (row.verdict, row.judgement.reason, row.changed) == (verdict, "data: x", False)
-        told(0)
-
-
 def test_the_largest_p_that_survives_is_that_of_scipy():
     generator = np.random.default_rng(5)
     for n in (1, 5, 60):
