@@ -26,6 +26,7 @@ WHERE_USED = {
     "attnlib/analysis/checkpoint.py": {"transformers"},
     "attnlib/analysis/command.py": {"rich"},
     "attnlib/analysis/report.py": {"jinja2", "markupsafe"},
+    "attnlib/analysis/show.py": {"matplotlib", "pandas"},
 }
 
 

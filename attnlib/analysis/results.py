@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float, Int
@@ -15,6 +16,9 @@ from attnlib.analysis.judge import HeadSums, Judgement, TermShares, TermSums, te
 from attnlib.analysis.stream import Losses
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
+
+if TYPE_CHECKING:
+    from attnlib.analysis.show import Plots, Tables
 
 KINDS = ("cross", "encoder_self", "decoder_self")
 LONGEST_EXAMPLE = 40  # positions of a side that are shown
@@ -83,6 +87,20 @@ class Analysis:
 
         said = [repr(self), *findings(self), *notes(self)]
         return "".join(f"<p>{escape(sentence(own))}</p>" for own in said)
+
+    @property
+    def tables(self) -> "Tables":
+        """Data frames of pandas: ``tables.heads()``, ``.terms()``, ``.states()`` and ``.attention()``."""
+        from attnlib.analysis.show import Tables
+
+        return Tables(self)
+
+    @property
+    def plot(self) -> "Plots":
+        """Figures of matplotlib: ``analysis.plot.heads()``, ``.terms(layer, head)``, ``.attention(…)``."""
+        from attnlib.analysis.show import Plots
+
+        return Plots(self)
 
 
 def results(

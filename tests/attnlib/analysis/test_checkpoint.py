@@ -240,6 +240,7 @@ def test_the_lines_of_the_how_to_write_a_report(folder, tmp_path, monkeypatch):
     assert "How this model attends" in report
     assert "<bdi>chien</bdi>" in report  # words, not ids
     assert "agreement with the lexical probe" in report
+    assert all((tmp_path / f"{name}.png").stat().st_size > 1_000 for name in ("heads", "attention"))
 
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor is True, but")

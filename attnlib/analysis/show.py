@@ -1,0 +1,188 @@
+"""An analysis as tables of pandas and pictures of matplotlib, which the extra ``plots`` brings."""
+
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import torch
+
+from attnlib.analysis.judge import part_of
+from attnlib.analysis.report import COLOURS, EVEN, ROWS_ARE, Name, number, visible
+from attnlib.analysis.results import KINDS, PARTS, Analysis
+from attnlib.decomposition.components import PART_NAMES
+from attnlib.errors import BadInput, check_known
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+RANGES = {"matplotlib": ">=3.9,<4", "pandas": ">=2.2,<4"}
+MOST_NUMBERS = 12  # heads in a row of squares that have room for a number
+
+
+def _library(name: str) -> ModuleType:
+    package = name.partition(".")[0]
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        wanted = f"pip install '{package}{RANGES[package]}'"
+        raise BadInput(f"{package} is not installed, which this needs: {wanted}") from error
+
+
+def _place(analysis: Analysis, kind: str, layer: int, head: int) -> str:
+    check_known("kind of attention", kind, KINDS)
+    there = {(row["layer"], row["head"]) for row in analysis.heads if row["kind"] == kind}
+    if (layer, head) not in there:
+        known = ", ".join(f"{own}.{other}" for own, other in sorted(there)[:12]) or "none"
+        raise BadInput(
+            f"layer {layer}, head {head} of {kind} was not analysed; those that were (layer.head): {known}"
+            f"{f' and {len(there) - 12} more' if len(there) > 12 else ''}"
+        )
+    return f"{kind}.{layer}"
+
+
+def _words(analysis: Analysis, name: Name | None) -> dict[str, list[str]]:
+    if analysis.example is None:
+        raise BadInput("this analysis holds no sample: one is kept by analyse and report alone")
+    name = name or (lambda _, token: str(token))
+    sides = {"source": "source", "target": "target", "read": "target"}
+    return {
+        of: [visible(name(side, int(token))) for token in getattr(analysis.example, of)]
+        for of, side in sides.items()
+    }
+
+
+class Tables:
+    """Tidy tables of an analysis, a data frame of pandas each; BadInput where pandas is not installed."""
+
+    def __init__(self, analysis: Analysis):
+        self._analysis = analysis
+
+    def heads(self) -> "DataFrame":
+        """A row a head; its columns are those of :func:`~attnlib.analysis.results.head_rows`."""
+        return _library("pandas").DataFrame(self._analysis.heads)
+
+    def terms(self) -> "DataFrame":
+        """A row a term of a head: nine, with a constant part more, and a position bias where there is one."""
+        return _library("pandas").DataFrame(self._analysis.terms)
+
+    def states(self) -> "DataFrame":
+        """A row for each of the states that projections read."""
+        return _library("pandas").DataFrame(self._analysis.states)
+
+    def attention(self, name: Name | None = None) -> "DataFrame":
+        """Of the sample that is kept, a row for each query and key of each head.
+
+        Columns are ``kind``, ``layer``, ``head``, the places ``query`` and ``key``, from 0, their words by
+        ``name`` (ids by default), and the ``weight``, which is NaN where either of the two is ignored.
+        """
+        rows, words = [], _words(self._analysis, name)
+        for (at, head), weights in self._analysis.example.attention.items():
+            kind, layer = at.split(".")
+            asks, answers = (words[side] for side in ROWS_ARE[kind])
+            rows += [
+                {
+                    "kind": kind, "layer": int(layer), "head": head, "query": query, "key": key,
+                    "query_word": asks[query], "key_word": answers[key], "weight": weight,
+                }
+                for query, row in enumerate(weights.tolist())
+                for key, weight in enumerate(row)
+            ]  # fmt: skip
+        return _library("pandas").DataFrame(rows)
+
+
+class Plots:
+    """Pictures of an analysis, a figure of matplotlib each; BadInput where matplotlib is not installed.
+
+    A notebook shows what is returned; elsewhere ``figure.savefig("heads.png")`` keeps it.
+    """
+
+    def __init__(self, analysis: Analysis):
+        self._analysis = analysis
+
+    def heads(self, kind: str = "cross") -> "Figure":
+        """The shares of every head, a row a layer and a column a head; faint where a head attends evenly."""
+        rows = [row for row in self._analysis.heads if row["kind"] == kind]
+        if not rows:
+            check_known("kind of attention", kind, sorted({row["kind"] for row in self._analysis.heads}))
+        layers, heads = (sorted({row[name] for row in rows}) for name in ("layer", "head"))
+        parts = [part for part in PARTS if any(row[f"{_column(part)}_share"] for row in rows)]
+        figure, places = _figure(len(parts), 1.5 + 0.5 * len(heads), 1.4 + 0.4 * len(layers))
+        for part, axes in zip(parts, places, strict=True):
+            shares = torch.full((len(layers), len(heads)), torch.nan)
+            faint = torch.ones_like(shares)
+            for row in rows:
+                at = layers.index(row["layer"]), heads.index(row["head"])
+                shares[at] = row[f"{_column(part)}_share"]
+                faint[at] = 0.35 if row["uniform"] >= EVEN else 1.0
+            colours = [[part] * len(heads)] * len(layers)
+            _squares(axes, shares, colours, len(heads) <= MOST_NUMBERS, faint)
+            _ticks(axes, list(map(str, layers)), list(map(str, heads)))
+            axes.set(title=f"{part} share", xlabel="head", ylabel="layer")
+        return figure
+
+    def terms(self, layer: int, head: int, kind: str = "cross") -> "Figure":
+        """The share of every term of a head: parts of the query below each other, of the key side by side."""
+        _place(self._analysis, kind, layer, head)
+        place = {"kind": kind, "layer": layer, "head": head}
+        own = [row for row in self._analysis.terms if place.items() <= row.items()]
+        shares = {tuple(row["term"].split("·")): row["covariance_share"] for row in own}
+        bias = [f"{name[0]} {number(share)}" for name, share in shares.items() if len(name) == 1]
+        pairs = [name for name in shares if len(name) == 2]
+        asks, answers = (
+            [part for part in ("constant", *PART_NAMES) if part in {pair[side] for pair in pairs}]
+            for side in range(2)
+        )
+        table = torch.tensor([[shares.get((one, other), torch.nan) for other in answers] for one in asks])
+        figure, (axes,) = _figure(1, 5.0, 4.0)
+        colours = [[part_of(f"{one}·{other}") for other in answers] for one in asks]
+        _squares(axes, table, colours, True, torch.ones_like(table))
+        _ticks(axes, asks, answers)
+        title = ", ".join([f"{kind}, layer {layer}, head {head}", *bias])
+        axes.set(title=title, xlabel="part of the key", ylabel="part of the query")
+        return figure
+
+    def attention(self, layer: int, head: int, kind: str = "cross", *, name: Name | None = None) -> "Figure":
+        """The attention of a head in the sample that is kept; words by ``name``, hatched where ignored."""
+        at, words = _place(self._analysis, kind, layer, head), _words(self._analysis, name)
+        weights = self._analysis.example.attention[at, head]
+        asks, answers = (words[side] for side in ROWS_ARE[kind])
+        figure, (axes,) = _figure(1, 1.5 + 0.25 * len(answers), 1.5 + 0.25 * len(asks))
+        axes.imshow(weights.numpy(), cmap="Greys", vmin=0, vmax=1)
+        axes.patch.set(hatch="////", edgecolor="0.7")  # seen where a weight is NaN
+        _ticks(axes, asks, answers, rotation=90)
+        axes.set(title=f"{kind}, layer {layer}, head {head}", xlabel="key", ylabel="query")
+        return figure
+
+
+def _column(part: str) -> str:
+    return part.replace(" ", "_")
+
+
+def _figure(panels: int, width: float, height: float) -> "tuple[Figure, list[Axes]]":
+    """Known to no one but the caller: a notebook would show it twice."""
+    pyplot = _library("matplotlib.pyplot")
+    figure = pyplot.figure(figsize=(width * panels, height), layout="constrained")
+    pyplot.close(figure)
+    return figure, list(figure.subplots(1, panels, squeeze=False)[0])
+
+
+def _squares(
+    axes: "Axes", shares: torch.Tensor, parts: list[list[str]], numbers: bool, faint: torch.Tensor
+) -> None:
+    """Squares in the colours of parts, as strong as a share is large, and hatched where it is negative."""
+    rectangle = _library("matplotlib.patches").Rectangle
+    for row, column in (~shares.isnan()).nonzero().tolist():
+        share, part = float(shares[row, column]), parts[row][column]
+        colour = COLOURS["bias" if part == "position bias" else part]
+        look = {"alpha": float(faint[row, column]) * min(1.0, abs(share)), "hatch": "///" * (share < -0.005)}
+        axes.add_patch(rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=colour, **look))
+        if numbers:
+            axes.text(column, row, number(share), ha="center", va="center", size=8)
+    axes.set(xlim=(-0.5, shares.shape[1] - 0.5), ylim=(shares.shape[0] - 0.5, -0.5), aspect="equal")
+
+
+def _ticks(axes: "Axes", rows: list[str], columns: list[str], rotation: int = 0) -> None:
+    axes.set_yticks(range(len(rows)), rows, parse_math=False)  # a word may hold dollars
+    axes.set_xticks(range(len(columns)), columns, rotation=rotation, parse_math=False)
