@@ -20,10 +20,13 @@ if TYPE_CHECKING:  # the names that editors and type checkers complete; a test c
     from attnlib.adapters import text_batches as text_batches
     from attnlib.analysis import Analysis as Analysis
     from attnlib.analysis import Checkpoint as Checkpoint
+    from attnlib.analysis import Comparison as Comparison
     from attnlib.analysis import ParallelText as ParallelText
     from attnlib.analysis import Part as Part
     from attnlib.analysis import Stream as Stream
     from attnlib.analysis import analyse as analyse
+    from attnlib.analysis import compare as compare
+    from attnlib.analysis import read_report as read_report
     from attnlib.analysis import report as report
     from attnlib.analysis import write_report as write_report
     from attnlib.decomposition.components import Components as Components
@@ -41,7 +44,8 @@ if TYPE_CHECKING:  # the names that editors and type checkers complete; a test c
 
 _NAMES = {
     "adapters": "Hooked HuggingFace ModelPass Modules TokenBatch lexical_probe pass_of_tensors text_batches",
-    "analysis": "Analysis Checkpoint ParallelText Part Stream analyse report write_report",
+    "analysis": "Analysis Checkpoint Comparison ParallelText Part Stream analyse compare read_report report"
+    " write_report",
     "decomposition.components": "Components Parts",
     "decomposition.growing": "GrowingComponents",
     "decomposition.shares": "shares",

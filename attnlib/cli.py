@@ -141,6 +141,20 @@ def analyse(
     analyse_command(Request(**options))
 
 
+@app.command()
+def compare(
+    first: Annotated[Path, typer.Argument(help="Folder of a report, as analyse wrote it.")],
+    second: Annotated[Path, typer.Argument(help="That of another model, or of another checkpoint.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Table of all differences, such as differences.csv.")
+    ] = None,
+) -> None:
+    """Say which heads differ between two reports: shares and rebuilt attention, with intervals."""
+    from attnlib.analysis.compare import compare_command
+
+    compare_command(first, second, out)
+
+
 def main() -> None:
     """The ``attnlib`` command."""
     for stream in (sys.stdout, sys.stderr):

@@ -25,6 +25,7 @@ WHERE_USED = {
     "attnlib/adapters/hugging_face.py": {"transformers"},
     "attnlib/analysis/checkpoint.py": {"transformers"},
     "attnlib/analysis/command.py": {"rich"},
+    "attnlib/analysis/compare.py": {"rich"},
     "attnlib/analysis/report.py": {"jinja2", "markupsafe"},
     "attnlib/analysis/show.py": {"matplotlib", "pandas"},
 }

@@ -2,7 +2,8 @@
 
 from attnlib.analysis.analyse import analyse
 from attnlib.analysis.checkpoint import Checkpoint, ParallelText
-from attnlib.analysis.report import report, write_report
+from attnlib.analysis.compare import Comparison, compare
+from attnlib.analysis.report import read_report, report, write_report
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Losses, Part, Stream
@@ -10,12 +11,15 @@ from attnlib.analysis.stream import Losses, Part, Stream
 __all__ = [
     "Analysis",
     "Checkpoint",
+    "Comparison",
     "Keep",
     "Losses",
     "ParallelText",
     "Part",
     "Stream",
     "analyse",
+    "compare",
+    "read_report",
     "report",
     "write_report",
 ]

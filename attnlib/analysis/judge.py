@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnlib.adapters.attended import Attended, LinearMap, Rotation
@@ -23,13 +23,17 @@ CONSTANT = "constant"
 NINE = tuple(f"{decoder}·{encoder}" for decoder in PART_NAMES for encoder in PART_NAMES)
 POSITION_BIAS = "position bias"
 NO_SIGNAL = 1e-12  # below this share of the terms' own squares, a total is rounding
+PARTS = ("temporal", "input", "mixed", "residual", POSITION_BIAS)
+REBUILT = ("temporal only", "input only", "no residual")  # the subsets of terms that blocks are kept of
+BLOCKS = 64  # into which samples fall by what they hold: two analyses of one text have the same
+_ODD = 6364136223846793005  # of a generator of random numbers (Knuth)
 
 
 class Judgement(Sums):
     """Sums of the second pass, by the components of a fit.
 
     ``seen`` counts, of each of the states, ``valid`` positions, and those with ``unseen_words`` and
-    ``unseen_places``, which the fit never saw.
+    ``unseen_places``, which the fit never saw. ``keys`` are those of the samples, summed by block.
     """
 
     TABLES = ("heads", "seen")
@@ -40,6 +44,7 @@ class Judgement(Sums):
         self.heads: dict[Head, HeadSums] = {}
         self.seen: dict[str, Counter] = defaultdict(Counter)
         self.learned = Learned()
+        self.keys = torch.zeros(BLOCKS, dtype=torch.int64)
         self.unchecked = fit.unchecked  # attentions that were unchecked in the first pass are unchecked
 
     def update(
@@ -49,6 +54,9 @@ class Judgement(Sums):
         whole = self._begin(one)
         if whole is None:
             return self
+        keys = sample_keys(one)[whole].cpu()
+        blocks = block_of(keys)
+        self.keys.index_add_(0, blocks, keys)
         parts = {site: self._split(site, *own, one, whole) for site, own in one.sites().items()}
         for attended in one.attended:
             query, key = parts[attended.query_site], parts[attended.key_site]
@@ -63,7 +71,7 @@ class Judgement(Sums):
                     terms = torch.einsum("ibsw,jbtw->ijbst", *(side[:, place] for side in sides)).flatten(
                         0, 1
                     )
-                self._add(one, attended, head, whole, names, terms, known)
+                self._add(one, attended, head, whole, names, terms, known, blocks)
                 if probe is not None and attended.kind == "cross":
                     self._add_agreement(one, attended, head, probe)
         return self
@@ -88,6 +96,7 @@ class Judgement(Sums):
         names: tuple[str, ...],
         terms: Float[Tensor, "terms samples target source"],
         known: Bool[Tensor, "samples target source"] | None,
+        blocks: Int[Tensor, " samples"],
     ) -> None:
         if attended.position_bias is not None:
             bias = attended.position_bias[:, head]
@@ -95,7 +104,7 @@ class Judgement(Sums):
             names, terms = (*names, POSITION_BIAS), torch.cat([terms, bias[None]])
         own = self.heads.setdefault((attended.name, head), HeadSums(names))
         attention, allowed = counted_attention(one, attended, head)
-        own.terms.update(terms, allowed[whole] if known is None else allowed[whole] & known)
+        own.terms.update(terms, allowed[whole] if known is None else allowed[whole] & known, blocks)
         query_side, key_side = one.sides(attended.kind)
         queries, keys = one.counted(query_side)[whole], one.counted(key_side)[whole]
         averages = self.fit.averages[attended.name, head]
@@ -121,13 +130,14 @@ class Judgement(Sums):
     def __add__(self, other: "Judgement") -> "Judgement":
         merged = super().__add__(other)
         merged.learned = self.learned + other.learned
+        merged.keys = self.keys + other.keys
         return merged
 
     def empty(self) -> "Judgement":
         return Judgement(self.fit)
 
     def tensors(self) -> dict[str, Tensor]:
-        return {
+        return {"keys": self.keys} | {
             f"heads/{attention}/{head}/{name}": each
             for (attention, head), own in self.heads.items()
             for name, each in own.terms.sums.items()
@@ -142,12 +152,26 @@ class Judgement(Sums):
 
     def restore(self, tensors: dict[str, Tensor], facts: dict) -> "Judgement":
         self.seen = defaultdict(Counter, {site: Counter(own) for site, own in facts["seen"].items()})
-        self.learned = Learned.of_facts(facts["learned"])
+        self.learned, self.keys = Learned.of_facts(facts["learned"]), tensors["keys"]
         sums = grouped(tensors, "heads")
         for key, own in facts["heads"].items():
             head = self.heads[head_of(key)] = HeadSums(tuple(own["terms"]))
             head.totals, head.terms.sums = Counter(own["totals"]), sums[key]
         return super().restore(tensors, facts)
+
+
+def sample_keys(one: ModelPass) -> Int[Tensor, " batch"]:
+    """A number of each sample, made of its words alone: the same in whatever batch it is read."""
+    keys = torch.zeros_like(one.source_tokens[:, 0])
+    for tokens, mask in ((one.source_tokens, one.source_mask), (one.target_outputs, one.target_mask)):
+        powers = torch.full_like(tokens[0], _ODD).cumprod(0)  # beyond 2^63 they begin again
+        keys = keys * _ODD + ((tokens + 1) * mask * powers).sum(1)
+    return keys
+
+
+def block_of(keys: Int[Tensor, " samples"]) -> Int[Tensor, " samples"]:
+    """Which of the :data:`BLOCKS` samples fall into."""
+    return (keys >> 32) % BLOCKS
 
 
 @dataclass(frozen=True)
@@ -289,12 +313,20 @@ class TermSums:
             # of each sample the products of its terms with its scores: sums of their squares and products
             "moments": torch.zeros(size, size, dtype=torch.float64),
             "samples": torch.zeros((), dtype=torch.int64),
+            # by block: what each part explains, how much each subset rebuilds, rows
+            "blocks": torch.zeros(BLOCKS, len(PARTS) + len(REBUILT) + 1, dtype=torch.float64),
         }
 
     def update(
-        self, terms: Float[Tensor, "terms batch target source"], allowed: Bool[Tensor, "batch target source"]
+        self,
+        terms: Float[Tensor, "terms batch target source"],
+        allowed: Bool[Tensor, "batch target source"],
+        blocks: Int[Tensor, " batch"] | None = None,
     ) -> "TermSums":
-        """Add a batch; ``allowed`` is what each query may see, and a row without any is padding."""
+        """Add a batch; ``allowed`` is what each query may see, and a row without any is padding.
+
+        ``blocks``: into which each sample falls, see :func:`block_of`; all into the first by default.
+        """
         if allowed.dim() != 3 or terms.shape != (len(self.terms), *allowed.shape):
             raise BadInput(
                 f"terms of shape {tuple(terms.shape)} with allowed of {tuple(allowed.shape)}; expected "
@@ -309,10 +341,15 @@ class TermSums:
         self.sums["products"] += (flat @ flat.T).cpu()
         self.sums["counts"] += torch.tensor([int(valid.sum()), len(valid), int((visible == 1).sum())])
         explained = torch.zeros(len(self.terms), len(keep), dtype=torch.float64, device=rows.device)
-        explained.index_add_(1, keep.nonzero()[:, 0], (rows * rows.sum(0)).sum(-1))
+        sample, by_row = keep.nonzero()[:, 0], (rows * rows.sum(0)).sum(-1)
+        explained.index_add_(1, sample, by_row)
         self.sums["moments"] += (explained @ explained.T).cpu()
         self.sums["samples"] += int(keep.any(1).sum())
-        self._rebuild(rows, valid, terms.dtype)
+        rebuilt = self._rebuild(rows, valid, terms.dtype)
+        blocks = torch.zeros(len(keep), dtype=torch.int64) if blocks is None else blocks
+        parts = torch.tensor([[part_of(term) == part for term in self.terms] for part in PARTS]).to(by_row)
+        found = torch.cat([parts @ by_row, rebuilt.to(by_row), torch.ones_like(by_row[:1])])
+        self.sums["blocks"].index_add_(0, blocks[sample.cpu()], found.T.cpu())
         return self
 
     def share(self, terms: Collection[str], *, fitted: float = math.inf) -> tuple[float, float, float]:
@@ -342,8 +379,9 @@ class TermSums:
         half = student(samples - 1) * math.sqrt(variance)
         return share, middle - half, middle + half
 
-    def _rebuild(self, rows: Tensor, valid: Tensor, dtype: torch.dtype) -> None:
-        full = rows.sum(0)
+    def _rebuild(self, rows: Tensor, valid: Tensor, dtype: torch.dtype) -> Tensor:
+        """Add what every subset of terms rebuilds; of each row what those of :data:`REBUILT` do."""
+        full, found = rows.sum(0), {}
         # A word that is twice in the source is tied but for rounding: that much slack makes it a tie.
         slack = 16 * torch.finfo(dtype).eps * rows.abs().amax((0, 2))[:, None]
         hidden = torch.zeros_like(full).masked_fill(~valid, -torch.inf)
@@ -353,14 +391,17 @@ class TermSums:
             return seen.softmax(-1), seen >= seen.amax(-1, keepdim=True) - slack
 
         attention, best = made_of(full)
-        for index, names in enumerate(self.subsets.values()):
-            absent = [place for place, name in enumerate(self.terms) if name not in names]
-            present = [place for place, name in enumerate(self.terms) if name in names]
+        for index, (name, names) in enumerate(self.subsets.items()):
+            absent = [place for place, term in enumerate(self.terms) if term not in names]
+            present = [place for place, term in enumerate(self.terms) if term in names]
             some = full - rows[absent[0]] if len(absent) == 1 else rows[present].sum(0)
             weights, own = made_of(some)
-            self.sums["similarity"][index] += float((1 - total_variation(weights, attention)).sum())
+            similar = 1 - total_variation(weights, attention)
+            self.sums["similarity"][index] += float(similar.sum())
+            found |= {name: similar} if name in REBUILT else {}
             agree = (own & best).sum(-1) / own.sum(-1)
             self.sums["agreement"][index] += float(agree.sum(dtype=torch.float64))
+        return torch.stack([found[name] for name in REBUILT])
 
     def __add__(self, other: "TermSums") -> "TermSums":
         if self.terms != other.terms:

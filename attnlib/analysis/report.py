@@ -14,15 +14,20 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from safetensors import safe_open
+
 import attnlib
 from attnlib.analysis.analyse import Progress, analyse
+from attnlib.analysis.fit import head_of
 from attnlib.analysis.learned import has_learned
 from attnlib.analysis.results import KINDS, LONGEST_EXAMPLE, Analysis, Example
 from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Stream
 from attnlib.decomposition.components import Method
 from attnlib.decomposition.typicality import MINIMUM_CELL
-from attnlib.files import write_text_atomic
+from attnlib.errors import BadInput, CorruptFile
+from attnlib.files import atomic_path, write_text_atomic
+from attnlib.sealed import load_file, save_file
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -31,6 +36,7 @@ if TYPE_CHECKING:
 Name = Callable[[str, int], str]  # side and id → the word
 
 TABLES = ("heads", "terms", "states")
+KEPT = "analysis.safetensors"
 ROWS_ARE = {"cross": ("target", "source"), "encoder_self": ("source",) * 2, "decoder_self": ("read",) * 2}
 SCHEMA = 2  # of analysis.json; 1 had nine terms, and neither intervals nor what made it
 MOST_MAPS = 48  # example matrices on the page
@@ -60,7 +66,8 @@ def report(
 
     Args:
         stream: passes of the model, see :class:`~attnlib.analysis.stream.Stream`.
-        folder: gets ``index.html``, ``analysis.json``, ``heads.csv``, ``terms.csv`` and ``states.csv``.
+        folder: gets ``index.html``, ``analysis.json``, ``heads.csv``, ``terms.csv`` and ``states.csv``, and
+            ``analysis.safetensors``, which :func:`read_report` reads.
         heads, method, every, about, progress, keep: see :func:`~attnlib.analysis.analyse.analyse`.
         name: the word of an id, given ``"source"`` or ``"target"`` and the id; the id itself by default.
             Whatever it returns is shown as text.
@@ -105,14 +112,47 @@ def write_report(
         "notes": notes(analysis),
     }
     for table, own in rows.items():
-        write_text_atomic(folder / f"{table}.csv", _csv(own))
+        write_text_atomic(folder / f"{table}.csv", csv_of(own))
     write_text_atomic(folder / "analysis.json", json.dumps(content | rows, indent=1) + "\n")
+    tensors = {f"blocks/{at}/{head}": own for (at, head), own in analysis.blocks.items()}
+    tensors |= {} if analysis.keys is None else {"keys": analysis.keys}
+    with atomic_path(folder / KEPT) as temporary:
+        save_file(tensors, temporary, {"analysis": json.dumps(content | rows)})
     files = [*(f"{table}.csv" for table in TABLES), "analysis.json"]
     text = page(analysis, title, name or (lambda _, token: str(token)), files)
     write_text_atomic(folder / "index.html", text)
 
 
-def _csv(rows: list[dict]) -> str:
+def read_report(folder: str | Path) -> Analysis:
+    """The analysis that a report was written of, without its sample; for tables, pictures and comparisons.
+
+    Raises:
+        BadInput: a folder without ``analysis.safetensors``.
+        CorruptFile: one that is not as it was written.
+    """
+    path = Path(folder) / KEPT
+    if not path.is_file():
+        raise BadInput(f"{folder} holds no {KEPT}: give a folder that attnlib analyse or report wrote")
+    tensors = load_file(path)
+    with safe_open(path, framework="pt") as file:
+        said = json.loads((file.metadata() or {}).get("analysis", "null"))
+    if said is None:
+        raise CorruptFile(f"{path} was written by something else: make the report again")
+    rows = {
+        table: [
+            {key: math.nan if value is None else value for key, value in row.items()} for row in said[table]
+        ]
+        for table in TABLES
+    }
+    blocks = {head_of(name.removeprefix("blocks/")): own for name, own in tensors.items() if name != "keys"}
+    counted = {
+        name: said[name] for name in ("fitted", "judged", "held_out", "about", "made", "learned", "method")
+    }
+    unchecked = tuple(said["unchecked"])
+    return Analysis(**rows, **counted, unchecked=unchecked, blocks=blocks, keys=tensors.get("keys"))
+
+
+def csv_of(rows: list[dict]) -> str:
     buffer = io.StringIO()
     if rows:
         writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")

@@ -11,8 +11,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.analysis.fit import Fit, chosen_heads, counted_attention
-from attnlib.analysis.judge import HeadSums, Judgement, TermShares, TermSums, terms_of
+from attnlib.analysis.fit import Fit, Head, chosen_heads, counted_attention
+from attnlib.analysis.judge import PARTS, HeadSums, Judgement, TermShares, TermSums, terms_of
 from attnlib.analysis.stream import Losses
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
@@ -60,6 +60,9 @@ class Analysis:
         learned: how well it predicts, see :meth:`~attnlib.analysis.learned.Learned.result`.
         method: of the components.
         made: what else made it, by group: options, checksums, versions.
+        blocks: by attention and head what :func:`~attnlib.analysis.compare.compare` needs: sums over the
+            samples of every block.
+        keys: which samples these are, see :func:`~attnlib.analysis.judge.sample_keys`.
     """
 
     heads: list[dict]
@@ -76,6 +79,8 @@ class Analysis:
     learned: dict[str, int | float] = field(default_factory=dict)
     method: Method = "means"
     made: dict[str, dict] = field(default_factory=dict)
+    blocks: dict[Head, Float[Tensor, "blocks sums"]] = field(default_factory=dict)
+    keys: Int[Tensor, " blocks"] | None = None
 
     def __repr__(self) -> str:
         heads, samples = len(self.heads), f"{self.fitted:,} samples, judged on {self.judged:,}"
@@ -133,6 +138,8 @@ def results(
         no_probe=tuple(sorted(judgement.no_probe)),
         learned=judgement.learned.result(),
         method=fit.method,
+        blocks={head: own.terms.sums["blocks"] for head, own in judgement.heads.items()},
+        keys=judgement.keys,
     )
 
 
@@ -177,9 +184,6 @@ def head_rows(judgement: Judgement, *, held_out: bool = True) -> list[dict]:
         }
         for named, own, shares in _heads(judgement)
     ]
-
-
-PARTS = ("temporal", "input", "mixed", "residual", "position bias")
 
 
 def _shares(terms: TermSums, fitted: float) -> dict[str, float]:

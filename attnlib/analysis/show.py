@@ -21,7 +21,8 @@ RANGES = {"matplotlib": ">=3.9,<4", "pandas": ">=2.2,<4"}
 MOST_NUMBERS = 12  # heads in a row of squares that have room for a number
 
 
-def _library(name: str) -> ModuleType:
+def library(name: str) -> ModuleType:
+    """A package that the extra brings; BadInput where it is not installed."""
     package = name.partition(".")[0]
     try:
         return import_module(name)
@@ -61,15 +62,15 @@ class Tables:
 
     def heads(self) -> "DataFrame":
         """A row a head; its columns are those of :func:`~attnlib.analysis.results.head_rows`."""
-        return _library("pandas").DataFrame(self._analysis.heads)
+        return library("pandas").DataFrame(self._analysis.heads)
 
     def terms(self) -> "DataFrame":
         """A row a term of a head: nine, with a constant part more, and a position bias where there is one."""
-        return _library("pandas").DataFrame(self._analysis.terms)
+        return library("pandas").DataFrame(self._analysis.terms)
 
     def states(self) -> "DataFrame":
         """A row for each of the states that projections read."""
-        return _library("pandas").DataFrame(self._analysis.states)
+        return library("pandas").DataFrame(self._analysis.states)
 
     def attention(self, name: Name | None = None) -> "DataFrame":
         """Of the sample that is kept, a row for each query and key of each head.
@@ -89,7 +90,7 @@ class Tables:
                 for query, row in enumerate(weights.tolist())
                 for key, weight in enumerate(row)
             ]  # fmt: skip
-        return _library("pandas").DataFrame(rows)
+        return library("pandas").DataFrame(rows)
 
 
 class Plots:
@@ -162,7 +163,7 @@ def _column(part: str) -> str:
 
 def _figure(panels: int, width: float, height: float) -> "tuple[Figure, list[Axes]]":
     """Known to no one but the caller: a notebook would show it twice."""
-    pyplot = _library("matplotlib.pyplot")
+    pyplot = library("matplotlib.pyplot")
     figure = pyplot.figure(figsize=(width * panels, height), layout="constrained")
     pyplot.close(figure)
     return figure, list(figure.subplots(1, panels, squeeze=False)[0])
@@ -172,7 +173,7 @@ def _squares(
     axes: "Axes", shares: torch.Tensor, parts: list[list[str]], numbers: bool, faint: torch.Tensor
 ) -> None:
     """Squares in the colours of parts, as strong as a share is large, and hatched where it is negative."""
-    rectangle = _library("matplotlib.patches").Rectangle
+    rectangle = library("matplotlib.patches").Rectangle
     for row, column in (~shares.isnan()).nonzero().tolist():
         share, part = float(shares[row, column]), parts[row][column]
         colour = COLOURS["bias" if part == "position bias" else part]

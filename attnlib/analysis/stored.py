@@ -18,7 +18,7 @@ from attnlib.analysis.stream import Part
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import atomic_path, locked
 
-FORMAT = "attnlib.analysis/4"
+FORMAT = "attnlib.analysis/5"
 SECONDS_BETWEEN_SAVES = 60.0
 
 

@@ -102,11 +102,14 @@ def known(kind):
     return Known(kind)
 
 
-def analysed(model, lines, seed, **options):
+def analysis_of(model, lines, seed, **options):
     sizes = enumerate(min(BATCH, lines - first) for first in range(0, lines, BATCH))
     batches = [(size, seed * 1000 + number) for number, size in sizes]
-    found = analyse(Stream(lambda own: model.one(*own), batches), **options)
-    return found.heads[0]
+    return analyse(Stream(lambda own: model.one(*own), batches), **options)
+
+
+def analysed(model, lines, seed, **options):
+    return analysis_of(model, lines, seed, **options).heads[0]
 
 
 def coverage(kind, lines, corpora):

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from attnlib.analysis import Analysis, Losses, Stream, analyse, write_report
 from attnlib.analysis.report import (
+    KEPT,
     SENTENCE,
     SHOWN,
     TABLES,
@@ -31,7 +32,7 @@ from attnlib.analysis.results import Example
 from tests.attnlib.analysis.builders import ALL, HOSTILE, Toy
 
 TOY = Toy(ALL, ignored=(3,), bias=True)
-FILES = {"index.html", "analysis.json", *(f"{table}.csv" for table in TABLES)}
+FILES = {"index.html", "analysis.json", KEPT, *(f"{table}.csv" for table in TABLES)}
 
 
 def plain(side, token):

@@ -117,10 +117,13 @@ def snippets(page: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
 
 
-def test_the_snippets_for_own_states_give_the_means_and_the_scores():
-    *_, snippet = snippets("book/how_to.md")  # the others are tested with the checkpoints
+def test_the_snippets_for_own_states_give_the_means_and_the_scores(tmp_path, monkeypatch):
+    *_, snippet = snippets("book/how_to.md")  # the others are tested with the analysis
     names: dict = {}
+    monkeypatch.chdir(tmp_path)
     exec(compile(snippet, "how_to.md", "exec"), names)
+    names["pyplot"].close()
+    assert (tmp_path / "shares.png").stat().st_size > 1_000
 
     states, tokens = names["encoder_states"].double().numpy(), names["source"].numpy()
     temporal = states.mean(axis=0)

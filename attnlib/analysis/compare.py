@@ -1,0 +1,154 @@
+"""Two analyses head by head: two models, or two checkpoints of one, with intervals of their differences."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attnlib.analysis.fit import Head
+from attnlib.analysis.judge import PARTS, REBUILT, student
+from attnlib.analysis.report import csv_of, number, read_report
+from attnlib.analysis.results import KINDS, Analysis
+from attnlib.errors import BadInput
+from attnlib.files import write_text_atomic
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+MEASURES = tuple(f"{part.replace(' ', '_')}_share" for part in PARTS)
+MEASURES += tuple(f"{name.removesuffix(' only').replace(' ', '_')}_rebuilds" for name in REBUILT)
+MOST_SHOWN = 20  # differences that the command prints
+VALUES, ENDS = ("first", "second"), ("low", "high")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What :func:`compare` found.
+
+    Attributes:
+        rows: one for each measure of each head that both have: ``kind``, ``layer``, ``head``, ``measure``
+            (a column of the heads' tables), its value in the ``first`` and in the ``second``, the
+            ``difference``, second less first, and ``low`` and ``high``, its interval of 95 %.
+        paired: whether both judged the same sentences, which makes intervals narrower.
+        alone: names of the heads that one analysis has and the other has not.
+    """
+
+    rows: list[dict]
+    paired: bool
+    alone: tuple[str, ...] = ()
+
+    @property
+    def differing(self) -> list[dict]:
+        """Rows whose interval is on one side of zero, the largest difference first.
+
+        Of a hundred that do not differ, five are expected here.
+        """
+        apart = [row for row in self.rows if row["low"] > 0 or row["high"] < 0]
+        return sorted(apart, key=lambda row: -abs(row["difference"]))
+
+    def table(self) -> "DataFrame":
+        """The rows as a data frame of pandas; BadInput where it is not installed."""
+        from attnlib.analysis.show import library
+
+        return library("pandas").DataFrame(self.rows)
+
+    def __repr__(self) -> str:
+        heads = len({(row["kind"], row["layer"], row["head"]) for row in self.rows})
+        how = "paired: the same sentences" if self.paired else "not paired: different sentences"
+        return f"Comparison of {heads:,} heads ({how}), {len(self.differing):,} of {len(self.rows):,} differ"
+
+
+def compare(first: Analysis, second: Analysis) -> Comparison:
+    """Shares and rebuilt attention of every head in two analyses, and how sure it is that they differ.
+
+    A share S = Σe / Σv is a ratio of sums over sentences, and so is how much of the attention some terms
+    rebuild, Σ similarity / Σ rows. Sentences fall into 64 blocks by their words, and block k moves the ratio
+    by u_k = (e_k − S v_k) / Σv (Cochran, *Sampling Techniques*, 1977, section 6.4). Where both analyses
+    judged the same sentences, the variance of the difference is Σ (u_k − u'_k)², else Σ u_k² + Σ u'_k²; as in
+    :meth:`~attnlib.analysis.judge.TermSums.share` the bias of a ratio is taken off, what the fit does not
+    know is added, and quantiles are Student's.
+
+    Raises:
+        BadInput: no head in both; an analysis that was made without blocks.
+    """
+    for which, own in (("first", first), ("second", second)):
+        if own.keys is None or not own.blocks:
+            raise BadInput(f"the {which} analysis has no blocks of sentences: make it again with analyse")
+    tables = [{(row["kind"], row["layer"], row["head"]): row for row in own.heads} for own in (first, second)]
+    both, alone = tables[0].keys() & tables[1].keys(), tables[0].keys() ^ tables[1].keys()
+    if not both:
+        had = [", ".join(_named(own)[:4]) for own in tables]
+        raise BadInput(f"no head is in both: the first has {had[0]}, the second {had[1]}; analyse the same")
+    paired, rows = torch.equal(first.keys, second.keys), []
+    for place in sorted(both, key=_order):
+        middles, halves = _intervals(first, second, (f"{place[0]}.{place[1]}", place[2]), paired)
+        for at, measure in enumerate(MEASURES):
+            values = [table[place][measure] for table in tables]
+            if values == [0.0, 0.0]:  # a position bias, where there is none
+                continue
+            ends = middles[at] - halves[at], middles[at] + halves[at]
+            named = zip(
+                ("kind", "layer", "head", "measure", *VALUES), (*place, measure, *values), strict=True
+            )
+            interval = zip(ENDS, map(float, ends), strict=True)
+            rows.append(dict(named) | {"difference": values[1] - values[0]} | dict(interval))
+    return Comparison(rows, paired, tuple(_named(alone)))
+
+
+def _order(place: tuple[str, int, int]) -> tuple[int, int, int]:
+    return KINDS.index(place[0]), *place[1:]
+
+
+def _named(places: Iterable[tuple[str, int, int]]) -> list[str]:
+    return [f"{kind}.{layer} head {head}" for kind, layer, head in sorted(places, key=_order)]
+
+
+def _intervals(
+    first: Analysis, second: Analysis, head: Head, paired: bool
+) -> tuple[Float[Tensor, " measures"], Float[Tensor, " measures"]]:
+    """Middle and half width of the interval of every difference; NaN where nothing was held out."""
+    middles, moves, sizes, unsure = [], [], [], []
+    for own in (first, second):
+        sums = own.blocks[head]
+        explained, rows = sums[:, : len(PARTS)].sum(1, keepdim=True), sums[:, -1:]
+        below = torch.cat([explained.expand(-1, len(PARTS)), rows.expand(-1, len(REBUILT))], 1)
+        weight = below / below.sum(0)
+        value = sums[:, :-1].sum(0) / below.sum(0)
+        moved = sums[:, :-1] / below.sum(0) - value * weight
+        size = 1 / weight.square().sum(0)  # so many blocks of equal weight
+        size = size.where(size >= 2, torch.nan)
+        middles.append(value + (moved * weight).sum(0) * size / (size - 1))
+        moves.append(moved / (1 - 1 / size))
+        sizes.append(size)
+        unsure.append(1 + own.judged / own.fitted if own.held_out else math.nan)
+    if paired:
+        variance = (moves[1] - moves[0]).square().sum(0) * torch.tensor(unsure).max()  # NaN where one is
+    else:
+        variance = sum(own.square().sum(0) * factor for own, factor in zip(moves, unsure, strict=True))
+    degrees = torch.minimum(*sizes) - 1
+    return middles[1] - middles[0], student(degrees) * variance.sqrt()
+
+
+def compare_command(first: Path, second: Path, out: Path | None) -> None:
+    """``attnlib compare``: which heads of two reports differ, the largest differences first."""
+    from rich.console import Console
+
+    found = compare(read_report(first), read_report(second))
+    console = Console(highlight=False, soft_wrap=True, markup=False)
+    console.print(repr(found))
+    if found.alone:
+        more = f" and {len(found.alone) - 6} more" if len(found.alone) > 6 else ""
+        console.print(f"in one of them alone: {', '.join(found.alone[:6])}{more}")
+    for row in found.differing[:MOST_SHOWN]:
+        at = f"{row['kind']}.{row['layer']} head {row['head']}, {row['measure']}"
+        values, ends = (" to ".join(number(row[own]) for own in pair) for pair in (VALUES, ENDS))
+        console.print(f"{at}: {values}, difference {number(row['difference'])} ({ends})")
+    if len(found.differing) > MOST_SHOWN:
+        console.print(f"and {len(found.differing) - MOST_SHOWN:,} more")
+    if out is not None:
+        write_text_atomic(out, csv_of(found.rows))

@@ -1,0 +1,85 @@
+"""The lines of the how-to for models of one's own, as they are printed; others are tested with checkpoints."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.attnlib.analysis.builders import save_checkpoint, text_of
+from tests.attnlib.models.model_builders import generator
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "book/how_to.md").read_text(encoding="utf-8")
+
+
+def block(language, word):
+    """The block of a language that holds a word."""
+    blocks = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    (found,) = (own for own in blocks if word in own)
+    return found
+
+
+def said_by(folder):
+    return json.loads((folder / "analysis.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def drawn_alike():
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        yield
+
+
+def test_any_modules_by_their_names(here):
+    exec(compile(block("python", "class Reader"), "how_to.md", "exec"), {})
+    said = said_by(here / "report")
+    assert [row["head"] for row in said["heads"]] == [0, 1]
+    assert said["unchecked"] == []
+    assert said["heads"][0]["rows_probed"] > 0
+    assert said["learned"]["sentences"] == 2 * 16
+    # Its states are words and nothing else.
+    assert all(row["input_share"] == pytest.approx(1, abs=1e-5) for row in said["heads"])
+
+
+@pytest.mark.parametrize("words", [True, False])
+def test_saved_traces_written_and_read(here, words):
+    """With one word everywhere, as for pictures and sound, no word of the source explains anything."""
+    lines = block("python", "maps.safetensors")
+    if not words:
+        lines = lines.replace("torch.randint(0, 50, (8, 12), generator=rng)", "torch.zeros(8, 12).long()")
+        assert "torch.zeros(8, 12)" in lines
+    exec(compile(lines, "how_to.md", "exec"), {})
+    said = said_by(here / "report")
+    assert (said["fitted"], said["judged"], said["unchecked"]) == (64, 16, ["cross.0"])
+    for row in said["terms"]:
+        if row["term"].endswith("·input"):
+            assert (abs(row["covariance_share"]) < 1e-12) == (not words)
+
+
+@pytest.mark.slow
+def test_a_corpus_in_shards(here):
+    """As printed, but for its names and the number of shards."""
+    pytest.importorskip("snakemake", reason="the workflow is of the book")
+    save_checkpoint(here / "tiny")
+    text = text_of(here)
+    command = shlex.split(block("bash", "workflows/analyse.smk").replace("\\\n", ""))
+    named = {"FOLDER": "tiny", "my.en": text.source.name, "my.de": text.target.name, "shards=8": "shards=2"}
+    named |= {"--layers 0-3": "--layers 0-1 --batch-size 4 --every 3", "snakemake": sys.executable}
+    for old, new in named.items():
+        command = [word.replace(old, new) if word != "--snakefile" else word for word in command]
+    command[1:1] = ["-m", "snakemake"]
+    command[command.index("--snakefile") + 1] = str(ROOT / "workflows/analyse.smk")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(said_by(here / "report")["heads"]) == 4
