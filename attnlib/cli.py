@@ -87,6 +87,10 @@ def analyse(
     ] = None,
     source: Annotated[Path | None, typer.Option(help="Text, a sentence a line.")] = None,
     target: Annotated[Path | None, typer.Option(help="Its translation, line by line.")] = None,
+    generate: Annotated[
+        bool,
+        typer.Option("--generate", help="The model writes the target itself, the likeliest piece first."),
+    ] = False,
     traces: Annotated[
         Path | None,
         typer.Option(help="Folder of safetensors that other code saved, in place of model and text."),

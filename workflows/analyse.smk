@@ -26,8 +26,14 @@ if "encoded" in config:
 config.update({name: str(value) for name, value in config.items()})
 SAID.config_args = ["encoded=" + base64.b64encode(json.dumps(config).encode()).decode()]
 
+try:
+    OPTIONS = shlex.split(config.get("options", ""))
+except ValueError as error:
+    sys.exit(f"options={config['options']}: {error}")
+
+TEXT = ["model", "source", *([] if "--generate" in OPTIONS else ["target"])]
 LACKING = [name for name in ("out", "shards") if name not in config]
-LACKING += [] if "traces" in config else [name for name in ("model", "source", "target") if name not in config]
+LACKING += [] if "traces" in config else [name for name in TEXT if name not in config]
 if LACKING:
     sys.exit(f"say --config {' '.join(f'{name}=…' for name in LACKING)}; see the head of {workflow.main_snakefile}")
 
@@ -36,11 +42,6 @@ if set("{}") & set(config["out"]):
     sys.exit(f"out={config['out']}: Snakemake takes braces for wildcards; choose another name")
 if workflow.non_local_exec and SHELLS & set(config["out"]):
     sys.exit(f"out={config['out']}: a cluster's shell would read it; choose a name without quotes, $ and \\")
-
-try:
-    OPTIONS = shlex.split(config.get("options", ""))
-except ValueError as error:
-    sys.exit(f"options={config['options']}: {error}")
 
 if not config["shards"].isdecimal():
     sys.exit(f"shards={config['shards']}: expected how many, as in shards=8")

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, get_args
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attnlib.adapters.attended import KEY_SIDE, QUERY_SIDE, Attended, single, site_names
@@ -126,12 +126,13 @@ class HuggingFace(Traced):
         batch = batch.packed().to(self.model.device)
         sides = {side: getattr(batch, side) * getattr(batch, f"{side}_mask") for side in ("source", "target")}
         batch = replace(batch, **sides)  # at padding any id may have stood
-        read = self._read(batch) if batch.read is None else batch.read * batch.target_mask
+        read = self.read(batch) if batch.read is None else batch.read * batch.target_mask
         batch = replace(batch, read=read)
         _require_within_limits(self.model, batch)
         return batch
 
-    def _read(self, batch: TokenBatch) -> Tensor:
+    def read(self, batch: TokenBatch) -> Int[Tensor, "batch target"]:
+        """What the decoder reads at each step of a batch's targets; BadInput where the model does not say."""
         make = getattr(self.model, "prepare_decoder_input_ids_from_labels", None)
         if make is not None:
             try:

@@ -1,6 +1,6 @@
 """Batches of tokens as an adapter takes them, and how they come from two lists of sentences."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -110,11 +110,14 @@ def require_tokens(given: dict[str, tuple[Tensor, Tensor]]) -> None:
 # -- sentences --
 
 
+Write = Callable[[TokenBatch, int], TokenBatch]  # sources and most pieces → with what a model makes of them
+
+
 @dataclass(frozen=True)
 class LineBatch:
     """Pairs of lines that go through the tokenizer when their ids are used: other shards' never do.
 
-    ``left_out`` counts pairs with an empty side between them.
+    ``left_out`` counts pairs with an empty side between them. With ``write`` the targets are what it writes.
     """
 
     pairs: tuple[tuple[str, str], ...]
@@ -122,20 +125,27 @@ class LineBatch:
     tokenizer: Any
     longest: int
     prefix: str = ""
+    write: Write | None = None
 
     @cached_property
     def tokens(self) -> TokenBatch:
         cut = {"truncation": True, "max_length": self.longest}
         sources, targets = zip(*self.pairs, strict=True)
         sources = self.tokenizer(text=[self.prefix + source for source in sources], **cut)["input_ids"]
+        if self.write:
+            self._require_room(sources)
+            return self.write(TokenBatch.of_rows(sources, sources), self.longest)
         targets = self.tokenizer(text_target=list(targets), **cut)["input_ids"]
-        most = max(map(len, [*sources, *targets]))
+        self._require_room([*sources, *targets])
+        return TokenBatch.of_rows(sources, targets)
+
+    def _require_room(self, rows: Sequence[Sequence[int]]) -> None:
+        most = max(map(len, rows))
         if most > self.longest:
             raise BadInput(
                 f"longest is {self.longest}, and the tokenizer made {most} pieces all the same: its marks "
                 "alone need more; take a larger one"
             )
-        return TokenBatch.of_rows(sources, targets)
 
     @property
     def cut(self) -> int:
@@ -157,22 +167,23 @@ def line_batches(
     batch_size: int = 32,
     longest: int = 128,
     prefix: str = "",
+    write: Write | None = None,
 ) -> Iterator[LineBatch]:
-    """As :func:`text_batches`, not tokenized yet."""
+    """As :func:`text_batches`, not tokenized yet; with ``write`` target lines are not looked at."""
     if min(batch_size, longest) < 1:
         raise BadInput(f"batch_size is {batch_size}, longest {longest}; both must be at least 1")
     some: list[tuple[str, str]] = []
     left_out = 0
     for source, target in pairs:
-        if not (source.strip() and target.strip()):
+        if not (source.strip() and (write or target.strip())):
             left_out += 1
             continue
         if len(some) == batch_size:
-            yield LineBatch(tuple(some), left_out, tokenizer, longest, prefix)
+            yield LineBatch(tuple(some), left_out, tokenizer, longest, prefix, write)
             some, left_out = [], 0
         some.append((source, target))
     if some:
-        yield LineBatch(tuple(some), left_out, tokenizer, longest, prefix)
+        yield LineBatch(tuple(some), left_out, tokenizer, longest, prefix, write)
 
 
 def text_batches(

@@ -18,7 +18,8 @@ from safetensors import SafetensorError
 
 from attnlib.adapters import HuggingFace, lexical_probe
 from attnlib.adapters.hugging_face import assumed_start
-from attnlib.adapters.token_batch import LineBatch, line_batches
+from attnlib.adapters.modules import evaluated
+from attnlib.adapters.token_batch import LineBatch, TokenBatch, line_batches
 from attnlib.analysis.stream import Losses, Stream
 from attnlib.errors import BadInput, check_known
 
@@ -33,40 +34,54 @@ _OF_A_CALL = ("truncation", "padding")
 
 @dataclass(frozen=True)
 class ParallelText:
-    """Two files, line by line translations of each other, read as they are needed."""
+    """Two files, line by line translations of each other, read as they are needed; or the source alone."""
 
     source: Path | str
-    target: Path | str
+    target: Path | str | None = None
 
     def __post_init__(self) -> None:
-        for side in ("source", "target"):
-            object.__setattr__(self, side, Path(getattr(self, side)))
+        for side, path in self._sides():
+            object.__setattr__(self, side, Path(path))
+
+    def _sides(self) -> list[tuple[str, Path]]:
+        sides = [("source", self.source), ("target", self.target)]
+        return [own for own in sides if own[1] is not None]
 
     @property
     def about(self) -> dict[str, str]:
-        return {"Corpus": f"{self.source.name}, {self.target.name}"}
+        return {"Corpus": ", ".join(path.name for _, path in self._sides())}
 
     def checked(self) -> tuple[int, dict[str, str]]:
         """The number of lines, and the checksum of each file; BadInput where these are no translations."""
         counts, digests = [], {}
-        for side, path in (("source", self.source), ("target", self.target)):
+        for side, path in self._sides():
             if not path.is_file():
                 raise BadInput(f"{side} {path} is not there")
             with path.open("rb") as file:
                 counts.append(sum(1 for _ in file))
                 file.seek(0)
                 digests[side] = hashlib.file_digest(file, "sha256").hexdigest()
-        if counts[0] != counts[1]:
+        if len({*counts}) > 1:
             raise BadInput(
                 f"{self.source} has {counts[0]:,} lines, {self.target} {counts[1]:,}: line n of one must be "
                 "the translation of line n of the other"
             )
         if not counts[0]:
-            raise BadInput(f"{self.source} and {self.target} are empty")
+            named = " and ".join(str(path) for _, path in self._sides())
+            raise BadInput(f"{named} {'is' if self.target is None else 'are'} empty")
         return counts[0], digests
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """The lines, without their ends; BadInput for one that is not UTF-8, or is missing on one side."""
+        """The lines, without their ends; BadInput for one that is not UTF-8, or is missing on one side.
+
+        The target of a source alone is empty.
+        """
+        if self.target is None:
+            with self.source.open("rb") as sources:
+                for number, line in enumerate(sources, start=1):
+                    line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+                    yield _decoded(line, self.source, number), ""
+            return
         with self.source.open("rb") as sources, self.target.open("rb") as targets:
             for number, (source, target) in enumerate(zip_longest(sources, targets), start=1):
                 if source is None or target is None:
@@ -181,6 +196,33 @@ class Checkpoint:
         ignored = ignorable_ids(self.tokenizer) if ignore_special else ()
         return HuggingFace(self.model, kinds=kinds, layers=layers, ignored=ignored)
 
+    def write(self, batch: TokenBatch, longest: int) -> TokenBatch:
+        """Sources with what the model makes of them, the likeliest piece at every step, up to its end mark.
+
+        It begins as the decoder does before any target: with its start mark and, where the tokenizer marks
+        languages, with that of the target. ``longest`` pieces at most.
+        """
+        (labels,) = self.tokenizer(text_target=["."])["input_ids"]
+        one = TokenBatch.of_rows([labels], [labels])
+        start = self.adapter().read(one)[:, :1]
+        marked = labels[0] in ignorable_ids(self.tokenizer) and len(labels) > 1
+        begin = torch.cat([start.cpu(), one.target[:, : int(marked)]], dim=1)
+        if longest < begin.shape[1]:
+            raise BadInput(f"longest is {longest}, too few to write anything: take a larger one")
+        end = -1 if self.tokenizer.eos_token_id is None else self.tokenizer.eos_token_id
+        with evaluated(self.model):
+            found = self.model.generate(
+                input_ids=batch.source.to(self.model.device),
+                attention_mask=batch.source_mask.long().to(self.model.device),
+                decoder_input_ids=begin.expand(len(batch.source), -1).to(self.model.device),
+                max_new_tokens=longest + 1 - begin.shape[1],
+                do_sample=False,
+                num_beams=1,
+            ).cpu()
+        read, target = found[:, :-1], found[:, 1:]
+        before = (target == end).long().cumsum(1) - (target == end).long()
+        return TokenBatch(batch.source, batch.source_mask, target, before == 0, read)
+
     def stream(
         self,
         text: ParallelText,
@@ -191,6 +233,7 @@ class Checkpoint:
         batch_size: int = 32,
         longest: int = 128,
         probed: int = 4,
+        generate: bool = False,
     ) -> Stream[LineBatch]:
         """Passes of the model over the text.
 
@@ -203,15 +246,27 @@ class Checkpoint:
                 words.
             batch_size: pairs at once; longest: pieces of a side, longer ones are cut.
             probed: batches of which the lexical probe is taken.
+            generate: the targets are what the model itself writes, see :meth:`write`. It is not asked how
+                well it predicts them.
+
+        Raises:
+            BadInput: no target and no ``generate``, or both.
         """
+        if generate == (text.target is not None):
+            raise BadInput(
+                "a target is given, and generate asks the model to write it: leave one of them out"
+                if generate
+                else "there is no target: give a file of translations, or let the model write them (generate)"
+            )
         adapter = self.adapter(kinds, layers, ignore_special)
         sizes = {"batch_size": batch_size, "longest": longest, "prefix": self.prefix}
+        sizes |= {"write": self.write if generate else None}
         return Stream(
             trace=lambda batch: adapter.trace(batch.tokens),
             batches=lambda: line_batches(self.tokenizer, text.pairs(), **sizes),
             probe=partial(lexical_probe, self.model),
             probed=probed,
-            logits=adapter.logits,
+            logits=None if generate else adapter.logits,
             losses=partial(losses_of, unknown=self.tokenizer.unk_token_id),
         )
 

@@ -26,11 +26,12 @@ from attnlib.models.transformer import AttentionKind
 
 OF_A_TEXT = ("source_language", "target_language", "prefix")
 OF_A_PASS = ("kinds", "layers", "ignore_special")
-OF_BATCHES = ("batch_size", "longest", "probed")
+OF_BATCHES = ("batch_size", "longest", "probed", "generate")
 OF_A_MODEL = (*OF_A_TEXT, *OF_A_PASS, *OF_BATCHES, "device")
 OF_A_CALL = ("out", "threads", "shard", "stage")
 DIGESTS = ("source", "target", "model", "traces")
 PACKAGES = ("torch", "numpy", "transformers", "tokenizers", "sentencepiece")
+WRITTEN = "what the model itself writes, the likeliest piece at every step"
 PASSES = {"fit": "first pass", "judge": "second pass"}
 
 
@@ -42,6 +43,7 @@ class Request:
     model: str | None = None
     source: Path | None = None
     target: Path | None = None
+    generate: bool = False
     traces: Path | None = None
     source_language: str | None = None
     target_language: str | None = None
@@ -64,9 +66,10 @@ class Request:
     def __post_init__(self) -> None:
         check_known("method", self.method, get_args(Method))
         check_known("stage", self.stage, (*STAGES, "report", "all"))
-        text = [given is not None for given in (self.model, self.source, self.target)]
+        target = self.target or self.generate or None
+        text = [given is not None for given in (self.model, self.source, target)]
         if not all(text) if self.traces is None else any(text):
-            raise BadInput("give --model, --source and --target; or --traces alone")
+            raise BadInput("give --model, --source and --target, or --generate for it; or --traces alone")
         defaults = {field.name: field.default for field in fields(self)}
         chosen = [name for name in OF_A_MODEL if getattr(self, name) != defaults[name]]
         if self.traces is not None and chosen:
@@ -194,7 +197,7 @@ def _of_checkpoint(request: Request, console: Console) -> _Job:
         checkpoint.stream(text, **request.settings(*OF_A_PASS, *OF_BATCHES)),
         _keep(request, asked | request.settings(*OF_A_TEXT, *OF_A_PASS, *OF_BATCHES)),
         -(-lines // request.batch_size),
-        checkpoint.about | text.about,
+        checkpoint.about | text.about | ({"Target": WRITTEN} if request.generate else {}),
         checkpoint.shown,
         checkpoint.word,
     )

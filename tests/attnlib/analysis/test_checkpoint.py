@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 from attnlib.adapters import text_batches
 from attnlib.analysis.checkpoint import (
     Checkpoint,
+    ParallelText,
     ignorable_ids,
     language_codes,
     set_languages,
@@ -257,6 +258,35 @@ def test_the_lines_of_the_how_to_on_an_nn_transformer(tmp_path, monkeypatch, fir
     assert said["heads"][0]["rows_probed"] > 0
 
 
+# What a model writes itself.
+
+
+def test_what_is_written_is_the_likeliest_piece_at_every_step(folder, tmp_path):
+    """Step by step by hand, up to the end mark or the longest length; lines of the target are not needed."""
+    checkpoint, text = Checkpoint.load(str(folder)), text_of(tmp_path)
+    stream = checkpoint.stream(ParallelText(text.source), generate=True, longest=9)
+    assert stream.logits is None
+    (batch,) = stream.batches()
+    tokens, model = batch.tokens, checkpoint.model
+    for row, source in enumerate(tokens.source):
+        ids, read = source[tokens.source_mask[row]][None], torch.zeros(1, 1, dtype=torch.long)
+        while read.shape[1] < 10 and 1 not in read[0]:
+            with torch.no_grad():
+                best = model(input_ids=ids, decoder_input_ids=read).logits[0, -1].argmax()
+            read = torch.cat([read, best[None, None]], dim=1)
+        assert tokens.target[row][tokens.target_mask[row]].tolist() == read[0, 1:].tolist()
+        assert tokens.read[row][tokens.target_mask[row]].tolist() == read[0, :-1].tolist()
+    assert (tokens.target_mask.sum(1) <= 9).all()
+    assert stream.trace(batch).target_outputs.shape == tokens.target.shape
+    with pytest.raises(BadInput, match="there is no target: give a file"):
+        checkpoint.stream(ParallelText(text.source))
+    with pytest.raises(BadInput, match="generate asks the model to write it: leave one of them out"):
+        checkpoint.stream(text, generate=True)
+
+
+# Languages.
+
+
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
 PIECES = [*SPECIAL, *(f"▁{word}" for word in sorted(set(" ".join(LINES).split())))]
 
@@ -315,6 +345,24 @@ def test_each_side_is_marked_with_its_language(multilingual):
     counted = [token not in ignored for token in batch.source[0].tolist()]
     assert any(counted)
     assert counted.count(False) == 2  # the end and the language
+
+
+@pytest.mark.parametrize("kind", ["mbart", "mbart50"])
+def test_what_is_written_begins_as_the_tokenizer_marks_it(kind, tmp_path):
+    """mBART reads the language first; mBART-50 reads the end mark first, then writes the language."""
+    tokenizer = of_scores("MBartTokenizer" if kind == "mbart" else "MBart50Tokenizer")
+    model = model_of("MBart", vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id)
+    checkpoint = Checkpoint("m", model, tokenizer, "en_XX", "fr_XX")
+    stream = checkpoint.stream(ParallelText(text_of(tmp_path).source), generate=True, longest=6)
+    one = stream.trace(next(iter(stream.batches())))
+    language, end = tokenizer.convert_tokens_to_ids("fr_XX"), tokenizer.eos_token_id
+    first = one.target_tokens[:, 0], one.target_outputs[:, 0]
+    assert (first[0] == (language if kind == "mbart" else end)).all()
+    assert (first[1] == language).all() == (kind == "mbart50")
+    best = checkpoint.adapter().logits(one).argmax(-1) == one.target_outputs
+    written = one.target_mask.clone()
+    written[:, 0] &= kind == "mbart"
+    assert best[written].all()
 
 
 def test_languages_that_nobody_chose_are_asked_for(multilingual):

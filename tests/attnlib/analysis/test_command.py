@@ -199,6 +199,21 @@ def test_a_prefix_is_read_before_every_source(corpus, tmp_path, counted):
     refused(given(corpus, tmp_path, "--prefix", "the "), "(model is ")
 
 
+def test_a_model_is_analysed_on_what_it_writes_itself(corpus, tmp_path):
+    """The source alone is read; whether it predicts its own words is not asked; shards come to the same."""
+    source = "--model", corpus / "tiny", "--source", corpus / "a.txt", "--generate", "--longest", 9
+    sizes = "--batch-size", 4, "--every", 3, "--probed", 1
+    done(*source, *sizes, "--out", tmp_path / "one")
+    said = said_by(tmp_path / "one")
+    assert said["about"]["Corpus"] == "a.txt"
+    assert said["about"]["Target"].startswith("what the model itself writes")
+    assert said["made"]["options"]["--generate"] is True
+    assert said["made"]["sha256"].keys() == {"source", "model"}
+    assert (said["fitted"], said["judged"], said["learned"]) == (16, 8, {})
+    done(*source, *sizes, "--shards", 2, "--out", tmp_path / "two")
+    assert_same_rows(table_of(tmp_path / "one"), table_of(tmp_path / "two"), tolerance=1e-6)
+
+
 def test_a_report_says_what_made_it(corpus, whole, tmp_path):
     """All options but those of a call; the checksums of texts and model; versions."""
     said, options = said_by(whole), said_by(whole)["made"]["options"]
@@ -257,8 +272,10 @@ TINY = ["--model", "tiny", *TEXT]
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "give --model, --source and --target; or --traces alone"),
+        ([], "give --model, --source and --target, or --generate for it; or --traces alone"),
         (TEXT, "give --model, --source and --target"),
+        ([*TINY, "--generate"], "a target is given, and generate asks the model to write it"),
+        (["--traces", "tiny", "--generate"], "or --traces alone"),
         (["--traces", "tiny", *TINY], "or --traces alone"),
         (["--traces", "tiny", "--source", "a.txt"], "or --traces alone"),
         (["--traces", "none"], "none holds no *.safetensors"),

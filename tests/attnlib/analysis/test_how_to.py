@@ -1,4 +1,4 @@
-"""The lines of the how-to for models of one's own, as they are printed; others are tested with checkpoints."""
+"""The lines of the how-to for models of one's own, as they are printed; test_checkpoint has others."""
 
 import json
 import re
@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from tests.attnlib.analysis.builders import save_checkpoint, text_of
-from tests.attnlib.models.model_builders import generator
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "book/how_to.md").read_text(encoding="utf-8")
@@ -48,8 +47,10 @@ def test_any_modules_by_their_names(here):
     assert said["unchecked"] == []
     assert said["heads"][0]["rows_probed"] > 0
     assert said["learned"]["sentences"] == 2 * 16
-    # Its states are words and nothing else.
-    assert all(row["input_share"] == pytest.approx(1, abs=1e-5) for row in said["heads"])
+    # Its states are words and nothing else; the start mark alone is always at one place.
+    for row in said["heads"]:
+        assert row["temporal_share"] == pytest.approx(0, abs=1e-6) == row["residual_share"]
+        assert row["input_share"] > 0.8
 
 
 @pytest.mark.parametrize("words", [True, False])
