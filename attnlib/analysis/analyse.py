@@ -3,12 +3,14 @@
 import time
 from collections.abc import Callable, Collection
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 from attnlib.analysis.fit import Fit, Sums
 from attnlib.analysis.judge import Judgement
 from attnlib.analysis.learned import SCORED
 from attnlib.analysis.results import Analysis, example_of, results
+from attnlib.analysis.samples import samples_of
 from attnlib.analysis.stored import Keep, read_sums
 from attnlib.analysis.stream import Part, Stream
 from attnlib.decomposition.components import Method
@@ -79,9 +81,11 @@ def analyse_kept(
 def _analysis(
     stream: Stream, part: Part, fit: Fit, judgement: Judgement, about: dict[str, str] | None
 ) -> Analysis:
-    batch = stream.first("judge", part)
-    example = None if batch is None else example_of(stream.trace(batch), fit.heads)
-    return results(fit, judgement, held_out=part.every > 1, example=example, about=about)
+    batch, found = stream.first("judge", part), results(fit, judgement, held_out=part.every > 1, about=about)
+    if batch is None:
+        return found
+    one = stream.trace(batch)
+    return replace(found, example=example_of(one, fit.heads), samples=samples_of(stream, one, fit))
 
 
 def fit_part(

@@ -1,7 +1,9 @@
 """``attnlib analyse``: a checkpoint and two texts, or saved traces, to a report; resumable, in shards."""
 
 import hashlib
+import time
 from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,7 +23,7 @@ from attnlib.analysis.stream import Part, Stream
 from attnlib.analysis.threads import choose_threads
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput, check_known
-from attnlib.files import locked, require_plain
+from attnlib.files import locked, require_plain, write_json_atomic
 from attnlib.models.transformer import AttentionKind
 
 OF_A_TEXT = ("source_language", "target_language", "prefix")
@@ -31,6 +33,7 @@ OF_A_MODEL = (*OF_A_TEXT, *OF_A_PASS, *OF_BATCHES, "device")
 OF_A_CALL = ("out", "threads", "shard", "stage")
 DIGESTS = ("source", "target", "model", "traces")
 PACKAGES = ("torch", "numpy", "transformers", "tokenizers", "sentencepiece")
+RUN = "run.json"
 WRITTEN = "what the model itself writes, the likeliest piece at every step"
 PASSES = {"fit": "first pass", "judge": "second pass"}
 
@@ -111,7 +114,7 @@ def numbers(text: str | None) -> tuple[int, ...] | None:
 
 def analyse_command(request: Request) -> None:
     """Do what can be done of a request now, and say what remains."""
-    console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
+    console, start = Console(stderr=True, highlight=False, soft_wrap=True, markup=False), time.monotonic()
     job = _of_traces(request) if request.traces is not None else _of_checkpoint(request, console)
     shards = range(request.shards) if request.shard is None else [request.shard]
     stages = STAGES if request.stage == "all" else [stage for stage in STAGES if stage == request.stage]
@@ -136,6 +139,8 @@ def analyse_command(request: Request) -> None:
         analysis = analyse_kept(job.stream, job.keep, request.part(), heads=request.heads, about=job.about)
         analysis = replace(analysis, made=_made(request, job))
         write_report(analysis, request.out, title=f"How {job.shown} attends", name=job.name)
+        if waiting or not (request.out / RUN).is_file():
+            write_json_atomic(request.out / RUN, _record(start))
     console.print(f"report: {request.out / 'index.html'}")
 
 
@@ -146,6 +151,12 @@ def _made(request: Request, job: "_Job") -> dict[str, dict]:
     digests = {name: value for name, value in job.keep.asked.items() if name in DIGESTS}
     versions = {name: version(name) for name in PACKAGES if find_spec(name)}
     return {"options": options, "sha256": digests, "versions": {"attnlib": attnlib.__version__} | versions}
+
+
+def _record(start: float) -> dict:
+    """For a file of its own, since reports of one analysis are the same bytes; nothing is drawn: no seeds."""
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"date": date, "seconds": round(time.monotonic() - start, 1), "seeds": []}
 
 
 def _shown(value: object) -> object:

@@ -98,10 +98,7 @@ class Judgement(Sums):
         known: Bool[Tensor, "samples target source"] | None,
         blocks: Int[Tensor, " samples"],
     ) -> None:
-        if attended.position_bias is not None:
-            bias = attended.position_bias[:, head]
-            bias = (bias[whole] if len(bias) > 1 else bias).expand(terms.shape[1:])
-            names, terms = (*names, POSITION_BIAS), torch.cat([terms, bias[None]])
+        names, terms = with_bias(attended, head, whole, names, terms)
         own = self.heads.setdefault((attended.name, head), HeadSums(names))
         attention, allowed = counted_attention(one, attended, head)
         own.terms.update(terms, allowed[whole] if known is None else allowed[whole] & known, blocks)
@@ -218,6 +215,21 @@ def _mapped_sides(
     if attended.key_rotation is None:
         theirs, keys = theirs[1:], keys[1:]
     return tuple(f"{one}·{other}" for one in mine for other in theirs), queries, keys
+
+
+def with_bias(
+    attended: Attended,
+    head: int,
+    whole: Bool[Tensor, " batch"],
+    names: tuple[str, ...],
+    terms: Float[Tensor, "terms samples target source"],
+) -> tuple[tuple[str, ...], Float[Tensor, "more samples target source"]]:
+    """Names and terms of a head with its bias by position, where there is one."""
+    if attended.position_bias is None:
+        return names, terms
+    bias = attended.position_bias[:, head]
+    bias = (bias[whole] if len(bias) > 1 else bias).expand(terms.shape[1:])
+    return (*names, POSITION_BIAS), torch.cat([terms, bias[None]])
 
 
 def part_of(term: str) -> str:

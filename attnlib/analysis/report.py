@@ -1,10 +1,13 @@
 """An analysis in files: a page for people, tables for programs.
 
-The page is one HTML file without scripts that loads nothing, made of ``report.html.j2``. Words and names may
-be hostile: the template escapes all that it is given, and every character is made visible first.
+The page is one HTML file that loads nothing, made of ``report.html.j2``; it runs ``report.js`` and, by its
+content security policy, no other script, and holds every number without it. Words and names may be hostile:
+the template escapes all that it is given, and every character is made visible first.
 """
 
+import base64
 import csv
+import hashlib
 import io
 import json
 import math
@@ -14,13 +17,17 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import torch
 from safetensors import safe_open
+from torch import Tensor
 
 import attnlib
 from attnlib.analysis.analyse import Progress, analyse
 from attnlib.analysis.fit import head_of
+from attnlib.analysis.judge import REBUILT
 from attnlib.analysis.learned import has_learned
-from attnlib.analysis.results import KINDS, LONGEST_EXAMPLE, Analysis, Example
+from attnlib.analysis.results import KINDS, Analysis, Example
+from attnlib.analysis.samples import LONGEST, Sample
 from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Stream
 from attnlib.decomposition.components import Method
@@ -39,7 +46,9 @@ TABLES = ("heads", "terms", "states")
 KEPT = "analysis.safetensors"
 ROWS_ARE = {"cross": ("target", "source"), "encoder_self": ("source",) * 2, "decoder_self": ("read",) * 2}
 SCHEMA = 2  # of analysis.json; 1 had nine terms, and neither intervals nor what made it
-MOST_MAPS = 48  # example matrices on the page
+MOST_MAPS, MOST_CELLS = 48, 20_000  # example matrices on the page, and their squares
+SCRIPT = Path(__file__).with_name("report.js")
+MAPS = ("the model's", *(f"of {name}" for name in REBUILT))
 
 # The colours of the parts in companion.book.style; purple and green are for what is beside them.
 COLOURS = {
@@ -119,7 +128,7 @@ def write_report(
     with atomic_path(folder / KEPT) as temporary:
         save_file(tensors, temporary, {"analysis": json.dumps(content | rows)})
     files = [*(f"{table}.csv" for table in TABLES), "analysis.json"]
-    text = page(analysis, title, name or (lambda _, token: str(token)), files)
+    text = page(analysis, title, name or (lambda _, token: str(token)), files, script=True)
     write_text_atomic(folder / "index.html", text)
 
 
@@ -306,8 +315,10 @@ def _shown(value: object) -> str:
     return "none" if value is None else str(value)
 
 
-def page(analysis: Analysis, title: str, name: Name, tables: Collection[str] = ()) -> str:
-    """The page; ``tables``: files beside it, which it links to."""
+def page(
+    analysis: Analysis, title: str, name: Name, tables: Collection[str] = (), *, script: bool = False
+) -> str:
+    """The page; ``tables``: files beside it, which it links to; with its ``script`` or without."""
     facts = analysis.about | {
         "Samples fitted on": f"{analysis.fitted:,}",
         "Samples judged": f"{analysis.judged:,}" + ("" if analysis.held_out else " (the same)"),
@@ -330,6 +341,8 @@ def page(analysis: Analysis, title: str, name: Name, tables: Collection[str] = (
             for name, value in own.items()
         ],
         tables=tables,
+        script=_script(analysis, name) if script else None,
+        samples=len(analysis.samples),
         means=analysis.method == "means",
         even=EVEN,
         title=title,
@@ -339,6 +352,52 @@ def page(analysis: Analysis, title: str, name: Name, tables: Collection[str] = (
         example=_example(analysis.example, name) if analysis.example else None,
         states=[(_word(row["states"]), row) for row in analysis.states],
     )
+
+
+def _script(analysis: Analysis, name: Name) -> dict:
+    """The script, its checksum for the policy, and what it draws: nothing in it ends an element."""
+    from markupsafe import Markup
+
+    terms: dict[str, list[str]] = {}
+    shares: dict[tuple[str, int, int], list[float | None]] = {}
+    for row in analysis.terms:
+        own = terms.setdefault(row["kind"], [])
+        own += [row["term"]] if row["term"] not in own else []
+        place = row["kind"], row["layer"], row["head"]
+        shares.setdefault(place, []).append(_plain(row["covariance_share"]))
+    heads = sorted(shares, key=lambda place: (KINDS.index(place[0]), *place[1:]))
+    data = {
+        "terms": terms,
+        "maps": MAPS,
+        "heads": [[*place, shares[place]] for place in heads],
+        "samples": [_sample(own, heads, name) for own in analysis.samples],
+    }
+    code = SCRIPT.read_text(encoding="utf-8")
+    return {
+        "code": Markup(code),
+        "sha256": base64.b64encode(hashlib.sha256(code.encode()).digest()).decode(),
+        "data": Markup(json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")),
+    }
+
+
+def _sample(sample: Sample, heads: list[tuple[str, int, int]], name: Name) -> dict:
+    sides = {"source": "source", "target": "target", "read": "target"}
+    maps = [sample.maps[f"{kind}.{layer}", head].flatten() for kind, layer, head in heads]
+    probe = None if sample.probe is None else _bytes(sample.probe / sample.probe.max().clamp(min=1e-30))
+    return {
+        "words": {
+            of: [visible(name(side, int(token))) for token in getattr(sample, of)]
+            for of, side in sides.items()
+        },
+        "maps": _bytes(torch.cat(maps)),
+        "probe": probe,
+    }
+
+
+def _bytes(weights: Tensor) -> str:
+    """Weights from 0 to 1 as bytes from 0 to 254, and 255 where there is none."""
+    whole = (weights.nan_to_num(0) * 254).round().clamp(0, 254).masked_fill(weights.isnan(), 255)
+    return base64.b64encode(whole.to(torch.uint8).numpy().tobytes()).decode()
 
 
 @cache
@@ -386,7 +445,11 @@ def _example(example: Example, name: Name) -> dict:
         of: [_word(name(side, int(token))) for token in getattr(example, of)] for of, side in sides.items()
     }
     maps = []
-    for (at, head), weights in list(example.attention.items())[:MOST_MAPS]:
+    drawn = {}
+    for place, weights in example.attention.items():
+        if sum(own.numel() for own in (*drawn.values(), weights)) <= MOST_CELLS and len(drawn) < MOST_MAPS:
+            drawn[place] = weights
+    for (at, head), weights in drawn.items():
         kind, layer = at.split(".")
         rows, columns = (words[of] for of in ROWS_ARE[kind])
         place = kind, _place({"layer": layer, "head": head})
@@ -396,7 +459,7 @@ def _example(example: Example, name: Name) -> dict:
         "maps": maps,
         "hatched": any(math.isnan(own) for *_, rows in maps for _, row in rows for own in row),
         "more": len(example.attention) - len(maps),
-        "cut": LONGEST_EXAMPLE if longest > LONGEST_EXAMPLE else None,
+        "cut": LONGEST if longest > LONGEST else None,
         "lengths": example.lengths,
     }
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.fit import Fit, Head, chosen_heads, counted_attention
 from attnlib.analysis.judge import PARTS, HeadSums, Judgement, TermShares, TermSums, terms_of
+from attnlib.analysis.samples import LONGEST, Sample
 from attnlib.analysis.stream import Losses
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from attnlib.analysis.show import Plots, Tables
 
 KINDS = ("cross", "encoder_self", "decoder_self")
-LONGEST_EXAMPLE = 40  # positions of a side that are shown
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Analysis:
         terms: a row for each term of each head, long form.
         states: a row for each of the states that projections read: words and places seen, share unseen.
         fitted, judged: samples of both passes; held_out: whether they are different samples.
-        example: one sample.
+        example: one sample; samples: up to a dozen, with attention rebuilt.
         about: what the report says of model and corpus.
         losses: what the corpus holds beside the samples of both passes.
         unchecked: names of attentions whose scores were compared with nothing.
@@ -81,6 +81,7 @@ class Analysis:
     made: dict[str, dict] = field(default_factory=dict)
     blocks: dict[Head, Float[Tensor, "blocks sums"]] = field(default_factory=dict)
     keys: Int[Tensor, " blocks"] | None = None
+    samples: tuple[Sample, ...] = ()
 
     def __repr__(self) -> str:
         heads, samples = len(self.heads), f"{self.fitted:,} samples, judged on {self.judged:,}"
@@ -113,7 +114,6 @@ def results(
     judgement: Judgement,
     *,
     held_out: bool,
-    example: Example | None = None,
     about: dict[str, str] | None = None,
 ) -> Analysis:
     """The rows that two passes over a corpus come to; BadInput where nothing was judged."""
@@ -131,7 +131,6 @@ def results(
         fitted=fit.samples,
         judged=judgement.samples,
         held_out=held_out,
-        example=example,
         about=about or {},
         losses=fit.losses + judgement.losses if held_out else fit.losses,
         unchecked=tuple(sorted(judgement.unchecked, key=_order)),
@@ -236,7 +235,7 @@ def state_rows(fit: Fit, judgement: Judgement) -> list[dict]:
 
 def example_of(one: ModelPass, heads: tuple[int, ...] | None) -> Example:
     """The first sample of a pass."""
-    cut = slice(0, LONGEST_EXAMPLE)
+    cut = slice(0, LONGEST)
     valid = {side: one.mask(side)[0] for side in ("source", "target")}
     attention = {}
     for attended in sorted(one.attended, key=lambda own: _order(own.name)):

@@ -21,7 +21,8 @@ from attnlib.analysis.fit import counted_attention
 from attnlib.analysis.judge import Judgement
 from attnlib.analysis.learned import Learned
 from attnlib.analysis.report import notes
-from attnlib.analysis.results import LONGEST_EXAMPLE, results
+from attnlib.analysis.results import results
+from attnlib.analysis.samples import LONGEST
 from attnlib.analysis.threads import choose_threads
 from attnlib.errors import BadInput, CorruptFile
 from tests.attnlib.adapters.adapter_builders import BATCH, HOOKED, Functional, run
@@ -106,11 +107,11 @@ def test_the_example_is_the_first_sample_judged_with_its_attention():
 
 
 def test_a_long_example_is_cut():
-    length = LONGEST_EXAMPLE + 5
+    length = LONGEST + 5
     one = by_hand([[1.0] * length] * 3, [False] * length)
     found = analyse(Stream(lambda one: one, [one] * 5)).example
-    assert found.source.tolist() == list(range(LONGEST_EXAMPLE))
-    assert found.attention["cross.0", 0].shape == (3, LONGEST_EXAMPLE)
+    assert found.source.tolist() == list(range(LONGEST))
+    assert found.attention["cross.0", 0].shape == (3, LONGEST)
     assert found.lengths == (length, 3)
 
 

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import shutil
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
@@ -212,6 +213,14 @@ def test_a_model_is_analysed_on_what_it_writes_itself(corpus, tmp_path):
     assert (said["fitted"], said["judged"], said["learned"]) == (16, 8, {})
     done(*source, *sizes, "--shards", 2, "--out", tmp_path / "two")
     assert_same_rows(table_of(tmp_path / "one"), table_of(tmp_path / "two"), tolerance=1e-6)
+
+
+def test_when_it_was_made_and_how_long_it_took(whole):
+    """Beside the report, which is the same bytes whenever it is made."""
+    said = json.loads((whole / "run.json").read_text(encoding="utf-8"))
+    assert 0 < said["seconds"] < 600
+    assert abs(datetime.now(UTC) - datetime.fromisoformat(said["date"])) < timedelta(hours=1)
+    assert said["seeds"] == []
 
 
 def test_a_report_says_what_made_it(corpus, whole, tmp_path):

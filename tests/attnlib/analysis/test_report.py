@@ -1,6 +1,8 @@
 """The report: files that agree with the analysis, and a page in which hostile words are words."""
 
+import base64
 import csv
+import hashlib
 import html
 import json
 import math
@@ -140,6 +142,31 @@ def test_the_page_is_harmless_and_shows_the_numbers_of_every_head(analysis, mark
             expected = [row[column] for row in analysis.heads if row["kind"] == kind]
             assert values == pytest.approx(expected, abs=0.005)
     assert f"<td>{analysis.heads[0]['rows_probed']:,}</td>" in markup
+
+
+def test_the_page_runs_its_own_script_and_no_other(analysis):
+    """By the policy, which names the checksum of the script; what it draws ends no element."""
+    hostile = "</script><script>alert(1)</script>"
+    markup = page(analysis, hostile, lambda *_: hostile, script=True)
+    scripts = re.findall(r"<script([^>]*)>(.*?)</script>", markup, re.S)
+    assert [attributes for attributes, _ in scripts] == [' type="application/json" id="data"', ' id="code"']
+    digest = base64.b64encode(hashlib.sha256(scripts[1][1].encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'" in markup
+    data = json.loads(scripts[0][1])
+    assert data["samples"][0]["words"]["source"][0] == visible(hostile)
+    assert [tuple(own[:3]) for own in data["heads"]] == [
+        (row["kind"], row["layer"], row["head"]) for row in analysis.heads
+    ]
+    for kind, layer, head, shares in data["heads"]:
+        place = {"kind": kind, "layer": layer, "head": head}
+        own = [term["covariance_share"] for term in analysis.terms if place.items() <= term.items()]
+        assert shares == pytest.approx(own, rel=1e-8)
+        assert len(data["terms"][kind]) == len(shares)
+    sample, drawn = analysis.samples[0], base64.b64decode(data["samples"][0]["maps"])
+    expected = [sample.maps[f"{kind}.{layer}", head] for kind, layer, head, _ in data["heads"]]
+    expected = torch.cat([own.flatten() for own in expected])
+    for byte, weight in zip(drawn, expected.tolist(), strict=True):
+        assert (byte == 255) if math.isnan(weight) else abs(byte / 254 - weight) < 0.002
 
 
 def maps_of(markup):

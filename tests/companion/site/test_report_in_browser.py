@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from attnlib.analysis import Stream, analyse, write_report
+from attnlib.analysis.report import number
 from attnlib.analysis.results import KINDS, Example
 from tests.attnlib.analysis.builders import ALL, HOSTILE, Toy
 
@@ -23,9 +24,13 @@ def analysis():
         first = [row for row in rows if row["head"] == 0]
         return [row | {"layer": layer, "head": head} for row in first for layer, head in PLACES]
 
+    def maps_everywhere(maps):
+        return {(f"{kind}.{layer}", n): maps[f"{kind}.0", n % 2] for kind in KINDS for layer, n in PLACES}
+
     return replace(
         found,
-        heads=everywhere(found.heads),
+        samples=tuple(replace(own, maps=maps_everywhere(own.maps)) for own in found.samples),
+        heads=[row | {"temporal_rebuilds": row["head"] / 16} for row in everywhere(found.heads)],
         terms=everywhere(found.terms),
         held_out=False,
         states=[found.states[0] | {"states": word} for word in HOSTILE[:4]],
@@ -77,7 +82,7 @@ def test_hostile_words_are_seen_on_a_telephone_by_day_and_by_night(chromium, fol
     assert any(page.evaluate(wide))
 
     # Hostile words are seen, and nothing else is made of them.
-    assert page.locator("body script, body img, body svg, body style").count() == 0
+    assert page.locator("body script:not(#data):not(#code), body img, body svg, body style").count() == 0
     links = page.locator("body a").evaluate_all("found => found.map(own => own.getAttribute('href'))")
     assert links == ["heads.csv", "terms.csv", "states.csv", "analysis.json"]
     seen = page.locator("table.map th").all_inner_texts()
@@ -90,5 +95,42 @@ def test_hostile_words_are_seen_on_a_telephone_by_day_and_by_night(chromium, fol
     text, ground = page.evaluate(BRIGHTNESS)
     assert (text > ground) == (scheme == "dark")
     assert abs(text - ground) > 150
+    assert complaints == []
+    page.close()
+
+
+def test_a_click_shows_a_head_and_sorts_a_table(chromium, folder):
+    """With the numbers of the analysis, its words as they are, and another sentence and map where asked."""
+    found = analysis()
+    page = chromium.new_page(viewport={"width": 900, "height": 800})
+    complaints = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda message: complaints.append(message.text))
+    page.goto((folder / "index.html").as_uri())
+    assert not page.locator("#head").is_visible()
+    grid = page.locator("[data-kind=cross] table.grid").first
+    grid.locator("tbody tr").nth(0).locator("td").nth(1).click()
+    assert page.locator("#head h2").inner_text() == "cross, layer 0, head 1"
+    place = {"kind": "cross", "layer": 0, "head": 1}
+    shares = [number(row["covariance_share"]) for row in found.terms if place.items() <= row.items()]
+    assert sorted(page.locator("#head table:not(.map) td:not(:empty)").all_inner_texts()) == sorted(shares)
+    words = page.locator("#head table.map thead th").all_inner_texts()
+    assert len(words) == len(found.samples[0].source)
+    cells = "#head table.map tbody td"
+    for chosen, sample, which in (("0", 0, 0), ("1", 1, 0), ("1", 1, 2)):
+        page.locator("#head select").nth(0).select_option(chosen)
+        page.locator("#head select").nth(1).select_option(str(which))
+        titles = page.locator(cells).evaluate_all("own => own.map(cell => cell.title)")
+        weights = found.samples[sample].maps["cross.0", 1][which].flatten().tolist()
+        for title, weight in zip(titles, weights, strict=True):
+            assert title == "left out" if weight != weight else abs(float(title) - weight) < 0.008
+
+    page.evaluate("document.querySelectorAll('details').forEach(own => own.open = true)")
+    table = page.locator("[data-kind=cross] table.sorted").nth(1)
+    for turns, down in ((1, True), (2, False)):
+        table.locator("thead th").nth(1).click()
+        values = [float(text) for text in table.locator("tbody tr td:nth-child(3)").all_inner_texts()]
+        assert values == sorted(values, reverse=down), turns
+        assert len(set(values)) > 1
     assert complaints == []
     page.close()

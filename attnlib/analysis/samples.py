@@ -1,0 +1,99 @@
+"""Some judged sentences with the attention of every head, and what some of its terms alone make of it."""
+
+import math
+from dataclasses import dataclass, fields, replace
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attnlib.adapters.model_pass import ModelPass
+from attnlib.analysis.fit import Fit, Head, counted_attention
+from attnlib.analysis.judge import REBUILT, Judgement, subsets, with_bias
+from attnlib.analysis.stream import Stream
+from attnlib.errors import BadInput
+
+MOST, LONGEST = 12, 40  # samples, and positions of a side that are shown
+ENTRIES = 1_500_000  # of all maps together, a byte each on the page
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One judged sentence pair, cut to its first positions.
+
+    Attributes:
+        source, target, read: ids; predicted are those of ``target``, ``read`` is what the decoder reads.
+        maps: by attention and head the model's attention, and that of each of
+            :data:`~attnlib.analysis.judge.REBUILT`; NaN where either of the two places is left out.
+        probe: β, where it can be taken.
+    """
+
+    source: Int[Tensor, " source"]
+    target: Int[Tensor, " target"]
+    read: Int[Tensor, " target"]
+    maps: dict[Head, Float[Tensor, "maps queries keys"]]
+    probe: Float[Tensor, "target source"] | None = None
+
+
+class _Maps(Judgement):
+    """A second pass that keeps maps, (maps, samples, queries, keys), and sums nothing of heads."""
+
+    def __init__(self, fit: Fit):
+        super().__init__(fit)
+        self.maps: dict[Head, Tensor] = {}
+
+    def _add(self, one, attended, head, whole, names, terms, known, blocks) -> None:
+        names, terms = with_bias(attended, head, whole, names, terms)
+        attention, allowed = counted_attention(one, attended, head)
+        allowed = allowed[whole]
+        sets, maps = subsets(names), [attention[whole].masked_fill(~allowed, torch.nan)]
+        fitted = allowed if known is None else allowed & known
+        for subset in REBUILT:
+            scores = sum(own for name, own in zip(names, terms, strict=True) if name in sets[subset])
+            maps.append(scores.masked_fill(~fitted, -torch.inf).softmax(-1).masked_fill(~fitted, torch.nan))
+        self.maps[attended.name, head] = torch.stack(maps).cpu()
+
+
+def samples_of(stream: Stream, one: ModelPass, fit: Fit, most: int = MOST) -> tuple[Sample, ...]:
+    """The first samples of a pass, no more than fit the page."""
+    heads = sum(len(fit.heads or range(own.heads)) for own in one.attended)
+    cut = min(LONGEST, math.isqrt(ENTRIES // (heads * (len(REBUILT) + 1))))
+    longest = min(cut, max(one.source_mask.shape[1], one.target_mask.shape[1]))
+    one = _first(one, min(most, ENTRIES // (heads * (len(REBUILT) + 1) * longest**2)))
+    found = _Maps(fit)
+    found.update(one)
+    try:
+        probe = stream.probe(one) if stream.is_probed(0) else None
+    except BadInput:
+        probe = None
+    kinds, samples = {own.name: own.kind for own in one.attended}, []
+    whole = (one.counted("source").any(1) & one.counted("target").any(1)).nonzero()[:, 0].tolist()
+    for at, row in enumerate(whole):
+        length = {side: min(cut, int(one.mask(side)[row].sum())) for side in ("source", "target")}
+        maps = {}
+        for (name, head), own in found.maps.items():
+            queries, keys = (length[side] for side in one.sides(kinds[name]))
+            maps[name, head] = own[:, at, :queries, :keys]
+        samples.append(
+            Sample(
+                one.source_tokens[row, : length["source"]].cpu(),
+                one.target_outputs[row, : length["target"]].cpu(),
+                one.target_tokens[row, : length["target"]].cpu(),
+                maps,
+                None if probe is None else probe[row, : length["target"], : length["source"]].cpu(),
+            )
+        )
+    return tuple(samples)
+
+
+def _first(one: ModelPass, count: int) -> ModelPass:
+    """The first samples of a pass; their attention, which was checked, is left out."""
+    tensors = {own.name: getattr(one, own.name) for own in fields(one) if own.name != "attended"}
+    cut = {name: value if value is None else value[:count] for name, value in tensors.items()}
+    attended = []
+    for own in one.attended:
+        bias = own.position_bias
+        changes = {"query_inputs": own.query_inputs[:count], "key_inputs": own.key_inputs[:count]}
+        changes["position_bias"] = bias if bias is None or len(bias) == 1 else bias[:count]
+        attended.append(replace(own, attention=None, **changes))
+    return ModelPass(**cut, attended=tuple(attended))
