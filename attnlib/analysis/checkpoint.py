@@ -210,18 +210,24 @@ class Checkpoint:
         if longest < begin.shape[1]:
             raise BadInput(f"longest is {longest}, too few to write anything: take a larger one")
         end = -1 if self.tokenizer.eos_token_id is None else self.tokenizer.eos_token_id
+        source, mask = (own.to(self.model.device) for own in (batch.source, batch.source_mask.long()))
+        found = begin.expand(len(source), -1).to(source)
         with evaluated(self.model):
-            found = self.model.generate(
-                input_ids=batch.source.to(self.model.device),
-                attention_mask=batch.source_mask.long().to(self.model.device),
-                decoder_input_ids=begin.expand(len(batch.source), -1).to(self.model.device),
-                max_new_tokens=longest + 1 - begin.shape[1],
-                do_sample=False,
-                num_beams=1,
-            ).cpu()
-        read, target = found[:, :-1], found[:, 1:]
-        before = (target == end).long().cumsum(1) - (target == end).long()
-        return TokenBatch(batch.source, batch.source_mask, target, before == 0, read)
+            states = self.model.get_encoder()(input_ids=source, attention_mask=mask, return_dict=True)
+            past, reads = None, found
+            while found.shape[1] <= longest and not bool((found[:, 1:] == end).any(1).all()):
+                step = self.model(
+                    encoder_outputs=states,
+                    attention_mask=mask,
+                    decoder_input_ids=reads,
+                    past_key_values=past,
+                    use_cache=True,
+                )
+                past, reads = step.past_key_values, step.logits[:, -1:].argmax(-1)
+                found = torch.cat([found, reads], dim=1)
+        read, target = found[:, :-1].cpu(), found[:, 1:].cpu()
+        ends = (target == end).long()
+        return TokenBatch(batch.source, batch.source_mask, target, ends.cumsum(1) == ends, read)
 
     def stream(
         self,

@@ -349,20 +349,18 @@ def test_each_side_is_marked_with_its_language(multilingual):
 
 @pytest.mark.parametrize("kind", ["mbart", "mbart50"])
 def test_what_is_written_begins_as_the_tokenizer_marks_it(kind, tmp_path):
-    """mBART reads the language first; mBART-50 reads the end mark first, then writes the language."""
+    """The language is read first, or written first where every target has it; all else is the likeliest."""
     tokenizer = of_scores("MBartTokenizer" if kind == "mbart" else "MBart50Tokenizer")
     model = model_of("MBart", vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id)
     checkpoint = Checkpoint("m", model, tokenizer, "en_XX", "fr_XX")
     stream = checkpoint.stream(ParallelText(text_of(tmp_path).source), generate=True, longest=6)
     one = stream.trace(next(iter(stream.batches())))
-    language, end = tokenizer.convert_tokens_to_ids("fr_XX"), tokenizer.eos_token_id
-    first = one.target_tokens[:, 0], one.target_outputs[:, 0]
-    assert (first[0] == (language if kind == "mbart" else end)).all()
-    assert (first[1] == language).all() == (kind == "mbart50")
-    best = checkpoint.adapter().logits(one).argmax(-1) == one.target_outputs
-    written = one.target_mask.clone()
-    written[:, 0] &= kind == "mbart"
-    assert best[written].all()
+    language, marked = tokenizer.convert_tokens_to_ids("fr_XX"), tokenizer(text_target=["."])["input_ids"][0]
+    written = marked[0] == language
+    assert ((one.target_outputs if written else one.target_tokens)[:, 0] == language).all()
+    likeliest = checkpoint.adapter().logits(one).argmax(-1) == one.target_outputs
+    likeliest[:, 0] |= written
+    assert likeliest[one.target_mask].all()
 
 
 def test_languages_that_nobody_chose_are_asked_for(multilingual):
