@@ -1,0 +1,87 @@
+"""Small networks of the book, trained, inside the package: a first analysis needs no model of one's own.
+
+``reordering``: a Transformer of two layers and two heads, width 32, that translates made-up phrases of which
+half swap their words. ``python -m notebooks.beyond.your_own_model.zoo`` wrote the files, from networks of the
+quick profile; :attr:`Trained.provenance` says what made each.
+
+>>> one = load("reordering")
+>>> one.network.config.layers, one.word("source", 2)
+(2, '<eos>')
+"""
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from safetensors import safe_open
+from torch import Tensor
+
+from attnlib.adapters.library_models import transformer_pass
+from attnlib.adapters.model_pass import ModelPass
+from attnlib.analysis.stream import Stream
+from attnlib.errors import check_known
+from attnlib.models.transformer import AttentionKind, Transformer, TransformerConfig
+from attnlib.sealed import load_file
+from attnlib.training.corpus import Batch, Corpus, evaluation_batches
+
+FOLDER = Path(__file__).parent
+NAMES = tuple(sorted(path.stem for path in FOLDER.glob("*.safetensors")))
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A network with sentences that it can be analysed on.
+
+    Attributes:
+        network: in evaluation mode.
+        corpus: sentence pairs, of those that it was trained on.
+        words: of either side, by id.
+        provenance: the settings and the seed of its training, commit, date, packages, and how much of the
+            words of sentences that it never saw it predicts (``accuracy``).
+    """
+
+    network: Transformer
+    corpus: Corpus
+    words: dict[str, list[str]]
+    provenance: dict
+
+    def stream(self, batch_size: int = 32, kinds: Collection[AttentionKind] = ("cross",)) -> Stream[Batch]:
+        """Passes over its sentences, for :func:`~attnlib.analysis.analyse.analyse` and reports."""
+        return Stream(
+            lambda batch: transformer_pass(self.network, batch, kinds),
+            lambda: evaluation_batches(self.corpus, batch_size),
+            logits=self.logits,
+        )
+
+    @torch.no_grad()
+    def logits(self, one: ModelPass) -> Float[Tensor, "batch target words"]:
+        """What it predicts at every step of a pass."""
+        target = one.target_tokens, one.target_outputs, one.target_mask
+        batch = Batch(one.source_tokens, one.source_mask, *target, torch.arange(len(one.source_mask)))
+        return self.network(batch).logits
+
+    def word(self, side: str, token: int) -> str:
+        """Of ``"source"`` or ``"target"``."""
+        return self.words[side][token]
+
+
+def load(name: str) -> Trained:
+    """A network by its name.
+
+    Raises:
+        UnknownName: none of :data:`NAMES`. Altered: its file is not as it was written.
+    """
+    check_known("network", name, NAMES)
+    path = FOLDER / f"{name}.safetensors"
+    tensors = load_file(path)
+    with safe_open(path, framework="pt") as file:
+        said = json.loads(file.metadata()["trained"])
+    network = Transformer(TransformerConfig(**said["config"]), torch.Generator().manual_seed(0))
+    network.load_state_dict(
+        {k.removeprefix("network."): v for k, v in tensors.items() if k[:8] == "network."}
+    )
+    rows = [[row[row >= 0].tolist() for row in tensors[side]] for side in ("source", "target")]
+    return Trained(network.eval(), Corpus.from_ids(*rows), said["words"], said["provenance"])
