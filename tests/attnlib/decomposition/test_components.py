@@ -189,10 +189,11 @@ MAKE = {
 }
 
 
-def batch_of(states=(2, 3, 4), tokens=None, mask=None):
-    tokens = torch.zeros(states[:2], dtype=torch.int64) if tokens is None else torch.tensor(tokens)
-    mask = torch.ones(states[:2], dtype=torch.bool) if mask is None else torch.tensor(mask)
-    return torch.ones(states), tokens, mask
+def batch_of(tokens=((0, 0, 0), (0, 0, 0)), mask=None, width=4, states=None):
+    """States, which are ones where none are given, tokens and mask."""
+    tokens = torch.tensor(tokens)
+    mask = torch.ones(tokens.shape, dtype=torch.bool) if mask is None else torch.tensor(mask)
+    return torch.ones(*tokens.shape, width) if states is None else states, tokens, mask
 
 
 def sums_of(components):
@@ -200,31 +201,27 @@ def sums_of(components):
     return [getattr(tables, name) for name in TABLES]
 
 
-def diverged():
-    states, tokens, mask = batch_of()
-    states[1, 2, 0] = torch.nan
-    return states, tokens + 1, mask
-
-
+ONES, DIVERGED = torch.ones(2, 3, 4), torch.ones(2, 3, 4)
+DIVERGED[1, 2, 0] = torch.nan
 BAD = {
-    "Token -1 at sample 1, position 2": batch_of(tokens=[[0, 0, 0], [0, 0, -1]]),
-    "Token 10000000000 at sample 0, position 1": batch_of(tokens=[[0, 10**10, 0], [0, 0, 0]]),
-    "Tokens of torch.float32": batch_of(tokens=[[0.0] * 3] * 2),
-    r"Tokens of shape \(2, 2\)": batch_of(tokens=[[0, 0], [0, 0]]),
+    "Token -1 at sample 1, position 2": batch_of([[0, 0, 0], [0, 0, -1]]),
+    "Token 10000000000 at sample 0, position 1": batch_of([[0, 10**10, 0], [0, 0, 0]]),
+    "Tokens of torch.float32": batch_of([[0.0] * 3] * 2),
+    r"Tokens of shape \(2, 2\)": batch_of([[0, 0], [0, 0]], states=ONES),
     r"Mask of shape \(2, 2\)": batch_of(mask=[[True, True], [True, True]]),
     "Mask of torch.int64: expected torch.bool": batch_of(mask=[[1, 1, 1], [1, 1, 0]]),
     "Row 1 of the mask is all padding": batch_of(mask=[[True] * 3, [False] * 3]),
-    r"States of shape \(2, 3, 5\)": batch_of(states=(2, 3, 5)),
-    r"States of shape \(2, 3\)": (torch.ones(2, 3), *batch_of()[1:]),
-    "not finite.*first at sample 1, position 2": diverged(),
-    "tokens is list, of which no tensor can be made": (batch_of()[0], [["a"] * 3] * 2),
-    "states is str": ("states", batch_of()[1]),
+    r"States of shape \(2, 3, 5\)": batch_of(width=5),
+    r"States of shape \(2, 3\)": batch_of(states=torch.ones(2, 3)),
+    "not finite.*first at sample 1, position 2": batch_of([[1] * 3] * 2, states=DIVERGED),
+    "tokens is list, of which no tensor can be made": (ONES, [["a"] * 3] * 2),
+    "states is str": batch_of(states="states"),
 }
 OF_FIXED = {
-    "Token 5 at sample 0, position 2 is outside the vocabulary": batch_of(tokens=[[0, 0, 5], [0, 0, 0]]),
-    "Position 3 is valid but the table holds 3": batch_of(states=(2, 4, 4)),
+    "Token 5 at sample 0, position 2 is outside the vocabulary": batch_of([[0, 0, 5], [0, 0, 0]]),
+    "Position 3 is valid but the table holds 3": batch_of([[0] * 4] * 2),
 }
-OF_EXACT = {"squares overflow": (torch.full((2, 3, 4), 1e200, dtype=torch.float64), *batch_of()[1:])}
+OF_EXACT = {"squares overflow": batch_of(states=1e200 * ONES.double())}
 
 
 @pytest.mark.parametrize(
@@ -241,7 +238,7 @@ def test_a_batch_that_is_refused_is_named_and_leaves_the_sums_alone(kind, messag
         with pytest.raises(BadInput, match=message):
             call(*batch)
     assert all(map(torch.equal, sums_of(components), before))
-    assert components.split(*batch_of(tokens=[[1, 0, 0], [0, 0, 0]])).unseen_tokens == 1
+    assert components.split(*batch_of([[1, 0, 0], [0, 0, 0]])).unseen_tokens == 1
 
 
 @pytest.mark.parametrize("kind", MAKE)
@@ -305,17 +302,11 @@ def test_fits_and_splits_any_stream_as_fixed_tables_do(corpus, other, size, dtyp
         assert grown.occurrences == int(fixed.pair_counts.sum())
 
 
-def ones_at(tokens, mask=None):
-    tokens = torch.tensor(tokens)
-    mask = torch.ones(tokens.shape, dtype=torch.bool) if mask is None else torch.tensor(mask)
-    return torch.ones(*tokens.shape, 1), tokens, mask
-
-
 @pytest.mark.parametrize("make", [lambda: GrowingComponents(1), lambda: Components(70_001, 3, 1)])
 def test_unseen_tokens_and_positions_are_counted_and_have_no_component(make):
-    components = make().update(*ones_at([[5, 6]]))
+    components = make().update(*batch_of([[5, 6]], width=1))
     mask = [[True, True, True], [True, True, True], [True, False, False]]
-    parts = components.split(*ones_at([[5, 7, 5], [70_000, 6, 6], [5, 7, 7]], mask))
+    parts = components.split(*batch_of([[5, 7, 5], [70_000, 6, 6], [5, 7, 7]], mask, width=1))
     assert (parts.unseen_tokens, parts.unseen_positions, parts.valid) == (2, 2, 7)
     assert parts.unseen_share == 2 / 7
     assert parts.temporal[..., 0].tolist() == [[1, 1, 0], [1, 1, 0], [1, 0, 0]]
@@ -324,7 +315,7 @@ def test_unseen_tokens_and_positions_are_counted_and_have_no_component(make):
 
 def test_a_place_that_no_sample_counts_comes_before_others_that_do():
     """A start mark that is ignored leaves its column empty; those behind it are kept, in the tensors too."""
-    batch = ones_at([[1, 5, 6]], [[False, True, True]])
+    batch = batch_of([[1, 5, 6]], [[False, True, True]], width=1)
     components = GrowingComponents(1).update(*batch)
     for own in (components, GrowingComponents.of_tensors(components.tensors())):
         parts = own.split(*batch)
@@ -333,12 +324,12 @@ def test_a_place_that_no_sample_counts_comes_before_others_that_do():
 
 def test_rows_are_for_what_is_seen_alone_and_double_when_words_do_not_fit():
     """Three words of a vocabulary of a million at two places: 3 + 2 sums of width 1, 3 by 2 counts."""
-    components = GrowingComponents(1).update(*ones_at([[5, 999_999], [5, 7]]))
+    components = GrowingComponents(1).update(*batch_of([[5, 999_999], [5, 7]], width=1))
     assert components.bytes == 8 * (3 + 2 + 3 * 2)
     assert (components.tables.n_tokens, components.tables.n_positions) == (256, 16)
     components = GrowingComponents(1)
     for words, rows in ((200, 256), (255, 256), (256, 512), (1000, 1024)):
-        components.update(*ones_at([[word] for word in range(words)]))
+        components.update(*batch_of([[word] for word in range(words)], width=1))
         assert (components.tables.n_tokens, len(components.tokens)) == (rows, words)  # one row stays spare
 
 
