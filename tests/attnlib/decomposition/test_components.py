@@ -215,6 +215,7 @@ BAD = {
     r"States of shape \(2, 3\)": batch_of(states=torch.ones(2, 3)),
     "not finite.*first at sample 1, position 2": batch_of([[1] * 3] * 2, states=DIVERGED),
     "tokens is list, of which no tensor can be made": (ONES, [["a"] * 3] * 2),
+    "tokens is list": (ONES, [[1, 2, 3], [4]]),
     "states is str": batch_of(states="states"),
 }
 OF_FIXED = {
