@@ -73,42 +73,73 @@ def test_a_tolerance_takes_its_number_from_the_published_table(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("claim", "message"),
+    ("given", "message"),
     [
-        (without("judge", "keys"), "claims.a-claim: missing keys, judge; .*not_run"),
-        (without("says"), "missing claims.a-claim.says"),
-        ("text", "claims.0: expected fields .* got 'text'"),
-        (CLAIM | {"experiment": "temporal_shares"}, "no experiment .* did you mean 'temporal_share'"),
-        (CLAIM | {"profiles": ["papers"]}, "a-claim.profiles.0: no profiles 'papers'; did you mean 'paper'"),
-        (CLAIM | {"profile": "paper"}, "a-claim: no field 'profile'; did you mean 'profiles'"),
-        (without("smallest_effect"), "a-claim: missing smallest_effect: which trend"),
-        (CLAIM | {"smallest_effect": "rank"}, "a-claim: no smallest effect 'rank'. Known: share"),
-        (CLAIM | {"smallest_effect": [EFFECT, EFFECT]}, "a-claim: 2 smallest effects for 1 keys"),
-        (CLAIM | {"judge": {"kind": "band", "above": 0, "below": 1}}, "no smallest effect without"),
-        (CLAIM | {"smallest_effect": {"value": 1}}, "missing claims.a-claim.smallest_effect.0.*because"),
-        (CLAIM | {"presupposes": "learnd"}, "no presupposition 'learnd'; did you mean 'learned'"),
-        (CLAIM | {"about": "words"}, "a-claim.about: no about 'words'; .*mathematics"),
-        (CLAIM | {"keys": "spearman"}, "a-claim.keys: got 'spearman', expected a valid tuple"),
-        (CLAIM | {"keys": ["a b"]}, "a-claim.keys.0: 'a b': expected names joined by dots"),
-        (CLAIM | {"judge": {"kind": "order"}}, "a-claim: 1 keys for an order; it takes two"),
-        (CLAIM | {"not_run": "why"}, "a-claim: 'not_run' excludes experiment, keys, judge, profiles"),
-        (CLAIM | {"id": "A claim"}, "claims.A claim.id: 'A claim': expected small letters"),
-        (CLAIM | {"says": " "}, "a-claim.says: expected some text"),
-        (CLAIM | {"published": "53"}, "published.*: got '53', expected a valid number"),
-        (CLAIM | {"published": {"table": 2}}, "Table 2 is of a table, but the file of claims names no `csv`"),
-        (CLAIM | {"judge": {"kind": "trnd"}}, "a-claim.judge: no kind 'trnd'; did you mean 'trend'"),
-        (CLAIM | {"judge": {"direction": "positive"}}, "a-claim.judge: .*'kind'"),
-        (CLAIM | {"judge": {"kind": "inequality", "relation": "=>", "threshold": 1}}, "relation '=>'"),
-        (CLAIM | {"judge": {"kind": "inequality", "relation": ">", "treshold": 1}}, "mean 'threshold'"),
-        (CLAIM | {"judge": {"kind": "order", "paired": "a", "independent": True}}, "either paired or"),
-        (CLAIM | {"judge": {"kind": "tolerance"}}, "exactly one"),
-        (CLAIM | {"judge": {"kind": "tolerance", "absolute": 1, "relative": 1}}, "exactly one"),
-        (CLAIM | {"judge": {"kind": "tolerance", "absolute": True}}, "absolute: got True, expected a valid"),
+        *((NAMED | {"claims": [claim]}, f"p.yaml: .*{message}") for claim, message in (
+            (without("judge", "keys"), "claims.a-claim: missing keys, judge; .*not_run"),
+            (without("says"), "missing claims.a-claim.says"),
+            ("text", "claims.0: expected fields .* got 'text'"),
+            (CLAIM | {"experiment": "temporal_shares"}, "no experiment .* did you mean 'temporal_share'"),
+            (CLAIM | {"profiles": ["papers"]}, "profiles.0: no profiles 'papers'; did you mean 'paper'"),
+            (CLAIM | {"profile": "paper"}, "a-claim: no field 'profile'; did you mean 'profiles'"),
+            (without("smallest_effect"), "a-claim: missing smallest_effect: which trend"),
+            (CLAIM | {"smallest_effect": "rank"}, "a-claim: no smallest effect 'rank'. Known: share"),
+            (CLAIM | {"smallest_effect": [EFFECT, EFFECT]}, "a-claim: 2 smallest effects for 1 keys"),
+            (CLAIM | {"judge": {"kind": "band", "above": 0, "below": 1}}, "no smallest effect without"),
+            (CLAIM | {"smallest_effect": {"value": 1}}, "missing claims.a-claim.smallest_effect.0.*because"),
+            (CLAIM | {"presupposes": "learnd"}, "no presupposition 'learnd'; did you mean 'learned'"),
+            (CLAIM | {"about": "words"}, "a-claim.about: no about 'words'; .*mathematics"),
+            (CLAIM | {"keys": "spearman"}, "a-claim.keys: got 'spearman', expected a valid tuple"),
+            (CLAIM | {"keys": ["a b"]}, "a-claim.keys.0: 'a b': expected names joined by dots"),
+            (CLAIM | {"judge": {"kind": "order"}}, "a-claim: 1 keys for an order; it takes two"),
+            (CLAIM | {"not_run": "why"}, "a-claim: 'not_run' excludes experiment, keys, judge, profiles"),
+            (CLAIM | {"id": "A claim"}, "claims.A claim.id: 'A claim': expected small letters"),
+            (CLAIM | {"says": " "}, "a-claim.says: expected some text"),
+            (CLAIM | {"published": "53"}, "published.*: got '53', expected a valid number"),
+            (CLAIM | {"published": {"table": 2}}, "Table 2 is of a table, but the file .* names no `csv`"),
+            (CLAIM | {"judge": {"kind": "trnd"}}, "a-claim.judge: no kind 'trnd'; did you mean 'trend'"),
+            (CLAIM | {"judge": {"direction": "positive"}}, "a-claim.judge: .*'kind'"),
+            (CLAIM | {"judge": {"kind": "inequality", "relation": "=>", "threshold": 1}}, "relation '=>'"),
+            (CLAIM | {"judge": {"kind": "inequality", "relation": ">", "treshold": 1}}, "mean 'threshold'"),
+            (CLAIM | {"judge": {"kind": "order", "paired": "a", "independent": True}}, "either paired or"),
+            (CLAIM | {"judge": {"kind": "tolerance"}}, "exactly one"),
+            (CLAIM | {"judge": {"kind": "tolerance", "absolute": 1, "relative": 1}}, "exactly one"),
+            (CLAIM | {"judge": {"kind": "tolerance", "absolute": True}}, "absolute: got True, expected"),
+        )),
+        *(({"table": TABLE + more, "csv": "t.csv"} | fields, message) for more, fields, message in (
+            ("2,IMDB,xi_star,79,\n", {}, r"t.csv, line 7: 2, IMDB, xi_star is already on line 2"),
+            ("2,SST\n", {}, "expected the columns table, dataset, quantity, value, note in every row"),
+            ("", {"tables": {3: "three"}}, "no table '3'"),
+            ("", {"not_run": [{"dataset": "SSTs", "reason": "r"}]}, "no number matches .* the reason 'r'"),
+            ("", {"not_run": [{"reason": "r"}]}, "not_run.0: a rule names at least one of table"),
+            ("", {"not_run": [{"table": 2}]}, "missing not_run.0.reason"),
+            ("", {"not_run": [{"data": "SST", "reason": "r"}]}, "not_run.0: .* did you mean 'dataset'"),
+            ("", {"csv": "lost.csv"}, "lost.csv cannot be read"),
+            ("", {"csv": "p.yaml"}, "p.yaml: expected the columns"),
+        )),
+        *((TABLES | {"numbers": [RULE | change]}, re.escape(message)) for change, message in (
+            ({"tables": [3]}, "no table '3'"),
+            ({"datasets": {"SSt": "sst"}}, "did you mean 'SST'"),
+            ({"quantities": {"xi": "final"}}, "no quantity of tables 2 'xi'"),
+            ({"experiment": "temporal_shares"}, "did you mean 'temporal_share'"),
+            ({"key": "{dataset}.final"}, "expected {dataset} and {quantity} in it"),
+            ({"judge": {"kind": "order", "independent": True}}, "judges each number by itself"),
+            ({"profiles": ["papers"]}, "did you mean 'paper'"),
+            ({"judge": None}, "judge: got None"),
+            ({"readings": {"as the text says": {"SSt": "sst_as_text"}}}, "did you mean 'SST'"),
+            ({"starred": {"xi_sta": "starred"}}, "did you mean 'xi_star'"),
+            ({"unrelated": "chance"}, "got 'chance', expected a valid number"),
+            ({"unrelated": {"table": 5}}, "missing numbers.0.unrelated"),
+            ({"unrelated": {"table": 5, "quantity": "A_base"}}, "did you mean 'A_baseline'"),
+            ({"unrelated": {"ours": "majority", "table": 5}}, "no field 'table'"),
+            ({"unrelated": 0, "judge": {"kind": "trend", "direction": "positive"}}, "bounds a tolerance"),
+        )),
     ],
-)
-def test_a_claim_that_cannot_be_used(tmp_path, claim, message):
-    with pytest.raises(BadInput, match=f"p.yaml: .*{message}"):
-        load_claims(write(tmp_path, claim, **NAMED))
+)  # fmt: skip
+def test_claims_tables_and_rules_that_cannot_be_used_say_what_is_wrong(tmp_path, given, message):
+    claims, fields = given.get("claims", ()), {key: own for key, own in given.items() if key != "claims"}
+    with pytest.raises(BadInput, match=message):
+        load_papers(write(tmp_path, *claims, **fields))
 
 
 def test_what_a_file_has_by_name_stands_in_its_claims(tmp_path):
@@ -208,54 +239,10 @@ def test_references_into_the_tables(tmp_path):
             tables.published(Reference(**{"table": 2} | wrong))
 
 
-@pytest.mark.parametrize(
-    ("more", "fields", "message"),
-    [
-        ("2,IMDB,xi_star,79,\n", {}, r"t.csv, line 7: 2, IMDB, xi_star is already on line 2"),
-        ("2,SST\n", {}, "expected the columns table, dataset, quantity, value, note in every row"),
-        ("", {"tables": {3: "three"}}, "no table '3'"),
-        ("", {"not_run": [{"dataset": "SSTs", "reason": "r"}]}, "no number matches .* the reason 'r'"),
-        ("", {"not_run": [{"reason": "r"}]}, "not_run.0: a rule names at least one of table"),
-        ("", {"not_run": [{"table": 2}]}, "missing not_run.0.reason"),
-        ("", {"not_run": [{"data": "SST", "reason": "r"}]}, "not_run.0: .* did you mean 'dataset'"),
-        ("", {"csv": "lost.csv"}, "lost.csv cannot be read"),
-        ("", {"csv": "p.yaml"}, "p.yaml: expected the columns"),
-    ],
-)
-def test_tables_that_cannot_be_used(tmp_path, more, fields, message):
-    with pytest.raises(BadInput, match=message):
-        load_papers(write(tmp_path, table=TABLE + more, **{"csv": "t.csv"} | fields))
-
-
 def test_a_rule_makes_a_claim_of_every_number_that_is_named_and_at_hand(tmp_path):
     (claim,) = ruled(tmp_path, RULE)
     assert (claim.id, claim.keys) == ("number-2-sst-xi-star", ("sst.validation.final",))
     assert (claim.profiles, claim.number) == (("paper",), True)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"tables": [3]}, "no table '3'"),
-        ({"datasets": {"SSt": "sst"}}, "did you mean 'SST'"),
-        ({"quantities": {"xi": "final"}}, "no quantity of tables 2 'xi'"),
-        ({"experiment": "temporal_shares"}, "did you mean 'temporal_share'"),
-        ({"key": "{dataset}.final"}, "expected {dataset} and {quantity} in it"),
-        ({"judge": {"kind": "order", "independent": True}}, "judges each number by itself"),
-        ({"profiles": ["papers"]}, "did you mean 'paper'"),
-        ({"judge": None}, "judge: got None"),
-        ({"readings": {"as the text says": {"SSt": "sst_as_text"}}}, "did you mean 'SST'"),
-        ({"starred": {"xi_sta": "starred"}}, "did you mean 'xi_star'"),
-        ({"unrelated": "chance"}, "got 'chance', expected a valid number"),
-        ({"unrelated": {"table": 5}}, "missing numbers.0.unrelated"),
-        ({"unrelated": {"table": 5, "quantity": "A_base"}}, "did you mean 'A_baseline'"),
-        ({"unrelated": {"ours": "majority", "table": 5}}, "no field 'table'"),
-        ({"unrelated": 0, "judge": {"kind": "trend", "direction": "positive"}}, "bounds a tolerance"),
-    ],
-)
-def test_a_rule_that_cannot_be_used_says_what_is_wrong(tmp_path, change, message):
-    with pytest.raises(BadInput, match=re.escape(message)):
-        ruled(tmp_path, RULE | change)
 
 
 @pytest.mark.parametrize(
