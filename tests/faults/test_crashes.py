@@ -51,7 +51,7 @@ def procedure(folder):
 def archive(folder):
     kept = Archive(folder / "packed", folder / "loose")
     history = {"seconds": 1.0, "device": "cpu", "threads": 1}
-    for seed in range(3):
+    for seed in range(12):
         spec = ModelSpec("one_to_one", "AED", steps=4, width=4, seed=seed)
         kept.put(Measurement(spec, measure_seed), history, {"seed": seed, "third": 0.3333333})
     kept.pack()
@@ -62,13 +62,13 @@ def components(folder):
     sums = Components(4, 3, 2, method="least_squares")
     tokens = torch.randint(4, (5, 3), generator=rng)
     sums.update(torch.randn(5, 3, 2, generator=rng), tokens, torch.ones(5, 3, dtype=torch.bool))
-    for _ in range(3):
+    for _ in range(10):
         sums.save(folder / "sums.safetensors")
 
 
 def result(folder):
     values, tables = {"x": {"value": 1.5, "low": None}}, {"points": [{"x": 1, "y": 0.25}]}
-    for _ in range(2):
+    for _ in range(6):
         Result("toy", "quick", {"seeds": 3}, values, tables, {}, provenance={"code": "0"}).save(folder)
 
 
@@ -117,7 +117,7 @@ def whole(target, tmp_path):
 
 def test_killed_before_any_change_of_a_file_it_goes_on_to_the_same(target, whole, tmp_path):
     expected, made = whole
-    for n in sorted(random.Random(0).sample(range(1, made + 1), min(made, 4 * SIZE + SIZE // 4))):
+    for n in sorted(random.Random(0).sample(range(1, made + 1), min(made, 5 * SIZE))):
         folder, told = tmp_path / str(n), tmp_path / "told"
         folder.mkdir()
         before = partial(changes, folder, lambda number, n=n: kill() if number == n else None)

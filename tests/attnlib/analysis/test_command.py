@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import shutil
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -23,6 +24,7 @@ from tests.attnlib.analysis.builders import (
     save_checkpoint,
     save_traces,
     text_of,
+    tokenizer_of,
 )
 from tests.attnlib.analysis.test_report import FILES
 from tests.attnlib.models.model_builders import generator
@@ -238,6 +240,23 @@ def test_a_report_says_what_made_it(corpus, whole, tmp_path):
     done(*given(corpus, tmp_path, "--ignore-special", "--method", "means"))
     other = said_by(tmp_path)["made"]["options"]
     assert (other["--ignore-special"], other["--method"]) == (True, "means")
+
+
+def test_a_report_holds_the_words_of_the_pair_it_shows_and_of_no_other(tmp_path):
+    """Each pair has a word of its own; of all files that are left, one page has those of one pair."""
+    source = [f"the dog asks{n:02}" for n in range(24)]
+    target = [f"le chien dit{n:02}" for n in range(24)]
+    save_checkpoint(tmp_path / "tiny")
+    tokenizer_of([*source, *target]).save_pretrained(tmp_path / "tiny")
+    text_of(tmp_path, "\n".join(source), "\n".join(target))
+    done(*given(tmp_path, out := tmp_path / "out", "--kinds", "cross,encoder_self"))
+    own = re.compile(rb"(?:asks|dit)\d\d")
+    found = {str(path): set(own.findall(content)) for path, content in files_of(out).items()}
+    assert {name for name, words in found.items() if words} == {"index.html"}
+    assert len(found) > 6  # tables, and the sums of both passes
+    assert len(found["index.html"]) == 2
+    assert len({word[-2:] for word in found["index.html"]}) == 1
+    assert "This page holds the words of one sentence pair and of no other." in (out / "index.html").read_text()
 
 
 @pytest.mark.parametrize("shards", [(), ("--shards", 2)])
