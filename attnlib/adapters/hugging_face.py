@@ -133,6 +133,9 @@ class HuggingFace(Traced):
 
     def read(self, batch: TokenBatch) -> Int[Tensor, "batch target"]:
         """What the decoder reads at each step of a batch's targets; BadInput where the model does not say."""
+        if type(getattr(self.model.config, "decoder_start_token_id", None)) not in (int, type(None)):
+            said = self.model.config.decoder_start_token_id
+            raise BadInput(f"config.decoder_start_token_id is {said!r}; expected the id of a token")
         make = getattr(self.model, "prepare_decoder_input_ids_from_labels", None)
         if make is not None:
             try:

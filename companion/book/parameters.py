@@ -148,9 +148,16 @@ def typed_request(figure: str, profile: str, given: Mapping[str, object]) -> Req
     Raises UnknownName, BadInput: a setting that the experiment cannot use.
     """
     paths = (name for name in path_fields(Request(figure, profile).standard) if name in given)
-    seen = {name: str(Path(str(given[name])).expanduser().resolve()) for name in paths}
+    seen = {name: _seen_from_here(name, str(given[name])) for name in paths}
     typed = plain(Request(figure, profile, {**given, **seen}).config)
     return Request(figure, profile, {name: typed[name] for name in given})
+
+
+def _seen_from_here(name: str, path: str) -> str:
+    try:
+        return str(Path(path).expanduser().resolve())
+    except (ValueError, RuntimeError) as error:  # NUL, half a character, the home of a user who is none
+        raise BadInput(f"{name}={path!a} is no path: {error}") from error
 
 
 def check_parallel(source: str | Path, target: str | Path) -> None:

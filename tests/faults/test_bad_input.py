@@ -3,6 +3,8 @@
 import json
 import math
 import os
+import re
+import shutil
 import signal
 from functools import cache, partial
 from pathlib import Path
@@ -17,6 +19,7 @@ from safetensors.torch import save_file
 from attnlib import sealed
 from attnlib.adapters.tensors import read_pass
 from attnlib.analysis import Stream, analyse
+from attnlib.analysis.checkpoint import Checkpoint, ParallelText
 from attnlib.analysis.command import Request as AnalysisRequest
 from attnlib.analysis.command import analyse_command
 from attnlib.decomposition import Components
@@ -26,10 +29,12 @@ from companion.book.parameters import check_parallel, read_request
 from companion.book.project import Project, discover
 from companion.claims.model import load_claims
 from companion.data.labelled_sets import read_own
+from companion.data.text import read_parallel
 from companion.results import registry
 from companion.results.request import Request
 from companion.results.result import Result
 from tests.attnlib.adapters.adapter_builders import FULL, PLAIN
+from tests.attnlib.analysis import builders
 from tests.companion.claims.claims_builders import claim, write_paper
 from tests.faults.conftest import COUNTS, SIZE, forked
 
@@ -38,6 +43,7 @@ FOUND = [  # what once gave a traceback, a hang or a wrong number
     ("alignment_breakdown", "seeds", "1000000000"), ("context_bottleneck", "width", ""),
     ("one_step", "width", "100000000"), ("one_step", "learning_rate", "-0.0"),
     ("robustness", "embedding_scale", "1e30"), ("one_step", "steps", "9" * 400),
+    ("attention_matrices", "source", "\0"), ("agreement", "data", "~nobody-of-this-name/x"),
 ]  # fmt: skip
 WORDS = ["", " ", ",", "0", "-0.0", "nan", "inf", "1e400", "None", "[]", "(1,", "true", "0x10"]
 WORDS += ["1_000", "½", "\x00", "9" * 30, "../..", "$(id)", "{x}", "\u2028", "\ud800", "scan,scan", "🙂" * 9]
@@ -94,17 +100,31 @@ def test_settings(data, value):
 @many()
 @given(st.binary(max_size=300), st.binary(max_size=300), st.sampled_from(["utf-8", "utf-16", "ascii"]), TEXTS)
 def test_parallel_texts(tmp_path, source, target, encoding, line):
-    (tmp_path / "a").write_bytes(source + 20 * (line + " b\n").encode(encoding, "replace"))
-    (tmp_path / "b").write_bytes(target + 20 * (line + " c\r\n").encode(encoding, "replace"))
-    outcome("parallel texts", lambda: check_parallel(tmp_path / "a", tmp_path / "b"))
+    """Line n of what is read has the words of line n."""
+    paths = tmp_path / "a", tmp_path / "b"
+    paths[0].write_bytes(source + 20 * (line + " b\n").encode(encoding, "replace"))
+    paths[1].write_bytes(target + 20 * (line + " c\r\n").encode(encoding, "replace"))
+    found = outcome("parallel texts", lambda: (check_parallel(*paths), read_parallel(*paths))[1])
+    for path, read in zip(paths, found or (), strict=found is not None):
+        lines = path.read_bytes().decode("utf-8-sig").removesuffix("\n").split("\n")
+        assert [own.split() for own in read] == [own.split() for own in lines]
+
+
+LINE = TEXTS.map(lambda text: re.sub(r"[\t\r\n]", " ", text))
+ROW = st.tuples(LINE, st.sampled_from(["yes", "no", " no"])) | st.lists(LINE, max_size=3)
 
 
 @many()
-@given(st.lists(st.lists(TEXTS, max_size=4), max_size=6), st.sampled_from("\t,;"), st.binary(max_size=20))
+@given(st.lists(ROW, max_size=4), st.sampled_from(["\t", "\t", "\t", ","]), st.binary(max_size=2))
 def test_tables(tmp_path, rows, separator, more):
-    lines = [separator.join(row) for row in [["text", "label"], *rows]]
-    (tmp_path / "t.tsv").write_bytes("\n".join(lines).encode("utf-8", "surrogatepass") + more)
-    outcome("tables", lambda: read_own(tmp_path / "t.tsv", {}))
+    """Texts and labels are those of the lines, in their order."""
+    rows = [["text", "label"], *[["a b", "yes"], ["c", "no"]] * 15, *rows]
+    lines = [separator.join(row) for row in rows]
+    (tmp_path / "t.tsv").write_bytes("\n".join(lines).encode("utf-8", "surrogatepass") + b"\n" + more)
+    found = outcome("tables", lambda: read_own(tmp_path / "t.tsv", {}))
+    if found is not None and not more:
+        read = [(text, found.classes[label]) for text, label in found.train]
+        assert read == [(text, label.strip()) for text, label in filter(any, rows[1:])]
 
 
 def analysed(path):
@@ -171,6 +191,40 @@ def test_traces(tmp_path, tensors):
     for side in ("source", "target"):
         given = tensors[f"{side}_tokens"][tensors[f"{side}_mask"].bool()]
         assert found.tokens(side)[found.mask(side)].tolist() == given.tolist()
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory):
+    pytest.importorskip("transformers", reason="model folders are read with transformers")
+    folder = tmp_path_factory.mktemp("model")
+    builders.text_of(folder)
+    return builders.save_checkpoint(folder / "tiny")
+
+
+@many()
+@given(st.data(), JSON)
+def test_model_folders(model_folder, tmp_path, data, content):
+    """One entry of a file is another, or all of it; or the file is cut, or empty. What is read attends."""
+    folder = shutil.copytree(model_folder, tmp_path / "tiny", dirs_exist_ok=True)
+    path = data.draw(st.sampled_from(sorted(folder.glob("*.json"))))
+    text = path.read_text(encoding="utf-8")
+    place = whole = json.loads(text)
+    while data.draw(st.integers(0, 3)) and isinstance(place, dict) and place:
+        before, name = place, data.draw(st.sampled_from(sorted(place)))
+        place = place[name]
+    if place is whole:
+        path.write_text(text[: data.draw(st.integers(0, len(text)))], encoding="utf-8")
+    else:
+        before[name] = content
+        path.write_text(json.dumps(whole), encoding="utf-8")
+    texts = ParallelText(model_folder.parent / "a.txt", model_folder.parent / "b.txt")
+
+    def attended():
+        stream = Checkpoint.load(str(folder)).stream(texts)
+        return stream.trace(next(iter(stream.batches())))
+
+    found = outcome("model folders", attended)
+    assert found is None or bool(found.attended[0].attention.isfinite().all())
 
 
 @many()

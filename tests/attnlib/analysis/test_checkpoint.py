@@ -159,7 +159,8 @@ QUERY = "decoder.block.0.layer.1.EncDecAttention.q.weight"
             spoilt("model.safetensors"), spoilt("model.safetensors", lambda data: data[:-50]),
             spoilt("model.safetensors", lambda data: b"no tensors"),
             spoilt("model.safetensors", lambda data: pickle.dumps({})),
-            spoilt("tokenizer.json", lambda data: b"{"), spoilt("tokenizer.json", lambda data: b"[]"),
+            *(spoilt("tokenizer.json", lambda _, said=said: said) for said in (b"", b"{", b"[]", b"{}")),
+            edited(classifier_dropout=None),
             edited(lambda own: own | {QUERY: torch.ones(3, 16)}))),
         (decoder_alone, "type gpt2, an encoder or a decoder alone"),
         (of_sound, "type whisper, which does not"),
@@ -207,6 +208,23 @@ def test_a_t5_that_does_not_say_what_its_decoder_starts_with(folder, tmp_path):
     assert torch.equal(first.target_tokens, second.target_tokens)
     assert own.about["Its decoder starts with"].startswith("<pad>, as T5 was trained")
     assert "Its decoder starts with" not in like.about
+
+
+@pytest.mark.parametrize(
+    ("start", "padding", "message"),
+    [
+        (None, None, "T5ForConditionalGeneration does not say what its decoder starts with: set config"),
+        ("x", 0, "config.decoder_start_token_id is 'x'; expected the id of a token"),
+        (1.5, 0, "config.decoder_start_token_id is 1.5; expected the id of a token"),
+        (999, 0, "a target holds id 999; T5ForConditionalGeneration embeds 60, from 0"),
+    ],
+)
+def test_a_start_that_is_no_token_is_refused(folder, tmp_path, start, padding, message):
+    other = shutil.copytree(folder, tmp_path / "other")
+    edited(decoder_start_token_id=start, pad_token_id=padding)(other)
+    stream = Checkpoint.load(str(other)).stream(text_of(tmp_path))
+    with pytest.raises(BadInput, match=message):
+        stream.trace(next(iter(stream.batches())))
 
 
 def test_a_folder_that_is_not_there_is_not_looked_for_elsewhere(tmp_path, monkeypatch):

@@ -256,7 +256,9 @@ def test_a_report_holds_the_words_of_the_pair_it_shows_and_of_no_other(tmp_path)
     assert len(found) > 6  # tables, and the sums of both passes
     assert len(found["index.html"]) == 2
     assert len({word[-2:] for word in found["index.html"]}) == 1
-    assert "This page holds the words of one sentence pair and of no other." in (out / "index.html").read_text()
+    assert (
+        "This page holds the words of one sentence pair and of no other." in (out / "index.html").read_text()
+    )
 
 
 @pytest.mark.parametrize("shards", [(), ("--shards", 2)])
