@@ -2,10 +2,8 @@
 
 import json
 import pickle
-import re
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -21,7 +19,7 @@ from attnlib.analysis.checkpoint import (
     tokenizer_digest,
 )
 from attnlib.errors import BadInput
-from tests.attnlib.adapters.adapter_builders import BATCH, Translator, drawn, model_of
+from tests.attnlib.adapters.adapter_builders import model_of
 from tests.attnlib.analysis.builders import LINES, SOURCE, TARGET, save_checkpoint, text_of, tokenizer_of
 
 transformers = pytest.importorskip("transformers", reason="checkpoints are those of transformers")
@@ -242,38 +240,6 @@ def test_a_folder_that_is_not_there_is_not_looked_for_elsewhere(tmp_path, monkey
     for name in ("none", "somebody/none"):
         with pytest.raises(BadInput, match=f"{name} was looked for"):
             Checkpoint.load(name)
-
-
-def test_the_lines_of_the_how_to_write_a_report(folder, tmp_path, monkeypatch):
-    """The first Python block of the page, with another name for the model."""
-    page = (Path(__file__).parents[3] / "book/how_to.md").read_text(encoding="utf-8")
-    lines = re.search(r"^```python\n(from attnlib import Checkpoint.*?)^```$", page, re.M | re.S).group(1)
-    named = lines.replace('"Helsinki-NLP/opus-mt-en-de"', repr(str(folder))).replace("[0, 5]", "[0, 1]")
-    assert str(folder) in named
-    text = text_of(tmp_path)
-    text.source.rename(tmp_path / "my.en")
-    text.target.rename(tmp_path / "my.de")
-    monkeypatch.chdir(tmp_path)
-    exec(compile(named, "how_to.md", "exec"), {})
-    report = (tmp_path / "report/index.html").read_text(encoding="utf-8")
-    assert "How this model attends" in report
-    assert "<bdi>chien</bdi>" in report  # words, not ids
-    assert "agreement with the lexical probe" in report
-    assert all((tmp_path / f"{name}.png").stat().st_size > 1_000 for name in ("heads", "attention"))
-
-
-@pytest.mark.filterwarnings("ignore:enable_nested_tensor is True, but")
-@pytest.mark.parametrize("first", [True, False])
-def test_the_lines_of_the_how_to_on_an_nn_transformer(tmp_path, monkeypatch, first):
-    page = (Path(__file__).parents[3] / "book/how_to.md").read_text(encoding="utf-8")
-    lines = re.search(r"^```python\n(from attnlib import Hooked.*?)^```$", page, re.M | re.S).group(1)
-    monkeypatch.chdir(tmp_path)
-    given = {"model": drawn(Translator(batch_first=first)), "batches": [BATCH] * 5}
-    exec(compile(lines, "how_to.md", "exec"), given)
-    said = json.loads((tmp_path / "report/analysis.json").read_text(encoding="utf-8"))
-    assert len(said["heads"]) == 4
-    assert said["learned"]["sentences"] == 4
-    assert said["heads"][0]["rows_probed"] > 0
 
 
 # What a model writes itself.

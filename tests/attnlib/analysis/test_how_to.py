@@ -1,4 +1,4 @@
-"""The lines of the how-to for models of one's own, as they are printed; test_checkpoint has others."""
+"""The lines of the how-to, as they are printed."""
 
 import json
 import re
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.attnlib.adapters.adapter_builders import BATCH, Translator, drawn
 from tests.attnlib.analysis.builders import save_checkpoint, text_of
 
 ROOT = Path(__file__).parents[3]
@@ -38,6 +39,32 @@ def drawn_alike():
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         yield
+
+
+def test_a_checkpoint_and_two_texts(here):
+    """With another name for the model, which has two layers."""
+    save_checkpoint(here / "tiny")
+    text = text_of(here)
+    text.source.rename("my.en")
+    text.target.rename("my.de")
+    lines = block("python", "import Checkpoint").replace("[0, 5]", "[0, 1]")
+    named = lines.replace('"Helsinki-NLP/opus-mt-en-de"', '"./tiny"')
+    assert named != lines
+    exec(compile(named, "how_to.md", "exec"), {})
+    report = (here / "report/index.html").read_text(encoding="utf-8")
+    assert "<bdi>chien</bdi>" in report  # words, not ids
+    assert "agreement with the lexical probe" in report
+    assert all((here / f"{name}.png").stat().st_size > 1_000 for name in ("heads", "attention"))
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor is True, but")
+@pytest.mark.parametrize("first", [True, False])
+def test_an_nn_transformer(here, first):
+    given = {"model": drawn(Translator(batch_first=first)), "batches": [BATCH] * 5}
+    exec(compile(block("python", "import Hooked, Modules, Stream, report\n"), "how_to.md", "exec"), given)
+    said = said_by(here / "report")
+    assert (len(said["heads"]), said["learned"]["sentences"]) == (4, 4)
+    assert said["heads"][0]["rows_probed"] > 0
 
 
 def test_any_modules_by_their_names(here):
