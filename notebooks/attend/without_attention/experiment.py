@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 import numpy as np
 from jaxtyping import Float
 
-from attnlib.errors import BadInput
 from companion.results.config import BaseConfig, Field, Fraction, Positive, Scale
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.spec import ModelSpec
@@ -43,17 +42,13 @@ class Config(BaseConfig):
 
     scale: Scale = "quick"
     length: tuple[Annotated[int, Field(ge=2)], ...] = (4, 8)
-    words: Positive = 8
+    words: Annotated[int, Field(ge=2)] = 8
     cell: Literal["gru", "vanilla", "ugrnn"] = "gru"
     seeds: Positive | None = None
     width: Positive | None = None
     steps: Positive | None = None
     less: Fraction = 0.5
     fit_samples: Positive = 2_000
-
-    def check(self) -> None:
-        if self.words < 2:
-            raise BadInput("words is 1; with one word there is nothing to keep")
 
 
 # At paper size the plan's training of the one-to-one task is four times as long: copying without attention is

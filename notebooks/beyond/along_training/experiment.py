@@ -4,8 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Annotated
 
-from attnlib.errors import BadInput
-from companion.results.config import BaseConfig, OneOf, Positive
+from companion.results.config import AboveZero, BaseConfig, OneOf, Positive
 from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
@@ -142,7 +141,7 @@ class Config(BaseConfig):
         steps: updates in training; text_steps: the same for captions; batch_size: sentences of an update.
         learning_rate: of Adam; snapshots_per_doubling: snapshots between a step and twice the step.
         fitted: training samples that components are fitted on; judged: held-out samples.
-        least: smallest rise of what is said to take over.
+        least: smallest rise of what is said to take over. At 0 what never rises would do so at once.
     """
 
     task: tuple[Annotated[str, OneOf(TASKS)], ...] = QUICK_TASKS
@@ -164,13 +163,9 @@ class Config(BaseConfig):
     snapshots_per_doubling: int = 2
     fitted: Positive = 300
     judged: Positive = 120
-    least: float = 0.05
+    least: AboveZero = 0.05
 
     def check(self) -> None:
-        if not self.least > 0:
-            raise BadInput(
-                f"least is {self.least}; it must be positive, or what never rises takes over at once"
-            )
         measurements(self)  # what a network or its training cannot be, the procedure says
 
 

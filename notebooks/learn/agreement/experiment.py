@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from attnlib.errors import BadInput
 from companion.data import labelled_sets, parallel
-from companion.results.config import AboveZero, BaseConfig, NotNegative, OneOf, Positive, take_files
+from companion.results.config import AboveZero, BaseConfig, Field, NotNegative, OneOf, Positive, take_files
 from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
@@ -282,6 +282,7 @@ STEPS = 36_250  # 20 epochs of Multi30k's 29,000 pairs in batches of 16 (section
 # 30 epochs of the pairs at hand (A.8), which are 8,630. Of its 7,283 validation pairs as many are looked at
 # as Multi30k has; all of them at every checkpoint would be seven times the work.
 IWSLT14 = {"steps": 16_180, "probed_validation": VALIDATION_PAIRS}
+Several = Annotated[int, Field(ge=2)]  # a network is compared with others of other seeds
 LONG_REVIEWS = ("amazon", "imdb", "yelp")
 LONG = ("twenty_newsgroups", *LONG_REVIEWS)  # median texts of 70 to 200 words
 
@@ -318,10 +319,10 @@ class Config(BaseConfig):
     data: Path | None = None
     source: Path | None = None
     target: Path | None = None
-    seeds: int = 3
-    long_seeds: int = 2
-    main_seeds: int = 2
-    frozen: int = 2
+    seeds: Several = 3
+    long_seeds: Several = 2
+    main_seeds: Several = 2
+    frozen: NotNegative = 2
     n_train: NotNegative = 2_000
     n_validation: NotNegative = 150
     train_pairs: NotNegative = 2_000
@@ -338,13 +339,8 @@ class Config(BaseConfig):
         take_files(self)
         if self.data is not None and self.source is not None:
             raise BadInput("data is a table of labelled texts, source and target are pairs: give one of them")
-        for name in ("seeds", "long_seeds", "main_seeds", "frozen"):
-            given, none = getattr(self, name), "0 or " if name == "frozen" else ""
-            if given < 2 and not (none and given == 0):
-                raise BadInput(
-                    f"{name} is {given}; a network is compared with others of other seeds, so give "
-                    f"{none}at least 2"
-                )
+        if self.frozen == 1:
+            raise BadInput("frozen is 1; networks of several seeds are compared, so give 0 or at least 2")
         if self.data is not None:  # refused now, not in the first training
             labelled_sets.read_own(self.data, {})
         if self.source is not None:

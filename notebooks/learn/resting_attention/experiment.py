@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from attnlib.errors import BadInput
 from companion.data import labelled_sets
-from companion.results.config import AboveZero, BaseConfig, NotNegative, OneOf, Positive
+from companion.results.config import AboveZero, BaseConfig, Field, NotNegative, OneOf, Positive
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
@@ -27,6 +26,7 @@ from notebooks.shared.intervals import (
 from notebooks.shared.plan import settings_of
 
 Data = Annotated[str, OneOf(labelled_sets.names())]
+Several = Annotated[int, Field(ge=2)]  # networks are held against each other
 PLACE = "Snell et al. 2021, section A.9"
 QUESTION = "Why do two networks that classify text messages seem to attend to different places?"
 MARKS = ("begin", "end")
@@ -57,9 +57,9 @@ class Config(BaseConfig):
     """
 
     data: tuple[Data, ...] = ("known_polarity", "sms_spam")
-    seeds: int = 3
+    seeds: Several = 3
     beside: tuple[Data, ...] = ("sst",)
-    beside_seeds: int = 3
+    beside_seeds: Several = 3
     only_at_hand: int = 1
     n_train: NotNegative = 2_000
     n_validation: NotNegative = 150
@@ -67,13 +67,6 @@ class Config(BaseConfig):
     embedding_width: Positive = 64
     learning_rate: AboveZero = 3e-3
     steps: Positive = 200
-
-    def check(self) -> None:
-        for name in ("seeds", "beside_seeds"):
-            if getattr(self, name) < 2:
-                raise BadInput(
-                    f"{name} is {getattr(self, name)}; they are held against each other, so give at least 2"
-                )
 
 
 PROFILES = {

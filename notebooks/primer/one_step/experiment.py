@@ -9,7 +9,7 @@ import numpy as np
 from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data import registry
-from companion.results.config import BaseConfig, OneOf, Positive
+from companion.results.config import BaseConfig, Field, OneOf, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
@@ -60,12 +60,10 @@ class Config(BaseConfig):
     steps: Positive = 200
     snapshots: Positive = 5
     learning_rate: float = 8e-3
-    pair: int = 1
+    pair: Annotated[int, Field(ge=0, lt=len(PAIRS))] = 1
     place: int = 1
 
     def check(self) -> None:
-        if not 0 <= self.pair < len(PAIRS):
-            raise BadInput(f"pair is {self.pair}; there are {len(PAIRS)}, counted from 0")
         if not 0 <= self.place <= len(PAIRS[self.pair][1].split()):
             raise BadInput(
                 f"place is {self.place}; {PAIRS[self.pair][1]!r} has places from 0 to its end mark"

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import numpy as np
 
-from attnlib.errors import BadInput
-from companion.results.config import BaseConfig, OneOf
+from companion.results.config import BaseConfig, Field, OneOf
 from companion.results.measurements import Measurement, answers
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
@@ -223,7 +222,7 @@ class Config(BaseConfig):
     kind: tuple[Annotated[str, OneOf(KINDS)], ...] = KINDS
     task: tuple[Annotated[str, OneOf(TASKS)], ...] = TASKS
     tied: tuple[Annotated[str, OneOf(TASKS)], ...] = ("translation",)
-    seeds: int = 3
+    seeds: Annotated[int, Field(ge=2)] = 3
     shortest: int = 6
     longest: int = 8
     n_train: int = 4_000
@@ -242,8 +241,6 @@ class Config(BaseConfig):
     snapshots: int = 2
 
     def check(self) -> None:
-        if self.seeds < 2:
-            raise BadInput(f"seeds is {self.seeds}; networks of one task are compared, so take 2 or more")
         measurements(self)  # what a network or its training cannot be, the procedures say
 
     @property
