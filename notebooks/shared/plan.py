@@ -22,9 +22,7 @@ def each_seed(seeds: int, spec: Callable[..., RunSpec], *arguments: object, **se
     return tuple(spec(*arguments, seed=seed, **settings) for seed in range(seeds))
 
 
-def asked_of(
-    groups: Mapping[Group, Iterable[RunSpec]], measure: Callable[..., dict], **settings: object
-) -> Plan:
+def asked_of(groups: Mapping[Group, Iterable[RunSpec]], measure: Callable, **settings: object) -> Plan:
     """The same question to every network of every group."""
     return {group: measurements_of(specs, measure, **settings) for group, specs in groups.items()}
 

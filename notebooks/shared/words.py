@@ -54,10 +54,8 @@ PAPER: dict[str, Any] = {  # of those that are looked at
 }  # fmt: skip
 
 
-def spec_on_words(
-    config: WordsConfig, *, seed: int, shortest: int | None = None, **network: object
-) -> RunSpec:
-    """A network on the one-to-one task; ``network`` are settings that chapters do not have in common."""
+def spec_on_words(config: WordsConfig, *, seed: int, shortest: int | None = None, **own: object) -> RunSpec:
+    """A network on the one-to-one task; ``own`` are settings that chapters do not have in common."""
     options = {
         "n_words": config.words,
         "min_length": config.shortest if shortest is None else shortest,
@@ -67,7 +65,7 @@ def spec_on_words(
     }
     return RunSpec.of(
         "recurrent_sequences", seed=seed, task="one_to_one", options=tuple(options.items()),
-        steps=config.steps, learning_rate=config.learning_rate, judged=config.judged, **network,
+        steps=config.steps, learning_rate=config.learning_rate, judged=config.judged, **own,
     )  # fmt: skip
 
 

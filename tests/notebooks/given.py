@@ -58,9 +58,7 @@ def recorded(seed=0, correct=CORRECT, train=None, **by_position):
         "validation.correct": torch.stack([by_text(snapshot) for snapshot in correct]).bool(),
     }
     for name, snapshots in by_position.items():
-        rows = torch.nn.functional.one_hot(
-            torch.stack([by_text(snapshot) for snapshot in snapshots]), 2
-        ).float()
+        rows = torch.nn.functional.one_hot(torch.stack([by_text(one) for one in snapshots]), 2).float()
         tensors[f"validation.{name}"] = rows.flatten(1)
     if train is not None:
         tensors |= {name.replace("validation", "train"): value.clone() for name, value in tensors.items()}

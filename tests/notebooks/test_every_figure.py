@@ -134,7 +134,7 @@ REFUSED: dict[object, list[tuple[dict, str]]] = {
     ],
     "fixed_permutation": [
         ({"length": 1}, "length 1"),
-        ({"steps": 4, "longer_steps": 3}, "longer_steps is 3; it must be 0 or more than the 4 steps"),
+        ({"steps": 4, "longer_steps": 3}, "longer_steps is 3; give 0 or more than the 4 steps"),
     ],
     "permutation_copying": [
         ({"kind": "mixtur"}, "did you mean 'mixture'"),

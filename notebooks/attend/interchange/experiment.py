@@ -60,9 +60,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         for part in PARTS
     ]
     learned = [row for row in rows if row["accuracy"] >= LEARNED]
-    follows = {
-        part: _along([row for row in learned if row["part"] == part], "share", "moves") for part in PARTS
-    }
+    follows = {p: _along([row for row in learned if row["part"] == p], "share", "moves") for p in PARTS}
     follows |= {"output": _along(learned, "moves", "costs"), "networks": len(learned) // len(PARTS)}
     return {"by_task": by_kind(points, each_over_seeds), "follows": follows}, {"effects": rows}
 

@@ -200,9 +200,7 @@ class TwoRuns:
         return places == self.position[:, None]
 
 
-def run_both(
-    model: EncoderDecoder, batches: tuple[Batch, Batch], position: ByPair, fitted: Fitted
-) -> TwoRuns:
+def run_both(model: EncoderDecoder, batches: tuple[Batch, ...], position: ByPair, fitted: Fitted) -> TwoRuns:
     encoded = [model.encode(batch.source, batch.source_mask) for batch in batches]
     steps = min(batch.target_mask.shape[1] for batch in batches)
     decoder = {

@@ -111,9 +111,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             own = groups.setdefault((columns["task"], columns["architecture"]), {})
             numbers = {name: value for name, value in rows[-1].items() if name not in columns}
             own.setdefault(columns["weight_decay"], []).append((columns, numbers))
-    levels = {
-        (*names, level_key(level)): points for names, own in groups.items() for level, points in own.items()
-    }
+    levels = {(*names, level_key(at)): points for names, own in groups.items() for at, points in own.items()}
     values = {
         "levels": summarised(levels, dict),
         "decay": nested({names: by_decay(own) for names, own in groups.items()}),

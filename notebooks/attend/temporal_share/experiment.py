@@ -70,9 +70,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         | {"dial": {each: _along_dial([row for row in learned if row["kind"] == each]) for each in kinds}},
         "families": _of_families(rows),
         "spearman": _correlations(rows, QUANTITIES),
-        "by_architecture": {
-            name: {"spearman": _correlations(own, QUANTITIES)} for name, own in kinds.items()
-        },
+        "by_architecture": {n: {"spearman": _correlations(own, QUANTITIES)} for n, own in kinds.items()},
         "by_task": by_kind(points, lambda group: each_over_seeds(group, _coordinates)),
         "across_samples": by_kind(points, lambda group: each_over_seeds(group, itemgetter("across_samples"))),
         "dial": {label: _along_dial(own) if _marks(own) > 2 else {} for label, own in kinds.items()},

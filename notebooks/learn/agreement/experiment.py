@@ -266,9 +266,7 @@ def ties_courses(runs: agreement.Runs, answers: agreement.Answers) -> list[dict]
         line
         for column in LOOKED_UP
         for pair, ties in _tied(runs, answers, column).items()
-        for line in _lines(
-            {"column": column}, pair, ties | {way: ties[way]["course"] for way in agreement.WAYS}
-        )
+        for line in _lines({"column": column}, pair, ties | {w: ties[w]["course"] for w in agreement.WAYS})
     ]
 
 

@@ -99,9 +99,7 @@ def frozen_table(result: Result) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def _of_sets(
-    result: Result, part: str = "validation", quality: str = "accuracy"
-) -> Iterator[tuple[str, dict]]:
+def _of_sets(result: Result, part: str = "validation", quality: str = "accuracy") -> Iterator[tuple]:
     """Every data set that has numbers of the part and quality, by the name it is shown under."""
     for name in data_of(result):
         for own in PARTS[part]:

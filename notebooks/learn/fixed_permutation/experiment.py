@@ -50,9 +50,7 @@ class Config(BaseConfig):
     def check(self) -> None:
         words_of(KIND, self.length)
         if self.longer_steps and self.longer_steps <= self.steps:
-            raise BadInput(
-                f"longer_steps is {self.longer_steps}; it must be 0 or more than the {self.steps} steps"
-            )
+            raise BadInput(f"longer_steps is {self.longer_steps}; give 0 or more than the {self.steps} steps")
 
 
 PROFILES = {

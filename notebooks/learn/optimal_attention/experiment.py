@@ -164,9 +164,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     optima, classifiers = (_by_seed(of(config), store) for of in (_optima, _classifiers))
     values: dict = {"data": data_of(config), "counterexample": counterexample()}
     for form, points in found.items():
-        values[form] = intervals(points, QUALITY) | {
-            name: over_seeds(points, of) for name, of in BLEU.items()
-        }
+        values[form] = intervals(points, QUALITY) | {n: over_seeds(points, of) for n, of in BLEU.items()}
         values[form]["identity"] = identity(_by_seed(_identities(config, form), store))
     values["summed"] |= intervals(optima, OPTIMUM)
     values["summed"]["words"] = min((one["words"] for _, one in optima), default=0)

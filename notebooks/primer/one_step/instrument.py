@@ -15,9 +15,7 @@ def sentences(result: Result) -> tuple[dict, pd.DataFrame]:
     found, table = [], []
     for _, pair in pd.DataFrame(result.tables["map"]).groupby("pair"):
         steps = sorted(pair["step"].unique().tolist())
-        source, target = (
-            pair.groupby(f"{side}_place")[side].first().tolist() for side in ("source", "target")
-        )
+        source, target = (pair.groupby(f"{of}_place")[of].first().tolist() for of in ("source", "target"))
         by_place = pair.sort_values(["step", "target_place", "source_place"])
         shape = len(steps), len(target), len(source)
         attention = by_place["attention"].to_numpy(float).reshape(shape).round(3)

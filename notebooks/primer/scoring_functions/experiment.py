@@ -301,9 +301,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     return values, tables | further
 
 
-def _translation(
-    config: Config, curves: Points, costs: dict, bleu: Points
-) -> tuple[dict, dict[str, list[dict]]]:
+def _translation(config: Config, curves: Points, costs: dict, bleu: Points) -> tuple[dict, dict]:
     """The networks with names on captions: like the grid, with ``bleu``, and ``gains`` by attention."""
     values: dict = {}
     tables: dict[str, list[dict]] = {"translation": [], "translation_curves": []}

@@ -63,9 +63,8 @@ def test_shares_of_a_head_sum_to_one_and_a_bias_is_counted(positions):
     content = ("input·input", "input·residual", "residual·input", "residual·residual")
     (second,) = (row for row in rows if (row["kind"], row["layer"], row["head"]) == ("cross", 1, 0))
     assert second["content_share"] == pytest.approx(sum(shares[name] for name in content), abs=1e-8)
-    assert second["mixed_share"] == pytest.approx(
-        shares["temporal·input"] + shares["input·temporal"], abs=1e-8
-    )
+    mixed = shares["temporal·input"] + shares["input·temporal"]
+    assert second["mixed_share"] == pytest.approx(mixed, abs=1e-8)
     for row in rows:
         parts = ("temporal", "input", "mixed", "residual", "position_bias")
         assert sum(row[f"{part}_share"] for part in parts) == pytest.approx(1, abs=1e-6)

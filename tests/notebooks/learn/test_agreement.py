@@ -130,9 +130,7 @@ def test_every_column_by_hand(accuracy, column, ours, optimistic):
 
 def test_xi_is_read_on_the_samples_that_its_agreement_is_read_on(accuracy):
     """α agrees with that of the other seed 100 and 50 % on the half that reports; the paper's way 25, 100."""
-    xi, starred = (
-        [f"agreement_{what}{choice}" for choice in ("", "_optimistic")] for what in ("xi", "starred")
-    )
+    xi, starred = ([f"agreement_{name}{of}" for of in ("", "_optimistic")] for name in ("xi", "starred"))
     # 100 > 25 at once, where no text that reports is right; 25 is not more than 37.5, on the half it would be
     assert at(accuracy["alpha_beta_uf"], *xi, *starred) == (0, 75, 0, 0)
     assert at(accuracy["alpha_alpha"], *xi, *starred) == (100, 75, 1, 1)

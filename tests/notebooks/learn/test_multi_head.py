@@ -149,9 +149,8 @@ def network(*snapshots):
 
 def test_which_head_attends_is_read_where_the_network_has_learned():
     failed = learned(0.1, 0.9, 0.2, accuracy=0.5)
-    found = good_head(
-        by_seed(learned(0.9, 0.2, 0.1), learned(0.3, 0.2, 0.8), failed), ending(0.99, 0.5), steps=10
-    )
+    ends = by_seed(learned(0.9, 0.2, 0.1), learned(0.3, 0.2, 0.8), failed)
+    found = good_head(ends, ending(0.99, 0.5), steps=10)
     assert (found["alone"]["n"], found["alone"]["failed"]["value"]) == (2, 0.5)
     assert (found["n"], found["wins"]["value"], found["wins"]["n"]) == (2, 0.5, 2)
     assert found["weight"]["value"] == pytest.approx(0.6)

@@ -27,9 +27,7 @@ BOUND = {"kind": "inequality", "relation": ">=", "threshold": 0}
         (EXACT, Verdict.NOT_REPRODUCED, Estimate(1234567.0), "1,234,567 ✗"),
     ],
 )
-def test_ours_stands_below_the_printed_number_in_the_colour_of_its_verdict(
-    tmp_path, judge, verdict, ours, shown
-):
+def test_ours_is_below_the_printed_number_in_the_colour_of_its_verdict(tmp_path, judge, verdict, ours, shown):
     paper = written(tmp_path, RULE | {"judge": judge})
     table = published_table(paper.tables, "2", [of(paper.claims[0], verdict, ours)])
     assert f'| SST | 84<br><span class="verdict {verdict.css_class}">{shown}</span> |' in table
@@ -57,9 +55,7 @@ def test_another_reading_has_a_row_of_its_own_and_ours_its_asterisk(tmp_path):
 
 @pytest.mark.parametrize("name", ["2", "3", "4", "5", "6", "7", "8", "9", "10"])
 def test_a_table_holds_every_number_that_is_printed(pytestconfig, name):
-    (tables,) = (
-        paper.tables for paper in load_papers(pytestconfig.rootpath / "claims") if paper.tables.entries
-    )
+    (tables,) = (own.tables for own in load_papers(pytestconfig.rootpath / "claims") if own.tables.entries)
     cells = re.split(r" ?\| ?", published_table(tables, name, []))
     shown = [cell.split("<br>")[0].removesuffix("\\*") for cell in cells]
     for value in {entry.value for entry in tables.table(name)}:

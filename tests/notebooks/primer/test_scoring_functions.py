@@ -91,9 +91,7 @@ def test_bleu_is_held_against_the_words_of_the_text(monkeypatch):
     ids = [vocabulary.encode(sentence) for sentence in words]
     judged = Corpus.from_ids([[4], [5]], ids)
     monkeypatch.setattr(written_bleu, "judged_samples", lambda settings: judged)
-    monkeypatch.setattr(
-        written_bleu, "load_task", lambda settings: SimpleNamespace(target_vocabulary=vocabulary)
-    )
+    monkeypatch.setattr(written_bleu, "load_task", lambda _: SimpleNamespace(target_vocabulary=vocabulary))
     monkeypatch.setattr(written_bleu, "read_translation", lambda name: SimpleNamespace(validation=lines))
 
     def recording_of(*rows):
@@ -137,7 +135,5 @@ def test_products_are_those_that_torch_counts(kind):
     model = sequence_network(kind)  # in double precision: the counter does not know the LSTM of single
     with FlopCounterMode(display=False) as counter:
         model(batch_of(pairs=[([4, 5, 6, 7], [4, 5, 6, 7, 4, 5])]))
-    scaling = (
-        5 * 6 if model.config.scoring == "scaled_dot" else 0
-    )  # entry by entry, which torch does not count
+    scaling = 30 if model.config.scoring == "scaled_dot" else 0  # 5 · 6 entries, which torch does not count
     assert sum(sample_products(model, 5, 7).values()) == counter.get_total_flops() // 2 + scaling

@@ -59,9 +59,8 @@ def test_attention_on_gold_links_and_even_attention(store):
 
 def test_agreement_with_itself_is_whole_and_with_another_in_a_loop(store):
     one, two = recorded(store, "transformer", "translation"), recorded(store, "transformer", "summary", 1)
-    assert measure_pattern_agreement(one, one, state="trained") == pytest.approx(
-        {"sentence": 1, "same_word": 1}
-    )
+    same = measure_pattern_agreement(one, one, state="trained")
+    assert same == pytest.approx({"sentence": 1, "same_word": 1})
     found = measure_pattern_agreement(one, two, state="trained")
     rows, links = [], []
     for recording in (one, two):

@@ -90,9 +90,7 @@ def threads():
 
 
 @pytest.mark.parametrize(("number", "scans"), [(1, 2), (2, 0)])
-def test_fast_and_plain_recurrence_agree_and_several_threads_leave_it_to_torch(
-    threads, monkeypatch, number, scans
-):
+def test_fast_and_plain_recurrence_agree_and_threads_leave_it_to_torch(threads, monkeypatch, number, scans):
     threads(number)
     calls = []
     monkeypatch.setattr(copier, "lstm_scan", lambda *given: calls.append(1) or lstm_scan(*given))
@@ -218,9 +216,7 @@ ORDERS = pytest.mark.parametrize("order", [None, torch.tensor([3, 0, 5, 1, 4, 2]
 @ORDERS
 def test_who_says_what_is_shown_and_who_says_what_is_missing(order):
     batch = reordered(order)
-    sees, misses = (
-        {name: share.item() for name, share in moved(Reader(sign), batch).items()} for sign in (1, -1)
-    )
+    sees, misses = ({n: share.item() for n, share in moved(Reader(sign), batch).items()} for sign in (1, -1))
     assert (sees["says_shown"], sees["says_left_out"], sees["right_without"]) == (1, 0, 0)
     assert (misses["says_shown"], misses["says_left_out"], misses["right_without"]) == (0, 1, 1)
     assert sees["right_at_uniform"] == pytest.approx(1 / 6)  # ties: one word, whatever is due
