@@ -87,9 +87,7 @@ def measure_agreement(first: Recording, second: Recording, *, pairs: str) -> dic
             tops, among = (run[_tensor(run, part, side)] for run, side in ((first, earlier), (second, later)))
             if tops[places].isnan().all(1).any():
                 raise BadInput(f"{first.spec.setting} has no {earlier} at its best checkpoint")
-            found["parts"][part][f"{earlier}~{later}"] = {
-                str(place): _sums(tops[place], among, rows) for place in places
-            }
+            found["parts"][part][f"{earlier}~{later}"] = {str(i): _sums(tops[i], among, rows) for i in places}
     return found
 
 

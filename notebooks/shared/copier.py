@@ -197,9 +197,7 @@ class LSTMScan(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(
-        ctx: FunctionCtx, inputs: Tensor, recurrent: Tensor, start: Tensor, memory: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def forward(ctx: FunctionCtx, inputs: Tensor, recurrent: Tensor, start: Tensor, memory: Tensor) -> tuple:
         length, batch, _ = inputs.shape
         width = recurrent.shape[1]
         gates = torch.empty_like(inputs)

@@ -43,9 +43,7 @@ def stream(seed: int, *use: int) -> torch.Generator:
 # 1/(length − 1). And a recurrent state carries more than its own word.
 
 
-def moved_attention(
-    model: copier.Copier, trace: copier.CopierTrace, batch: CopyBatch
-) -> dict[str, Float[Tensor, ""]]:
+def moved_attention(model: copier.Copier, trace: copier.CopierTrace, batch: CopyBatch) -> Tensors:
     """How often the network says a word that attention has been moved to or away from, in all heads alike.
 
     ``says_shown``: the share of words said ahead of their time (at step s of the first half, the word due at

@@ -109,9 +109,7 @@ def test_a_figure_shows_its_committed_result(figure, tmp_path):
     found = drawn(figure, tmp_path)
     if held["matplotlib"] != matplotlib.__version__:
         pytest.skip(f"drawings are compared with matplotlib {held['matplotlib']}")
-    assert found == held.get(figure), (
-        f"look at {figure}; if it is right: python {Path(__file__).relative_to(ROOT)}"
-    )
+    assert found == held.get(figure), f"look at {figure}, then: python {Path(__file__).relative_to(ROOT)}"
 
 
 READ_TEXTS = ("dataset_sizes", "early_dynamics", "one_step", "scoring_functions")

@@ -32,9 +32,7 @@ class Read:
 def one_length(corpus: Corpus) -> int:
     lengths = set(corpus.source_lengths.tolist()) | set(corpus.target_lengths.tolist())
     if len(lengths) != 1:
-        raise BadInput(
-            f"sentences of {len(lengths)} lengths; give the task min_length and max_length that are equal"
-        )
+        raise BadInput(f"sentences of {len(lengths)} lengths; give the task equal min_length and max_length")
     return lengths.pop()
 
 

@@ -104,9 +104,7 @@ def measure_word_alignment(
 
 def with_gold(task: Task, samples: int) -> tuple[Corpus, tuple[Links, ...]]:
     if not task.gold:
-        raise BadInput(
-            f"task {task.name!r} has no gold word alignments; those that have: reordering_N, europarl_de_en"
-        )
+        raise BadInput(f"task {task.name!r} has no gold links; some that have: reordering_N, europarl_de_en")
     links = task.gold[:samples]
     return task.held_out.subset(np.arange(len(links))), links
 

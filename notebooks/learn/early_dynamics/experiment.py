@@ -50,9 +50,7 @@ class Config(BaseConfig):
 
     def check(self) -> None:
         if self.sentences % 2:
-            raise BadInput(
-                f"sentences is {self.sentences}; halves of some corpora are equal, so give an even number"
-            )
+            raise BadInput(f"sentences is {self.sentences}; give an even number: some corpora have halves")
         if len(self.widths) < 2 or list(self.widths) != sorted(set(self.widths)):
             raise BadInput(f"widths are {self.widths}; give at least two, in increasing order")
 

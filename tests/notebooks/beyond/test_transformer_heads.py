@@ -102,28 +102,20 @@ def test_the_first_layer_holds_what_it_must(computed):
 
 def test_correlation_is_over_heads_and_leaves_out_those_without_shares():
     draw = np.random.default_rng(3)
-    rows = []
+    rows, left_out = [], []
     for task, seed in product(("one_to_one", "reordering"), range(3)):
-        for typical in draw.random(4):
-            rows.append(head(task, seed=seed, typicality=typical, temporal_share=typical**3))
-        rows.append(head(task, seed=seed, typicality=0.99, temporal_share=None, varies=0))
-    found = experiment.correlations(pd.DataFrame(rows))
+        for typical, share in draw.random((4, 2)):
+            shares = {"temporal_share": typical**3, "input_share": share}
+            rows.append(head(task, seed=seed, typicality=typical, **shares))
+        left_out.append(head(task, seed=seed, typicality=0.99, temporal_share=None, varies=0))
+    found = experiment.correlations(pd.DataFrame([*rows, *left_out]))
     own = found["temporal"]
     assert (own["value"], own["low"], own["high"]) == pytest.approx((1, 1, 1))
     assert (own["heads"], own["left_out"], own["n"]) == (24, 6, 6)
-    assert found["input"]["value"] is None  # constant
+    plain = spearman(*(np.array([row[name] for row in rows]) for name in ("typicality", "input_share")))
+    assert found["input"]["value"] == pytest.approx(plain)
+    assert found["residual"]["value"] is None  # constant
     assert found["temporal_rebuilds"]["heads"] == 24  # which all heads have: the same are left out
-
-
-def test_correlation_agrees_with_the_plain_one():
-    draw = np.random.default_rng(4)
-    rows = [
-        head(seed=seed, positions=kind, typicality=draw.random(), input_share=draw.random())
-        for kind in ("sinusoidal", "rotary")
-        for seed in range(5)
-    ]
-    expected = spearman(*(np.array([row[name] for row in rows]) for name in ("typicality", "input_share")))
-    assert experiment.correlations(pd.DataFrame(rows))["input"]["value"] == pytest.approx(expected)
 
 
 def test_last_less_first_by_hand():

@@ -58,12 +58,10 @@ def test_a_state_knows_later_words_in_two_directions_only(store):
     wide = override(TINY, {"width": 32, "n_train": 100, "steps": 1, "snapshots": 1})
     bits = {}
     for directions in (1, 2):
-        recording = recording_of(
-            store, experiment.Kind("reordering", "bahdanau", directions, "additive"), wide
-        )
-        bits[directions] = dict(
-            zip(OFFSETS, measure_context_of_states(recording, size=3, samples=1_000)["bits"], strict=True)
-        )
+        kind = experiment.Kind("reordering", "bahdanau", directions, "additive")
+        recording = recording_of(store, kind, wide)
+        found = measure_context_of_states(recording, size=3, samples=1_000)
+        bits[directions] = dict(zip(OFFSETS, found["bits"], strict=True))
     assert bits[1][1] < 0.05
     assert bits[2][1] > 1
     assert min(bits[own][0] for own in bits) > 2.5  # a modifier is one of eight words

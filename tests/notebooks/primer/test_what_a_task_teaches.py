@@ -100,9 +100,8 @@ def test_what_the_task_takes_by_hand():
     }
     own = agreement(found, 3)
     means = {name: own[name]["value"] for name in ("translation", "summary", "seeds", "between", "untrained")}
-    assert means == pytest.approx(
-        {"translation": 0.9, "summary": 0.7, "seeds": 0.8, "between": 0.6, "untrained": 0.9}
-    )
+    expected = {"translation": 0.9, "summary": 0.7, "seeds": 0.8, "between": 0.6, "untrained": 0.9}
+    assert means == pytest.approx(expected)
     effect = own["task_effect"]  # 0.1, 0.3, 0.2: above 0 where one task has more in common than two
     assert (effect["value"], effect["n"]) == (pytest.approx(0.2), 3)
     # Without seed 2, 0 or 1 one pair is left: 0.1, 0.3, 0.2. Squares of their deviations sum to 0.02, times

@@ -74,9 +74,8 @@ def test_the_earliest_of_equals_is_the_best():
 
 def test_a_run_alone_has_its_quality_by_half_and_what_chance_agrees_with():
     found = measure_course(recorded(attention=["0000 0000"] * 2, log_polarity=["0000 0000"] * 2))
-    assert found["parts"]["validation"] == {
-        "accuracy": {"all": [50, 75], "selecting": [100, 50], "reporting": [0, 100]}
-    }
+    accuracy = {"all": [50, 75], "selecting": [100, 50], "reporting": [0, 100]}
+    assert found["parts"]["validation"] == {"accuracy": accuracy}
     assert found["chance"] == {"validation": {"attention": 0.5, "probe": 0.5}}
     assert found["steps"] == [0, 10]
     assert found["majority"] == {"validation": 50}
