@@ -44,15 +44,11 @@ from notebooks.shared.pieces import EqualLengthBatches
 
 WIDTH = 256  # of all networks
 UNEVEN = "uneven lengths"
+Loss = Callable[[nn.Module, Batch], Tensor]
 
 
 def step_of(
-    model: nn.Module,
-    loss: Callable[[nn.Module, Batch], Tensor],
-    batch_at: Callable[[int], Batch],
-    *,
-    fused: bool,
-    clip: float | None = None,
+    model: nn.Module, loss: Loss, batch_at: Callable[[int], Batch], *, fused: bool, clip: float | None = None
 ) -> Step:
     """One update; torch's default Adam is not fused, ours is."""
     optimiser = torch.optim.Adam(model.parameters(), fused=fused)

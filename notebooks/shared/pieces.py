@@ -118,14 +118,9 @@ class PieceCorpus:
 
 
 def piece_corpus(
-    text: ParallelText,
-    *,
-    size: int = PAPER_SIZE,
-    n_train: int | None = None,
-    n_validation: int | None = None,
-    longest: int | None = None,
-    folder: Path | None = None,
-) -> PieceCorpus:
+    text: ParallelText, *, size: int = PAPER_SIZE, n_train: int | None = None,
+    n_validation: int | None = None, longest: int | None = None, folder: Path | None = None,
+) -> PieceCorpus:  # fmt: skip
     """Train the vocabulary on the training text, both sides (section A.8), and encode every pair.
 
     Args:

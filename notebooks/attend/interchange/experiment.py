@@ -6,7 +6,7 @@ from companion.results.config import Positive
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.store import Store
 from notebooks.shared.interchange import SIDES, measure_interchange
-from notebooks.shared.intervals import by_kind, each_over_seeds, hierarchical_bootstrap
+from notebooks.shared.intervals import bootstrapped, by_kind, each_over_seeds
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.spearman import spearman_of_points
 from notebooks.shared.suite import PAPER_TASKS, SuiteConfig, model_specs
@@ -14,7 +14,6 @@ from notebooks.shared.suite import PAPER_TASKS, SuiteConfig, model_specs
 PLACE = "Aitken et al. 2021, contributions 1 and 2 (a causal test of ours)"
 QUESTION = "When a component is exchanged, do attention and output follow?"
 LEARNED = 0.95  # word accuracy from which on a network has learned a made task
-SEED = 20_211_015  # of the bootstrap: any fixed number
 PARTS = ("temporal", "input", "residual")
 COLUMNS = ("share", "moves", "costs")
 
@@ -89,8 +88,4 @@ def _along(rows: list[dict], first: str, second: str) -> dict:
     groups: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
         groups.setdefault(row["task"], []).append((row[first], row[second]))
-    n = sum(map(len, groups.values()))
-    if n < 3:
-        return {"value": None, "low": None, "high": None, "n": n}
-    draw = np.random.default_rng(SEED)
-    return hierarchical_bootstrap(groups, draw, statistic=spearman_of_points).as_dict()
+    return bootstrapped(groups, spearman_of_points, len(rows))

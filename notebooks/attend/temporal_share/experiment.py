@@ -1,6 +1,5 @@
 """Temporal share against typicality: the first paper's headline, a point for each trained network."""
 
-from collections.abc import Callable
 from dataclasses import fields
 from operator import itemgetter
 
@@ -130,15 +129,8 @@ def _last_less_first(points: np.ndarray) -> float:
     return value[place == place.max()].mean() - value[place == place.min()].mean()
 
 
-def _correlations(
-    rows: list[dict],
-    names: tuple[str, ...],
-    *,
-    against: str = "typicality",
-    nested: bool = True,
-    statistic: Callable[[np.ndarray], float] = spearman_of_points,
-) -> dict[str, dict]:
-    """Of these columns with another; None where fewer than three points have both."""
+def _correlations(rows: list[dict], names: tuple[str, ...], against: str = "typicality", **how) -> dict:
+    """Of these columns with another, or what ``how`` says; None where fewer than three points have both."""
     found = {}
     for name in names:
         groups: dict[str, list[tuple[float, float]]] = {}
@@ -146,5 +138,5 @@ def _correlations(
             if row[against] is not None and row[name] is not None:
                 groups.setdefault(row["task"], []).append((row[against], row[name]))
         n = sum(map(len, groups.values()))
-        found[name] = bootstrapped(groups, statistic, n, nested=nested)
+        found[name] = bootstrapped(groups, n=n, **{"statistic": spearman_of_points} | how)
     return found
