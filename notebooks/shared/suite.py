@@ -5,17 +5,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from attnlib.models.config import Cell
-from companion.results.config import (
-    AboveZero,
-    Attending,
-    BaseConfig,
-    Positive,
-    Scale,
-    Task,
-    changes_of,
-    check_width,
-    take_files,
-)
+from companion.results import config as settings
+from companion.results.config import AboveZero, Attending, BaseConfig, Positive, Scale, Task
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.suite import seeds_of, spec_of
@@ -61,8 +52,8 @@ class FilesConfig(PlannedConfig):
     target: Path | None = None
 
     def check(self) -> None:
-        take_files(self, task=self.TASKS)
-        check_width(self)
+        settings.take_files(self, task=self.TASKS)
+        settings.check_width(self)
 
 
 class SuiteConfig(FilesConfig):
@@ -84,7 +75,7 @@ PROFILES = {"quick": SuiteConfig(), "paper": SuiteConfig(task=PAPER_TASKS, scale
 
 def model_specs(config: PlannedConfig) -> tuple[ModelSpec, ...]:
     """The models behind an experiment, each once, in the order of task, architecture, cell, seed."""
-    changes = changes_of(config)
+    changes = settings.changes_of(config)
     if hasattr(config, "embedding_scale"):
         changes["embedding_scale"] = config.embedding_scale
     seeds = config.seeds and range(config.seeds)

@@ -15,14 +15,7 @@ from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
 from notebooks.shared.agreement import classifier_runs, gathered
-from notebooks.shared.intervals import (
-    Interval,
-    bounded,
-    jackknife_interval,
-    mean_interval,
-    nested,
-    over_pairs,
-)
+from notebooks.shared.intervals import Interval, bounded, interval_of, jackknife_interval, nested, over_pairs
 from notebooks.shared.plan import settings_of
 
 Data = Annotated[str, OneOf(labelled_sets.names())]
@@ -137,7 +130,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         values[name] = {
             "labels": {
                 label: {"texts": own[0]["texts"]}
-                | {name: bounded(mean_interval([row[name] for row in own]).as_dict()) for name in NUMBERS}
+                | {name: bounded(interval_of(row[name] for row in own)) for name in NUMBERS}
                 for label, own in labels.items()
             },
             "common": common,

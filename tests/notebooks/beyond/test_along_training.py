@@ -11,15 +11,8 @@ from attnlib.models.config import ModelConfig
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.training.corpus import Corpus, collate
 from companion.runs.procedure import RunSpec
-from notebooks.beyond.along_training import experiment, measure
-from notebooks.beyond.along_training.along_training import (
-    Settings,
-    UniformEncoderDecoder,
-    load_task,
-    network_at,
-    new_network,
-    spaced_checkpoints,
-)
+from notebooks.beyond.along_training import along_training, experiment, measure
+from notebooks.beyond.along_training.along_training import load_task, network_at, new_network
 from tests.notebooks.figure_builders import tiny
 
 TINY = tiny("along_training")
@@ -73,7 +66,7 @@ def test_text_without_gold_links_is_linked_by_its_counts(tmp_path):
     for name, side in (("a", lines), ("b", [[lexicon[word] for word in line[::-1]] for line in lines])):
         (tmp_path / name).write_text("\n".join(map(" ".join, side)) + "\n", encoding="utf-8")
     options = (("source", str(tmp_path / "a")), ("target", str(tmp_path / "b")))
-    assert load_task(Settings(task="parallel", options=options)).gold is None
+    assert load_task(along_training.Settings(task="parallel", options=options)).gold is None
     assert measure._links("parallel", options, 8) == (frozenset({(0, 1), (1, 0)}),) * 8
 
 
@@ -131,10 +124,10 @@ COPY = {
 
 
 def test_snapshots_are_spaced_by_a_ratio_and_end_with_the_last():
-    assert spaced_checkpoints(40, 5, 1) == (0, 5, 10, 20, 40)
-    assert spaced_checkpoints(41, 5, 1) == (0, 5, 10, 20, 40, 41)
-    assert spaced_checkpoints(3, 5, 1) == (0, 3)
-    assert spaced_checkpoints(8, 1, 3) == (0, 1, 2, 3, 4, 5, 6, 8)
+    assert along_training.spaced_checkpoints(40, 5, 1) == (0, 5, 10, 20, 40)
+    assert along_training.spaced_checkpoints(41, 5, 1) == (0, 5, 10, 20, 40, 41)
+    assert along_training.spaced_checkpoints(3, 5, 1) == (0, 3)
+    assert along_training.spaced_checkpoints(8, 1, 3) == (0, 1, 2, 3, 4, 5, 6, 8)
 
 
 def test_each_snapshot_is_the_network_of_that_update(store):
@@ -156,7 +149,7 @@ def test_the_first_snapshot_is_the_untrained_network_of_learned_and_uniform_alik
         recording = store.recording(RunSpec.of("along_training", steps=2, attention=attention, **COPY))
         first = network_at(recording, 0)
         fresh = new_network(recording.spec.resolved, 10, 10)
-        assert isinstance(first, UniformEncoderDecoder) == (attention == "uniform")
+        assert isinstance(first, along_training.UniformEncoderDecoder) == (attention == "uniform")
         torch.testing.assert_close(first(batch).logits, fresh(batch).logits)
         states.append(first(batch).encoder_states)
     torch.testing.assert_close(*states)
@@ -165,7 +158,8 @@ def test_the_first_snapshot_is_the_untrained_network_of_learned_and_uniform_alik
 def test_a_uniform_network_reads_out_the_mean_of_valid_states_and_has_its_twins_parameters():
     config = ModelConfig("AED", source_size=8, target_size=9, width=6)
     learned, uniform = (
-        kind(config, torch.Generator().manual_seed(3)) for kind in (EncoderDecoder, UniformEncoderDecoder)
+        kind(config, torch.Generator().manual_seed(3))
+        for kind in (EncoderDecoder, along_training.UniformEncoderDecoder)
     )
     batch = collate(Corpus.from_ids([[4, 5, 6], [7]], [[4, 5], [6, 7, 4]]), [0, 1])
     one, other = learned(batch), uniform(batch)

@@ -10,22 +10,9 @@ from attnlib.training.corpus import Corpus, Task
 from attnlib.training.vocabulary import Vocabulary
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.learn.early_dynamics.count_tables import (
-    CountTables,
-    alignment,
-    cooccurrence,
-    log_likelihood,
-    shared_counts,
-    translation,
-)
-from notebooks.learn.early_dynamics.derivative import (
-    Bags,
-    compare,
-    derivative_at_random,
-    derivative_in_theory,
-    gradients,
-    random_proxy,
-)
+from notebooks.learn.early_dynamics import count_tables, derivative
+from notebooks.learn.early_dynamics.count_tables import CountTables, cooccurrence, shared_counts, translation
+from notebooks.learn.early_dynamics.derivative import Bags, compare, derivative_at_random
 from notebooks.learn.early_dynamics.experiment import Config, compute, measurements
 from notebooks.learn.early_dynamics.measure import CORPORA, NO_TRANSLATION, draw, measure_word_counts
 from notebooks.learn.early_dynamics.word_counts import Settings, checksums, record
@@ -77,7 +64,9 @@ def test_counts_by_hand():
     assert counts.sum() == 3  # each target word is handed out whole
     table = translation(counts)
     assert table[4, 6:].tolist() == [0.75, 0.25]
-    assert alignment(table, [4, 5], [6, 7]) == pytest.approx(np.array([[0.6, 0.4], [1 / 3, 2 / 3]]))
+    assert count_tables.alignment(table, [4, 5], [6, 7]) == pytest.approx(
+        np.array([[0.6, 0.4], [1 / 3, 2 / 3]])
+    )
     assert shared_counts(corpus, table)[4:, 6:] == pytest.approx(np.array([[1.6, 1 / 3], [0.4, 2 / 3]]))
 
 
@@ -106,9 +95,9 @@ def test_words_that_meet_nothing_have_empty_rows():
     counts = cooccurrence(corpus, 6, 6)
     assert counts.sum() == 1  # an empty source hands nothing out
     assert translation(counts)[5].sum() == 0
-    assert alignment(translation(counts), [5], [4]).tolist() == [[0.0]]
-    assert log_likelihood(corpus, translation(counts)) == 0
-    assert log_likelihood(Corpus.from_ids([[5]], [[4]]), translation(counts)) == -np.inf
+    assert count_tables.alignment(translation(counts), [5], [4]).tolist() == [[0.0]]
+    assert count_tables.log_likelihood(corpus, translation(counts)) == 0
+    assert count_tables.log_likelihood(Corpus.from_ids([[5]], [[4]]), translation(counts)) == -np.inf
 
 
 # The first derivative of the proxy: by hand, by a gradient step, and as the width grows.
@@ -116,15 +105,15 @@ def test_words_that_meet_nothing_have_empty_rows():
 
 def test_the_theory_by_hand():
     """One pair, one word each: C is 1 at (4, 4). Logits: 2 (1 − 1/5); probabilities: a fifth of it."""
-    theory = derivative_in_theory(Bags.of(Corpus.from_ids([[4]], [[4]]), 5, 5))
+    theory = derivative.derivative_in_theory(Bags.of(Corpus.from_ids([[4]], [[4]]), 5, 5))
     assert theory.logits[4].tolist() == pytest.approx([-0.4, -0.4, -0.4, -0.4, 1.6])
     assert theory.probabilities[4].tolist() == pytest.approx([-0.08, -0.08, -0.08, -0.08, 0.32])
     assert theory.logits[:4].abs().max() == 0  # words that stand nowhere
 
 
 def test_the_measured_derivative_is_the_slope_of_one_gradient_step(bags):
-    output, embeddings = random_proxy(bags, 32, seed=1)
-    slopes, rate = gradients(bags, output, embeddings), 1e-7
+    output, embeddings = derivative.random_proxy(bags, 32, seed=1)
+    slopes, rate = derivative.gradients(bags, output, embeddings), 1e-7
     before = embeddings @ output.T
     after = (embeddings - rate * slopes[1]) @ (output - rate * slopes[0]).T
     measured = derivative_at_random(bags, 32, seed=1)
@@ -135,18 +124,18 @@ def test_the_measured_derivative_is_the_slope_of_one_gradient_step(bags):
 
 def test_the_gradients_are_those_of_the_loss_word_by_word(bags):
     corpus = random_corpus()
-    output, embeddings = (side.requires_grad_() for side in random_proxy(bags, 8, seed=0))
+    output, embeddings = (side.requires_grad_() for side in derivative.random_proxy(bags, 8, seed=0))
     loss = torch.zeros((), dtype=torch.float64)
     for i in range(len(corpus)):
         said = (output @ embeddings[corpus.source(i).tolist()].mean(0)).log_softmax(0)
         loss = loss - said[corpus.target(i).tolist()].sum()
     expected = torch.autograd.grad(loss, (output, embeddings))
-    for ours, theirs in zip(gradients(bags, output, embeddings), expected, strict=True):
+    for ours, theirs in zip(derivative.gradients(bags, output, embeddings), expected, strict=True):
         assert torch.allclose(ours, theirs)
 
 
 def test_it_converges_with_the_width_at_the_rate_of_its_square_root(bags):
-    theory, widths = derivative_in_theory(bags).logits, [2**power for power in range(6, 13, 2)]
+    theory, widths = derivative.derivative_in_theory(bags).logits, [2**power for power in range(6, 13, 2)]
     errors = [
         np.mean([compare(derivative_at_random(bags, width, seed).logits, theory).error for seed in range(3)])
         for width in widths
@@ -158,7 +147,7 @@ def test_it_converges_with_the_width_at_the_rate_of_its_square_root(bags):
 
 def test_the_probabilities_lack_a_factor_in_print(bags):
     """Measured over 2 (C − mean C), as equation 15 has it, the slope is 1/|O|; with the factor it is one."""
-    theory = derivative_in_theory(bags)
+    theory = derivative.derivative_in_theory(bags)
     measured = derivative_at_random(bags, 4096, seed=0).probabilities
     printed, derived = (compare(measured, one) for one in (theory.logits, theory.probabilities))
     assert printed.slope == pytest.approx(1 / TARGET_WORDS, rel=0.03)

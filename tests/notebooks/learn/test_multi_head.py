@@ -12,16 +12,8 @@ from scipy.stats import binomtest
 from attnlib.errors import NotMeasured
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.learn.multi_head.experiment import (
-    SCREENED,
-    UNSEEN,
-    Config,
-    chances,
-    compute,
-    good_head,
-    share_difference,
-    together,
-)
+from notebooks.learn.multi_head import experiment
+from notebooks.learn.multi_head.experiment import chances, compute, good_head, share_difference, together
 from notebooks.learn.multi_head.multi_head import Settings, new_network
 from notebooks.shared.copied_sentences import copy_batch, draw_sources
 from notebooks.shared.copier import copier_loss
@@ -60,7 +52,7 @@ def test_heads_are_good_or_bad_on_all_their_data_or_neither():
     assert (values["all_bad"]["failed"]["value"], values["one_good"]["failed"]["value"]) == (1, 0)
     assert [set(own) for own in heads["all_bad"]] == 4 * [{1, 2}]
     assert set(heads["one_good"]) <= {(0, 1), (0, 2)}
-    assert sorted(sum(heads["random"], ())) == list(range(UNSEEN, UNSEEN + 8))
+    assert sorted(sum(heads["random"], ())) == list(range(experiment.UNSEEN, experiment.UNSEEN + 8))
 
 
 def test_without_all_trials_no_head_is_good_or_bad():
@@ -70,7 +62,7 @@ def test_without_all_trials_no_head_is_good_or_bad():
 
 def test_the_early_snapshot_is_one_after_the_beginning():
     for every, followed, step in ((10, 200, 20), (8, 200, 16), (30, 200, 30), (9, 5, 9)):
-        assert Config(steps=every, every=every, followed=followed).early == step
+        assert experiment.Config(steps=every, every=every, followed=followed).early == step
 
 
 # What networks of the chapter have in common, and what varies.
@@ -122,8 +114,8 @@ def test_equal_heads_learn_alike():
 def test_a_scenario_of_too_few_heads_has_no_networks(courses, all_bad, one_good, copied):
     """None of fewer heads, which would be judged as if they had all of them."""
     asked, values, _ = computed(courses, candidates=3)
-    assert [values[name]["n"] for name in SCREENED] == [all_bad, copied, one_good]
-    assert ["not_run" not in values[name] for name in SCREENED] == [all_bad, copied, one_good]
+    assert [values[name]["n"] for name in experiment.SCREENED] == [all_bad, copied, one_good]
+    assert ["not_run" not in values[name] for name in experiment.SCREENED] == [all_bad, copied, one_good]
     assert {len(one.heads) for one in asked} == {1, 2}
     assert ("not_run" in values["all_bad_less_one_good"]) == (not all_bad or not one_good)
     if not all_bad:

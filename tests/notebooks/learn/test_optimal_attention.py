@@ -10,16 +10,8 @@ from attnlib.errors import BadInput
 from attnlib.models.translator import BilinearTranslator, Readout, TranslatorConfig
 from attnlib.training.corpus import Batch, collate
 from companion.data import labelled_sets, parallel
-from notebooks.learn.optimal_attention import experiment
+from notebooks.learn.optimal_attention import experiment, measure
 from notebooks.learn.optimal_attention.experiment import COUNTEREXAMPLE, Config, counterexample
-from notebooks.learn.optimal_attention.measure import (
-    _descent,
-    _differences,
-    _Rows,
-    measure_classifier_identity,
-    measure_optimal_attention,
-    measure_probe_identity,
-)
 from notebooks.shared.agreement import measure_translation, recorded_batches, recorded_probe
 from notebooks.shared.translation import load_pieces, recorded_network
 from tests.notebooks.figure_builders import tiny
@@ -61,7 +53,7 @@ def test_batches_from_a_recording_are_those_of_the_data(translator):
 @pytest.mark.slow
 def test_what_is_measured_fits_together(translator):
     summed, other = (translator("summed", seed) for seed in (0, 1))
-    found = measure_optimal_attention(summed, other, samples=0)
+    found = measure.measure_optimal_attention(summed, other, samples=0)
     quality = measure_translation(summed)
     words = int(summed["validation.target_mask"].sum())
     assert (found["words"], found["samples"]) == (words, 12)
@@ -71,15 +63,15 @@ def test_what_is_measured_fits_together(translator):
     likelihood = found["log_likelihood"]
     assert likelihood["optimal"] > max(likelihood[name] for name in ("learned", "uniform", "largest_probe"))
     assert found["residual"] < 1e-6
-    assert measure_optimal_attention(summed, samples=3)["samples"] == 3
+    assert measure.measure_optimal_attention(summed, samples=3)["samples"] == 3
     main = translator("joined")
-    own = measure_optimal_attention(summed, summed, main, samples=0)["agreement"]
+    own = measure.measure_optimal_attention(summed, summed, main, samples=0)["agreement"]
     assert own["optimal_other_probe"] == pytest.approx(own["optimal_probe"], abs=1.5 / words)
     assert "optimal_main_probe" not in found["agreement"]
     assert 0 <= own["optimal_main_probe"] < own["optimal_other_probe"]
-    assert measure_probe_identity(summed, samples=0)["all_words"]["largest"] < 1e-10
+    assert measure.measure_probe_identity(summed, samples=0)["all_words"]["largest"] < 1e-10
     with pytest.raises(BadInput, match="'joined'"):
-        measure_optimal_attention(translator("joined"), samples=0)
+        measure.measure_optimal_attention(translator("joined"), samples=0)
 
 
 def test_sets_made_by_rule_stand_in_for_those_that_are_not_at_hand(monkeypatch):
@@ -119,7 +111,7 @@ def one_sentence():
 
 @torch.no_grad()
 def test_the_counterexample_through_the_measure():
-    rows = _Rows(*one_sentence(), {"main_probe": torch.tensor([[[-3.0, -1.0, -1.5]]])})
+    rows = measure._Rows(*one_sentence(), {"main_probe": torch.tensor([[[-3.0, -1.0, -1.5]]])})
     found = {name: values.item() for name, values in rows.numbers().items()}
     evenly, best = (-math.log(1 + 2 * math.exp(logit)) for logit in (-5 / 3, -2.5))
     expected = {
@@ -158,7 +150,7 @@ def test_the_steepest_descent_is_that_of_the_loss():
     likelihood = logits.log_softmax(-1).gather(-1, right[..., None])[..., 0]
     (slopes,) = torch.autograd.grad(likelihood.sum(), attention)
     factor = 1 - likelihood.exp()[..., None]
-    torch.testing.assert_close(slopes, factor.detach() * _descent(encoder, logits.detach(), right))
+    torch.testing.assert_close(slopes, factor.detach() * measure._descent(encoder, logits.detach(), right))
 
 
 def random_translator(form, words):
@@ -173,13 +165,13 @@ def random_translator(form, words):
 
 @torch.no_grad()
 def test_the_geometric_mean_is_exact_where_the_logits_are_linear_and_equation_12_for_two_words_alone():
-    linear = _differences(*random_translator("summed", 9))
+    linear = measure._differences(*random_translator("summed", 9))
     assert linear["all_words"].abs().max() < 1e-12
     assert linear["right_word"][:2].abs().mean() > 1e-3
     assert linear["right_word"][2].abs().max() < 1e-12  # one position: its β is p
-    two = _differences(*random_translator("summed", 2))
+    two = measure._differences(*random_translator("summed", 2))
     assert two["right_word"].abs().max() < 1e-12
-    bent = _differences(*random_translator("joined", 9))
+    bent = measure._differences(*random_translator("joined", 9))
     assert bent["all_words"][:2].abs().mean() > 1e-3
     assert bent["all_words"][2].abs().max() < 1e-12
 
@@ -194,12 +186,12 @@ def test_equation_12_rebuilds_a_classifiers_loss_and_would_show_if_it_did_not():
         "validation.correct": torch.tensor([[True, True]]),
         "validation.loss": torch.tensor([sum(losses) / 2]),
     }
-    found = measure_classifier_identity(recording)
+    found = measure.measure_classifier_identity(recording)
     assert found["deviation"] < 1e-7
     assert found["wrong"] == 0
     recording["validation.attention"] = torch.tensor([[0.25, 0.75, 1.0]])
     recording["validation.correct"] = torch.tensor([[True, False]])
-    off = measure_classifier_identity(recording)
+    off = measure.measure_classifier_identity(recording)
     assert off["deviation"] > 0.1
     assert off["wrong"] == 2
 

@@ -11,16 +11,8 @@ from attnlib.models.sequence_to_sequence import SequenceToSequence
 from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import EOS, PAD, Vocabulary
 from companion.results.config import override
-from notebooks.primer.scoring_functions import experiment
-from notebooks.primer.scoring_functions import measure as written_bleu
+from notebooks.primer.scoring_functions import experiment, measure
 from notebooks.primer.scoring_functions.asked_before import AskedBefore
-from notebooks.primer.scoring_functions.measure import (
-    OFFSETS,
-    measure_asking_state,
-    measure_context_of_states,
-    measure_cost,
-    sample_products,
-)
 from tests.attnlib.models.model_builders import SEQUENCES, batch_of, sequence_network
 from tests.attnlib.models.test_sequence_to_sequence import check_against_definition
 from tests.notebooks.figure_builders import tiny
@@ -47,7 +39,9 @@ def test_speed_is_the_first_time_a_course_reaches_the_threshold(threshold, expec
     ],
 )
 def test_scores_are_those_of_the_state_that_asks_and_of_no_other(store, decoder, asking, silent):
-    found = measure_asking_state(recording_of(store, experiment.Kind("reordering", decoder, 1, "dot")))
+    found = measure.measure_asking_state(
+        recording_of(store, experiment.Kind("reordering", decoder, 1, "dot"))
+    )
     assert found[asking] < 1e-5
     assert found[silent] > 0.05
     assert 0 < found["weight_on_gold"] < 1
@@ -60,8 +54,8 @@ def test_a_state_knows_later_words_in_two_directions_only(store):
     for directions in (1, 2):
         kind = experiment.Kind("reordering", "bahdanau", directions, "additive")
         recording = recording_of(store, kind, wide)
-        found = measure_context_of_states(recording, size=3, samples=1_000)
-        bits[directions] = dict(zip(OFFSETS, found["bits"], strict=True))
+        found = measure.measure_context_of_states(recording, size=3, samples=1_000)
+        bits[directions] = dict(zip(measure.OFFSETS, found["bits"], strict=True))
     assert bits[1][1] < 0.05
     assert bits[2][1] > 1
     assert min(bits[own][0] for own in bits) > 2.5  # a modifier is one of eight words
@@ -69,7 +63,7 @@ def test_a_state_knows_later_words_in_two_directions_only(store):
 
 def test_cost_is_that_of_a_sentence_of_mean_length(store):
     dot, additive = (
-        measure_cost(recording_of(store, experiment.Kind("reordering", "luong", 1, score)))
+        measure.measure_cost(recording_of(store, experiment.Kind("reordering", "luong", 1, score)))
         for score in ("dot", "additive")
     )
     width, source, target = 6, dot["source"], dot["target"]
@@ -88,9 +82,9 @@ def test_bleu_is_held_against_the_words_of_the_text(monkeypatch):
     vocabulary = Vocabulary.of([*words[0], *words[1][:4]], open=True)  # "schnee" is too rare
     ids = [vocabulary.encode(sentence) for sentence in words]
     judged = Corpus.from_ids([[4], [5]], ids)
-    monkeypatch.setattr(written_bleu, "judged_samples", lambda settings: judged)
-    monkeypatch.setattr(written_bleu, "load_task", lambda _: SimpleNamespace(target_vocabulary=vocabulary))
-    monkeypatch.setattr(written_bleu, "read_translation", lambda name: SimpleNamespace(validation=lines))
+    monkeypatch.setattr(measure, "judged_samples", lambda settings: judged)
+    monkeypatch.setattr(measure, "load_task", lambda _: SimpleNamespace(target_vocabulary=vocabulary))
+    monkeypatch.setattr(measure, "read_translation", lambda name: SimpleNamespace(validation=lines))
 
     def recording_of(*rows):
         written = torch.full((2, 8), PAD)
@@ -99,13 +93,13 @@ def test_bleu_is_held_against_the_words_of_the_text(monkeypatch):
         settings = SimpleNamespace(task="captions", task_options=())
         return type("Fake", (dict,), {"spec": SimpleNamespace(resolved=settings)})(written=written)
 
-    found = written_bleu.measure_bleu(recording_of(*ids))
+    found = measure.measure_bleu(recording_of(*ids))
     assert found["sentences"] == 2
     assert 60 < found["bleu"] < 100  # all but the rare word
-    assert written_bleu.measure_bleu(recording_of(*ids[::-1]))["bleu"] < 20
+    assert measure.measure_bleu(recording_of(*ids[::-1]))["bleu"] < 20
     lines.reverse()
     with pytest.raises(BadInput, match="not its validation sentences"):
-        written_bleu.measure_bleu(recording_of(*ids))
+        measure.measure_bleu(recording_of(*ids))
 
 
 @pytest.mark.parametrize("layers", [1, 2])
@@ -134,4 +128,4 @@ def test_products_are_those_that_torch_counts(kind):
     with FlopCounterMode(display=False) as counter:
         model(batch_of(pairs=[([4, 5, 6, 7], [4, 5, 6, 7, 4, 5])]))
     scaling = 30 if model.config.scoring == "scaled_dot" else 0  # 5 · 6 entries, which torch does not count
-    assert sum(sample_products(model, 5, 7).values()) == counter.get_total_flops() // 2 + scaling
+    assert sum(measure.sample_products(model, 5, 7).values()) == counter.get_total_flops() // 2 + scaling

@@ -8,15 +8,9 @@ import pytest
 import torch
 
 from notebooks.primer.what_a_task_teaches import experiment, measure
+from notebooks.shared import task_patterns
 from notebooks.shared.sequence_course import judged_samples, load_task
-from notebooks.shared.task_patterns import (
-    PATTERNS,
-    attention_to_source,
-    measure_pattern_agreement,
-    measure_patterns,
-    network_of,
-    pattern_sums,
-)
+from notebooks.shared.task_patterns import network_of
 from tests.notebooks.figure_builders import tiny
 
 TINY = tiny("what_a_task_teaches")
@@ -32,8 +26,8 @@ def test_patterns_by_hand():
     gold = torch.tensor([[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]]).bool()
     target, source = torch.tensor([[True, True, False]]), torch.tensor([[True, True, True, False]])
     topics = torch.tensor([[False, True, False, False]])
-    sums, counts = pattern_sums(attention, gold, topics, target, source)
-    found = dict(zip(PATTERNS, sums / counts, strict=True))
+    sums, counts = task_patterns.pattern_sums(attention, gold, topics, target, source)
+    found = dict(zip(task_patterns.PATTERNS, sums / counts, strict=True))
     assert found == {
         "on_gold": 0.25,  # a half and nothing
         "on_topics": 0.125,
@@ -46,7 +40,7 @@ def test_patterns_by_hand():
 
 def test_attention_on_gold_links_and_even_attention(store):
     links = load_task(experiment.specs(TINY, "recurrent", "summary")[0].resolved).gold[: TINY.judged]
-    found = measure_patterns(recorded(store, "recurrent", "summary"))
+    found = task_patterns.measure_patterns(recorded(store, "recurrent", "summary"))
     gold, even = found["references"]["gold"], found["references"]["even"]
     assert (gold["on_gold"], gold["on_topics"], gold["entropy"], gold["on_end"]) == (1, 1, 0, 0)
     places = [[place for _, place in sorted(own)] for own in links]
@@ -59,14 +53,14 @@ def test_attention_on_gold_links_and_even_attention(store):
 
 def test_agreement_with_itself_is_whole_and_with_another_in_a_loop(store):
     one, two = recorded(store, "transformer", "translation"), recorded(store, "transformer", "summary", 1)
-    same = measure_pattern_agreement(one, one, state="trained")
+    same = task_patterns.measure_pattern_agreement(one, one, state="trained")
     assert same == pytest.approx({"sentence": 1, "same_word": 1})
-    found = measure_pattern_agreement(one, two, state="trained")
+    found = task_patterns.measure_pattern_agreement(one, two, state="trained")
     rows, links = [], []
     for recording in (one, two):
         judged = judged_samples(recording.spec.resolved)
         own = {}
-        for batch, heads in attention_to_source(network_of(recording, "trained"), judged):
+        for batch, heads in task_patterns.attention_to_source(network_of(recording, "trained"), judged):
             own |= dict(zip(batch.indices.tolist(), heads.mean((0, 1)), strict=True))
         rows.append(own)
         links.append(load_task(recording.spec.resolved).gold)

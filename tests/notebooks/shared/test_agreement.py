@@ -11,15 +11,8 @@ from attnlib.probes.saliency import translation_saliency
 from attnlib.training.vocabulary import EOS
 from companion.runs.procedure import Recording
 from companion.runs.store import Store
-from notebooks.shared.agreement import (
-    READINGS,
-    measure_agreement,
-    measure_course,
-    measure_saliency_readings,
-    measure_ties,
-    saliency_readings,
-    translator_runs,
-)
+from notebooks.shared import agreement as asked
+from notebooks.shared.agreement import measure_agreement, measure_course, measure_ties
 from notebooks.shared.ragged import padded_cells
 from tests.attnlib.models.model_builders import translator
 from tests.attnlib.probes.test_saliency import BATCH, assert_slopes
@@ -156,8 +149,8 @@ def test_ties_by_hand():
 
 def test_the_readings_are_slopes_of_the_logit_and_of_the_log_probability():
     model, batch = translator(), BATCH
-    found = saliency_readings(model, batch)
-    assert tuple(found) == READINGS
+    found = asked.saliency_readings(model, batch)
+    assert tuple(found) == asked.READINGS
     torch.testing.assert_close(found["logit"], translation_saliency(model, batch))
     assert_slopes(found["log_probability"], model, batch, lambda logits: logits.log_softmax(-1))
     # no word moves by more than the gradient's length times its own
@@ -169,7 +162,7 @@ def test_the_readings_are_slopes_of_the_logit_and_of_the_log_probability():
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
-RUNS = translator_runs(2, {
+RUNS = asked.translator_runs(2, {
     "dataset": "known_lexicon", "width": 8, "pieces": 60, "steps": 100, "learning_rate": 0.01, "n_train": 60,
     "n_validation": 8,
 })  # fmt: skip
@@ -186,7 +179,7 @@ def test_the_logits_reading_agrees_as_the_recorded_saliency_does(tmp_path):
     cells = own, second["validation.log_probe"][-1]
     own, probe = (padded_cells(flat, *masks, fill=-float("inf")) for flat in cells)
     expected = agreement(own, probe, masks[0][:, None, :].expand(own.shape))[masks[1]].mean()
-    found = measure_saliency_readings(first, second)
+    found = asked.measure_saliency_readings(first, second)
     assert found["steps"] == second["steps"].tolist()
     assert found["logit"]["agreement"][-1] == pytest.approx(100 * float(expected), abs=1e-6)
     assert found["logit"] != found["log_probability"]
@@ -216,7 +209,7 @@ LOOKED_AT = "seed 0 and seed 1 were looked at on other samples"
           for sides in ("", "weights")),
         (measure_ties, SIX, UNIFORM, {"sides": "attention"}, "other samples"),
         (measure_ties, UNSEEN, UNIFORM, {"sides": "attention"}, "no attention at its best checkpoint"),
-        (measure_saliency_readings, SIX, UNIFORM, {}, "other samples"),
+        (asked.measure_saliency_readings, SIX, UNIFORM, {}, "other samples"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_asked_is_refused(measure, first, second, wanted, message):

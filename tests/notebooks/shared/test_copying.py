@@ -13,15 +13,7 @@ from attnlib.errors import BadInput, UnknownName
 from notebooks.shared import copier
 from notebooks.shared.classifier_proxy import ClassifierProxy
 from notebooks.shared.copied_sentences import copy_batch, draw_sources, words_of
-from notebooks.shared.copier import (
-    BagOfWords,
-    Copier,
-    CopierConfig,
-    bag_of_words_loss,
-    copier_loss,
-    lexical_probe,
-    lstm_scan,
-)
+from notebooks.shared.copier import BagOfWords, Copier, CopierConfig, lstm_scan
 from notebooks.shared.copying import check_checkpoints, judged, turned_away
 from notebooks.shared.permutation_copying import moved_attention, weight_on_later
 from notebooks.shared.translation_proxy import TranslationProxy
@@ -131,7 +123,7 @@ def test_one_word_of_several_heads_by_the_equations(cell):
 
 def test_uniform_attention_ignores_the_queries_and_gives_them_no_gradient():
     model, batch = new_copier(attention="uniform", heads=2), a_batch()
-    loss = copier_loss(model, batch)
+    loss = copier.copier_loss(model, batch)
     loss.backward()
     assert torch.all(model(batch).attention == 1 / 5)
     assert model.queries.weight.grad is None
@@ -141,7 +133,7 @@ def test_uniform_attention_ignores_the_queries_and_gives_them_no_gradient():
 def test_the_probe_is_what_the_network_says_when_all_attention_stands_at_one_place():
     model, batch = new_copier(heads=2), a_batch()
     trace = model(batch)
-    probe = lexical_probe(model, trace, batch)
+    probe = copier.lexical_probe(model, trace, batch)
     assert probe.shape == (3, 5, 5)
     sample, step, place = 2, 1, 4
     context = 2 * trace.encoder_states[sample, place]  # both heads look there
@@ -160,10 +152,10 @@ def test_the_bag_cannot_tell_permutations_apart_and_its_floor_is_the_entropy_of_
     source = draw_sources("permutation", 6, 4, generator(2))
     logits = model(source)
     torch.testing.assert_close(logits[0].expand(4, 6), logits)
-    assert bag_of_words_loss(model, source, source).item() >= math.log(6)
+    assert copier.bag_of_words_loss(model, source, source).item() >= math.log(6)
     with torch.no_grad():
         model.readout.zero_()
-    assert bag_of_words_loss(model, source, source).item() == pytest.approx(math.log(6))
+    assert copier.bag_of_words_loss(model, source, source).item() == pytest.approx(math.log(6))
 
 
 def test_the_bags_loss_is_the_mean_over_steps_of_one_distribution():
@@ -171,7 +163,7 @@ def test_the_bags_loss_is_the_mean_over_steps_of_one_distribution():
     source, target = torch.tensor([[0, 1, 4]]), torch.tensor([[2, 2, 3]])
     says = (model.readout @ model.embedding[[0, 1, 4]].mean(0)).softmax(0)
     expected = -(2 * says[2].log() + says[3].log()) / 3
-    torch.testing.assert_close(bag_of_words_loss(model, source, target), expected)
+    torch.testing.assert_close(copier.bag_of_words_loss(model, source, target), expected)
     torch.testing.assert_close(model.dictionary()[4], (model.readout @ model.embedding[4]).softmax(0))
 
 

@@ -10,16 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from attnlib.errors import BadInput
-from notebooks.shared.intervals import (
-    by_kind,
-    hierarchical_bootstrap,
-    jackknife_interval,
-    matched,
-    mean_interval,
-    over_seeds,
-    paired,
-    share_interval,
-)
+from notebooks.shared import intervals
+from notebooks.shared.intervals import hierarchical_bootstrap, jackknife_interval, mean_interval
 from notebooks.shared.spearman import average_ranks, spearman, spearman_of_points, stratified_spearman
 from tests.notebooks.given import NOTHING
 
@@ -34,7 +26,8 @@ def test_hand_worked_interval():
     one = mean_interval([0.4])
     assert (one.value, one.n) == (0.4, 1)
     assert np.isnan([one.low, one.high]).all()
-    assert (share_interval(0, 7).low, share_interval(7, 7).high) == (0, 1)  # no further than it can be
+    never, always = intervals.share_interval(0, 7), intervals.share_interval(7, 7)
+    assert (never.low, always.high) == (0, 1)  # no further than it can be
 
 
 # The jackknife
@@ -109,9 +102,9 @@ def test_points_under_a_correlation_and_resamples_without_one():
         (mean_interval, ([],), "finite"),
         (mean_interval, ([1.0, math.nan],), "finite"),
         (mean_interval, ([[1.0], [2.0]],), "finite"),
-        (share_interval, (0, 0), "0 of 0"),
-        (share_interval, (3, 2), "3 of 2"),
-        (share_interval, (-1, 4), "-1 of 4"),
+        (intervals.share_interval, (0, 0), "0 of 0"),
+        (intervals.share_interval, (3, 2), "3 of 2"),
+        (intervals.share_interval, (-1, 4), "-1 of 4"),
         (jackknife_interval, ([], mean), "jackknife of no units"),
         (hierarchical_bootstrap, ({"scan": []}, None), "Group 'scan' has no rows"),
         (hierarchical_bootstrap, ([[1.0], [[1.0, 2.0]]], None), "one width"),
@@ -133,12 +126,14 @@ def points(values):
 
 
 def test_the_first_less_the_second_of_shared_seeds():
-    found = paired(points({0: 5.0, 1: 7.0, 2: 100.0}), points({1: 4.0, 0: 4.0, 9: -50.0}), lambda m: m["x"])
+    found = intervals.paired(
+        points({0: 5.0, 1: 7.0, 2: 100.0}), points({1: 4.0, 0: 4.0, 9: -50.0}), lambda m: m["x"]
+    )
     assert (found["n"], found["value"]) == (2, pytest.approx((1 + 3) / 2))
     # Student's 97.5 % point with one degree of freedom is 12.706; the differences 1 and 3 have an error of 1
     assert [found["low"], found["high"]] == pytest.approx([2 - 12.706, 2 + 12.706], abs=1e-3)
-    assert matched(points({0: 1.0}), points({1: 1.0})) == []  # nor is what is undefined
-    found = paired(points({0: None, 1: 3.0}), points({0: 1.0, 1: 2.0}), lambda m: m["x"])
+    assert intervals.matched(points({0: 1.0}), points({1: 1.0})) == []  # nor is what is undefined
+    found = intervals.paired(points({0: None, 1: 3.0}), points({0: 1.0, 1: 2.0}), lambda m: m["x"])
     assert (found["n"], found["value"]) == (1, 1.0)
 
 
@@ -148,11 +143,11 @@ def test_the_first_less_the_second_of_shared_seeds():
 def test_intervals_leave_out_what_is_undefined():
     name = {"task": "a", "architecture": "AO", "cell": "none"}
     points = [(name, {"x": x}) for x in (1.0, 3.0, None, float("nan"))]
-    interval = over_seeds(points, lambda m: m["x"])
+    interval = intervals.over_seeds(points, lambda m: m["x"])
     assert (interval["value"], interval["n"]) == (2.0, 2)
-    assert over_seeds(points[2:], lambda m: m["x"]) == NOTHING
+    assert intervals.over_seeds(points[2:], lambda m: m["x"]) == NOTHING
     lstm = ({"task": "a", "architecture": "AED", "cell": "lstm"}, {"x": 5.0})
-    assert by_kind([*points, lstm], len) == {"a": {"AO": 4, "AED-lstm": 1}}
+    assert intervals.by_kind([*points, lstm], len) == {"a": {"AO": 4, "AED-lstm": 1}}
 
 
 # Rank correlations
