@@ -6,6 +6,7 @@
 # make paper    the published numbers, results/paper/: hours
 # make readme   the figure of README.md from results/paper/
 # make faults   kills, full disks, flipped bits, bad input: at most 20 minutes;  make mutants   would tests notice?
+# make audit    has a locked dependency a known fault? (needs a network)
 # make lint | lock | clean
 #
 # Choices:  make book PYTHON=python3.12        the interpreter that makes .venv
@@ -19,7 +20,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := book
 # A build starts hundreds of processes; where the shell forbids byte code, each would compile its libraries anew.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: book check test serve pdf paper readme faults mutants lint lock clean install
+.PHONY: book check test serve pdf paper readme faults mutants audit lint lock clean install
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -86,6 +87,12 @@ faults: $(INSTALLED)
 
 mutants: $(INSTALLED)
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.mutants --count $(or $(COUNT),60)
+
+# Outside of .venv, which the lock describes; torch is locked apart.
+audit:
+	@$(or $(PYTHON),python3) -m venv build/audit && build/audit/bin/pip install -qq --disable-pip-version-check pip-audit==2.10.1
+	@build/audit/bin/pip-audit --requirement requirements.lock --disable-pip --require-hashes
+	@build/audit/bin/pip-audit --requirement <(echo "$(TORCH)") --disable-pip --no-deps
 
 # Torch is left out: it is installed first, as above. One lock serves Python 3.11 to 3.13 on every platform.
 lock:

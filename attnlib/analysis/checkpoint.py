@@ -20,6 +20,7 @@ from attnlib.adapters.modules import evaluated
 from attnlib.adapters.token_batch import LineBatch, TokenBatch, line_batches
 from attnlib.analysis.stream import Losses, Stream
 from attnlib.errors import BadInput, check_known
+from attnlib.files import readable
 
 HOW_TO_INSTALL = (
     "the transformers library is not installed: pip install 'transformers>=5.20,<6' 'sentencepiece>=0.2,<0.3'"
@@ -47,7 +48,7 @@ class ParallelText:
 
     @property
     def about(self) -> dict[str, str]:
-        return {"Corpus": ", ".join(path.name for _, path in self._sides())}
+        return {"Corpus": ", ".join(readable(path.name) for _, path in self._sides())}
 
     def checked(self) -> tuple[int, dict[str, str]]:
         """The number of lines, and the checksum of each file; BadInput where these are no translations."""
@@ -160,7 +161,7 @@ class Checkpoint:
 
     @property
     def shown(self) -> str:
-        return Path(self.name).absolute().name if Path(self.name).exists() else self.name
+        return readable(Path(self.name).absolute().name) if Path(self.name).exists() else self.name
 
     @property
     def about(self) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """``attnlib analyse``: a checkpoint and two texts, or saved traces, to a report; resumable, in shards."""
 
 import hashlib
+import os
 import time
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
@@ -23,7 +24,7 @@ from attnlib.analysis.stream import Part, Stream
 from attnlib.analysis.threads import choose_threads
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput, check_known
-from attnlib.files import locked, require_plain, write_json_atomic
+from attnlib.files import locked, readable, require_plain, write_json_atomic
 from attnlib.models.transformer import AttentionKind
 
 OF_A_TEXT = ("source_language", "target_language", "prefix")
@@ -79,7 +80,7 @@ class Request:
             options = ", ".join(f"--{name.replace('_', '-')}" for name in chosen)
             raise BadInput(f"{options}: said of a model; what saved traces hold is looked at as a whole")
         try:
-            str(self.out).encode("utf-8")
+            readable(self.out).encode("utf-8")
         except UnicodeEncodeError as error:
             raise BadInput(f"--out {str(self.out)!a} is not UTF-8: give the folder another name") from error
         if self.shards > 1 and self.shard is None and self.stage in STAGES:
@@ -162,7 +163,7 @@ def _record(start: float) -> dict:
 def _shown(value: object) -> object:
     if isinstance(value, tuple):
         return ",".join(map(str, value))
-    return value if value is None or isinstance(value, bool | int) else str(value)
+    return value if value is None or isinstance(value, bool | int) else readable(str(value))
 
 
 def _remaining(job: "_Job", stage: str, request: Request) -> str:
@@ -193,8 +194,8 @@ def _of_traces(request: Request) -> _Job:
     for path in sorted(request.traces.glob("*.safetensors")):  # shared weights as well
         require_plain(path)
         with path.open("rb") as file:
-            digest.update(path.name.encode() + hashlib.file_digest(file, "sha256").digest())
-    shown = f"saved traces of {request.traces.name}"
+            digest.update(os.fsencode(path.name) + hashlib.file_digest(file, "sha256").digest())
+    shown = f"saved traces of {readable(request.traces.name)}"
     keep = _keep(request, {"traces": digest.hexdigest()})
     return _Job(stream, keep, len(stream.batches), {"Model": shown}, shown)
 
