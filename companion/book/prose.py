@@ -29,7 +29,7 @@ from companion.book.numbers import NOTHING, value_at, written
 from companion.book.project import PROFILES, Project, find_root
 from companion.claims.estimates import CannotBeRun, NotRun
 from companion.claims.model import Claim, load_claims
-from companion.claims.verdicts import Judgement, Verdict
+from companion.claims.verdicts import Judgement, Verdict, not_there
 from companion.results import registry
 from companion.results.result import Result
 
@@ -88,7 +88,12 @@ class Book:
         if result is None:
             way_out = f"`attnlib run {claim.experiment}` computes it"
             return Judgement(Verdict.NOT_RUN, {}, way_out), at or PROFILES[0]
-        return claim.judged_by(result.values), result.profile
+
+        def others(experiment: str) -> dict:
+            found = self.leading(experiment, result.profile)
+            return found.values if found else not_there(experiment)
+
+        return claim.judged_by(result.values, others=others), result.profile
 
 
 def num(book: Book, text: str, page: str) -> Shown:

@@ -15,6 +15,8 @@ from pydantic import (
 )
 
 from attnlib.errors import BadInput, UnknownName, check_known
+from companion.results import registry
+from companion.results.config import looked_up
 
 
 def _on_one_line(text: str) -> str:
@@ -37,6 +39,7 @@ def matching(pattern: re.Pattern[str], expected: str) -> AfterValidator:
 Text = Annotated[str, AfterValidator(_on_one_line)]
 Number = Annotated[float, Strict()]  # 1 and 1.5, but neither "1" nor yes
 Name = Annotated[str, BeforeValidator(str)]  # YAML reads the name of Table 2 as a number
+Experiment = Annotated[str, looked_up(lambda name: check_known("experiment", name, registry.names()))]
 Listed = BeforeValidator(lambda given: given if isinstance(given, list) else [given])  # one, or a list
 
 

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, model_validator
 from attnlib.errors import BadInput, UnknownName, check_known
 from companion.book.project import PROFILES
 from companion.claims.estimates import KEY
-from companion.claims.fields import Fields, Listed, Name, Number, Text, matching
+from companion.claims.fields import Experiment, Fields, Listed, Name, Number, Text, matching
 from companion.claims.published import Entry, Published, PublishedTables, Reference, Rule, read_tables
 from companion.claims.verdicts import (
     Band,
@@ -24,14 +24,14 @@ from companion.claims.verdicts import (
     Inequality,
     Judgement,
     Order,
+    Others,
     Presupposition,
     Tolerance,
     Trend,
     Verdict,
     judge_values,
+    not_there,
 )
-from companion.results import registry
-from companion.results.config import looked_up
 
 SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C ten times as fast, where it was built
 WORD = re.compile(r"[a-z0-9]+")
@@ -39,7 +39,6 @@ ID = re.compile(rf"{WORD.pattern}(-{WORD.pattern})*")
 JUDGED = ("experiment", "keys", "judge", "profiles")
 
 
-Experiment = Annotated[str, looked_up(lambda name: check_known("experiment", name, registry.names()))]
 AnyJudge = Annotated[Tolerance | Inequality | Band | Trend | Order, Field(discriminator="kind")]
 Key = Annotated[str, matching(KEY, "names joined by dots, such as one_to_one.AO.typicality")]
 Profiles = Annotated[
@@ -115,12 +114,13 @@ class ClaimFields(Fields):
         yield Claim.model_construct(**self.__dict__ | ready)
 
 
-def _by_name(kind: str, given: tuple, known: Mapping[str, Fields]) -> tuple:
-    """What is given, with what the file has in the place of its names."""
+def _by_name(kind: str, given: tuple, known: Mapping[str, Fields | tuple[Fields, ...]]) -> tuple:
+    """What is given, with what the file has, one or several, in the place of its names."""
     for each in given:
         if isinstance(each, str) and each not in known:
             raise UnknownName(kind, each, known)
-    return tuple(known[each] if isinstance(each, str) else each for each in given)
+    named = (known[each] if isinstance(each, str) else each for each in given)
+    return tuple(chain.from_iterable(each if isinstance(each, tuple) else (each,) for each in named))
 
 
 class Claim(ClaimFields):
@@ -133,8 +133,13 @@ class Claim(ClaimFields):
     reading: str = ""  # which of the sets that the printed name may mean ours is of; empty for the first
     starred: str = ""  # key of the share of runs in which ours is ξ*; empty where there is none
 
-    def judged_by(self, values: Mapping, not_trained: Sequence[str] = ()) -> Judgement:
-        """The judgement by a result's values; what could not come out otherwise says so, once it has."""
+    def judged_by(
+        self, values: Mapping, not_trained: Sequence[str] = (), others: Others = not_there
+    ) -> Judgement:
+        """The judgement by a result's values; what could not come out otherwise says so, once it has.
+
+        ``others``: see :func:`companion.claims.verdicts.judge_values`.
+        """
         if self.judge is None:
             verdict = Verdict.CANNOT_BE_RUN if self.cannot_be_run else Verdict.NOT_RUN
             return Judgement(verdict, {}, self.not_run or self.cannot_be_run)
@@ -142,7 +147,7 @@ class Claim(ClaimFields):
         found = judge_values(
             self.judge, values, self.keys, not_trained,
             effects=effects * len(self.keys) if len(effects) == 1 else effects,
-            presupposes=self.presupposes,
+            presupposes=self.presupposes, others=others,
         )  # fmt: skip
         if not (self.by_construction and found.verdict.decided):
             return found
@@ -266,7 +271,7 @@ class PaperFields(Fields):
     sentences: dict[Name, Text] = Field(default_factory=dict)  # what statements are inferred from, by name
     claims: list[ClaimFields]
     smallest_effects: dict[Name, Effect] = Field(default_factory=dict)
-    presuppositions: dict[Name, Presupposition] = Field(default_factory=dict)
+    presuppositions: dict[Name, Annotated[tuple[Presupposition, ...], Listed]] = Field(default_factory=dict)
     csv: str | None = None
     tables: dict[Name, Name] = Field(default_factory=dict)
     unavailable: tuple[Rule, ...] = ()

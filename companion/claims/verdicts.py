@@ -11,7 +11,7 @@ is. The reason counts the parts that are reproduced.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import repeat
@@ -30,7 +30,7 @@ from companion.claims.estimates import (
     figure,
     look_up,
 )
-from companion.claims.fields import Fields, Number, Text
+from companion.claims.fields import Experiment, Fields, Number, Text
 
 
 class Verdict(StrEnum):
@@ -220,24 +220,37 @@ class Order(HalfLine):
         return {" − ".join(keys): difference(*both, independent=self.independent)}
 
 
+Others = Callable[[str], Mapping]  # values of an experiment's result at the profile of the claim
+
+
+def not_there(experiment: str) -> Mapping:
+    raise NotRun(f"it presupposes what {experiment} finds, which has not been run")
+
+
 class Presupposition(Fields):
     """What has to hold of the networks for a claim about them to mean anything.
 
     Judged by their own mean, without its interval: it is about these very networks, and no others. Keys
-    may name pieces of the claim's: of ``scan.AO.x`` ``{0}.{1}.accuracy`` makes ``scan.AO.accuracy``.
+    may name pieces of the claim's: of ``scan.AO.x`` ``{0}.{1}.accuracy`` makes ``scan.AO.accuracy``. They
+    are keys of the claim's own result unless an ``experiment`` is named.
     """
 
     keys: tuple[str, ...]
     relation: Literal[">", ">=", "<", "<="] = ">="
     threshold: Number
     says: Text
+    experiment: Experiment | None = None  # whose result has the keys; the claim's own without one
+    only_for: tuple[str, ...] = ()  # keys without such a piece presuppose nothing
     except_for: tuple[str, ...] = ()  # keys with such a piece presuppose nothing
 
-    def look_up(self, values: Mapping, key: str) -> dict[str, Estimate]:
+    def look_up(self, values: Mapping, key: str, others: Others) -> dict[str, Estimate]:
         """What it is about, for a key of the claim. Raises as :func:`look_up` does; MissingKey: too short."""
         pieces = key.split(".")
         if not {*pieces}.isdisjoint(self.except_for):
             return {}
+        if self.only_for and {*pieces}.isdisjoint(self.only_for):
+            return {}
+        values = others(self.experiment) if self.experiment else values
         try:
             keys = [each.format(*pieces) for each in self.keys]
         except IndexError as error:
@@ -319,11 +332,12 @@ def judge_values(
     *,
     effects: Sequence[float] = (),
     presupposes: Iterable[Presupposition] = (),
+    others: Others = not_there,
 ) -> Judgement:
     """Judge a result's values; a missing key is reported, not raised, so that no claim hides another.
 
     Where models are not trained yet, a number that is not there is not run. ``effects`` are the smallest
-    ones, one for each key.
+    ones, one for each key. ``others`` has the values of other results, which a presupposition may name.
     """
     untrained = Judgement(Verdict.NOT_RUN, {}, f"models not trained yet ({in_short(not_trained)})")
     try:
@@ -331,7 +345,10 @@ def judge_values(
             judge = judge.short_of(look_up(values, judge.unrelated).value)
         evidence = judge.evidence(values, keys)
         about = [(key,) for key in keys] if len(evidence) == len(keys) else [tuple(keys)]
-        found = [[(each, each.look_up(values, key)) for each in presupposes for key in own] for own in about]
+        found = [
+            [(each, each.look_up(values, key, others)) for each in presupposes for key in own]
+            for own in about
+        ]
     except CannotBeRun as error:
         return Judgement(Verdict.CANNOT_BE_RUN, {}, str(error))
     except NotRun as error:

@@ -7,7 +7,7 @@ entry does count: whoever adds a claim accepts its verdict.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from csv import DictReader
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -19,7 +19,7 @@ from attnlib.files import write_json_atomic
 from companion.book.project import PROFILES, Project
 from companion.claims.estimates import MissingKey, look_up
 from companion.claims.model import ABOUT, Claim, load_claims
-from companion.claims.verdicts import Judgement, Verdict
+from companion.claims.verdicts import Judgement, Verdict, not_there
 from companion.results.result import Result, as_csv
 
 SHOWN = 8  # changes or problems, so that all stays on one screen
@@ -107,7 +107,7 @@ def verify(root: Path, *, experiment: str | None = None) -> list[ClaimVerdict]:
     load, expected = cache(partial(_load, project)), read_expected(project.root)
     claims = [each for each in load_claims(project.root / "claims") if experiment in (None, each.experiment)]
     return [
-        replace(_judge(claim, at, load(claim.experiment, at)), expected=expected.get((claim.id, at)))
+        replace(_judge(claim, at, load), expected=expected.get((claim.id, at)))
         for claim in claims
         for at in PROFILES
     ]
@@ -123,7 +123,13 @@ def _load(project: Project, experiment: str | None, profile: str) -> Result | st
         return f"{path}: {error}".replace(f"{path}: {path}", str(path)).replace(f"{project.root}/", "")
 
 
-def _judge(claim: Claim, profile: str, result: Result | str | None) -> ClaimVerdict:
+def _judge(claim: Claim, profile: str, load: Callable[..., Result | str | None]) -> ClaimVerdict:
+    result = load(claim.experiment, profile)
+
+    def others(experiment: str) -> dict:
+        found = load(experiment, profile)
+        return found.values if isinstance(found, Result) else not_there(experiment)
+
     def not_run(reason: str, **about: object) -> ClaimVerdict:
         return ClaimVerdict(claim, profile, Judgement(Verdict.NOT_RUN, {}, reason), **about)
 
@@ -135,7 +141,7 @@ def _judge(claim: Claim, profile: str, result: Result | str | None) -> ClaimVerd
         return not_run(f"no {profile} result yet; `{_command(claim.experiment, profile)}` makes it")
     if isinstance(result, str):
         return not_run(result, result=result)
-    judgement, starred = claim.judged_by(result.values, result.missing), False
+    judgement, starred = claim.judged_by(result.values, result.missing, others), False
     if claim.starred and judgement.verdict.judged:
         try:
             starred = look_up(result.values, claim.starred).value > 0.5  # no for a number that is none

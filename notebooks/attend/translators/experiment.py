@@ -1,0 +1,118 @@
+"""The translation networks of the task suite: how well they translate, and whether longer training helps."""
+
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+from companion.results.config import (
+    AboveZero,
+    Attending,
+    BaseConfig,
+    Positive,
+    Scale,
+    Task,
+    changes_of,
+    check_width,
+    take_files,
+)
+from companion.results.measurements import Measurement, answers, measurements_of
+from companion.runs.spec import ModelSpec
+from companion.runs.store import Store
+from companion.runs.suite import seeds_of, spec_of
+from notebooks.attend.translators.measure import measure_translation
+from notebooks.shared.intervals import Point, by_kind, each_over_seeds
+from notebooks.shared.suite import TRANSLATIONS
+
+PLACE = "Aitken et al. 2021, abstract (networks that translate)"
+QUESTION = "How well do our translation networks translate, and would training for longer help?"
+QUICK_TASKS = ("multi30k_en_fr",)
+PAPER_TASKS = (*TRANSLATIONS, "europarl_de_en")
+TWICE = 2.0
+
+
+class Config(BaseConfig):
+    """Settings; a model is a task × architecture × seed, with a GRU where it is recurrent.
+
+    Attributes:
+        scale: set by the profile: which training settings and data sizes are used, ``quick`` or ``paper``.
+        task: tasks of natural text.
+        architecture: AED, recurrent with attention, or AO, attention only.
+        seeds: models of each kind, seeds 0 … seeds − 1; the plan's number by default.
+        width: of states and embeddings; the plan's by default.
+        steps: updates of every model; the plan's number by default.
+        length: multiples of the planned updates that the first network of each kind is trained for besides.
+        learning_rate: what the first network of the first architecture is trained with besides.
+        samples: held-out sentences that each network translates, at most.
+        source: text file of your own, one sentence a line, as the task. Needs ``target``.
+        target: the same sentences in the other language, line by line.
+    """
+
+    scale: Scale = "quick"
+    task: tuple[Task, ...] = QUICK_TASKS
+    architecture: tuple[Attending, ...] = ("AED", "AO")
+    seeds: Positive | None = None
+    width: Positive | None = None
+    steps: Positive | None = None
+    length: tuple[AboveZero, ...] = (TWICE,)
+    learning_rate: tuple[AboveZero, ...] = ()
+    samples: Positive = 200
+    source: Path | None = None
+    target: Path | None = None
+
+    def check(self) -> None:
+        take_files(self, task=(QUICK_TASKS, PAPER_TASKS))
+        check_width(self)
+
+
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(
+        scale="paper", task=PAPER_TASKS, length=(0.5, TWICE), learning_rate=(0.002, 0.005), samples=1_000
+    ),
+}
+
+
+def _specs(config: Config) -> dict[ModelSpec, dict[str, float]]:
+    """The planned models and the others, with what makes each: multiple of the updates, learning rate."""
+    specs: dict[ModelSpec, dict[str, float]] = {}
+    for task, architecture in product(config.task, config.architecture):
+        own = {"scale": config.scale, **changes_of(config)}
+        seeds = range(config.seeds) if config.seeds else seeds_of(config.scale, task, architecture)
+        planned = [spec_of(task, architecture, seed=seed, **own) for seed in seeds]
+        first = planned[0]
+        others = [replace(first, steps=max(1, round(each * first.steps))) for each in config.length]
+        if architecture == config.architecture[0]:
+            others += [replace(first, learning_rate=each) for each in config.learning_rate]
+        for spec in dict.fromkeys((*planned, *others)):
+            specs[spec] = {"length": spec.steps / first.steps, "learning_rate": spec.learning_rate}
+    return specs
+
+
+def measurements(config: Config) -> tuple[Measurement, ...]:
+    return measurements_of(_specs(config), measure_translation, samples=config.samples)
+
+
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
+    """By task and architecture BLEU, loss and accuracy, and what other training does to the loss.
+
+    ``gain_of_twice``: the part of its loss that the first network loses when trained for twice as long; below
+    zero where it over-fits. ``loss_at_rate``: its loss at other learning rates.
+    """
+    points: list[Point] = []
+    for spec, made in _specs(config).items():
+        asked = measurements_of([spec], measure_translation, samples=config.samples)
+        points += [(name | made, m) for name, m in answers(asked, store)]
+    values = {"by_task": by_kind(points, _summary), "sentences": config.samples}
+    return values, {"networks": [name | m for name, m in points]}
+
+
+def _summary(points: list[Point]) -> dict:
+    rate = points[0][0]["learning_rate"]  # the first model of a kind is planned
+    planned = [point for point in points if (point[0]["length"], point[0]["learning_rate"]) == (1, rate)]
+    first = {(name["length"], name["learning_rate"]): m["loss"] for name, m in points if name["seed"] == 0}
+    twice = first.get((TWICE, rate))
+    others = {f"{each:g}".replace(".", "p"): loss for (_, each), loss in first.items() if each != rate}
+    return each_over_seeds(planned) | {
+        "gain_of_twice": None if twice is None else 1 - twice / first[1, rate],
+        "loss_at_rate": others,
+    }

@@ -1,0 +1,41 @@
+"""BLEU of translations worked by hand, and what longer training gains."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from attnlib.training.corpus import Corpus
+from attnlib.training.vocabulary import UNK
+from companion.runs.suite import spec_of
+from notebooks.attend.translators import experiment, measure
+
+SHORT = {"min_length": 6, "max_length": 6, "n_train": 40, "n_held_out": 20}
+SPEC = spec_of("one_to_one", "AO", scale="quick", width=8, steps=2, task_options=SHORT)
+
+
+def test_a_perfect_translation_of_known_words_alone_is_worth_a_hundred(store, monkeypatch):
+    monkeypatch.setattr(measure, "greedy", lambda model, batch, steps: batch)
+    trained = store.model(SPEC)
+    found = measure.measure_translation(trained, samples=20)
+    assert found["bleu"] == pytest.approx(100)
+    assert found["loss"] == trained.history["held_out"]["loss"]
+
+    lacking = Corpus.from_ids([np.array([4, 5, 4, 5, 4])] * 9, [np.array([4, 5, 4, 5, UNK])] * 9)
+    found = measure.measure_translation(
+        replace(trained, task=replace(trained.task, held_out=lacking)), samples=9
+    )
+    # Of five words four are right; of pairs three of four, then two of three and one of two.
+    assert found["bleu"] == pytest.approx(100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25)
+
+
+@pytest.mark.parametrize(("longer", "gain"), [(1.5, 0.25), (2.2, -0.1), (None, None)])
+def test_what_twice_the_updates_gain_is_the_part_of_the_loss_that_goes(longer, gain):
+    as_planned = {"length": 1.0, "learning_rate": 0.01}
+    points = [(as_planned | {"seed": seed}, {"loss": loss}) for seed, loss in ((0, 2.0), (1, 3.0))]
+    points += [(as_planned | {"seed": 0, "learning_rate": 0.002}, {"loss": 4.0})]
+    points += [] if longer is None else [(as_planned | {"seed": 0, "length": 2.0}, {"loss": longer})]
+    found = experiment._summary(points)
+    assert found["loss"]["value"] == 2.5  # of the planned networks alone
+    assert found["loss_at_rate"] == {"0p002": 4.0}
+    assert found["gain_of_twice"] == (None if gain is None else pytest.approx(gain))
