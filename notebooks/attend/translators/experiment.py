@@ -41,7 +41,7 @@ class Config(BaseConfig):
         width: of states and embeddings; the plan's by default.
         steps: updates of every model; the plan's number by default.
         length: multiples of the planned updates that the first network of each kind is trained for besides.
-        learning_rate: what the first network of the first architecture is trained with besides.
+        learning_rate: what the first network of all is trained with besides.
         samples: held-out sentences that each network translates, at most.
         source: text file of your own, one sentence a line, as the task. Needs ``target``.
         target: the same sentences in the other language, line by line.
@@ -81,7 +81,7 @@ def _specs(config: Config) -> dict[ModelSpec, dict[str, float]]:
         planned = [spec_of(task, architecture, seed=seed, **own) for seed in seeds]
         first = planned[0]
         others = [replace(first, steps=max(1, round(each * first.steps))) for each in config.length]
-        if architecture == config.architecture[0]:
+        if not specs:
             others += [replace(first, learning_rate=each) for each in config.learning_rate]
         for spec in dict.fromkeys((*planned, *others)):
             specs[spec] = {"length": spec.steps / first.steps, "learning_rate": spec.learning_rate}
