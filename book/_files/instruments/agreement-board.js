@@ -1,30 +1,41 @@
-// The agreement board: printed against our numbers, with chance and interval; a click shows the course along training.
+// The agreement board: printed against our numbers of three tables, with chance, interval and ξ; a click shows the course
+// along training.
 "use strict";
 Instruments.start("agreement-board", (stage, data) => {
   const { make, choice, readout, plot, marker, clamp, changed, SHAPES } = Instruments;
-  const state = { set: 0, column: 0, choice: data.choices.at(-1) };
+  const state = { set: 0, column: 0, choice: data.choices.at(-1), table: data.tables[0] };
+  const shown = choice("Show", data.tables.map(name => [name, name]), name => name === state.table,
+    name => { state.table = name; });
   const chosen = choice("Checkpoints are chosen", data.choices.map(name => [name, name]), name => name === state.choice,
     name => { state.choice = name; });
   const said = readout("");
   const WIDTH = 88, across = value => 4 + clamp(value, 0, 100) * (WIDTH - 8) / 100;
 
+  function cell(set, n) {
+    const table = data.tables.indexOf(state.table), { name, chance, cells } = data.sets[set], own = cells[n].of[table];
+    return { name, chance: chance[table], ...own, own: own.own[state.choice], xi: own.xi[state.choice][0] };
+  }
+
+  const percent = (value, nothing) => value === null ? nothing : `${value.toFixed(0)} %`;
+
   function words(set, n) {
-    const { name, chance, cells } = data.sets[set], [value, low, high] = cells[n].own[state.choice];
-    return `${name}, ${data.columns[n][1]}: ours ${value.toFixed(0)} %`
+    const { name, chance, own: [value, low, high], printed, xi, printedXi } = cell(set, n);
+    return `${name}, ${data.columns[n][1]}: ours ${percent(value, "nothing")}`
       + (low === null ? "" : ` (${low.toFixed(0)} to ${high.toFixed(0)})`)
-      + `, printed ${cells[n].printed === null ? "nothing" : `${cells[n].printed.toFixed(0)} %`}, chance ${chance.toFixed(0)} %.`;
+      + `, printed ${percent(printed, "nothing")}, chance ${percent(chance)};`
+      + ` ξ ours ${percent(xi, "never")}, printed ${percent(printedXi, "nothing")}.`;
   }
 
   function strip(set, n) {
-    const { chance, cells } = data.sets[set], [value, low, high] = cells[n].own[state.choice], y = 10;
+    const { chance, own: [value, low, high], printed } = cell(set, n), y = 10;
     const parts = [make("line", { x1: 4, x2: WIDTH - 4, y1: y, y2: y, class: "grid" }),
       make("line", { x1: across(chance), x2: across(chance), y1: 1, y2: 19, class: "at" })];
     if (low !== null) parts.push(make("line", { x1: across(low), x2: across(high), y1: y, y2: y, class: "bar" }));
     const point = (look, shape, at) => make("path", {
       class: `point ${look}`, d: SHAPES[shape], transform: `translate(${across(at)} ${y}) scale(1.15)`,
     });
-    parts.push(point("three", "circle", value));
-    if (cells[n].printed !== null) parts.push(point("one open", "diamond", cells[n].printed));
+    if (value !== null) parts.push(point("three", "circle", value));
+    if (printed !== null) parts.push(point("one open", "diamond", printed));
     return make("svg", { viewBox: `0 0 ${WIDTH} 20`, width: WIDTH, height: 20, "aria-hidden": "true" }, ...parts);
   }
 
@@ -41,7 +52,7 @@ Instruments.start("agreement-board", (stage, data) => {
     },
   })));
   const table = make("table", { class: "cells" },
-    make("thead", {}, make("tr", {}, make("th", {}, "agreement, 0 to 100 %"),
+    make("thead", {}, make("tr", {}, make("th", {}, "0 to 100 %"),
       ...data.columns.map(([head, plain]) => make("th", { scope: "col", title: plain }, head)))),
     make("tbody", {}, ...data.sets.map(({ name }, set) => make("tr", {}, make("th", { scope: "row" }, name),
       ...buttons[set].map(button => make("td", {}, button))))));
@@ -50,9 +61,9 @@ Instruments.start("agreement-board", (stage, data) => {
     xLabel: "updates, on a scale of square roots", yLabel: "%", width: 440, height: 250, yTicks: [0, 50, 100],
   }, n => said.say(`${curve[n][1]}: ${[at().cells[state.column].course, at().between, at().accuracy][n].at(-1).toFixed(0)} % at the end.`));
   const at = () => data.sets[state.set];
-  stage.append(make("div", { class: "controls" }, chosen.element,
+  stage.append(make("div", { class: "controls" }, shown.element, chosen.element,
     make("div", { class: "key" }, make("span", {}, marker("three", "circle"), " ours"),
-      make("span", {}, marker("one open", "diamond"), " printed (Table 5)"), "┆ chance")),
+      make("span", {}, marker("one open", "diamond"), " printed"), "┆ chance")),
     make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Agreement of every data set" }, table),
     make("div", { class: "panels" }, course.element,
       make("div", { class: "key" }, ...curve.map(([look, text]) => make("span", {}, marker(look, "square"), ` ${text}`)))),
@@ -62,14 +73,16 @@ Instruments.start("agreement-board", (stage, data) => {
     state.set = clamp(Math.round(state.set), 0, data.sets.length - 1);
     state.column = clamp(Math.round(state.column), 0, data.columns.length - 1);
     if (!data.choices.includes(state.choice)) state.choice = data.choices.at(-1);
+    if (!data.tables.includes(state.table)) state.table = data.tables[0];
+    shown.draw();
     chosen.draw();
     buttons.forEach((row, set) => row.forEach((button, n) => {
       button.setAttribute("aria-pressed", String(set === state.set && n === state.column));
       button.setAttribute("aria-label", words(set, n));
-      const value = data.sets[set].cells[n].own[state.choice][0];
-      button.replaceChildren(strip(set, n), make("span", {}, value.toFixed(0)));
+      const [value] = cell(set, n).own;
+      button.replaceChildren(strip(set, n), make("span", {}, value === null ? "–" : value.toFixed(0)));
     }));
-    const { steps, between, accuracy, cells, name, chance } = at(), own = cells[state.column].course;
+    const { steps, between, accuracy, cells } = at(), own = cells[state.column].course;
     const line = values => values.map((value, n) => [Math.sqrt(steps[n]), value]);
     const most = Math.max(...own), first = between.findIndex(value => value > most), notes = [];
     if (first >= 0) notes.push({

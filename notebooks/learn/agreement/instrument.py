@@ -3,7 +3,7 @@
 import pandas as pd
 
 from companion.results.result import Result
-from notebooks.learn.agreement.tables import CHOICES, interval_percent, printed_agreement
+from notebooks.learn.agreement.tables import CHOICES, PARTS, interval_percent, printed_agreement
 from notebooks.shared.data_names import data_name, data_of
 
 COLUMNS = {
@@ -14,24 +14,59 @@ COLUMNS = {
 }
 
 
+# What the board can show: measure, part, and the table that prints it.
+TABLES = {
+    "agreement (Table 5)": ("agreement", "validation", "5"),
+    "Kendall's τ (Table 3)": ("kendall", "validation", "3"),
+    "agreement on training samples (Table 7)": ("agreement", "training", "7"),
+}
+
+
 def board(result: Result) -> tuple[dict, pd.DataFrame]:
     """Intervals in percent, of the committed result only, whose numbers the paper's may be compared with."""
     if result.profile != "paper":
         return {}, pd.DataFrame()
-    printed, courses, sets, rows = printed_agreement(), pd.DataFrame(result.tables["courses"]), [], {}
+    courses, sets, rows = pd.DataFrame(result.tables["courses"]), [], {}
     courses = courses[courses["part"] == "validation"].groupby(["data", "column", "step"])
     means = courses[["agreement", "accuracy"]].mean().round(1)
+    tables = {title: (of, *_printed(of)) for title, of in TABLES.items()}
     for name in data_of(result):
-        found, between, cells, texts = result.values[name]["validation"]["accuracy"], means.loc[name], [], {}
+        between, texts = means.loc[name], {}
+        cells = [{"course": between.loc[column]["agreement"].tolist(), "of": []} for column in COLUMNS]
+        chances = []
+        for (measure, part, _), numbers, accuracies in tables.values():
+            there = next(each for each in PARTS[part] if each in result.values[name])
+            found = result.values[name][there]["accuracy"]
+            chances.append(found["chance"]["value"] if measure == "agreement" else 0.0)
+            for column, cell in zip(COLUMNS, cells, strict=True):
+                printed = {
+                    "printed": numbers.get((name, column)),
+                    "printedXi": accuracies.get((name, column)),
+                }
+                own = {"own": measure, "xi": f"{measure}_xi"}
+                cell["of"].append(printed | {key: _by_choice(found[column], own[key]) for key in own})
         for column, (head, _) in COLUMNS.items():
-            own = {said: found[column][f"agreement{choice}"] for choice, said in CHOICES.items()}
-            shown = {said: [one["value"], one["low"], one["high"]] for said, one in own.items()}
-            course = between.loc[column]["agreement"].tolist()
-            cells.append({"printed": printed.get((name, column)), "own": shown, "course": course})
-            texts[head] = f"{interval_percent(own['as in the paper'])}; {printed.get((name, column), '–')}"
+            own = result.values[name]["validation"]["accuracy"][column]["agreement_optimistic"]
+            texts[head] = f"{interval_percent(own)}; {printed_agreement().get((name, column), '–')}"
         seeds = between.loc["alpha_alpha"].rename(columns={"agreement": "between"}).rename_axis("steps")
-        about = {"name": data_name(name), "chance": found["chance"]["value"], "cells": cells}
+        about = {"name": data_name(name), "chance": chances, "cells": cells}
         sets.append(about | seeds.reset_index().to_dict("list"))
         rows[data_name(name)] = texts
     table = pd.DataFrame.from_dict(rows, "index").rename_axis("ours ± half interval; printed")
-    return {"columns": [*COLUMNS.values()], "choices": [*CHOICES.values()], "sets": sets}, table
+    shown = {
+        "columns": [*COLUMNS.values()],
+        "choices": [*CHOICES.values()],
+        "tables": [*TABLES],
+        "sets": sets,
+    }
+    return shown, table
+
+
+def _printed(of: tuple[str, str, str]) -> tuple[dict, dict]:
+    measure, _, table = of
+    return printed_agreement(table, measure), printed_agreement(table, f"{measure}_xi")
+
+
+def _by_choice(found: dict, number: str) -> dict[str, list]:
+    own = {said: found[f"{number}{choice}"] for choice, said in CHOICES.items()}
+    return {said: [one["value"], one["low"], one["high"]] for said, one in own.items()}

@@ -260,13 +260,13 @@ def printed_tables(result: Result, *tables: str) -> str:
     return "\n".join(published_table(_paper().tables, name, rows) for name in tables)
 
 
-def printed_agreement() -> dict[tuple[str, str], float]:
-    """What Table 5 has of the columns of Table 2 and of chance, by our name of the data set and column."""
+def printed_agreement(table: str = "5", measure: str = "agreement") -> dict[tuple[str, str], float]:
+    """What a table has of a measure and of chance, by our name of the data set and column."""
     found = {}
-    for claim in _numbers("5"):
-        data, *_, column, measure = claim.keys[0].split(".")
-        if measure in ("agreement_optimistic", "chance"):
-            found[data, "chance" if measure == "chance" else column] = claim.published.value
+    for claim in _numbers(table):
+        data, *_, column, number = claim.keys[0].split(".")
+        if number in (f"{measure}_optimistic", "chance"):
+            found[data, "chance" if number == "chance" else column] = claim.published.value
     return found
 
 

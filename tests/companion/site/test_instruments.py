@@ -49,9 +49,7 @@ RUN = """([name, asked]) => Instruments.load("networks", name).then(held => {
         return {attention, probabilities, terms: n < 20 ? terms : null};
     });
 })"""
-NONSENSE = (
-    "task=%<b>&kind=x&swap=x&set=x&column=-9&choice=x&look=1e9&network=x&architecture=x&colour=x&up=x&on=x"
-)
+NONSENSE = "task=%<b>&table=x&kind=x&swap=x&set=x&column=-9&choice=x&look=1e9&network=x&architecture=x&colour=x&up=x&on=x"
 STICKING_OUT = "document.documentElement.scrollWidth - innerWidth"
 
 
@@ -206,13 +204,16 @@ def test_a_cell_of_the_board_says_its_numbers_and_shows_its_course(shown):
         assert said(page) == cell.get_attribute("aria-label")
         page.keyboard.press("ArrowLeft")
         page.keyboard.press("Enter")
-        ours = own["cells"][0]["own"]["as in the paper"]
-        expected = [*ours, own["cells"][0]["printed"], own["chance"]]
-        assert numbers(said(page))[:5] == rounded(expected, step=1)
+        table_5, table_3, _ = own["cells"][0]["of"]
+        expected = [*table_5["own"]["as in the paper"], table_5["printed"], own["chance"][0]]
+        expected += [table_5["xi"]["as in the paper"][0], table_5["printedXi"]]
+        assert numbers(said(page))[:7] == rounded(expected, step=1)
         first = next(n for n, value in enumerate(own["between"]) if value > max(own["cells"][0]["course"]))
-        assert numbers(said(page))[5:] == rounded([own["steps"][first], own["accuracy"][first]], step=1)
+        assert numbers(said(page))[7:] == rounded([own["steps"][first], own["accuracy"][first]], step=1)
         page.get_by_role("button", name="apart", exact=True).click()
-        assert numbers(said(page))[0] == rounded(own["cells"][0]["own"]["apart"][0], step=1)
+        assert numbers(said(page))[0] == rounded(table_5["own"]["apart"][0], step=1)
+        page.get_by_role("button", name="Kendall's τ (Table 3)", exact=True).click()
+        assert numbers(said(page))[0] == rounded(table_3["own"]["apart"][0], step=1)
 
 
 def written(file: Path) -> dict[str, torch.Tensor]:
