@@ -49,7 +49,10 @@ RUN = """([name, asked]) => Instruments.load("networks", name).then(held => {
         return {attention, probabilities, terms: n < 20 ? terms : null};
     });
 })"""
-NONSENSE = "task=%<b>&table=x&kind=x&swap=x&set=x&column=-9&choice=x&look=1e9&network=x&architecture=x&colour=x&up=x&on=x"
+NONSENSE = (
+    "task=%<b>&table=x&kind=x&swap=x&set=x&column=-9&choice=x&look=1e9&network=x&architecture=x&colour=x&up=x"
+    "&on=x"
+)
 STICKING_OUT = "document.documentElement.scrollWidth - innerWidth"
 
 
