@@ -66,9 +66,7 @@ class Config(BaseConfig):
 
 PROFILES = {
     "quick": Config(),
-    "paper": Config(
-        scale="paper", task=PAPER_TASKS, length=(0.5, TWICE), learning_rate=(0.002, 0.005), samples=1_000
-    ),
+    "paper": Config(scale="paper", task=PAPER_TASKS, learning_rate=(0.002, 0.005), samples=1_000),
 }
 
 
