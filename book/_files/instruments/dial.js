@@ -86,7 +86,7 @@ Instruments.start("dial", (stage, data) => {
       network: [["one", "circle", "GRU with attention"], ["two", "circle", "attention only"], ["three", "circle", "other recurrence"]],
       accuracy: [["seven", "circle", "all words right"], ["amber", "circle", "half of them or fewer"]] }[state.colour];
     key.replaceChildren(...items.map(([name, shape, text]) => make("span", {}, marker(name, shape), ` ${text}`)),
-      make("span", {}, marker("six open", "circle"), " open: task not learned"),
+      make("span", {}, marker("six open", "circle"), " open: fewer than 95 % of words right"),
       make("span", {}, marker("six chosen", "circle"), " ringed: the networks chosen above"));
     const group = points.filter(mine), mean = name => group.reduce((sum, point) => sum + point[name], 0) / group.length;
     said.say(`${data.tasks[state.task][0]}, ${NETWORKS[state.architecture]}, ${group.length} networks: `

@@ -34,7 +34,7 @@ SHARES = {
                     ("input components explain little\nin networks that have learned", (0.37, 0.5))),
 }  # fmt: skip
 GREY = "#777777"
-POINTS = (("recurrent", "o", GREY), ("attention only", "s", GREY), ("has not learned its task", "o", "white"))
+POINTS = (("recurrent", "o", GREY), ("attention only", "s", GREY), ("fewer than 95 % of words right", "o", "white"))
 UNIFORM = {"marker": "_", "ms": 9, "markeredgewidth": 0.8, "color": INK}  # no colour of a part
 
 
