@@ -77,7 +77,7 @@ Instruments.start("dial", (stage, data) => {
       x: [0.15, 1.02], y: [-0.25, 1.05],
       points: points.map(point => {
         const { look: name, fill } = look(point), shape = SHAPES[families.indexOf(data.tasks[point.task][1])];
-        return { x: point.typicality, y: point[state.up], shape, fill, open: point.token_accuracy < 0.95,
+        return { x: point.typicality, y: point[state.up], shape, fill, open: !point.learned,
           look: mine(point) ? `${name} chosen` : name };
       }),
       yLabel: UP[state.up],
@@ -86,7 +86,7 @@ Instruments.start("dial", (stage, data) => {
       network: [["one", "circle", "GRU with attention"], ["two", "circle", "attention only"], ["three", "circle", "other recurrence"]],
       accuracy: [["seven", "circle", "all words right"], ["amber", "circle", "half of them or fewer"]] }[state.colour];
     key.replaceChildren(...items.map(([name, shape, text]) => make("span", {}, marker(name, shape), ` ${text}`)),
-      make("span", {}, marker("six open", "circle"), " open: fewer than 95 % of words right"),
+      make("span", {}, marker("six open", "circle"), " open: task not learned"),
       make("span", {}, marker("six chosen", "circle"), " ringed: the networks chosen above"));
     const group = points.filter(mine), mean = name => group.reduce((sum, point) => sum + point[name], 0) / group.length;
     said.say(`${data.tasks[state.task][0]}, ${NETWORKS[state.architecture]}, ${group.length} networks: `

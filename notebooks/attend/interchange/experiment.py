@@ -10,10 +10,10 @@ from notebooks.shared.intervals import bootstrapped, by_kind, each_over_seeds
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.spearman import spearman_of_points
 from notebooks.shared.suite import PAPER_TASKS, SuiteConfig, model_specs
+from notebooks.shared.translators import has_learned, translators_asked, translators_that_count
 
 PLACE = "Aitken et al. 2021, contributions 1 and 2 (a causal test of ours)"
 QUESTION = "When a component is exchanged, do attention and output follow?"
-LEARNED = 0.95  # word accuracy from which on a network has learned a made task
 PARTS = ("temporal", "input", "residual")
 COLUMNS = ("share", "moves", "costs")
 
@@ -23,18 +23,26 @@ class Config(SuiteConfig):
 
     Attributes:
         samples: held-out samples of each network in whose forward pass parts are exchanged, at most.
+        translated: held-out sentences that each translator writes, which tell whether it counts.
     """
 
     samples: Positive = 200
+    translated: Positive = 200
 
 
 PROFILES = {
     "quick": Config(task=("one_to_one", "reordering_100", "scan")),
-    "paper": Config(task=PAPER_TASKS, scale="paper", seeds=3, fit_samples=25_000, samples=1_500),
+    "paper": Config(
+        task=PAPER_TASKS, scale="paper", seeds=3, fit_samples=25_000, samples=1_500, translated=1_000
+    ),
 }
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
+    return (*_exchanges(config), *translators_asked(model_specs(config), config.translated))
+
+
+def _exchanges(config: Config) -> tuple[Measurement, ...]:
     specs = model_specs(config)
     return (
         *measurements_of(specs, measure_alignment_terms, fit_samples=config.fit_samples),
@@ -50,15 +58,18 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     what exchanges do to attention with the accuracy that they cost.
     """
     found: dict[tuple, list[dict]] = {}
-    for name, measured in answers(measurements(config), store):
+    for name, measured in answers(_exchanges(config), store):
         found.setdefault(tuple(name.items()), []).append(measured)
     points = [(dict(name), effects(*both)) for name, both in found.items() if len(both) == 2]
+    counting = translators_that_count(model_specs(config), config.translated, store)
     rows = [
-        {**name, "part": part, "accuracy": own["accuracy"]} | {what: own[what][part] for what in COLUMNS}
+        {**name, "part": part, "accuracy": own["accuracy"]}
+        | {"learned": has_learned(name, own["accuracy"], counting)}
+        | {what: own[what][part] for what in COLUMNS}
         for name, own in points
         for part in PARTS
     ]
-    learned = [row for row in rows if row["accuracy"] >= LEARNED]
+    learned = [row for row in rows if row["learned"]]
     follows = {p: _along([row for row in learned if row["part"] == p], "share", "moves") for p in PARTS}
     follows |= {"output": _along(learned, "moves", "costs"), "networks": len(learned) // len(PARTS)}
     return {"by_task": by_kind(points, each_over_seeds), "follows": follows}, {"effects": rows}

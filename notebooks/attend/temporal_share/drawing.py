@@ -14,7 +14,7 @@ from companion.book.numbers import written
 from companion.book.project import current_project
 from companion.book.style import INK, PART_COLOURS, as_svg, style
 from companion.results.result import Result
-from notebooks.attend.temporal_share.experiment import LEARNED, family
+from notebooks.attend.temporal_share.experiment import family
 from notebooks.shared.style import ARROW, HALO
 from notebooks.shared.suite import DIAL
 
@@ -34,7 +34,7 @@ SHARES = {
                     ("input components explain little\nin networks that have learned", (0.37, 0.5))),
 }  # fmt: skip
 GREY = "#777777"
-POINTS = (("recurrent", "o", GREY), ("attention only", "s", GREY), ("fewer than 95 % of words right", "o", "white"))
+POINTS = (("recurrent", "o", GREY), ("attention only", "s", GREY), ("has not learned its task", "o", "white"))
 UNIFORM = {"marker": "_", "ms": 9, "markeredgewidth": 0.8, "color": INK}  # no colour of a part
 
 
@@ -68,8 +68,8 @@ def _scatter(axes: Axes, rows: pd.DataFrame, column: str, look: tuple) -> None:
     for row in rows.sort_values("token_accuracy").to_dict("records"):
         if column.endswith("_only"):
             axes.plot(row["typicality"], row["uniform"], ls="", **UNIFORM)
-        learned, marker = row["token_accuracy"] >= LEARNED, "s" if row["architecture"] == "AO" else "o"
-        look = {"mfc": colour, "alpha": 0.8} if learned else {"mfc": "white", "alpha": 0.55}
+        marker = "s" if row["architecture"] == "AO" else "o"
+        look = {"mfc": colour, "alpha": 0.8} if row["learned"] else {"mfc": "white", "alpha": 0.55}
         axes.plot(row["typicality"], row[column], marker, ms=5, mew=0.9, mec=colour, **look)
     own = rows[rows["kind"].isin(rows.drop_duplicates("architecture")["kind"])]  # the first cell
     name = own["task"].map(lambda task: task if task in DIAL else family(task))

@@ -6,7 +6,7 @@ from operator import itemgetter
 import numpy as np
 
 from attnlib.models.config import Cell
-from companion.results.config import Task
+from companion.results.config import Positive, Task
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.store import Store
 from notebooks.shared.intervals import bootstrapped, by_kind, each_over_seeds, kind
@@ -14,10 +14,10 @@ from notebooks.shared.measure import ACROSS_SAMPLES as QUANTITIES
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.spearman import spearman_of_points
 from notebooks.shared.suite import DIAL, PAPER_TASKS, SuiteConfig, model_specs
+from notebooks.shared.translators import has_learned, translators_asked, translators_that_count
 
 PLACE = "Aitken et al. 2021, contribution 2 (temporal and input components by task)"
 QUESTION = "Do temporal components carry more of the attention where the average matrix is more typical?"
-LEARNED = 0.95  # of the words right, the least of a network that has learned its task
 FAMILIES = {"reordering": "reordering", "scan": "scan", "multi30k": "captions"}  # variants of one task
 CELL_TASKS = ("one_to_one", "reversal", "reordering_50", "scan")
 
@@ -27,10 +27,12 @@ class Config(SuiteConfig):
 
     Attributes:
         more_cells: cells of AED that are added on some tasks only; cells_on: the tasks on which they are.
+        translated: held-out sentences that each translator writes, which tell whether it counts.
     """
 
     more_cells: tuple[Cell, ...] = ()
     cells_on: tuple[Task, ...] = CELL_TASKS
+    translated: Positive = 200
 
     def beside(self) -> SuiteConfig:
         """The further cells on their tasks, as a task suite of its own."""
@@ -41,12 +43,20 @@ class Config(SuiteConfig):
 PROFILES = {
     "quick": Config(),
     "paper": Config(
-        task=PAPER_TASKS, scale="paper", fit_samples=25_000, more_cells=("lstm", "vanilla", "ugrnn")
+        task=PAPER_TASKS,
+        scale="paper",
+        fit_samples=25_000,
+        more_cells=("lstm", "vanilla", "ugrnn"),
+        translated=1_000,
     ),
 }
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
+    return (*_terms(config), *translators_asked(model_specs(config), config.translated))
+
+
+def _terms(config: Config) -> tuple[Measurement, ...]:
     beside = model_specs(config.beside()) if config.more_cells and config.source is None else ()
     specs = dict.fromkeys((*model_specs(config), *beside))
     return measurements_of(specs, measure_alignment_terms, fit_samples=config.fit_samples)
@@ -56,13 +66,19 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Spearman correlations between typicality and shares: of all networks, by architecture, along the dial.
 
     The similarity that a term alone reaches in the substitution test does not mislead where terms cancel.
-    ``learned`` has the same of the networks that have learned their task.
+    ``learned`` has the same of the networks that have learned their task, as far as it can be learned.
     """
-    points = answers(measurements(config), store)
-    rows = [name | {"kind": kind(name)} | _coordinates(m) for name, m in points]
+    points = answers(_terms(config), store)
+    counting = translators_that_count(model_specs(config), config.translated, store)
+    rows = [
+        name
+        | {"kind": kind(name), "learned": has_learned(name, m["quality"]["token_accuracy"], counting)}
+        | _coordinates(m)
+        for name, m in points
+    ]
     labels = dict.fromkeys(row["kind"] for row in rows)
     kinds = {label: [row for row in rows if row["kind"] == label] for label in labels}
-    learned = [row for row in rows if row["token_accuracy"] >= LEARNED]
+    learned = [row for row in rows if row["learned"]]
     values = {
         "learned": _of_families(learned)
         | {"by_architecture": {each: _of_families(learned, each) for each in kinds}}

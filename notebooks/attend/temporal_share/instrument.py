@@ -23,7 +23,7 @@ def dial(result: Result) -> tuple[dict, pd.DataFrame]:
     matrices, breakdown = (
         Result.load(folder / f"{name}.json") for name in ("attention_matrices", "alignment_breakdown")
     )
-    columns = points[[*KIND, "cell", "seed", *MEANS]].round(3).astype(object)
+    columns = points[[*KIND, "cell", "seed", "learned", *MEANS]].round(3).astype(object)
     rows, kinds = pd.DataFrame(matrices.tables["samples"]).query("sample == 0"), []
     for (task, kind), average in pd.DataFrame(matrices.tables["average"]).groupby(KIND, sort=False):
         sample = rows[(rows["task"] == task) & (rows["architecture"] == kind)]

@@ -19,15 +19,14 @@ from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from companion.runs.suite import seeds_of, spec_of
-from notebooks.attend.translators.measure import measure_translation
 from notebooks.shared.intervals import Point, by_kind, each_over_seeds
 from notebooks.shared.suite import TRANSLATIONS
+from notebooks.shared.translators import TWICE, gain, measure_translation
 
 PLACE = "Aitken et al. 2021, abstract (networks that translate)"
 QUESTION = "How well do our translation networks translate, and would training for longer help?"
 QUICK_TASKS = ("multi30k_en_fr",)
 PAPER_TASKS = (*TRANSLATIONS, "europarl_de_en")
-TWICE = 2.0
 
 
 class Config(BaseConfig):
@@ -107,10 +106,11 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 def _summary(points: list[Point]) -> dict:
     rate = points[0][0]["learning_rate"]  # the first model of a kind is planned
     planned = [point for point in points if (point[0]["length"], point[0]["learning_rate"]) == (1, rate)]
-    first = {(name["length"], name["learning_rate"]): m["loss"] for name, m in points if name["seed"] == 0}
+    first = {(name["length"], name["learning_rate"]): m for name, m in points if name["seed"] == 0}
     twice = first.get((TWICE, rate))
-    others = {f"{each:g}".replace(".", "p"): loss for (_, each), loss in first.items() if each != rate}
     return each_over_seeds(planned) | {
-        "gain_of_twice": None if twice is None else 1 - twice / first[1, rate],
-        "loss_at_rate": others,
+        "gain_of_twice": None if twice is None else gain(first[1, rate], twice),
+        "loss_at_rate": {
+            f"{each:g}".replace(".", "p"): m["loss"] for (_, each), m in first.items() if each != rate
+        },
     }

@@ -8,21 +8,22 @@ import pytest
 from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import UNK
 from companion.runs.suite import spec_of
-from notebooks.attend.translators import experiment, measure
+from notebooks.attend.translators import experiment
+from notebooks.shared import translators
 
 SHORT = {"min_length": 6, "max_length": 6, "n_train": 40, "n_held_out": 20}
 SPEC = spec_of("one_to_one", "AO", scale="quick", width=8, steps=2, task_options=SHORT)
 
 
 def test_a_perfect_translation_of_known_words_alone_is_worth_a_hundred(store, monkeypatch):
-    monkeypatch.setattr(measure, "greedy", lambda model, batch, steps: batch)
+    monkeypatch.setattr(translators, "greedy", lambda model, batch, steps: batch)
     trained = store.model(SPEC)
-    found = measure.measure_translation(trained, samples=20)
+    found = translators.measure_translation(trained, samples=20)
     assert found["bleu"] == pytest.approx(100)
     assert found["loss"] == trained.history["held_out"]["loss"]
 
     lacking = Corpus.from_ids([np.array([4, 5, 4, 5, 4])] * 9, [np.array([4, 5, 4, 5, UNK])] * 9)
-    found = measure.measure_translation(
+    found = translators.measure_translation(
         replace(trained, task=replace(trained.task, held_out=lacking)), samples=9
     )
     # Of five words four are right; of pairs three of four, then two of three and one of two.
@@ -39,3 +40,23 @@ def test_what_twice_the_updates_gain_is_the_part_of_the_loss_that_goes(longer, g
     assert found["loss"]["value"] == 2.5  # of the planned networks alone
     assert found["loss_at_rate"] == {"0p002": 4.0}
     assert found["gain_of_twice"] == (None if gain is None else pytest.approx(gain))
+
+
+@pytest.mark.parametrize(
+    ("longer", "bleu", "counts"), [(1.99, 10, True), (1.97, 30, False), (2.5, 9.9, False), (None, 30, False)]
+)
+def test_a_translator_counts_if_longer_training_would_not_help_and_it_writes_something_of_use(
+    monkeypatch, longer, bleu, counts
+):
+    specs = [spec_of("multi30k_en_fr", "AO", scale="quick", seed=seed) for seed in (0, 1)]
+    specs.append(spec_of("one_to_one", "AO", scale="quick"))
+
+    def answers(asked, store):
+        (spec,) = (each.spec for each in asked)
+        loss = longer if spec.steps == 2 * specs[0].steps else 2.0
+        return [] if loss is None else [({}, {"loss": loss, "bleu": bleu})]
+
+    monkeypatch.setattr(translators, "answers", answers)
+    assert len(translators.translators_asked(specs, 5)) == 3
+    found = translators.translators_that_count(specs, 5, None)
+    assert found == ({("multi30k_en_fr", "AO")} if counts else set())

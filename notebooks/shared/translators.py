@@ -1,0 +1,90 @@
+"""How well networks translate, and which count where claims speak of networks that have learned their task.
+
+A translator counts if training for twice as long lowers the held-out loss of the first of its kind by a
+hundredth at most, and BLEU of its kind is at least 10; ``claims/aitken2021.yaml`` presupposes the same.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from statistics import fmean
+
+import numpy as np
+
+from attnlib.training.corpus import evaluation_batches
+from attnlib.training.vocabulary import EOS, PAD, UNK
+from companion.results.measurements import Measurement, answers, measurements_of
+from companion.runs.spec import ModelSpec
+from companion.runs.store import Store, TrainedModel
+from notebooks.shared.bleu import bleu, bleu_counts
+from notebooks.shared.free_running import greedy
+from notebooks.shared.suite import TRANSLATIONS
+
+LEARNED = 0.95  # of the words right, the least of a network that has learned a task made by rule
+TWICE = 2
+GAIN, USEFUL = 0.01, 10  # the most and the least, see above
+
+BATCH = 256
+QUALITIES = ("loss", "token_accuracy", "exact_match")  # of all held-out sentences, the right words read
+# Not of the letters that sacreBLEU splits words at, and different, so that a missing word is never right.
+MISSING = {"written": "⁇", "reference": "‽"}
+
+
+def measure_translation(trained: TrainedModel, samples: int) -> dict:
+    """``bleu`` of greedy translations of the first held-out sentences, and held-out loss and accuracy.
+
+    The words are the task's own: lower case, and one for every word that the vocabulary lacks, which counts
+    as wrong. Translations are cut off one word after the longest held-out one.
+    """
+    held_out = trained.task.held_out
+    first = held_out.subset(np.arange(min(samples, len(held_out))))
+    most, words = int(held_out.target_lengths.max()) + 1, trained.task.target_vocabulary.words
+    written, references = [], []
+    for batch in evaluation_batches(first, BATCH):
+        batch = batch.to(trained.model.readout.weight.device)
+        found = greedy(trained.model, batch, most).target_output
+        written += sentences(found.tolist(), words, MISSING["written"])
+        references += sentences(batch.target_output.tolist(), words, MISSING["reference"])
+    score = bleu(bleu_counts(written, references))
+    return {"bleu": score} | {name: trained.history["held_out"][name] for name in QUALITIES}
+
+
+def sentences(ids: Sequence[Sequence[int]], words: Sequence[str], missing: str) -> list[str]:
+    """The words before the end mark, with spaces between; ``missing`` where the vocabulary lacks one.
+
+    >>> sentences([[4, 3, 2, 0]], ["<pad>", "<bos>", "<eos>", "<unk>", "two"], "?")
+    ['two ?']
+    """
+    kept = ([word for word in row if word not in (EOS, PAD)] for row in ids)
+    return [" ".join(missing if word == UNK else words[word] for word in row) for row in kept]
+
+
+def translators_asked(specs: Iterable[ModelSpec], samples: int) -> tuple[Measurement, ...]:
+    """What tells which translators among the models count."""
+    own = [spec for spec in specs if spec.task in TRANSLATIONS]
+    longer = [replace(spec, steps=TWICE * spec.steps) for spec in own if spec.seed == 0]
+    return measurements_of((*own, *longer), measure_translation, samples=samples)
+
+
+def translators_that_count(specs: Iterable[ModelSpec], samples: int, store: Store) -> set[tuple[str, str]]:
+    """Task and architecture of the translators that count; none of which something is not measured."""
+    found: dict[tuple[str, str], dict[int, list[dict]]] = {}  # by kind, by updates
+    for asked in translators_asked(specs, samples):
+        kind = found.setdefault((asked.spec.task, asked.spec.architecture), {})
+        kind.setdefault(asked.spec.steps, []).extend(own for _, own in answers([asked], store))
+    return {
+        kind
+        for kind, by_steps in found.items()
+        for planned, longer in [[by_steps[steps] for steps in sorted(by_steps)]]
+        if planned and longer and gain(planned[0], longer[0]) <= GAIN
+        and fmean(own["bleu"] for own in planned) >= USEFUL
+    }  # fmt: skip
+
+
+def has_learned(name: dict, accuracy: float, translators: set[tuple[str, str]]) -> bool:
+    """Whether a network counts: by its words right, or as one of the translators that count."""
+    return accuracy >= LEARNED or (name["task"], name["architecture"]) in translators
+
+
+def gain(planned: dict, longer: dict) -> float:
+    """The part of its held-out loss that a network loses when it is trained for longer."""
+    return 1 - longer["loss"] / planned["loss"]
