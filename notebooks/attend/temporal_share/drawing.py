@@ -31,7 +31,7 @@ SHARES = {
                        ("the dial: where more sentences\nreorder, attention is less typical\n"
                         "and less temporal", (0.45, 0.06))),
     "input_share": ("input", "input share χ·χ", ("scan", "captions"),
-                    ("input components explain little\nin networks that have learned", (0.37, 0.5))),
+                    ("input components explain little\nof tasks made by rule", (0.37, 0.5))),
 }  # fmt: skip
 GREY = "#777777"
 POINTS = (("recurrent", "o", GREY), ("attention only", "s", GREY), ("has not learned its task", "o", "white"))
