@@ -15,7 +15,7 @@ from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.training.corpus import Batch, Corpus, Task, evaluation_batches
 from attnlib.training.vocabulary import MARKS
 from companion.runs.store import TrainedModel
-from notebooks.attend.without_attention.unrolled import UnrolledComponents
+from notebooks.shared.unrolled import UnrolledComponents
 
 FIRST_WORD = len(MARKS)
 BATCH = 256

@@ -5,7 +5,6 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from companion.runs.procedure import Recording
-from notebooks.attend.without_attention.unrolled import UnrolledComponents
 from notebooks.beyond.others_vector.published_speller import (
     ALPHABET,
     LETTERS,
@@ -13,6 +12,7 @@ from notebooks.beyond.others_vector.published_speller import (
     Speller,
     recorded_network,
 )
+from notebooks.shared.unrolled import UnrolledComponents
 
 FOLDS = 5
 FIRST = LETTERS.index(ALPHABET[0])

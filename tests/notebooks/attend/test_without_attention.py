@@ -12,8 +12,8 @@ from attnlib.training.vocabulary import MARKS
 from companion.runs.store import TrainedModel
 from notebooks.attend.without_attention import measure
 from notebooks.attend.without_attention.experiment import _in_turn
-from notebooks.attend.without_attention.unrolled import UnrolledComponents
 from notebooks.shared.synthetic import one_to_one
+from notebooks.shared.unrolled import UnrolledComponents
 
 LENGTH, WORDS = 3, 4
 
