@@ -459,7 +459,7 @@ def subsets(terms: tuple[str, ...]) -> dict[str, frozenset[str]]:
     return found | {f"without {term}": every - {term} for term in terms}
 
 
-def student(degrees: float) -> float:
+def student(degrees: float | Tensor) -> float | Tensor:
     """The 97.5 % quantile of Student's distribution, by its expansion in 1/degrees (Hill 1970).
 
     >>> [round(student(n), 2) for n in (5, 30, 1000)]

@@ -250,8 +250,14 @@ def test_what_is_written_is_the_likeliest_piece_at_every_step(folder, tmp_path):
     checkpoint, text = Checkpoint.load(str(folder)), text_of(tmp_path)
     stream = checkpoint.stream(ParallelText(text.source), generate=True, longest=9)
     assert stream.logits is None
-    (batch,) = stream.batches()
-    tokens, model = batch.tokens, checkpoint.model
+    (batch,), (other,) = stream.batches(), stream.batches()
+    written, model = other.tokens.target, checkpoint.model
+    late = [own for own in written.unique() if own in written and own not in written[:, 0]]
+    model.lm_head.weight = torch.nn.Parameter(model.lm_head.weight.clone())  # of its own
+    with torch.no_grad():  # where one of these pieces would be written, sentences end
+        model.lm_head.weight[1] = 1.001 * model.lm_head.weight[late[-1]]
+    tokens = batch.tokens
+    assert set(tokens.target_mask.sum(1).tolist()) > {9}
     for row, source in enumerate(tokens.source):
         ids, read = source[tokens.source_mask[row]][None], torch.zeros(1, 1, dtype=torch.long)
         while read.shape[1] < 10 and 1 not in read[0]:

@@ -53,14 +53,16 @@ def texts(axes):
 
 
 def test_a_picture_of_all_heads_shows_their_shares(analysis, tmp_path):
-    figure = analysis.plot.heads("cross")
     rows = [row for row in analysis.heads if row["kind"] == "cross"]
+    rows[0] = rows[0] | {"mixed_share": -0.25}
+    figure = replace(analysis, heads=rows).plot.heads("cross")
     shown = {axes.get_title(): texts(axes) for axes in figure.axes}
     parts = ("temporal", "input", "mixed", "residual", "position bias")
     columns = {f"{part} share": f"{part.replace(' ', '_')}_share" for part in parts}
     assert shown == {title: [number(row[key]) for row in rows] for title, key in columns.items()}
     patches = [patch for axes in figure.axes for patch in axes.patches]
     hatched = [bool(patch.get_hatch()) for patch in patches]
+    assert True in hatched
     assert hatched == [row[column] < -0.005 for column in columns.values() for row in rows]
     figure.savefig(tmp_path / "heads.png")
     faint = replace(analysis, heads=[row | {"uniform": 0.999} for row in analysis.heads]).plot.heads("cross")
