@@ -19,6 +19,7 @@ from attnlib.analysis.analyse import STAGES, analyse_kept, fit_part, judge_part,
 from attnlib.analysis.checkpoint import Checkpoint, ParallelText
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.report import Name, write_report
+from attnlib.analysis.samples import MOST
 from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Part, Stream
 from attnlib.analysis.threads import choose_threads
@@ -61,6 +62,7 @@ class Request:
     method: Method = "least_squares"
     every: int = 5
     probed: int = 4
+    sentences: int = MOST
     device: str = "cpu"
     threads: int | None = None
     shards: int = 1
@@ -138,7 +140,8 @@ def analyse_command(request: Request) -> None:
         return
     with locked(request.out, ".report.lock", wait=True):  # the last two shards may end together
         analysis = analyse_kept(job.stream, job.keep, request.part(), heads=request.heads, about=job.about)
-        analysis = replace(analysis, made=_made(request, job))
+        shown = analysis.samples[: request.sentences]
+        analysis = replace(analysis, samples=shown, made=_made(request, job))
         write_report(analysis, request.out, title=f"How {job.shown} attends", name=job.name)
         if waiting or not (request.out / RUN).is_file():
             write_json_atomic(request.out / RUN, _record(start))

@@ -257,14 +257,15 @@ def test_a_report_says_what_made_it(corpus, whole, tmp_path):
     assert (other["--ignore-special"], other["--method"]) == (True, "means")
 
 
-def test_a_report_holds_the_words_of_the_pairs_it_shows_and_of_no_other(tmp_path):
-    """Each pair has a word of its own; one file has those of a few, and says of how many."""
+@pytest.mark.parametrize(("sentences", "count"), [(12, 4), (2, 2), (0, 1)])
+def test_a_report_holds_the_words_of_the_pairs_it_shows_and_of_no_other(tmp_path, sentences, count):
+    """Each pair has a word of its own; the page has those of a few that were judged, and says of how many."""
     source = [f"the dog asks{n:02}" for n in range(24)]
     target = [f"le chien dit{n:02}" for n in range(24)]
     save_checkpoint(tmp_path / "tiny")
     tokenizer_of([*source, *target]).save_pretrained(tmp_path / "tiny")
     text_of(tmp_path, "\n".join(source), "\n".join(target))
-    done(*given(tmp_path, out := tmp_path / "out", "--kinds", "cross,encoder_self"))
+    done(*given(tmp_path, out := tmp_path / "out", "--kinds", "cross,encoder_self", "--sentences", sentences))
     own = re.compile(rb"(?:asks|dit)\d\d")
     found = {str(path): set(own.findall(content)) for path, content in files_of(out).items()}
     assert {name for name, words in found.items() if words} == {"index.html"}
@@ -272,8 +273,9 @@ def test_a_report_holds_the_words_of_the_pairs_it_shows_and_of_no_other(tmp_path
     shown = {word[-2:] for word in found["index.html"]}
     assert len(found["index.html"]) == 2 * len(shown)  # either side
     page = (out / "index.html").read_text(encoding="utf-8")
-    assert f"This page holds the words of {len(shown)} sentence pairs and of no other." in page
-    assert len(shown) < 24
+    said = "one sentence pair" if count == 1 else f"{count} sentence pairs"
+    assert f"This page holds the words of {said} and of no other." in page
+    assert len(shown) == count
 
 
 @pytest.mark.parametrize("shards", [(), ("--shards", 2)])
