@@ -92,6 +92,8 @@ def contents(folder):
                 found_there = sealed.loads(content.decode())
                 kept = {"records", "held_out", "parameters", "tensors"} & found_there.keys()
                 content = json.dumps({name: found_there[name] for name in sorted(kept)}).encode()
+            if path.name == "analysis.safetensors":  # its checksum and its padding go by the folder's name
+                content = re.sub(rb'"sha256":"\w+"| ', b"", content[8:])
             found[str(path.relative_to(folder))] = re.sub(
                 rb'"seconds": ?[\d.]+|"date": ?"[^"]*"', b"", content
             )
