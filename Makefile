@@ -83,7 +83,8 @@ lint: $(INSTALLED)
 
 # `make faults SIZE=1` is a small round, as `make test` has it; `make mutants COUNT=300` tries as many.
 faults: $(INSTALLED)
-	@OMP_NUM_THREADS=1 ATTNLIB_FAULTS=$(or $(SIZE),20) $(BIN)/python -m pytest -q -s --numprocesses 0 tests/faults
+	@OMP_NUM_THREADS=1 ATTNLIB_FAULTS=$(or $(SIZE),20) $(BIN)/python -m pytest -q -s --numprocesses 0 \
+	  tests/faults tests/notebooks/test_hostile_words.py
 
 mutants: $(INSTALLED)
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.mutants --count $(or $(COUNT),60)

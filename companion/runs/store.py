@@ -102,6 +102,8 @@ class Store:
                     if not self.trains:
                         raise NotMeasured(f"{spec.setting} is not trained yet")
                     self._make(spec, folder)
+                # Here, since whoever made it may have been killed before.
+                shutil.rmtree(folder / "checkpoints", ignore_errors=True)
             return sealed.load_file(folder / _file(spec), device=self.device)
         except Altered as error:
             raise self._damaged(spec, error) from error
@@ -170,7 +172,6 @@ class Store:
         made = origin(self.device, time.monotonic() - started)  # seconds of this process, less if resumed
         write_json_atomic(folder / "spec.json", spec.content)
         sealed.write_json_atomic(folder / "history.json", found | made)
-        shutil.rmtree(checkpoints, ignore_errors=True)
 
 
 def _shapes(tensors: dict[str, Tensor]) -> dict[str, list[int]]:

@@ -60,13 +60,21 @@ def many(factor=1):
     return settings(max_examples=int(10 * SIZE * factor), suppress_health_check=quiet)
 
 
+def hangs(*_):
+    raise TimeoutError("it hangs")
+
+
 def outcome(kind, use):
-    """Whatever it raises must be one of our own errors."""
+    """Whatever it raises must be one of our own errors, and soon."""
+    signal.signal(signal.SIGALRM, hangs)
+    signal.alarm(120)
     try:
         found = use()
     except AttnlibError as error:
         COUNTS[f"{kind}: refused in a line" if str(error) else f"{kind}: REFUSED WITHOUT A WORD"] += 1
         return None
+    finally:
+        signal.alarm(0)
     COUNTS[f"{kind}: used"] += 1
     return found
 

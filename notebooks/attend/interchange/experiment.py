@@ -1,5 +1,7 @@
 """Parts of states exchanged in the forward pass: do attention and output follow as the shares say?"""
 
+from typing import ClassVar
+
 import numpy as np
 
 from companion.results.config import Positive
@@ -16,6 +18,7 @@ PLACE = "Aitken et al. 2021, contributions 1 and 2 (a causal test of ours)"
 QUESTION = "When a component is exchanged, do attention and output follow?"
 PARTS = ("temporal", "input", "residual")
 COLUMNS = ("share", "moves", "costs")
+QUICK_TASKS = ("one_to_one", "reordering_100", "scan")
 
 
 class Config(SuiteConfig):
@@ -26,12 +29,14 @@ class Config(SuiteConfig):
         translated: held-out sentences that each translator writes, which tell whether it counts.
     """
 
+    TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)
+
     samples: Positive = 200
     translated: Positive = 200
 
 
 PROFILES = {
-    "quick": Config(task=("one_to_one", "reordering_100", "scan")),
+    "quick": Config(task=QUICK_TASKS),
     "paper": Config(
         task=PAPER_TASKS, scale="paper", seeds=3, fit_samples=25_000, samples=1_500, translated=1_000
     ),
