@@ -43,6 +43,7 @@ FOUND = [  # what once gave a traceback, a hang or a wrong number
     ("alignment_breakdown", "seeds", "1000000000"), ("context_bottleneck", "width", ""),
     ("one_step", "width", "100000000"), ("one_step", "learning_rate", "-0.0"),
     ("robustness", "embedding_scale", "1e30"), ("one_step", "steps", "9" * 400),
+    ("fixed_permutation", "controls", "10000000"), ("permutation_copying", "controls", "10000000"),
     ("attention_matrices", "source", "\0"), ("agreement", "data", "~nobody-of-this-name/x"),
 ]  # fmt: skip
 WORDS = ["", " ", ",", "0", "-0.0", "nan", "inf", "1e400", "None", "[]", "(1,", "true", "0x10"]
