@@ -57,7 +57,7 @@ Instruments.start("agreement-board", (stage, data) => {
     make("tbody", {}, ...data.sets.map(({ name }, set) => make("tr", {}, make("th", { scope: "row" }, name),
       ...buttons[set].map(button => make("td", {}, button))))));
   const curve = [["three", "this agreement"], ["two dashed", "attention of two seeds"], ["six", "accuracy of the second run"]];
-  const course = plot("Along training", {
+  const course = plot("Agreement on held-out samples along training", {
     xLabel: "updates, on a scale of square roots", yLabel: "%", width: 440, height: 250, yTicks: [0, 50, 100],
   }, n => said.say(`${curve[n][1]}: ${[at().cells[state.column].course, at().between, at().accuracy][n].at(-1).toFixed(0)} % at the end.`));
   const at = () => data.sets[state.set];
