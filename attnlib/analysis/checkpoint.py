@@ -39,8 +39,9 @@ class ParallelText:
     target: Path | str | None = None
 
     def __post_init__(self) -> None:
-        for side, path in self._sides():
-            object.__setattr__(self, side, Path(path))
+        for side in ("source", "target"):
+            if (path := getattr(self, side)) is not None:
+                object.__setattr__(self, side, Path(path))
 
     def _sides(self) -> list[tuple[str, Path]]:
         sides = [("source", self.source), ("target", self.target)]
