@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -19,15 +20,23 @@ from companion.data import registry
 from companion.data.sources import dataset
 from companion.results.request import Request
 from companion.runs.spec import ModelSpec
+from companion.runs.store import load_task
 
 
 @pytest.fixture
-def project(project, tmp_path, monkeypatch) -> Project:
+def project(project, tmp_path, monkeypatch) -> Iterator[Project]:
     (project.notebooks / "attend" / "alignment_breakdown.md").touch()
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("ATTNLIB_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
-    return project
+    _forget_data()  # a process asks once, and this one may have asked where there were data
+    yield project
+    _forget_data()
+
+
+def _forget_data():
+    plan._why_no_data.cache_clear()
+    load_task.cache_clear()
 
 
 def attnlib(*words: str):
