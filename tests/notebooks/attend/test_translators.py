@@ -7,6 +7,8 @@ import pytest
 
 from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import UNK
+from companion.claims.model import load_claims
+from companion.runs.fingerprint import ROOT
 from companion.runs.suite import spec_of
 from notebooks.attend.translators import experiment
 from notebooks.shared import translators
@@ -60,3 +62,16 @@ def test_a_translator_counts_if_longer_training_would_not_help_and_it_writes_som
     assert len(translators.translators_asked(specs, 5)) == 3
     found = translators.translators_that_count(specs, 5, None)
     assert found == ({("multi30k_en_fr", "AO")} if counts else set())
+
+
+def test_claims_presuppose_what_makes_a_translator_count():
+    claims = {each.id: each for each in load_claims(ROOT / "claims")}
+    presupposed = {each.keys[0].rpartition(".")[2]: each
+                   for each in claims["named-parts-rebuild-attention-translation"].presupposes}  # fmt: skip
+    limits = {name: (each.relation, each.threshold, each.experiment) for name, each in presupposed.items()}
+    assert limits["gain_of_twice"] == ("<=", translators.GAIN, "translators")
+    assert limits["bleu"] == (">=", translators.USEFUL, "translators")
+    assert limits["token_accuracy"] == (">=", translators.LEARNED, None)
+    for name in ("gain_of_twice", "bleu"):
+        assert {*translators.TRANSLATIONS} <= {*presupposed[name].only_for}
+        assert presupposed[name].only_for == presupposed["token_accuracy"].except_for
