@@ -21,13 +21,27 @@
   // A figure or table that scrolls sideways (attnlib.css) is a stop of the Tab key, so that arrow keys move it, and a
   // table then has a name; one that fits is none. The theme makes stops of code.
   const SIDEWAYS = ".bd-article :is(figure, .cell_output .text_html, .pst-scrollable-table-container)";
+  const wide = place => place.scrollWidth > place.clientWidth + 1;
+  // An interval goes below its number.
+  const stack = table => {
+    table.classList.add("stacked");
+    for (const place of table.querySelectorAll("td, td p, td .verdict")) {
+      const [all, point, spread] = place.childElementCount ? [] : place.textContent.match(/^(\S+) ([±[].*)$/) ?? [];
+      if (!all) continue;
+      const below = document.createElement("span");
+      below.className = "spread";
+      below.textContent = spread;
+      place.replaceChildren(`${point} `, below);
+    }
+  };
   const stops = () => {
     const known = {};  // regions of one page have different names
     for (const place of document.querySelectorAll(SIDEWAYS)) {
-      const scrolls = place.scrollWidth > place.clientWidth + 1;
-      place.classList.toggle("scrolls", scrolls);
       // A table wider than the text takes the room of the list of contents too, which the theme then hides.
-      if (scrolls && !place.matches("figure, .wide *")) place.classList.add("full-width");
+      if (wide(place) && !place.matches("figure, .wide *, details *")) place.classList.add("full-width");
+      if (wide(place)) place.querySelectorAll("table:not(.stacked)").forEach(stack);
+      const scrolls = wide(place);
+      place.classList.toggle("scrolls", scrolls);
       if (scrolls) place.tabIndex = 0;
       else place.removeAttribute("tabindex");
       if (place.matches("figure")) continue;
@@ -105,4 +119,5 @@
   });
   addEventListener("load", stops);
   addEventListener("resize", stops);
+  addEventListener("toggle", stops, true); // of a fold: what is in it has its width from now on
 })();

@@ -1,20 +1,20 @@
-// Networks that learn to copy: is attention drawn to the word, or driven away from it?
+// Networks in training: is attention drawn to the right word, or driven away from it?
 "use strict";
 Instruments.start("drawn-or-driven-away", (stage, data) => {
   const { make, choice, slider, readout, plot, percent } = Instruments;
-  const kinds = Object.keys(data.steps);
-  const KINDS = {
-    permutation: `permutations of ${data.length} words`, sample: "samples of a larger set", mixture: "one of two sets",
-  };
-  const WAYS = { drawn: "drawn to the word", away: "driven away from it" }, LOOKS = { drawn: "two", away: "one dashed" };
-  const kind = kinds.includes("permutation") ? "permutation" : kinds[0];
-  const state = { kind, look: data.steps[kind].length - 1, network: -1 };
-  const steps = () => data.steps[state.kind] ?? data.steps[state.kind = kind];
+  const kinds = Object.keys(data.kinds);
+  const WAYS = { drawn: "drawn to the word", away: "driven away from it" };
+  const LOOKS = { drawn: "two", away: "one dashed", none: "six" };
+  const state = { kind: kinds[0], look: data.steps[kinds[0]].length - 1, network: -1 };
+  const steps = () => data.steps[state.kind] ?? data.steps[state.kind = kinds[0]];
   const own = () => data.networks.filter(network => network.kind === state.kind);
-  const look = network => LOOKS[network.way] ?? "six";
+  const wayOf = network => network.way ?? "none";
+  const nameOf = network => (data.of ? network.name : `network ${network.name}`);
+  const top = 1.1 * Math.max(...data.networks.flatMap(network => network.right));
+  const across = step => (data.doublings ? Math.log2(1 + step) : step);
   const times = value => `${value < 0.1 ? value.toPrecision(1) : value.toFixed(value < 10 ? 1 : 0)} times`;
 
-  const select = choice("Sentences", kinds.map(name => [name, KINDS[name] ?? name]), name => name === state.kind,
+  const select = choice("Show", Object.entries(data.kinds), name => name === state.kind,
     name => { state.kind = name; state.network = -1; state.look = steps().length - 1; });
   const scrub = slider("Training", () => steps().length, n => `${steps()[n]} updates`,
     () => state.look, n => { state.look = n; });
@@ -26,15 +26,16 @@ Instruments.start("drawn-or-driven-away", (stage, data) => {
   const tell = n => {
     const network = own()[n], now = state.look;
     if (!network) return;
-    said.say(`Network ${network.seed} after ${steps()[now]} updates: ${percent(network.accuracy[now])} of the words right, `
-      + `with ${times(network.right[now])} the weight of uniform attention on the right word and `
-      + `${times(network.later[now])} on a later one; ${percent(network.known[now])} of the words known.`);
+    const name = nameOf(network), later = network.later ? ` and ${times(network.later[now])} on a later one` : "";
+    said.say(`${name[0].toUpperCase()}${name.slice(1)} after ${steps()[now]} updates: `
+      + `${percent(network.accuracy[now])} of the words right, with ${times(network.right[now])} the weight of uniform `
+      + `attention on the right word${later}; ${percent(network.known[now])} of the words known.`);
   };
-  const axes = { xLabel: "updates", width: 210, height: 230, xTicks: [0, 200, 400] };
+  const axes = { xLabel: "updates", width: 210, height: 230 };
   const panels = {
-    accuracy: plot("Words copied right", { ...axes, yLabel: "share of words", yTicks: [0, 0.5, 1] }, tell, follow),
+    accuracy: plot("Words right", { ...axes, yLabel: "share of words", yTicks: [0, 0.5, 1] }, tell, follow),
     right: plot("Attention on the right word", {
-      ...axes, yLabel: "weight there × length", log: true, yTicks: [0.01, 0.1, 1, 10], band: [0.5, 2],
+      ...axes, yLabel: "times uniform attention", log: true, yTicks: [0.01, 0.1, 1, 10], band: [0.5, 2],
     }, tell, follow),
     known: plot("Words known", { ...axes, yLabel: "largest β at the right word", yTicks: [0, 0.5, 1] }, tell, follow),
   };
@@ -48,31 +49,36 @@ Instruments.start("drawn-or-driven-away", (stage, data) => {
     state.look = Instruments.clamp(Math.round(state.look), 0, until.length - 1);
     if (!networks[state.network]) state.network = -1;
     for (const part of [select, scrub]) part.draw();
-    const named = networks.map((one, n) => [String(n), `network ${one.seed}, ${WAYS[one.way] ?? "neither"}`]);
-    network.fill([["-1", "all networks"], ...named]);
+    const named = networks.map((one, n) => [String(n), nameOf(one) + (one.way ? `, ${WAYS[one.way]}` : "")]);
+    network.fill([["-1", data.of ? "both" : "all networks"], ...named]);
     network.draw();
-    const at = until[state.look];
+    const at = until[state.look], end = until.at(-1), edge = across(end) * 0.97;
+    const ticks = data.doublings ? [0, 8, 128, 2000] : [0, end / 2, end];
     for (const [name, panel] of Object.entries(panels)) {
       const series = networks.map(one => ({
-        look: look(one), points: until.slice(0, state.look + 1).map((step, n) => [step, one[name][n]]),
+        look: LOOKS[wayOf(one)] + (data.of ? " strong" : ""),
+        points: until.slice(0, state.look + 1).map((step, n) => [across(step), one[name][n]]),
       }));
       const counts = way => networks.filter(one => one.way === way).length;
       const notes = name !== "right" ? [] : [
-        ...(counts("drawn") ? [{ x: until.at(-1) * 0.97, y: 6, text: "drawn to the word", look: "two", anchor: "end" }] : []),
-        ...(counts("away") ? [{ x: until.at(-1) * 0.97, y: 0.012, text: "driven away from it", look: "one", anchor: "end" }] : []),
-        { x: until.at(-1) * 0.97, y: 1.1, text: "uniform attention", look: "", anchor: "end" },
+        ...(counts("drawn") ? [{ x: edge, y: 6, text: "drawn to the word", look: "two", anchor: "end" }] : []),
+        ...(counts("away") ? [{ x: edge, y: 0.012, text: "driven away from it", look: "one", anchor: "end" }] : []),
+        { x: edge, y: 1.1, text: "uniform attention", look: "", anchor: "end" },
       ];
       panel.draw({
-        x: [0, until.at(-1)], y: name === "right" ? [0.0003, data.length] : [0, 1.02], series, at, notes,
+        x: [0, across(end)], y: name === "right" ? [0.0003, top] : [0, 1.02], series, at: across(at), notes,
+        xTicks: ticks.map(step => [across(step), step]),
         chosen: state.network < 0 ? undefined : state.network,
       });
     }
-    key.replaceChildren(...Object.entries(LOOKS).map(([way, name]) => {
-      const all = networks.filter(one => one.way === way);
+    key.replaceChildren(...Object.entries(LOOKS).flatMap(([way, name]) => {
+      const all = networks.filter(one => wayOf(one) === way);
+      if (!all.length && (data.of || way === "none")) return [];
       const mean = all.reduce((sum, one) => sum + one.accuracy[state.look], 0) / all.length;
       const line = make("svg", { viewBox: "0 0 30 8", width: 30, height: 8 },
         make("path", { class: `curve ${name} chosen`, d: "M0 4H30" }));
-      return make("span", { "data-way": way }, line, ` ${all.length} networks ${WAYS[way]}: `
+      const whose = data.of ? `${nameOf(all[0])} (${data.of})` : `${all.length} networks`;
+      return make("span", { "data-way": way }, line, ` ${whose}${way === "none" ? "" : ` ${WAYS[way]}`}: `
         + (all.length ? `${percent(mean)} of the words right` : "none"));
     }));
     if (state.network >= 0) tell(state.network);

@@ -36,7 +36,8 @@ def dial(result: Result) -> tuple[dict, pd.DataFrame]:
     names = {task: [task_name(task), family(task)] for task in dict.fromkeys(points["task"])}
     table = points.assign(task=points["task"].map(task_name)).groupby([*KIND, "cell"], sort=False)[MEANS]
     columns = columns.where(columns.notna(), None).to_dict("list")
-    return {"points": columns, "kinds": kinds, "tasks": names}, table.mean().round(2)
+    table = table.mean().round(2).rename(columns=lambda name: name.replace("_", " "))
+    return {"points": columns, "kinds": kinds, "tasks": names}, table
 
 
 def _matrix(rows: pd.DataFrame) -> list[list[float]]:

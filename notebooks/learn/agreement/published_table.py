@@ -40,7 +40,7 @@ def published_table(tables: PublishedTables, name: str, rows: Sequence[ClaimVerd
         name=name,
         title=tables.titles.get(name, "as printed"),
         entries=entries,
-        quantities=list(dict.fromkeys(entry.quantity for entry in entries)),
+        parts=_parts(list(dict.fromkeys(entry.quantity for entry in entries))),
         lines=lines,
         shown=shown,
         starred=any("starred" in entry.note for entry in entries) or any(row.starred for row in shown),
@@ -48,6 +48,12 @@ def published_table(tables: PublishedTables, name: str, rows: Sequence[ClaimVerd
         by_construction=Verdict.BY_CONSTRUCTION,
         signs=SIGNS,
     )
+
+
+def _parts(quantities: list[str]) -> list[list[str]]:
+    """The columns of the tables that a page has room for: of many, those of ξ go below."""
+    below = [name for name in quantities if name.startswith("xi")] if len(quantities) > 8 else []
+    return [[name for name in quantities if name not in below], *([below] if below else [])]
 
 
 def _both(entry: Entry, found: Answers) -> str:

@@ -25,15 +25,25 @@ from companion.runs.suite import spec_of
 from notebooks.attend.alignment_breakdown.networks import NETWORKS, UPDATES, nine_switches
 from notebooks.attend.order_words.instrument import pairs
 from notebooks.attend.temporal_share.instrument import dial
+from notebooks.beyond.along_training.instrument import networks as tasks
 from notebooks.learn.agreement.instrument import board
+from notebooks.learn.multi_head.instrument import networks as heads
 from notebooks.learn.permutation_copying.instrument import networks
 from notebooks.primer.one_step.instrument import sentences
 
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPTS = ROOT / "book" / "_files" / "instruments"
 SWAPS = dict.fromkeys(("opening", "modifier", "join", "times", "manner"), "one word for another")
-OF = {
+OF = {  # by the name of the script; what follows a space tells its uses apart
     "drawn-or-driven-away": ("permutation_copying", networks),
+    "drawn-or-driven-away heads": (
+        "multi_head",
+        lambda result: heads(result, {"single": "one head", "copied": "copies"}),
+    ),
+    "drawn-or-driven-away tasks": (
+        "along_training",
+        lambda result: tasks(result, {"copying_permutation": "permutations"}),
+    ),
     "dial": ("temporal_share", dial),
     "agreement-board": ("agreement", board),
     "one-step": ("one_step", sentences),
@@ -64,10 +74,11 @@ def made(tmp_path_factory):
     (folder / "_static" / "instruments").symlink_to(SCRIPTS)
     for name, (experiment, data_of) in OF.items():
         data, table = data_of(Result.load(ROOT / "results" / "paper" / f"{experiment}.json"))
+        script = name.partition(" ")[0]
         path = folder / "part" / f"{name}.html"
         path.parent.mkdir(exist_ok=True)
         head = '<!doctype html><meta name="viewport" content="width=device-width">'
-        path.write_text(head + instrument(name, data, table, label=name), encoding="utf-8")
+        path.write_text(head + instrument(script, data, table, label=name), encoding="utf-8")
         pages[name] = SimpleNamespace(data=data, table=table, path=path)
     front = re.search(r"\{raw\} html\n(.*?)```", (ROOT / "book" / "index.md").read_text("utf-8"), re.DOTALL)
     (folder / "index.html").write_text(head + front[1], encoding="utf-8")
@@ -120,7 +131,7 @@ def opacity(matrix, cell):
 
 @pytest.mark.parametrize("name", OF)
 def test_every_instrument_fits_a_telephone_has_names_and_a_table_without_scripts(shown, made, name):
-    with shown(name, f"#{name}?{NONSENSE}", width=390) as (page, _):
+    with shown(name, f"#{name.partition(' ')[0]}?{NONSENSE}", width=390) as (page, _):
         assert page.evaluate(STICKING_OUT) <= 0
         assert not page.locator(".static").is_visible()
         assert page.evaluate(NAMELESS) == 0
@@ -146,7 +157,7 @@ def test_a_network_is_followed_through_training(shown):
         place = [one for one in data["networks"] if one["kind"] == "permutation"].index(away[0])
         page.locator("select").select_option(str(place))
         seed, update, accuracy, right, *_ = numbers(said(page))
-        assert (seed, update, accuracy) == (away[0]["seed"], steps[20], round(100 * away[0]["accuracy"][20]))
+        assert (seed, update, accuracy) == (away[0]["name"], steps[20], round(100 * away[0]["accuracy"][20]))
         assert right == pytest.approx(away[0]["right"][20], rel=0.5)
         assert right < 1
         page.wait_for_function(f"location.hash.includes('network={place}')")
@@ -155,6 +166,25 @@ def test_a_network_is_followed_through_training(shown):
         assert numbers(said(page))[:2] == [seed, update]
         page.get_by_role("button", name="samples").click()
         assert page.locator(".key [data-way=away]").inner_text().strip().startswith("0 networks")
+
+
+def test_heads_and_tasks_are_followed_too(shown):
+    with shown("drawn-or-driven-away heads") as (page, data):
+        drawn = [one for one in data["networks"] if (one["kind"], one["way"]) == ("single", "drawn")]
+        assert numbers(page.locator(".key [data-way=drawn]").inner_text())[0] == len(drawn) > 0
+        page.get_by_role("button", name="copies").click()
+        copies = [one for one in data["networks"] if one["kind"] == "copied"]
+        assert {one["way"] for one in copies} == {"away"}
+        mean = sum(one["accuracy"][-1] for one in copies) / len(copies)
+        counted = numbers(page.locator(".key [data-way=away]").inner_text())
+        assert counted == rounded([len(copies), 100 * mean], step=1)
+    with shown("drawn-or-driven-away tasks") as (page, data):
+        learned, uniform = data["networks"]
+        assert (learned["way"], uniform["way"]) == ("away", None)
+        page.locator("select").select_option("1")
+        accuracy, known = (100 * uniform[curve][-1] for curve in ("accuracy", "known"))
+        expected = [data["steps"]["copying_permutation"][-1], accuracy, 1, known]
+        assert numbers(said(page)) == rounded(expected, step=1)
 
 
 def test_the_dial_moves_matrices_shares_and_points_together(shown):
