@@ -2,10 +2,13 @@
 
 import pandas as pd
 
+from companion.book.numbers import written
 from companion.results.result import Result
-from notebooks.learn.agreement.tables import CHOICES, PARTS, interval_percent, printed_agreement
+from notebooks.learn.agreement.published_table import printed_agreement
 from notebooks.shared.data_names import data_name, data_of
 
+CHOICES = {"": "apart", "_optimistic": "as in the paper"}  # who chooses the checkpoint, see the page
+PARTS = {"validation": ("validation",), "training": ("train", "training")}  # of texts and of sentence pairs
 COLUMNS = {
     "alpha_beta_uf": ("𝒜(α, βᵘᶠ)", "attention and the probe at uniform attention"),
     "beta_uf_beta_px": ("𝒜(βᵘᶠ, βᵖˣ)", "the probe at uniform attention and the bag of words"),
@@ -60,6 +63,11 @@ def board(result: Result) -> tuple[dict, pd.DataFrame]:
         "sets": sets,
     }
     return shown, table
+
+
+def interval_percent(interval: dict) -> str:
+    """``53 ± 2``; a dash where there is no number."""
+    return written(interval, ["±", ".0f"])
 
 
 def _printed(of: tuple[str, str, str]) -> tuple[dict, dict]:

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from companion.book.markup import badge, plain, span, template
+from companion.book.project import find_root
+from companion.claims.model import Claim, Paper, load_papers
 from companion.claims.published import Entry, PublishedTables
 from companion.claims.scorecard import SIGNS, Answers, answers, status
 from companion.claims.verdicts import Tolerance, Verdict
-from companion.claims.verify import ClaimVerdict
+from companion.claims.verify import ClaimVerdict, verify
 
 SYMBOLS = {"alpha": "α", "beta": "β", "delta": "Δ"}
 MARKS = {"uf": "<sup>uf</sup>", "px": "<sup>px</sup>", "frozen": "<sup>fr</sup>"}
@@ -105,3 +107,29 @@ def symbol(quantity: str) -> str:
         letter, _, mark = name.partition("_")
         inside.append(SYMBOLS.get(letter, letter) + MARKS.get(mark, ""))
     return f"{'*A*' if match[1] == 'A' else 'ξ'}({', '.join(inside)})"
+
+
+def paper() -> Paper:
+    """The second paper: its claims and tables."""
+    (found,) = (one for one in load_papers(find_root() / "claims") if one.name == "snell2021")
+    return found
+
+
+def numbers(*tables: str) -> list[Claim]:
+    """The claims about printed numbers, of these tables or of all."""
+    claims = [claim for claim in paper().claims if claim.number]
+    return [claim for claim in claims if not tables or claim.published.reference.table in tables]
+
+
+def printed_numbers() -> list[ClaimVerdict]:
+    return [row for row in verify(find_root(), experiment="agreement") if row.claim.number]
+
+
+def printed_agreement(table: str = "5", measure: str = "agreement") -> dict[tuple[str, str], float]:
+    """What a table has of a measure and of chance, by our name of the data set and column."""
+    found = {}
+    for claim in numbers(table):
+        data, *_, column, number = claim.keys[0].split(".")
+        if number in (f"{measure}_optimistic", "chance"):
+            found[data, "chance" if number == "chance" else column] = claim.published.value
+    return found
