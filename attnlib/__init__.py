@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:  # the names that editors and type checkers complete; a test compares them with those below
+    from attnlib.adapters import FrameBatch as FrameBatch
     from attnlib.adapters import Hooked as Hooked
     from attnlib.adapters import HuggingFace as HuggingFace
     from attnlib.adapters import ModelPass as ModelPass
@@ -43,7 +44,8 @@ if TYPE_CHECKING:  # the names that editors and type checkers complete; a test c
     from attnlib.probes.agreement import agreement as agreement
 
 _NAMES = {
-    "adapters": "Hooked HuggingFace ModelPass Modules TokenBatch lexical_probe pass_of_tensors text_batches",
+    "adapters": "FrameBatch Hooked HuggingFace ModelPass Modules TokenBatch lexical_probe pass_of_tensors"
+    " text_batches",
     "analysis": "Analysis Checkpoint Comparison ParallelText Part Stream analyse compare read_report report"
     " write_report",
     "decomposition.components": "Components Parts",

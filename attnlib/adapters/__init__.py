@@ -6,11 +6,12 @@ from attnlib.adapters.library_models import transformer_pass
 from attnlib.adapters.model_pass import AdaptedTrace, ModelPass
 from attnlib.adapters.modules import Hooked, Modules
 from attnlib.adapters.tensors import pass_of_tensors, saved_passes
-from attnlib.adapters.token_batch import TokenBatch, text_batches
+from attnlib.adapters.token_batch import FrameBatch, TokenBatch, text_batches
 
 __all__ = [
     "AdaptedTrace",
     "Attended",
+    "FrameBatch",
     "Hooked",
     "HuggingFace",
     "LinearMap",

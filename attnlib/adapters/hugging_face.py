@@ -1,5 +1,8 @@
 """Traces of Hugging Face encoder–decoders (T5, BART, mBART, Marian and their kin), through hooks.
 
+So are those whose encoder reads pictures or sound (Whisper, Speech2Text, vision encoder–decoders): their
+source has positions and no words, and all of these have one id.
+
 What is caught of an attention: the states that its query and key projections read, and the attention that it
 returns, against which the scores made of the projections are checked at every batch. A model that computes
 its attention in one fused call returns none, so that it is set to ``attn_implementation="eager"``, with a
@@ -8,8 +11,11 @@ warning that says so.
 
 import re
 import warnings
+import weakref
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from inspect import signature
+from itertools import count
 from typing import Any, get_args
 
 import torch
@@ -19,7 +25,7 @@ from torch import Tensor, nn
 from attnlib.adapters.attended import KEY_SIDE, QUERY_SIDE, Attended, single, site_names
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.modules import Hooked, Hooks, Traced, evaluated, probe_by_position, shifted
-from attnlib.adapters.token_batch import TokenBatch
+from attnlib.adapters.token_batch import FrameBatch, TokenBatch
 from attnlib.errors import BadInput, check_known
 from attnlib.models.transformer import AttentionKind
 
@@ -27,12 +33,19 @@ EAGER = 'attn_implementation="eager"'
 _KINDS = {  # what models call their attention modules
     "EncDecAttention": "cross",
     "encoder_attn": "cross",
+    "crossattention": "cross",
     "SelfAttention": "self",
     "self_attn": "self",
+    "attention": "self",
+    "attn": "self",
 }
 _FAMILIES = (  # what attention modules call their projections and their number of heads
     ("q", "k", "n_heads"),  # T5
-    ("q_proj", "k_proj", "num_heads"),  # BART, mBART, Marian, M2M100, Pegasus
+    ("q_proj", "k_proj", "num_heads"),  # BART, mBART, Marian, M2M100, Pegasus, Whisper, Speech2Text
+    ("q_proj", "k_proj", "num_attention_heads"),  # ViT
+    ("query", "key", "num_attention_heads"),  # BERT
+    ("c_attn:0/3", "c_attn:1/3", "num_heads"),  # GPT-2, which makes queries, keys and values at once
+    ("q_attn:0/1", "c_attn:0/2", "num_heads"),  # but for queries of cross-attention
 )
 
 
@@ -73,6 +86,8 @@ class HuggingFace(Traced):
         for kind in kinds:
             check_known("kind of attention", kind, get_args(AttentionKind))
         _require_both_halves(model)
+        self.reads_frames = getattr(model, "main_input_name", "input_ids") != "input_ids"
+        self._last: tuple[Any, FrameBatch] | None = None  # the pass of frames that was traced last, and these
         found = _places(model, kinds)
         self.n_layers = {kind: sum(place.kind == kind for place in found) for kind in get_args(AttentionKind)}
         for kind in kinds:
@@ -86,6 +101,8 @@ class HuggingFace(Traced):
             _require_projections(model, place)
         caught = [place for place in self._every_layer if layers is None or place.layer in layers]
         super().__init__(model, caught, ignored)
+        names = {name for place in self._every_layer for name in (place.query, place.key) if ":" in name}
+        self._modules |= {name: _Rows(model, name) for name in names}
         before = getattr(model.config, "_attn_implementation", None)
         if before != "eager":
             model.set_attn_implementation("eager")
@@ -105,8 +122,9 @@ class HuggingFace(Traced):
         for place in self._every_layer if every_layer else self.hooked:
             query, key = self._module(place.query), self._module(place.key)
             queries, keys = length[QUERY_SIDE[place.kind]], length[KEY_SIDE[place.kind]]
-            states = queries * query.in_features + keys * key.in_features
-            projected = (queries + keys) * query.out_features
+            rows, width = query.weight.shape
+            states = queries * width + keys * key.weight.shape[1]
+            projected = (queries + keys) * rows
             size = max(query.weight.element_size(), 4)
             total += size * batch * (states + projected + 2 * place.heads * queries * keys)
         return total
@@ -115,21 +133,46 @@ class HuggingFace(Traced):
         """Memory of the components of all states, once all words were seen at so many positions."""
         halves = {"source": self.model.get_encoder(), "target": self.model.get_decoder()}
         words = {side: _embedded_words(self.model, half) for side, half in halves.items()}
+        words |= {"source": 1} if self.reads_frames else {}
         sites = {}
         for place in self.hooked:
             query, key = site_names(place.kind, place.layer)
-            sites[query] = words[QUERY_SIDE[place.kind]], self._module(place.query).in_features
-            sites[key] = words[KEY_SIDE[place.kind]], self._module(place.key).in_features
+            sites[query] = words[QUERY_SIDE[place.kind]], self._module(place.query).weight.shape[1]
+            sites[key] = words[KEY_SIDE[place.kind]], self._module(place.key).weight.shape[1]
         return sum(8 * (seen * longest + (seen + longest) * width) for seen, width in sites.values())
 
-    def _prepared(self, batch: TokenBatch) -> TokenBatch:
-        batch = batch.packed().to(self.model.device)
+    def trace(self, batch: "TokenBatch | FrameBatch") -> ModelPass:
+        one = super().trace(batch)
+        if self.reads_frames:
+            self._last = weakref.ref(one), batch
+        return one
+
+    def _prepared(self, batch: "TokenBatch | FrameBatch") -> "TokenBatch | _Frames":
+        given = batch
+        if isinstance(given, FrameBatch) != self.reads_frames:
+            wanted = "FrameBatch" if self.reads_frames else "TokenBatch"
+            raise BadInput(
+                f"{type(self.model).__name__} reads {self.model.main_input_name}: give it batches of "
+                f"attnlib.{wanted}, not {type(batch).__name__}"
+            )
+        batch = (given.tokens if self.reads_frames else given).packed().to(self.model.device)
         sides = {side: getattr(batch, side) * getattr(batch, f"{side}_mask") for side in ("source", "target")}
         batch = replace(batch, **sides)  # at padding any id may have stood
         read = self.read(batch) if batch.read is None else batch.read * batch.target_mask
         batch = replace(batch, read=read)
         _require_within_limits(self.model, batch)
-        return batch
+        return _Frames(**vars(batch), inputs=self._inputs(given)) if self.reads_frames else batch
+
+    def _inputs(self, given: FrameBatch) -> dict[str, Tensor]:
+        frames = given.frames.to(self.model.device, self.model.dtype)
+        if given.frames_mask is None:
+            return {self.model.main_input_name: frames}
+        if not hasattr(self.model.get_encoder(), _MASK_OF_STATES):
+            raise BadInput(
+                f"the encoder of {type(self.model).__name__} reads all frames: leave frames_mask out"
+            )
+        mask = given.frames_mask.to(self.model.device)
+        return {self.model.main_input_name: frames, "attention_mask": mask.long()}
 
     def read(self, batch: TokenBatch) -> Int[Tensor, "batch target"]:
         """What the decoder reads at each step of a batch's targets; BadInput where the model does not say."""
@@ -153,24 +196,40 @@ class HuggingFace(Traced):
 
     def logits(self, one: ModelPass) -> Float[Tensor, "batch target words"]:
         """What the model predicts at every step of a pass; BadInput for one without an output layer."""
+        source = {"input_ids": one.source_tokens * one.source_mask, "attention_mask": one.source_mask.long()}
+        if self.reads_frames:
+            traced, batch = self._last or (lambda: None, None)
+            if traced() is not one:
+                raise BadInput("a pass does not hold its frames: ask for logits right after trace")
+            source = self._inputs(batch)
         with evaluated(self.model):
-            source = one.source_tokens * one.source_mask
-            return _logits_of(self.model, one, one.source_mask, input_ids=source)
+            return _logits_of(self.model, one, **source)
 
     def _watch(self, hooks: Hooks) -> None:
         super()._watch(hooks)
         if isinstance(head := self.model.get_output_embeddings(), nn.Linear):  # of FSMT, an embedding
             # Of one step alone: logits of all may take more than all else.
             hooks.rewrite(head, lambda given, named: ((given[0][:, :1], *given[1:]), named))
+        for module in (self._module(one.attention) for one in self.hooked if self.reads_frames):
+            if "output_attentions" in signature(module.forward).parameters:  # TrOCR keeps it to itself else
+                hooks.rewrite(module, lambda given, named: (given, named | {"output_attentions": True}))
 
-    def _run(self, batch: TokenBatch) -> None:
-        self.model(
-            input_ids=batch.source,
-            attention_mask=batch.source_mask.long(),
+    def _run(self, batch: "TokenBatch | _Frames") -> None:
+        source = {"input_ids": batch.source, "attention_mask": batch.source_mask.long()}
+        found = self.model(
+            **(batch.inputs if self.reads_frames else source),
             decoder_input_ids=batch.read,
             decoder_attention_mask=batch.target_mask.long(),
             use_cache=False,
         )
+        if self.reads_frames:
+            samples, length, _ = found.encoder_last_hidden_state.shape
+            # An id that is not ignored: else no analysis would count a frame.
+            one = next(number for number in count() if number not in self.ignored)
+            batch.source = batch.source.new_full((samples, length), one)
+            batch.source_mask = torch.ones_like(batch.source, dtype=torch.bool)
+            if (mask := batch.inputs.get("attention_mask")) is not None:
+                batch.source_mask = getattr(self.model.get_encoder(), _MASK_OF_STATES)(length, mask).bool()
 
     def _attended(self, one: Hooked, hooks: Hooks, **changes: Any) -> Attended:
         query_site, key_site = site_names(one.kind, one.layer)
@@ -203,6 +262,39 @@ class HuggingFace(Traced):
         return single(output[1])
 
 
+_MASK_OF_STATES = "_get_feature_vector_attention_mask"  # what encoders of sound call it
+
+
+@dataclass
+class _Frames:
+    """A packed batch whose source is known once the encoder has run."""
+
+    source: Tensor
+    source_mask: Tensor
+    target: Tensor
+    target_mask: Tensor
+    read: Tensor
+    inputs: dict[str, Tensor]
+
+
+class _Rows:
+    """Some rows of a projection that keeps its weight turned and has others below them, named path:n/of."""
+
+    def __init__(self, model: nn.Module, name: str):
+        path, _, part = name.partition(":")
+        self._module = model.get_submodule(path)
+        self._part, self._parts = map(int, part.split("/"))
+        self.register_forward_pre_hook = self._module.register_forward_pre_hook
+
+    @property
+    def weight(self) -> Float[Tensor, "rows width"]:
+        return self._module.weight.T.chunk(self._parts)[self._part]
+
+    @property
+    def bias(self) -> Float[Tensor, "rows"]:
+        return self._module.bias.chunk(self._parts)[self._part]
+
+
 def assumed_start(model: nn.Module) -> int | None:
     """What a decoder of T5's kin starts with where its config does not say: padding, as T5 was trained."""
     config = model.config
@@ -218,8 +310,10 @@ def lexical_probe(model: nn.Module, one: ModelPass) -> Float[Tensor, "batch targ
     It takes a pass of the decoder for each source position.
 
     Raises:
-        BadInput: a model without an output layer.
+        BadInput: a model without an output layer, or one whose encoder reads no words.
     """
+    if model.main_input_name != "input_ids":
+        raise BadInput(f"{type(model).__name__} reads {model.main_input_name}, which a pass does not hold")
     with evaluated(model):
         encoded = model.get_encoder()(
             input_ids=one.source_tokens * one.source_mask,
@@ -230,16 +324,15 @@ def lexical_probe(model: nn.Module, one: ModelPass) -> Float[Tensor, "batch targ
         def logits(position: int) -> Float[Tensor, "batch target words"]:
             alone = torch.zeros_like(one.source_mask)
             alone[:, position] = True
-            return _logits_of(model, one, alone, encoder_outputs=encoded)
+            return _logits_of(model, one, attention_mask=alone.long(), encoder_outputs=encoded)
 
         return probe_by_position(one, logits)
 
 
-def _logits_of(model: nn.Module, one: ModelPass, seen: Tensor, **source: Any) -> Tensor:
-    """What a model predicts at every step of a pass, where the decoder sees some of the source."""
+def _logits_of(model: nn.Module, one: ModelPass, **source: Any) -> Tensor:
+    """What a model predicts at every step of a pass, from a source."""
     found = model(
         **source,
-        attention_mask=seen.long(),
         decoder_input_ids=one.target_tokens * one.target_mask,
         decoder_attention_mask=one.target_mask.long(),
         use_cache=False,
@@ -258,15 +351,17 @@ def _places(model: nn.Module, kinds: Collection[AttentionKind]) -> list[Hooked]:
     """Every attention of a kind that has a known form, in the order of the model; no heads: no known form."""
     found = []
     for path, module in model.named_modules():
-        kind = _KINDS.get(path.rpartition(".")[2])
-        numbers = re.findall(r"\.(?:layers|block)\.(\d+)\.", path)
-        if kind is None or not numbers:
+        kind = _KINDS.get(path.removesuffix(".self").rpartition(".")[2])  # of BERT, attention.self
+        numbers = re.findall(r"\.(?:layers|layer|block|h)\.(\d+)\.", path)
+        if kind is None or not numbers or hasattr(module, "self"):
             continue
         if kind == "self":
-            kind = "encoder_self" if "encoder" in path.split(".") else "decoder_self"
+            halves = [part for part in path.split(".") if part in ("encoder", "decoder")]
+            kind = "encoder_self" if halves[:1] == ["encoder"] else "decoder_self"
         place = Hooked(path, path, attention=path, kind=kind, layer=int(numbers[0]))
         for query, key, heads in _FAMILIES:
-            if all(hasattr(module, name) for name in (query, key, heads, "scaling")):
+            wanted = (query.partition(":")[0], key.partition(":")[0], heads, "scaling")
+            if all(hasattr(module, name) for name in wanted):
                 known = {"heads": getattr(module, heads), "scale": float(module.scaling)}
                 place = replace(place, query=f"{path}.{query}", key=f"{path}.{key}", **known)
         found.append(place)
@@ -291,13 +386,6 @@ def _require_both_halves(model: nn.Module) -> None:
             f"{type(model).__name__} has no config: it is no model of the transformers library. Name its "
             "modules instead, see attnlib.adapters.Modules"
         )
-    read = getattr(model, "main_input_name", "input_ids")
-    if read != "input_ids":
-        raise BadInput(
-            f"{type(model).__name__} reads {read}, which are no words: expected an encoder–decoder of words "
-            "such as T5, BART, mBART or Marian; of another, name modules or save passes "
-            "(attnlib.adapters.Modules, attnlib analyse --traces)"
-        )
     parts = {part for path, _ in model.named_modules() for part in path.split(".")}
     if not (getattr(config, "is_encoder_decoder", False) and parts >= {"encoder", "decoder"}):
         raise BadInput(
@@ -314,6 +402,8 @@ def _require_projections(model: nn.Module, place: Hooked) -> None:
             "and key projections of a known form; take off what wraps it, or leave its kind out"
         )
     for name in (place.query, place.key):
+        if ":" in name:
+            continue
         own = model.get_submodule(name)
         if not isinstance(own, nn.Linear) or type(own).forward is not nn.Linear.forward:
             raise BadInput(
@@ -326,10 +416,13 @@ def _require_projections(model: nn.Module, place: Hooked) -> None:
 
 def _require_within_limits(model: Any, batch: TokenBatch) -> None:
     """Sentences no longer and ids no larger than the model has rows for."""
-    for side, half in (("source", model.get_encoder()), ("target", model.get_decoder())):
+    halves = {"source": model.get_encoder(), "target": model.get_decoder()}
+    frames = model.main_input_name != "input_ids"
+    for side, half in list(halves.items())[frames:]:
         tokens, mask = getattr(batch, side), getattr(batch, f"{side}_mask")
         table = getattr(half, "embed_positions", None)
-        longest, limit = int(mask.sum(1).max()), torch.inf
+        longest = int(mask.sum(1).max())
+        limit = getattr(half.config, "max_position_embeddings", torch.inf) if frames else torch.inf
         if isinstance(table, nn.Embedding):
             limit = table.num_embeddings - getattr(table, "offset", 0)
         if longest > limit:
@@ -348,4 +441,4 @@ def _require_within_limits(model: Any, batch: TokenBatch) -> None:
 
 def _embedded_words(model: Any, half: nn.Module) -> int:
     """Words that a half of a model embeds; the two of a Marian model need not have one vocabulary."""
-    return (getattr(half, "embed_tokens", None) or model.get_input_embeddings()).weight.shape[0]
+    return (getattr(half, "embed_tokens", None) or half.get_input_embeddings()).weight.shape[0]

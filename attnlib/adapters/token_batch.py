@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnlib.errors import BadInput
@@ -76,6 +76,41 @@ class TokenBatch:
             tokens = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
             padded += [tokens, torch.arange(tokens.shape[1]) < lengths[:, None]]
         return cls(*padded)
+
+
+@dataclass(frozen=True)
+class FrameBatch:
+    """Pictures or sound with the words that are written of them, for an encoder that reads no words.
+
+    Attributes:
+        frames: what the model's processor makes: ``input_features``, ``pixel_values`` or ``input_values``.
+        target, target_mask, read: as of :class:`TokenBatch`.
+        frames_mask: its ``attention_mask``, True where there is sound, for an encoder that takes one.
+
+    Raises:
+        BadInput: as :class:`TokenBatch`; frames that are no finite numbers, or not as many as targets.
+    """
+
+    frames: Float[Tensor, "batch *frames"]
+    target: Int[Tensor, "batch target"]
+    target_mask: Bool[Tensor, "batch target"]
+    read: Int[Tensor, "batch target"] | None = None
+    frames_mask: Bool[Tensor, "batch length"] | None = None
+
+    def __post_init__(self) -> None:
+        frames = self.frames
+        if len(frames) != len(self.target) or not frames.is_floating_point() or not frames.isfinite().all():
+            raise BadInput(
+                f"frames of shape {tuple(frames.shape)} and {frames.dtype} with {len(self.target)} targets; "
+                "expected finite floating-point numbers, a sample for each target"
+            )
+        _ = self.tokens
+
+    @cached_property
+    def tokens(self) -> TokenBatch:
+        """The words written, beside a source of one position."""
+        source = torch.zeros_like(self.target[:, :1])
+        return TokenBatch(source, source == 0, self.target, self.target_mask, self.read)
 
 
 def valid_first(mask: Bool[Tensor, "batch length"]) -> Int[Tensor, "batch length"]:

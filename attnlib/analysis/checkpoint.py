@@ -300,7 +300,10 @@ def _require_two_halves(config: Any) -> None:
             "to the other"
         )
     if type(config) not in KNOWN:
-        raise ValueError(f"it is of type {config.model_type}, which does not read words and write words")
+        raise ValueError(
+            f"it is of type {config.model_type}, which does not read words and write words; of pictures and "
+            "sound, give saved traces (--traces), or batches of attnlib.FrameBatch to attnlib.HuggingFace"
+        )
 
 
 def _require_every_weight(name: str, model: Any, loaded: dict) -> None:

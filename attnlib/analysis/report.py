@@ -103,6 +103,7 @@ def write_report(
         table: [{key: _plain(value) for key, value in row.items()} for row in getattr(analysis, table)]
         for table in TABLES
     }
+    rows["terms"] = terms_with_words(analysis, rows["terms"])
     content = {
         "schema": SCHEMA,
         "attnlib": attnlib.__version__,
@@ -111,6 +112,7 @@ def write_report(
         "learned": {key: _plain(value) for key, value in analysis.learned.items()},
         "findings": findings(analysis),
         "about": analysis.about,
+        "source": "frames" if reads_frames(analysis) else "words",
         "fitted": analysis.fitted,
         "judged": analysis.judged,
         "held_out": analysis.held_out,
@@ -118,7 +120,7 @@ def write_report(
         "cut": analysis.losses.cut,
         "unknown_pieces": {side: _plain(share) for side, share in analysis.losses.unknown.items()},
         "unchecked": list(analysis.unchecked),
-        "notes": notes(analysis),
+        "notes": FRAMES * reads_frames(analysis) + notes(analysis),
     }
     for table, own in rows.items():
         write_text_atomic(folder / f"{table}.csv", csv_of(own))
@@ -159,6 +161,39 @@ def read_report(folder: str | Path) -> Analysis:
     }
     unchecked = tuple(said["unchecked"])
     return Analysis(**rows, **counted, unchecked=unchecked, blocks=blocks, keys=tensors.get("keys"))
+
+
+FRAMES = [
+    "This encoder reads frames, not words: the source has positions alone, and terms with an input part of "
+    "it are left out. No lexical probe is taken of frames."
+]
+
+
+def reads_frames(analysis: Analysis) -> bool:
+    """Whether the source has positions and no words, as pictures and sound: all of it holds one id."""
+    sites = {row["states"]: row["words"] for row in analysis.states}
+    own = {
+        words
+        for site, words in sites.items()
+        if site.startswith("encoder") or (site.startswith("cross") and site.endswith("key"))
+    }
+    return own == {1}
+
+
+def terms_with_words(analysis: Analysis, rows: list[dict]) -> list[dict]:
+    """Rows of terms without those of the input part of a source that has no words, which is zero."""
+    if not reads_frames(analysis):
+        return rows
+    empty = {"cross": ("·input",), "encoder_self": ("·input", "input·"), "decoder_self": ()}
+    return [row for row in rows if not any(part in row["term"] for part in empty[row["kind"]])]
+
+
+def words_of(analysis: Analysis, sample: "Example | Sample", name: Name) -> dict[str, list[str]]:
+    """The words of a sample: of its source, its target and what is read; frames have their numbers."""
+    sides = {"source": "source", "target": "target", "read": "target"}
+    found = {of: [name(side, token) for token in getattr(sample, of).tolist()] for of, side in sides.items()}
+    numbers = list(map(str, range(len(sample.source))))
+    return found | ({"source": numbers} if reads_frames(analysis) else {})
 
 
 def csv_of(rows: list[dict]) -> str:
@@ -347,9 +382,9 @@ def page(
         even=EVEN,
         title=title,
         facts=facts,
-        notes=notes(analysis),
+        notes=FRAMES * reads_frames(analysis) + notes(analysis),
         kinds=[_kind(analysis, kind) for kind in KINDS if kind in kinds],
-        example=_example(analysis.example, name) if analysis.example else None,
+        example=_example(analysis, name) if analysis.example else None,
         states=[(_word(row["states"]), row) for row in analysis.states],
     )
 
@@ -360,7 +395,7 @@ def _script(analysis: Analysis, name: Name) -> dict:
 
     terms: dict[str, list[str]] = {}
     shares: dict[tuple[str, int, int], list[float | None]] = {}
-    for row in analysis.terms:
+    for row in terms_with_words(analysis, analysis.terms):
         own = terms.setdefault(row["kind"], [])
         own += [row["term"]] if row["term"] not in own else []
         place = row["kind"], row["layer"], row["head"]
@@ -370,7 +405,7 @@ def _script(analysis: Analysis, name: Name) -> dict:
         "terms": terms,
         "maps": MAPS,
         "heads": [[*place, shares[place]] for place in heads],
-        "samples": [_sample(own, heads, name) for own in analysis.samples],
+        "samples": [_sample(analysis, own, heads, name) for own in analysis.samples],
     }
     code = SCRIPT.read_text(encoding="utf-8")
     return {
@@ -380,15 +415,12 @@ def _script(analysis: Analysis, name: Name) -> dict:
     }
 
 
-def _sample(sample: Sample, heads: list[tuple[str, int, int]], name: Name) -> dict:
-    sides = {"source": "source", "target": "target", "read": "target"}
+def _sample(analysis: Analysis, sample: Sample, heads: list[tuple[str, int, int]], name: Name) -> dict:
+    words = words_of(analysis, sample, name)
     maps = [sample.maps[f"{kind}.{layer}", head].flatten() for kind, layer, head in heads]
     probe = None if sample.probe is None else _bytes(sample.probe / sample.probe.max().clamp(min=1e-30))
     return {
-        "words": {
-            of: [visible(name(side, int(token))) for token in getattr(sample, of)]
-            for of, side in sides.items()
-        },
+        "words": {of: list(map(visible, own)) for of, own in words.items()},
         "maps": _bytes(torch.cat(maps)),
         "probe": probe,
     }
@@ -420,7 +452,7 @@ def _kind(analysis: Analysis, kind: str) -> dict:
     rows = {(row["layer"], row["head"]): row for row in analysis.heads if row["kind"] == kind}
     layers, heads = (sorted(set(own)) for own in zip(*rows, strict=True))
     shares: dict[str, dict[str, float]] = {}
-    for row in analysis.terms:
+    for row in terms_with_words(analysis, analysis.terms):
         if row["kind"] == kind:
             shares.setdefault(_place(row), {})[row["term"]] = row["covariance_share"]
     return {
@@ -439,11 +471,9 @@ def _interval(row: dict, part: str) -> str:
     return number(share) if math.isnan(low) else f"{number(share)} [{number(low)}, {number(high)}]"
 
 
-def _example(example: Example, name: Name) -> dict:
-    sides = {"source": "source", "target": "target", "read": "target"}
-    words = {
-        of: [_word(name(side, int(token))) for token in getattr(example, of)] for of, side in sides.items()
-    }
+def _example(analysis: Analysis, name: Name) -> dict:
+    example = analysis.example
+    words = {of: list(map(_word, own)) for of, own in words_of(analysis, example, name).items()}
     maps = []
     drawn = {}
     for place, weights in example.attention.items():

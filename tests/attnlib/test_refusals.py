@@ -365,10 +365,11 @@ def half(name):
     return HuggingFace(made(made.config_class(**HALVES[name])))
 
 
-def of_two_berts():
-    halves = [transformers().BertConfig(**BERT) for _ in range(2)]
-    config = transformers().EncoderDecoderConfig.from_encoder_decoder_configs(*halves)
-    return HuggingFace(transformers().EncoderDecoderModel(config))
+def of_prophets():
+    sizes = {f"num_{half}_layers": 1 for half in ("encoder", "decoder")}
+    sizes |= {f"num_{half}_attention_heads": 2 for half in ("encoder", "decoder")}
+    config = transformers().ProphetNetConfig(hidden_size=8, vocab_size=20, **sizes)
+    return HuggingFace(transformers().ProphetNetForConditionalGeneration(config))
 
 
 def bart(**arguments):
@@ -406,13 +407,6 @@ class Linear8bit(nn.Linear):
 Linear8bit.__qualname__ = Linear8bit.__name__ = "Linear"
 
 
-def of_sound(name):
-    sizes = {f"{half}_{size}": 4 for half in ("encoder", "decoder") for size in ("ffn_dim", "layers")}
-    sizes |= {"d_model": 8, "encoder_attention_heads": 2, "decoder_attention_heads": 2, "vocab_size": 20}
-    made = getattr(transformers(), name)
-    return HuggingFace(made(made.config_class(**sizes, pad_token_id=1, eos_token_id=2, bos_token_id=0)))
-
-
 def wrapped(family, path, wrap=nn.Sequential):
     """With a module in another one, as LoRA wraps projections."""
     model, (place, _, name) = model_of(family), path.rpartition(".")
@@ -427,7 +421,7 @@ BART = "model.decoder.layers.0.encoder_attn"
 FAMILIES = [
     *((partial(half, name), f"{name} lacks an encoder or a decoder, … whole") for name in HALVES),
     (lambda: HuggingFace(nn.Linear(2, 2)), "Linear has no config … see attnlib.adapters.Modules"),
-    (of_two_berts, "has no cross-attention in the form of T5, BART, mBART or Marian"),
+    (of_prophets, "has no cross-attention in the form of T5, BART, mBART or Marian"),
     # LED's encoder looks through windows; its cross-attention is BART's, and it keeps it to itself.
     (lambda: HuggingFace(model_of("LED", attention_window=4), kinds=("cross", "encoder_self")),
      "LED … has no encoder_self attention of a known form"),
@@ -453,8 +447,6 @@ FAMILIES = [
     (lambda: HuggingFace(wrapped("Bart", BART)), f"{BART} is Sequential, which has no query"),
     (lambda: HuggingFace(wrapped("T5", f"{CROSS}.q", lambda _: Linear8bit(2, 2))),
      f"{CROSS}.q is of the class {__name__}.Linear, … quantised model: load it in full"),
-    *((partial(of_sound, name), f"{name} reads input_features, which are no words")
-      for name in ("WhisperForConditionalGeneration", "Speech2TextForConditionalGeneration")),
     *((partial(of_rows, name, [MORE, [4]], [[3], [3]]), f"a source {POSITIONS}")
       for name in ("Bart", "MBart", "Marian", "Pegasus")),
     *((partial(of_rows, name, [[3], [3]], [[4], MORE]), f"a target {POSITIONS}")

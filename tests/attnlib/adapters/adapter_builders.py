@@ -150,6 +150,51 @@ def model_of(name, **changes):
     return model.eval()
 
 
+# -- models of transformers that read frames --
+
+WRITER = {"vocab_size": 30, "d_model": 8, "decoder_layers": 2, "decoder_attention_heads": 2}
+WRITER |= {"decoder_ffn_dim": 8, "max_target_positions": 6, "pad_token_id": 1}
+SOUND = WRITER | {"encoder_layers": 1, "encoder_attention_heads": 2, "encoder_ffn_dim": 8, "bos_token_id": 0}
+SOUND |= {"eos_token_id": 2, "decoder_start_token_id": 2}
+WHISPER = SOUND | {"num_mel_bins": 4, "max_source_positions": 10}
+SPEECH = SOUND | {"input_feat_per_channel": 4, "conv_channels": 8, "conv_kernel_sizes": (3, 3)}
+WIDTHS = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 8}
+WRITES = {"vocab_size": 30, "is_decoder": True, "add_cross_attention": True}
+WRITES |= {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
+GPT2 = {"n_embd": 8, "n_layer": 2, "n_head": 2, "n_positions": 6}
+DECODERS = {
+    "GPT2": WRITES | GPT2,
+    "GPT2 wider": WRITES | GPT2 | {"n_embd": 12},  # what the encoder returns goes through a projection
+    "Bert": WRITES | WIDTHS | {"max_position_embeddings": 6},
+    "TrOCR": WRITES | WRITER | {"max_position_embeddings": 6, "cross_attention_hidden_size": 8},
+}
+
+
+@cache
+def frames_model(name, **changes):
+    """One that reads sound, or pictures and writes with one of these decoders."""
+    transformers = pytest.importorskip("transformers", reason="models of Hugging Face need transformers")
+    with torch.random.fork_rng():
+        if name in DECODERS:
+            picture = transformers.ViTConfig(**WIDTHS, image_size=8, patch_size=4)
+            writer = getattr(transformers, f"{name.split()[0]}Config")(**DECODERS[name])
+            make = transformers.VisionEncoderDecoderConfig.from_encoder_decoder_configs
+            starts = {"decoder_start_token_id": 2, "pad_token_id": 1}
+            made = transformers.VisionEncoderDecoderModel(make(picture, writer, **starts))
+        else:
+            config = getattr(transformers, f"{name}Config")(
+                **{"Whisper": WHISPER}.get(name, SPEECH) | changes
+            )
+            made = getattr(transformers, f"{name}ForConditionalGeneration")(config)
+        made.set_attn_implementation("eager")
+    draw = generator(0)
+    with torch.no_grad():
+        for value in made.parameters():
+            noise = torch.randn(value.shape, generator=draw)
+            value.copy_(0.5 * noise if value.dim() > 1 else value + 0.3 * noise)
+    return made.eval()
+
+
 # -- modules --
 
 HEADS, WORDS = 2, 50

@@ -161,7 +161,7 @@ QUERY = "decoder.block.0.layer.1.EncDecAttention.q.weight"
             edited(classifier_dropout=None),
             edited(lambda own: own | {QUERY: torch.ones(3, 16)}))),
         (decoder_alone, "type gpt2, an encoder or a decoder alone"),
-        (of_sound, "type whisper, which does not"),
+        (of_sound, "type whisper, which does not.*give saved traces"),
         # What it lacks would be drawn at random, and two calls would give two answers.
         (edited(lambda own: {k: v for k, v in own.items() if k != QUERY}), f"it lacks {QUERY}"),
         (edited(num_layers=5, num_decoder_layers=5), "it lacks decoder.block.2.layer.0.* more"),

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.attnlib.adapters.adapter_builders import BATCH, Translator, drawn
-from tests.attnlib.analysis.builders import save_checkpoint, text_of
+from tests.attnlib.adapters.adapter_builders import BATCH, Translator, drawn, frames_model
+from tests.attnlib.analysis.builders import LINES, save_checkpoint, text_of, tokenizer_of
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "book/how_to.md").read_text(encoding="utf-8")
@@ -93,6 +93,29 @@ def test_saved_traces_written_and_read(here, words):
     for row in said["terms"]:
         if row["term"].endswith("·input"):
             assert (abs(row["covariance_share"]) < 1e-12) == (not words)
+
+
+def test_an_encoder_of_sound(here):
+    """With a small Whisper, which hears one second, and another vocabulary."""
+    transformers = pytest.importorskip("transformers")
+    hears = transformers.WhisperFeatureExtractor(feature_size=4, chunk_length=1)
+    tokenizer = tokenizer_of(LINES)
+    sizes = {"vocab_size": len(tokenizer), "max_source_positions": 50, "max_target_positions": 20}
+
+    class Processor:
+        def __call__(self, sounds, **options):
+            return hears(sounds, **options)
+
+    processor, rng = Processor(), torch.Generator().manual_seed(0)
+    processor.tokenizer = tokenizer
+    model = frames_model("Whisper", **sizes)
+    sounds = [torch.randn(16_000, generator=rng).numpy() for _ in range(40)]
+    given = {"model": model, "processor": processor, "sounds": sounds, "texts": LINES[:40]}
+    exec(compile(block("python", "import FrameBatch"), "how_to.md", "exec"), given)
+    said = said_by(here / "report")
+    assert (said["source"], said["fitted"], said["judged"]) == ("frames", 32, 8)
+    assert said["learned"]["sentences"] == 8
+    assert "<bdi>chien</bdi>" in (here / "report/index.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
