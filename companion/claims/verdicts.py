@@ -19,6 +19,7 @@ from operator import ge, gt, le, lt
 from typing import Literal, Self
 
 from pydantic import model_validator
+from scipy.special import stdtr, stdtrit
 
 from attnlib.errors import BadInput
 from companion.claims.estimates import (
@@ -305,13 +306,15 @@ def weigh(judge: Judge, estimate: Estimate) -> Verdict:
 def p_value(judge: Judge, estimate: Estimate) -> float | None:
     """Two-sided, by inverting the 95 % interval at the nearest edge of the statement; None without one.
 
-    The interval's half towards that edge is taken for 1.96 standard errors of a normal estimate.
+    The interval is taken for Student's of ``n`` runs, and for that of a normal estimate where n is not known;
+    of one that is not symmetric the half towards that edge counts.
     """
     nearest = min(judge.edges, key=lambda edge: abs(edge - estimate.value))
     half = abs(estimate.ends[nearest > estimate.value] - estimate.value)
     if not (estimate.defined and estimate.has_interval and half):
         return None
-    return math.erfc(1.959964 * abs(nearest - estimate.value) / half / math.sqrt(2))
+    freedom = estimate.n - 1 if estimate.n and estimate.n > 1 else math.inf
+    return float(2 * stdtr(freedom, -abs(nearest - estimate.value) / half * stdtrit(freedom, 0.975)))
 
 
 def p_of_parts(verdict: Verdict, of_parts: Mapping[str, tuple[Verdict, float | None]]) -> float | None:

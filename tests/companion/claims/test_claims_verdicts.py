@@ -5,6 +5,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from companion.claims.estimates import CannotBeRun, Estimate, MissingKey, NotRun, difference, look_up
 from companion.claims.verdicts import (
@@ -144,6 +145,13 @@ def test_p_inverts_the_interval_at_the_nearest_edge():
     assert p_value(within(2, 53), Estimate(50, 40, 51)) == pytest.approx(0.05)
     for none in (Estimate(7), Estimate(7, 7, 7), Estimate(float("nan"), 1, 2)):
         assert p_value(limit(">", 5), none) is None
+
+
+@pytest.mark.parametrize("numbers", [(0.3, 0.5, 0.55), (0.2, 0.4, 0.5, 0.9, 0.4, 0.6)])
+def test_p_of_few_runs_is_that_of_students_test(numbers):
+    test = stats.ttest_1samp(numbers, 0.9)
+    interval = Estimate(sum(numbers) / len(numbers), *test.confidence_interval(0.95), n=len(numbers))
+    assert p_value(limit("<", 0.9), interval) == pytest.approx(test.pvalue)
 
 
 def test_a_refutation_needs_one_part_and_pays_for_the_choice():

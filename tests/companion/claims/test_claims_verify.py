@@ -261,7 +261,7 @@ def test_json_holds_every_row(root, told):
         "claim": "above-five", "paper": "p", "experiment": "toy", "profile": "quick", "verdict": "reproduced",
         "expected": "reproduced", "changed": False, "stale": False, "problem": "", "reason": "",
         "evidence": {"x": {"value": 9.0, "low": 8.0, "high": 10.0, "n": 3}}, "parts": {"x": "reproduced"},
-        "presupposed": {}, "p": pytest.approx(0, abs=1e-9),
+        "presupposed": {}, "p": pytest.approx(0.00336, abs=1e-5),  # Student, 2 degrees, at 4 × 4.303
     }  # fmt: skip
 
 
