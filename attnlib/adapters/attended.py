@@ -6,9 +6,8 @@ Of head h, x_s the states that queries are made of and y_t those of the keys,
 
 W and b the head's projections, R a rotation by position (Su et al. 2021, section 3.2) and b_st a bias by
 position (Raffel et al. 2020, section 2.1), both absent in most models. All of it is linear in x and in y but
-for b_st, which stands alone: so parts of the states become terms of the score (Aitken et al. 2021,
-contribution 1, for projections in between). The bias of a projection is the same for all tokens and goes with
-the temporal part; a rotation is applied to every part.
+for b_st, which stands alone: so parts of the states become terms of the score. The bias of
+a projection is the same for all tokens and goes with the temporal part; a rotation is applied to every part.
 """
 
 import math

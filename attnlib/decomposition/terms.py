@@ -20,7 +20,7 @@ def alignment_terms(
     """terms[i, j] = scale * decoder part i . encoder part j, in the order of `PART_NAMES`.
 
     The nine sum to the score, decoder states . encoder states (times `scale`), and are zero wherever target
-    or source is padding. Aitken et al. 2021, contribution 1: the score is bilinear, so splitting both states
+    or source is padding. The score is bilinear, so splitting both states (Aitken et al. 2021, contribution 1)
     into three parts splits it into nine terms.
 
     Raises BadInput where batch, width, dtype or device of the two sides differ.

@@ -8,7 +8,7 @@ samples covered is reported. A network that attends by position alone has typica
 is the average one. So has one that always attends uniformly, by construction: typicality says that attention
 does not depend on the sample, not that it does anything.
 
-Aitken et al. 2021 (contribution 1) compare attention matrices with their average over samples; the measure is
+Aitken et al. 2021 (contribution 2) compare attention matrices with their average over samples; the measure is
 ours.
 """
 

@@ -12,7 +12,7 @@ from attnlib.errors import BadInput, check_known
 def dot_scores(
     queries: Float[Tensor, "batch target width"], keys: Float[Tensor, "batch source width"]
 ) -> Float[Tensor, "batch target source"]:
-    """Scores a_st = h^D_s · h^E_t, unscaled (Luong et al. 2015, equation 8, "dot"; Aitken et al. 2021)."""
+    """Scores a_st = h^D_s · h^E_t, unscaled (Luong et al. 2015, equation 8, "dot")."""
     return queries @ keys.transpose(1, 2)
 
 
