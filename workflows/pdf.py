@@ -36,7 +36,7 @@ STYLE = """<style>
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+    protocol_version = "HTTP/1.1"  # keeps connections open: a page asks for some thirty files
 
     def log_message(self, format: str, *arguments: object) -> None:
         pass

@@ -21,6 +21,7 @@ from companion.data.text import read_parallel
 from companion.results import registry
 from companion.results.config import path_fields, plain
 from companion.results.request import Request
+from companion.runs.command import errors_in_a_line
 
 CELL = re.compile(
     r"(?P<head>^```\{code-cell\}[^\n]*\n:tags: \[parameters[^\n]*\n\n)(?P<source>.*?)(?=^```$)",
@@ -92,6 +93,7 @@ def written(figure: Figure) -> str:
     return CELL.sub(lambda match: match["head"] + today, source, count=1)
 
 
+@errors_in_a_line
 def main(figures: list[str]) -> int:
     """Write the cells that differ, of some figures or all."""
     project = Project(find_root())

@@ -26,12 +26,13 @@ from pathlib import Path
 from attnlib.errors import AttnlibError, BadInput, UnknownName, check_known
 from companion.book.markup import plain
 from companion.book.numbers import NOTHING, value_at, written
-from companion.book.project import PROFILES, Project, find_root
+from companion.book.project import PROFILES, Project, find, find_root
 from companion.claims.estimates import CannotBeRun, NotRun
 from companion.claims.model import Claim, load_claims
 from companion.claims.verdicts import Judgement, Verdict, not_there
 from companion.results import registry
 from companion.results.result import Result
+from companion.runs.command import errors_in_a_line
 
 MARK = re.compile(
     r"\{(?P<role>num|verdict)\}`(?P<text>[^`]+)`"
@@ -200,16 +201,16 @@ def filled(
     return MARK.sub(replaced, text), wrong
 
 
+@errors_in_a_line
 def main(arguments: list[str]) -> int:
     """Print chapters as they will read; returns 1 where something is wrong."""
     book, mistakes = Book(find_root()), []
-    for path in map(Path, arguments):
-        page = path.resolve().relative_to(book.root / "notebooks").with_suffix("").as_posix()
-        text, wrong = filled(path.read_text(encoding="utf-8"), book, page)
+    for figure in (find(Project(book.root), name) for name in arguments):
+        text, wrong = filled(figure.path.read_text(encoding="utf-8"), book, figure.id)
         print(text)
-        if book.leading(page.rpartition("/")[2]) is None:
-            mistakes.append(f"{path}: no result yet, so nothing was checked; run: attnlib run {page}")
-        mistakes += (f"{path}:{line}: {message}" for line, message in wrong)
+        if book.leading(figure.experiment) is None:
+            mistakes.append(f"nothing was checked, as there is no result yet: attnlib run {figure.id}")
+        mistakes += (f"{figure.path}:{line}: {message}" for line, message in wrong)
     print(*mistakes, sep="\n", end="\n" * bool(mistakes), file=sys.stderr)
     return int(bool(mistakes))
 

@@ -13,7 +13,6 @@ import io
 import os
 import re
 import shutil
-import sys
 from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from copy import deepcopy
@@ -37,6 +36,7 @@ from companion.claims.scorecard import scorecard_markdown
 from companion.claims.verify import ClaimVerdict, verify
 from companion.results import registry
 from companion.results.result import Result
+from companion.runs.command import errors_in_a_line
 
 IMAGE_TYPES = {"image/svg+xml", "image/png", "image/jpeg"}
 # What an image output says about itself, and where Jupyter Book looks for it on the cell.
@@ -346,12 +346,9 @@ def build_site(root: Path) -> Path:
     return project.site
 
 
-def main() -> int:
-    try:
-        print(build_site(find_root()))
-    except AttnlibError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+@errors_in_a_line
+def main(_: list[str] | None = None) -> int:
+    print(build_site(find_root()))
     return 0
 
 

@@ -1,15 +1,14 @@
 """The built site, served to a headless Chromium from which the rest of the network is cut off."""
 
-import functools
 import shutil
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
+from workflows.pdf import served
 
 ROOT = Path(__file__).resolve().parents[3]
 HTML = ROOT / "build" / "_build" / "html"
@@ -36,26 +35,11 @@ def pages(html: Path) -> list[str]:
     return sorted(path.relative_to(html / "_sources").with_suffix(".html").as_posix() for path in sources)
 
 
-class _Handler(SimpleHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"  # keeps connections open: a page asks for some thirty files
-
-    def log_message(self, format: str, *arguments: object) -> None:
-        pass
-
-
-class _Server(ThreadingHTTPServer):
-    request_queue_size = 128  # the default of 5 loses connections on a busy machine
-
-
 @pytest.fixture(scope="session")
 def address(html: Path) -> Iterator[str]:
     """Address of a server for the site, with a slash at the end."""
-    with _Server(("127.0.0.1", 0), functools.partial(_Handler, directory=str(html))) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
-        thread.join()
+    with served(html) as found:
+        yield f"{found}/"
 
 
 @pytest.fixture(scope="session")
