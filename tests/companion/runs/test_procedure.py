@@ -22,6 +22,7 @@ PAIRS = {"dataset": "known_lexicon", "width": 16, "steps": 55, "n_train": 60, "n
 WORDS = (("max_length", 7), ("n_train", 60), ("n_held_out", 20))
 SEQUENCES = {"task": "lexicon_summary", "options": WORDS, "width": 8, "steps": 4}
 SEQUENCES |= {"batch_size": 8, "snapshots": 2}
+KEYWORDS = {"words": 6, "length": 6, "width": 3, "steps": 5, "every": 2, "held_out": 40}
 KINDS = [  # settings, updates before the kill, and the snapshots there are
     ("permutation_copying", TINY, 3, [0, 2, 4]),
     ("classification", TEXTS | {"width": 8}, 55, [0, 10, 50, 60]),
@@ -30,6 +31,7 @@ KINDS = [  # settings, updates before the kill, and the snapshots there are
     ("translation_proxy", PAIRS, 52, [0, 50, 55]),
     ("recurrent_sequences", SEQUENCES, 3, [0, 2, 4]),
     ("transformer_sequences", SEQUENCES | {"heads": 2, "layers": 1}, 3, [0, 2, 4]),
+    ("keyword", KEYWORDS, 3, [0, 2, 4, 5]),
 ]
 
 

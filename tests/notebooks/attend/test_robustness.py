@@ -11,10 +11,7 @@ from notebooks.attend.robustness.measure import measure_robustness
 from notebooks.shared.free_running import greedy, with_target
 from notebooks.shared.measure import LAGS, lagged_words
 from tests.attnlib.models.model_builders import batch_of, encoder_decoder
-
-# One length: position and end mark are not confounded, and few held-out samples make cells of thirty.
-SHORT = {"min_length": 7, "max_length": 7, "n_train": 600, "n_held_out": 100}
-SPEC = experiment.plan_spec(experiment.Config(width=8, steps=4), "one_to_one", 0, task_options=SHORT)
+from tests.notebooks.attend.test_interchange import SPEC
 
 
 def test_words_before_are_found_at_their_lag():

@@ -58,25 +58,9 @@ def test_networks_that_never_learn_have_no_early_checkpoint_and_those_not_known_
     assert (values["lead"]["ahead"], values["moved"]["last"]["n"]) == (1, 2)
 
 
-# The procedure on tiny networks: what is recorded, and that it repeats and resumes.
+# The procedure on tiny networks.
 
 TINY = Settings(words=6, length=6, embedding_width=4, width=3, batch_size=8, steps=5, every=2, held_out=40)
-
-
-def test_it_records_every_checkpoint_repeats_and_goes_on_after_a_kill(tmp_path):
-    def kill(step, steps, loss):
-        if step == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        record(TINY, tmp_path / "killed", report=kill)
-    first, second, resumed = (record(TINY, tmp_path / name) for name in ("first", "second", "killed"))
-    assert set(first) == {"steps", "loss", "accuracy", "keyword", "next", "mean", "last", "first"}
-    assert first["steps"].tolist() == [0, 2, 4, 5]
-    for name, values in first.items():
-        assert torch.equal(values, second[name])
-        assert torch.equal(values, resumed[name])
-        assert values.isfinite().all()
 
 
 def test_a_network_that_knows_its_own_word_alone_has_a_local_probe(tmp_path, monkeypatch):
