@@ -89,11 +89,13 @@ faults: $(INSTALLED)
 mutants: $(INSTALLED)
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.mutants --count $(or $(COUNT),60)
 
-# Outside of .venv, which the lock describes; torch is locked apart.
+# Outside of .venv, which the lock describes; torch is locked apart. What cannot be looked up is an error, not a pass.
 audit:
 	@$(or $(PYTHON),python3) -m venv build/audit && build/audit/bin/pip install -qq --disable-pip-version-check pip-audit==2.10.1
-	@build/audit/bin/pip-audit --requirement requirements.lock --disable-pip --require-hashes
-	@build/audit/bin/pip-audit --requirement <(echo "$(TORCH)") --disable-pip --no-deps
+	@echo "$(TORCH)" >build/audit/torch
+	@for what in "requirements.lock --require-hashes" "build/audit/torch --no-deps"; do \
+	  build/audit/bin/pip-audit --strict --disable-pip --requirement $$what 2>build/audit/said || \
+	    { tail -n 1 build/audit/said >&2; echo "error: a known fault, or pypi.org could not say: $$what" >&2; exit 1; }; done
 
 # Torch is left out: it is installed first, as above. One lock serves Python 3.11 to 3.13 on every platform.
 lock:

@@ -83,3 +83,21 @@ def test_make_says_what_to_do_without_a_suitable_python(tmp_path):
     assert done.returncode != 0
     assert "no Python 3.11, 3.12 or 3.13" in done.stderr
     assert not (tmp_path / ".venv").exists()
+
+
+def test_workflows_pin_what_they_run_and_may_only_read():
+    """Actions by digest, no permission but to read, no credentials left; both are updated by dependabot."""
+    workflows = sorted((ROOT / ".github/workflows").glob("*.yml"))
+    assert workflows
+    for path in workflows:
+        workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert workflow["permissions"] == {"contents": "read"}, path
+        assert "pull_request_target" not in workflow[True]  # `on`, as YAML 1.1 has it
+        for job in workflow["jobs"].values():
+            assert "permissions" not in job
+            for step in (step for step in job["steps"] if "uses" in step):
+                action, _, digest = step["uses"].partition("@")
+                assert re.fullmatch("[0-9a-f]{40}", digest), (path, step)
+                assert action != "actions/checkout" or step["with"]["persist-credentials"] is False
+    updates = yaml.safe_load((ROOT / ".github/dependabot.yml").read_text(encoding="utf-8"))["updates"]
+    assert {own["package-ecosystem"] for own in updates} == {"github-actions", "pip"}
