@@ -1,22 +1,42 @@
 """Would the tests notice? ``python -m tests.mutants --count 300`` changes the code in one small way a time.
 
-A seed draws places of the code that numbers come from, the same ones each time; each is changed in a copy of
-the checkout, and the tests of its folder run there. A mutant that no test kills is printed, and either shows
-what no test looks at or is listed, with the reason, in :data:`EQUIVALENT`.
+A seed draws places of the code that numbers come from, the same ones each time. A process that has
+collected the tests of a folder forks once for each mutant, changes one function there and in a copy of the
+checkout, and runs the tests, those first that enter this function. What is no part of a function needs a new
+process. A mutant that no test kills is printed, and either shows what no test looks at or is listed, with the
+reason, in :data:`EQUIVALENT`. What was killed is kept in ``build/mutants.jsonl``, from where the same command
+goes on.
 """
 
 import argparse
 import ast
+import gc
+import hashlib
+import json
+import math
+import os
 import random
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
+import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import CodeType, FunctionType
+from typing import IO
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
+KEPT = ROOT / "build" / "mutants.jsonl"
 TESTS = {  # code: its tests
     "attnlib/decomposition": "tests/attnlib/decomposition",
     "attnlib/probes": "tests/attnlib/probes",
@@ -36,14 +56,53 @@ EQUIVALENT = {
     ("attnlib/training/evaluate.py", "256 → 257"): "a size of batches, which moves last bits alone",
     ("companion/claims/verdicts.py", "1e-09 → 1.000000001"): "slack for floating point",
 }
-SECONDS = 600  # a mutant that takes longer hangs, and is noticed by that
+SECONDS = 900  # a mutant that takes longer hangs, and is noticed by that; so is one that takes CPU seconds
+MEMORY = 16 * 2**30
 
 
-def mutants(path: Path) -> Iterator[tuple[str, str]]:
-    """What is changed, and the whole text with the change."""
+@dataclass(frozen=True)
+class Mutant:
+    path: str
+    line: int
+    change: str
+    text: str
+    function: str  # whose body has the change, or nothing
+    code: CodeType | None
+    around: str  # this function, or the module
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}  {self.change}"
+
+    def key(self, seed: int) -> str:
+        """What it is drawn by and kept under, which an edit of another function leaves."""
+        return hashlib.sha256(f"{seed} {self.path} {self.function}\n{self.around}".encode()).hexdigest()
+
+
+def functions(code: CodeType) -> dict[str, CodeType]:
+    """Functions and methods of a module by name, those that have it for themselves."""
+    found: list[CodeType] = []
+    for own in (each for each in code.co_consts if isinstance(each, CodeType)):
+        found += functions(own).values() if not own.co_flags & 0x2 else [own]  # a class, or CO_NEWLOCALS
+    names = Counter(own.co_qualname for own in found)
+    return {own.co_qualname: own for own in found if names[own.co_qualname] == 1}
+
+
+def mutants(path: Path) -> Iterator[Mutant]:
     tree = ast.parse(path.read_bytes())
-    annotations = {id(each) for node in ast.walk(tree) for name in ("annotation", "returns")
-                   if (found := getattr(node, name, None)) for each in ast.walk(found)}  # fmt: skip
+    outside = {id(each) for node in ast.walk(tree) for name in ("annotation", "returns")
+               if (found := getattr(node, name, None)) for each in ast.walk(found)}  # fmt: skip
+    inside: dict[int, tuple[str, ast.AST]] = {}
+
+    def note(node: ast.AST, name: str) -> None:
+        for own in ast.iter_child_nodes(node):
+            if isinstance(own, ast.FunctionDef):
+                inside.update(
+                    (id(each), (name + own.name, own)) for line in own.body for each in ast.walk(line)
+                )
+            elif isinstance(own, ast.ClassDef):
+                note(own, f"{name}{own.name}.")
+
+    note(tree, "")
     for node in ast.walk(tree):
         match node:
             case ast.Compare(ops=[op]) if type(op) in SWAPS:
@@ -54,20 +113,159 @@ def mutants(path: Path) -> Iterator[tuple[str, str]]:
                 field, value = "value", number + 1
             case _:
                 continue
-        if id(node) not in annotations:
+        if id(node) not in outside:
             old, before = getattr(node, field), ast.unparse(node)
             setattr(node, field, value)
-            yield f"{path.relative_to(ROOT)}:{node.lineno}  {before} → {ast.unparse(node)}", ast.unparse(tree)
+            name, around = inside.get(id(node), ("", tree))
+            yield Mutant(
+                str(path.relative_to(ROOT)),
+                node.lineno,
+                f"{before} → {ast.unparse(node)}",
+                ast.unparse(tree),
+                name,
+                functions(compile(tree, str(path), "exec")).get(name),
+                ast.unparse(around),
+            )
             setattr(node, field, old)
 
 
-def tested(copy: Path, code: str, tests: str) -> bool:
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", tests, code]
-    try:
-        done = subprocess.run(command, cwd=copy, capture_output=True, timeout=SECONDS, check=False)
-    except subprocess.TimeoutExpired:
+def forked(work: Callable[[], bool], cpu: float = 0) -> bool:
+    """Whether some work in a process of its own comes to the end and says yes."""
+    if (child := os.fork()) == 0:
+        code = 3
+        try:
+            if cpu:
+                os.setsid()
+                resource.setrlimit(resource.RLIMIT_CPU, (int(cpu), int(cpu)))
+                resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+            code = int(not work())
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    end = time.monotonic() + (SECONDS if cpu else math.inf)
+    while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < end:
+        time.sleep(0.01)
+    if cpu:
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(ended[1] if ended[0] else os.waitpid(child, 0)[1])
+    if code == 3:
+        raise RuntimeError("the round itself is at fault")
+    return code == 0
+
+
+class Rounds:
+    """All mutants of a piece of code, in the process that has collected its tests.
+
+    Attributes:
+        failed: the first test that failed
+        took: seconds of each test without a mutant
+        entered: functions of the code that each test entered
+    """
+
+    def __init__(self, copy: Path, drawn: list[Mutant], seed: int, told: IO[str]):
+        self.copy, self.drawn, self.seed, self.told = copy, drawn, seed, told
+        self.failed = ""
+        self.took: dict[str, float] = {}
+        self.entered: dict[str, list[str]] = {}
+
+    def pytest_runtest_logreport(self, report):
+        self.took[report.nodeid] = self.took.get(report.nodeid, 0) + report.duration
+        if report.failed:
+            self.failed = self.failed or report.nodeid
+
+    def all_pass(self, items) -> bool:
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
+            if self.failed:
+                return False
         return True
-    return done.returncode != 0
+
+    def plain(self, items, note: Path) -> bool:
+        """The tests, in any order, pass without a mutant."""
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            own: set[str] = set()
+
+            def entered(frame, event, _, own=own):
+                if event == "call" and frame.f_code.co_filename.startswith(str(self.copy)):
+                    own.add(frame.f_code.co_qualname)
+
+            sys.setprofile(entered)
+            item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
+            sys.setprofile(None)
+            self.entered[item.nodeid] = sorted(own)
+        note.write_text(json.dumps([self.took, self.entered, self.failed]))
+        return not self.failed
+
+    def mutated(self, mutant: Mutant, items, note: Path) -> bool:
+        own = [each for each in gc.get_objects() if type(each) is FunctionType
+               and each.__code__.co_filename == str(self.copy / mutant.path)
+               and each.__code__.co_qualname == mutant.function]  # fmt: skip
+        if mutant.code and own:
+            for each in own:
+                each.__code__ = mutant.code
+            passed = self.all_pass(items)
+            note.write_text(self.failed)
+            return passed
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *self.arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        found = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        note.write_text((found or [f"exit code {done.returncode}"])[0])
+        return done.returncode == 0
+
+    def pytest_runtestloop(self, session):
+        self.arguments, note = session.config.args, self.copy / "note"
+        items = random.Random(0).sample(session.items, len(session.items))
+        if not forked(lambda: self.plain(items, note), cpu=SECONDS):
+            raise RuntimeError(f"tests fail without a mutant: {note.read_text()[-200:]}")
+        self.took, self.entered, _ = json.loads(note.read_text())
+        for mutant in self.drawn:
+            self.tried(mutant, items, note)
+        return True
+
+    def tried(self, mutant: Mutant, items, note: Path) -> None:
+        def first(item) -> tuple[bool, float]:
+            entered = any(own.startswith(mutant.function) for own in self.entered[item.nodeid])
+            return not entered, self.took[item.nodeid]
+
+        start, copy = time.monotonic(), self.copy / mutant.path
+        copy.write_text(mutant.text, encoding="utf-8")
+        note.write_text("ended")
+        ordered = sorted(items, key=first)
+        killed = not forked(lambda: self.mutated(mutant, ordered, note), 60 + 3 * sum(self.took.values()))
+        shutil.copy(ROOT / mutant.path, copy)
+        by, seconds = note.read_text() if killed else "", round(time.monotonic() - start, 1)
+        with KEPT.open("a", encoding="utf-8") as kept:
+            kept.write(json.dumps({"key": mutant.key(self.seed), "by": by, "seconds": seconds}) + "\n")
+        print(f"{'killed  ' if by else 'SURVIVED'} {seconds:6} {mutant}  {by}", file=self.told, flush=True)
+
+
+def copy(folder: Path) -> None:
+    for name in ("attnlib", "companion", "notebooks", "tests", "claims"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "results", "Snakefile", "_config.yml", "book"):
+        (folder / name).symlink_to(ROOT / name)
+
+
+def try_all(folder: Path, code: str, drawn: list[Mutant], seed: int) -> bool:
+    """Try mutants of a piece of code in a copy of the checkout, as if this process had started there."""
+    rounds = Rounds(folder, drawn, seed, os.fdopen(os.dup(1), "w"))
+    os.chdir(folder)
+    os.environ["PYTHONPATH"] = str(folder)
+    sys.path[:] = [str(folder), *(own for own in sys.path if Path(own).resolve() != ROOT)]
+    sys.modules.pop("tests", None)
+    with open(folder / "said", "a") as said:
+        os.dup2(said.fileno(), 1)
+        os.dup2(said.fileno(), 2)
+    arguments = ["-q", "-s", "-p", "no:cacheprovider", TESTS[code], code]
+    return pytest.main(arguments, plugins=[rounds]) == 0
+
+
+def found_before() -> dict[str, str]:
+    """The test that killed a mutant, or nothing, by the mutant's key."""
+    lines = KEPT.read_text(encoding="utf-8").splitlines() if KEPT.is_file() else []
+    return {own["key"]: own["by"] for own in map(json.loads, lines)}
 
 
 def main() -> int:
@@ -76,31 +274,31 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--only", default="", help="files whose path has this in it")
     options = parser.parse_args()
-    places = [
-        (path.relative_to(ROOT), code, tests, mutant)
-        for code, tests in TESTS.items()
+    places = {
+        mutant.key(options.seed): (code, mutant)
+        for code in TESTS
         for path in ([ROOT / code] if code.endswith(".py") else sorted((ROOT / code).glob("*.py")))
         if options.only in str(path)
         for mutant in mutants(path)
-    ]
-    drawn = random.Random(options.seed).sample(places, min(options.count, len(places)))
-    counts: Counter[str] = Counter()
+    }
+    drawn = {key: places[key] for key in sorted(places)[: options.count]}
+    KEPT.parent.mkdir(exist_ok=True)
+    before = found_before()
     with tempfile.TemporaryDirectory() as folder:
-        for name in ("attnlib", "companion", "notebooks", "tests", "claims"):
-            shutil.copytree(ROOT / name, Path(folder) / name, ignore=shutil.ignore_patterns("__pycache__"))
-        for name in ("pyproject.toml", "results", "Snakefile", "_config.yml", "book"):
-            (Path(folder) / name).symlink_to(ROOT / name)
-        for path, code, tests, (change, text) in drawn:
-            copy = Path(folder) / path
-            copy.write_text(text, encoding="utf-8")
-            killed = tested(Path(folder), code, tests)
-            shutil.copy(ROOT / path, copy)
-            reason = EQUIVALENT.get((str(path), change.partition("  ")[2]))
-            counts["killed" if killed else "equivalent" if reason else "survived"] += 1
-            if not killed:
-                print(f"{'equivalent' if reason else 'SURVIVED'}  {change}  {reason or ''}", flush=True)
-    print(f"{len(drawn)} of {len(places)} mutants: {', '.join(f'{n} {what}' for what, n in counts.items())}")
-    return int(counts["survived"] > 0.05 * len(drawn))
+        copy(Path(folder))
+        for code in TESTS:
+            left = [mutant for key, (own, mutant) in drawn.items() if own == code and not before.get(key)]
+            if left and not forked(partial(try_all, Path(folder), code, left, options.seed)):
+                print(f"{code}: {(Path(folder) / 'said').read_text()[-9000:]}")
+                return 1
+    by = found_before()
+    alive = [mutant for key, (_, mutant) in drawn.items() if not by[key]]
+    true = [mutant for mutant in alive if (mutant.path, mutant.change) not in EQUIVALENT]
+    for mutant in alive:
+        print(f"{mutant}  {EQUIVALENT.get((mutant.path, mutant.change), 'SURVIVED')}")
+    print(f"{len(drawn)} of {len(places)} mutants: {len(drawn) - len(alive)} killed, "
+          f"{len(alive) - len(true)} equivalent, {len(true)} survived")  # fmt: skip
+    return int(len(true) > 0.05 * (len(drawn) - len(alive) + len(true)))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,20 @@
 """Words of a reader's own texts are words on every page: none is markup, whatever it looks like."""
 
+import re
+import subprocess
+import sys
 from contextlib import redirect_stdout
 from html.parser import HTMLParser
 from io import StringIO
 from unittest.mock import patch
 
 import jupytext
+import nbformat
+import pandas as pd
 import pytest
-from markdown_it import MarkdownIt
+from IPython.core.formatters import DisplayFormatter
+from nbconvert import HTMLExporter
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from companion.book import notebook
 from companion.book.parameters import path_fields
@@ -26,6 +33,7 @@ FORMS = (
 )  # fmt: skip
 HOSTILE = [form.format(number) for number, form in enumerate(FORMS * 3)][:50]
 TASKS = {"task", "varied", "tokens_of", "translation", "classification"}  # which a reader's own files are
+SHOWING = {"attend/readout"}  # the others show places, numbers and counts alone
 OWN = {
     figure.id: registry.load(figure.experiment).PROFILES["quick"]
     for figure in discover(Project(ROOT)).values()
@@ -52,17 +60,30 @@ class Markup(HTMLParser):
 
     @property
     def hostile(self):
-        return [own for own in self.found if own.startswith(("x-", "javascript:", "onload"))]
+        return [own for own in self.found if re.match(r"x-\d|javascript:|onload", own)]
 
 
-def markup_of(shown):
-    """A page's HTML of what a cell shows."""
-    if isinstance(shown, dict):
-        return "".join(own for kind, own in shown.items() if kind in ("image/svg+xml", "text/html"))
-    kind = type(shown).__name__
-    if kind == "Markdown":
-        return MarkdownIt("commonmark").enable("table").render(shown.data)
-    return shown.data if kind == "HTML" else getattr(shown, "_repr_html_", str)() or ""
+CONFIGURATION = """
+extensions = ["myst_nb"]
+nb_execution_mode = "off"
+myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath", "substitution"]
+"""
+
+
+def built(displayed, folder):
+    """The page of a notebook with these outputs: as Jupyter writes it, and as the book's site has it."""
+    bundles = [own if isinstance(own, dict) else DisplayFormatter().format(own)[0] for own in displayed]
+    outputs = [new_output("display_data", data=bundle) for bundle in bundles]
+    notebook = new_notebook(cells=[new_code_cell("shown", outputs=[own]) for own in outputs])
+    notebook.cells.insert(0, new_markdown_cell("# Page"))
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    folder.mkdir()
+    nbformat.write(notebook, folder / "index.ipynb")
+    (folder / "conf.py").write_text(CONFIGURATION)
+    sphinx = [sys.executable, "-m", "sphinx", "-q", "-b", "html", folder, folder / "html"]
+    subprocess.run(sphinx, check=True, capture_output=True)
+    site = (folder / "html" / "index.html").read_text(encoding="utf-8")
+    return [HTMLExporter().from_notebook_node(notebook)[0], site]
 
 
 @pytest.mark.parametrize("profile", ["quick", "paper"])
@@ -89,12 +110,18 @@ def test_fifty_hostile_words_are_words(figure, tmp_path, models):
     names: dict = {"display": displayed.append}
     show = lambda shown, **_: displayed.append(shown)  # noqa: E731
     opened = patch.object(notebook, "open_page", lambda *_: page)
-    with opened, patch("IPython.display.display", show), redirect_stdout(StringIO()):
+    whole = (
+        patch.object(pd.DataFrame, "head", lambda frame, *_: frame),
+        pd.option_context("display.max_rows", None),
+    )
+    with opened, patch("IPython.display.display", show), redirect_stdout(StringIO()), whole[0], whole[1]:
         for cell in jupytext.read(ROOT / "notebooks" / f"{figure}.md").cells:
             if cell.cell_type == "code":
                 displayed.append(_run(cell.source, f"{figure}.md", names))
-    read = [Markup(markup_of(shown)) for shown in displayed if shown is not None]
-    assert not [own for each in read for own in each.hostile]
-    seen = {number for number in range(50) for each in read if f"x-{number}" in each.words}
-    COUNTS[f"hostile words shown by {figure}, none raw"] += len(seen)
-    assert bool(seen) == (figure == "attend/readout")  # the others show places, numbers and counts alone
+    shown = [own for own in displayed if own is not None]
+    drawn = [own["image/svg+xml"] for own in shown if isinstance(own, dict) and "image/svg+xml" in own]
+    pages = [Markup(text) for text in built(shown, tmp_path / "site")]
+    assert not [own for each in (*pages, *map(Markup, drawn)) for own in each.hostile]
+    seen = [{number for number in range(50) if f"x-{number}" in each.words} for each in pages]
+    COUNTS[f"hostile words on the page of {figure}, none raw"] += len(seen[0])
+    assert seen[0] == seen[1] == (set(range(50)) if figure in SHOWING else set())

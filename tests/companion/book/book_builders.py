@@ -23,6 +23,43 @@ task = None
 
 """
 
+TWO = '''
+"""Two networks."""
+
+from companion.results.config import BaseConfig, Positive
+from companion.results.measurements import answers, measurements_of
+from companion.runs.suite import spec_of
+from notebooks.shared.measure import measure_alignment_terms
+
+PLACE = "a toy"
+QUESTION = "What do two networks hold?"
+
+
+class Config(BaseConfig):
+    """Settings.
+
+    Attributes:
+        steps: updates of each training.
+    """
+
+    steps: Positive = STEPS
+
+
+PROFILES = {"paper": Config()}
+
+
+def measurements(config):
+    small = {"scale": "quick", "steps": config.steps, "width": 8}
+    specs = [spec_of("one_to_one", "AED", seed=seed, **small) for seed in range(2)]
+    return measurements_of(specs, measure_alignment_terms, fit_samples=100)
+
+
+def compute(config, store):
+    found = answers(measurements(config), store)
+    return {"quality": [own["quality"] for _, own in found]}, {}
+'''
+TWO_PAGE = "---\npart: IV\norder: 15\n---\n# Two\n"
+
 
 def write(project: Project, name: str, *cells: str, header: str = HEADER) -> Figure:
     """A notebook in the part ``attend``: its parameters and some cells."""
@@ -40,6 +77,16 @@ def copied(folder: Path, *names: str) -> Path:
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def checkout_of_two(folder: Path, steps: int = 3_000) -> Path:
+    """A copy of the code, with one figure at the paper profile, of two networks."""
+    copied(folder, "attnlib", "companion", "profiles", "notebooks/shared", "Snakefile", "pyproject.toml")
+    own = folder / "notebooks" / "beyond" / "two" / "experiment.py"
+    own.parent.mkdir(parents=True)
+    own.write_text(TWO.lstrip().replace("STEPS", str(steps)))
+    own.parent.with_suffix(".md").write_text(TWO_PAGE)
     return folder
 
 

@@ -11,49 +11,13 @@ import pytest
 
 from tests.attnlib.analysis.builders import save_traces
 from tests.companion.book import slurm
-from tests.companion.book.book_builders import ROOT, at_work, copied, until
+from tests.companion.book.book_builders import ROOT, at_work, checkout_of_two, until
 from tests.companion.book.test_analyse_workflow import SNAKEMAKE as ANALYSIS
 from tests.companion.book.test_analyse_workflow import environment
 
 SNAKEMAKE = [sys.executable, "-m", "snakemake"]
 SOON = ["--slurm-init-seconds-before-status-checks", "1", "--seconds-between-status-checks", "1"]
 SOON += ["--latency-wait", "10", "--slurm-status-command", "squeue"]  # sacct needs a database
-EXPERIMENT = '''
-"""Two networks."""
-
-from companion.results.config import BaseConfig, Positive
-from companion.results.measurements import answers, measurements_of
-from companion.runs.suite import spec_of
-from notebooks.shared.measure import measure_alignment_terms
-
-PLACE = "a toy"
-QUESTION = "What do two networks hold?"
-
-
-class Config(BaseConfig):
-    """Settings.
-
-    Attributes:
-        steps: updates of each training.
-    """
-
-    steps: Positive = 3_000
-
-
-PROFILES = {"paper": Config()}
-
-
-def measurements(config):
-    small = {"scale": "quick", "steps": config.steps, "width": 8}
-    specs = [spec_of("one_to_one", "AED", seed=seed, **small) for seed in range(2)]
-    return measurements_of(specs, measure_alignment_terms, fit_samples=100)
-
-
-def compute(config, store):
-    found = answers(measurements(config), store)
-    return {"quality": [own["quality"] for _, own in found]}, {}
-'''
-NOTEBOOK = "---\npart: IV\norder: 15\n---\n# Two\n"
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(slurm.why_not()), reason=slurm.why_not())]
 
 
@@ -65,13 +29,7 @@ def cluster():
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A copy of the code, with one figure at the paper profile, of two networks of some seconds each."""
-    copied(tmp_path, "attnlib", "companion", "profiles", "notebooks/shared", "Snakefile", "pyproject.toml")
-    own = tmp_path / "notebooks" / "beyond" / "two" / "experiment.py"
-    own.parent.mkdir(parents=True)
-    own.write_text(EXPERIMENT.lstrip())
-    own.parent.with_suffix(".md").write_text(NOTEBOOK)
-    return tmp_path
+    return checkout_of_two(tmp_path)
 
 
 def run(command, folder, environment):

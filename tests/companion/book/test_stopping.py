@@ -5,12 +5,14 @@ import signal
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from attnlib.files import locked
-from tests.companion.book.book_builders import at_work, copied, until, write
+from tests.companion.book.book_builders import at_work, checkout_of_two, copied, until, write
 
+MAKE = ["make", "--file", "Makefile", "paper", "JOBS=1"]
 COMMANDS = {
     "attnlib": [sys.executable, "-m", "attnlib.cli", "run", "attend/one", "-j", "1"],
     "snakemake": [sys.executable, "-m", "snakemake", "--cores", "1", "figures"],
@@ -71,3 +73,26 @@ def test_the_second_of_two_builds_is_told_in_a_line_who_works(checkout):
             assert done.returncode in (1, 2)
             assert f"is being written by process {os.getpid()}, since" in done.stdout + done.stderr
             assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_make_paper_goes_on_after_a_kill_to_the_same_bytes(tmp_path):
+    """Killed while the second of two networks trains; against the same command that nobody killed."""
+    results = []
+    for killed in (True, False):
+        folder = checkout_of_two(tmp_path / str(killed), steps=500)
+        copied(folder, "Makefile", "requirements.lock")
+        (folder / ".venv").mkdir()
+        (folder / ".venv" / "bin").symlink_to(Path(sys.executable).parent)
+        (folder / ".venv" / ".installed").touch()  # as `make install` leaves it
+        own = {"cwd": folder, "env": os.environ | {"PYTHONPATH": str(folder)}}
+        if killed:
+            process = subprocess.Popen(MAKE, process_group=0, stderr=subprocess.DEVNULL, **own)
+            until(lambda folder=folder: len([*folder.glob("build/models/*/.lock")]) == 2, 300)
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            until(lambda folder=folder: not any(at_work(folder)))
+            assert not (folder / "results").exists() or not [*(folder / "results").rglob("two.json")]
+        again = subprocess.run(MAKE, capture_output=True, text=True, **own)
+        assert again.returncode == 0, again.stdout + again.stderr
+        results.append((folder / "results/paper/two.json").read_bytes())
+    assert results[0] == results[1]
