@@ -1,5 +1,6 @@
 """The command line. Everything heavy is imported inside the commands, so that ``--help`` answers at once."""
 
+import os
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -163,7 +164,10 @@ def compare(
 
 
 def main() -> None:
-    """The ``attnlib`` command."""
+    """The ``attnlib`` command. Where names are not in UTF-8, it begins anew in the mode in which they are."""
+    if sys.getfilesystemencoding() != "utf-8" and os.environ.get("PYTHONUTF8") != "1":
+        os.environ["PYTHONUTF8"] = "1"
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # where a terminal has ASCII only
     app()

@@ -1,6 +1,7 @@
 """The command line: quick to answer, and clear about what it cannot do."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,6 +22,8 @@ from companion.data.sources import dataset
 from companion.results.request import Request
 from companion.runs.spec import ModelSpec
 from companion.runs.store import load_task
+from tests.companion.book.book_builders import copied
+from tests.companion.claims.claims_builders import claim, write_paper
 
 
 @pytest.fixture
@@ -53,6 +56,26 @@ def test_help_waits_for_nothing_heavy():
     assert done.returncode == 0, done.stderr
     for command in ("figures", "run", "book", "serve", "verify", "data"):
         assert f" {command} " in done.stdout
+
+
+@pytest.mark.slow
+def test_names_in_any_language_are_names_where_the_locale_has_ascii_only(project, tmp_path):
+    copied(project.root, "Snakefile", "profiles/default", "notebooks/attend/alignment_breakdown")
+    root = project.root.rename(tmp_path / "ordnér-日本")
+    write_paper(root / "claims", claim("a-claim", experiment="alignment_breakdown"))
+    for name in ("quellé.en", "ziél.fr"):
+        (root / name).write_text("a b\n" * 40)
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "ATTNLIB_ROOT": str(root)}
+    own = "run attend/alignment_breakdown -p source=quellé.en -p target=ziél.fr --explain"
+    gone = own.replace("ziél.fr", "wég.fr")
+    cases = (own, 0, "dry-run"), (gone, 2, f"cannot read {root}/wég.fr"), ("verify", 0, "0 changed")
+    for words, code, said in cases:
+        command = [sys.executable, "-m", "attnlib.cli", *words.split()]
+        done = subprocess.run(command, cwd=root, env=os.environ | ascii_only, capture_output=True)
+        told = (done.stdout + done.stderr).decode()
+        assert (done.returncode, said in told, "Traceback" in told) == (code, True, False), told
+    (record,) = root.glob("build/runs/*/run.json")
+    assert json.loads(record.read_text(encoding="utf-8"))["parameters"]["source"] == str(root / "quellé.en")
 
 
 @pytest.mark.parametrize(
