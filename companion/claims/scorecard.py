@@ -73,11 +73,15 @@ def _numbers(row: ClaimVerdict) -> list[str]:
 
 
 def _presupposed(row: ClaimVerdict) -> str:
-    """What a verdict rests on; of many numbers the smallest."""
-    found = {key: own.value for key, own in row.judgement.presupposed.items()}
-    key = min(found, key=found.get)
-    told = f"`{key}` {figure(found[key])}"
-    return told if len(found) == 1 else f"{len(found)} numbers, the smallest {told}"
+    """What a verdict rests on: of the numbers of each presupposition the one that is nearest to failing."""
+    found, told = {key: own.value for key, own in row.judgement.presupposed.items()}, []
+    for each in row.claim.presupposes:
+        ends = {key.rpartition(".")[2] for key in each.keys}
+        if own := {key: value for key, value in found.items() if key.rpartition(".")[2] in ends}:
+            weakest = (min if each.relation[0] == ">" else max)(own, key=own.get)
+            of = f", the weakest of {len(own)}" if len(own) > 1 else ""
+            told.append(f"`{weakest}` {figure(own[weakest])}{of}")
+    return "; ".join(told)
 
 
 def lettered(parts: Iterable[str], claim: Claim) -> list[str]:

@@ -33,7 +33,13 @@ def root(tmp_path, monkeypatch):
         claim("plain"),
         claim("nasty", says=NASTY, place=NASTY),
         claim("two-keys", keys=["x", "y"], about="data"),
-        claim("learned", presupposes={"keys": ["y"], "threshold": 1, "says": "it is learned"}),
+        claim(
+            "learned",
+            presupposes=[
+                {"keys": ["x", "y"], "threshold": 1, "says": "it is learned"},
+                {"keys": ["x", "y"], "relation": "<=", "threshold": 9, "says": "more would not help"},
+            ],
+        ),
         claim("unlearned", presupposes={"keys": ["y"], "threshold": 3, "says": "it is learned"}),
         claim(
             "ordered",
@@ -74,6 +80,7 @@ OPEN = '<span class="verdict undecided">undecided</span>'
                    f'| {OPEN} <span class="verdict stale">stale</span>']),
         ("unlearned", ['<span class="verdict cannot-be-judged">cannot be judged</span>',
                        "presupposes that it is learned, and `y` is 2.000, not at least 3 |"]),
+        ("learned", ["<br>*rests on* `y` 2.000, the weakest of 2; `x` 9.000, the weakest of 2 |"]),
         ("ordered", ["`x`<br>above `y` by more than 0.5<br>",
                      "*0.5: less is nothing (set with the result known)*<br>",
                      "<br>7.0"]),  # 9 - 2, y being exact
