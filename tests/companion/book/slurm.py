@@ -17,30 +17,7 @@ from tempfile import TemporaryDirectory
 NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "squeue")
 PACKAGES = "munge slurmctld slurmd slurm-client"  # of Debian
 PATH = os.pathsep.join([os.environ["PATH"], "/usr/sbin"])
-SETTINGS = """
-ClusterName=one
-SlurmctldHost={host}(127.0.0.1)
-SlurmUser=root
-AuthInfo=socket={folder}/munge.socket
-SlurmctldPort={controller}
-SlurmdPort={node}
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
-SlurmctldPidFile={folder}/controller.pid
-SlurmdPidFile={folder}/node.pid
-ProctrackType=proctrack/linuxproc
-MpiDefault=none
-SchedulerType=sched/builtin
-SchedulerParameters=batch_sched_delay=0,sched_interval=1
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-JobRequeue=0
-KillWait=2
-MinJobAge=600
-ReturnToService=2
-NodeName={host} NodeAddr=127.0.0.1 CPUs=2 RealMemory=16000
-PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
-"""
+SETTINGS = Path(__file__).with_suffix(".conf").read_text(encoding="utf-8")
 
 
 def why_not() -> str:

@@ -1,0 +1,32 @@
+"""How often a coin shows heads."""
+
+import numpy as np
+
+from companion.results.config import BaseConfig, Positive
+from notebooks.shared.intervals import share_interval
+
+PLACE = "a toy"
+QUESTION = "Is the coin fair?"
+
+
+class Config(BaseConfig):
+    """Settings.
+
+    Attributes:
+        tosses: how often the coin is tossed.
+    """
+
+    tosses: Positive = 200
+
+
+PROFILES = {"quick": Config(), "paper": Config(tosses=2_000)}
+
+
+def measurements(config):
+    return ()
+
+
+def compute(config, store):
+    shown = np.random.default_rng(0).random(config.tosses) < 0.5
+    found = share_interval(int(shown.sum()), config.tosses)
+    return {"heads": found.as_dict()}, {"tosses": [{"n": config.tosses}]}
