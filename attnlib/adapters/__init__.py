@@ -2,7 +2,7 @@
 
 from attnlib.adapters.attended import Attended, LinearMap, Rotary
 from attnlib.adapters.hugging_face import HuggingFace, lexical_probe
-from attnlib.adapters.library_models import transformer_pass
+from attnlib.adapters.library_models import encoder_decoder_pass, transformer_pass
 from attnlib.adapters.model_pass import AdaptedTrace, ModelPass
 from attnlib.adapters.modules import Hooked, Modules
 from attnlib.adapters.tensors import pass_of_tensors, saved_passes
@@ -19,6 +19,7 @@ __all__ = [
     "Modules",
     "Rotary",
     "TokenBatch",
+    "encoder_decoder_pass",
     "lexical_probe",
     "pass_of_tensors",
     "saved_passes",

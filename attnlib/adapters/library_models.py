@@ -7,6 +7,8 @@ from torch import Tensor
 
 from attnlib.adapters.attended import Attended, LinearMap, Rotary, site_names
 from attnlib.adapters.model_pass import ModelPass
+from attnlib.errors import BadInput
+from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.transformer import (
     AttentionKind,
     MultiHeadAttention,
@@ -17,6 +19,42 @@ from attnlib.models.transformer import (
 from attnlib.training.corpus import Batch
 
 KINDS: tuple[AttentionKind, ...] = ("cross", "encoder_self", "decoder_self")
+
+
+@torch.no_grad()
+def encoder_decoder_pass(network: EncoderDecoder, batch: Batch) -> ModelPass:
+    """A teacher-forced pass of AED or AO: one head, which compares the states as they are.
+
+    >>> from attnlib.models.config import ModelConfig
+    >>> from attnlib.training.corpus import Corpus, collate
+    >>> config = ModelConfig("AO", source_size=9, target_size=9, width=4)
+    >>> network = EncoderDecoder(config, torch.Generator().manual_seed(0)).eval()
+    >>> found = encoder_decoder_pass(network, collate(Corpus.from_ids([[4, 5]], [[6]]), [0]))
+    >>> [one.name for one in found.attended]
+    ['cross.0']
+
+    Raises:
+        BadInput: VED, which has no attention.
+    """
+    trace = network(batch)
+    if trace.attention is None:
+        raise BadInput("a network without attention has no pass to analyse; look at its states instead")
+    query_site, key_site = site_names("cross", 0)
+    attended = Attended(
+        kind="cross",
+        layer=0,
+        query_inputs=trace.decoder_states,
+        key_inputs=trace.encoder_states,
+        query_site=query_site,
+        key_site=key_site,
+        query_map=LinearMap.none(trace.decoder_states),
+        key_map=LinearMap.none(trace.encoder_states),
+        attention=trace.attention[:, None],
+    )
+    names = ("source_tokens", "source_mask", "target_tokens", "target_outputs", "target_mask")
+    one = ModelPass(**{name: getattr(trace, name) for name in names}, attended=(attended,))
+    one.check()
+    return one
 
 
 @torch.no_grad()

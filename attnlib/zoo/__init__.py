@@ -1,8 +1,15 @@
 """Small networks of the book, trained, inside the package: a first analysis needs no model of one's own.
 
-``reordering``: a Transformer of two layers and two heads, width 32, that translates made-up phrases of which
-half swap their words. ``python -m notebooks.beyond.your_own_model.zoo`` wrote the files, from networks of the
-quick profile; :attr:`Trained.provenance` says what made each.
+==================  ====================================================================================
+``reordering``      a Transformer of two layers and two heads, width 32, that translates made-up phrases of
+                    which half swap their words
+``reordering_AED``  a GRU with attention, width 64, on the same kind of phrases
+``one_to_one_AO``   attention only, width 64: a word for a word, in the same order
+``one_to_one_VED``  a GRU without attention, width 64: the same for four words, through one vector
+==================  ====================================================================================
+
+``python -m notebooks.beyond.your_own_model.zoo`` wrote the files, from networks of the book's quick profile,
+the last three in half precision; :attr:`Trained.provenance` says what made each.
 
 >>> one = load("reordering")
 >>> one.network.config.layers, one.word("source", 2)
@@ -12,6 +19,7 @@ quick profile; :attr:`Trained.provenance` says what made each.
 import json
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -19,10 +27,12 @@ from jaxtyping import Float
 from safetensors import safe_open
 from torch import Tensor
 
-from attnlib.adapters.library_models import transformer_pass
+from attnlib.adapters.library_models import encoder_decoder_pass, transformer_pass
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.stream import Stream
-from attnlib.errors import check_known
+from attnlib.errors import BadInput, check_known
+from attnlib.models.config import ModelConfig
+from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.transformer import AttentionKind, Transformer, TransformerConfig
 from attnlib.sealed import load_file
 from attnlib.training.corpus import Batch, Corpus, evaluation_batches
@@ -39,19 +49,29 @@ class Trained:
         network: in evaluation mode.
         corpus: sentence pairs, of those that it was trained on.
         words: of either side, by id.
-        provenance: the settings and the seed of its training, commit, date, packages, and how much of the
-            words of sentences that it never saw it predicts (``accuracy``).
+        provenance: the settings and the seed of its training, commit, date, packages, how much of the
+            words of sentences that it never saw it predicts (``accuracy``), and the ``sha256`` of its file.
     """
 
-    network: Transformer
+    network: Transformer | EncoderDecoder
     corpus: Corpus
     words: dict[str, list[str]]
     provenance: dict
 
     def stream(self, batch_size: int = 32, kinds: Collection[AttentionKind] = ("cross",)) -> Stream[Batch]:
-        """Passes over its sentences, for :func:`~attnlib.analysis.analyse.analyse` and reports."""
+        """Passes over its sentences, for :func:`~attnlib.analysis.analyse.analyse` and reports.
+
+        Raises:
+            BadInput: a network without attention, or another kind of it than it has.
+        """
+        config, trace = self.network.config, partial(transformer_pass, self.network, kinds=kinds)
+        if isinstance(config, ModelConfig):
+            if config.architecture == "VED" or set(kinds) != {"cross"}:
+                has = "no attention" if config.architecture == "VED" else "cross-attention alone"
+                raise BadInput(f"{config.architecture} has {has}: there is no analysis of {', '.join(kinds)}")
+            trace = partial(encoder_decoder_pass, self.network)
         return Stream(
-            lambda batch: transformer_pass(self.network, batch, kinds),
+            trace,
             lambda: evaluation_batches(self.corpus, batch_size),
             logits=self.logits,
         )
@@ -78,10 +98,13 @@ def load(name: str) -> Trained:
     path = FOLDER / f"{name}.safetensors"
     tensors = load_file(path)
     with safe_open(path, framework="pt") as file:
-        said = json.loads(file.metadata()["trained"])
-    network = Transformer(TransformerConfig(**said["config"]), torch.Generator().manual_seed(0))
+        said, digest = json.loads(file.metadata()["trained"]), file.metadata()["sha256"]
+    recurrent = "architecture" in said["config"]
+    kind, config = (EncoderDecoder, ModelConfig) if recurrent else (Transformer, TransformerConfig)
+    network = kind(config(**said["config"]), torch.Generator().manual_seed(0))
     network.load_state_dict(
         {k.removeprefix("network."): v for k, v in tensors.items() if k[:8] == "network."}
     )
     rows = [[row[row >= 0].tolist() for row in tensors[side]] for side in ("source", "target")]
-    return Trained(network.eval(), Corpus.from_ids(*rows), said["words"], said["provenance"])
+    provenance = said["provenance"] | {"sha256": digest}
+    return Trained(network.eval(), Corpus.from_ids(*rows), said["words"], provenance)
