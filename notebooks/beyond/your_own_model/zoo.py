@@ -20,8 +20,6 @@ from companion.runs.keys import Spec
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from companion.runs.suite import spec_of
-from notebooks.attend.alignment_breakdown.networks import UPDATES
-from notebooks.attend.without_attention import experiment as without_attention
 from notebooks.beyond.your_own_model.experiment import Config, measurements
 from notebooks.shared.sequence_course import load_task
 from notebooks.shared.task_patterns import network_of
@@ -32,13 +30,13 @@ SENTENCES = 800
 def specs() -> dict[str, Spec]:
     """Reordered phrases take a GRU more updates than the profile has; without attention it learns 4 words."""
     (transformer,) = measurements(Config())
-    short = without_attention.measurements(without_attention.PROFILES["quick"])[0]
     quick = partial(spec_of, scale="quick")
+    four = {"min_length": 4, "max_length": 4, "n_words": 8, "n_held_out": 1200}
     return {
         "reordering": transformer.spec,
-        "reordering_AED": quick("reordering_50", "AED", steps=UPDATES["reordering_50"]),
+        "reordering_AED": quick("reordering_50", "AED", steps=1500),
         "one_to_one_AO": quick("one_to_one", "AO"),
-        "one_to_one_VED": short.spec,
+        "one_to_one_VED": quick("one_to_one", "VED", steps=170, task_options=four),
     }
 
 
