@@ -27,14 +27,6 @@ PLACES = (*MARKS, "words")
 NOWHERE = "nowhere"  # no place has more than half of the texts
 NUMBERS = (*PLACES, *(f"{mark}_{what}" for mark in MARKS for what in ("right", "weight")))
 HALF = 50.0
-IN_SHORT = {"sst_as_text": ("negative", "positive")}  # each with the very negative or positive ones
-
-
-def class_name(data: str, label: str) -> str:
-    """What a label stands for, in figures and tables; labels of a reader's own are called by number."""
-    if data not in labelled_sets.SOURCES:
-        return f"label {label}"
-    return IN_SHORT.get(data, labelled_sets.SOURCES[data].classes)[int(label)]
 
 
 class Config(BaseConfig):
