@@ -197,6 +197,7 @@ class NumberRule(Fields):
     judge: AnyJudge
     profiles: Profiles
     about: About = "networks"
+    presupposes: Annotated[tuple[Presupposition | str, ...], Listed] = ()
     unrelated: Number | Ours | Printed | None = None
     readings: dict[Name, dict[Name, Name]] = Field(default_factory=dict)
     starred: dict[Name, Name] = Field(default_factory=dict)
@@ -214,11 +215,13 @@ class NumberRule(Fields):
     def claims(self, paper: str, tables: PublishedTables, file: "PaperFields") -> Iterator[Claim]:
         """The claims about the numbers that it covers, one more for every other reading of a data set."""
         self._check_names(tables)
+        presupposed = _by_name("presupposition", self.presupposes, file.presuppositions)
         for entry in (entry for name in self.tables for entry in tables.table(name)):
             if entry.judged_by_runs and entry.quantity in self.quantities:
                 for reading, sets in {"": self.datasets, **self.readings}.items():
                     if entry.dataset in sets:
-                        yield self._claim(paper, entry, reading, sets[entry.dataset], tables)
+                        claim = self._claim(paper, entry, reading, sets[entry.dataset], tables)
+                        yield claim.model_copy(update={"presupposes": presupposed})
 
     def _check_names(self, tables: PublishedTables) -> None:
         """Refuse a table or quantity that is not printed there, a data set that no table of the paper has."""

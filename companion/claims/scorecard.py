@@ -57,9 +57,9 @@ def _summary(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Iterator[
         judged = [(each, row) for (each, reading), row in found.items() if row in own and not reading]
         judged.sort(key=lambda pair: len(pair[0].value))  # so that the longest number stays
         if distinct := {row.claim.keys: row for _, row in judged}:
-            told = f"{len(judged)} of its {len(paper.tables.entries)} printed numbers are judged"
+            told = f"{len(judged)} of its {len(paper.tables.entries)} printed numbers have one of ours"
             counts = Counter(row.verdict for row in distinct.values())
-            yield f"{told}, {len(distinct)} of them distinct, which count here", counts
+            yield f"{told}, {len(distinct)} of these distinct, which count here", counts
         for name in paper.tables.names:
             counts = Counter(status(entry, found) for entry in paper.tables.table(name))
             yield f"numbers of Table {name}, {plain(paper.tables.titles[name])}", counts
