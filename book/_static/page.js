@@ -22,7 +22,7 @@
   // table then has a name; one that fits is none. The theme makes stops of code.
   const SIDEWAYS = ".bd-article :is(figure, .cell_output .text_html, .pst-scrollable-table-container)";
   const wide = place => place.scrollWidth > place.clientWidth + 1;
-  // An interval goes below its number.
+  // An interval goes below its number (attnlib.css).
   const stack = table => {
     table.classList.add("stacked");
     for (const place of table.querySelectorAll("td, td p, td .verdict")) {
@@ -37,9 +37,12 @@
   const stops = () => {
     const known = {};  // regions of one page have different names
     for (const place of document.querySelectorAll(SIDEWAYS)) {
+      const tables = place.querySelectorAll("table");
+      place.classList.remove("full-width");
+      for (const table of tables) table.classList.remove("stacked");
       // A table wider than the text takes the room of the list of contents too, which the theme then hides.
       if (wide(place) && !place.matches("figure, .wide *, details *")) place.classList.add("full-width");
-      if (wide(place)) place.querySelectorAll("table:not(.stacked)").forEach(stack);
+      if (wide(place)) tables.forEach(stack);
       const scrolls = wide(place);
       place.classList.toggle("scrolls", scrolls);
       if (scrolls) place.tabIndex = 0;
