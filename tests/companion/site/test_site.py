@@ -27,6 +27,15 @@ SHIFTS = """() => new Promise(done => {
   }).observe({ type: "layout-shift", buffered: true });
   setTimeout(() => done(sum), 50);
 })"""
+# Tables that a reader has to move sideways, with all folds open.
+CUT = """async () => {
+  for (const fold of document.querySelectorAll(".bd-article details")) fold.open = true;
+  await new Promise(done => setTimeout(done, 300));
+  const moves = e => getComputedStyle(e).overflowX !== "visible" && e.scrollWidth > e.clientWidth + 1;
+  const around = e => (e.matches(".bd-article") ? [] : [e, ...around(e.parentElement)]);
+  return [...document.querySelectorAll(".bd-article table")]
+    .filter(table => around(table).some(moves)).map(table => table.rows[0].innerText);
+}"""
 # What a reader may look for, and the page that search has to lead to first.
 QUESTIONS = {
     "AED": "notation",
@@ -54,6 +63,8 @@ def seen(visit, pages) -> dict[tuple[str, str], dict]:
                 if way != "narrow":
                     visited.page.evaluate(AXE)
                     looks["axe"] = visited.page.evaluate(VIOLATIONS)
+                if way == "light":
+                    looks["cut"] = visited.page.evaluate(CUT)
                 result[way, path] = looks
     return result
 
@@ -95,6 +106,10 @@ def test_search_leads_to_the_right_page_first(visit, question, page):
 def test_axe_finds_nothing_by_day_or_by_night(seen, pages):
     for scheme, path in product(("light", "dark"), pages):
         assert seen[scheme, path]["axe"] == [], (scheme, path)
+
+
+def test_no_table_is_cut_in_a_window_of_1280_pixels(seen, pages):
+    assert {path: seen["light", path]["cut"] for path in pages if seen["light", path]["cut"]} == {}
 
 
 def test_nothing_moves_while_a_page_opens(seen, pages):
