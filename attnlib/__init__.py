@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # the names that editors and type checkers complete; a test c
     from attnlib.analysis import Checkpoint as Checkpoint
     from attnlib.analysis import Comparison as Comparison
     from attnlib.analysis import ParallelText as ParallelText
-    from attnlib.analysis import Part as Part
+    from attnlib.analysis import Shard as Shard
     from attnlib.analysis import Stream as Stream
     from attnlib.analysis import analyse as analyse
     from attnlib.analysis import compare as compare
@@ -46,7 +46,7 @@ if TYPE_CHECKING:  # the names that editors and type checkers complete; a test c
 _NAMES = {
     "adapters": "FrameBatch Hooked HuggingFace ModelPass Modules TokenBatch lexical_probe pass_of_tensors"
     " text_batches",
-    "analysis": "Analysis Checkpoint Comparison ParallelText Part Stream analyse compare read_report report"
+    "analysis": "Analysis Checkpoint Comparison ParallelText Shard Stream analyse compare read_report report"
     " write_report",
     "decomposition.components": "Components Parts",
     "decomposition.growing": "GrowingComponents",

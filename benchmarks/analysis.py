@@ -20,7 +20,7 @@ from attnlib.adapters.hugging_face import lexical_probe
 from attnlib.analysis.analyse import fit_part, judge_part
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import Judgement
-from attnlib.analysis.stream import Part, Stream
+from attnlib.analysis.stream import Shard, Stream
 
 WORDS, SAMPLES, BATCHES = 1_000, 32, 20
 SIZES = {"0.6 M": (96, 2, 4), "45 M": (512, 6, 8)}  # width, layers, heads
@@ -55,7 +55,7 @@ def measure(name: str, given: list[TokenBatch], rounds: int, kinds: str) -> None
     own = model(*SIZES[name])
     adapter = HuggingFace(own, kinds=kinds.split(","))
     stream = Stream(adapter.trace, given, probed=0)
-    fit = fit_part(stream, Part(every=1), method="least_squares")
+    fit = fit_part(stream, Shard(every=1), method="least_squares")
     passes = list(map(adapter.trace, given))
 
     def bare() -> None:
@@ -66,14 +66,14 @@ def measure(name: str, given: list[TokenBatch], rounds: int, kinds: str) -> None
             )  # fmt: skip
 
     def analysed() -> None:
-        part = Part(every=5)
+        part = Shard(every=5)
         judge_part(stream, fit_part(stream, part, method="least_squares"), part)
 
     ways = {
         "model alone": bare,
         "trace": lambda: [adapter.trace(one) for one in given],
-        "first reading": lambda: fit_part(stream, Part(every=1), method="least_squares"),
-        "second reading": lambda: judge_part(stream, fit, Part(every=1)),
+        "first reading": lambda: fit_part(stream, Shard(every=1), method="least_squares"),
+        "second reading": lambda: judge_part(stream, fit, Shard(every=1)),
         "analysis": analysed,
         "sums of the first reading": lambda: [
             found.update(one) for found in [Fit(method="least_squares")] for one in passes

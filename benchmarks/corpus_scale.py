@@ -23,7 +23,7 @@ from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.analyse import fit_part, judge_part, merged_fit
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.stored import Keep
-from attnlib.analysis.stream import Part, Stream
+from attnlib.analysis.stream import Shard, Stream
 
 SAMPLES, LENGTH, WORDS, POOL = 256, 20, 32_000, 8
 TOKENS = 2 * SAMPLES * LENGTH  # of a batch
@@ -52,7 +52,7 @@ def drawn_pass(number: int, width: int) -> ModelPass:
     return ModelPass(tokens[0], masks[0], tokens[1], tokens[1], masks[1], (attended,))
 
 
-def run_shard(folder: str, tokens: int, width: int, part: Part) -> tuple[float, int, str]:
+def run_shard(folder: str, tokens: int, width: int, part: Shard) -> tuple[float, int, str]:
     """The first pass over a shard: its processor seconds, what was counted, and memory along the way."""
     torch.set_num_threads(1)
     peaks = []
@@ -79,11 +79,11 @@ def measure(tokens: int, width: int, shards: int) -> tuple[float, int]:
     with tempfile.TemporaryDirectory() as folder:
         total = counted = 0
         for shard in range(shards):
-            taken, found, peaks = apart(run_shard, folder, tokens, width, Part(shard, shards, 1))
+            taken, found, peaks = apart(run_shard, folder, tokens, width, Shard(shard, shards, 1))
             total, counted = total + taken, counted + found
             print(f"  shard {shard}: {taken:.1f} s of processor time; {peaks}", flush=True)
         clock = time.process_time()
-        fit = merged_fit(Keep(Path(folder), {"tokens": tokens, "width": width}), Part(0, shards, 1))
+        fit = merged_fit(Keep(Path(folder), {"tokens": tokens, "width": width}), Shard(0, shards, 1))
         total += time.process_time() - clock
         assert valid(fit) == counted
         size = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file()) / 1e6
@@ -94,9 +94,9 @@ def measure(tokens: int, width: int, shards: int) -> tuple[float, int]:
 def second_reading(tokens: int, width: int) -> tuple[float, int]:
     """Processor seconds of judging so many places, and how many of them were valid."""
     stream = Stream(lambda number: drawn_pass(number, width), range(tokens // TOKENS), probed=0)
-    fit = fit_part(stream, Part(every=1))
+    fit = fit_part(stream, Shard(every=1))
     clock = time.process_time()
-    judgement = judge_part(stream, fit, Part(every=1))
+    judgement = judge_part(stream, fit, Shard(every=1))
     return time.process_time() - clock, sum(seen["valid"] for seen in judgement.seen.values())
 
 

@@ -6,7 +6,7 @@ from attnlib.analysis.compare import Comparison, compare
 from attnlib.analysis.report import read_report, report, write_report
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.stored import Keep
-from attnlib.analysis.stream import Losses, Part, Stream
+from attnlib.analysis.stream import Losses, Shard, Stream
 
 __all__ = [
     "Analysis",
@@ -15,7 +15,7 @@ __all__ = [
     "Keep",
     "Losses",
     "ParallelText",
-    "Part",
+    "Shard",
     "Stream",
     "analyse",
     "compare",

@@ -12,7 +12,7 @@ from attnlib.analysis.learned import SCORED
 from attnlib.analysis.results import Analysis, example_of, results
 from attnlib.analysis.samples import samples_of
 from attnlib.analysis.stored import Keep, read_sums
-from attnlib.analysis.stream import Part, Stream
+from attnlib.analysis.stream import Shard, Stream
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
 
@@ -47,12 +47,12 @@ def analyse(
     Raises:
         BadInput: a corpus with nothing to judge; no head.
     """
-    stream, part = stream.with_probe_tried(stream.first()), Part(every=every)
+    stream, part = stream.with_probe_tried(stream.first()), Shard(every=every)
     with keep.held((stage, part) for stage in STAGES) if keep else nullcontext():
         fit = fit_part(stream, part, heads=heads, method=method, keep=keep, progress=progress)
         judgement = judge_part(stream, fit, part, keep=keep, progress=progress)
     if not judgement.samples:
-        part = Part(every=1)
+        part = Shard(every=1)
         fit = fit_part(stream, part, heads=heads, method=method, progress=progress)
         judgement = judge_part(stream, fit, part, progress=progress)
     return _analysis(stream, part, fit, judgement, about)
@@ -61,7 +61,7 @@ def analyse(
 def analyse_kept(
     stream: Stream,
     keep: Keep,
-    part: Part,
+    part: Shard,
     *,
     heads: Collection[int] | None = None,
     about: dict[str, str] | None = None,
@@ -79,7 +79,7 @@ def analyse_kept(
 
 
 def _analysis(
-    stream: Stream, part: Part, fit: Fit, judgement: Judgement, about: dict[str, str] | None
+    stream: Stream, part: Shard, fit: Fit, judgement: Judgement, about: dict[str, str] | None
 ) -> Analysis:
     batch, found = stream.first("judge", part), results(fit, judgement, held_out=part.every > 1, about=about)
     if batch is None:
@@ -90,29 +90,29 @@ def _analysis(
 
 def fit_part(
     stream: Stream,
-    part: Part | None = None,
+    part: Shard | None = None,
     *,
     heads: Collection[int] | None = None,
     method: Method = "means",
     **options: Any,
 ) -> Fit:
     """First pass over a part; goes on where it was left; ``keep`` and ``progress`` as :func:`analyse`."""
-    return _pass_over("fit", stream, part or Part(), Fit(heads, method), **options)
+    return _pass_over("fit", stream, part or Shard(), Fit(heads, method), **options)
 
 
-def judge_part(stream: Stream, fit: Fit, part: Part | None = None, **options: Any) -> Judgement:
+def judge_part(stream: Stream, fit: Fit, part: Shard | None = None, **options: Any) -> Judgement:
     """Second pass over a part, by the fit of all parts."""
-    return _pass_over("judge", stream, part or Part(), Judgement(fit), **options)
+    return _pass_over("judge", stream, part or Shard(), Judgement(fit), **options)
 
 
-def merged_fit(keep: Keep, part: Part) -> Fit:
+def merged_fit(keep: Keep, part: Shard) -> Fit:
     return keep.merged("fit", part, Fit)
 
 
 def _pass_over(
     stage: str,
     stream: Stream,
-    part: Part,
+    part: Shard,
     sums: Sums,
     keep: Keep | None = None,
     progress: Progress | None = None,

@@ -21,7 +21,7 @@ from attnlib.analysis.fit import Fit
 from attnlib.analysis.report import Name, write_report
 from attnlib.analysis.samples import MOST
 from attnlib.analysis.stored import Keep
-from attnlib.analysis.stream import Part, Stream
+from attnlib.analysis.stream import Shard, Stream
 from attnlib.analysis.threads import choose_threads
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput, check_known
@@ -90,8 +90,8 @@ class Request:
                 f"--stage {self.stage} is done shard by shard: give --shard 0 to {self.shards - 1}"
             )
 
-    def part(self, shard: int = 0) -> Part:
-        return Part(shard, self.shards, self.every)
+    def part(self, shard: int = 0) -> Shard:
+        return Shard(shard, self.shards, self.every)
 
     def settings(self, *names: str) -> dict:
         return {name: getattr(self, name) for name in names}
@@ -228,7 +228,7 @@ def _of_checkpoint(request: Request, console: Console) -> _Job:
     return job
 
 
-def _ready(job: _Job, stage: str, part: Part, request: Request, console: Console) -> _Job:
+def _ready(job: _Job, stage: str, part: Shard, request: Request, console: Console) -> _Job:
     """Said before any work: what cannot be probed, and how many threads there are."""
     batch = job.stream.first(stage, part)
     stream = job.stream.with_probe_tried(batch)
@@ -247,7 +247,7 @@ def _keep(request: Request, asked: dict) -> Keep:
     return Keep(request.out / "parts", asked | request.settings("heads", "method"))
 
 
-def _run(stage: str, job: _Job, part: Part, request: Request, console: Console) -> None:
+def _run(stage: str, job: _Job, part: Shard, request: Request, console: Console) -> None:
     wanted = sum(part.is_of(stage, number) for number in range(job.batches))
     shard = f", shard {part.shard} of {part.shards}" if part.shards > 1 else ""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

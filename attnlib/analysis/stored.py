@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from attnlib.analysis.fit import Sums
-from attnlib.analysis.stream import Part
+from attnlib.analysis.stream import Shard
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import atomic_path, locked
 
@@ -35,18 +35,18 @@ class Keep:
     asked: dict
     seconds: float = SECONDS_BETWEEN_SAVES
 
-    def path(self, stage: str, part: Part) -> Path:
+    def path(self, stage: str, part: Shard) -> Path:
         return self.folder / f"{stage}-{part.shard}-of-{part.shards}" / "sums.safetensors"
 
     @contextmanager
-    def held(self, parts: Iterable[tuple[str, Part]]) -> Iterator[None]:
+    def held(self, parts: Iterable[tuple[str, Shard]]) -> Iterator[None]:
         """Nobody else writes these parts meanwhile; BadInput where somebody does, or nobody can."""
         with ExitStack() as locks:
             for stage, part in parts:
                 locks.enter_context(locked(self.path(stage, part).parent))
             yield
 
-    def begun(self, stage: str, part: Part) -> dict | None:
+    def begun(self, stage: str, part: Shard) -> dict | None:
         """What is said of a part, ``done`` and ``finished``, or None; BadInput for another analysis."""
         path = self.path(stage, part)
         if not path.is_file():
@@ -62,11 +62,11 @@ class Keep:
             )
         return facts
 
-    def save(self, stage: str, part: Part, sums: Sums, done: int, finished: bool) -> None:
+    def save(self, stage: str, part: Shard, sums: Sums, done: int, finished: bool) -> None:
         about = {"asked": self._asked(part), "done": done, "finished": finished}
         write_sums(self.path(stage, part), sums, about)
 
-    def merged(self, stage: str, part: Part, empty: Callable[[], Sums]) -> Sums:
+    def merged(self, stage: str, part: Shard, empty: Callable[[], Sums]) -> Sums:
         """The sums of all shards, read into what ``empty`` makes; BadInput lists those not finished."""
         if missing := self.lacking(stage, part):
             shards = ", ".join(map(str, missing))
@@ -74,11 +74,11 @@ class Keep:
         paths = [self.path(stage, own) for own in part.all_shards()]
         return reduce(add, (read_sums(path, empty()) for path in paths))
 
-    def lacking(self, stage: str, part: Part) -> list[int]:
+    def lacking(self, stage: str, part: Shard) -> list[int]:
         """Shards whose pass is not finished."""
         return [own.shard for own in part.all_shards() if not (self.begun(stage, own) or {}).get("finished")]
 
-    def _asked(self, part: Part) -> dict:
+    def _asked(self, part: Shard) -> dict:
         return json.loads(json.dumps({**self.asked, **asdict(part)}))  # tuples are lists there
 
 

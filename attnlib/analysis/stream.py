@@ -95,7 +95,7 @@ class Stream(Generic[Batch]):
             return replace(self, probed=0, no_probe=str(error))
         return self
 
-    def first(self, stage: str = "fit", part: "Part | None" = None) -> Batch | None:
+    def first(self, stage: str = "fit", part: "Shard | None" = None) -> Batch | None:
         """The first batch of a part, or of all; None where there is none."""
         wanted = (batch for number, batch in self.numbered() if part is None or part.is_of(stage, number))
         return next(wanted, None)
@@ -105,7 +105,7 @@ class Stream(Generic[Batch]):
 
 
 @dataclass(frozen=True)
-class Part:
+class Shard:
     """Some of the batches of a stream: those of one shard, and of them those to fit on or those to judge.
 
     The last of each ``every`` batches is held out of the fit and judged, whatever the shards: they are dealt
@@ -118,7 +118,7 @@ class Part:
     Raises:
         BadInput: a shard that is none of these, or ``every`` below 1.
 
-    >>> [[n for n in range(12) if Part(1, 2, 3).is_of(stage, n)] for stage in ("fit", "judge")]
+    >>> [[n for n in range(12) if Shard(1, 2, 3).is_of(stage, n)] for stage in ("fit", "judge")]
     [[3, 4, 9, 10], [5, 11]]
     """
 
@@ -132,7 +132,7 @@ class Part:
         if self.every < 1:
             raise BadInput(f"every is {self.every}; it must be at least 1")
 
-    def all_shards(self) -> "list[Part]":
+    def all_shards(self) -> "list[Shard]":
         return [replace(self, shard=shard) for shard in range(self.shards)]
 
     def is_of(self, stage: str, number: int) -> bool:

@@ -17,7 +17,7 @@ from attnlib.adapters import (
     pass_of_tensors,
     text_batches,
 )
-from attnlib.analysis import Part, Stream, analyse
+from attnlib.analysis import Shard, Stream, analyse
 from attnlib.analysis.command import numbers
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import NINE, POSITION_BIAS, TermSums
@@ -477,10 +477,10 @@ def sum_terms(terms, allowed):
 SHAPES = "expected (9, batch, target, source)"
 
 ANALYSIS = [
-    (lambda: Part(3, 3), "shard is 3 of 3"),
-    (lambda: Part(-1, 3), "shard is -1"),
-    (lambda: Part(0, 0), "of 0"),
-    (lambda: Part(0, 1, 0), "every is 0"),
+    (lambda: Shard(3, 3), "shard is 3 of 3"),
+    (lambda: Shard(-1, 3), "shard is -1"),
+    (lambda: Shard(0, 0), "of 0"),
+    (lambda: Shard(0, 1, 0), "every is 0"),
     (lambda: Stream(str, iter([1, 2])), "read only once"),
     (lambda: analyse(Stream(str, [])), "no sample with a counted position"),
     (lambda: analyse_copies(7, [[1.0, 2.0]], [True, True]), "no sample with a counted position"),

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlib.adapters import Modules
-from attnlib.analysis import Keep, Losses, Part, Stream, analyse
+from attnlib.analysis import Keep, Losses, Shard, Stream, analyse
 from attnlib.analysis.analyse import STAGES, analyse_kept, fit_part, judge_part, merged_fit
 from attnlib.analysis.fit import counted_attention
 from attnlib.analysis.judge import Judgement
@@ -116,7 +116,7 @@ def test_a_long_example_is_cut():
 
 
 def kept(folder, stream, shards=1, every=5):
-    keep, parts = keep_of(folder), Part(0, shards, every).all_shards()
+    keep, parts = keep_of(folder), Shard(0, shards, every).all_shards()
     fits = [fit_part(stream, part, keep=keep) for part in parts]
     fit = sum(fits[1:], fits[0])
     for part in parts:
@@ -195,7 +195,7 @@ def test_what_a_reader_must_know_is_noted(changed, said):
 @given(shards, every)
 def test_batches_are_dealt_to_one_stage_of_one_shard(shards, every):
     """Where nothing is held out, to both stages; judged ones are ranked over all shards."""
-    several, judged = Part(0, shards, every).all_shards(), 0
+    several, judged = Shard(0, shards, every).all_shards(), 0
     for number in range(shards * every * 3):
         found = [(own.shard, stage) for own in several for stage in STAGES if own.is_of(stage, number)]
         held_out = number % every == every - 1
@@ -208,7 +208,7 @@ def test_batches_are_dealt_to_one_stage_of_one_shard(shards, every):
 
 def read(keep, part=None, **stream):
     """Both readings of a corpus in one part, kept."""
-    stream, part = stream_of(**stream), part or Part()
+    stream, part = stream_of(**stream), part or Shard()
     fit = fit_part(stream, part, keep=keep)
     return fit, judge_part(stream, fit, part, keep=keep)
 
@@ -253,7 +253,7 @@ def test_what_was_read_is_not_read_again_and_progress_counts_from_the_start(tmp_
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("parts", "batches", "order"),
-    [(Part(0, 3, 4), 34, (0, 1, 2)), (Part(0, 3, 4), 34, (2, 0, 1)), (Part(0, 5, 1), 3, range(5))],
+    [(Shard(0, 3, 4), 34, (0, 1, 2)), (Shard(0, 3, 4), 34, (2, 0, 1)), (Shard(0, 5, 1), 3, range(5))],
     ids=["in order", "in another", "more shards than batches"],
 )
 def test_shards_in_any_order_come_to_what_one_process_sums(tmp_path, parts, batches, order):
@@ -276,7 +276,7 @@ def test_shards_in_any_order_come_to_what_one_process_sums(tmp_path, parts, batc
 
 
 def test_shards_that_are_missing_are_listed(tmp_path):
-    keep, parts = keep_of(tmp_path), Part(0, 4).all_shards()
+    keep, parts = keep_of(tmp_path), Shard(0, 4).all_shards()
     for _ in range(2):
         assert fit_part(stream_of(), parts[1], heads=[1], keep=keep).heads == (1,)
     with pytest.raises(Killed):
@@ -292,10 +292,10 @@ def test_shards_that_are_missing_are_listed(tmp_path):
 @pytest.mark.parametrize(
     ("asked", "part", "message"),
     [
-        ({"model": "other"}, Part(), "model is toy there, other here"),
-        ({"target": "b.txt"}, Part(), "target is None there, b.txt here"),
-        ({"layers": [0, 1]}, Part(), r"layers is \[0\] there, \[0, 1\] here"),
-        ({}, Part(every=3), "every is 5 there, 3 here"),
+        ({"model": "other"}, Shard(), "model is toy there, other here"),
+        ({"target": "b.txt"}, Shard(), "target is None there, b.txt here"),
+        ({"layers": [0, 1]}, Shard(), r"layers is \[0\] there, \[0, 1\] here"),
+        ({}, Shard(every=3), "every is 5 there, 3 here"),
     ],
 )
 def test_another_analysis_in_the_same_folder_is_refused(finished, asked, part, message):
@@ -327,7 +327,7 @@ def flipped(where):
 )
 def test_a_file_that_was_flipped_cut_or_changed_is_noticed(tmp_path, finished, stage, damage):
     keep = keep_of(shutil.copytree(finished, tmp_path / "copied"))
-    path = keep.path(stage, Part())
+    path = keep.path(stage, Shard())
     before = path.read_bytes()
     path.write_bytes(damage(before))
     assert path.read_bytes() != before
