@@ -24,7 +24,7 @@ def measurements_of(
 
 def specs_of(measurements: Iterable[Measurement]) -> tuple["Spec", ...]:
     """The models asked, each once, in order."""
-    return tuple(dict.fromkeys(spec for asked in measurements for spec in (asked.spec, *asked.beside)))
+    return tuple(dict.fromkeys(spec for one in measurements for spec in (one.spec, *one.beside)))
 
 
 def columns_of(spec: "Spec") -> dict[str, object]:
@@ -49,9 +49,9 @@ def answers(measurements: Iterable[Measurement], store: "Store") -> list[tuple[d
 def not_measured(measurements: Iterable[Measurement], store: "Store") -> tuple["Spec", ...]:
     """The models that lack an answer in a store that does not train."""
     lacking = []
-    for asked in measurements:
+    for measurement in measurements:
         try:
-            asked.answer(store)
+            measurement.answer(store)
         except NotMeasured:
-            lacking.append(asked.spec)
+            lacking.append(measurement.spec)
     return tuple(dict.fromkeys(lacking))

@@ -52,8 +52,8 @@ def all_measurements(profile: str) -> dict[str, list[Measurement]]:
     """What the experiments with this profile ask, by the key of the model."""
     every = dict.fromkeys(one for name in registry.names() for one in measurements_of_figure(name, profile))
     found: dict[str, list[Measurement]] = {}
-    for asked in every:
-        found.setdefault(model_key(asked.spec), []).append(asked)
+    for one in every:
+        found.setdefault(model_key(one.spec), []).append(one)
     return found
 
 
@@ -85,8 +85,8 @@ def answer(wanted: list[str], profile: str, store: Store) -> None:
             found[word] = models[word]
     for word, measurements in found.items():
         if isinstance(measurements, list):
-            for asked in measurements:
-                asked.answer(store)
+            for measurement in measurements:
+                measurement.answer(store)
             print(f"{word}: {len(measurements)} answers")
         else:
             store.open(measurements)

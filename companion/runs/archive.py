@@ -56,8 +56,8 @@ class Measurement:
 
     def line(self, found: dict) -> dict:
         line = {"run": identity(self.spec), "measure": self.name, "code": self.code, "found": found}
-        asked = json.loads(self.key)  # empty settings and companions are left out
-        return line | {name: asked[name] for name in ("settings", "with") if asked[name]}
+        key = json.loads(self.key)  # empty settings and companions are left out
+        return line | {name: key[name] for name in ("settings", "with") if key[name]}
 
     def answer(self, store: "Store") -> dict:
         """The measurement, made if need be (see :meth:`companion.runs.store.Store.cached`)."""

@@ -496,7 +496,7 @@ Answers = dict[tuple[RunSpec, ...], dict]  # what was asked of a run alone, or o
 def gathered(measurements: Iterable[Measurement], store: Store) -> Answers:
     """The answers that the store has or may find out, by the models asked together; one question to each."""
     found = {}
-    for asked in measurements:
+    for measurement in measurements:
         with suppress(NotMeasured):
-            found[asked.spec, *asked.beside] = asked.answer(store)
+            found[measurement.spec, *measurement.beside] = measurement.answer(store)
     return found

@@ -22,19 +22,19 @@ def each_seed(seeds: int, spec: Callable[..., RunSpec], *arguments: object, **se
     return tuple(spec(*arguments, seed=seed, **settings) for seed in range(seeds))
 
 
-def asked_of(groups: Mapping[Group, Iterable[RunSpec]], measure: Callable, **settings: object) -> Plan:
+def plan_of(groups: Mapping[Group, Iterable[RunSpec]], measure: Callable, **settings: object) -> Plan:
     """The same question to every network of every group."""
     return {group: measurements_of(specs, measure, **settings) for group, specs in groups.items()}
 
 
 def every(*plans: Plan) -> tuple[Measurement, ...]:
     """All that is asked, each once, in order."""
-    return tuple(dict.fromkeys(asked for plan in plans for group in plan.values() for asked in group))
+    return tuple(dict.fromkeys(one for plan in plans for group in plan.values() for one in group))
 
 
 def answered(plan: Plan, store: Store) -> Points:
     """What is measured, by group; groups of which nothing is are left out."""
-    points = {group: answers(asked, store) for group, asked in plan.items()}
+    points = {group: answers(own, store) for group, own in plan.items()}
     return {group: own for group, own in points.items() if own}
 
 

@@ -58,7 +58,7 @@ def sentences(ids: Sequence[Sequence[int]], words: Sequence[str], missing: str) 
     return [" ".join(missing if word == UNK else words[word] for word in row) for row in kept]
 
 
-def translators_asked(specs: Iterable[ModelSpec], samples: int) -> tuple[Measurement, ...]:
+def translator_measurements(specs: Iterable[ModelSpec], samples: int) -> tuple[Measurement, ...]:
     """What tells which translators among the models count."""
     own = [spec for spec in specs if spec.task in TRANSLATIONS]
     longer = [replace(spec, steps=TWICE * spec.steps) for spec in own if spec.seed == 0]
@@ -68,9 +68,9 @@ def translators_asked(specs: Iterable[ModelSpec], samples: int) -> tuple[Measure
 def translators_that_count(specs: Iterable[ModelSpec], samples: int, store: Store) -> set[tuple[str, str]]:
     """Task and architecture of the translators that count; none of which something is not measured."""
     found: dict[tuple[str, str], dict[int, list[dict]]] = {}  # by kind, by updates
-    for asked in translators_asked(specs, samples):
-        kind = found.setdefault((asked.spec.task, asked.spec.architecture), {})
-        kind.setdefault(asked.spec.steps, []).extend(own for _, own in answers([asked], store))
+    for measurement in translator_measurements(specs, samples):
+        kind = found.setdefault((measurement.spec.task, measurement.spec.architecture), {})
+        kind.setdefault(measurement.spec.steps, []).extend(own for _, own in answers([measurement], store))
     return {
         kind
         for kind, by_steps in found.items()

@@ -12,7 +12,7 @@ from notebooks.shared.intervals import bootstrapped, by_kind, each_over_seeds
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.spearman import spearman_of_points
 from notebooks.shared.suite import PAPER_TASKS, SuiteConfig, model_specs
-from notebooks.shared.translators import has_learned, translators_asked, translators_that_count
+from notebooks.shared.translators import has_learned, translator_measurements, translators_that_count
 
 PLACE = "Aitken et al. 2021, contributions 1 and 2 (a causal test of ours)"
 QUESTION = "When a component is exchanged, do attention and output follow?"
@@ -44,7 +44,7 @@ PROFILES = {
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    return (*_exchanges(config), *translators_asked(model_specs(config), config.translated))
+    return (*_exchanges(config), *translator_measurements(model_specs(config), config.translated))
 
 
 def _exchanges(config: Config) -> tuple[Measurement, ...]:

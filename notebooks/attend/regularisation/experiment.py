@@ -99,9 +99,9 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     decay at all. A network of which a measure is missing is left out.
     """
     found: dict[ModelSpec, dict[str, dict]] = {}
-    for asked in measurements(config):
-        for _, measured in answers([asked], store):
-            found.setdefault(asked.spec, {})[asked.name] = measured
+    for measurement in measurements(config):
+        for _, measured in answers([measurement], store):
+            found.setdefault(measurement.spec, {})[measurement.name] = measured
     whole = {spec: own for spec, own in found.items() if len(own) == len(MEASURES)}
     groups: dict[tuple[str, str], dict[float, list[Point]]] = {}
     rows = []

@@ -162,9 +162,9 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 def _found(config: Config, store: Store) -> dict[ModelSpec, tuple[dict, dict]]:
     """What either measure found of each model; one of which something is missing is left out."""
     found: dict[ModelSpec, tuple] = {}
-    for asked in measurements(config):
-        for _, measured in answers([asked], store):
-            found[asked.spec] = (*found.get(asked.spec, ()), measured)
+    for measurement in measurements(config):
+        for _, measured in answers([measurement], store):
+            found[measurement.spec] = (*found.get(measurement.spec, ()), measured)
     return {spec: both for spec, both in found.items() if len(both) == 2}
 
 
@@ -210,9 +210,9 @@ def _conditions(config: Config, outcomes: dict, free: dict) -> Iterator[dict]:
     if not set(BOTH) <= set(config.task):
         return
     plan = _models(config, config.task)
-    asked = [("plan", "plan", plan, outcomes)]
-    asked += [(*level, models, outcomes) for *level, own, models in settings(config) if not own]
-    for factor, level, specs, found in [*asked, ("running", "free", plan, free)]:
+    conditions = [("plan", "plan", plan, outcomes)]
+    conditions += [(*level, models, outcomes) for *level, own, models in settings(config) if not own]
+    for factor, level, specs, found in [*conditions, ("running", "free", plan, free)]:
         both = zip(specs.get(ALONE, ()), specs.get(AGAINST, plan[AGAINST]), strict=ALONE in specs)
         pairs = [(found[a], found[b]) for a, b in both if a in found and b in found]
         halves = {

@@ -73,8 +73,8 @@ def name_of(spec: ModelSpec) -> dict[str, object]:
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Temporal components without words, rebuilt, shifted, and past the lengths trained on."""
-    asked = measurements(config)
-    points = [(name_of(each.spec), m) for each in asked for _, m in answers([each], store)]
+    planned = measurements(config)
+    points = [(name_of(each.spec), m) for each in planned for _, m in answers([each], store)]
     groups: dict[tuple, list[Point]] = {}
     for name, m in points:
         groups.setdefault((name["task"], name["kind"]), []).append((name, m))

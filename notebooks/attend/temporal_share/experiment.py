@@ -14,7 +14,7 @@ from notebooks.shared.measure import ACROSS_SAMPLES as QUANTITIES
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.spearman import spearman_of_points
 from notebooks.shared.suite import DIAL, PAPER_TASKS, SuiteConfig, model_specs
-from notebooks.shared.translators import has_learned, translators_asked, translators_that_count
+from notebooks.shared.translators import has_learned, translator_measurements, translators_that_count
 
 PLACE = "Aitken et al. 2021, contribution 2 (temporal and input components by task)"
 QUESTION = "Do temporal components carry more of the attention where the average matrix is more typical?"
@@ -53,7 +53,7 @@ PROFILES = {
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    return (*_terms(config), *translators_asked(model_specs(config), config.translated))
+    return (*_terms(config), *translator_measurements(model_specs(config), config.translated))
 
 
 def _terms(config: Config) -> tuple[Measurement, ...]:

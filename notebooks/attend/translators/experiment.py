@@ -97,8 +97,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """
     points: list[Point] = []
     for spec, made in _specs(config).items():
-        asked = measurements_of([spec], measure_translation, samples=config.samples)
-        points += [(name | made, m) for name, m in answers(asked, store)]
+        own = measurements_of([spec], measure_translation, samples=config.samples)
+        points += [(name | made, m) for name, m in answers(own, store)]
     values = {"by_task": by_kind(points, _summary), "sentences": config.samples}
     return values, {"networks": [name | m for name, m in points]}
 

@@ -93,7 +93,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     values: dict = {}
     tables: dict[str, list[dict]] = {name: [] for name in ("accuracy", "memory", "decoder", "readout")}
     for (label, length), specs in _groups(config).items():
-        memory, swap = (answers(asked, store) for asked in _asked(config, specs))
+        memory, swap = (answers(own, store) for own in _asked(config, specs))
         if not memory or not swap:
             continue
         summary = each_over_seeds(memory, _memory) | each_over_seeds(swap, _swap) | {"seeds": len(memory)}

@@ -100,9 +100,9 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 def _measurements(config: Config) -> tuple[tuple[Measurement, ...], tuple[Measurement, ...]]:
     links, tokens = _specs(config, config.task), _specs(config, config.tokens_of)
-    asked = {name: getattr(config, name) for name in ("fit_samples", "judged_samples", "iterations")}
+    settings = {name: getattr(config, name) for name in ("fit_samples", "judged_samples", "iterations")}
     return (
-        measurements_of(links, measure.measure_word_alignment, **asked),
+        measurements_of(links, measure.measure_word_alignment, **settings),
         measurements_of(tokens, measure.measure_token_parts, fit_samples=config.fit_samples),
     )
 
@@ -114,8 +114,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     tasks.
     """
     links, tokens = (
-        [(name | {"kind": kind(name)}, m) for name, m in answers(asked, store)]
-        for asked in _measurements(config)
+        [(name | {"kind": kind(name)}, m) for name, m in answers(own, store)] for own in _measurements(config)
     )
     tables = {
         "alignment": [row for point in links for row in _alignment_rows(*point)],

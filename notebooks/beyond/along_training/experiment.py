@@ -10,7 +10,7 @@ from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.beyond.along_training.measure import PAIRS, measure_along_training
 from notebooks.shared.intervals import Point, each_over_seeds, paired
-from notebooks.shared.plan import Plan, Points, answered, asked_of, by_network, each_seed, every, settings_of
+from notebooks.shared.plan import Plan, Points, answered, by_network, each_seed, every, plan_of, settings_of
 from notebooks.shared.summaries import crossing, less, rows_of, summarised
 
 # Quantities that grow along training, when each takes over, and their intervals over seeds.
@@ -188,7 +188,7 @@ def _plan(config: Config) -> tuple[Plan, Plan]:
             own = {"task": task, "options": tuple(_options(config, task).items()), "attention": attention}
             own |= {"steps": config.text_steps if task == TEXT else config.steps}
             groups[(task,)] = each_seed(config.seeds, RunSpec.of, "along_training", **own, **shared)
-        return asked_of(groups, measure_along_training, fitted=config.fitted, judged=config.judged)
+        return plan_of(groups, measure_along_training, fitted=config.fitted, judged=config.judged)
 
     return plan(config.task, "learned"), plan(config.uniform, "uniform")
 

@@ -14,7 +14,7 @@ from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.beyond.transformer_heads import measure
 from notebooks.shared.intervals import bootstrapped, interval_of, nested
-from notebooks.shared.plan import Plan, answered, asked_of, by_network, each_seed, every, picked, settings_of
+from notebooks.shared.plan import Plan, answered, by_network, each_seed, every, picked, plan_of, settings_of
 from notebooks.shared.spearman import spearman_of_points
 from notebooks.shared.summaries import less, rows_of, summarised
 from notebooks.shared.task_patterns import STATES
@@ -225,8 +225,8 @@ def _plan(config: Config) -> tuple[Plan, Plan]:
     networks = {kind: specs(config, *kind) for kind in kinds}
     again = {(positions,): own for (task, positions), own in networks.items() if task == "one_to_one"}
     return (
-        asked_of(networks, measure.measure_heads, fit_samples=config.fit_samples),
-        asked_of(again, measure.measure_repeated),
+        plan_of(networks, measure.measure_heads, fit_samples=config.fit_samples),
+        plan_of(again, measure.measure_repeated),
     )
 
 

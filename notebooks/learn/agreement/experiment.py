@@ -40,7 +40,7 @@ def means_of(sums: dict[str, list]) -> dict[str, Float[np.ndarray, " checkpoints
 
 def alone(answers: agreement.Answers) -> dict[RunSpec, dict]:
     """What was asked of single runs."""
-    return {asked[0]: answer for asked, answer in answers.items() if len(asked) == 1}
+    return {runs[0]: answer for runs, answer in answers.items() if len(runs) == 1}
 
 
 def parts_of(answers: agreement.Answers) -> list[tuple[str, str]]:
@@ -382,9 +382,9 @@ def rows(config: Config) -> dict[str, agreement.Runs]:
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
     return tuple(
-        asked
+        measurement
         for runs in rows(config).values()
-        for asked in (*runs.measurements(), *runs.readings(), *runs.ties())
+        for measurement in (*runs.measurements(), *runs.readings(), *runs.ties())
     )
 
 
@@ -404,8 +404,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
                 values[name]["ties"] = ties_read(runs, found)
                 tied += [{"data": name} | line for line in ties_courses(runs, found)]
     own = config.data is not None or config.source is not None
-    asked = () if own else (*config.classification, *config.translation)
-    absent = {n: {"cannot_be_run": f"data: {n} is not at hand"} for n in asked if n not in there}
+    named = () if own else (*config.classification, *config.translation)
+    absent = {n: {"cannot_be_run": f"data: {n} is not at hand"} for n in named if n not in there}
     return values | absent | {"weakest": weakest(values)}, {"courses": along, "ties": tied}
 
 

@@ -158,11 +158,11 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """
     values: dict = {name: {"cannot_be_run": f"data: {name} is not at hand"} for name in config.sets}
     tables: dict[str, list[dict]] = {"sizes": [], "lengths": [], "words": [], "dropped": []}
-    for (name, reading, spec), asked in zip(_planned(config), measurements(config), strict=True):
+    for (name, reading, spec), measurement in zip(_planned(config), measurements(config), strict=True):
         if "cannot_be_run" in values[name]:
             values[name] = {}
         try:
-            found = asked.answer(store)
+            found = measurement.answer(store)
         except NotMeasured:  # a store that counts nothing anew; the result says what is missing
             continue
         parts = sorted(found["parts"].items())

@@ -95,8 +95,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             values["derivative"][name] = _convergence(rows, config.widths)
             values["derivative"][name]["outputs"] = len(corpora[0].target_words)
             tables["derivative"] += rows
-    for asked in measurements(config):
-        answer = asked.answer(store)
+    for measurement in measurements(config):
+        answer = measurement.answer(store)
         rows = answer["rows"]
         values["text"] = {name: answer[name] for name in measure.NUMBERS} | {"listed": len(rows)}
         for stage in STAGES:

@@ -77,7 +77,7 @@ def rows(config: Config) -> dict[str, tuple[RunSpec, ...]]:
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    return tuple(asked for runs in rows(config).values() for asked in _asked(runs))
+    return tuple(one for runs in rows(config).values() for one in _asked(runs))
 
 
 def _asked(runs: Sequence[RunSpec]) -> tuple[Measurement, ...]:

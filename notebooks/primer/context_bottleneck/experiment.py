@@ -12,7 +12,7 @@ from companion.results.measurements import Measurement
 from companion.runs.store import Store
 from notebooks.shared.intervals import Point, each_over_seeds, nested, paired
 from notebooks.shared.measure import measure_by_length, measure_summary_bits
-from notebooks.shared.plan import Plan, answered, asked_of, each_seed, every
+from notebooks.shared.plan import Plan, answered, each_seed, every, plan_of
 from notebooks.shared.summaries import rows_of, summarised
 from notebooks.shared.words import WordsConfig, spec_on_words
 
@@ -65,12 +65,12 @@ def _plan(config: Config) -> tuple[Plan, Plan, Plan]:
     probed = {
         (length, *group): own
         for length in config.probed
-        for group, own in asked_of(read, measure_summary_bits, length=length, samples=config.samples).items()
+        for group, own in plan_of(read, measure_summary_bits, length=length, samples=config.samples).items()
     }
     widest = {group: specs for group, specs in read.items() if group[1] == max(config.width)}
     half = {"length": max(config.probed), "samples": config.samples // 2}
-    halved = asked_of(widest, measure_summary_bits, **half) if config.samples > 1 else {}
-    return asked_of(networks, measure_by_length), probed, halved
+    halved = plan_of(widest, measure_summary_bits, **half) if config.samples > 1 else {}
+    return plan_of(networks, measure_by_length), probed, halved
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:

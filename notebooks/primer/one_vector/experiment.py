@@ -12,7 +12,7 @@ from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.one_vector.measure import measure_error_growth
-from notebooks.shared.plan import Plan, answered, asked_of, each_seed, every, settings_of
+from notebooks.shared.plan import Plan, answered, each_seed, every, plan_of, settings_of
 from notebooks.shared.summaries import rows_of, summarised
 
 PLACE = "Primer 1, “A quick refresher: sequence to sequence models”; Cho et al. 2014; Sutskever et al. 2014"
@@ -71,7 +71,7 @@ def _plan(config: Config) -> Plan:
             options |= {"max_digits": config.digits, "n_held_out": config.judged}
         own = {"task": task, "options": tuple(options.items()), **NETWORKS[network], **shared}
         groups[task, network] = each_seed(config.seeds, RunSpec.of, "recurrent_sequences", **own)
-    return asked_of(groups, measure_error_growth, samples=config.samples)
+    return plan_of(groups, measure_error_growth, samples=config.samples)
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:

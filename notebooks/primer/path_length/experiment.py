@@ -11,7 +11,7 @@ from companion.results.measurements import Measurement
 from companion.runs.store import Store
 from notebooks.primer.path_length.measure import measure_gradients
 from notebooks.shared.intervals import paired
-from notebooks.shared.plan import Plan, answered, asked_of, each_seed, every, settings_of
+from notebooks.shared.plan import Plan, answered, each_seed, every, plan_of, settings_of
 from notebooks.shared.summaries import rows_of, summarised
 from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
 
@@ -49,7 +49,7 @@ def _plan(config: Config) -> Plan:
         link, reverse = KINDS[kind]
         own = {"link": link, "reverse": reverse, "cell": cell} | shared
         groups[kind, cell] = each_seed(config.seeds, spec_on_words, config, **own)
-    return asked_of(groups, measure_gradients, length=config.length, samples=config.samples)
+    return plan_of(groups, measure_gradients, length=config.length, samples=config.samples)
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:

@@ -20,7 +20,7 @@ from notebooks.primer.scoring_functions import measure
 from notebooks.primer.scoring_functions.measure import OFFSETS, READABLE, SIZES
 from notebooks.shared.intervals import Point, each_over_seeds, interval_of, matched, over_seeds, paired
 from notebooks.shared.measure import measure_learning_curve
-from notebooks.shared.plan import Plan, Points, answered, asked_of, each_seed, every, settings_of
+from notebooks.shared.plan import Plan, Points, answered, each_seed, every, plan_of, settings_of
 from notebooks.shared.summaries import along, crossing, nested, rows_of
 
 DECODERS: dict[str, dict[str, object]] = {
@@ -250,11 +250,11 @@ def _plan(config: Config) -> tuple[Plan, ...]:
     }
     settings = {"size": config.longest, "samples": config.samples}
     return (
-        asked_of(networks, measure_learning_curve),
-        asked_of({group: specs[:1] for group, specs in networks.items()}, measure.measure_cost),
-        asked_of(asking, measure.measure_asking_state),
-        asked_of(probed, measure.measure_context_of_states, **settings),
-        asked_of(named, measure.measure_bleu),
+        plan_of(networks, measure_learning_curve),
+        plan_of({group: specs[:1] for group, specs in networks.items()}, measure.measure_cost),
+        plan_of(asking, measure.measure_asking_state),
+        plan_of(probed, measure.measure_context_of_states, **settings),
+        plan_of(named, measure.measure_bleu),
     )
 
 

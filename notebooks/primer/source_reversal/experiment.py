@@ -14,7 +14,7 @@ from companion.runs.store import Store
 from notebooks.primer.source_reversal.measure import measure_longest_sentences
 from notebooks.shared.intervals import matched, mean_interval
 from notebooks.shared.measure import THIRDS, measure_learning_curve
-from notebooks.shared.plan import Plan, answered, asked_of, each_seed, every, settings_of
+from notebooks.shared.plan import Plan, answered, each_seed, every, plan_of, settings_of
 from notebooks.shared.summaries import along, each_paired, rows_of, summarised
 from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
 
@@ -96,7 +96,7 @@ def _plan(config: Config) -> tuple[Plan, Plan]:
     for (kind, (link, shortest)), cell, order in product(kinds.items(), config.cell, ORDERS):
         own = {"link": link, "shortest": shortest, "reverse": order == "reversed", "cell": cell} | shared
         groups[kind, cell, order] = each_seed(config.seeds, spec_on_words, config, **own)
-    return asked_of(groups, measure_learning_curve), asked_of(groups, measure_longest_sentences)
+    return plan_of(groups, measure_learning_curve), plan_of(groups, measure_longest_sentences)
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:

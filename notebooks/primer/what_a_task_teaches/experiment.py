@@ -14,7 +14,7 @@ from notebooks.primer.what_a_task_teaches import measure
 from notebooks.primer.what_a_task_teaches.measure import CLASSES
 from notebooks.shared import task_patterns
 from notebooks.shared.intervals import over_pairs
-from notebooks.shared.plan import Plan, Points, asked_of, by_network, each_seed, every, picked, settings_of
+from notebooks.shared.plan import Plan, Points, by_network, each_seed, every, picked, plan_of, settings_of
 from notebooks.shared.summaries import along, each_paired, less, rows_of, summarised
 from notebooks.shared.task_patterns import PATTERNS, STATES
 
@@ -279,11 +279,11 @@ def _plan(config: Config) -> tuple[Plan, ...]:
             for own, other in zip(ours, theirs[1:] + theirs[:1], strict=True)
         )
     return (
-        asked_of(networks, task_patterns.measure_patterns),
-        asked_of({pair: own[:1] for pair, own in networks.items()}, task_patterns.measure_example),
-        asked_of(layered, measure.measure_reciprocity),
-        asked_of(layered, measure.measure_classes),
-        asked_of(layered, measure.measure_sources),
+        plan_of(networks, task_patterns.measure_patterns),
+        plan_of({pair: own[:1] for pair, own in networks.items()}, task_patterns.measure_example),
+        plan_of(layered, measure.measure_reciprocity),
+        plan_of(layered, measure.measure_classes),
+        plan_of(layered, measure.measure_sources),
         agreement,
     )
 
@@ -309,7 +309,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """
 
     patterns, example, reciprocity, classes, sources, agreement = (
-        {group: answers(asked, store) for group, asked in plan.items()} for plan in _plan(config)
+        {group: answers(own, store) for group, own in plan.items()} for plan in _plan(config)
     )
     courses = summarised(patterns, lambda m: along(m, "token_accuracy")["token_accuracy"])
     compared = agreement_rows(agreement)

@@ -59,7 +59,7 @@ def test_a_translator_counts_if_longer_training_would_not_help_and_it_writes_som
         return [] if loss is None else [({}, {"loss": loss, "bleu": bleu})]
 
     monkeypatch.setattr(translators, "answers", answers)
-    assert len(translators.translators_asked(specs, 5)) == 3
+    assert len(translators.translator_measurements(specs, 5)) == 3
     found = translators.translators_that_count(specs, 5, None)
     assert found == ({("multi30k_en_fr", "AO")} if counts else set())
 
