@@ -227,7 +227,7 @@ def _rows(text: str) -> list[dict[str, str]]:
 
 def not_in_the_archive() -> Iterator[str]:
     """A line for each committed result that the archive does not give; takes two minutes."""
-    from companion.results.recompute import BESIDE, RESULTS, committed, recomputed
+    from companion.results.recompute import RECOMPUTED, RESULTS, committed, recomputed
     from companion.runs.answer import ARCHIVE
     from companion.runs.archive import Archive
 
@@ -244,7 +244,7 @@ def not_in_the_archive() -> Iterator[str]:
             continue
         if today.digest != there.digest:
             yield f"results/paper/{name}.json: the archive gives other numbers"
-        for part in BESIDE[2:]:
+        for part in RECOMPUTED[2:]:
             if today.provenance.get(part) != there.provenance.get(part):
                 yield f"results/paper/{name}.provenance.json: the archive gives another `{part}`"
 

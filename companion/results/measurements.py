@@ -24,7 +24,7 @@ def measurements_of(
 
 def specs_of(measurements: Iterable[Measurement]) -> tuple["Spec", ...]:
     """The models asked, each once, in order."""
-    return tuple(dict.fromkeys(spec for one in measurements for spec in (one.spec, *one.beside)))
+    return tuple(dict.fromkeys(spec for one in measurements for spec in (one.spec, *one.other_specs)))
 
 
 def columns_of(spec: "Spec") -> dict[str, object]:

@@ -25,7 +25,7 @@ from companion.runs.fingerprint import ROOT
 RESULTS = ROOT / "results" / "paper"
 # May change, numbers being equal.
 TRAINING = ("networks", "training_seconds", "trained_on", "trained_between", "trained_with")
-BESIDE = ("code", "models", *TRAINING)
+RECOMPUTED = ("code", "models", *TRAINING)
 
 
 def recomputed(name: str, archive: Archive) -> Result:
@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
     for name in options.name or committed():
         before, today = _committed(name), recomputed(name, Archive(ARCHIVE))
         if before and before.digest == today.digest:
-            origin = before.provenance | {part: today.provenance[part] for part in BESIDE}
+            origin = before.provenance | {part: today.provenance[part] for part in RECOMPUTED}
             origin["seal"] = before.seal
             write_json_atomic(RESULTS / f"{name}.provenance.json", origin)
             print(f"{name}: the same")

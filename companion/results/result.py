@@ -98,9 +98,9 @@ class Result:
     def load(cls, path: str | Path) -> "Result":
         """Read what :meth:`save` wrote. Raises CorruptFile: it is no result, or not as it was written."""
         path = Path(path)
-        beside = path.with_name(f"{path.stem}.provenance.json")
+        origin = path.with_name(f"{path.stem}.provenance.json")
         try:
-            content, provenance = (json.loads(each.read_text(encoding="utf-8")) for each in (path, beside))
+            content, provenance = (json.loads(each.read_text(encoding="utf-8")) for each in (path, origin))
             tables = {name: _as_records(rows) for name, rows in content.pop("tables").items()}
             result = cls(**content, tables=tables, provenance=provenance)
             if _sealed(result._content) != provenance.get("seal"):  # as read: rounded when it was written

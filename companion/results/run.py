@@ -35,13 +35,13 @@ class RecordingStore(Store):
         self.used: dict[Spec, None] = {}
         self.lacking: dict[Spec, None] = {}
 
-    def cached(self, spec: Spec, measure: Callable, *, beside: Sequence[Spec] = (), **settings) -> dict:
+    def cached(self, spec: Spec, measure: Callable, *, other_specs: Sequence[Spec] = (), **settings) -> dict:
         try:
-            found = super().cached(spec, measure, beside=beside, **settings)
+            found = super().cached(spec, measure, other_specs=other_specs, **settings)
         except NotMeasured:
             self.lacking[spec] = None
             raise
-        self.used |= dict.fromkeys((spec, *beside))
+        self.used |= dict.fromkeys((spec, *other_specs))
         return found
 
 

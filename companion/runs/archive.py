@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One measure of one model; ``settings`` are its further arguments, as are the models ``beside`` it."""
+    """One measure of one model; ``settings`` are its further arguments, and so are ``other_specs``."""
 
     spec: Spec
     measure: Callable[..., dict]
     settings: tuple[tuple[str, object], ...] = ()
-    beside: tuple[Spec, ...] = ()
+    other_specs: tuple[Spec, ...] = ()
 
     @property
     def name(self) -> str:
@@ -51,7 +51,7 @@ class Measurement:
     @property
     def key(self) -> str:
         """What tells it from what else the same run is asked, whatever code answers."""
-        others = [[identity(spec), code_of(spec)] for spec in self.beside]
+        others = [[identity(spec), code_of(spec)] for spec in self.other_specs]
         return _line({"measure": self.name, "settings": dict(self.settings), "with": others})
 
     def line(self, found: dict) -> dict:
@@ -61,7 +61,7 @@ class Measurement:
 
     def answer(self, store: "Store") -> dict:
         """The measurement, made if need be (see :meth:`companion.runs.store.Store.cached`)."""
-        together = {"beside": self.beside} if self.beside else {}
+        together = {"other_specs": self.other_specs} if self.other_specs else {}
         return store.cached(self.spec, self.measure, **together, **dict(self.settings))
 
 

@@ -126,24 +126,24 @@ class Store:
         return history
 
     def cached(
-        self, spec: Spec, measure: Callable[..., dict], *, beside: Sequence[Spec] = (), **settings: object
+        self, spec: Spec, measure: Callable[..., dict], *, other_specs: Sequence[Spec] = (), **settings
     ) -> dict:
         """What ``measure(model or recording, **settings)`` finds, as plain JSON; measured once.
 
         Other settings, or other code that ``measure`` needs, are measured anew. The archive is asked before a
         model is trained, and told what was found. What is asked of several products together is kept with the
-        first; ``measure`` gets those of ``beside`` after it.
+        first; ``measure`` gets those of ``other_specs`` after it.
 
         Raises:
             NotMeasured: neither folder nor archive has it, and this store does not train.
         """
-        measurement = Measurement(spec, measure, tuple(sorted(settings.items())), tuple(beside))
+        measurement = Measurement(spec, measure, tuple(sorted(settings.items())), tuple(other_specs))
         if (found := self.archive.get(measurement)) is not None:
             return found
         # A lock of its own: measuring takes the model's.
         with locked(self.folder / model_key(spec), f".{answer_name(measurement)}.lock", wait=True):
             if (found := self.archive.get(measurement)) is None:
-                answer = rounded(measure(*map(self.open, (spec, *beside)), **settings))
+                answer = rounded(measure(*map(self.open, (spec, *other_specs)), **settings))
                 found = json.loads(json.dumps(answer))  # refuses what is no JSON
                 self.archive.put(measurement, self.history(spec), found)
         return found
@@ -184,7 +184,7 @@ def _file(spec: Spec) -> str:
 
 def answer_name(measurement: Measurement) -> str:
     """A name for an answer: the measure, and a hash of settings and code."""
-    others = [model_key(spec) for spec in measurement.beside]
+    others = [model_key(spec) for spec in measurement.other_specs]
     digest = hashlib.sha256("\n".join([measurement.key, measurement.code, *others]).encode()).hexdigest()
     return f"{measurement.name}-{digest[:12]}"
 

@@ -498,5 +498,5 @@ def gathered(measurements: Iterable[Measurement], store: Store) -> Answers:
     found = {}
     for measurement in measurements:
         with suppress(NotMeasured):
-            found[measurement.spec, *measurement.beside] = measurement.answer(store)
+            found[measurement.spec, *measurement.other_specs] = measurement.answer(store)
     return found

@@ -12,7 +12,7 @@ NOTHING = {"value": None, "low": None, "high": None, "n": 0}  # the interval of 
 
 
 class Given:
-    """A store that knows what ``answer`` says of a run, or of a run, a measure and what is beside it."""
+    """A store that knows what ``answer`` says of a run, or of a run, a measure and other specs."""
 
     def __init__(self, answer):
         self.answer, self.asked = answer, []

@@ -34,7 +34,7 @@ class Config(SuiteConfig):
     cells_on: tuple[Task, ...] = CELL_TASKS
     translated: Positive = 200
 
-    def beside(self) -> SuiteConfig:
+    def other_cells(self) -> SuiteConfig:
         """The further cells on their tasks, as a task suite of its own."""
         own = {field.name: getattr(self, field.name) for field in fields(SuiteConfig)}
         return SuiteConfig(**own | {"task": self.cells_on, "architecture": ("AED",), "cell": self.more_cells})
@@ -57,8 +57,8 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 
 def _terms(config: Config) -> tuple[Measurement, ...]:
-    beside = model_specs(config.beside()) if config.more_cells and config.source is None else ()
-    specs = dict.fromkeys((*model_specs(config), *beside))
+    other_cells = model_specs(config.other_cells()) if config.more_cells and config.source is None else ()
+    specs = dict.fromkeys((*model_specs(config), *other_cells))
     return measurements_of(specs, measure_alignment_terms, fit_samples=config.fit_samples)
 
 

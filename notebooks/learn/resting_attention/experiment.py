@@ -100,9 +100,9 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         networks = [
             {"data": name, "seed": run.seed, "label": label, "words": 100 - found["begin"] - found["end"]}
             | found
-            for (run, *beside), answer in known.items()
+            for (run, *others), answer in known.items()
             for label, found in answer.items()
-            if not beside
+            if not others
         ]
         if not networks:
             continue
@@ -113,8 +113,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             {"data": name, "seed": one.seed, "second_seed": other.seed, "positions": positions}
             | {"label": label, "marks": _marks(places.get(one.seed), places.get(other.seed))}
             | found
-            for (one, *beside), answer in known.items()
-            for other in beside
+            for (one, *others), answer in known.items()
+            for other in others
             for positions, groups in answer.items()
             for label, found in groups.items()
         ]

@@ -150,14 +150,14 @@ def apart(first, second, unit):
 
 
 def test_an_answer_about_two_models_is_kept_with_the_first_and_named_by_the_second(tmp_path):
-    one = replace(measurements_of(SPECS[:1], apart, unit=10)[0], beside=(SPECS[1],))
+    one = replace(measurements_of(SPECS[:1], apart, unit=10)[0], other_specs=(SPECS[1],))
     assert one.answer(Store(tmp_path / "models", archive=tmp_path / "archive")) == {"apart": 10}
     assert specs_of([one]) == tuple(SPECS)
     shutil.rmtree(tmp_path / "models")
     assert one.answer(silent(tmp_path)) == {"apart": 10}
     assert CALLS == [(0, 1)]
     with pytest.raises(NotMeasured):  # the same question beside another model is another question
-        replace(one, beside=(SPECS[0],)).answer(silent(tmp_path))
+        replace(one, other_specs=(SPECS[0],)).answer(silent(tmp_path))
 
 
 def test_answers_come_in_the_order_of_the_questions(tmp_path):

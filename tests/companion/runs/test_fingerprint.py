@@ -95,7 +95,7 @@ NO_NUMBER_MOVES = [
     ("if factor < 1:", "if factor < 0:"),
     ("return [each", 'if factor > 9:\n        raise BadInput("much")\n    return [each'),
     ("check_factor(factor)\n    return", "return"),
-    ("def even(n):", "def beside(n):\n    return n\n\n\ndef even(n):"),
+    ("def even(n):", "def extra(n):\n    return n\n\n\ndef even(n):"),
     ("def size(self):", 'def size(self):\n        "How much."\n        assert self.values'),
 ]
 A_NUMBER_MOVES = [

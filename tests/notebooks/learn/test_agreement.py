@@ -86,8 +86,8 @@ def answered(runs):
         for spec in getattr(runs, kind)
     }
 
-    def answer(spec, measure, *, beside=(), **settings):
-        return measure(*(recordings[one] for one in (spec, *beside)), **settings)
+    def answer(spec, measure, *, other_specs=(), **settings):
+        return measure(*(recordings[one] for one in (spec, *other_specs)), **settings)
 
     return gathered(runs.measurements(), Given(answer))
 

@@ -63,8 +63,8 @@ def test_only_the_same_texts_are_compared():
 def computed(*known, torn=False):
     """Of networks with some seeds: seed 2 rests elsewhere than the others, and ``torn`` ones nowhere."""
 
-    def answer(spec, measure, beside=()):
-        seeds = [run.seed for run in (spec, *beside)]
+    def answer(spec, measure, other_specs=()):
+        seeds = [run.seed for run in (spec, *other_specs)]
         if not set(seeds) <= set(known):
             return None
         if measure is measure_resting:
