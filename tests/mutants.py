@@ -37,10 +37,11 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "build" / "mutants.jsonl"
+REFUSALS = "tests/attnlib/test_refusals.py"
 TESTS = {  # code: its tests
-    "attnlib/decomposition": "tests/attnlib/decomposition",
-    "attnlib/probes": "tests/attnlib/probes",
-    "attnlib/training": "tests/attnlib/training",
+    "attnlib/decomposition": f"tests/attnlib/decomposition {REFUSALS}",
+    "attnlib/probes": f"tests/attnlib/probes {REFUSALS}",
+    "attnlib/training": f"tests/attnlib/training {REFUSALS}",
     "attnlib/sealed.py": "tests/attnlib/test_sealed.py",
     "companion/claims/estimates.py": "tests/companion/claims",
     "companion/claims/verdicts.py": "tests/companion/claims",
@@ -220,6 +221,7 @@ class Rounds:
         if not forked(lambda: self.plain(items, note), cpu=SECONDS):
             raise RuntimeError(f"tests fail without a mutant: {note.read_text()[-200:]}")
         self.took, self.entered, _ = json.loads(note.read_text())
+        self.cpu = 60 + 3 * os.times().children_user
         for mutant in self.drawn:
             self.tried(mutant, items, note)
         return True
@@ -233,7 +235,7 @@ class Rounds:
         copy.write_text(mutant.text, encoding="utf-8")
         note.write_text("ended")
         ordered = sorted(items, key=first)
-        killed = not forked(lambda: self.mutated(mutant, ordered, note), 60 + 3 * sum(self.took.values()))
+        killed = not forked(lambda: self.mutated(mutant, ordered, note), self.cpu)
         shutil.copy(ROOT / mutant.path, copy)
         by, seconds = note.read_text() if killed else "", round(time.monotonic() - start, 1)
         with KEPT.open("a", encoding="utf-8") as kept:
@@ -258,7 +260,7 @@ def try_all(folder: Path, code: str, drawn: list[Mutant], seed: int) -> bool:
     with open(folder / "said", "a") as said:
         os.dup2(said.fileno(), 1)
         os.dup2(said.fileno(), 2)
-    arguments = ["-q", "-s", "-p", "no:cacheprovider", TESTS[code], code]
+    arguments = ["-q", "-s", "-p", "no:cacheprovider", *TESTS[code].split(), code]
     return pytest.main(arguments, plugins=[rounds]) == 0
 
 

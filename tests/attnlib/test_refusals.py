@@ -145,7 +145,7 @@ PROBES = [
     (lambda: fit([], []), "at least one sentence pair"),
     (lambda: fit([[4]], [[]]), "at least one sentence pair"),
     (lambda: fit([[4]], [[4]], 0), "iterations is 0"),
-    (lambda: fit([[7]], [[4]]), "a source word has id 7, but n_source is 6"),
+    (lambda: fit([[7]], [[4]]), "a source word has id 7, but n_source is 6; ids end at 5"),
     (lambda: fit([[4]], [[6]]), "a target word has id 6, but n_target is 6"),
     (lambda: probe_of_pairs(at_once=0), "at_once is 0"),
     (lambda: optimum(positions=1), "words has shape"),

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from attnlib.decomposition import Components
+from attnlib.decomposition import Components, Parts
 from attnlib.decomposition.growing import GrowingComponents
 from attnlib.decomposition.two_way import connected_pieces
 from attnlib.errors import BadInput, CorruptFile
@@ -207,7 +207,7 @@ BAD = {
     "Token -1 at sample 1, position 2": batch_of([[0, 0, 0], [0, 0, -1]]),
     "Token 10000000000 at sample 0, position 1": batch_of([[0, 10**10, 0], [0, 0, 0]]),
     "Tokens of torch.float32": batch_of([[0.0] * 3] * 2),
-    r"Tokens of shape \(2, 2\)": batch_of([[0, 0], [0, 0]], states=ONES),
+    r"Tokens of shape \(2, 2\) .* expected \(2, 3\), that is": batch_of([[0, 0], [0, 0]], states=ONES),
     r"Mask of shape \(2, 2\)": batch_of(mask=[[True, True], [True, True]]),
     "Mask of torch.int64: expected torch.bool": batch_of(mask=[[1, 1, 1], [1, 1, 0]]),
     "Row 1 of the mask is all padding": batch_of(mask=[[True] * 3, [False] * 3]),
@@ -219,8 +219,8 @@ BAD = {
     "states is str": batch_of(states="states"),
 }
 OF_FIXED = {
-    "Token 5 at sample 0, position 2 is outside the vocabulary": batch_of([[0, 0, 5], [0, 0, 0]]),
-    "Position 3 is valid but the table holds 3": batch_of([[0] * 4] * 2),
+    r"Token 5 at sample 0, position 2 is outside the vocabulary of 5 \(0 to 4\)": batch_of([[0, 0, 5], [0, 0, 0]]),
+    r"Position 3 is valid but the table holds 3 positions \(0 to 2\)": batch_of([[0] * 4] * 2),
 }
 OF_EXACT = {"squares overflow": batch_of(states=1e200 * ONES.double())}
 
@@ -312,6 +312,18 @@ def test_unseen_tokens_and_positions_are_counted_and_have_no_component(make):
     assert parts.unseen_share == 2 / 7
     assert parts.temporal[..., 0].tolist() == [[1, 1, 0], [1, 1, 0], [1, 0, 0]]
     assert not parts.input.any()  # every state is 1, the mean of its place
+
+
+def test_what_is_known_and_the_centre_by_hand():
+    """One batch of two words that lie at places 0 and 1, where they are 1 and 4."""
+    components = GrowingComponents(1, method="least_squares")
+    components.update(*batch_of([[5, 6]], states=torch.tensor([[[1.0], [4.0]]])))
+    _, *batch = batch_of([[5, 7, 5], [7, 6, 6]], [[True, True, True], [True, True, False]])
+    assert components.known(*batch).tolist() == [[True, False, False], [False, True, False]]
+    assert components.centre.tolist() == [2.5]
+    parts = components.split(torch.ones(2, 3, 1), *batch)
+    assert (parts.unseen_tokens, parts.unseen_positions) == (2, 1)
+    assert Parts(*parts.stack(), parts.mask).unseen_share == 0
 
 
 def test_a_place_that_no_sample_counts_comes_before_others_that_do():

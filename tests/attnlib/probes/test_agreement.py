@@ -128,6 +128,7 @@ def test_a_mean_over_batches_is_the_mean_over_all():
     assert RowMean.of(values[:2]) + RowMean.of(values[2:]) == RowMean.of(values)
     assert RowMean.of(values).value == 0.75
     assert math.isnan(RowMean().value)
+    assert RowMean() + RowMean.of(values) == RowMean.of(values)
 
 
 def test_halves_are_a_partition_that_the_seed_decides():

@@ -17,13 +17,13 @@ ENGLISH = Vocabulary.of(["the", "house", "book", "a"])
 PAIRS = [("das Haus", "the house"), ("das Buch", "the book"), ("ein Buch", "a book")]
 
 
-def fitted(pairs, iterations) -> IBMModel1:
+def fitted(pairs, *iterations) -> IBMModel1:
     sources, targets = zip(*pairs, strict=True)
     sides = (
         [GERMAN.encode(line.split()) for line in sources],
         [ENGLISH.encode(line.split()) for line in targets],
     )
-    return IBMModel1.fit(Corpus.from_ids(*sides), len(GERMAN), len(ENGLISH), iterations)
+    return IBMModel1.fit(Corpus.from_ids(*sides), len(GERMAN), len(ENGLISH), *iterations)
 
 
 def naive(pairs, n_target: int, iterations: int) -> tuple[dict, dict]:
@@ -52,6 +52,7 @@ def test_one_iteration_by_hand():
     assert model.probability(das, words) == pytest.approx([1 / 2, 1 / 4, 1 / 4, 0])
     assert model.probability(haus, the) == pytest.approx(1 / 2)
     assert model.probability(NULL, words) == pytest.approx([1 / 3, 1 / 6, 1 / 3, 1 / 6])
+    assert len(fitted(PAIRS).log_likelihood) == 11  # before each of ten iterations, and after
     entry = np.flatnonzero((model.sources == das) & (model.targets == the))
     assert model.counts[entry] == pytest.approx(2 / 3)
     assert model.cooccurrences[entry] == 2

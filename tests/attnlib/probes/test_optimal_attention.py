@@ -110,6 +110,14 @@ def test_equal_positions_share_equally():
     assert found.residual.max() < 1e-6
 
 
+def test_it_takes_no_more_steps_than_it_may():
+    """Without one, attention is uniform, which the residual says is no solution."""
+    for steps in (0, 1):
+        found = optimal_attention(*random_problem(2, 3.0), iterations=steps)
+        assert found.iterations == steps
+        assert found.residual.max() > 1e-3
+
+
 def test_an_almost_certain_word_is_still_solved():
     """The loss is flat to 1e-12 here, its logarithm is not: the best position is told from the second."""
     encoder = torch.zeros(1, 2, 3, dtype=torch.float64)
