@@ -98,3 +98,5 @@ def test_a_word_that_only_null_explains_or_nothing_has_no_link(pairs, source, ta
     model, sides = fitted(pairs, 3), (GERMAN.encode([source]), ENGLISH.encode([target]))
     assert model.best_links(*sides).tolist() == [NO_LINK]
     assert model.posteriors(*sides).tolist() == [[0.0]]
+    assert NO_LINK == -1
+    assert model.probability(len(GERMAN), 0) == 0  # of a word behind all others

@@ -107,8 +107,9 @@ SENTENCES = [["b", "a", "b"], ["c", "a", "b"], ["d"]]
 
 @pytest.mark.parametrize(
     ("options", "kept"),
-    [({}, "bacd"), ({"min_count": 2}, "ba"), ({"max_words": 3}, "bac"), ({"min_count": 4}, "")],
-)
+    [({}, "bacd"), ({"min_count": 2}, "ba"), ({"max_words": 3}, "bac"), ({"max_words": 1}, "b"),
+     ({"min_count": 4}, "")],
+)  # fmt: skip
 def test_words_come_by_falling_count_and_ties_alphabetically_and_rare_ones_not_at_all(options, kept):
     vocabulary = Vocabulary.from_sentences(SENTENCES, **options)
     assert vocabulary.words == (*MARKS, *kept)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -16,7 +17,9 @@ from torch import nn
 
 from attnlib.errors import TrainingDiverged
 from attnlib.sealed import loads
+from attnlib.training.checkpoint import Progress, discard_unsound, save_checkpoint
 from attnlib.training.course import Course, run_course
+from attnlib.training.evaluate import evaluate
 from tests.attnlib.models.model_builders import generator
 from tests.attnlib.refusals import assert_refused
 
@@ -141,6 +144,29 @@ def test_kill_nine_and_resume_in_a_new_process(tmp_path):
     assert records == whole_records
 
 
+def test_a_damaged_checkpoint_is_deleted_and_no_other(tmp_path):
+    model = new_network()
+    for step in (1, 2):
+        save_checkpoint(tmp_path, model, torch.optim.Adam(model.parameters()), Progress(step, []))
+    first, second = sorted(tmp_path.glob("*.safetensors"))
+    content = bytearray(second.read_bytes())
+    content[-1] ^= 1
+    second.write_bytes(content)
+    assert discard_unsound(tmp_path) == [second]
+    assert {*tmp_path.glob("step-*")} == {first, first.with_suffix(".json")}
+
+
+def test_quality_by_hand(monkeypatch):
+    """Of a sample's two words the first is right, of another's one; of three words one has a logit of 2."""
+    logits = torch.tensor([2.0, 0, 0]).expand(2, 2, 3)
+    outputs, mask = torch.tensor([[0, 1], [0, 0]]), torch.tensor([[True, True], [True, False]])
+    trace = SimpleNamespace(logits=logits, target_outputs=outputs, target_mask=mask)
+    monkeypatch.setattr("attnlib.training.evaluate.traces", lambda *_: [trace, trace])
+    right, wrong = logits[0, 0].log_softmax(0)[:2].tolist()
+    expected = {"loss": -(2 * right + wrong) / 3, "token_accuracy": 2 / 3, "exact_match": 1 / 2}
+    assert evaluate(None, None) == pytest.approx(expected)
+
+
 def test_parameters_without_gradient_stay():
     model = new_network()
     model[0].requires_grad_(False)
@@ -157,6 +183,7 @@ def linear(model, batch):
 
 def test_the_learning_rate_rises_over_the_warm_up_and_stays():
     """Adam's update on a constant gradient is the learning rate itself."""
+    assert Course(6, 0).learning_rate == torch.optim.Adam([torch.zeros(1)]).defaults["lr"]
     seen, course = [], Course(6, 0, learning_rate=0.1, checkpoints=tuple(range(7)), warmup=4)
     one = nn.Linear(1, 1)
     run_course(one, batch_at, linear, course, None, visit=lambda *_: seen.append(one.weight.item()))
