@@ -4,7 +4,7 @@ A seed draws places of the code that numbers come from, the same ones each time.
 collected the tests of a folder forks once for each mutant, changes one function there and in a copy of the
 checkout, and runs the tests, those first that enter this function. What is no part of a function needs a new
 process. A mutant that no test kills is printed, and either shows what no test looks at or is listed, with the
-reason, in :data:`EQUIVALENT`. What was killed is kept in ``build/mutants.jsonl``, from where the same command
+reason, in ``mutants.txt``. What was killed is kept in ``build/mutants.jsonl``, from where the same command
 goes on.
 """
 
@@ -53,10 +53,9 @@ SWAPS = {
     ast.In: ast.NotIn, ast.Is: ast.IsNot, ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div,
     ast.Div: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.And: ast.Or, ast.Or: ast.And,
 }  # fmt: skip
-EQUIVALENT = {
-    ("attnlib/training/evaluate.py", "256 → 257"): "a size of batches, which moves last bits alone",
-    ("companion/claims/verdicts.py", "1e-09 → 1.000000001"): "slack for floating point",
-}
+EQUIVALENT = dict(
+    line.rsplit("  # ", 1) for line in Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines()
+)
 SECONDS = 900  # a mutant that takes longer hangs, and is noticed by that; so is one that takes CPU seconds
 MEMORY = 16 * 2**30
 
@@ -65,6 +64,7 @@ MEMORY = 16 * 2**30
 class Mutant:
     path: str
     line: int
+    source: str  # of this line
     change: str
     text: str
     function: str  # whose body has the change, or nothing
@@ -73,6 +73,11 @@ class Mutant:
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}  {self.change}"
+
+    @property
+    def reason(self) -> str:
+        """Why no test can kill it, if so."""
+        return EQUIVALENT.get(f"{self.path}  {self.source}  {self.change}", "")
 
     def key(self, seed: int) -> str:
         """What it is drawn by and kept under, which an edit of another function leaves."""
@@ -89,7 +94,8 @@ def functions(code: CodeType) -> dict[str, CodeType]:
 
 
 def mutants(path: Path) -> Iterator[Mutant]:
-    tree = ast.parse(path.read_bytes())
+    text = path.read_text(encoding="utf-8")
+    tree, lines = ast.parse(text), text.splitlines()
     outside = {id(each) for node in ast.walk(tree) for name in ("annotation", "returns")
                if (found := getattr(node, name, None)) for each in ast.walk(found)}  # fmt: skip
     inside: dict[int, tuple[str, ast.AST]] = {}
@@ -121,6 +127,7 @@ def mutants(path: Path) -> Iterator[Mutant]:
             yield Mutant(
                 str(path.relative_to(ROOT)),
                 node.lineno,
+                lines[node.lineno - 1].strip(),
                 f"{before} → {ast.unparse(node)}",
                 ast.unparse(tree),
                 name,
@@ -295,9 +302,9 @@ def main() -> int:
                 return 1
     by = found_before()
     alive = [mutant for key, (_, mutant) in drawn.items() if not by[key]]
-    true = [mutant for mutant in alive if (mutant.path, mutant.change) not in EQUIVALENT]
+    true = [mutant for mutant in alive if not mutant.reason]
     for mutant in alive:
-        print(f"{mutant}  {EQUIVALENT.get((mutant.path, mutant.change), 'SURVIVED')}")
+        print(f"{mutant}  {mutant.reason or 'SURVIVED'}")
     print(f"{len(drawn)} of {len(places)} mutants: {len(drawn) - len(alive)} killed, "
           f"{len(alive) - len(true)} equivalent, {len(true)} survived")  # fmt: skip
     return int(len(true) > 0.05 * (len(drawn) - len(alive) + len(true)))

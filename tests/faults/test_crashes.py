@@ -11,6 +11,7 @@ from functools import partial
 
 import pytest
 import torch
+import torch._dynamo  # an embedding loads it: once here, not in every fork
 
 from attnlib import sealed
 from attnlib.analysis.command import Request, analyse_command

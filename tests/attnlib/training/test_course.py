@@ -171,7 +171,8 @@ def test_parameters_without_gradient_stay():
     model = new_network()
     model[0].requires_grad_(False)
     before = [value.detach().clone() for value in model.parameters()]
-    run_course(model, batch_at, squared, COURSE, None, visit=lambda *_: None)
+    records = run_course(model, batch_at, squared, COURSE, None, visit=lambda *_: None)
+    assert [own["step"] for own in records] == [*range(12)]
     changed = [not torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True)]
     assert changed == [False, False, True, True]
 
