@@ -54,7 +54,8 @@ SWAPS = {
     ast.Div: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.And: ast.Or, ast.Or: ast.And,
 }  # fmt: skip
 EQUIVALENT = dict(
-    line.rsplit("  # ", 1) for line in Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines()
+    line.rsplit("  # ", 1)
+    for line in Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines()
 )
 SECONDS = 900  # a mutant that takes longer hangs, and is noticed by that; so is one that takes CPU seconds
 MEMORY = 16 * 2**30

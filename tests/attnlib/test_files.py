@@ -49,6 +49,13 @@ def test_what_a_killed_writer_left_goes_when_the_lock_is_next_taken(writer, tmp_
     assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", ".lock-of-another-kind", "other"]
 
 
+def test_the_disk_is_told_of_a_file_and_then_of_its_name(tmp_path, monkeypatch):
+    told = []
+    monkeypatch.setattr(os, "fsync", lambda handle: told.append(os.fstat(handle).st_ino))
+    write_text_atomic(tmp_path / "a", "x")
+    assert told == [path.stat().st_ino for path in (tmp_path / "a", tmp_path)]
+
+
 def test_a_lock_is_free_again_and_names_the_child_that_inherits_it(tmp_path):
     for _ in range(2):
         with locked(tmp_path) as lock:

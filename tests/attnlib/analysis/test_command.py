@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -255,6 +256,13 @@ def test_a_report_says_what_made_it(corpus, whole, tmp_path):
     done(*given(corpus, tmp_path, "--ignore-special", "--method", "means"))
     other = said_by(tmp_path)["made"]["options"]
     assert (other["--ignore-special"], other["--method"]) == (True, "means")
+
+
+def test_nothing_is_sent_anywhere(corpus, tmp_path, monkeypatch):
+    sent = []
+    monkeypatch.setattr(socket.socket, "connect", lambda _, address: sent.append(address))
+    done(*given(corpus, tmp_path))
+    assert sent == []
 
 
 @pytest.mark.parametrize(("sentences", "count"), [(12, 4), (2, 2), (0, 1)])

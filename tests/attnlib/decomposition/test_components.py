@@ -323,7 +323,8 @@ def test_what_is_known_and_the_centre_by_hand():
     assert components.centre.tolist() == [2.5]
     parts = components.split(torch.ones(2, 3, 1), *batch)
     assert (parts.unseen_tokens, parts.unseen_positions) == (2, 1)
-    assert Parts(*parts.stack(), parts.mask).unseen_share == 0
+    plain = Parts(*parts.stack(), parts.mask)
+    assert (plain.unseen_tokens, plain.unseen_positions) == (0, 0)
 
 
 def test_a_place_that_no_sample_counts_comes_before_others_that_do():
