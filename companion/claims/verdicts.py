@@ -1,8 +1,8 @@
 """How a number from a result is held against a statement: the four kinds of judge, and the verdict.
 
 A statement is a half-line or a band of numbers that satisfy it; an estimate is a point, usually with an
-interval: without one its point alone decides. A trend, an order or an inequality may have a smallest effect,
-by which a number has to be past the threshold to mean what the words say.
+interval: without one a count decides alone, and runs decide nothing. A trend, an order or an inequality may
+have a smallest effect, by which a number has to be past the threshold to mean what the words say.
 
 A statement with several keys has a part for each, and claims all of them: it is refuted by one part that is
 not reproduced; failing that it cannot be judged if one part cannot; failing that it is undecided if one part
@@ -293,9 +293,14 @@ class Judgement:
 
 
 def weigh(judge: Judge, estimate: Estimate) -> Verdict:
-    """Hold one estimate against the statement; that is convex, so the ends speak for the interval."""
+    """Hold one estimate against the statement; that is convex, so the ends speak for the interval.
+
+    A count or a minimum has none and decides alone. Runs too few for one, as a single one is, do not.
+    """
     if not estimate.defined:
         return Verdict.CANNOT_BE_JUDGED
+    if estimate.n is not None and not estimate.has_interval:
+        return Verdict.UNDECIDED
     low, high = estimate.ends
     if all(map(judge.holds, (estimate.value, low, high))):
         return Verdict.REPRODUCED

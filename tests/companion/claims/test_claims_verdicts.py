@@ -136,6 +136,14 @@ def test_both_keys_of_an_order_presuppose_and_each_key_has_its_smallest_effect()
         assert judge_values(RISES, values, keys, effects=effects).verdict is verdict
 
 
+def test_a_count_decides_alone_and_runs_without_an_interval_do_not():
+    for value, verdict in ((7, YES), (4, NO)):
+        assert weigh(limit(">", 5), Estimate(value)) is verdict
+        assert weigh(limit(">", 5), Estimate(value, value, value, n=1)) is verdict
+        for n in (1, 2):
+            assert weigh(limit(">", 5), Estimate(value, n=n)) is OPEN
+
+
 def test_p_inverts_the_interval_at_the_nearest_edge():
     assert p_value(limit(">", 5), Estimate(7, 5, 8)) == pytest.approx(0.05)  # the lower half is 2
     assert p_value(limit("<", 5), Estimate(7, 5, 8)) == pytest.approx(0.05)  # against it just as much
