@@ -163,7 +163,11 @@ class ModelPass:
             if matrix is None:
                 continue
             if tuple(matrix.shape) not in (full, (1, *full[1:])):
-                raise BadInput(f"{own.name}: {name} of shape {tuple(matrix.shape)}; expected {full}")
+                raise BadInput(
+                    f"{own.name}: {name} of shape {tuple(matrix.shape)}; expected {full}. What a "
+                    "module named as attention returns with four axes is taken for it; one that returns the "
+                    "context of every head has to return the heads joined, (batch, target, width)"
+                )
             _require_finite(f"{own.name}: {name}", matrix.isfinite().all(1), own.allowed(query, key))
 
     def _require_probabilities(self) -> None:

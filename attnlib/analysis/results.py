@@ -118,7 +118,10 @@ def results(
 ) -> Analysis:
     """The rows that two passes over a corpus come to; BadInput where nothing was judged."""
     if not judgement.samples:
-        raise BadInput("the corpus holds no sample with a counted position on either side")
+        raise BadInput(
+            "the corpus holds no sample with a counted position on either side: its sentences are empty, or "
+            "of special tokens alone (which --ignore-special leaves out)"
+        )
     if not any(int(own.terms.sums["counts"][1]) for own in judgement.heads.values()):
         raise BadInput(
             "no row of attention has two positions to choose from: every sentence that was judged has one at "

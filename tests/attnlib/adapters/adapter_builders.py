@@ -250,8 +250,10 @@ class Within(nn.Module):
         self.function = function
 
     def forward(self, query, key, values, hidden):
-        if self.function == "scaled_dot_product":
+        if self.function.startswith("scaled_dot_product"):
             context = F.scaled_dot_product_attention(query, key, values, attn_mask=~hidden)
+            if "heads apart" in self.function:
+                return context
         else:
             scores = (query @ key.mT * 0.5).masked_fill(hidden, -torch.inf)
             context = FUNCTIONS[self.function](scores).view(scores.shape) @ values
@@ -267,7 +269,8 @@ class Functional(Reader):
 
     def forward(self, source, source_mask, read):
         values = self.dropout(self.words(source))[:, None].expand(-1, HEADS, -1, -1)
-        return self.out(self.softmax(*self.projected(source, read), values, ~source_mask[:, None, None]))
+        context = self.softmax(*self.projected(source, read), values, ~source_mask[:, None, None])
+        return self.out(context if context.dim() == 3 else context.transpose(1, 2).flatten(2))
 
 
 class Translator(nn.Module):
@@ -313,7 +316,7 @@ def run_torch(model, batch):
 def adapter_of(name):
     if name == "by hand":
         return Modules(drawn(Reader()), [HOOKED], run, start=2)
-    if name in FUNCTIONS or name == "scaled_dot_product":
+    if name in FUNCTIONS or name.startswith("scaled_dot_product"):
         return Modules(drawn(Functional(name)), [HOOKED], run, start=2)
     if name.startswith("nn.Transformer"):
         model = Translator(batch_first="length" not in name)
