@@ -73,7 +73,8 @@ def print_book(pages: list[str], site: Path, out: Path) -> None:
         page.set_default_timeout(300_000)
         found = []
         for path in pages:
-            page.goto(f"{address}/{path}", wait_until="networkidle")
+            page.goto(f"{address}/{path}")  # "networkidle" alone may come before a long page is read
+            page.wait_for_load_state("networkidle")
             found.append(page.evaluate(collect, pages))
         lines = "".join(f'<a href="#{each["id"]}">{escape(each["title"])}</a>' for each in found)
         name, about = escape(found[0]["book"]), escape(found[0]["about"])
