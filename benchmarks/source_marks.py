@@ -22,7 +22,7 @@ from companion.data.parallel import available, read_translation
 from companion.data.sources import cache_folder
 from notebooks.shared.pieces import piece_corpus
 
-PRINTED = {"multi30k_en_de": "Multi30k", "multi30k_de_en": "Multi30k", "iwslt14_de_en": "IWSLT14"}
+TITLES = {"multi30k_en_de": "Multi30k", "multi30k_de_en": "Multi30k", "iwslt14_de_en": "IWSLT14"}
 TABLES = {"validation": ("5", "6"), "train": ("7", "8")}
 MARKS = (1, 2)
 
@@ -44,10 +44,10 @@ def weighed(corpus: Corpus, marks: int, pairs: int) -> tuple[float, float, float
     return float(mean), float(shuffle), float(drawn)
 
 
-def misfit(printed: np.ndarray, mean: float, shuffle: float, drawn: float) -> float:
+def misfit(published: np.ndarray, mean: float, shuffle: float, drawn: float) -> float:
     """χ² of numbers that share their pairs and have a shuffle each."""
-    covariance = shuffle**2 * np.eye(len(printed)) + drawn**2
-    return float((printed - mean) @ np.linalg.solve(covariance, printed - mean))
+    covariance = shuffle**2 * np.eye(len(published)) + drawn**2
+    return float((published - mean) @ np.linalg.solve(covariance, published - mean))
 
 
 def main() -> None:
@@ -55,15 +55,15 @@ def main() -> None:
     entries = [entry for entry in tables.entries if entry.quantity == "A_baseline"]
     numbers = {(entry.table, entry.dataset): float(entry.value) for entry in entries}
     print("set | part | printed | chance with 1 and 2 marks | standard error: one shuffle, the pairs")
-    for name in (name for name in PRINTED if available(name)):
+    for name in (name for name in TITLES if available(name)):
         data = piece_corpus(read_translation(name), folder=cache_folder() / "pieces")
         shuffles, repeated = dict.fromkeys(MARKS, 0.0), dict.fromkeys(MARKS, 0.0)
-        printed = {
-            part: np.array([numbers[table, PRINTED[name]] for table in both]) for part, both in TABLES.items()
+        published = {
+            part: np.array([numbers[table, TITLES[name]] for table in both]) for part, both in TABLES.items()
         }
         # printed to two decimals, so that it cannot scatter less than their rounding
-        scatter = max(0.01, float(np.sqrt(np.mean([np.diff(both)[0] ** 2 / 2 for both in printed.values()]))))
-        for part, both in printed.items():
+        scatter = max(0.01, float(np.sqrt(np.mean([np.diff(two)[0] ** 2 / 2 for two in published.values()]))))
+        for part, both in published.items():
             found = {marks: weighed(getattr(data, part), marks, len(data.validation)) for marks in MARKS}
             for marks, (mean, shuffle, drawn) in found.items():
                 shuffles[marks] += misfit(both, mean, shuffle, drawn)

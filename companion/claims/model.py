@@ -178,7 +178,7 @@ class Ours(Fields):  # a quantity of our own result
     ours: Name
 
 
-class Printed(Fields):  # a quantity of a table, for the same data set
+class PublishedQuantity(Fields):  # a quantity of a table, for the same data set
     table: Name
     quantity: Name
 
@@ -198,7 +198,7 @@ class NumberRule(Fields):
     profiles: Profiles
     about: About = "networks"
     presupposes: Annotated[tuple[Presupposition | str, ...], Listed] = ()
-    unrelated: Number | Ours | Printed | None = None
+    unrelated: Number | Ours | PublishedQuantity | None = None
     readings: dict[Name, dict[Name, Name]] = Field(default_factory=dict)
     starred: dict[Name, Name] = Field(default_factory=dict)
 
@@ -227,13 +227,13 @@ class NumberRule(Fields):
         """Refuse a table or quantity that is not printed there, a data set that no table of the paper has."""
         quantities = dict.fromkeys(each.quantity for each in tables.entries if each.table in self.tables)
         datasets = dict.fromkeys(each.dataset for each in tables.entries)
-        for kind, printed, given in (
+        for kind, known, given in (
             ("table", tables.names, self.tables),
             ("dataset", datasets, chain(self.datasets, *self.readings.values())),
             (f"quantity of tables {', '.join(self.tables)}", quantities, (*self.quantities, *self.starred)),
         ):
             for name in given:
-                check_known(kind, name, printed)
+                check_known(kind, name, known)
 
     def _claim(self, paper: str, entry: Entry, reading: str, ours: str, tables: PublishedTables) -> Claim:
         """The claim about one printed number; ``ours`` is its data set as in the key."""
@@ -241,16 +241,16 @@ class NumberRule(Fields):
         def key(path: str) -> str:
             return self.key.format(dataset=ours, quantity=path) if path else ""
 
-        def printed(table: str, quantity: str) -> Published:
+        def number(table: str, quantity: str) -> Published:
             return tables.published(Reference(table=table, dataset=entry.dataset, quantity=quantity))
 
-        published = printed(entry.table, entry.quantity)
+        published = number(entry.table, entry.quantity)
         judge = self.judge.about(published.value)
         match self.unrelated:
             case Ours(ours=quantity):
                 judge = judge.model_copy(update={"unrelated": key(quantity)})
-            case Printed(table=table, quantity=quantity):
-                judge = judge.short_of(printed(table, quantity).value)
+            case PublishedQuantity(table=table, quantity=quantity):
+                judge = judge.short_of(number(table, quantity).value)
             case float(nothing):
                 judge = judge.short_of(nothing)
         read = f" ({reading})" if reading else ""

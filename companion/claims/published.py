@@ -99,10 +99,10 @@ class PublishedTables:
         if not self.entries:
             raise BadInput(f"{reference} is of a table, but the file of claims names no `csv`")
         check_known("table", reference.table, self.names)
-        covered = printed = self.table(reference.table)
+        covered = entries = self.table(reference.table)
         for kind in ("dataset", "quantity"):
             if (name := getattr(reference, kind)) is not None:
-                known = dict.fromkeys(getattr(entry, kind) for entry in printed)
+                known = dict.fromkeys(getattr(entry, kind) for entry in entries)
                 check_known(f"{kind} in table {reference.table}", name, known)
                 covered = tuple(entry for entry in covered if getattr(entry, kind) == name)
         if not covered:

@@ -23,9 +23,9 @@ from companion.claims.verdicts import Judgement, Verdict, not_there
 from companion.results.result import Result, as_csv
 
 SHOWN = 8  # changes or problems, so that all stays on one screen
-PRINTED = "printed"  # numbers of published tables
+PUBLISHED = "printed"  # numbers of published tables
 LEVEL = 0.05  # of the verdicts that intervals decide, as many are expected to be wrong
-TALLIES = (*ABOUT, PRINTED)
+TALLIES = (*ABOUT, PUBLISHED)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class ClaimVerdict:
 
 def tally(row: ClaimVerdict) -> str:
     """Which tally of the paper profile a verdict belongs to; none at another profile."""
-    return "" if row.profile != "paper" else PRINTED if row.claim.number else row.claim.about
+    return "" if row.profile != "paper" else PUBLISHED if row.claim.number else row.claim.about
 
 
 def verify(root: Path, *, experiment: str | None = None) -> list[ClaimVerdict]:

@@ -29,6 +29,8 @@ from companion.runs.keys import Spec, code_of, first_equal, identity
 if TYPE_CHECKING:
     from companion.runs.store import Store
 
+ARCHIVED_AS = {"saliency_variants": "saliency_readings"}  # measures with another name today
+
 
 @dataclass(frozen=True)
 class Measurement:
@@ -41,8 +43,8 @@ class Measurement:
 
     @property
     def name(self) -> str:
-        """The measure's name: ``readout`` for ``measure_readout``."""
-        return self.measure.__name__.removeprefix("measure_")
+        """The measure's name in the archive: ``readout`` for ``measure_readout``."""
+        return ARCHIVED_AS.get(name := self.measure.__name__.removeprefix("measure_"), name)
 
     @property
     def code(self) -> str:

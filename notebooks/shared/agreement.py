@@ -297,7 +297,7 @@ def measure_translation(recording: Recording) -> dict:
     }
 
 
-# How far each reading of saliency agrees with the lexical probe of a network that never attends.
+# How far each variant of saliency agrees with the lexical probe of a network that never attends.
 #
 # Snell et al. 2021, sections 3.1 and 5.1. The network is taken as its training ends, for there its parameters
 # are kept; the tables take it at its best checkpoint.
@@ -312,14 +312,14 @@ def measure_translation(recording: Recording) -> dict:
 # With two labels the first two have one order within a text, for log p moves by 1 − p times what the right
 # label's log odds do. With more words they differ: what makes all words likelier leaves log p where it is.
 
-READINGS = ("logit", "log_probability", "gradient_norm")
+SALIENCY_VARIANTS = ("logit", "log_probability", "gradient_norm")
 
 
 Cells = Float[Tensor, "batch target source"]
 
 
-def saliency_readings(model: BilinearTranslator, batch: Batch) -> dict[str, Cells]:
-    """Every reading of :data:`READINGS` for all valid pairs of positions, zero at padding.
+def saliency_variants(model: BilinearTranslator, batch: Batch) -> dict[str, Cells]:
+    """Every variant of :data:`SALIENCY_VARIANTS` for all valid pairs of positions, zero at padding.
 
     One pass forward and two backward a target position: samples do not touch one another, so a position's
     gradients of all samples come at once. The model should be in evaluation mode.
@@ -351,10 +351,10 @@ def _gradients(
     return torch.stack(rows, dim=1)
 
 
-def measure_saliency_readings(first: Recording, second: Recording) -> dict:
+def measure_saliency_variants(first: Recording, second: Recording) -> dict:
     """𝒜(Δ, β) and Kendall's τ-b, Δ of the first run's last network, β of the second run at each checkpoint.
 
-    By reading, in percent, over all words of all validation samples. Raises BadInput: the first run kept no
+    By variant, in percent, over all words of all validation samples. Raises BadInput: the first run kept no
     network; runs that were not looked at on the same samples.
     """
     masks = second["validation.source_mask"], second["validation.target_mask"]
@@ -362,18 +362,18 @@ def measure_saliency_readings(first: Recording, second: Recording) -> dict:
         raise BadInput(f"{first.spec.setting} and {second.spec.setting} were looked at on other samples")
     network = recorded_network(first.spec.resolved, first.tensors).to(first["steps"].device)
     probes = padded_cells(second["validation.log_probe"], *masks, fill=-torch.inf)
-    sums = {(reading, name): [RowMean()] * len(probes) for reading in READINGS for name in MEASURES}
+    sums = {(variant, name): [RowMean()] * len(probes) for variant in SALIENCY_VARIANTS for name in MEASURES}
     for batch in recorded_batches(first, 0):
         probe = probes[:, batch.indices, : batch.target_mask.shape[1], : batch.source_mask.shape[1]]
         rows = batch.source_mask[:, None, :].expand(probe.shape[1:])
-        for reading, values in saliency_readings(network, batch).items():
+        for variant, values in saliency_variants(network, batch).items():
             for name, function in MEASURES.items():
-                own = sums[reading, name]
+                own = sums[variant, name]
                 found = function(values, probe, rows)
                 own[:] = [m + RowMean.of(one, batch.target_mask) for m, one in zip(own, found, strict=True)]
     return {"steps": second["steps"].tolist()} | {
-        reading: {name: [100 * mean.value for mean in sums[reading, name]] for name in MEASURES}
-        for reading in READINGS
+        variant: {name: [100 * mean.value for mean in sums[variant, name]] for name in MEASURES}
+        for variant in SALIENCY_VARIANTS
     }
 
 
@@ -431,14 +431,14 @@ class Runs:
             ),
         )
 
-    def readings(self) -> tuple[Measurement, ...]:
-        """What is asked of each free translator and the uniform one of the next seed: Δ in three readings.
+    def saliency(self) -> tuple[Measurement, ...]:
+        """What is asked of each free translator and the uniform one of the next seed: Δ in three variants.
 
         A set of its own, as there is one question to each two; of classifiers nothing (``probes.saliency``).
         """
         others = dict(zip(self.normal, (*self.uniform[1:], *self.uniform[:1]), strict=True))
         return tuple(
-            Measurement(run, measure_saliency_readings, (), (other,))
+            Measurement(run, measure_saliency_variants, (), (other,))
             for run, other in others.items()
             if run.procedure == "translation"
         )

@@ -187,17 +187,17 @@ def weakest(values: dict) -> dict:
     return found
 
 
-def saliency_read(answers: agreement.Answers) -> dict[str, dict[str, dict]]:
-    """By reading of saliency what the tables print: of each pair of runs the largest of all checkpoints.
+def saliency_by_variant(answers: agreement.Answers) -> dict[str, dict[str, dict]]:
+    """By variant of saliency what the tables print: of each pair of runs the largest of all checkpoints.
 
     Student's interval is over the pairs, which have no run in common.
     """
     return {
-        reading: {
-            name: bounded(interval_of(max(each[reading][name]) for each in answers.values()), LOWEST[name])
+        variant: {
+            name: bounded(interval_of(max(each[variant][name]) for each in answers.values()), LOWEST[name])
             for name in MEASURES
         }
-        for reading in agreement.READINGS
+        for variant in agreement.SALIENCY_VARIANTS
     }
 
 
@@ -384,7 +384,7 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
     return tuple(
         measurement
         for runs in rows(config).values()
-        for measurement in (*runs.measurements(), *runs.readings(), *runs.ties())
+        for measurement in (*runs.measurements(), *runs.saliency(), *runs.ties())
     )
 
 
@@ -400,7 +400,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             along += [{"data": name} | line for line in courses(runs, answers)]
             if runs.ties():  # of translators alone
                 found = agreement.gathered(runs.ties(), store)
-                values[name]["saliency"] = saliency_read(agreement.gathered(runs.readings(), store))
+                values[name]["saliency"] = saliency_by_variant(agreement.gathered(runs.saliency(), store))
                 values[name]["ties"] = ties_read(runs, found)
                 tied += [{"data": name} | line for line in ties_courses(runs, found)]
     own = config.data is not None or config.source is not None

@@ -4,7 +4,7 @@ import pandas as pd
 
 from companion.book.numbers import written
 from companion.results.result import Result
-from notebooks.learn.agreement.published_table import printed_agreement
+from notebooks.learn.agreement.published_table import published_agreement
 from notebooks.shared.data_names import data_name, data_of
 
 CHOICES = {"": "apart", "_optimistic": "as in the paper"}  # who chooses the checkpoint, see the page
@@ -32,7 +32,7 @@ def board(result: Result) -> tuple[dict, pd.DataFrame]:
     courses, sets, rows = pd.DataFrame(result.tables["courses"]), [], {}
     courses = courses[courses["part"] == "validation"].groupby(["data", "column", "step"])
     means = courses[["agreement", "accuracy"]].mean().round(1)
-    tables = {title: (of, *_printed(of)) for title, of in TABLES.items()}
+    tables = {title: (of, *_published(of)) for title, of in TABLES.items()}
     for name in data_of(result):
         between, texts = means.loc[name], {}
         cells = [{"course": between.loc[column]["agreement"].tolist(), "of": []} for column in COLUMNS]
@@ -42,15 +42,15 @@ def board(result: Result) -> tuple[dict, pd.DataFrame]:
             found = result.values[name][there]["accuracy"]
             chances.append(found["chance"]["value"] if measure == "agreement" else 0.0)
             for column, cell in zip(COLUMNS, cells, strict=True):
-                printed = {
+                published = {
                     "printed": numbers.get((name, column)),
                     "printedXi": accuracies.get((name, column)),
                 }
                 own = {"own": measure, "xi": f"{measure}_xi"}
-                cell["of"].append(printed | {key: _by_choice(found[column], own[key]) for key in own})
+                cell["of"].append(published | {key: _by_choice(found[column], own[key]) for key in own})
         for column, (head, _) in COLUMNS.items():
             own = result.values[name]["validation"]["accuracy"][column]["agreement_optimistic"]
-            texts[head] = f"{interval_percent(own)}; {printed_agreement().get((name, column), '–')}"
+            texts[head] = f"{interval_percent(own)}; {published_agreement().get((name, column), '–')}"
         seeds = between.loc["alpha_alpha"].rename(columns={"agreement": "between"}).rename_axis("steps")
         about = {"name": data_name(name), "chance": chances, "cells": cells}
         sets.append(about | seeds.reset_index().to_dict("list"))
@@ -70,9 +70,9 @@ def interval_percent(interval: dict) -> str:
     return written(interval, ["±", ".0f"])
 
 
-def _printed(of: tuple[str, str, str]) -> tuple[dict, dict]:
+def _published(of: tuple[str, str, str]) -> tuple[dict, dict]:
     measure, _, table = of
-    return printed_agreement(table, measure), printed_agreement(table, f"{measure}_xi")
+    return published_agreement(table, measure), published_agreement(table, f"{measure}_xi")
 
 
 def _by_choice(found: dict, number: str) -> dict[str, list]:

@@ -59,8 +59,8 @@ def _parts(quantities: list[str]) -> list[list[str]]:
 
 
 def _both(entry: Entry, found: Answers) -> str:
-    printed = plain(entry.value) + ("\\*" if "starred" in entry.note else "")
-    return f"{printed}<br>{_ours(row)}" if (row := found.get((entry, ""))) else printed
+    published = plain(entry.value) + ("\\*" if "starred" in entry.note else "")
+    return f"{published}<br>{_ours(row)}" if (row := found.get((entry, ""))) else published
 
 
 def _ours(row: ClaimVerdict) -> str:
@@ -121,11 +121,11 @@ def numbers(*tables: str) -> list[Claim]:
     return [claim for claim in claims if not tables or claim.published.reference.table in tables]
 
 
-def printed_numbers() -> list[ClaimVerdict]:
+def published_numbers() -> list[ClaimVerdict]:
     return [row for row in verify(find_root(), experiment="agreement") if row.claim.number]
 
 
-def printed_agreement(table: str = "5", measure: str = "agreement") -> dict[tuple[str, str], float]:
+def published_agreement(table: str = "5", measure: str = "agreement") -> dict[tuple[str, str], float]:
     """What a table has of a measure and of chance, by our name of the data set and column."""
     found = {}
     for claim in numbers(table):

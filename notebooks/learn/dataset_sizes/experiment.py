@@ -39,7 +39,7 @@ TITLES = {  # of the rows, by our names of the sets; what is made by rule has no
 
 
 @dataclass(frozen=True)
-class Printed:
+class PublishedRow:
     """A row of the table; medians are of words, or of the pieces of (source, target)."""
 
     train_texts: int | None = None
@@ -56,7 +56,7 @@ class Printed:
 
 
 @cache
-def rows() -> dict[str, Printed]:
+def rows() -> dict[str, PublishedRow]:
     """The rows by title, and SMS, whose numbers section A.9 has but for the messages to judge on."""
     cells: dict[str, dict[str, tuple[int, ...]]] = {}
     text = (find_root() / "claims/published/snell2021_tables.csv").read_text(encoding="utf-8")
@@ -64,10 +64,10 @@ def rows() -> dict[str, Printed]:
         if entry["table"] == "9":
             numbers = tuple(map(int, re.findall(r"\d+", entry["value"])))
             cells.setdefault(entry["dataset"], {})[entry["quantity"]] = numbers
-    found = {"SMS": Printed(3_500, (13,), None, (13,), 4_691, PARAMETERS["SMS"])}
+    found = {"SMS": PublishedRow(3_500, (13,), None, (13,), 4_691, PARAMETERS["SMS"])}
     for title, own in cells.items():
         parts = ((own[f"{part} #"][0], own[f"median {part} seq len"]) for part in ("train", "val"))
-        found[title] = Printed(*chain(*parts), own["vocab size"][0], PARAMETERS.get(title))
+        found[title] = PublishedRow(*chain(*parts), own["vocab size"][0], PARAMETERS.get(title))
     return found
 
 
@@ -81,9 +81,9 @@ _IN_PART = {
 }
 
 
-def printed(data: str) -> Printed:
+def published_row(data: str) -> PublishedRow:
     """The row about one of our sets; an empty one where there is none."""
-    return rows()[TITLES[data]] if data in TITLES else Printed()
+    return rows()[TITLES[data]] if data in TITLES else PublishedRow()
 
 
 def comparable(data: str, quantity: str) -> bool:
@@ -170,7 +170,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             whole = found["parts"]["validation"]
             values[name]["whole_test"] = {"texts": whole["texts"], "median": whole["words"]["median"]}
             continue
-        row, expected = {"data": name, "reading": reading}, printed(name)
+        row, expected = {"data": name, "reading": reading}, published_row(name)
         sizes = [row | size for part, measured in parts for size in _sizes(name, part, measured)]
         bounds = {bound: found[bound] for bound in ("kept", "different") if found[bound] is not None}
         vocabulary = {"printed": expected.vocabulary, "by_parameters": expected.vocabulary_by_parameters}
@@ -204,7 +204,7 @@ def parameters() -> dict[str, int]:
 
 
 def _sizes(data: str, part: str, measured: dict) -> Iterator[dict]:
-    expected = printed(data)
+    expected = published_row(data)
     sides = [side for side in SIDES if side in measured]
     whats = ("texts", *("median" if side == "words" else f"{side}_median" for side in sides))
     ours = (measured["texts"], *(measured[side]["median"] for side in sides))
@@ -227,7 +227,7 @@ def _by_part(sizes: list[dict]) -> dict:
 
 def _room(data: str, kept: int, different: int | None = None) -> dict[str, int]:
     """How far the printed sizes of a vocabulary lie inside its bounds; empty where they are not compared."""
-    expected = printed(data)
+    expected = published_row(data)
     if different is None or expected.vocabulary is None or not comparable(data, "train.texts"):
         return {}
     sizes = {"room": expected.vocabulary, "room_by_parameters": expected.vocabulary_by_parameters}

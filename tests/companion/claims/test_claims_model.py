@@ -330,12 +330,12 @@ def test_every_number_of_the_second_paper_that_is_ours_has_a_rule_and_both_readi
 def test_numbers_are_not_judged_where_less_than_half_of_the_training_texts_are_here(second, pytestconfig):
     """But for chance, which is arithmetic of what is judged on."""
     sizes = Result.load(pytestconfig.rootpath / "results" / "paper" / "dataset_sizes.json").values
-    printed = {entry.dataset: entry for entry in second.tables.table("9") if entry.quantity == "train #"}
+    published = {entry.dataset: entry for entry in second.tables.table("9") if entry.quantity == "train #"}
     failing = set()
     for one in numbers(second):
         (entry,), key = one.published.entries, one.keys[0]
         ours = sizes[key.partition(".")[0]]["published"]["train"]["texts"]
-        short = ours < float(printed[entry.dataset].value) / 2 and entry.quantity != "A_baseline"
+        short = ours < float(published[entry.dataset].value) / 2 and entry.quantity != "A_baseline"
         held = [each.failing(each.look_up({}, key, lambda name: sizes)) for each in one.presupposes]
         assert any(held) == short, one.id
         failing |= {entry.dataset} if short else set()

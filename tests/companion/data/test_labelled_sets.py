@@ -34,9 +34,9 @@ def test_sizes_and_medians_are_those_of_table_9(data, options, sizes, medians):
     assert medians in (None, (np.median(task.train.lengths), np.median(task.validation.lengths)))
     assert task.checksums == checksums(data)
     if (data, options) == ("sst", PUBLISHED):  # two marks to a sentence fit the random baseline printed
-        for texts, printed in ((task.validation, 8.39), (task.train, 8.48)):
+        for texts, published in ((task.validation, 8.39), (task.train, 8.48)):
             lengths = texts.lengths + N_MARKS
-            assert 100 * np.mean((5 * lengths + 99) // 100 / lengths) == pytest.approx(printed, abs=0.05)
+            assert 100 * np.mean((5 * lengths + 99) // 100 / lengths) == pytest.approx(published, abs=0.05)
 
 
 def test_what_is_known_without_files_and_what_is_at_hand(monkeypatch, tmp_path):

@@ -144,13 +144,13 @@ def test_ties_by_hand():
     }  # fmt: skip
 
 
-# Readings of saliency: slopes, and held against a probe.
+# Variants of saliency: slopes, and held against a probe.
 
 
-def test_the_readings_are_slopes_of_the_logit_and_of_the_log_probability():
+def test_the_variants_are_slopes_of_the_logit_and_of_the_log_probability():
     model, batch = translator(), BATCH
-    found = asked.saliency_readings(model, batch)
-    assert tuple(found) == asked.READINGS
+    found = asked.saliency_variants(model, batch)
+    assert tuple(found) == asked.SALIENCY_VARIANTS
     torch.testing.assert_close(found["logit"], translation_saliency(model, batch))
     assert_slopes(found["log_probability"], model, batch, lambda logits: logits.log_softmax(-1))
     # no word moves by more than the gradient's length times its own
@@ -179,7 +179,7 @@ def test_the_logits_reading_agrees_as_the_recorded_saliency_does(tmp_path):
     cells = own, second["validation.log_probe"][-1]
     own, probe = (padded_cells(flat, *masks, fill=-float("inf")) for flat in cells)
     expected = agreement(own, probe, masks[0][:, None, :].expand(own.shape))[masks[1]].mean()
-    found = asked.measure_saliency_readings(first, second)
+    found = asked.measure_saliency_variants(first, second)
     assert found["steps"] == second["steps"].tolist()
     assert found["logit"]["agreement"][-1] == pytest.approx(100 * float(expected), abs=1e-6)
     assert found["logit"] != found["log_probability"]
@@ -209,7 +209,7 @@ LOOKED_AT = "seed 0 and seed 1 were looked at on other samples"
           for sides in ("", "weights")),
         (measure_ties, SIX, UNIFORM, {"sides": "attention"}, "other samples"),
         (measure_ties, UNSEEN, UNIFORM, {"sides": "attention"}, "no attention at its best checkpoint"),
-        (asked.measure_saliency_readings, SIX, UNIFORM, {}, "other samples"),
+        (asked.measure_saliency_variants, SIX, UNIFORM, {}, "other samples"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_asked_is_refused(measure, first, second, wanted, message):
