@@ -91,7 +91,7 @@ class FrameBatch:
         BadInput: as :class:`TokenBatch`; frames that are no finite numbers, or not as many as targets.
     """
 
-    frames: Float[Tensor, "batch *frames"]
+    frames: Float[Tensor, "batch ..."]
     target: Int[Tensor, "batch target"]
     target_mask: Bool[Tensor, "batch target"]
     read: Int[Tensor, "batch target"] | None = None
