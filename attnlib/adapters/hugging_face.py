@@ -141,13 +141,13 @@ class HuggingFace(Traced):
             sites[key] = words[KEY_SIDE[place.kind]], self._module(place.key).weight.shape[1]
         return sum(8 * (seen * longest + (seen + longest) * width) for seen, width in sites.values())
 
-    def trace(self, batch: "TokenBatch | FrameBatch") -> ModelPass:
+    def trace(self, batch: TokenBatch | FrameBatch) -> ModelPass:
         one = super().trace(batch)
         if self.reads_frames:
             self._last = weakref.ref(one), batch
         return one
 
-    def _prepared(self, batch: "TokenBatch | FrameBatch") -> "TokenBatch | _Frames":
+    def _prepared(self, batch: TokenBatch | FrameBatch) -> "TokenBatch | _Frames":
         given = batch
         if isinstance(given, FrameBatch) != self.reads_frames:
             wanted = "FrameBatch" if self.reads_frames else "TokenBatch"
@@ -277,10 +277,11 @@ class _Frames:
     inputs: dict[str, Tensor]
 
 
-class _Rows:
+class _Rows(nn.Linear):
     """Some rows of a projection that keeps its weight turned and has others below them, named path:n/of."""
 
     def __init__(self, model: nn.Module, name: str):
+        nn.Module.__init__(self)  # it has no weight of its own
         path, _, part = name.partition(":")
         self._module = model.get_submodule(path)
         self._part, self._parts = map(int, part.split("/"))

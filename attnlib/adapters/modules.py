@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from attnlib.adapters.attended import Attended, LinearMap, single
 from attnlib.adapters.functional import Change, FunctionalAttention
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.adapters.token_batch import TokenBatch
+from attnlib.adapters.token_batch import FrameBatch, TokenBatch
 from attnlib.errors import BadInput, check_known
 from attnlib.models.transformer import AttentionKind
 
@@ -176,7 +176,7 @@ class Traced:
         self.model, self.hooked, self.ignored = model, tuple(hooked), tuple(ignored)
         self._modules = dict(model.named_modules())
 
-    def trace(self, batch: TokenBatch) -> ModelPass:
+    def trace(self, batch: TokenBatch | FrameBatch) -> ModelPass:
         """The pass of one batch, without dropout and gradient, under teacher forcing.
 
         Raises:
