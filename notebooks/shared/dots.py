@@ -51,7 +51,7 @@ def dot_rows(
         grid[0].set_yticks(range(len(rows)), [label for label, _ in reversed(rows)])
         shown = legend if legend is not None else next(iter(panels.values()))
         figure.legend(
-            handles=[Line2D([], [], marker=dot.marker, label=dot.label, **_look(dot)) for dot in shown],
+            handles=[Line2D([], [], marker=dot.marker, label=dot.label, **_props(dot)) for dot in shown],
             loc="outside upper center", ncols=columns, frameon=False, fontsize=9, handletextpad=0.2,
             columnspacing=1.2,
         )  # fmt: skip
@@ -79,9 +79,9 @@ def draw_dot(axes: Axes, dot: Dot, found: dict, place: float) -> None:
     height = place + dot.shift
     if low is not None:
         axes.plot([low, high], [height, height], color=dot.colour, lw=1.3, solid_capstyle="butt")
-    axes.plot(value, height, dot.marker, **_look(dot))
+    axes.plot(value, height, dot.marker, **_props(dot))
 
 
-def _look(dot: Dot) -> dict[str, object]:
+def _props(dot: Dot) -> dict[str, object]:
     face = "white" if dot.open else dot.colour
     return {"color": dot.colour, "markerfacecolor": face, "markeredgewidth": 1.4, "ms": 5.5, "ls": ""}

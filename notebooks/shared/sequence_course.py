@@ -38,7 +38,7 @@ from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 NewNetwork = Callable[[Any, int, int], nn.Module]  # of settings and the sizes of the two vocabularies
 
-LOOK_BATCH = 128
+EVALUATION_BATCH = 128
 _NETWORK = "network."
 
 
@@ -139,7 +139,7 @@ def snapshot_of(network: nn.Module, corpus: Corpus, device: str = "cpu") -> Tens
     """``right`` (uint8) and ``loss``, both (samples, target positions), zero at padding."""
     shape = len(corpus), int(corpus.target_lengths.max()) + 1
     right, loss = torch.zeros(shape, dtype=torch.uint8), torch.zeros(shape)
-    for batch in evaluation_batches(corpus, LOOK_BATCH):
+    for batch in evaluation_batches(corpus, EVALUATION_BATCH):
         logits = network(batch.to(device)).logits.cpu()
         chosen = logits.log_softmax(-1).gather(-1, batch.target_output[..., None])[..., 0]
         hit = (logits.argmax(-1) == batch.target_output) & batch.target_mask
@@ -175,7 +175,7 @@ def written(network: nn.Module, corpus: Corpus, device: str = "cpu") -> Tensor:
     """What the network writes for each source, cut off at twice the longest target and ten more."""
     most = 2 * int(corpus.target_lengths.max()) + 10
     rows = torch.full((len(corpus), most), PAD, dtype=torch.int32)
-    for batch in evaluation_batches(corpus, LOOK_BATCH):
+    for batch in evaluation_batches(corpus, EVALUATION_BATCH):
         found = greedy_search(network, batch.source.to(device), batch.source_mask.to(device), most)
         words = found.words[:, 0].cpu().to(torch.int32)
         rows[batch.indices, : words.shape[1]] = words

@@ -48,15 +48,15 @@ def legend_above(figure: Figure, ncols: int = 2) -> None:
     )
 
 
-Looks = Mapping[str, tuple[str, str, str]]  # name of a group → its label, colour and line style
+Styles = Mapping[str, tuple[str, str, str]]  # name of a group → its label, colour and line style
 
 
-def lines(axes: Axes, table: pd.DataFrame, x: str, by: str, looks: Looks, *, lw=1.7, band=0.13) -> None:
+def lines(axes: Axes, table: pd.DataFrame, x: str, by: str, styles: Styles, *, lw=1.7, band=0.13) -> None:
     """A line for each group of a tidy table, with a band (of so little opacity) where it has intervals.
 
     The table has the columns ``value``, ``low``, ``high``, ``x`` and ``by``; looks are in the legend's order.
     """
-    for name, (label, colour, line) in looks.items():
+    for name, (label, colour, line) in styles.items():
         own = table[table[by] == name]
         axes.plot(own[x], own["value"], color=colour, ls=line, lw=lw, label=label)
         if len(own) and pd.notna(own["low"].iloc[0]):
@@ -64,10 +64,10 @@ def lines(axes: Axes, table: pd.DataFrame, x: str, by: str, looks: Looks, *, lw=
             axes.fill_between(own[x], low, high, color=colour, alpha=band, lw=0)
 
 
-def curves(axes: Axes, courses: pd.DataFrame, name: str, label: str | None = None, **look: object) -> None:
+def curves(axes: Axes, courses: pd.DataFrame, name: str, label: str | None = None, **props: object) -> None:
     """A column of a table of courses by update, a line for each seed; the first carries the label."""
     for place, (_, own) in enumerate(courses.groupby("seed", sort=False)):
-        axes.plot(own["steps"], own[name], label=None if place else label, **look)
+        axes.plot(own["steps"], own[name], label=None if place else label, **props)
 
 
 # Small panels for many tasks: a column a task, a row an architecture, in bands like lines of text.

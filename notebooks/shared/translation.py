@@ -35,7 +35,7 @@ from notebooks.shared.pieces import EqualLengthBatches, PieceCorpus, Pieces, pie
 from notebooks.shared.ragged import joined_cells, valid_cells
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
-LOOK_BATCH = 64  # samples that are looked at together
+EVALUATION_BATCH = 64  # samples that are looked at together
 _NETWORK = "network."
 _PROBED_SEED = 0x9806  # the pairs probed are the same in every run, so that runs can be compared
 
@@ -176,7 +176,7 @@ def snapshot_of(network: BilinearTranslator, part: Probed, *, device: str = "cpu
     cells: dict[str, list[tuple[Tensor, Tensor, Tensor]]] = {}
     right = torch.zeros(len(part.corpus), dtype=torch.int32)
     loss = torch.zeros(len(part.corpus))
-    for batch in evaluation_batches(part.corpus, LOOK_BATCH):
+    for batch in evaluation_batches(part.corpus, EVALUATION_BATCH):
         batch = batch.to(device)
         trace = network(batch)
         for name, values in _cells(network, trace, batch).items():
@@ -208,7 +208,7 @@ def _cells(network: BilinearTranslator, trace: TranslatorTrace, batch: Batch) ->
 
 
 def saliency_snapshot(network: BilinearTranslator, part: Probed, device: str = "cpu") -> Tensor:
-    batches = (batch.to(device) for batch in evaluation_batches(part.corpus, LOOK_BATCH))
+    batches = (batch.to(device) for batch in evaluation_batches(part.corpus, EVALUATION_BATCH))
     cells = (
         (b.indices, translation_saliency(network, b), valid_cells(b.source_mask, b.target_mask))
         for b in batches
@@ -222,7 +222,7 @@ def bleu_snapshot(
 ) -> Tensor:
     """Counts for BLEU of greedy translations, which are cut off at twice the source and ten more."""
     written: list[list[int]] = [[] for _ in range(len(part.corpus))]
-    for batch in evaluation_batches(part.corpus, LOOK_BATCH):
+    for batch in evaluation_batches(part.corpus, EVALUATION_BATCH):
         batch = batch.to(device)
         words = translate(network, batch.source, batch.source_mask, 2 * batch.source.shape[1] + 10)
         for index, row in zip(batch.indices.tolist(), words.tolist(), strict=True):

@@ -23,7 +23,7 @@ from notebooks.shared.pieces import EqualLengthBatches
 from notebooks.shared.ragged import joined_cells, valid_cells
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 from notebooks.shared.translation import (
-    LOOK_BATCH,
+    EVALUATION_BATCH,
     Probed,
     TranslationSettings,
     checkpoints,
@@ -117,7 +117,7 @@ def snapshot_of(proxy: TranslationProxy, part: Probed, device: str = "cpu") -> T
     cells = []
     right = torch.zeros(len(part.corpus), dtype=torch.int32)
     loss = torch.zeros(len(part.corpus))
-    for batch in evaluation_batches(part.corpus, LOOK_BATCH):
+    for batch in evaluation_batches(part.corpus, EVALUATION_BATCH):
         batch = batch.to(device)
         cells.append(
             (batch.indices, proxy.log_probe(batch), valid_cells(batch.source_mask, batch.target_mask))

@@ -43,8 +43,8 @@ def against_typicality(result: Result, columns: dict[str, tuple] = SHARES) -> Fi
     rows = pd.DataFrame(result.tables["points"]).dropna(subset=["typicality"])
     with style():
         figure = Figure(figsize=(8.6, 4.2))
-        for axes, (column, look) in zip(figure.subplots(1, 2), columns.items(), strict=True):
-            _scatter(axes, rows.dropna(subset=[column]), column, look)
+        for axes, (column, props) in zip(figure.subplots(1, 2), columns.items(), strict=True):
+            _scatter(axes, rows.dropna(subset=[column]), column, props)
             found = result.values["learned"]["spearman"][column]
             axes.set_title(f"rank correlation {written(found)}", loc="left", fontsize=10)
         last = figure.axes[-1]
@@ -56,8 +56,8 @@ def against_typicality(result: Result, columns: dict[str, tuple] = SHARES) -> Fi
     return figure
 
 
-def _scatter(axes: Axes, rows: pd.DataFrame, column: str, look: tuple) -> None:
-    part, label, named, remark = look
+def _scatter(axes: Axes, rows: pd.DataFrame, column: str, props: tuple) -> None:
+    part, label, named, remark = props
     colour = PART_COLOURS[part]
     axes.set(xlabel="typicality of the attention matrix", ylabel=label, xticks=[0, 0.25, 0.5, 0.75, 1])
     axes.set_xlim(0, 1.17)  # room for a name
@@ -69,8 +69,8 @@ def _scatter(axes: Axes, rows: pd.DataFrame, column: str, look: tuple) -> None:
         if column.endswith("_only"):
             axes.plot(row["typicality"], row["uniform"], ls="", **UNIFORM)
         marker = "s" if row["architecture"] == "AO" else "o"
-        look = {"mfc": colour, "alpha": 0.8} if row["learned"] else {"mfc": "white", "alpha": 0.55}
-        axes.plot(row["typicality"], row[column], marker, ms=5, mew=0.9, mec=colour, **look)
+        props = {"mfc": colour, "alpha": 0.8} if row["learned"] else {"mfc": "white", "alpha": 0.55}
+        axes.plot(row["typicality"], row[column], marker, ms=5, mew=0.9, mec=colour, **props)
     own = rows[rows["kind"].isin(rows.drop_duplicates("architecture")["kind"])]  # the first cell
     name = own["task"].map(lambda task: task if task in DIAL else family(task))
     name = name.where(own["architecture"] != "AO", "AO " + name)

@@ -56,8 +56,8 @@ HOSTILE = "</script><img src=x onerror=alert(1)>"
 def test_the_instrument_has_the_numbers_of_the_rows_and_words_are_never_markup():
     rows = [
         {"pair": 0, "step": step, "target_place": s, "source_place": t, "target": own, "source": word}
-        | {"attention": float(t == (s + look) % 3), "probability": 0.25 * (look + 1)}
-        for look, step in enumerate((0, 10))
+        | {"attention": float(t == (s + snapshot) % 3), "probability": 0.25 * (snapshot + 1)}
+        for snapshot, step in enumerate((0, 10))
         for s, own in enumerate("xy")
         for t, word in enumerate(("a", HOSTILE, "<eos>"))
     ]
