@@ -63,8 +63,8 @@ def results(profile):
 
 
 @cache
-def asked_still():
-    """Models of the paper profile that lack an answer, with a hash of what they are asked."""
+def missing_measurements():
+    """Models of the paper profile that lack an answer, with a hash of what is measured of them."""
     from companion.runs.answer import unanswered
     from companion.runs.archive import Archive
 
@@ -73,7 +73,7 @@ def asked_still():
 
 def answers_of(result):
     """Marks of the answers that a result of the paper profile still lacks."""
-    return [f"build/answered/{key}~{stamp}" for key, stamp in asked_still().items() if key in result.specs]
+    return [f"build/answered/{key}~{stamp}" for key, stamp in missing_measurements().items() if key in result.specs]
 
 
 @cache

@@ -36,7 +36,7 @@ from typing import IO
 import pytest
 
 ROOT = Path(__file__).parents[1]
-KEPT = ROOT / "build" / "mutants.jsonl"
+RESULTS = ROOT / "build" / "mutants.jsonl"
 REFUSALS = "tests/attnlib/test_refusals.py"
 TESTS = {  # code: its tests
     "attnlib/decomposition": f"tests/attnlib/decomposition {REFUSALS}",
@@ -246,7 +246,7 @@ class Rounds:
         killed = not forked(lambda: self.mutated(mutant, ordered, note), self.cpu)
         shutil.copy(ROOT / mutant.path, copy)
         by, seconds = note.read_text() if killed else "", round(time.monotonic() - start, 1)
-        with KEPT.open("a", encoding="utf-8") as kept:
+        with RESULTS.open("a", encoding="utf-8") as kept:
             kept.write(json.dumps({"key": mutant.key(self.seed), "by": by, "seconds": seconds}) + "\n")
         print(f"{'killed  ' if by else 'SURVIVED'} {seconds:6} {mutant}  {by}", file=self.told, flush=True)
 
@@ -274,7 +274,7 @@ def try_all(folder: Path, code: str, drawn: list[Mutant], seed: int) -> bool:
 
 def found_before() -> dict[str, str]:
     """The test that killed a mutant, or nothing, by the mutant's key."""
-    lines = KEPT.read_text(encoding="utf-8").splitlines() if KEPT.is_file() else []
+    lines = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.is_file() else []
     return {own["key"]: own["by"] for own in map(json.loads, lines)}
 
 
@@ -292,7 +292,7 @@ def main() -> int:
         for mutant in mutants(path)
     }
     drawn = {key: places[key] for key in sorted(places)[: options.count]}
-    KEPT.parent.mkdir(exist_ok=True)
+    RESULTS.parent.mkdir(exist_ok=True)
     before = found_before()
     with tempfile.TemporaryDirectory() as folder:
         copy(Path(folder))

@@ -239,7 +239,7 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
     # What the ends of pages and the scorecard rest on.
     names = [*code_files(root), "companion/book/closing.md.jinja", "companion/claims", "claims"]
     now = state(Project(root), [*names, "results/paper", "build/results/quick"])
-    kept = Memo(folder.with_name(".pages.json"), now)
+    memo = Memo(folder.with_name(".pages.json"), now)
 
     @cache
     def judged() -> list[ClaimVerdict]:
@@ -265,7 +265,7 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
         if f"{page}.md" in wanted:
             made[f"{page}.md"] = fill_markers(filled_page(book / f"{page}.md", page), executed)
         elif page == "scorecard":
-            made["scorecard.md"] = SCORECARD_HEAD + kept(
+            made["scorecard.md"] = SCORECARD_HEAD + memo(
                 "scorecard", lambda: scorecard_markdown(root, judged())
             )
         elif (root / "notebooks" / f"{page}.md").is_file():
@@ -274,20 +274,20 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
             outcome = (executed / f"{page}.{end}" for end in ("ipynb", "error.txt"))
             dates = {str(path): path.stat().st_mtime_ns for path in (*files, *filter(Path.is_file, outcome))}
             staged = folder / f"{page}.ipynb"
-            if kept.kept.get(f"{page} staged") == dates and staged.is_file():
+            if memo.entries.get(f"{page} staged") == dates and staged.is_file():
                 wanted[f"{page}.ipynb"] = staged
                 continue
-            end = kept(page, lambda page=page: closing(page, root, judged()))
+            end = memo(page, lambda page=page: closing(page, root, judged()))
             prose = filled_page(root / "notebooks" / f"{page}.md", page)
             made[f"{page}.ipynb"] = figure_page(page, prose, files, executed, end)
-            kept.kept[f"{page} staged"], kept.new = dates, True
+            memo.entries[f"{page} staged"], memo.new = dates, True
         else:
             lacking = f"there is neither book/{page}.md nor notebooks/{page}.md"
             raise BadInput(f"book/_toc.yml names {page!r}, but {lacking}; write one or remove the line")
     if wrong:
         raise BadInput("\n".join(["some of what the prose says does not hold:", *wrong]))
     done = _sync(wanted | {name: text.encode() for name, text in made.items()}, folder)
-    kept.save()
+    memo.save()
     return done
 
 

@@ -69,9 +69,9 @@ def main(module: str, *arguments: str) -> int:
         except (KeyError, OSError):
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.execv(sys.executable, [sys.executable, "-m", module, *arguments])
-        asked = {"argv": [module, *arguments], "cwd": os.getcwd(), "environment": dict(os.environ)}
+        request = {"argv": [module, *arguments], "cwd": os.getcwd(), "environment": dict(os.environ)}
         socket.send_fds(connection, [b"\n"], [0, 1, 2])
-        connection.sendall(json.dumps(asked).encode() + b"\n")
+        connection.sendall(json.dumps(request).encode() + b"\n")
         answer = b"".join(iter(lambda: connection.recv(1), b""))  # the end comes once the process has ended
     return answer[0] if answer else 1
 
@@ -84,28 +84,28 @@ def serve(listening: socket.socket) -> int:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forked ones here
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the forked ones and who started this
     while sys.stdin not in select.select([listening, sys.stdin], [], [])[0]:
-        asking, _ = listening.accept()
+        connection, _ = listening.accept()
         if os.fork() == 0:
             listening.close()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            return _run(asking)
-        asking.close()
+            return _run(connection)
+        connection.close()
     return 0
 
 
-def _run(asking: socket.socket) -> int:
-    _, streams, _, _ = socket.recv_fds(asking, 1, 3)
+def _run(connection: socket.socket) -> int:
+    _, streams, _, _ = socket.recv_fds(connection, 1, 3)
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
-    asked = json.loads(asking.makefile().readline())
-    os.chdir(asked["cwd"])
+    request = json.loads(connection.makefile().readline())
+    os.chdir(request["cwd"])
     os.environ.clear()
-    os.environ.update(asked["environment"])
-    sys.argv = asked["argv"]
+    os.environ.update(request["environment"])
+    sys.argv = request["argv"]
     sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
-    Thread(target=_end_with, args=[asking], daemon=True).start()
+    Thread(target=_end_with, args=[connection], daemon=True).start()
     code = 1
     try:
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
@@ -115,7 +115,7 @@ def _run(asking: socket.socket) -> int:
         if isinstance(ended.code, str):
             print(ended.code, file=sys.stderr)
     finally:
-        asking.send(bytes([code]))
+        connection.send(bytes([code]))
     return code
 
 
@@ -131,9 +131,9 @@ def end_with_caller() -> None:
     Thread(target=follow, args=[int(os.environ[CALLER])], daemon=True).start()
 
 
-def _end_with(asking: socket.socket) -> None:
+def _end_with(connection: socket.socket) -> None:
     """End this process where the one that asked for it has been killed."""
-    asking.recv(1)
+    connection.recv(1)
     os.kill(os.getpid(), signal.SIGTERM)
 
 

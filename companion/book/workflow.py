@@ -92,23 +92,23 @@ def code_files(root: Path) -> list[str]:
 
 
 class Memo:
-    """What is costly to find out and holds as long as a `state` does; kept in a file of the build folder."""
+    """What is costly to find out and holds as long as a `state` does; cached in a file of the build."""
 
     def __init__(self, path: Path, state: str) -> None:
-        self.path, self.state, self.kept, self.new = path, state, {}, False
+        self.path, self.state, self.entries, self.new = path, state, {}, False
         with suppress(OSError, ValueError):
             found = json.loads(path.read_text(encoding="utf-8"))
-            self.kept = found["kept"] if found["state"] == state else {}
+            self.entries = found["entries"] if found["state"] == state else {}
 
     def __call__(self, key: str, make: Callable[[], object]) -> object:
-        """What is kept under a key, made now where nothing is."""
-        if key not in self.kept:
-            self.kept[key], self.new = make(), True
-        return self.kept[key]
+        """What is cached under a key, made now where nothing is."""
+        if key not in self.entries:
+            self.entries[key], self.new = make(), True
+        return self.entries[key]
 
     def save(self) -> None:
         if self.new:
-            write_json_atomic(self.path, {"state": self.state, "kept": self.kept})
+            write_json_atomic(self.path, {"state": self.state, "entries": self.entries})
 
 
 def is_current(project: Project) -> bool:

@@ -15,10 +15,10 @@ class Given:
     """A store that knows what ``answer`` says of a run, or of a run, a measure and other specs."""
 
     def __init__(self, answer):
-        self.answer, self.asked = answer, []
+        self.answer, self.measured = answer, []
 
     def cached(self, spec, measure, **settings):
-        self.asked.append(getattr(spec, "resolved", spec))
+        self.measured.append(getattr(spec, "resolved", spec))
         found = self.answer(spec, measure, **settings)
         if found is None:
             raise NotMeasured(spec.setting)

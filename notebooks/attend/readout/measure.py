@@ -124,12 +124,12 @@ ALL = frozenset(PART_NAMES)
 NONE: frozenset[str] = frozenset()
 BATCH = 64  # samples: six tables of logits are held at once
 
-Kept = tuple[frozenset[str], frozenset[str]]  # parts kept of the decoder's path, and of the context
+Ablation = tuple[frozenset[str], frozenset[str]]  # parts kept of the decoder's path, and of the context
 LogitParts = Float[Tensor, "2 3 rows words"]  # path, part
 
 
-def _ablations() -> dict[str, Kept]:
-    found: dict[str, Kept] = {"full": (ALL, ALL), "context_none": (ALL, NONE), "decoder_none": (NONE, ALL)}
+def _ablations() -> dict[str, Ablation]:
+    found: dict[str, Ablation] = {"full": (ALL, ALL), "context_none": (ALL, NONE), "decoder_none": (NONE, ALL)}
     for part in PART_NAMES:
         one, others = frozenset({part}), ALL - {part}
         found |= {f"context_only_{part}": (ALL, one), f"context_without_{part}": (ALL, others)}
@@ -199,7 +199,7 @@ def logit_parts(fitted: Fitted, trace: Trace, weights: tuple[Tensor, Tensor]) ->
     return torch.stack([torch.stack(states).cpu() @ weights[0].T, torch.stack(context).cpu() @ weights[1].T])
 
 
-def ablated(parts: LogitParts, kept: Kept) -> Float[Tensor, "rows words"]:
+def ablated(parts: LogitParts, kept: Ablation) -> Float[Tensor, "rows words"]:
     total = torch.zeros_like(parts[0, 0])
     for path, names in zip(parts, kept, strict=True):
         for part, name in zip(path, PART_NAMES, strict=True):

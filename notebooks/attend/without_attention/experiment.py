@@ -81,10 +81,10 @@ def _spec(config: Config, architecture: str, length: int, seed: int, part: float
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    return sum(_asked(config, dict.fromkeys(chain.from_iterable(_groups(config).values()))), ())
+    return sum(_measurements(config, dict.fromkeys(chain.from_iterable(_groups(config).values()))), ())
 
 
-def _asked(config: Config, specs: Iterable[ModelSpec]) -> list[tuple[Measurement, ...]]:
+def _measurements(config: Config, specs: Iterable[ModelSpec]) -> list[tuple[Measurement, ...]]:
     return [measurements_of(specs, m, fit_samples=config.fit_samples) for m in (measure_memory, measure_swap)]
 
 
@@ -93,7 +93,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     values: dict = {}
     tables: dict[str, list[dict]] = {name: [] for name in ("accuracy", "memory", "decoder", "readout")}
     for (label, length), specs in _groups(config).items():
-        memory, swap = (answers(own, store) for own in _asked(config, specs))
+        memory, swap = (answers(own, store) for own in _measurements(config, specs))
         if not memory or not swap:
             continue
         summary = each_over_seeds(memory, _memory) | each_over_seeds(swap, _swap) | {"seeds": len(memory)}

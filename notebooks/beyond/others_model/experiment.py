@@ -9,7 +9,7 @@ from companion.results.config import BaseConfig, OneOf, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.beyond.others_model.measure import KEPT, measure_published_heads
+from notebooks.beyond.others_model.measure import REPORTED, measure_published_heads
 from notebooks.beyond.others_model.published import SOURCES
 from notebooks.shared.intervals import hierarchical_bootstrap
 from notebooks.shared.spearman import spearman_of_points
@@ -61,13 +61,13 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         return float(shares[layers == last].mean() - shares[layers == 0].mean())
 
     return {
-        "typical": {part: _over_heads(varied, "near_typicality", f"{part}_share") for part in KEPT},
-        "copies": {part: _over_heads(varied, "copies", f"{part}_share") for part in KEPT},
+        "typical": {part: _over_heads(varied, "near_typicality", f"{part}_share") for part in REPORTED},
+        "copies": {part: _over_heads(varied, "copies", f"{part}_share") for part in REPORTED},
         "residual": {"last_less_first": _over_heads(ends, "layer", "residual_share", last_less_first)},
         "layers": {
             f"layer_{layer + 1}": {
                 part: float(np.mean([row[f"{part}_share"] for row in heads if row["layer"] == layer]))
-                for part in KEPT
+                for part in REPORTED
             }
             for layer in range(last + 1)
         },

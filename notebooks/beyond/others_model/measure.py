@@ -8,7 +8,7 @@ from attnlib.analysis.stream import Stream
 from companion.runs.procedure import Recording
 from notebooks.beyond.others_model.published import LAYERS, START, recorded_network
 
-KEPT = ("temporal", "input", "mixed", "residual")
+REPORTED = ("temporal", "input", "mixed", "residual")
 
 
 def measure_published_heads(recording: Recording, *, batch_size: int) -> dict:
@@ -31,7 +31,7 @@ def measure_published_heads(recording: Recording, *, batch_size: int) -> dict:
         sums += torch.stack([copied(one, layer) for layer in range(LAYERS)])
         steps += int(one.target_mask.sum())
         even += float((one.target_mask.sum(1) / one.source_mask.sum(1)).sum())
-    names = [f"{part}_{end}" for part in KEPT for end in ("share", "low", "high")]
+    names = [f"{part}_{end}" for part in REPORTED for end in ("share", "low", "high")]
     names += ["layer", "head", "near_typicality", "temporal_rebuilds", "input_rebuilds", "uniform", "spread"]
     heads = [{name: row[name] for name in names} for row in found.heads]
     for row in heads:

@@ -107,7 +107,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         f"elsewhere_{kind}": [_spec(config, (h,), 0, body) for body in bodies for h in own[: config.moved]]
         for kind, own in heads.items()
     }
-    whole = {"single": trials[0]} | {name: _asked(name, own, store) for name, own in specs.items()}
+    whole = {"single": trials[0]} | {name: _points(name, own, store) for name, own in specs.items()}
     found = {name: copying.judged(points, config.steps) for name, points in whole.items()}
     values: dict[str, dict] = {
         name: copying.outcome(points, config.steps)
@@ -172,7 +172,7 @@ def _screened(config: Config, store: Store) -> tuple[list[list[Point]], dict[str
     for seed in range(config.trials):
         tried = heads if seed else range(config.candidates)
         specs = [_spec(config, (head,), seed, config.body) for head in tried]
-        points = _asked("again" if seed else "single", specs, store)
+        points = _points("again" if seed else "single", specs, store)
         if len(points) < len(tried):
             raise NotMeasured(
                 f"{len(tried) - len(points)} of {len(tried)} single heads have no answer yet on data seed "
@@ -216,7 +216,7 @@ def _spec(config: Config, heads: tuple[int, ...], seed: int, body: int) -> RunSp
     return RunSpec.of("multi_head", heads=heads, body=body, seed=seed, steps=config.updates, **shared)
 
 
-def _asked(scenario: str, specs: Iterable[RunSpec], store: Store) -> list[Point]:
+def _points(scenario: str, specs: Iterable[RunSpec], store: Store) -> list[Point]:
     """Every network that the store knows or may train, under the columns that name it in this chapter."""
     return [
         (

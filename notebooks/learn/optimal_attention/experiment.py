@@ -182,9 +182,9 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     }
 
 
-def _by_seed(asked: Iterable[Measurement], store: Store) -> list[Point]:
+def _by_seed(measurements: Iterable[Measurement], store: Store) -> list[Point]:
     """Answers that the store knows or may make."""
-    return [({"seed": name["seed"]}, found) for name, found in answers(asked, store)]
+    return [({"seed": name["seed"]}, found) for name, found in answers(measurements, store)]
 
 
 BLEU = {"bleu": lambda one: one["bleu"][-1], "best_bleu": lambda one: max(one["bleu"])}

@@ -77,10 +77,10 @@ def rows(config: Config) -> dict[str, tuple[RunSpec, ...]]:
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    return tuple(one for runs in rows(config).values() for one in _asked(runs))
+    return tuple(one for runs in rows(config).values() for one in _measurements(runs))
 
 
-def _asked(runs: Sequence[RunSpec]) -> tuple[Measurement, ...]:
+def _measurements(runs: Sequence[RunSpec]) -> tuple[Measurement, ...]:
     pairs = (Measurement(one, measure_apart, (), (other,)) for one, other in permutations(runs, 2))
     return (*measurements_of(runs, measure_resting), *pairs)
 
@@ -96,7 +96,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     values: dict = {}
     tables: dict[str, list[dict]] = {"networks": [], "pairs": []}
     for name, runs in rows(config).items():
-        known = gathered(_asked(runs), store)
+        known = gathered(_measurements(runs), store)
         networks = [
             {"data": name, "seed": run.seed, "label": label, "words": 100 - found["begin"] - found["end"]}
             | found

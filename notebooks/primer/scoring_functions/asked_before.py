@@ -24,7 +24,7 @@ from notebooks.shared.sequence_course import Tensors, builders, checksums, recor
 __all__ = ["Settings", "builders", "checksums", "new_network", "record", "recorded_network"]
 
 
-def check_present_asks(config: SequenceConfig) -> None:
+def check_previous_can_query(config: SequenceConfig) -> None:
     if not config.attends or config.decoder != "luong" or config.input_feeding:
         raise BadInput(
             f"link {config.link}, decoder {config.decoder}, input_feeding {config.input_feeding}: the "
@@ -33,11 +33,11 @@ def check_present_asks(config: SequenceConfig) -> None:
         )
 
 
-class AskedBefore(SequenceToSequence):
+class PreviousStateQueries(SequenceToSequence):
     """The network of a config, its parameters drawn alike, in which the previous state asks."""
 
     def __init__(self, config: SequenceConfig, generator: torch.Generator):
-        check_present_asks(config)
+        check_previous_can_query(config)
         super().__init__(config, generator)
 
     def advance(self, inputs: Tensor, source: Source, carried: Carried) -> tuple[Steps, Carried]:
@@ -53,18 +53,18 @@ class AskedBefore(SequenceToSequence):
 class Settings(recurrent_sequences.Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_present_asks(self.config(1, 1))
+        check_previous_can_query(self.config(1, 1))
 
 
-def new_network(settings: Settings, source_size: int, target_size: int) -> AskedBefore:
+def new_network(settings: Settings, source_size: int, target_size: int) -> PreviousStateQueries:
     """The untrained network; of one seed, the parameters of the network that the present state asks."""
     config = settings.config(source_size, target_size)
-    return AskedBefore(config, torch.Generator().manual_seed(settings.seed))
+    return PreviousStateQueries(config, torch.Generator().manual_seed(settings.seed))
 
 
 def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     return record_course(new_network, settings, folder, device=device, report=report)
 
 
-def recorded_network(recording: Recording) -> AskedBefore:
+def recorded_network(recording: Recording) -> PreviousStateQueries:
     return restored(new_network, recording)

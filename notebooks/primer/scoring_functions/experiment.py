@@ -113,8 +113,8 @@ def grid(config: Config) -> tuple[Kind, ...]:
     """
     every = map(Kind._make, product(config.task, config.decoder, config.directions, config.scoring))
     scores = [scoring for scoring in config.asked if scoring in config.scoring]
-    asked = [Kind(task, BEFORE, 1, scoring) for task, scoring in product(config.task, scores)]
-    previous = asked if "luong" in config.decoder and 1 in config.directions else ()
+    previous = [Kind(task, BEFORE, 1, scoring) for task, scoring in product(config.task, scores)]
+    previous = previous if "luong" in config.decoder and 1 in config.directions else ()
     return (*(k for k in every if k.directions == 1 or k.scoring not in ("dot", "scaled_dot")), *previous)
 
 

@@ -77,7 +77,7 @@ def test_a_stretched_average_by_hand():
     assert (found.tolist(), exact.tolist()) == (pytest.approx([5 / 9]), [False])
 
 
-def kept_of(summed, bound):
+def fitting_sizes(summed, bound):
     """What has to be kept, from all sizes at once: those up to the longest side for which all sizes fit."""
     sizes = {tuple(matrix.shape) for matrix in summed}
     longest = 0
@@ -93,7 +93,7 @@ def test_shards_and_orders_make_no_difference_within_the_bound(some, others, bou
     whole, and of any order."""
     every = [*some, *others]
     shuffled = random.sample(every, len(every))
-    kept = kept_of(every, bound)
+    kept = fitting_sizes(every, bound)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fit, "ENTRIES", bound)
         halves = (averages_of(half, at_once=1).tensors() for half in (some, others))

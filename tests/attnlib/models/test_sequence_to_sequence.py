@@ -19,7 +19,7 @@ from tests.attnlib.models.model_builders import (
 )
 
 
-def by_definition(model, source, target, *, asked_before=False):
+def by_definition(model, source, target, *, previous_query=False):
     """Encoder and decoder states, queries, attention and logits of one sentence, word by word."""
     config = model.config
     words = [*(source[::-1] if config.reverse else source), EOS]
@@ -54,7 +54,7 @@ def by_definition(model, source, target, *, asked_before=False):
             lasts[level] = step(cell, x, lasts[level])
             x = lasts[level][0]
         if luong:
-            context = attend(before if asked_before else x)
+            context = attend(before if previous_query else x)
             features = fed = model.attentional_map(torch.cat([context, x], 1)).tanh()
         else:
             features = x if config.link == "initial" else torch.cat([x, *parts], 1)

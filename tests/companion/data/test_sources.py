@@ -131,7 +131,7 @@ def test_where_the_folders_are(monkeypatch, tmp_path):
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
-        self.server.asked.append(self.path)
+        self.server.requests.append(self.path)
         if self.path == "/gone":
             self.send_error(404)
             return
@@ -150,7 +150,7 @@ class Handler(BaseHTTPRequestHandler):
 def server(places, monkeypatch):
     monkeypatch.delenv("ATTNLIB_DATA")
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.asked = []
+        server.requests = []
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield server
@@ -172,7 +172,7 @@ def test_what_is_missing_or_corrupt_is_downloaded_once(places, server, old, url)
     assert states(fetch(data)) == states(fetch(data)) == ["ok"]
     assert locate(data, "sub/a.fr") == places[1] / "sub" / url
     assert [path.name for path in (places[1] / "sub").iterdir()] == [url]
-    assert server.asked == [f"/{url}"]
+    assert server.requests == [f"/{url}"]
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_files_that_cannot_be_verified_are_left_out(server):
     assert states(fetch(data)) == ["ok", "missing", "missing"]
     with pytest.raises(DataUnavailable, match=r"A note\. Visit http://127.0.0.1:.* put the files into .*toy"):
         fetch(served(server, unknown))
-    assert server.asked == ["/a.fr"]
+    assert server.requests == ["/a.fr"]
 
 
 def test_a_cache_that_cannot_be_written_is_named(server, tmp_path, monkeypatch):

@@ -45,8 +45,8 @@ def test_a_committed_result_comes_out_of_the_archive(name, archive):
 
 def test_every_run_and_answer_of_the_archive_is_by_todays_code(archive):
     """Nothing lies there that nobody would find."""
-    every = [asked for measurements in all_measurements("paper").values() for asked in measurements]
-    measures = {(asked.name, asked.code) for asked in every}
+    every = [one for measurements in all_measurements("paper").values() for one in measurements]
+    measures = {(one.name, one.code) for one in every}
     runs = list(archive.runs())
     assert len(runs) >= 1242
     for run in runs:

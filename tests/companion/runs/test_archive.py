@@ -52,16 +52,16 @@ def test_an_archived_answer_needs_no_model(archived):
 
 
 def test_another_setting_or_model_is_measured_where_the_store_trains_and_archived(archived):
-    store, asked = silent(archived), measurements_of(SPECS, widths, factor=2)
+    store, planned = silent(archived), measurements_of(SPECS, widths, factor=2)
     with pytest.raises(NotMeasured, match="one_to_one AO width 8 seed 0 is not trained yet"):
         store.cached(SPECS[0], widths, factor=3)
-    assert not_measured(asked, store) == (SPECS[1],)
-    ((name, found),) = answers(asked, store)
+    assert not_measured(planned, store) == (SPECS[1],)
+    ((name, found),) = answers(planned, store)
     assert (name["seed"], found["width"]) == (0, 16)
-    fresh = answers(asked, Store(archived / "models", archive=archived / "archive"))
+    fresh = answers(planned, Store(archived / "models", archive=archived / "archive"))
     assert CALLS == [1]
     shutil.rmtree(archived / "models")
-    assert answers(asked, silent(archived)) == fresh
+    assert answers(planned, silent(archived)) == fresh
     assert len(fresh) == 2
 
 

@@ -47,9 +47,9 @@ def test_mean_replacement_is_the_mean_state_where_the_temporal_part_goes_and_not
     torch.nn.init.normal_(network.readout.weight, std=3, generator=torch.Generator().manual_seed(0))
     decided = replace(trained, model=network)  # its words differ from row to row, after three updates too
     found = measure.measure_readout(decided, 100)["accuracy"]
-    kept_it = {name for name, kept in measure.ABLATIONS.items() if all("temporal" in side for side in kept)}
-    assert kept_it >= {"full", "context_without_residual"}
-    assert all(found["zero"][name] == found["mean"][name] for name in kept_it)
+    temporal = {name for name, kept in measure.ABLATIONS.items() if all("temporal" in side for side in kept)}
+    assert temporal >= {"full", "context_without_residual"}
+    assert all(found["zero"][name] == found["mean"][name] for name in temporal)
     mean, right, rows = measure.mean_state(fit_components(decided, 100).encoder).float(), 0, 0
     for trace in traces(network, trained.task.held_out):
         features = torch.cat([trace.decoder_states, mean.expand_as(trace.decoder_states)], dim=-1)

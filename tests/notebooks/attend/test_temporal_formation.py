@@ -15,8 +15,8 @@ from tests.notebooks.figure_builders import tiny
 @pytest.fixture(scope="module")
 def trained(store):
     """One network of each kind, by the name the chapter gives it."""
-    asked = measurements(tiny("temporal_formation", cell="gru,lstm"))
-    return {name_of(each.spec)["kind"]: store.model(each.spec) for each in asked}
+    planned = measurements(tiny("temporal_formation", cell="gru,lstm"))
+    return {name_of(each.spec)["kind"]: store.model(each.spec) for each in planned}
 
 
 @pytest.mark.parametrize("kind", ["AED", "AED-lstm", "AO", "AO-none"])

@@ -53,8 +53,8 @@ def test_a_translator_counts_if_longer_training_would_not_help_and_it_writes_som
     specs = [spec_of("multi30k_en_fr", "AO", scale="quick", seed=seed) for seed in (0, 1)]
     specs.append(spec_of("one_to_one", "AO", scale="quick"))
 
-    def answers(asked, store):
-        (spec,) = (each.spec for each in asked)
+    def answers(measurements, store):
+        (spec,) = (each.spec for each in measurements)
         loss = longer if spec.steps == 2 * specs[0].steps else 2.0
         return [] if loss is None else [({}, {"loss": loss, "bleu": bleu})]
 

@@ -40,7 +40,7 @@ def computed(ends, missing=(), **changes):
         return None if heads in missing else course | others
 
     store = Given(answer)
-    return store.asked, *compute(tiny("multi_head", **changes), store)
+    return store.measured, *compute(tiny("multi_head", **changes), store)
 
 
 def test_heads_are_good_or_bad_on_all_their_data_or_neither():

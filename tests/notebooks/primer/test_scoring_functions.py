@@ -12,7 +12,7 @@ from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import EOS, PAD, Vocabulary
 from companion.results.config import override
 from notebooks.primer.scoring_functions import experiment, measure
-from notebooks.primer.scoring_functions.asked_before import AskedBefore
+from notebooks.primer.scoring_functions.asked_before import PreviousStateQueries
 from tests.attnlib.models.model_builders import SEQUENCES, batch_of, sequence_network
 from tests.attnlib.models.test_sequence_to_sequence import check_against_definition
 from tests.notebooks.figure_builders import tiny
@@ -108,17 +108,17 @@ def test_bleu_is_held_against_the_words_of_the_text(monkeypatch):
 def test_asked_before_is_luongs_network_asked_by_the_state_of_the_step_before(cell, layers):
     before, present = (
         sequence_network(network=kind, scoring="general", cell=cell, layers=layers)
-        for kind in (AskedBefore, SequenceToSequence)
+        for kind in (PreviousStateQueries, SequenceToSequence)
     )
     for name, value in before.state_dict().items():
         assert torch.equal(value, present.state_dict()[name])
-    check_against_definition(before, asked_before=True)
+    check_against_definition(before, previous_query=True)
 
 
 @pytest.mark.parametrize("changes", [{"decoder": "bahdanau"}, {"input_feeding": True}, {"link": "initial"}])
 def test_a_network_without_a_present_state_that_asks_is_refused(changes):
     with pytest.raises(BadInput, match="in Bahdanau's it asks anyway"):
-        sequence_network(network=AskedBefore, **changes)
+        sequence_network(network=PreviousStateQueries, **changes)
 
 
 @pytest.mark.parametrize("kind", SEQUENCES)

@@ -11,7 +11,7 @@ from attnlib.probes.saliency import translation_saliency
 from attnlib.training.vocabulary import EOS
 from companion.runs.procedure import Recording
 from companion.runs.store import Store
-from notebooks.shared import agreement as asked
+from notebooks.shared import agreement as measures
 from notebooks.shared.agreement import measure_agreement, measure_course, measure_ties
 from notebooks.shared.ragged import padded_cells
 from tests.attnlib.models.model_builders import translator
@@ -149,8 +149,8 @@ def test_ties_by_hand():
 
 def test_the_variants_are_slopes_of_the_logit_and_of_the_log_probability():
     model, batch = translator(), BATCH
-    found = asked.saliency_variants(model, batch)
-    assert tuple(found) == asked.SALIENCY_VARIANTS
+    found = measures.saliency_variants(model, batch)
+    assert tuple(found) == measures.SALIENCY_VARIANTS
     torch.testing.assert_close(found["logit"], translation_saliency(model, batch))
     assert_slopes(found["log_probability"], model, batch, lambda logits: logits.log_softmax(-1))
     # no word moves by more than the gradient's length times its own
@@ -162,7 +162,7 @@ def test_the_variants_are_slopes_of_the_logit_and_of_the_log_probability():
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
-RUNS = asked.translator_runs(2, {
+RUNS = measures.translator_runs(2, {
     "dataset": "known_lexicon", "width": 8, "pieces": 60, "steps": 100, "learning_rate": 0.01, "n_train": 60,
     "n_validation": 8,
 })  # fmt: skip
@@ -179,7 +179,7 @@ def test_the_logits_reading_agrees_as_the_recorded_saliency_does(tmp_path):
     cells = own, second["validation.log_probe"][-1]
     own, probe = (padded_cells(flat, *masks, fill=-float("inf")) for flat in cells)
     expected = agreement(own, probe, masks[0][:, None, :].expand(own.shape))[masks[1]].mean()
-    found = asked.measure_saliency_variants(first, second)
+    found = measures.measure_saliency_variants(first, second)
     assert found["steps"] == second["steps"].tolist()
     assert found["logit"]["agreement"][-1] == pytest.approx(100 * float(expected), abs=1e-6)
     assert found["logit"] != found["log_probability"]
@@ -209,7 +209,7 @@ LOOKED_AT = "seed 0 and seed 1 were looked at on other samples"
           for sides in ("", "weights")),
         (measure_ties, SIX, UNIFORM, {"sides": "attention"}, "other samples"),
         (measure_ties, UNSEEN, UNIFORM, {"sides": "attention"}, "no attention at its best checkpoint"),
-        (asked.measure_saliency_variants, SIX, UNIFORM, {}, "other samples"),
+        (measures.measure_saliency_variants, SIX, UNIFORM, {}, "other samples"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_asked_is_refused(measure, first, second, wanted, message):

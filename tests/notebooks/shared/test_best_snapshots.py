@@ -75,7 +75,7 @@ def of_part(*numbers, groups=GROUPS):
     return {"accuracy": dict(zip(groups, numbers, strict=True))}
 
 
-def kept_after(folder, *qualities_of_steps):
+def saved_after(folder, *qualities_of_steps):
     """Steps of the networks that are kept after these qualities: of all, selecting, reporting."""
     for step, of in enumerate(qualities_of_steps):
         keep_if_best(folder, step, Linear(1, 1), {"validation": of_part(*of)})
@@ -86,11 +86,11 @@ def test_the_network_is_kept_where_it_is_best_by_either_choice(tmp_path):
     snapshots = [(5, 5, 0), (5, 5, 9), (4, 6, 0), (6, 5, 0)]
     expected = [[0], [0], [0, 2], [2, 3]]  # as good as before is no better; the half that reports has no say
     for count, steps in enumerate(expected, start=1):
-        assert kept_after(tmp_path / str(count), *snapshots[:count]) == steps
+        assert saved_after(tmp_path / str(count), *snapshots[:count]) == steps
 
 
 def test_a_snapshot_that_comes_again_is_held_against_those_before(tmp_path):
-    kept_after(tmp_path, (5, 5, 0), (6, 6, 0))
+    saved_after(tmp_path, (5, 5, 0), (6, 6, 0))
     (tmp_path / "best-00000001.safetensors").unlink()
     keep_if_best(tmp_path, 1, Linear(1, 1), {"validation": of_part(6, 6, 0)})
     assert [path.stem for path in tmp_path.glob("best-*")] == ["best-00000001"]

@@ -122,12 +122,12 @@ def test_the_trained_network_where_it_is_asked_for(tmp_path, recorded):
 
 
 def test_saliency_where_it_is_asked_for(tmp_path):
-    asked = replace(TINY, saliency=True, steps=1, probed_training=0)
-    found = translation.record(asked, tmp_path)
-    data = load_pieces(asked)
+    settings = replace(TINY, saliency=True, steps=1, probed_training=0)
+    found = translation.record(settings, tmp_path)
+    data = load_pieces(settings)
     masks = found["validation.source_mask"], found["validation.target_mask"]
     saliency = padded_cells(found["validation.saliency"][0], *masks)
-    network = translation.new_network(asked, len(data.pieces)).eval()
+    network = translation.new_network(settings, len(data.pieces)).eval()
     for i in range(0, 12, 5):
         alone = translation_saliency(network, collate(data.validation, [i]))[0]
         target, source = alone.shape
