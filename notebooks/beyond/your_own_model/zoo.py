@@ -40,7 +40,7 @@ def specs() -> dict[str, Spec]:
     }
 
 
-PROVENANCE = ("commit", "date", "packages", "python", "seconds")
+ORIGIN = ("commit", "date", "packages", "python", "seconds")
 
 
 def padded(corpus: Corpus, side: str) -> torch.Tensor:
@@ -67,7 +67,7 @@ def write(name: str, spec: Spec, models: Path = Path("build/models"), folder: Pa
     said = {
         "config": asdict(network.config),
         "words": {side: getattr(own, f"{side}_vocabulary").words for side in ("source", "target")},
-        "provenance": {"spec": spec.content, **{kept: history[kept] for kept in PROVENANCE}, "accuracy": accuracy},
+        "provenance": {"spec": spec.content, **{key: history[key] for key in ORIGIN}, "accuracy": accuracy},
     }
     half = isinstance(spec, ModelSpec)
     corpus = own.train.subset(range(SENTENCES))
