@@ -1,4 +1,4 @@
-"""Would the tests notice? ``python -m tests.mutants --count 300`` changes the code in one small way a time.
+"""Would the tests notice? ``python -m tests.mutants`` changes the code in one small way a time.
 
 A seed draws places of the code that numbers come from, the same ones each time. A process that has
 collected the tests of a folder forks once for each mutant, changes one function there and in a copy of the
@@ -280,7 +280,7 @@ def found_before() -> dict[str, str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
-    parser.add_argument("--count", type=int, default=60, help="mutants drawn (default: 60)")
+    parser.add_argument("--count", type=int, default=300, help="mutants drawn (default: 300)")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--only", default="", help="files whose path has this in it")
     options = parser.parse_args()
