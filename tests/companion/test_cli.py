@@ -59,23 +59,27 @@ def test_help_waits_for_nothing_heavy():
 
 
 @pytest.mark.slow
-def test_names_in_any_language_are_names_where_the_locale_has_ascii_only(project, tmp_path):
+def test_any_name_is_a_name_also_where_the_locale_has_ascii_only(project, tmp_path):
+    """Letters of any language, what Snakemake takes for wildcards, and what a shell would run."""
+    hostile = "é'{x}{wildcards.run}\"$(touch ran)`touch ran`;touch ran&*,=\\\n-%s"
+    names = [hostile % side for side in ("en", "fr", "gone")]
     copied(project.root, "Snakefile", "profiles/default", "notebooks/attend/alignment_breakdown")
     root = project.root.rename(tmp_path / "ordnér-日本")
     write_paper(root / "claims", claim("a-claim", experiment="alignment_breakdown"))
-    for name in ("quellé.en", "ziél.fr"):
+    for name in names[:2]:
         (root / name).write_text("a b\n" * 40)
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "ATTNLIB_ROOT": str(root)}
-    own = "run attend/alignment_breakdown -p source=quellé.en -p target=ziél.fr --explain"
-    gone = own.replace("ziél.fr", "wég.fr")
-    cases = (own, 0, "dry-run"), (gone, 2, f"cannot read {root}/wég.fr"), ("verify", 0, "0 changed")
+    run = ["run", "attend/alignment_breakdown", "--explain", "-p", f"source={names[0]}", "-p"]
+    own, gone = ([*run, f"target={name}"] for name in names[1:])
+    cases = (own, 0, "dry-run"), (gone, 2, f"cannot read {root}"), (["verify"], 0, "0 changed")
     for words, code, said in cases:
-        command = [sys.executable, "-m", "attnlib.cli", *words.split()]
+        command = [sys.executable, "-m", "attnlib.cli", *words]
         done = subprocess.run(command, cwd=root, env=os.environ | ascii_only, capture_output=True)
         told = (done.stdout + done.stderr).decode()
         assert (done.returncode, said in told, "Traceback" in told) == (code, True, False), told
     (record,) = root.glob("build/runs/*/run.json")
-    assert json.loads(record.read_text(encoding="utf-8"))["parameters"]["source"] == str(root / "quellé.en")
+    assert json.loads(record.read_text(encoding="utf-8"))["parameters"]["source"] == str(root / names[0])
+    assert not [*root.rglob("ran")]
 
 
 @pytest.mark.parametrize(
