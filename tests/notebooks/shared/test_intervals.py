@@ -28,6 +28,8 @@ def test_hand_worked_interval():
     assert np.isnan([one.low, one.high]).all()
     never, always = intervals.share_interval(0, 7), intervals.share_interval(7, 7)
     assert (never.low, always.high) == (0, 1)  # no further than it can be
+    assert intervals.share_interval(1, 1).n == 1
+    assert intervals.each_over_seeds([({}, {"x": 2.0})])["x"]["value"] == 2.0
 
 
 # The jackknife
@@ -72,6 +74,12 @@ def test_mean_of_zero_and_one_follows_the_binomial():
     assert interval == again  # the same generator, the same interval
     assert interval.low == pytest.approx(0.40, abs=0.011)
     assert interval.high == pytest.approx(0.60, abs=0.011)
+
+
+@pytest.mark.parametrize(("points", "value"), [([0.0, 1.0], None), ([0.0, 1.0, 2.0], 1.0)])
+def test_of_fewer_than_three_points_there_is_no_bootstrap(points, value):
+    found = intervals.bootstrapped([points], np.mean, len(points))
+    assert (found["value"], found["n"]) == (value, len(points))
 
 
 def test_seeds_that_agree_within_a_task_do_not_narrow_the_interval():
