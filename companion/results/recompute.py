@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from attnlib.errors import CorruptFile
-from attnlib.files import write_json_atomic
 from companion.results import registry
 from companion.results.request import Request
 from companion.results.result import Result
@@ -56,8 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
         before, today = _committed(name), recomputed(name, Archive(ARCHIVE))
         if before and before.digest == today.digest:
             origin = before.provenance | {part: today.provenance[part] for part in RECOMPUTED}
-            origin["seal"] = before.seal
-            write_json_atomic(RESULTS / f"{name}.provenance.json", origin)
+            replace(before, provenance=origin).save_provenance(RESULTS)
             print(f"{name}: the same")
         else:
             changed += 1

@@ -74,8 +74,8 @@ class Result:
 
     @property
     def seal(self) -> str:
-        """A digest over all that the file holds, which is kept beside it: an edit by hand breaks it."""
-        return _sealed(rounded(self._content))
+        """A digest over all that the file holds, then one over its provenance: an edit breaks them."""
+        return _sealed(rounded(self._content)) + _sealed(self.provenance)
 
     @property
     def _content(self) -> dict:
@@ -86,13 +86,15 @@ class Result:
         folder = Path(folder)
         for name, records in self.tables.items():
             write_text_atomic(folder / f"{self.experiment}.{name}.csv", as_csv(records))
-        write_json_atomic(
-            folder / f"{self.experiment}.provenance.json", self.provenance | {"seal": self.seal}
-        )
+        self.save_provenance(folder)
         path = folder / f"{self.experiment}.json"
         tables = {name: _as_rows(records) for name, records in self.tables.items()}
         write_text_atomic(path, _as_text(rounded(self._content | {"tables": tables})))
         return path
+
+    def save_provenance(self, folder: Path) -> None:
+        origin = self.provenance | {"seal": self.seal}
+        write_json_atomic(folder / f"{self.experiment}.provenance.json", origin)
 
     @classmethod
     def load(cls, path: str | Path) -> "Result":
@@ -102,9 +104,12 @@ class Result:
         try:
             content, provenance = (json.loads(each.read_text(encoding="utf-8")) for each in (path, origin))
             tables = {name: _as_records(rows) for name, rows in content.pop("tables").items()}
+            seal = provenance.pop("seal", "")
             result = cls(**content, tables=tables, provenance=provenance)
-            if _sealed(result._content) != provenance.get("seal"):  # as read: rounded when it was written
+            if _sealed(result._content) != seal[:16]:  # as read: rounded when it was written
                 raise ValueError("it holds other numbers than were computed")
+            if seal[16:] not in (_sealed(provenance), ""):  # results of old have no second half
+                raise ValueError("its provenance was altered")
         except (OSError, TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
             raise CorruptFile(
                 f"{path} is not a result as it was written ({error}): run the experiment again; a committed "

@@ -132,8 +132,8 @@ def test_killed_before_any_change_of_a_file_it_goes_on_to_the_same(target, whole
 
 
 def test_out_of_room_it_is_said_in_a_line_and_goes_on_to_the_same(target, whole, tmp_path):
-    expected, _ = whole
-    for room in sorted({1, *(random.Random(1).randrange(1, 6000) for _ in range(1 + SIZE))}):
+    (expected, _), draw = whole, random.Random(1)
+    for room in sorted({1, *(draw.randrange(1, 6000) for _ in range(1 + SIZE // 2))}):
         folder, told = tmp_path / str(room), tmp_path / "told"
         folder.mkdir()
 
@@ -176,7 +176,13 @@ def test_of_two_at_once_both_end_or_one_is_told(target, tmp_path):
 
 
 def reread(target, folder):
-    """What reading again what a target left comes to."""
+    """What reading again what a target left comes to, in letters."""
+    found = _reread(target, folder)
+    plain = lambda own: own.tolist() if isinstance(own, torch.Tensor) else own  # noqa: E731
+    return repr({name: plain(own) for name, own in found.items()} if isinstance(found, dict) else found)
+
+
+def _reread(target, folder):
     match target.__name__:
         case "training":
             found = Store(folder / "models", trains=False).model(MODEL)
@@ -212,6 +218,6 @@ def test_a_flipped_bit_of_any_file_is_noticed_or_moves_nothing(target, tmp_path)
         except AttnlibError:
             COUNTS["flipped bits that were noticed"] += 1
         else:
-            torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
+            assert found == expected, path
             COUNTS["flipped bits that moved nothing"] += 1
         path.write_bytes(content)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from attnlib.analysis.command import Request, analyse_command
 from tests.attnlib.analysis.builders import save_traces
 
 ROOT = Path(__file__).parents[3]
@@ -120,5 +121,10 @@ def test_any_name_is_a_name_and_after_a_kill_the_same_command_goes_on(tmp_path):
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     snakemake(tmp_path, *config)
-    assert (tmp_path / "report/index.html").is_file()
+    analyse_command(Request(tmp_path / "alone", traces=tmp_path / hostile, shards=2, every=2))
+    names = [path.name for path in (tmp_path / "alone").iterdir() if path.suffix in (".csv", ".html")]
+    for name in names:
+        alone = (tmp_path / "alone" / name).read_text().replace(f"{tmp_path}/", "")
+        assert (tmp_path / "report" / name).read_text() == alone
+    assert "index.html" in names
     assert not list(tmp_path.rglob("ran"))

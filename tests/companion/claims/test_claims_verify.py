@@ -229,6 +229,9 @@ def test_a_committed_result_that_was_altered_by_hand_is_a_problem(root, told, ch
     table = path.with_name("toy.points.csv")
     table.write_text(table.read_text(encoding="utf-8").replace("1", "2"), encoding="utf-8")
     told(1, "results/paper/toy.points.csv holds other numbers than the result")
+    save(root, 9, "paper")
+    altered(path.with_name("toy.provenance.json"), lambda content: content.update(date="2020"))
+    told(1, "(its provenance was altered)")
 
 
 def test_a_result_that_the_archive_does_not_give_is_a_problem_when_recomputed(root, told, monkeypatch):
