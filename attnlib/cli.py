@@ -126,7 +126,7 @@ def analyse(
     ] = "least_squares",
     every: Annotated[int, typer.Option(min=1, help="One batch in so many is held out, and judged.")] = 5,
     probed: Annotated[
-        int, typer.Option(min=0, help="Batches of which the lexical probe is taken; it is dear.")
+        int, typer.Option(min=0, help="Batches of which the lexical probe is taken; it is slow.")
     ] = 4,
     sentences: Annotated[
         int, typer.Option(min=0, max=12, help="Judged pairs on the page, beside the first one's words.")

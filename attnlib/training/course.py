@@ -1,4 +1,4 @@
-"""One training loop for every recipe: the same final numbers, whatever interrupts it."""
+"""One training loop for every procedure: the same final numbers, whatever interrupts it."""
 
 import json
 import math
