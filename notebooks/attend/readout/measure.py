@@ -129,7 +129,7 @@ LogitParts = Float[Tensor, "2 3 rows words"]  # path, part
 
 
 def _ablations() -> dict[str, Ablation]:
-    found = {"full": (ALL, ALL), "context_none": (ALL, NONE), "decoder_none": (NONE, ALL)}
+    found: dict = {"full": (ALL, ALL), "context_none": (ALL, NONE), "decoder_none": (NONE, ALL)}
     for part in PART_NAMES:
         one, others = frozenset({part}), ALL - {part}
         found |= {f"context_only_{part}": (ALL, one), f"context_without_{part}": (ALL, others)}
