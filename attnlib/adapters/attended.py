@@ -54,6 +54,7 @@ class LinearMap:
 
     weight: Float[Tensor, "heads head_width width"]
     bias: Float[Tensor, "heads head_width"] | None = None
+    identity: bool = False  # the weight is known to change nothing, and is not multiplied with
 
     def __post_init__(self) -> None:
         weight, bias = self.weight.shape, None if self.bias is None else self.bias.shape
@@ -82,7 +83,13 @@ class LinearMap:
         """One head that compares the states as they are."""
         if states.dim() != 3:
             raise BadInput(f"states of shape {tuple(states.shape)}; expected (batch, length, width)")
-        return cls(torch.eye(states.shape[-1], dtype=states.dtype, device=states.device)[None])
+        width, made = states.shape[-1], {"dtype": states.dtype, "device": states.device}
+        return cls(torch.eye(width, **made)[None], identity=True)
+
+    def of_heads(self, heads: list[int]) -> "LinearMap":
+        if heads == list(range(self.heads)):
+            return self
+        return LinearMap(self.weight[heads], None if self.bias is None else self.bias[heads])
 
     @property
     def heads(self) -> int:
@@ -91,8 +98,16 @@ class LinearMap:
     def __call__(
         self, states: Float[Tensor, "batch length width"]
     ) -> Float[Tensor, "batch heads length head_width"]:
-        mapped = torch.einsum("blw,hdw->bhld", states, self.weight)
+        mapped = self.without_bias(states).transpose(0, 1)
         return mapped if self.bias is None else mapped + self.bias[:, None]
+
+    def without_bias(
+        self, states: Float[Tensor, "*batch length width"]
+    ) -> Float[Tensor, "heads *batch length head_width"]:
+        """W x of every head, the heads first."""
+        if self.identity:
+            return states[None]
+        return (states @ self.weight.flatten(0, 1).T).unflatten(-1, self.weight.shape[:2]).movedim(-2, 0)
 
     def of_parts(self, parts: Parts, head: int) -> Parts:
         return map_parts(parts, self.weight[head], None if self.bias is None else self.bias[head])

@@ -24,7 +24,15 @@ from torch import Tensor, nn
 
 from attnlib.adapters.attended import KEY_SIDE, QUERY_SIDE, Attended, single, site_names
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.adapters.modules import Hooked, Hooks, Traced, evaluated, probe_by_position, shifted
+from attnlib.adapters.modules import (
+    Hooked,
+    Hooks,
+    Traced,
+    evaluated,
+    pairs_by_length,
+    probe_of_pairs,
+    shifted,
+)
 from attnlib.adapters.token_batch import FrameBatch, TokenBatch
 from attnlib.errors import BadInput, check_known
 from attnlib.models.transformer import AttentionKind
@@ -203,7 +211,7 @@ class HuggingFace(Traced):
                 raise BadInput("a pass does not hold its frames: ask for logits right after trace")
             source = self._inputs(batch)
         with evaluated(self.model):
-            return _logits_of(self.model, one, **source)
+            return _logits_of(self.model, one.target_tokens, one.target_mask, **source)
 
     def _watch(self, hooks: Hooks) -> None:
         super()._watch(hooks)
@@ -308,7 +316,8 @@ def lexical_probe(model: nn.Module, one: ModelPass) -> Float[Tensor, "batch targ
 
     Snell et al. 2021, equation 4, carried over to several layers and heads: every head of every
     cross-attention sees position l and no other, the encoder and all else is as in the pass. Zero at padding.
-    It takes a pass of the decoder for each source position.
+    A decoder that is given the encoder's state at l alone sees nothing else: it runs once for each pair of a
+    sample and a source position, many at once.
 
     Raises:
         BadInput: a model without an output layer, or one whose encoder reads no words.
@@ -322,21 +331,19 @@ def lexical_probe(model: nn.Module, one: ModelPass) -> Float[Tensor, "batch targ
             return_dict=True,
         )
 
-        def logits(position: int) -> Float[Tensor, "batch target words"]:
-            alone = torch.zeros_like(one.source_mask)
-            alone[:, position] = True
-            return _logits_of(model, one, attention_mask=alone.long(), encoder_outputs=encoded)
+        def logits(samples: Tensor, positions: Tensor, steps: int) -> Float[Tensor, "pairs steps words"]:
+            read, mask = (own[samples, :steps] for own in (one.target_tokens, one.target_mask))
+            seen = encoded.last_hidden_state[samples, positions][:, None]
+            alone = torch.ones_like(positions)[:, None]
+            return _logits_of(model, read, mask, encoder_outputs=(seen,), attention_mask=alone)
 
-        return probe_by_position(one, logits)
+        return probe_of_pairs(one, pairs_by_length(one), logits)
 
 
-def _logits_of(model: nn.Module, one: ModelPass, **source: Any) -> Tensor:
-    """What a model predicts at every step of a pass, from a source."""
+def _logits_of(model: nn.Module, read: Tensor, mask: Tensor, **source: Any) -> Tensor:
+    """What a model predicts at every step, from what its decoder reads and a source."""
     found = model(
-        **source,
-        decoder_input_ids=one.target_tokens * one.target_mask,
-        decoder_attention_mask=one.target_mask.long(),
-        use_cache=False,
+        **source, decoder_input_ids=read * mask, decoder_attention_mask=mask.long(), use_cache=False
     )
     if getattr(found, "logits", None) is None:
         raise BadInput(

@@ -156,7 +156,7 @@ class ModelPass:
             states, expected = getattr(own, name), (*mask.shape, linear.weight.shape[-1])
             if tuple(states.shape) != expected:
                 raise BadInput(f"{own.name}: states of shape {tuple(states.shape)}; expected {expected}")
-            _require_finite(f"{own.name}: {name}", states.isfinite().all(-1), mask)
+            _require_finite(f"{own.name}: {name}", states, -1, mask)
         full = (len(query), own.heads, query.shape[1], key.shape[1])
         for name in ("attention", "position_bias"):
             matrix = getattr(own, name)
@@ -168,7 +168,7 @@ class ModelPass:
                     "module named as attention returns with four axes is taken for it; one that returns the "
                     "context of every head has to return the heads joined, (batch, target, width)"
                 )
-            _require_finite(f"{own.name}: {name}", matrix.isfinite().all(1), own.allowed(query, key))
+            _require_finite(f"{own.name}: {name}", matrix, 1, own.allowed(query, key))
 
     def _require_probabilities(self) -> None:
         probe, expected = self.lexical_probe, (*self.target_tokens.shape, self.source_tokens.shape[1])
@@ -191,8 +191,10 @@ class ModelPass:
         object.__setattr__(self, "attended", tuple(moved))
 
 
-def _require_finite(name: str, finite: Bool[Tensor, "..."], valid: Bool[Tensor, "..."]) -> None:
-    wrong = ~finite & valid
+def _require_finite(name: str, values: Tensor, axis: int, valid: Bool[Tensor, "..."]) -> None:
+    if bool(values.sum().isfinite()):  # then all are
+        return
+    wrong = ~values.isfinite().all(axis) & valid
     if bool(wrong.any()):
         sample, *places = wrong.nonzero()[0].tolist()
         at = f"sample {sample}, position {' and '.join(map(str, places))}"
@@ -271,6 +273,9 @@ def require_own_attention(
         raise BadInput(f"{one.name}: attention is of {dtype}; expected a floating type")
     unit, least = max(UNIT[dtype] for dtype in dtypes), max(torch.finfo(dtype).tiny for dtype in dtypes)
     allowed = one.allowed(query_mask, key_mask).expand(len(one.attention), -1, -1)
+    own = one.attention.detach().to(one.scores.dtype).expand(len(allowed), -1, -1, -1)
+    if _close(one, own, query_mask, allowed, unit, least):
+        return
     sizes = squared_sizes(one)
     for head in range(one.heads):
         at = f"{one.name}, head {head}"
@@ -288,6 +293,26 @@ def require_own_attention(
             )
 
 
+def _close(
+    one: Attended,
+    own: Float[Tensor, "batch heads target source"],
+    query_mask: Bool[Tensor, "batch target"],
+    allowed: Bool[Tensor, "batch target source"],
+    unit: float,
+    least: float,
+) -> bool:
+    """Whether all heads pass with less rounding allowed than there is: V without its sum over d."""
+    masked = own.masked_fill(allowed[:, None], 0).sum(-1)
+    rows = torch.stack([masked, (own.sum(-1) - 1).abs()]).transpose(1, 2)[:, :, query_mask]
+    product = one.scores if one.position_bias is None else one.scores - one.position_bias
+    squares = product.square() + one.scores.square() + 1
+    error, known = _errors(own, one.scores, squares, allowed[:, None], unit, least)
+    error = error.masked_fill_(~known, 0).transpose(0, 1).flatten(1)
+    count = known.sum((0, 2, 3)).clamp(min=1)
+    spread = error.square().sum(1) / count <= MEAN + WORST**2 / count
+    return bool((rows <= WORST * unit).all() & (error <= WORST).all() & spread.all())
+
+
 def unit_errors(
     own: Float[Tensor, "batch target source"],
     scores: Float[Tensor, "batch target source"],
@@ -297,15 +322,23 @@ def unit_errors(
     least: float,
 ) -> Float[Tensor, " pairs"]:
     """z of every allowed place beside the largest weight of its row, which itself is left out."""
-    own = own.masked_fill(~allowed, 0).clamp(min=least).log()
+    error, known = _errors(own, scores, squares, allowed, unit, least)
+    found = error[known]
+    return found if len(found) else found.new_zeros(1)
+
+
+def _errors(
+    own: Tensor, scores: Tensor, squares: Tensor, allowed: Tensor, unit: float, least: float
+) -> tuple[Tensor, Tensor]:
+    """z everywhere, and where it counts."""
+    own = own.masked_fill(~allowed, 0).clamp_(min=least).log_()
     largest, at = own.max(-1, keepdim=True)
     beside = scores - scores.gather(-1, at)
     floor = math.log(least) - largest  # less than this weight is as good as nothing
-    gap = (own - largest - beside.clamp(min=floor)).abs()
-    rounding = unit * (squares + squares.gather(-1, at)).sqrt()
-    known = (own > math.log(least)) | (beside > floor)
-    found = (gap / rounding)[(known & allowed).scatter(-1, at, False)]
-    return found if len(found) else found.new_zeros(1)
+    known = ((own > math.log(least)) | (beside > floor)) & allowed
+    gap = (own - largest).sub_(beside.clamp_(min=floor)).abs_()
+    rounding = (squares + squares.gather(-1, at)).sqrt_().mul_(unit)
+    return gap.div_(rounding), known.scatter_(-1, at, False)
 
 
 def squared_sizes(one: Attended) -> Callable[[int], Float[Tensor, "batch target source"]]:

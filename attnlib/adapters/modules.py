@@ -7,7 +7,7 @@
     one = model.trace(batch)
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -145,22 +145,44 @@ def evaluated(model: nn.Module) -> Iterator[None]:
             module.training = mode
 
 
-def probe_by_position(
-    one: ModelPass, logits: Callable[[int], Float[Tensor, "batch target words"]]
+Pairs = tuple[Int[Tensor, " pairs"], Int[Tensor, " pairs"], int]  # samples, source positions, target steps
+
+
+def probe_of_pairs(
+    one: ModelPass, pairs: Iterable[Pairs], logits: Callable[..., Float[Tensor, "pairs steps words"]]
 ) -> Float[Tensor, "batch target source"]:
-    """β from the logits of a model that sees one source position; zero at padding, in float32."""
+    """β from what a model predicts where some samples see one source position each; zero at padding."""
     right = one.target_outputs.masked_fill(~one.target_mask, 0)  # at padding any id may stand
     beta = torch.zeros(*one.target_outputs.shape, one.source_tokens.shape[1], device=one.source_tokens.device)
-    for position in range(one.source_tokens.shape[1]):
-        probability = logits(position).float().softmax(-1)
-        if int(right.max()) >= probability.shape[-1]:
+    for samples, positions, steps in pairs:
+        found = logits(samples, positions, steps).float()
+        if int(right.max()) >= found.shape[-1]:
             raise BadInput(
-                f"a right word has id {int(right.max())}; the model predicts {probability.shape[-1]} words, "
+                f"a right word has id {int(right.max())}; the model predicts {found.shape[-1]} words, "
                 "from 0: take the pass and the probe of one model"
             )
-        beta[:, :, position] = probability.gather(-1, right[..., None])[..., 0]
-    valid = one.target_mask[:, :, None] & one.source_mask[:, None, :]
-    return beta.masked_fill(~valid, 0)
+        own = found.gather(-1, right[samples, :steps, None])[..., 0]
+        beta[samples, :steps, positions] = (own - found.logsumexp(-1)).exp()
+    return beta.masked_fill(~one.target_mask[:, :, None], 0)
+
+
+def pairs_by_position(one: ModelPass) -> Iterator[Pairs]:
+    """Of each source position those samples that have it."""
+    for position in range(one.source_tokens.shape[1]):
+        samples = one.source_mask[:, position].nonzero()[:, 0]
+        yield samples, torch.full_like(samples, position), one.target_tokens.shape[1]
+
+
+def pairs_by_length(one: ModelPass, least: int = 512) -> Iterator[Pairs]:
+    """Those of samples of like length together, as many at once as the pass has target places, or more."""
+    samples, positions = one.source_mask.nonzero().unbind(1)
+    lengths = one.target_mask.sum(1)[samples]
+    order, start = lengths.argsort(descending=True), 0
+    while start < len(order):
+        steps = int(lengths[order[start]])
+        some = order[start : start + max(1, max(one.target_mask.numel(), least) // steps)]
+        start += len(some)
+        yield samples[some], positions[some], steps
 
 
 # -- models --
@@ -343,8 +365,8 @@ class Modules(Traced):
         """β of every pair of positions: the probability of the right word where one position alone is seen.
 
         Snell et al. 2021, equation 4: every head of every cross-attention that is hooked sees that position
-        and no other; name them all. Zero at padding. It takes a pass of the model for each source position
-        and one for each attention.
+        and no other; name them all. Zero at padding. It takes a pass of the model for each source position,
+        of the samples that have it, and one for each attention.
 
         Raises:
             BadInput: no cross-attention is hooked; the model does not go on with the attention that a named
@@ -356,7 +378,11 @@ class Modules(Traced):
         batch = _batch_of(one)
         for hooked in cross:
             self._find_way_to_force(hooked, batch)
-        return probe_by_position(one, lambda at: self._forced(batch, dict.fromkeys(cross, at)))
+
+        def logits(samples: Tensor, positions: Tensor, _steps: int) -> Tensor:
+            return self._forced(batch.rows(samples), dict.fromkeys(cross, int(positions[0])))
+
+        return probe_of_pairs(one, pairs_by_position(one), logits)
 
     def _find_way_to_force(self, hooked: Hooked, batch: TokenBatch) -> None:
         """In what the module returns, or in what is made within it: there where no number comes through."""

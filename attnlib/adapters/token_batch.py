@@ -60,6 +60,10 @@ class TokenBatch:
         moved = {field.name: getattr(self, field.name) for field in fields(self)}
         return replace(self, **{name: value.to(device) for name, value in moved.items() if value is not None})
 
+    def rows(self, samples: Int[Tensor, " some"]) -> "TokenBatch":
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        return TokenBatch(**{name: own if own is None else own[samples] for name, own in found.items()})
+
     @classmethod
     def of_rows(cls, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> "TokenBatch":
         """Ids of sentences of any lengths, padded at the right with 0; BadInput for none.

@@ -14,8 +14,7 @@ from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.stream import Losses
 from attnlib.decomposition.components import Method
 from attnlib.decomposition.growing import GrowingComponents
-from attnlib.decomposition.substitution import total_variation
-from attnlib.decomposition.typicality import MINIMUM_CELL, AttentionCells, Cell
+from attnlib.decomposition.typicality import MINIMUM_CELL, Cell
 from attnlib.errors import BadInput
 
 Head = tuple[str, int]  # name of the attention, number of the head
@@ -84,7 +83,7 @@ class Fit(Sums):
             raise BadInput("heads is empty: name at least one, or give None for all of them")
         self.heads = None if heads is None else tuple(sorted(set(heads)))
         self.components: dict[str, GrowingComponents] = {}
-        self.averages: dict[Head, AverageAttention] = {}
+        self.averages: dict[str, AverageAttention] = {}  # by attention, of all chosen heads
 
     def update(self, one: ModelPass) -> "Fit":
         whole = self._begin(one)
@@ -95,10 +94,10 @@ class Fit(Sums):
             own.update(states[whole], one.tokens(side)[whole], one.counted(side)[whole])
         for attended in one.attended:
             masks = [one.counted(side)[whole] for side in one.sides(attended.kind)]
-            for head in chosen_heads(attended, self.heads):
-                attention, _ = counted_attention(one, attended, head)
-                own = self.averages.setdefault((attended.name, head), AverageAttention())
-                own.update(attention[whole], *masks)
+            heads = chosen_heads(attended, self.heads)
+            attention, _ = counted_attention(one, attended, heads)
+            own = self.averages.setdefault(attended.name, AverageAttention(len(heads)))
+            own.update(attention[:, whole], *masks)
         return self
 
     def __add__(self, other: "Fit") -> "Fit":
@@ -112,7 +111,7 @@ class Fit(Sums):
 
     def tensors(self) -> dict[str, Tensor]:
         named = {f"components/{site}": own for site, own in self.components.items()}
-        named |= {f"averages/{attention}/{head}": own for (attention, head), own in self.averages.items()}
+        named |= {f"averages/{attention}": own for attention, own in self.averages.items()}
         return {f"{at}/{name}": each for at, own in named.items() for name, each in own.tensors().items()}
 
     def facts(self) -> dict:
@@ -126,8 +125,8 @@ class Fit(Sums):
             for site, own in grouped(tensors, "components").items()
         }
         self.averages = {
-            head_of(key): AverageAttention.of_tensors(own)
-            for key, own in grouped(tensors, "averages").items()
+            attention: AverageAttention.of_tensors(own)
+            for attention, own in grouped(tensors, "averages").items()
         }
         return super().restore(tensors, facts)
 
@@ -155,16 +154,30 @@ def chosen_heads(attended: Attended, heads: Collection[int] | None) -> list[int]
 
 
 def counted_attention(
-    one: ModelPass, attended: Attended, head: int
-) -> tuple[Float[Tensor, "batch target source"], Bool[Tensor, "batch target source"]]:
+    one: ModelPass, attended: Attended, heads: int | list[int]
+) -> tuple[Float[Tensor, "*heads batch target source"], Bool[Tensor, "batch target source"]]:
     """Attention among the positions that count, each row summing to one over them, and where that is.
 
-    Where no position is ignored, this is the model's attention.
+    Of one head, or of several along the first axis. Where no position is ignored this is the model's
+    attention, and taken from it if it was caught.
     """
     allowed = attended.allowed(*map(one.counted, one.sides(attended.kind)))
-    scores = attended.scores[:, head].masked_fill(~allowed, -torch.inf)
+    own = attended.attention
+    if own is not None and own.element_size() >= 4 and one.ignored_source is one.ignored_target is None:
+        found = of_heads(own.expand(len(allowed), -1, -1, -1), heads)
+    else:
+        found = of_heads(attended.scores, heads).masked_fill(~allowed, -torch.inf).softmax(-1)
     # A row without anything allowed is padding, or sees only what is ignored: it is zero.
-    return scores.softmax(-1).masked_fill(~allowed, 0), allowed
+    return found.masked_fill(~allowed, 0), allowed
+
+
+def of_heads(
+    tensor: Float[Tensor, "batch heads target source"], heads: int | list[int]
+) -> Float[Tensor, "*heads batch target source"]:
+    if isinstance(heads, int):
+        return tensor[:, heads]
+    every = heads == list(range(tensor.shape[1]))
+    return (tensor if every else tensor[:, heads]).transpose(0, 1)
 
 
 def whole_samples(one: ModelPass) -> Bool[Tensor, " batch"]:
@@ -173,31 +186,61 @@ def whole_samples(one: ModelPass) -> Bool[Tensor, " batch"]:
 
 
 class AverageAttention:
-    """Average attention by (source length, target length), in bounded memory; mergeable.
+    """Average attention of some heads by (source length, target length), in bounded memory; mergeable.
 
     That is :mod:`attnlib.decomposition.typicality` for a corpus read once. The matrices of a head have at
     most :data:`ENTRIES` entries of 8 bytes together. Kept is every size whose longer side has at most
     ``longest`` positions (None: all), the largest number for which all sizes seen fit. It depends on which
     sizes there are, not on when they came, and a size that is kept has all of its samples: halves merged are
     the whole.
+
+    Attributes:
+        sums: of the matrices of a size, (heads, target, source) in float64; counts: of its samples.
     """
 
-    def __init__(self) -> None:
-        self.cells = AttentionCells()
+    def __init__(self, heads: int = 1) -> None:
+        self.heads = heads
+        self.counts: dict[Cell, int] = {}
         self.longest: int | None = None
+        self._starts: dict[Cell, int] = {}  # where the matrix of a size begins among the entries of a head
+        self._entries = torch.zeros(heads, 0, dtype=torch.float64)
         # Averages that were judged by since the last update.
         self._joined: dict[tuple[Cell, int], Tensor] = {}
 
+    @property
+    def sums(self) -> dict[Cell, Float[Tensor, "heads target source"]]:
+        return {cell: self._of(cell) for cell in self.counts}
+
+    def _of(self, cell: Cell) -> Float[Tensor, "heads target source"]:
+        start = self._starts[cell]
+        return self._entries[:, start : start + cell[0] * cell[1]].unflatten(1, cell[::-1])
+
     def update(
         self,
-        attention: Float[Tensor, "batch target source"],
+        attention: Float[Tensor, "*heads batch target source"],
         target_mask: Bool[Tensor, "batch target"],
         source_mask: Bool[Tensor, "batch source"],
     ) -> "AverageAttention":
         self._joined.clear()
-        self._make_room(set(_cells(target_mask, source_mask)))
-        here = ~self.beyond(target_mask, source_mask)
-        self.cells.update(attention[here], target_mask[here], source_mask[here])
+        cells = _cells(target_mask, source_mask)
+        self._make_room(set(cells))
+        here = [cell for cell in cells if cell in self._starts]
+        for cell in here:
+            self.counts[cell] = self.counts.get(cell, 0) + 1
+        if len(here) < len(cells):
+            kept = ~self.beyond(target_mask, source_mask)
+            target_mask, source_mask, attention = (
+                target_mask[kept],
+                source_mask[kept],
+                attention[..., kept, :, :],
+            )
+        # All matrices as one row of numbers a head, and the place of each number among the sums.
+        values = _flat(attention, target_mask, source_mask)
+        sizes = np.array([source * target for source, target in here], dtype=np.int64)
+        ahead = np.array([self._starts[cell] for cell in here], dtype=np.int64) - (np.cumsum(sizes) - sizes)
+        places = torch.from_numpy(np.repeat(ahead, sizes) + np.arange(values.shape[1]))
+        every = places + self._entries.shape[1] * torch.arange(self.heads)[:, None]
+        self._entries.view(-1).index_add_(0, every.view(-1), values.reshape(-1))
         return self
 
     def beyond(
@@ -209,95 +252,120 @@ class AverageAttention:
 
     def typicality(
         self,
-        attention: Float[Tensor, "batch target source"],
+        attention: Float[Tensor, "*heads batch target source"],
         target_mask: Bool[Tensor, "batch target"],
         source_mask: Bool[Tensor, "batch source"],
         *,
         minimum: int = MINIMUM_CELL,
-    ) -> tuple[Float[Tensor, " batch"], Bool[Tensor, " batch"]]:
+    ) -> tuple[Float[Tensor, "*heads batch"], Bool[Tensor, " batch"]]:
         """1 − mean total variation from the average, and whether that is of ``minimum`` of the very size.
 
         Where it is not, the nearest sizes are joined until there are enough, each stretched: a place is where
         the same share of the sentence lies before it. NaN where fewer were summed in all.
         """
         here = _cells(target_mask, source_mask)
-        exact = torch.tensor([self.cells.counts.get(cell, 0) >= minimum for cell in here])
-        values = torch.full((len(attention),), torch.nan, dtype=torch.float64)
-        if sum(self.cells.counts.values()) < minimum:
-            return values, exact
-        averages = {cell: self._average(cell, minimum) for cell in set(here)}
-        both = target_mask[:, :, None] & source_mask[:, None, :]
-        for index, (source, target) in enumerate(here):
-            matrix = attention[index][both[index]].view(target, source).double().cpu()
-            values[index] = 1 - total_variation(matrix, averages[source, target]).mean(-1)
-        return values, exact
+        exact = torch.tensor([self.counts.get(cell, 0) >= minimum for cell in here])
+        if sum(self.counts.values()) < minimum:
+            return torch.full(attention.shape[:-2], torch.nan, dtype=torch.float64), exact
+        averages = {cell: self._average(cell, minimum).flatten(1) for cell in set(here)}
+        apart = _flat(attention, target_mask, source_mask) - torch.cat([averages[cell] for cell in here], 1)
+        ends = np.cumsum([source * target for source, target in here])
+        sums = np.add.reduceat(apart.abs_().numpy(), np.concatenate(([0], ends[:-1])), axis=1)
+        values = 1 - torch.from_numpy(sums / 2 / np.array([target for _, target in here]))
+        return values.view(attention.shape[:-2]), exact
 
-    def _average(self, cell: Cell, minimum: int) -> Float[Tensor, "target source"]:
+    def _average(self, cell: Cell, minimum: int) -> Float[Tensor, "heads target source"]:
         """Of the nearest sizes that have ``minimum`` samples; made once for all batches that are judged."""
         if (cell, minimum) in self._joined:
             return self._joined[cell, minimum]
         source, target = cell
-        cells, counts = list(self.cells.counts), np.array([*self.cells.counts.values(), 0])
+        cells, counts = list(self.counts), np.array([*self.counts.values(), 0])
         apart = np.abs(np.array(cells, dtype=np.float64) - cell).sum(1)
         order = np.argsort(apart, kind="stable")
         least = apart[order[np.searchsorted(np.cumsum(counts[order]), minimum)]]
         joined = np.flatnonzero(apart <= least)  # all that are as near
         total = sum(
             _stretch(target, cells[own][1], over=False)
-            @ self.cells.sums[cells[own]].numpy()
+            @ self._of(cells[own]).numpy()
             @ _stretch(source, cells[own][0], over=True).T
             for own in joined
         )
-        if sum(map(Tensor.numel, self._joined.values())) + source * target > ENTRIES:
+        if (
+            sum(map(Tensor.numel, self._joined.values())) + self.heads * source * target
+            > self.heads * ENTRIES
+        ):
             self._joined.clear()
         found = torch.from_numpy(total / counts[joined].sum())
         self._joined[cell, minimum] = found
         return found
 
     def __add__(self, other: "AverageAttention") -> "AverageAttention":
-        merged = AverageAttention()
+        merged = AverageAttention(max(self.heads, other.heads))  # an empty one may not know
         merged.longest = min((own.longest for own in (self, other) if own.longest is not None), default=None)
-        merged.cells = self.cells + other.cells
-        merged._make_room(set())
+        merged._make_room(self.counts.keys() | other.counts.keys())
+        for own in (self, other):
+            for cell in filter(merged._starts.__contains__, own.counts):
+                merged.counts[cell] = merged.counts.get(cell, 0) + own.counts[cell]
+                merged._of(cell).add_(own._of(cell))
         return merged
 
     def tensors(self) -> dict[str, Tensor]:
         """What :meth:`of_tensors` makes the same averages of."""
-        cells = list(self.cells.counts)
-        sums = [torch.empty(0, dtype=torch.float64), *(self.cells.sums[cell].flatten() for cell in cells)]
+        sums = [self._of(cell).flatten(1) for cell in self.counts]
         return {
-            "cells": torch.tensor(cells, dtype=torch.int64).view(len(cells), 2),
-            "counts": torch.tensor([self.cells.counts[cell] for cell in cells], dtype=torch.int64),
+            "cells": torch.tensor(list(self.counts), dtype=torch.int64).view(len(self.counts), 2),
+            "counts": torch.tensor(list(self.counts.values()), dtype=torch.int64),
             "longest": torch.tensor(-1 if self.longest is None else self.longest),
-            "sums": torch.cat(sums),
+            "sums": torch.cat([self._entries[:, :0], *sums], 1),
         }
 
     @classmethod
     def of_tensors(cls, tensors: dict[str, Tensor]) -> "AverageAttention":
-        found, longest = cls(), int(tensors["longest"])
+        found, longest = cls(len(tensors["sums"])), int(tensors["longest"])
         found.longest = None if longest < 0 else longest
         cells = list(map(tuple, tensors["cells"].tolist()))
-        found.cells.counts = dict(zip(cells, tensors["counts"].tolist(), strict=True))
-        sums = tensors["sums"].split([source * target for source, target in cells])
-        for cell, own in zip(cells, sums, strict=True):
-            found.cells.sums[cell] = own.view(cell[::-1]).clone()
+        found.counts = dict(zip(cells, tensors["counts"].tolist(), strict=True))
+        ends = np.cumsum([0, *(source * target for source, target in cells)]).tolist()
+        found._starts = dict(zip(cells, ends, strict=False))
+        found._entries = tensors["sums"].clone()
         return found
 
-    def _make_room(self, new: set[Cell]) -> None:
-        """Lower ``longest`` until the sizes kept and the new ones fit; once lowered it stays."""
+    def _has_room(self, cell: Cell) -> bool:
+        return self.longest is None or max(cell) <= self.longest
+
+    def _make_room(self, cells: Collection[Cell]) -> None:
+        """Room for new sizes; ``longest`` is lowered until all fit, and once lowered it stays."""
+        new = {cell for cell in cells if cell not in self._starts and self._has_room(cell)}
+        if not new:
+            return
         entries: dict[int, int] = defaultdict(int)  # by the longer side
-        for cell in new | self.cells.counts.keys():
-            if self.longest is None or max(cell) <= self.longest:
-                entries[max(cell)] += cell[0] * cell[1]
+        for cell in new | self._starts.keys():
+            entries[max(cell)] += cell[0] * cell[1]
         used = 0
         for longer in sorted(entries):
             used += entries[longer]
             if used > ENTRIES:
                 self.longest = longer - 1
                 break
-        if self.longest is not None:
-            for cell in [cell for cell in self.cells.counts if max(cell) > self.longest]:
-                del self.cells.counts[cell], self.cells.sums[cell]
+        kept = [cell for cell in self._starts if self._has_room(cell)]
+        new = [cell for cell in sorted(new) if self._has_room(cell)]
+        ends = np.cumsum([0, *(source * target for source, target in (*kept, *new))]).tolist()
+        if len(kept) == len(self._starts) and ends[-1] <= self._entries.shape[1]:
+            self._starts = dict(zip((*kept, *new), ends, strict=False))
+            return
+        room = torch.zeros(self.heads, min(2 * ends[-1], max(ends[-1], ENTRIES)), dtype=torch.float64)
+        for cell, end in zip(kept, ends[1:], strict=False):
+            room[:, end - cell[0] * cell[1] : end] = self._of(cell).flatten(1)
+        self._starts, self._entries = dict(zip((*kept, *new), ends, strict=False)), room
+        self.counts = {cell: count for cell, count in self.counts.items() if cell in self._starts}
+
+
+def _flat(
+    attention: Float[Tensor, "*heads batch target source"], target_mask: Tensor, source_mask: Tensor
+) -> Float[Tensor, "heads entries"]:
+    """Weights at valid places of both sides, sample after sample, in float64 on the CPU."""
+    both = target_mask[:, :, None] & source_mask[:, None, :]
+    return torch.atleast_2d(attention[..., both].double().cpu())
 
 
 @lru_cache(maxsize=4096)

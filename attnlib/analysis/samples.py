@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.fit import Fit, Head, counted_attention
-from attnlib.analysis.judge import REBUILT, Judgement, subsets, with_bias
+from attnlib.analysis.judge import REBUILT, Judgement, subsets
 from attnlib.analysis.stream import Stream
 from attnlib.errors import BadInput
 
@@ -42,16 +42,16 @@ class _Maps(Judgement):
         super().__init__(fit)
         self.maps: dict[Head, Tensor] = {}
 
-    def _add(self, one, attended, head, whole, names, terms, known, blocks) -> None:
-        names, terms = with_bias(attended, head, whole, names, terms)
-        attention, allowed = counted_attention(one, attended, head)
-        allowed = allowed[whole]
-        sets, maps = subsets(names), [attention[whole].masked_fill(~allowed, torch.nan)]
+    def _add(self, one, attended, heads, whole, names, terms, known, blocks) -> None:
+        attention, allowed = counted_attention(one, attended, heads)
+        allowed, sets = allowed[whole], subsets(names)
         fitted = allowed if known is None else allowed & known
-        for subset in REBUILT:
-            scores = sum(own for name, own in zip(names, terms, strict=True) if name in sets[subset])
-            maps.append(scores.masked_fill(~fitted, -torch.inf).softmax(-1).masked_fill(~fitted, torch.nan))
-        self.maps[attended.name, head] = torch.stack(maps).cpu()
+        for own, head, given in zip(terms, heads, attention[:, whole], strict=True):
+            maps = [given.masked_fill(~allowed, torch.nan)]
+            for subset in REBUILT:
+                scores = own[[name in sets[subset] for name in names]].sum(0).masked_fill(~fitted, -torch.inf)
+                maps.append(scores.softmax(-1).masked_fill(~fitted, torch.nan))
+            self.maps[attended.name, head] = torch.stack(maps).cpu()
 
 
 def samples_of(stream: Stream, one: ModelPass, fit: Fit, most: int = MOST) -> tuple[Sample, ...]:

@@ -5,6 +5,7 @@ start. Here a token gets its row when it is first seen, and the tables grow with
 corpus of 32,000 words does not use costs nothing.
 """
 
+from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
@@ -18,7 +19,29 @@ from attnlib.decomposition.two_way import two_way
 from attnlib.errors import BadInput, check_known
 
 _FIRST_ROWS, _FIRST_POSITIONS = 256, 16
+
 _IDS = 1 << 24  # more than any vocabulary has: a larger id is a mistake, and would cost a long list
+
+
+@dataclass(frozen=True)
+class Means:
+    """What components say of the places of a batch, as tables in which each looks up its two parts.
+
+    Attributes:
+        centre: the mean of all states summed.
+        temporal: by position; input: of each word of the batch once; either is zero where it was never seen.
+        word: which row of ``input`` a place has.
+        known: valid places whose word and position were both seen while fitting.
+        unseen_words, unseen_places: how many valid places have a word, or a position, never seen.
+    """
+
+    centre: Float[Tensor, " width"]
+    temporal: Float[Tensor, "length width"]
+    input: Float[Tensor, "words width"]
+    word: Int[Tensor, "batch length"]
+    known: Bool[Tensor, "batch length"]
+    unseen_words: int
+    unseen_places: int
 
 
 class GrowingComponents:
@@ -95,17 +118,27 @@ class GrowingComponents:
         """The mean of all states summed, float64: what neither position nor word tells apart."""
         return self.tables.position_sums.sum(0) / max(self.occurrences, 1)
 
-    @takes_arrays
-    def known(
-        self, tokens: Integer[Tensor, "batch length"], mask: Bool[Tensor, "batch length"]
-    ) -> Bool[Tensor, "batch length"]:
-        """Valid positions whose token and place were both seen while fitting."""
-        ids, valid = tokens.cpu().numpy().astype(np.int64, copy=False), mask.cpu().numpy()
+    def means(self, states: Tensor, tokens: Tensor, mask: Tensor) -> Means:
+        """What :meth:`split` takes off the states, each row once: for maps that are dearer than a look-up."""
+        ids, valid = self._checked(states, tokens, mask)
         self._make_room(np.empty(0, np.int64), _longest(valid))
-        words = self.tables.seen[self._rows_of(ids, valid)]
-        places = (self.tables.position_counts > 0)[: ids.shape[1]]
-        places = torch.nn.functional.pad(places, (0, ids.shape[1] - len(places)))
-        return mask & (words & places).to(mask.device)
+        self._solve()
+        dtype = torch.promote_types(states.dtype, torch.float32)
+        temporal, inputs, seen_places, seen_words = self.tables._tables(dtype, states.device)
+        rows, word = self._rows_of(ids, valid).to(states.device).unique(return_inverse=True)
+        length = min(mask.shape[1], len(temporal))  # columns beyond the tables are padding
+        beyond = (0, mask.shape[1] - length)
+        places = torch.nn.functional.pad(seen_places[:length], beyond)
+        words = seen_words[rows][word]
+        return Means(
+            self.centre.to(device=states.device, dtype=dtype),
+            torch.nn.functional.pad(temporal[:length], (0, 0, *beyond)),
+            inputs[rows],
+            word,
+            mask & words & places,
+            int((mask & ~words).sum()),
+            int((mask & ~places).sum()),
+        )
 
     def _solve(self) -> None:
         """Put the exact fit where the tables keep theirs, which are means."""

@@ -35,7 +35,7 @@ def averages_of(matrices, at_once=None):
     size = at_once or len(matrices)
     for start in range(0, len(matrices), size):
         average.update(*padded(matrices[start : start + size]))
-        assert sum(matrix.numel() for matrix in average.cells.sums.values()) <= fit.ENTRIES
+        assert sum(matrix.numel() for matrix in average.sums.values()) <= fit.ENTRIES
     return average
 
 
@@ -102,10 +102,10 @@ def test_shards_and_orders_make_no_difference_within_the_bound(some, others, bou
         merged = first + second, second + AverageAttention() + first
         for average in (whole, averages_of(shuffled, at_once=1), *merged):
             counts = {cell: sum(matrix.shape == cell[::-1] for matrix in every) for cell in kept}
-            assert average.cells.counts == counts
-            assert average.cells.sums.keys() == kept
-            for cell, total in average.cells.sums.items():
-                torch.testing.assert_close(total, whole.cells.sums[cell])
+            assert average.counts == counts
+            assert average.sums.keys() == kept
+            for cell, total in average.sums.items():
+                torch.testing.assert_close(total, whole.sums[cell])
             beyond = average.beyond(*padded(shuffled)[1:]).tolist()
             assert beyond == [tuple(matrix.shape)[::-1] not in kept for matrix in shuffled]
 
