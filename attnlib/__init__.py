@@ -30,8 +30,8 @@ if TYPE_CHECKING:  # the names that editors and type checkers complete; a test c
     from attnlib.analysis import read_report as read_report
     from attnlib.analysis import report as report
     from attnlib.analysis import write_report as write_report
-    from attnlib.decomposition.components import Components as Components
     from attnlib.decomposition.components import Parts as Parts
+    from attnlib.decomposition.fast import Components as Components
     from attnlib.decomposition.growing import GrowingComponents as GrowingComponents
     from attnlib.decomposition.shares import shares as shares
     from attnlib.decomposition.substitution import substitution as substitution
@@ -48,7 +48,8 @@ _NAMES = {
     " text_batches",
     "analysis": "Analysis Checkpoint Comparison ParallelText Shard Stream analyse compare read_report report"
     " write_report",
-    "decomposition.components": "Components Parts",
+    "decomposition.components": "Parts",
+    "decomposition.fast": "Components",
     "decomposition.growing": "GrowingComponents",
     "decomposition.shares": "shares",
     "decomposition.substitution": "substitution",

@@ -209,6 +209,13 @@ class Attended:
         scores = self.queries @ self.keys.mT
         return scores if self.position_bias is None else scores + self.position_bias
 
+    def knowing(self, queries: Tensor, keys: Tensor) -> "Attended":
+        """The same, with what its projections were seen to make, (batch, length, rows): not made again."""
+        made = (own.unflatten(-1, (self.heads, -1)).transpose(1, 2) for own in (queries, keys))
+        queries, keys = map(_rotated, made, (self.query_rotation, self.key_rotation))
+        vars(self).update(queries=queries * self.scale, keys=keys)
+        return self
+
     def terms(self, head: int, query: Parts, key: Parts) -> Float[Tensor, "3 3 batch target source"]:
         """The nine alignment terms of one head from the parts of what its projections read.
 

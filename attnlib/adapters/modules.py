@@ -237,7 +237,9 @@ class Traced:
             module = self._module(name)
             hooks.rewrite(module, partial(_returning_attention, hooks, name, module.batch_first))
         for name in {name for one in plain for name in (one.query, one.key)}:
-            hooks.catch_input(name, self._module(name))
+            hooks.catch_input(name, module := self._module(name))
+            if type(module).forward is nn.Linear.forward and not module._forward_hooks:
+                hooks.catch_output(name, module)
         for name in packed | {one.attention for one in plain if one.attention is not None}:
             hooks.catch_output(name, self._module(name))
 
@@ -265,7 +267,10 @@ class Traced:
             causal=one.kind == "decoder_self",
             precision=inputs[0].dtype,
         )
-        return Attended(**fields | changes)
+        found = Attended(**fields | changes)
+        made = [hooks.outputs.get(name) for name in names]
+        exact = all(own is not None and own.element_size() >= 4 for own in made)
+        return found.knowing(*made) if exact else found
 
     def _seen_attention(self, hooks: Hooks, name: str, heads: int) -> Tensor:
         """What a module returned, or what was made within it."""

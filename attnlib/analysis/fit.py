@@ -204,6 +204,7 @@ class AverageAttention:
         self.longest: int | None = None
         self._starts: dict[Cell, int] = {}  # where the matrix of a size begins among the entries of a head
         self._entries = torch.zeros(heads, 0, dtype=torch.float64)
+        self._used = 0  # entries of a head that are of some size
         # Averages that were judged by since the last update.
         self._joined: dict[tuple[Cell, int], Tensor] = {}
 
@@ -327,7 +328,7 @@ class AverageAttention:
         found.counts = dict(zip(cells, tensors["counts"].tolist(), strict=True))
         ends = np.cumsum([0, *(source * target for source, target in cells)]).tolist()
         found._starts = dict(zip(cells, ends, strict=False))
-        found._entries = tensors["sums"].clone()
+        found._entries, found._used = tensors["sums"].clone(), ends[-1]
         return found
 
     def _has_room(self, cell: Cell) -> bool:
@@ -337,6 +338,11 @@ class AverageAttention:
         """Room for new sizes; ``longest`` is lowered until all fit, and once lowered it stays."""
         new = {cell for cell in cells if cell not in self._starts and self._has_room(cell)}
         if not new:
+            return
+        used = sum(source * target for source, target in new) + self._used
+        if self.longest is None and used <= min(ENTRIES, self._entries.shape[1]):
+            for cell in sorted(new):
+                self._starts[cell], self._used = self._used, self._used + cell[0] * cell[1]
             return
         entries: dict[int, int] = defaultdict(int)  # by the longer side
         for cell in new | self._starts.keys():
@@ -350,13 +356,11 @@ class AverageAttention:
         kept = [cell for cell in self._starts if self._has_room(cell)]
         new = [cell for cell in sorted(new) if self._has_room(cell)]
         ends = np.cumsum([0, *(source * target for source, target in (*kept, *new))]).tolist()
-        if len(kept) == len(self._starts) and ends[-1] <= self._entries.shape[1]:
-            self._starts = dict(zip((*kept, *new), ends, strict=False))
-            return
         room = torch.zeros(self.heads, min(2 * ends[-1], max(ends[-1], ENTRIES)), dtype=torch.float64)
         for cell, end in zip(kept, ends[1:], strict=False):
             room[:, end - cell[0] * cell[1] : end] = self._of(cell).flatten(1)
         self._starts, self._entries = dict(zip((*kept, *new), ends, strict=False)), room
+        self._used = ends[-1]
         self.counts = {cell: count for cell, count in self.counts.items() if cell in self._starts}
 
 

@@ -2,8 +2,9 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -11,7 +12,16 @@ from torch import Tensor
 
 from attnlib.adapters.attended import Attended, LinearMap, Rotation
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.analysis.fit import Fit, Head, Sums, chosen_heads, counted_attention, grouped, head_of
+from attnlib.analysis.fit import (
+    Fit,
+    Head,
+    Sums,
+    chosen_heads,
+    counted_attention,
+    grouped,
+    head_of,
+    of_heads,
+)
 from attnlib.analysis.learned import Learned
 from attnlib.decomposition.components import PART_NAMES
 from attnlib.decomposition.growing import Means
@@ -26,6 +36,7 @@ NO_SIGNAL = 1e-12  # below this share of the terms' own squares, a total is roun
 PARTS = ("temporal", "input", "mixed", "residual", POSITION_BIAS)
 REBUILT = ("temporal only", "input only", "no residual")  # the subsets of terms that blocks are kept of
 ENTRIES_AT_ONCE = 1 << 20  # of terms, in float64, that are summed at once
+NUMBERS_AT_ONCE = 1 << 18  # of a part of a side, of which products are made at once
 BLOCKS = 64  # into which samples fall by what they hold: two analyses of one text have the same
 _ODD = 6364136223846793005  # of a generator of random numbers (Knuth)
 
@@ -180,22 +191,27 @@ def _terms(
     Means have the constant part in the temporal one. Else, without a rotation, the constant part of the key
     adds the same along a row, which softmax does not see: it is left out.
     """
-    queries, keys = (own[whole][:, heads] for own in (attended.queries, attended.keys))
-    mine = _parts(attended.query_map, heads, attended.query_rotation, query, attended.scale, queries)
-    theirs = _parts(attended.key_map, heads, attended.key_rotation, key, 1.0, keys)
+    queries, keys = (of_heads(own, heads).transpose(0, 1)[whole] for own in (attended.queries, attended.keys))
+    mine = _parts(attended.query_map, heads, attended.query_rotation, query, attended.scale)
+    theirs = _parts(attended.key_map, heads, attended.key_rotation, key, 1.0)
     names = named = (CONSTANT, *PART_NAMES)
     if method == "means":
-        mine, theirs = ([own[0] + own[1], *own[2:]] for own in (mine, theirs))
         names = named = PART_NAMES
     elif attended.key_rotation is None:
-        theirs, named = theirs[1:], named[1:]
-    mine, theirs = (torch.stack(torch.broadcast_tensors(*own), 2) for own in (mine, theirs))
-    products = (
-        mine.flatten(2, 3) @ theirs.flatten(2, 3).mT
-    )  # (samples, heads, parts · target, parts · source)
-    products = products.unflatten(3, (len(named), -1)).unflatten(2, (len(names), -1))
-    terms = products.permute(1, 2, 4, 0, 3, 5).flatten(1, 2)
-    names = tuple(f"{one}·{other}" for one in names for other in named)
+        named = PART_NAMES
+    at_once, terms = max(1, NUMBERS_AT_ONCE // max(queries[0].numel(), keys[0].numel())), []
+    for start in range(0, len(queries), at_once):
+        some = slice(start, start + at_once)
+        sides = mine(some, queries[some]), theirs(some, keys[some])
+        if method == "means":
+            sides = tuple([own[0] + own[1], *own[2:]] for own in sides)
+        first, second = (
+            torch.stack(torch.broadcast_tensors(*own[-len(kept) :]), 2).flatten(2, 3)
+            for own, kept in zip(sides, (names, named), strict=True)
+        )
+        products = (first @ second.mT).unflatten(3, (len(named), -1)).unflatten(2, (len(names), -1))
+        terms.append(products.permute(1, 2, 4, 0, 3, 5).flatten(1, 2))
+    names, terms = tuple(f"{one}·{other}" for one in names for other in named), torch.cat(terms, 2)
     if attended.position_bias is None:
         return names, terms
     bias = attended.position_bias[:, heads]
@@ -204,14 +220,9 @@ def _terms(
 
 
 def _parts(
-    linear: LinearMap,
-    heads: list[int],
-    rotation: Rotation | None,
-    means: Means,
-    factor: float,
-    whole: Float[Tensor, "samples heads length head_width"],
-) -> list[Float[Tensor, "#samples heads #length head_width"]]:
-    """Constant, temporal, input and residual part of what a projection makes of states, ``whole``.
+    linear: LinearMap, heads: list[int], rotation: Rotation | None, means: Means, factor: float
+) -> Callable[[slice, Tensor], list[Float[Tensor, "#samples heads length head_width"]]]:
+    """What makes the constant, temporal, input and residual part of what a projection made of some samples.
 
     The first three are looked up among projected tables, so that no state goes through the projection again.
     The bias of a projection is constant too.
@@ -221,9 +232,19 @@ def _parts(
     centre, temporal, words = linear.without_bias(torch.cat(rows)).split([len(own) for own in rows], 1)
     if linear.bias is not None:
         centre = centre + linear.bias[:, None]
-    parts = [centre.expand_as(temporal)[None], temporal[None], words[:, means.word].transpose(0, 1)]
-    parts = [(own if rotation is None else rotation(own)) * factor for own in parts]
-    return [*parts, whole - (parts[0] + parts[1]) - parts[2]]
+    fixed = [
+        own[None] if rotation is None else rotation(own[None])
+        for own in (centre.expand_as(temporal), temporal)
+    ]
+    constant, temporal = (own * factor for own in fixed)
+    both = constant + temporal
+
+    def parts(some: slice, whole: Float[Tensor, "samples heads length head_width"]) -> list[Tensor]:
+        own = words[:, means.word[some]].transpose(0, 1)
+        own = (own if rotation is None else rotation(own)) * factor
+        return [constant, temporal, own, (whole - both).sub_(own)]
+
+    return parts
 
 
 def part_of(term: str) -> str:
@@ -418,7 +439,7 @@ def add_terms(
         by_row, rebuilt = found.pop("by_row"), found.pop("rebuilt")
         explained = by_row @ of_sample
         found["moments"] = explained @ explained.mT
-        parts = torch.tensor([[part_of(own) == part for own in sums[0].terms] for part in PARTS]).to(by_row)
+        parts = _weights(sums[0].terms)[0].to(by_row)
         every = torch.cat([parts @ by_row, rebuilt, torch.ones_like(rebuilt[:, :1])], 1)
         found["blocks"] = (every @ of_block).mT
         for name, values in found.items():
@@ -427,6 +448,14 @@ def add_terms(
     for own in sums:
         own.sums["counts"] += counts
         own.sums["samples"] += samples
+
+
+@lru_cache
+def _weights(terms: tuple[str, ...]) -> tuple[Float[Tensor, "parts terms"], Float[Tensor, "sets terms"]]:
+    """Which terms are of each part, and which of all of them and of each subset."""
+    parts = [[part_of(term) == part for term in terms] for part in PARTS]
+    sets = [[term in names for term in terms] for names in (terms, *subsets(terms).values())]
+    return torch.tensor(parts, dtype=torch.float64), torch.tensor(sets, dtype=torch.float64)
 
 
 def _sums_of(
@@ -442,14 +471,14 @@ def _sums_of(
     """
     rows = centred(rows.masked_fill_(~valid, 0.0), valid)
     flat, sizes = rows.flatten(2), rows.abs()
-    chosen = [[term in names for term in one.terms] for names in one.subsets.values()]
-    weights = torch.tensor([[True] * len(one.terms), *chosen]).to(rows)  # the full sum first
-    scores = (weights @ flat).unflatten(2, valid.shape)
+    scores = (_weights(one.terms)[1].to(rows) @ flat).unflatten(2, valid.shape)
     # A word that is twice in the source is tied but for rounding: that much slack makes it a tie.
     slack = 16 * torch.finfo(dtype).eps * sizes.amax((1, 3))[:, None, :, None]
     total = scores[:, :1].clone()
-    best = scores.masked_fill_(~valid, -torch.inf) >= scores.amax(-1, keepdim=True) - slack
-    attention = scores.softmax(-1)
+    largest = scores.masked_fill_(~valid, -torch.inf).amax(-1, keepdim=True)
+    best = scores >= largest - slack
+    attention = scores.sub_(largest).exp_()  # torch's softmax of float64 takes thrice as long
+    attention /= attention.sum(-1, keepdim=True)
     similar = 1 - total_variation(attention[:, 1:], attention[:, :1])
     agree = (best[:, 1:] & best[:, :1]).sum(-1) / best[:, 1:].sum(-1, dtype=torch.float64)
     return {

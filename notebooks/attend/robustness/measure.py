@@ -13,7 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlib.decomposition import PART_NAMES, AttentionCells, Components, ShareSums, alignment_terms
+from attnlib.decomposition import PART_NAMES, AttentionCells, ShareSums, alignment_terms
+from attnlib.decomposition.components import Components
 from attnlib.decomposition.substitution import SubstitutionSums, centred, valid_rows
 from attnlib.models.trace import Trace
 from attnlib.training.corpus import Corpus, evaluation_batches

@@ -7,7 +7,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.decomposition import PART_NAMES, Components, ShareSums, alignment_terms
+from attnlib.decomposition import PART_NAMES, ShareSums, alignment_terms
+from attnlib.decomposition.components import Components
 from attnlib.errors import BadInput
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.recurrence import State
