@@ -168,12 +168,12 @@ def probe_of_pairs(
 
 def pairs_by_position(one: ModelPass) -> Iterator[Pairs]:
     """Of each source position those samples that have it."""
-    for position in range(one.source_tokens.shape[1]):
+    for position in one.source_mask.any(0).nonzero()[:, 0].tolist():
         samples = one.source_mask[:, position].nonzero()[:, 0]
         yield samples, torch.full_like(samples, position), one.target_tokens.shape[1]
 
 
-def pairs_by_length(one: ModelPass, least: int = 512) -> Iterator[Pairs]:
+def pairs_by_length(one: ModelPass, least: int = 2048) -> Iterator[Pairs]:
     """Those of samples of like length together, as many at once as the pass has target places, or more."""
     samples, positions = one.source_mask.nonzero().unbind(1)
     lengths = one.target_mask.sum(1)[samples]
