@@ -24,15 +24,7 @@ from torch import Tensor, nn
 
 from attnlib.adapters.attended import KEY_SIDE, QUERY_SIDE, Attended, single, site_names
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.adapters.modules import (
-    Hooked,
-    Hooks,
-    Traced,
-    evaluated,
-    pairs_by_length,
-    probe_of_pairs,
-    shifted,
-)
+from attnlib.adapters.modules import Hooked, Hooks, Traced, evaluated, probe_of_pairs, shifted
 from attnlib.adapters.token_batch import FrameBatch, TokenBatch
 from attnlib.errors import BadInput, check_known
 from attnlib.models.transformer import AttentionKind
@@ -337,7 +329,7 @@ def lexical_probe(model: nn.Module, one: ModelPass) -> Float[Tensor, "batch targ
             alone = torch.ones_like(positions)[:, None]
             return _logits_of(model, read, mask, encoder_outputs=(seen,), attention_mask=alone)
 
-        return probe_of_pairs(one, pairs_by_length(one), logits)
+        return probe_of_pairs(one, logits)
 
 
 def _logits_of(model: nn.Module, read: Tensor, mask: Tensor, **source: Any) -> Tensor:

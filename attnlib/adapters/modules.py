@@ -149,12 +149,14 @@ Pairs = tuple[Int[Tensor, " pairs"], Int[Tensor, " pairs"], int]  # samples, sou
 
 
 def probe_of_pairs(
-    one: ModelPass, pairs: Iterable[Pairs], logits: Callable[..., Float[Tensor, "pairs steps words"]]
+    one: ModelPass,
+    logits: Callable[..., Float[Tensor, "pairs steps words"]],
+    pairs: Iterable[Pairs] | None = None,
 ) -> Float[Tensor, "batch target source"]:
     """β from what a model predicts where some samples see one source position each; zero at padding."""
     right = one.target_outputs.masked_fill(~one.target_mask, 0)  # at padding any id may stand
     beta = torch.zeros(*one.target_outputs.shape, one.source_tokens.shape[1], device=one.source_tokens.device)
-    for samples, positions, steps in pairs:
+    for samples, positions, steps in pairs_by_length(one) if pairs is None else pairs:
         found = logits(samples, positions, steps).float()
         if int(right.max()) >= found.shape[-1]:
             raise BadInput(
@@ -387,7 +389,7 @@ class Modules(Traced):
         def logits(samples: Tensor, positions: Tensor, _steps: int) -> Tensor:
             return self._forced(batch.rows(samples), dict.fromkeys(cross, int(positions[0])))
 
-        return probe_of_pairs(one, pairs_by_position(one), logits)
+        return probe_of_pairs(one, logits, pairs_by_position(one))
 
     def _find_way_to_force(self, hooked: Hooked, batch: TokenBatch) -> None:
         """In what the module returns, or in what is made within it: there where no number comes through."""

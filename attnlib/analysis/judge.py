@@ -12,16 +12,7 @@ from torch import Tensor
 
 from attnlib.adapters.attended import Attended, LinearMap, Rotation
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.analysis.fit import (
-    Fit,
-    Head,
-    Sums,
-    chosen_heads,
-    counted_attention,
-    grouped,
-    head_of,
-    of_heads,
-)
+from attnlib.analysis.fit import Fit, Head, Sums, chosen_heads, counted_attention, grouped, head_of
 from attnlib.analysis.learned import Learned
 from attnlib.decomposition.components import PART_NAMES
 from attnlib.decomposition.growing import Means
@@ -191,7 +182,7 @@ def _terms(
     Means have the constant part in the temporal one. Else, without a rotation, the constant part of the key
     adds the same along a row, which softmax does not see: it is left out.
     """
-    queries, keys = (of_heads(own, heads).transpose(0, 1)[whole] for own in (attended.queries, attended.keys))
+    queries, keys = (own[whole][:, heads] for own in (attended.queries, attended.keys))
     mine = _parts(attended.query_map, heads, attended.query_rotation, query, attended.scale)
     theirs = _parts(attended.key_map, heads, attended.key_rotation, key, 1.0)
     names = named = (CONSTANT, *PART_NAMES)

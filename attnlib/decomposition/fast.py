@@ -6,110 +6,68 @@ there, and stay with it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int, Integer
+from jaxtyping import Bool, Float, Integer
 from torch import Tensor
 
 from attnlib.arrays import takes_arrays
 from attnlib.decomposition import components as plain
-from attnlib.decomposition.components import BAG, Parts, checked_mask
+from attnlib.decomposition.components import BAG, Parts, _bag_sums, checked_mask
 
 SUMS_AT_ONCE = 1 << 18  # numbers of partial sums: a block that the C library uses again, pages and all
 ROWS_AT_ONCE = 512  # of states that are split at once, so that they stay in the cache meanwhile
 TAME = 1e30  # sums below it cannot overflow in float32, however the states are grouped
 
 
-@dataclass(frozen=True)
-class Occurrences:
-    """Valid places of a batch in bags of at most :data:`BAG` neighbours, by token and by position.
-
-    Attributes:
-        tokens, positions: of every valid place, in the order of places.
-        by_token: numbers of valid places sorted by token, where each bag begins, and the token of each bag.
-        by_position: numbers of places, where each bag begins, and how many bags each position has.
-    """
-
-    tokens: Int[np.ndarray, " valid"]
-    positions: Int[np.ndarray, " valid"]
-    by_token: tuple[Int[Tensor, " valid"], Int[np.ndarray, " bags"], Int[np.ndarray, " bags"]]
-    by_position: tuple[Int[Tensor, " valid"], Int[Tensor, " bags"], int]
-
-    @property
-    def distinct(self) -> Int[np.ndarray, " tokens"]:
-        """The tokens there are, ascending."""
-        tokens = self.by_token[2]
-        return tokens[np.concatenate(([True], tokens[1:] != tokens[:-1]))]
-
-    @classmethod
-    def of(
-        cls, ids: Integer[np.ndarray, "batch length"], valid: Bool[np.ndarray, "batch length"]
-    ) -> "Occurrences":
-        places = np.flatnonzero(valid)
-        tokens, (batch, length) = ids.ravel()[places].astype(np.int64, copy=False), valid.shape
-        # numpy sorts 16-bit integers by radix, several times faster than any other way
-        order = np.argsort(tokens.astype(np.uint16) if tokens.max() < 1 << 16 else tokens, kind="stable")
-        sorted_tokens = tokens[order]
-        starts = np.flatnonzero(np.concatenate(([True], sorted_tokens[1:] != sorted_tokens[:-1])))
-        counts = np.diff(starts, append=len(order))
-        bags = -(-counts // BAG)  # of each token
-        rank = np.arange(bags.sum()) - np.repeat(np.cumsum(bags) - bags, bags)
-        begins = np.repeat(starts, bags) + BAG * rank
-        by_token = torch.from_numpy(places[order]), begins, sorted_tokens[begins]
-
-        blocks = -(-batch // BAG)  # a bag is one position of BAG neighbouring samples
-        numbers = np.full((blocks * BAG, length), -1)
-        numbers[:batch][valid] = places
-        numbers = numbers.reshape(blocks, BAG, length).transpose(0, 2, 1)
-        ends = np.cumsum((numbers >= 0).sum(-1).ravel())
-        begun = torch.from_numpy(np.concatenate(([0], ends[:-1])))
-        by_position = torch.from_numpy(numbers[numbers >= 0]), begun, blocks
-        return cls(tokens, places % length, by_token, by_position)
-
-
 def add(
     tables: plain.Components,
     states: Float[Tensor, "batch length width"],
-    seen: Occurrences,
+    ids: Integer[np.ndarray, "batch length"],
+    valid: Bool[np.ndarray, "batch length"],
     row: Callable[[np.ndarray], np.ndarray] = lambda tokens: tokens,
 ) -> bool:
-    """Add float32 states to tables on the CPU; False, with nothing added, where a sum could overflow.
+    """Add states to tables; False, with nothing added, where they are not float32 on the CPU or may overflow.
 
     ``row``: which rows of the tables tokens have.
     """
-    flat = states.reshape(-1, states.shape[-1])
-    places, begins, blocks = seen.by_position
-    sums = F.embedding_bag(places, flat, begins, mode="sum").unflatten(0, (blocks, -1))
+    if states.dtype != torch.float32 or {states.device.type, tables.token_sums.device.type} != {"cpu"}:
+        return False
+    flat, places = states.detach().reshape(-1, states.shape[-1]), np.flatnonzero(valid)
+    batch, length = valid.shape
+    blocks = -(-batch // BAG)  # a bag is one position of neighbouring samples, or one token
+    numbers = np.full((blocks * BAG, length), -1)
+    numbers[:batch][valid] = places
+    numbers = numbers.reshape(blocks, BAG, length).transpose(0, 2, 1)
+    there = numbers >= 0
+    begins = np.concatenate(([0], np.cumsum(there.sum(-1).ravel())[:-1]))
+    sums = _bag_sums(flat, numbers[there], begins).unflatten(0, (blocks, -1))
     sums = sums.sum(0, dtype=torch.float64)[: tables.n_positions]
     if not bool(sums.abs().amax() < TAME):
         return False
     tables.position_sums[: len(sums)] += sums
 
-    places, begins, tokens = seen.by_token
-    rows, ends = torch.from_numpy(row(tokens)), np.append(begins[1:], len(places))
+    tokens = ids.ravel()[places]
+    # numpy sorts 16-bit integers by radix, several times faster than any other way
+    order = np.argsort(tokens.astype(np.uint16) if tokens.max() < 1 << 16 else tokens, kind="stable")
+    places, tokens = places[order], tokens[order]
+    starts = np.flatnonzero(np.concatenate(([True], tokens[1:] != tokens[:-1])))
+    bags = -(-np.diff(starts, append=len(order)) // BAG)  # of each token
+    rank = np.arange(bags.sum()) - np.repeat(np.cumsum(bags) - bags, bags)
+    begins = np.repeat(starts, bags) + BAG * rank
+    rows, ends = torch.from_numpy(row(tokens[begins])), np.append(begins[1:], len(places))
     step = max(1, SUMS_AT_ONCE // states.shape[-1])
     for start in range(0, len(begins), step):
         some = slice(start, start + step)
-        first, last = begins[start], ends[some][-1]
-        bags = torch.from_numpy(begins[some] - first)
-        partial = F.embedding_bag(places[first:last], flat, bags, mode="sum")
+        inside = places[begins[start] : ends[some][-1]]
+        partial = _bag_sums(flat, inside, begins[some] - begins[start])
         tables.token_sums.index_add_(0, rows[some], partial.double())
-    cells = row(seen.tokens) * tables.n_positions + seen.positions
-    counts = tables.pair_counts.view(-1)
-    if len(counts) <= 4 * len(cells):
-        counts += torch.from_numpy(np.bincount(cells, minlength=len(counts)))
-    else:
-        counts.index_add_(0, torch.from_numpy(cells), torch.ones(len(cells), dtype=torch.int64))
+    cells = torch.from_numpy(row(tokens) * tables.n_positions + places % length)
+    tables.pair_counts.view(-1).index_add_(0, cells, torch.ones_like(cells))
     tables._solved.clear()
     return True
-
-
-def is_plain(states: Tensor, tables: plain.Components) -> bool:
-    """Whether states are what :func:`add` takes."""
-    return states.dtype == torch.float32 and states.device.type == tables.token_sums.device.type == "cpu"
 
 
 class Components(plain.Components):
@@ -123,8 +81,8 @@ class Components(plain.Components):
         mask: Bool[Tensor, "batch length"],
     ) -> "Components":
         valid = checked_mask(states, tokens, mask, **self._sizes())
-        quick = len(valid) and self.method == "means" and is_plain(states, self)
-        if quick and add(self, states.detach(), Occurrences.of(tokens.numpy(), valid)):
+        ids = tokens.cpu().numpy().astype(np.int64, copy=False)
+        if len(valid) and self.method == "means" and add(self, states, ids, valid):
             return self
         return super().update(states, tokens, mask)
 
@@ -135,7 +93,8 @@ class Components(plain.Components):
         tokens: Integer[Tensor, "batch length"],
         mask: Bool[Tensor, "batch length"],
     ) -> Parts:
-        if not (is_plain(states, self) and bool(self.pair_counts.any())):
+        quick = states.dtype == torch.float32 and states.device.type == self.token_sums.device.type == "cpu"
+        if not (quick and bool(self.pair_counts.any())):
             return super().split(states, tokens, mask)
         valid = checked_mask(states, tokens, mask, **self._sizes())
         batch, length = valid.shape

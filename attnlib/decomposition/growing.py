@@ -15,7 +15,7 @@ from torch import Tensor
 
 from attnlib.arrays import takes_arrays
 from attnlib.decomposition.components import Method, Parts, checked_mask
-from attnlib.decomposition.fast import Components, Occurrences, add, is_plain
+from attnlib.decomposition.fast import Components, add
 from attnlib.decomposition.two_way import two_way
 from attnlib.errors import BadInput, check_known
 
@@ -97,12 +97,10 @@ class GrowingComponents:
     ) -> "GrowingComponents":
         """Add a batch; errors as :meth:`Components.update`."""
         ids, valid = self._checked(states, tokens, mask)
-        if not len(valid):
+        self._make_room(np.unique(ids[valid]), _longest(valid))
+        if not len(valid) or add(self.tables, states, ids, valid, self._rows.take):
             return self
-        seen = Occurrences.of(ids, valid)
-        self._make_room(seen.distinct, _longest(valid))
-        if not (is_plain(states, self.tables) and add(self.tables, states.detach(), seen, self._rows.take)):
-            self.tables.update(states, self._rows_of(ids, valid), mask)
+        self.tables.update(states, self._rows_of(ids, valid), mask)
         return self
 
     @takes_arrays
