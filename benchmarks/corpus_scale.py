@@ -1,11 +1,9 @@
 """A corpus in shards: memory stays as it is, and time grows with the tokens.
 
     python benchmarks/corpus_scale.py                        # 100 million tokens through 4 shards, width 64
-    python benchmarks/corpus_scale.py --sizes --width 512    # four sizes, and what a billion would take
 
 The first reading of an analysis (:mod:`attnlib.analysis.analyse`) over passes of one cross-attention with one
-head that are drawn, not computed; with ``--sizes`` also the second, the nine terms of its scores, which an
-analysis takes of a fifth of the corpus. Half of the tokens are the source's, about three places in four are
+head that are drawn, not computed. Half of the tokens are the source's, about three places in four are
 valid, and words follow Zipf's law. Shards are processes, one after the other, whose saved parts are merged.
 """
 
@@ -14,20 +12,18 @@ import time
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import torch
 from timing import apart, command_line, resident
 
 from attnlib.adapters.attended import Attended, LinearMap
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.analysis.analyse import fit_part, judge_part, merged_fit
+from attnlib.analysis.analyse import fit_part, merged_fit
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Shard, Stream
 
 SAMPLES, LENGTH, WORDS, POOL = 256, 20, 32_000, 8
 TOKENS = 2 * SAMPLES * LENGTH  # of a batch
-SIZES = (500_000, 1_000_000, 2_000_000, 4_000_000)
 
 
 @cache
@@ -91,31 +87,11 @@ def measure(tokens: int, width: int, shards: int) -> tuple[float, int]:
     return total, counted
 
 
-def second_reading(tokens: int, width: int) -> tuple[float, int]:
-    """Processor seconds of judging so many places, and how many of them were valid."""
-    stream = Stream(lambda number: drawn_pass(number, width), range(tokens // TOKENS), probed=0)
-    fit = fit_part(stream, Shard(every=1))
-    clock = time.process_time()
-    judgement = judge_part(stream, fit, Shard(every=1))
-    return time.process_time() - clock, sum(seen["valid"] for seen in judgement.seen.values())
-
-
 def main() -> None:
-    options = command_line(__doc__, tokens=134_000_000, width=64, shards=4, sizes=False).parse_args()
+    options = command_line(__doc__, tokens=134_000_000, width=64, shards=4).parse_args()
     torch.set_num_threads(1)
-    if not options.sizes:
-        taken, counted = measure(options.tokens, options.width, options.shards)
-        print(f"{counted:,} tokens, width {options.width}: {taken:.0f} s of processor time")
-        return
-    points = []
-    for tokens in SIZES:
-        taken, counted = measure(tokens, options.width, 1)
-        points.append((counted, taken))
-        print(f"{counted:,} tokens, width {options.width}: {taken:.1f} s, {counted / taken:,.0f} a second")
-    slope, start = np.polyfit(*zip(*points, strict=True), 1)
-    print(f"a billion: {start + 1e9 * slope:,.0f} s on one core ({start:.1f} s + {1e9 * slope:,.0f} s)")
-    taken, counted = second_reading(SIZES[1], options.width)
-    print(f"second pass: {counted:,} tokens in {taken:.1f} s, {1e9 * taken / counted:,.0f} s a billion")
+    taken, counted = measure(options.tokens, options.width, options.shards)
+    print(f"{counted:,} tokens, width {options.width}: {taken:.0f} s of processor time")
 
 
 if __name__ == "__main__":
