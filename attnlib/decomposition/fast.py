@@ -18,7 +18,7 @@ from attnlib.decomposition import components as plain
 from attnlib.decomposition.components import BAG, Parts, _bag_sums, checked_mask
 
 SUMS_AT_ONCE = 1 << 18  # numbers of partial sums: a block that the C library uses again, pages and all
-ROWS_AT_ONCE = 512  # of states that are split at once, so that they stay in the cache meanwhile
+ROWS_AT_ONCE = 1024  # of states that are split at once, so that they stay in the cache meanwhile
 TAME = 1e30  # sums below it cannot overflow in float32, however the states are grouped
 
 
