@@ -24,7 +24,15 @@ from torch import Tensor, nn
 
 from attnlib.adapters.attended import KEY_SIDE, QUERY_SIDE, Attended, single, site_names
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.adapters.modules import Hooked, Hooks, Traced, evaluated, probe_of_pairs, shifted
+from attnlib.adapters.modules import (
+    Hooked,
+    Hooks,
+    Traced,
+    evaluated,
+    pairs_by_length,
+    probe_of_pairs,
+    shifted,
+)
 from attnlib.adapters.token_batch import FrameBatch, TokenBatch
 from attnlib.errors import BadInput, check_known
 from attnlib.models.transformer import AttentionKind
@@ -317,19 +325,16 @@ def lexical_probe(model: nn.Module, one: ModelPass) -> Float[Tensor, "batch targ
     if model.main_input_name != "input_ids":
         raise BadInput(f"{type(model).__name__} reads {model.main_input_name}, which a pass does not hold")
     with evaluated(model):
-        encoded = model.get_encoder()(
-            input_ids=one.source_tokens * one.source_mask,
-            attention_mask=one.source_mask.long(),
-            return_dict=True,
-        )
+        cross = [own.key_inputs for own in one.attended if own.kind == "cross"]  # what the encoder made
+        given = {"input_ids": one.source_tokens * one.source_mask, "attention_mask": one.source_mask.long()}
+        states = cross[0].to(model.dtype) if cross else model.get_encoder()(**given)[0]
 
         def logits(samples: Tensor, positions: Tensor, steps: int) -> Float[Tensor, "pairs steps words"]:
             read, mask = (own[samples, :steps] for own in (one.target_tokens, one.target_mask))
-            seen = encoded.last_hidden_state[samples, positions][:, None]
-            alone = torch.ones_like(positions)[:, None]
+            seen, alone = states[samples, positions][:, None], torch.ones_like(positions)[:, None]
             return _logits_of(model, read, mask, encoder_outputs=(seen,), attention_mask=alone)
 
-        return probe_of_pairs(one, logits)
+        return probe_of_pairs(one, logits, pairs_by_length(one, least=1024))
 
 
 def _logits_of(model: nn.Module, read: Tensor, mask: Tensor, **source: Any) -> Tensor:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 from attnlib.decomposition import Components, Parts
+from attnlib.decomposition import components as plain
 from attnlib.decomposition.growing import GrowingComponents
 from attnlib.decomposition.two_way import connected_pieces
 from attnlib.errors import BadInput, CorruptFile
@@ -431,3 +432,17 @@ def test_large_mean_small_spread_in_single_precision():
 def test_states_that_do_not_vary_have_no_shares():
     corpus = np.full((3, 2, 2), 7.0), np.zeros((3, 2), dtype=int), np.ones((3, 2), dtype=bool), 1
     assert np.isnan(exact_of(corpus).variance_explained().additive)
+
+
+@given(corpora())
+def test_the_fast_way_is_the_plain_way(corpus):
+    """Sums but for the order of float64 additions, counts, and parts to the last bit."""
+    given_states = tensors(corpus, torch.float32)
+    sizes = corpus[3], corpus[2].shape[1], corpus[0].shape[2]
+    quick, slow = Components(*sizes).update(*given_states), plain.Components(*sizes).update(*given_states)
+    for name in plain._TABLES:
+        torch.testing.assert_close(getattr(quick, name), getattr(slow, name), rtol=1e-12, atol=1e-9)
+    found, expected = quick.split(*given_states), plain.Components.split(quick, *given_states)
+    assert all(map(torch.equal, found, expected))
+    unseen = found.unseen_tokens, found.unseen_positions
+    assert unseen == (expected.unseen_tokens, expected.unseen_positions)
