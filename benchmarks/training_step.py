@@ -34,9 +34,9 @@ from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, cl
 from attnlib.models.config import ModelConfig
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
-from attnlib.training.allocator import keep_freed_memory
 from attnlib.training.corpus import Batch, Corpus, collate
 from attnlib.training.vocabulary import PAD
+from companion.runs.allocator import keep_freed_memory
 from companion.runs.loop import prediction_loss
 from notebooks.shared.copied_sentences import copy_batch, draw_sources, words_of
 from notebooks.shared.copier import Copier, CopierConfig

@@ -10,10 +10,10 @@ from pathlib import Path
 try:
     import pydantic  # noqa: F401  which settings of a run need, and profiles do not
 
-    from attnlib.training.allocator import keep_freed_memory
     from companion.results import registry
     from companion.results.request import Request
     from companion.results.run import run
+    from companion.runs.allocator import keep_freed_memory
     from companion.runs.answer import add_machine, progress
     from companion.runs.archive import Archive
     from companion.runs.command import errors_in_a_line, parser_of

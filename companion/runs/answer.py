@@ -17,8 +17,8 @@ from pathlib import Path
 import torch
 
 from attnlib.errors import UnknownName
-from attnlib.training.allocator import keep_freed_memory
 from companion.results import registry
+from companion.runs.allocator import keep_freed_memory
 from companion.runs.archive import Archive, Measurement
 from companion.runs.command import errors_in_a_line, parser_of
 from companion.runs.fingerprint import ROOT

@@ -305,7 +305,7 @@ def measure_translation(recording: Recording) -> dict:
 # What saliency may mean in translation: the paper names its method alone (gradients). Of target position s
 # and the embedding e_t of source position t, under teacher forcing:
 #
-#     logit             ⟨∂ logit_s[y_s] / ∂e_t, e_t⟩, as :mod:`attnlib.probes.saliency` has it
+#     logit             ⟨∂ logit_s[y_s] / ∂e_t, e_t⟩, as :mod:`notebooks.shared.saliency` has it
 #     log_probability   the same of log p_s[y_s]
 #     gradient_norm     |∂ log p_s[y_s] / ∂e_t|
 #
@@ -434,7 +434,7 @@ class Runs:
     def saliency(self) -> tuple[Measurement, ...]:
         """What is asked of each free translator and the uniform one of the next seed: Δ in three variants.
 
-        A set of its own, as there is one question to each two; of classifiers nothing (``probes.saliency``).
+        A set of its own, as there is one question to each two; of classifiers nothing (``saliency``).
         """
         others = dict(zip(self.normal, (*self.uniform[1:], *self.uniform[:1]), strict=True))
         return tuple(

@@ -30,10 +30,10 @@ from torch import Tensor, nn
 
 from attnlib.errors import check_at_least, check_known
 from attnlib.models.classifiers import Attention, AttentiveClassifier, ClassifierConfig, classification_loss
-from attnlib.probes.saliency import saliency
 from attnlib.training.course import Course, Report, run_course
 from companion.data import labelled, labelled_sets
 from notebooks.shared.best_snapshots import keep_if_best, qualities, seen_where_best
+from notebooks.shared.saliency import saliency
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 _SAMPLE = 0x5A3B  # tells the draw of the training sample apart from other streams of the same seed

@@ -23,7 +23,6 @@ from attnlib.errors import BadInput, check_at_least
 from attnlib.models.search import translate
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig, TranslatorTrace
 from attnlib.probes.lexical_probe import log_lexical_probe
-from attnlib.probes.saliency import translation_saliency
 from attnlib.training.corpus import Batch, Corpus, collate, evaluation_batches
 from attnlib.training.course import Course, Report, run_course
 from attnlib.training.vocabulary import BOS, EOS, PAD
@@ -33,6 +32,7 @@ from notebooks.shared.best_snapshots import keep_if_best, qualities, seen_where_
 from notebooks.shared.bleu import bleu_counts
 from notebooks.shared.pieces import EqualLengthBatches, PieceCorpus, Pieces, piece_corpus
 from notebooks.shared.ragged import joined_cells, valid_cells
+from notebooks.shared.saliency import translation_saliency
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 EVALUATION_BATCH = 64  # samples that are looked at together

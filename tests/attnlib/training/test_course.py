@@ -1,6 +1,5 @@
-"""A course of training: the same bits whatever interrupts it, every checkpoint looked at once; its memory."""
+"""A course of training: the same bits whatever interrupts it, every checkpoint looked at once."""
 
-import platform
 import signal
 import subprocess
 import sys
@@ -208,30 +207,3 @@ def test_a_loss_that_is_not_finite_names_step_and_seed():
 
     with pytest.raises(TrainingDiverged, match=r"nan at step 7 with seed 3 .*lower the learning rate"):
         run(None, loss=loss)
-
-
-COUNT = """
-import resource
-import torch
-from attnlib.training.allocator import keep_freed_memory
-
-def faults():
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    for _ in range(10):
-        torch.ones(2**25)  # glibc maps 128 MiB, or cuts them off the end of its heap when freed
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-
-given_back = faults()
-print(keep_freed_memory())
-faults()  # the memory that is then kept
-print(faults() < given_back / 10)
-"""
-
-
-@pytest.mark.slow
-def test_a_process_that_keeps_its_memory_gets_no_new_pages():
-    done = subprocess.run([sys.executable, "-c", COUNT], capture_output=True, text=True, check=True)
-    told, fewer = done.stdout.split()
-    glibc = platform.libc_ver()[0] == "glibc"
-    assert told == str(glibc)
-    assert fewer == "True" or not glibc

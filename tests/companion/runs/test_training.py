@@ -1,6 +1,9 @@
 """Training is a function of the spec: bit-identical, whatever interrupts it."""
 
 import json
+import platform
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -134,3 +137,30 @@ def test_training_learns_and_evaluation_counts_as_a_loop_does(tmp_path):
         exact += bool((guess == batch.target_output[0]).all())
     assert found["token_accuracy"] == pytest.approx(right / tokens)
     assert found["exact_match"] == pytest.approx(exact / 20)
+
+
+COUNT = """
+import resource
+import torch
+from companion.runs.allocator import keep_freed_memory
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(10):
+        torch.ones(2**25)  # glibc maps 128 MiB, or cuts them off the end of its heap when freed
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+given_back = faults()
+print(keep_freed_memory())
+faults()  # the memory that is then kept
+print(faults() < given_back / 10)
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_keeps_its_memory_gets_no_new_pages():
+    done = subprocess.run([sys.executable, "-c", COUNT], capture_output=True, text=True, check=True)
+    told, fewer = done.stdout.split()
+    glibc = platform.libc_ver()[0] == "glibc"
+    assert told == str(glibc)
+    assert fewer == "True" or not glibc

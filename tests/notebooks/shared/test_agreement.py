@@ -7,16 +7,16 @@ import torch
 
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import agreement, halves
-from attnlib.probes.saliency import translation_saliency
 from attnlib.training.vocabulary import EOS
 from companion.runs.procedure import Recording
 from companion.runs.store import Store
 from notebooks.shared import agreement as measures
 from notebooks.shared.agreement import measure_agreement, measure_course, measure_ties
 from notebooks.shared.ragged import padded_cells
+from notebooks.shared.saliency import translation_saliency
 from tests.attnlib.models.model_builders import translator
-from tests.attnlib.probes.test_saliency import BATCH, assert_slopes
 from tests.notebooks.given import recorded
+from tests.notebooks.shared.test_saliency import BATCH, assert_slopes
 
 SIDES = ("attention", "saliency", "probe")
 SAME = {name: ["0000 0000"] * 2 for name in ("attention", "saliency", "log_polarity")}

@@ -10,12 +10,12 @@ import torch
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.search import translate
-from attnlib.probes.saliency import translation_saliency
 from attnlib.training.corpus import collate
 from attnlib.training.vocabulary import BOS, EOS, UNK
 from notebooks.shared import translation, translation_proxy
 from notebooks.shared.bleu import bleu, bleu_counts, corpus_bleu
 from notebooks.shared.ragged import RaggedRows, joined_cells, padded_cells, valid_cells
+from notebooks.shared.saliency import translation_saliency
 from notebooks.shared.translation import load_pieces, probed_parts
 from notebooks.shared.translation_proxy import TranslationProxy
 from tests.attnlib.models.model_builders import PAIRS, batch_of, generator

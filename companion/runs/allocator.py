@@ -11,10 +11,7 @@ def keep_freed_memory() -> bool:
 
     glibc gives large blocks back as soon as they are freed, and the next step, which wants gradients and
     logits of the same sizes, has each page cleared anew. No result changes. The process stays as large as it
-    was at its largest.
-
-    Returns:
-        whether there is such a setting here: True with glibc, False on other systems.
+    was at its largest. Returns whether there is such a setting here: with glibc there is.
     """
     try:
         setting = ctypes.CDLL(None).mallopt

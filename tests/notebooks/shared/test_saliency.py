@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from attnlib.probes.saliency import saliency, translation_saliency
+from notebooks.shared.saliency import saliency, translation_saliency
 from tests.attnlib.models.model_builders import batch_of, classifier, translator
 
 TOKENS = torch.tensor([[1, 5, 6, 7, 2], [1, 4, 2, 0, 0]])
