@@ -238,11 +238,13 @@ class Traced:
         for name in packed:
             module = self._module(name)
             hooks.rewrite(module, partial(_returning_attention, hooks, name, module.batch_first))
+        returned = packed | {one.attention for one in plain if one.attention is not None}
         for name in {name for one in plain for name in (one.query, one.key)}:
             hooks.catch_input(name, module := self._module(name))
-            if type(module).forward is nn.Linear.forward and not module._forward_hooks:
+            plainly = type(module).forward is nn.Linear.forward and not module._forward_hooks
+            if plainly and name not in returned:
                 hooks.catch_output(name, module)
-        for name in packed | {one.attention for one in plain if one.attention is not None}:
+        for name in returned:
             hooks.catch_output(name, self._module(name))
 
     def _attended(self, one: Hooked, hooks: Hooks, **changes: Any) -> Attended:

@@ -320,10 +320,13 @@ def test_what_is_known_and_the_centre_by_hand():
     components = GrowingComponents(1, method="least_squares")
     components.update(*batch_of([[5, 6]], states=torch.tensor([[[1.0], [4.0]]])))
     _, *batch = batch_of([[5, 7, 5], [7, 6, 6]], [[True, True, True], [True, True, False]])
-    assert components.known(*batch).tolist() == [[True, False, False], [False, True, False]]
-    assert components.centre.tolist() == [2.5]
-    parts = components.split(torch.ones(2, 3, 1), *batch)
+    states = torch.ones(2, 3, 1)
+    means = components.means(states, *batch)
+    assert means.known.tolist() == [[True, False, False], [False, True, False]]
+    assert means.centre.tolist() == components.centre.tolist() == [2.5]
+    parts = components.split(states, *batch)
     assert (parts.unseen_tokens, parts.unseen_positions) == (2, 1)
+    assert (means.unseen_words, means.unseen_places) == (2, 1)
     plain = Parts(*parts.stack(), parts.mask)
     assert (plain.unseen_tokens, plain.unseen_positions) == (0, 0)
 
