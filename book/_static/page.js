@@ -36,12 +36,13 @@
   };
   const stops = () => {
     const known = {};  // regions of one page have different names
+    const contents = document.querySelector("div.bd-sidebar-secondary");
     for (const place of document.querySelectorAll(SIDEWAYS)) {
       const tables = place.querySelectorAll("table");
       place.classList.remove("full-width");
       for (const table of tables) table.classList.remove("stacked");
-      // A table wider than the text takes the room of the list of contents too, which the theme then hides.
-      if (wide(place) && !place.matches("figure, .wide *, details *")) place.classList.add("full-width");
+      // A table wider than the text takes the room of the page's own contents too, which the theme then hides, if they are there.
+      if (contents && wide(place) && !place.matches("figure, .wide *, details *")) place.classList.add("full-width");
       if (wide(place)) tables.forEach(stack);
       const scrolls = wide(place);
       place.classList.toggle("scrolls", scrolls);

@@ -187,7 +187,7 @@ LONG = torch.full((5, 7), 4)
         (pass_of_another, "ask for logits right after trace"),
     ],
 )  # fmt: skip
-def test_refusals(refused, said):
+def test_what_cannot_be_is_refused(refused, said):
     assert_refused(refused, said)
 
 
