@@ -17,6 +17,7 @@ from companion.claims.verdicts import (
     Trend,
     Verdict,
     judge_values,
+    p_of_parts,
     p_value,
     weigh,
 )
@@ -170,6 +171,7 @@ def test_a_refutation_needs_one_part_and_pays_for_the_choice():
     assert p("a", "b") == p("b")  # the weakest of all
     assert p("b", "c") == pytest.approx(2 * p("c"))
     assert judge_values(limit(">", 3), VALUES | {"none": None}, ["a", "none"]).p is None
+    assert p_of_parts(NO, {str(n): (NO, 0.04) for n in range(30)}) == 1  # of however many parts
 
 
 def test_order_takes_the_interval_of_the_difference():
