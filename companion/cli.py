@@ -20,7 +20,7 @@ from rich.text import Text
 
 from attnlib.errors import AttnlibError, BadInput, DataUnavailable
 from companion.book import workflow
-from companion.book.project import PROFILES, Project, current_project, discover, minutes
+from companion.book.project import PROFILES, Project, current_project, discover, find, minutes
 from companion.data import sources
 from companion.results import registry
 
@@ -103,11 +103,12 @@ def run(
     explain: Explain = False,
 ) -> None:
     """Bring figures up to date, with the models and results they need; nothing current is done again."""
-    from companion.book.parameters import read_request
+    from companion.book.parameters import with_parameters
     from companion.book.plan import bring_data
+    from companion.results.request import Request
 
     project = current_project()
-    requests = [read_request(project, name, profile, parameter or []) for name in figure]
+    requests = [with_parameters(Request(find(project, name).id, profile), parameter or []) for name in figure]
     sources.mirror_folder()  # a wrong one is said here, in a line, and not from inside Snakemake
     outputs = [_prepared(project, request, explain) for request in requests]
     if not explain:
@@ -139,7 +140,7 @@ def _prepared(project: Project, request: "Request", explain: bool) -> Path:
             bring_data(project, [request])
             if result.cannot_run:
                 raise DataUnavailable(result.cannot_run)
-        request.write(project.folder_of(request) / "run.json")
+        request.write(project.root / request.folder / "run.json")
     return project.notebook_of(request)
 
 

@@ -5,13 +5,13 @@ over sockets in a folder of their process, so that two started at once never tak
 of pytest this module sees to that for nbval's.
 """
 
-import argparse
 import atexit
 import logging
 import os
 import re
 import sys
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from unittest.mock import patch
@@ -23,9 +23,9 @@ from traitlets.config import Config
 from attnlib.errors import AttnlibError, BadInput
 from attnlib.files import write_text_atomic
 from companion.book import warm
-from companion.book.project import PROFILES, Figure, Project, current_project, find, folder_to_write
+from companion.book.project import Figure, Project, current_project, find, folder_to_write
 from companion.results.request import Request
-from companion.runs.command import errors_in_a_line
+from companion.runs.command import errors_in_a_line, parser_of
 
 
 class FigureFailed(AttnlibError):
@@ -156,27 +156,19 @@ def _plain(text: str, project: Project) -> str:
 
 @errors_in_a_line
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m companion.book.execute", description=__doc__)
-    parser.add_argument("figure", help="its id, such as attend/alignment_breakdown")
-    parser.add_argument("--profile", choices=PROFILES, default="quick")
-    parser.add_argument("--run", metavar="RUN.JSON", help="a run with parameters of its own, into its folder")
-    given = parser.parse_args(arguments)
-    output = None
+    given, _ = Request.parsed(parser_of("companion.book.execute", __doc__), arguments)
     warm_kernels()
+    project = current_project()
+    request = replace(given, figure=find(project, given.figure).id)
     try:
-        project = current_project()
-        figure = find(project, given.figure)
-        request = Request.read(given.run) if given.run else Request(figure.id, given.profile)
-        output = project.notebook_of(request)
         execute(project, request)
-    except AttnlibError as error:
-        with suppress(BadInput):
-            if output and not isinstance(error, FigureFailed):  # the page of the figure shows it
-                write_text_atomic(output.with_suffix(".error.txt"), f"{error}\n")
-        if not isinstance(error, FigureFailed):
-            raise
+    except FigureFailed as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except AttnlibError as error:
+        with suppress(BadInput):  # the page of the figure shows it
+            write_text_atomic(project.notebook_of(request).with_suffix(".error.txt"), f"{error}\n")
+        raise
     return 0
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 from attnlib.errors import DataUnavailable
 from attnlib.files import atomic_path, write_text_atomic
 from companion.book.instrument import instrument
-from companion.book.parameters import typed_request
+from companion.book.parameters import typed
 from companion.book.plan import PlannedResult
 from companion.book.project import current_project
 from companion.book.style import as_images
@@ -122,11 +122,11 @@ def open_page(figure: str, names: Mapping[str, object]) -> Page:
     project = current_project()
     if str(project.root) not in sys.path:  # for the cells that follow
         sys.path.insert(0, str(project.root))
-    profile = str(names["profile"])
-    settings = [field.name for field in fields(Request(figure, profile).standard)]
+    standard = Request(figure, str(names["profile"]))
+    settings = [field.name for field in fields(standard.standard)]
     given = {name: names[name] for name in settings if names.get(name) is not None}
-    request = typed_request(figure, profile, given)
-    name, folder = request.experiment, project.folder_of(request)
+    request = typed(standard, given)
+    name, folder = request.experiment, project.root / request.folder
     paper = project.results("paper") / f"{name}.json"
     result, missing = None, ""
     try:
@@ -134,7 +134,7 @@ def open_page(figure: str, names: Mapping[str, object]) -> Page:
         result = current or run(request, out=folder, models=project.models, report=_told)
     except DataUnavailable as error:
         missing = str(error)
-    shown = None if given or profile == "paper" or not paper.is_file() else Result.load(paper)
+    shown = None if given or folder == paper.parent or not paper.is_file() else Result.load(paper)
     source = project.notebooks / f"{figure}.md"
     text_of = ""
     if given and source.is_file() and "{num}" in source.read_text(encoding="utf-8"):

@@ -12,11 +12,11 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 from attnlib.errors import BadInput, check_known
-from companion.book.project import PROFILES, Figure, Project, discover, find, find_root
+from companion.book.project import Figure, Project, discover, find, find_root
 from companion.data.text import read_parallel
 from companion.results import registry
 from companion.results.config import path_fields, plain
@@ -120,39 +120,35 @@ def split_assignments(words: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def read_request(project: Project, name: str, profile: str, words: Iterable[str]) -> Request:
-    """What ``attnlib run NAME --profile PROFILE -p WORD …`` asks for, every word checked and typed.
+def with_parameters(request: Request, words: Iterable[str]) -> Request:
+    """A request with what ``attnlib run FIGURE -p WORD …`` gives, every word checked and typed.
 
-    Paths are seen from the caller's folder.
-
-    Raises UnknownName: a figure, profile or parameter that there is not. BadInput: a value of the wrong type;
-    text files that do not match, or have next to nothing in them.
+    Raises UnknownName: a parameter that there is not. BadInput: a value of the wrong type; text files that do
+    not match, or have next to nothing in them.
     """
-    figure = find(project, name)
-    check_known("profile", profile, PROFILES)
     given: dict[str, object] = split_assignments(words)
     if not given:
-        return Request(figure.id, profile)
+        return request
     if "profile" in given:
         raise BadInput(f"-p profile={given['profile']}: say --profile {given['profile']} instead")
-    known = parameters(type(Request(figure.id, profile).standard))
+    known = parameters(type(request.standard))
     for name in given:
         check_known("parameter", name, known)
-    request = typed_request(figure.id, profile, given)
+    request = typed(request, given)
     if given.get("source") and given.get("target"):
         check_parallel(request.parameters["source"], request.parameters["target"])
     return request
 
 
-def typed_request(figure: str, profile: str, given: Mapping[str, object]) -> Request:
-    """A request whose parameters are of the types that the settings have, paths as seen from here.
+def typed(request: Request, given: Mapping[str, object]) -> Request:
+    """The request with parameters of the types that the settings have, paths as seen from here.
 
     Raises UnknownName, BadInput: a setting that the experiment cannot use.
     """
-    paths = (name for name in path_fields(Request(figure, profile).standard) if name in given)
+    paths = (name for name in path_fields(request.standard) if name in given)
     seen = {name: _seen_from_here(name, str(given[name])) for name in paths}
-    typed = plain(Request(figure, profile, {**given, **seen}).config)
-    return Request(figure, profile, {name: typed[name] for name in given})
+    config = plain(replace(request, parameters={**given, **seen}).config)
+    return replace(request, parameters={name: config[name] for name in given})
 
 
 def _seen_from_here(name: str, path: str) -> str:

@@ -53,14 +53,9 @@ class PlannedResult:
     request: Request
 
     @property
-    def folder(self) -> str:
-        """Where its files go, relative to the checkout."""
-        return self.project.folder_of(self.request).relative_to(self.project.root).as_posix()
-
-    @property
     def path(self) -> str:
         """The JSON file to make."""
-        return f"{self.folder}/{self.request.experiment}.json"
+        return f"{self.request.folder}/{self.request.experiment}.json"
 
     @cached_property
     def specs(self) -> dict[str, "Spec"]:
@@ -82,7 +77,7 @@ class PlannedResult:
             made = {"code": code, "config": plain(config), "models": list(self.specs)}
             return made | {"stamp": f"{code} {config_hash(config)}", "measurements": measurements}
 
-        key = f"{self.request.experiment} {self.request.profile}"
+        key = " ".join(self.request.words)
         return found() if self.request.parameters else _memo(self.project)(key, found)
 
     @property
@@ -133,11 +128,9 @@ class PlannedResult:
     @property
     def arguments(self) -> str:
         """For ``python -m companion.results``."""
-        words = [self.request.experiment, "--profile", self.request.profile]
-        if self.request.parameters:
-            words = ["--run", f"{self.folder}/run.json"]
-        words += ["--archive", ARCHIVE, "--answers", ANSWERS] if self.archived else []
-        return shlex.join([*words, "--out", self.folder, "--models", "build/models", "--device", "cpu"])
+        archive = ["--archive", ARCHIVE, "--answers", ANSWERS] if self.archived else []
+        out = ["--out", self.request.folder, "--models", "build/models", "--device", "cpu"]
+        return shlex.join([*self.request.words, *archive, *out])
 
 
 @cache

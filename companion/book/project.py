@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput, UnknownName
+from companion.results.registry import RESULTS
 
 if TYPE_CHECKING:
     from companion.results.request import Request
 
-PROFILES = ("quick", "paper")
+PROFILES = tuple(RESULTS)
 
 
 def find_root() -> Path:
@@ -47,15 +48,11 @@ class Project:
 
     def results(self, profile: str) -> Path:
         """Results: built for the quick profile, committed for the paper profile."""
-        return self.root / "results" / "paper" if profile == "paper" else self.build / "results" / profile
-
-    def folder_of(self, request: "Request") -> Path:
-        """Where the result of a request goes; one with parameters of its own has a folder to itself."""
-        return self.build / "runs" / request.name if request.parameters else self.results(request.profile)
+        return self.root / RESULTS[profile]
 
     def notebook_of(self, request: "Request") -> Path:
         if request.parameters:
-            return self.folder_of(request) / f"{request.experiment}.ipynb"
+            return self.root / request.folder / f"{request.experiment}.ipynb"
         return self.executed(request.profile) / f"{request.figure}.ipynb"
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 try:
     import pydantic  # noqa: F401  which settings of a run need, and profiles do not
 
-    from companion.results import registry
     from companion.results.request import Request
     from companion.results.run import run
     from companion.runs.allocator import keep_freed_memory
@@ -28,17 +27,11 @@ except ModuleNotFoundError as error:
 def main(arguments: list[str] | None = None) -> int:
     """Parse, run, and say where the result is; errors are one line and exit code 2."""
     parser = parser_of("companion.results", __doc__)
-    parser.add_argument("name", metavar="FIGURE", nargs="?", help=f"one of: {', '.join(registry.names())}")
-    parser.add_argument("--profile", default="quick", help="quick or paper (default: quick)")
-    parser.add_argument("--run", metavar="RUN.JSON", help="what `attnlib run -p` left, in their place")
     parser.add_argument("--out", default=".", help="folder for the result (default: this folder)")
     add_machine(parser)
     told = "use what is answered; the result says what is missing"
     parser.add_argument("--no-training", action="store_true", help=told)
-    options = parser.parse_args(arguments)
-    if not (options.name or options.run):
-        parser.error("which figure? give its id, or --run RUN.JSON")
-    request = Request.read(options.run) if options.run else Request(options.name, options.profile)
+    request, options = Request.parsed(parser, arguments)
     result = run(
         request,
         out=options.out,

@@ -12,6 +12,8 @@ from types import ModuleType
 from attnlib.errors import check_known
 from companion.runs.registry import modules_with
 
+RESULTS = {"quick": "build/results/quick", "paper": "results/paper"}  # of a profile, in a checkout
+
 
 @cache
 def names() -> tuple[str, ...]:

@@ -1,7 +1,8 @@
-"""A figure that is asked for: what the command line was told, read once and handed down as it is."""
+"""A figure to make: what the command line was told, read once and handed down as it is, to jobs as words."""
 
 import hashlib
 import json
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -26,6 +27,7 @@ class Request:
         kinds = (self.figure, str), (self.profile, str), (self.parameters, Mapping)
         if not all(isinstance(given, kind) for given, kind in kinds):
             raise BadInput(f"no request: {self.figure!r}, {self.profile!r}, {self.parameters!r}")
+        check_known("profile", self.profile, registry.RESULTS)
 
     @property
     def experiment(self) -> str:
@@ -49,6 +51,29 @@ class Request:
         """Of its folder below ``build/runs``: equal requests are one run."""
         digest = hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:12]
         return f"{self.figure.replace('/', '-')}-{digest}"
+
+    @property
+    def folder(self) -> str:
+        """Where its result goes in a checkout; one with parameters of its own has a folder to itself."""
+        return f"build/runs/{self.name}" if self.parameters else registry.RESULTS[self.profile]
+
+    @property
+    def words(self) -> list[str]:
+        """For the command line of a job, which :meth:`parsed` reads."""
+        standard = [self.figure, "--profile", self.profile]
+        return ["--run", f"{self.folder}/run.json"] if self.parameters else standard
+
+    @classmethod
+    def parsed(cls, parser: ArgumentParser, arguments: list[str] | None) -> tuple["Request", Namespace]:
+        """What the command line of a job asks for, and the options that the parser has besides."""
+        told = f"one of: {', '.join(registry.names())}"
+        parser.add_argument("figure", metavar="FIGURE", nargs="?", help=told)
+        parser.add_argument("--profile", default="quick", help="quick or paper (default: quick)")
+        parser.add_argument("--run", metavar="RUN.JSON", help="what `attnlib run -p` left, in their place")
+        given = parser.parse_args(arguments)
+        if not (given.figure or given.run):
+            parser.error("which figure? give its id, or --run RUN.JSON")
+        return cls.read(given.run) if given.run else cls(given.figure, given.profile), given
 
     def write(self, path: Path) -> None:
         """Record it for :meth:`read`; a file that says the same already is left as it is."""

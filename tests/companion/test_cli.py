@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from attnlib.cli import app
 from attnlib.errors import DataUnavailable
 from companion.book import plan
-from companion.book.parameters import read_request
+from companion.book.parameters import with_parameters
 from companion.book.plan import PlannedResult, planned, planned_run
-from companion.book.project import Project, minutes
+from companion.book.project import Project, find, minutes
 from companion.cli import _prepared
 from companion.data import registry
 from companion.data.sources import dataset
@@ -109,7 +109,7 @@ def test_what_cannot_be_done_is_one_line_with_the_way_out(project, monkeypatch, 
 
 def prepared(project, name: str, *words: str, profile: str = "quick"):
     """A run of its own as recorded, and what is planned of it."""
-    request = read_request(project, name, profile, words)
+    request = with_parameters(Request(find(project, name).id, profile), words)
     folder = _prepared(project, request, explain=True).parent
     assert Request.read(folder / "run.json") == request
     return request, planned_run(project, folder.name)
@@ -122,13 +122,13 @@ def test_a_run_is_recorded_apart_from_the_book_with_the_callers_paths(project, t
     request, result = prepared(project, "alignment_breakdown", *words)
     own = {"source": str(tmp_path / "my.en"), "target": str(tmp_path / "my.fr"), "seeds": 1}
     assert request.parameters == own
-    assert result.folder == f"build/runs/{request.name}"
-    record = project.root / result.folder / "run.json"
+    assert request.folder == f"build/runs/{request.name}"
+    record = project.root / request.folder / "run.json"
     before = record.stat().st_mtime_ns
     assert prepared(project, "attend/alignment_breakdown", *words)[0] == request
     assert record.stat().st_mtime_ns == before  # the workflow depends on it
     assert prepared(project, "alignment_breakdown", *words[:2], "seeds=2")[0].name != request.name
-    assert f"--run {result.folder}/run.json" in result.arguments
+    assert f"--run {request.folder}/run.json" in result.arguments
     assert {spec.task for spec in result.specs.values()} == {"parallel"}
 
 
@@ -155,7 +155,7 @@ def test_explaining_is_a_dry_run_and_downloads_nothing(project, monkeypatch, wor
 
 
 def test_data_that_is_not_at_hand_is_said_before_anything_is_trained(project, tmp_path):
-    request = read_request(project, "alignment_breakdown", "quick", ["task=multi30k_en_fr"])
+    request = with_parameters(Request("attend/alignment_breakdown"), ["task=multi30k_en_fr"])
     with pytest.raises(DataUnavailable, match="attnlib data fetch multi30k"):
         _prepared(project, request, explain=False)
     assert not project.build.exists()

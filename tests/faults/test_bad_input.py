@@ -25,7 +25,7 @@ from attnlib.analysis.command import analyse_command
 from attnlib.decomposition import Components
 from attnlib.errors import AttnlibError
 from attnlib.training.checkpoint import Progress, load_newest, save_checkpoint
-from companion.book.parameters import check_parallel, read_request
+from companion.book.parameters import check_parallel, with_parameters
 from companion.book.project import Project, discover
 from companion.claims.model import load_claims
 from companion.data.labelled_sets import read_own
@@ -88,7 +88,7 @@ def settings_of_figures():
 
 
 def asked(figure, name, value):
-    request = read_request(Project(ROOT), figure, "quick", [f"{name}={value}"])
+    request = with_parameters(Request(figure), [f"{name}={value}"])
     if request.config.__dict__.get("steps") != 0:
         registry.load(request.experiment).models(request.config)
     return request

@@ -132,7 +132,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         },
     }
     for scenario in SCREENED:
-        if reason := too_few(scenario, config.heads, tried=config.candidates, **heads):
+        if reason := too_few(scenario, config.heads, **heads):
             values[scenario]["not_run"] = reason
             if scenario != "copied":
                 values["all_bad_less_one_good"]["not_run"] = reason
@@ -155,13 +155,13 @@ def standing(accuracy: list[float]) -> str | None:
     return "bad" if accuracy[-1] < BAD else None
 
 
-def too_few(scenario: str, heads: int, good: list[int], bad: list[int], *, tried: int) -> str:
-    """Why there are no networks of a scenario, with ``tried`` heads alone; empty where there are."""
+def too_few(scenario: str, heads: int, good: list[int], bad: list[int]) -> str:
+    """Why there are no networks of a scenario; empty where there are."""
     needed = {"all_bad": heads, "copied": 1, "one_good": heads - 1}.get(scenario, 0)
     if len(bad) < needed:
-        return f"{len(bad)} of {tried} heads turned out bad when alone; such networks need {needed}"
+        return "too few of the heads that were tried alone turned out bad"
     if scenario == "one_good" and not good:
-        return f"none of {tried} heads turned out good when alone"
+        return "none of the heads that were tried alone turned out good"
     return ""
 
 
@@ -192,7 +192,7 @@ def _scenario(scenario: str, config: Config, good: list[int], bad: list[int]) ->
     longer context. Heads of ``random`` were never tried; ``alone`` has the first of each.
     """
     heads, specs = config.heads, []
-    if too_few(scenario, heads, good, bad, tried=0):
+    if too_few(scenario, heads, good, bad):
         return []
     moves = 0 if scenario in SCREENED else 1  # to a body of its own
     for seed in range(config.seeds):

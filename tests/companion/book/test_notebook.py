@@ -9,10 +9,11 @@ from matplotlib.figure import Figure
 from attnlib.errors import BadInput, DataUnavailable
 from companion.book import notebook
 from companion.book.notebook import Page, described, open_page
-from companion.book.parameters import read_request
+from companion.book.parameters import with_parameters
 from companion.book.site import closing
 from companion.results import registry
 from companion.results.config import plain
+from companion.results.request import Request
 from companion.results.result import Result
 from companion.results.run import code_of
 from companion.runs.keys import model_key
@@ -62,7 +63,7 @@ def test_a_run_of_its_own_shows_and_touches_itself_alone_and_says_whose_numbers_
     (project.notebooks / f"{FIGURE}.md").write_text("It is {num}`scan.AO.x`.\n")
     page = open_page(FIGURE, NAMES | {"task": "scan"})
     (_, out, parameters), *_ = made
-    request = read_request(project, FIGURE, "quick", ["task=scan"])  # `attnlib run -p task=scan`
+    request = with_parameters(Request(FIGURE), ["task=scan"])  # `attnlib run -p task=scan`
     assert (out, parameters) == (project.build / "runs" / request.name, request.parameters)
     assert (page.leading.profile, page.second) == ("quick", None)
     told = "Numbers in the text are the book's, at the paper profile; the tables and figures"
