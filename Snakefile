@@ -203,6 +203,6 @@ use rule figure as run_figure with:
         "build/runs/{run}/run.json",
     output: "build/runs/{run}/{experiment}.ipynb"
     params:
-        arguments=lambda w: f"--run build/runs/{w.run}/run.json",
+        arguments=lambda w: f"{figure_of(w.run)} --run build/runs/{w.run}/run.json",
         drawing=lambda w: drawing_code(PROJECT, FIGURES[figure_of(w.run)]),
         paper="",
