@@ -1,0 +1,92 @@
+"""Copying networks whose words carry codes of their places, with recurrence and without (ours, not the paper's).
+
+A layer reads e(word) + p(place). Without recurrence it is the same LSTM layer, started anew at every step: states
+know their word and its place alone, and the decoder nothing of the encoder but through attention. Source and
+target have separate codes, drawn independently. So without recurrence no place is next to another, and a fixed order
+is copying with the places of the source renamed: whichever order is asked for, learning runs alike.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attnlib.training.course import Course, Report, regular_checkpoints, run_course
+from notebooks.shared import permutation_copying as copying
+from notebooks.shared.copied_sentences import CopyBatch, copy_batch, draw_sources, words_of
+from notebooks.shared.copier import Copier, CopierConfig, CopierTrace, Words, copier_loss, lstm_scan
+from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
+
+
+@dataclass(frozen=True)
+class Settings(copying.Settings):
+    """As of networks without codes."""
+
+    kind: str = "sample"
+    recurrent: bool = False
+
+
+class PlacedCopier(Copier):
+    """The copying network of ``config`` with codes of ``length`` places a side; else its parameters are the same."""
+
+    def __init__(self, config: CopierConfig, length: int, recurrent: bool, generator: torch.Generator):
+        super().__init__(config, generator)
+        self.recurrent = recurrent
+        draw = (torch.randn(length, config.width, generator=generator) for _ in range(2))
+        self.source_codes, self.target_codes = (nn.Parameter(codes) for codes in draw)
+
+    def forward(self, batch: CopyBatch) -> CopierTrace:
+        states, last = self._read(self.encoder, batch.source, self.source_codes, None)
+        decoder_states, _ = self._read(self.decoder, batch.target_read, self.target_codes, last)
+        attention = self.attend(decoder_states, states)
+        context = attention.sum(dim=1) @ states
+        return CopierTrace(states, decoder_states, attention, context, self.read_out(context, decoder_states))
+
+    def _read(self, layer: nn.LSTM, words: Words, codes: Tensor, start: tuple | None):
+        """States (batch, time, width), and the last ones, hidden and memory, for a recurrent layer."""
+        to_gates, bias = layer.weight_ih_l0, layer.bias_ih_l0 + layer.bias_hh_l0
+        of_words = nn.functional.linear(self.embedding.weight, to_gates, bias)
+        of_codes = nn.functional.linear(codes, to_gates)
+        if not self.recurrent:
+            table = one_step(of_words[:, None].chunk(4, dim=-1), of_codes.chunk(4, dim=-1))
+            return table[words, torch.arange(len(codes), device=words.device)], None
+        gates = of_words[words.T] + of_codes[:, None]  # (time, batch, gates)
+        zeros = gates.new_zeros(len(words), self.config.width)
+        states, memory = lstm_scan(gates, layer.weight_hh_l0, *(start or (zeros, zeros)))
+        return states.transpose(0, 1), (states[-1], memory)
+
+
+def one_step(of_words: Sequence[Tensor], of_codes: Sequence[Tensor]) -> Float[Tensor, "words places width"]:
+    """An LSTM's state after one step from zero, with nothing to forget: o · tanh(i · tanh(z^g))."""
+    entering, _, candidate, output = map(torch.add, of_words, of_codes)
+    return output.sigmoid() * torch.tanh(entering.sigmoid() * candidate.tanh())
+
+
+def new_network(settings: Settings) -> PlacedCopier:
+    config = CopierConfig(words_of(settings.kind, settings.length), settings.width)
+    generator = copying.stream(settings.seed, copying.PARAMETERS)
+    return PlacedCopier(config, settings.length, settings.recurrent, generator)
+
+
+def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
+    """What ``snapshot_of_copier`` sees, of the sentences that networks of the seed without codes read."""
+    words, order = words_of(settings.kind, settings.length), None
+    if settings.order == "permuted":
+        order = torch.randperm(settings.length, generator=copying.stream(settings.seed, copying.ORDER))
+
+    def batch_of(samples: int, *use: int) -> CopyBatch:
+        sources = draw_sources(settings.kind, settings.length, samples, copying.stream(settings.seed, *use))
+        return copy_batch(sources, words, order)
+
+    held_out = batch_of(settings.held_out, copying.HELD_OUT).to(device)
+    snapshots = regular_checkpoints(settings.steps, settings.every)
+    run_course(
+        new_network(settings), lambda step: batch_of(settings.batch_size, copying.TRAINING, step), copier_loss,
+        Course(settings.steps, settings.seed, settings.learning_rate, snapshots), folder,
+        visit=lambda step, model: save_snapshot(folder, step, copying.snapshot_of_copier(model, held_out)),
+        device=device, report=report,
+    )  # fmt: skip
+    return stacked_snapshots(folder, snapshots)
