@@ -1,5 +1,6 @@
 """A fixed reordering against copying: attention is no free variable, whatever is known of single words."""
 
+import math
 from itertools import product
 
 from attnlib.errors import BadInput
@@ -9,7 +10,8 @@ from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared.copied_sentences import words_of
 from notebooks.shared.copying import PROBES, course_rows, measure_copying, outcome, outcome_rows, probes
-from notebooks.shared.intervals import Point, interval_of, over_seeds, paired
+from notebooks.shared.copying import steps_to_learn as until_learned
+from notebooks.shared.intervals import Point, interval_of, matched, over_seeds, paired
 from notebooks.shared.plan import each_seed, settings_of
 
 PLACE = "Snell et al. 2021, section 6.2, equation 26"
@@ -19,7 +21,9 @@ QUESTION = (
 ORDERS = ("copy", "permuted")
 NETWORKS = ("learned", "uniform")
 LONGER = "longer"  # networks with learned attention and more updates
+CODED = {"coded_not_recurrent": False, "coded": True}  # networks with codes of places: with recurrence?
 SELDOMER = 5  # times as many updates between two snapshots at these
+OFTENER = 2  # times as many snapshots of networks with codes, which learn soon
 KIND = "sample"  # the sentences that copying is always learned from
 
 
@@ -36,6 +40,8 @@ class Config(BaseConfig):
         steps: updates in training; every: updates between two snapshots.
         longer_steps: updates of further networks in the fixed order, 0 for none. They tell slow from failed.
         longer_seeds: networks of these.
+        coded_seeds: networks with codes of places, of each order with recurrence and without; 0 for none.
+        coded_steps: updates of these.
     """
 
     seeds: Positive = 3
@@ -46,6 +52,8 @@ class Config(BaseConfig):
     every: Positive = 10
     longer_steps: NotNegative = 0
     longer_seeds: Positive = 3
+    coded_seeds: NotNegative = 2
+    coded_steps: Positive = 100
 
     def check(self) -> None:
         words_of(KIND, self.length)
@@ -55,7 +63,16 @@ class Config(BaseConfig):
 
 PROFILES = {
     "quick": Config(steps=160),
-    "paper": Config(seeds=20, controls=10, length=40, width=256, steps=300, longer_steps=2000),
+    "paper": Config(
+        seeds=20,
+        controls=10,
+        length=40,
+        width=256,
+        steps=300,
+        longer_steps=2000,
+        coded_seeds=3,
+        coded_steps=60,
+    ),
 }
 
 
@@ -68,6 +85,11 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
     specs: list[RunSpec] = []
     for order, (network, seeds), own in kinds:
         specs += each_seed(seeds, RunSpec.of, "permutation_copying", order=order, network=network, **own)
+    coded = shared | {"steps": config.coded_steps, "every": max(1, config.every // OFTENER)}
+    for recurrent, order in product(CODED.values(), ORDERS):
+        specs += each_seed(
+            config.coded_seeds, RunSpec.of, "place_codes", recurrent=recurrent, order=order, **coded
+        )
     return measurements_of(specs, measure_copying)
 
 
@@ -75,11 +97,15 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """The courses of both orders, and how far the probes under uniform attention are apart.
 
     Values by order are as in :mod:`notebooks.shared.copying`, and ``late_rise``, what accuracy gains in the
-    last quarter of the updates; ``longer`` are networks with more updates.
+    last quarter of the updates; ``longer`` are networks with more updates. ``doublings`` is how many times as
+    many updates the fixed order takes, in pairs (log2; who never gets there counts with all its updates), of
+    these networks and of those with codes of places; ``doublings_less`` that of the former less the latter's.
     """
+    names = {recurrent: name for name, recurrent in CODED.items()}
     found: list[Point] = []
     for columns, course in answers(measurements(config), store):
         network = LONGER if columns["steps"] > config.steps else columns["network"]
+        network = names[columns["recurrent"]] if "recurrent" in columns else network
         found.append(({"order": columns["order"], "network": network, "seed": columns["seed"]}, course))
 
     def group(order: str, network: str) -> list[Point]:
@@ -97,7 +123,27 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     values["longer"] = outcome(longer, config.longer_steps) | {
         "peak": over_seeds(longer, lambda course: max(course["accuracy"]))
     }
+    values["doublings"] = over_seeds(times := doublings(learned, config.steps), _itself)
+    for network in CODED:
+        coded = {order: group(order, network) for order in ORDERS}
+        own = doublings(coded, config.coded_steps)
+        values[network] = {order: outcome(points, config.coded_steps) for order, points in coded.items()} | {
+            "doublings": over_seeds(own, _itself),
+            "doublings_less": paired(times, own, _itself),
+        }
     return values, {"courses": course_rows(found), "outcomes": outcome_rows(found)}
+
+
+def doublings(points: dict[str, list[Point]], steps: int) -> list[Point]:
+    """log2 of the updates to 95 % in the fixed order over those in copying, of each pair."""
+    return [
+        (name, {"doublings": math.log2((until_learned(slow) or steps) / (until_learned(fast) or steps))})
+        for name, (slow, fast) in matched(points["permuted"], points["copy"])
+    ]
+
+
+def _itself(measured: dict) -> float:
+    return measured["doublings"]
 
 
 def furthest(copy: list[Point], permuted: list[Point]) -> dict:

@@ -1,9 +1,9 @@
-"""Copying networks whose words carry codes of their places, with recurrence and without (ours, not the paper's).
+"""Copying networks whose words carry codes of their places, with recurrence and without (ours).
 
-A layer reads e(word) + p(place). Without recurrence it is the same LSTM layer, started anew at every step: states
-know their word and its place alone, and the decoder nothing of the encoder but through attention. Source and
-target have separate codes, drawn independently. So without recurrence no place is next to another, and a fixed order
-is copying with the places of the source renamed: whichever order is asked for, learning runs alike.
+A layer reads e(word) + p(place). Without recurrence it is the same LSTM layer, started anew at every step:
+states know their word and its place alone, and the decoder nothing of the encoder but through attention.
+Source and target have separate codes, drawn independently. So without recurrence no place is next to another,
+and a fixed order is copying with the places of the source renamed.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class Settings(copying.Settings):
 
 
 class PlacedCopier(Copier):
-    """The copying network of ``config`` with codes of ``length`` places a side; else its parameters are the same."""
+    """The copying network with codes of ``length`` places a side; its other parameters are drawn alike."""
 
     def __init__(self, config: CopierConfig, length: int, recurrent: bool, generator: torch.Generator):
         super().__init__(config, generator)
@@ -84,7 +84,9 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
     held_out = batch_of(settings.held_out, copying.HELD_OUT).to(device)
     snapshots = regular_checkpoints(settings.steps, settings.every)
     run_course(
-        new_network(settings), lambda step: batch_of(settings.batch_size, copying.TRAINING, step), copier_loss,
+        new_network(settings),
+        lambda step: batch_of(settings.batch_size, copying.TRAINING, step),
+        copier_loss,
         Course(settings.steps, settings.seed, settings.learning_rate, snapshots), folder,
         visit=lambda step, model: save_snapshot(folder, step, copying.snapshot_of_copier(model, held_out)),
         device=device, report=report,
