@@ -34,7 +34,7 @@ TINY: dict[str, dict] = {
     "context_bottleneck": SENTENCES | {"width": (6, 8), "longest": 5, "probed": (3, 4), "samples": 80},
     "dataset_sizes": {},
     "early_dynamics": {"sentences": 40, "seeds": 2, "iterations": 3, "widths": (64, 512), "pairs": 100},
-    "fixed_permutation": COPIES | {"controls": 1},
+    "fixed_permutation": COPIES | {"controls": 1, "coded_steps": 4},
     "interchange": LADDER | {"samples": 60},
     "multi_head": {
         "candidates": 2, "trials": 1, "seeds": 1, "heads": 2, "elsewhere": 1, "length": 4, "width": 8,

@@ -10,8 +10,7 @@ from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared.copied_sentences import words_of
 from notebooks.shared.copying import PROBES, course_rows, measure_copying, outcome, outcome_rows, probes
-from notebooks.shared.copying import steps_to_learn as until_learned
-from notebooks.shared.intervals import Point, interval_of, matched, over_seeds, paired
+from notebooks.shared.intervals import Point, interval_of, over_seeds, paired
 from notebooks.shared.plan import each_seed, settings_of
 
 PLACE = "Snell et al. 2021, section 6.2, equation 26"
@@ -52,7 +51,7 @@ class Config(BaseConfig):
     every: Positive = 10
     longer_steps: NotNegative = 0
     longer_seeds: Positive = 3
-    coded_seeds: NotNegative = 2
+    coded_seeds: NotNegative = 3
     coded_steps: Positive = 100
 
     def check(self) -> None:
@@ -62,16 +61,9 @@ class Config(BaseConfig):
 
 
 PROFILES = {
-    "quick": Config(steps=160),
+    "quick": Config(steps=160, coded_seeds=2),
     "paper": Config(
-        seeds=20,
-        controls=10,
-        length=40,
-        width=256,
-        steps=300,
-        longer_steps=2000,
-        coded_seeds=3,
-        coded_steps=60,
+        seeds=20, controls=10, length=40, width=256, steps=300, longer_steps=2000, coded_steps=60
     ),
 }
 
@@ -123,27 +115,23 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     values["longer"] = outcome(longer, config.longer_steps) | {
         "peak": over_seeds(longer, lambda course: max(course["accuracy"]))
     }
-    values["doublings"] = over_seeds(times := doublings(learned, config.steps), _itself)
+    times = doublings(learned, config.steps)
+    values["doublings"] = over_seeds(times, float)
     for network in CODED:
         coded = {order: group(order, network) for order in ORDERS}
         own = doublings(coded, config.coded_steps)
-        values[network] = {order: outcome(points, config.coded_steps) for order, points in coded.items()} | {
-            "doublings": over_seeds(own, _itself),
-            "doublings_less": paired(times, own, _itself),
-        }
+        values[network] = {order: outcome(points, config.coded_steps) for order, points in coded.items()}
+        values[network] |= {"doublings": over_seeds(own, float), "doublings_less": paired(times, own, float)}
     return values, {"courses": course_rows(found), "outcomes": outcome_rows(found)}
 
 
-def doublings(points: dict[str, list[Point]], steps: int) -> list[Point]:
-    """log2 of the updates to 95 % in the fixed order over those in copying, of each pair."""
-    return [
-        (name, {"doublings": math.log2((until_learned(slow) or steps) / (until_learned(fast) or steps))})
-        for name, (slow, fast) in matched(points["permuted"], points["copy"])
-    ]
-
-
-def _itself(measured: dict) -> float:
-    return measured["doublings"]
+def doublings(points: dict[str, list[Point]], steps: int) -> list:
+    """log2 of the updates to 95 % in the fixed order over those in copying, by pair of networks."""
+    slow, fast = (
+        {row["seed"]: row["steps_to_learn"] or steps for row in outcome_rows(points[order])}
+        for order in ("permuted", "copy")
+    )
+    return [({"seed": seed}, math.log2(slow[seed] / fast[seed])) for seed in slow if seed in fast]
 
 
 def furthest(copy: list[Point], permuted: list[Point]) -> dict:

@@ -23,14 +23,12 @@ from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 @dataclass(frozen=True)
 class Settings(copying.Settings):
-    """As of networks without codes."""
-
     kind: str = "sample"
     recurrent: bool = False
 
 
 class PlacedCopier(Copier):
-    """The copying network with codes of ``length`` places a side; its other parameters are drawn alike."""
+    """With codes of ``length`` places a side; its other parameters are drawn as without."""
 
     def __init__(self, config: CopierConfig, length: int, recurrent: bool, generator: torch.Generator):
         super().__init__(config, generator)
@@ -84,10 +82,8 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
     held_out = batch_of(settings.held_out, copying.HELD_OUT).to(device)
     snapshots = regular_checkpoints(settings.steps, settings.every)
     run_course(
-        new_network(settings),
-        lambda step: batch_of(settings.batch_size, copying.TRAINING, step),
-        copier_loss,
-        Course(settings.steps, settings.seed, settings.learning_rate, snapshots), folder,
+        new_network(settings), lambda step: batch_of(settings.batch_size, copying.TRAINING, step),
+        copier_loss, Course(settings.steps, settings.seed, settings.learning_rate, snapshots), folder,
         visit=lambda step, model: save_snapshot(folder, step, copying.snapshot_of_copier(model, held_out)),
         device=device, report=report,
     )  # fmt: skip

@@ -8,11 +8,12 @@ import torch
 from companion.runs.keys import model_key
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.learn.fixed_permutation.experiment import _late_rise, furthest
+from notebooks.learn.fixed_permutation.experiment import _late_rise, doublings, furthest
+from notebooks.learn.fixed_permutation.place_codes import Settings, new_network
 from notebooks.learn.permutation_copying.experiment import compute, events, knowledge_first
 from notebooks.shared import permutation_copying as procedure
 from notebooks.shared.copied_sentences import copy_batch, draw_sources
-from notebooks.shared.copier import BagOfWords, Copier, CopierConfig
+from notebooks.shared.copier import BagOfWords, Copier, CopierConfig, copier_loss
 from notebooks.shared.copying import ATTENTION, PROBES
 from tests.notebooks.figure_builders import TINY, tiny
 from tests.notebooks.given import NOTHING, Given, by_seed
@@ -165,3 +166,49 @@ def test_the_widest_gap_on_the_way_is_found_and_held_against_one_order():
 def test_a_rise_at_the_end_is_of_the_last_quarter():
     course = {"accuracy": [0.0, 0.1, 0.2, 0.3, 0.9]}
     assert _late_rise(course) == pytest.approx(0.6)
+
+
+# Codes of places, with recurrence and without.
+
+SOURCE = draw_sources("sample", 5, 6, torch.Generator().manual_seed(1))
+RECURRENT = pytest.mark.parametrize("recurrent", [False, True])
+
+
+@RECURRENT
+def test_without_recurrence_a_fixed_order_is_copying_with_the_places_renamed(recurrent):
+    """Gradients are the same to rounding, so no order is easier. With recurrence it is another task."""
+    order, renamed = torch.tensor([3, 0, 4, 2, 1]), torch.empty_like(SOURCE)
+    renamed[:, order] = SOURCE
+    copying, permuting = (new_network(Settings(length=5, width=8, recurrent=recurrent)) for _ in range(2))
+    permuting.source_codes.data[order] = copying.source_codes.data.clone()
+    copier_loss(copying, copy_batch(SOURCE, 7)).backward()
+    copier_loss(permuting, copy_batch(renamed, 7, order)).backward()
+    same = [
+        torch.allclose(one.grad, other.grad[order] if name == "source_codes" else other.grad, atol=1e-7)
+        for (name, one), other in zip(copying.named_parameters(), permuting.parameters(), strict=True)
+        if one.grad is not None
+    ]
+    assert all(same) if not recurrent else not any(same)
+
+
+@RECURRENT
+def test_states_are_those_of_torchs_lstm_which_without_recurrence_starts_anew_for_every_word(recurrent):
+    network = new_network(Settings(length=5, width=8, recurrent=recurrent))
+    batch, last = copy_batch(SOURCE, 7), None
+    found = network(batch)
+    for layer, words, codes, states in (
+        (network.encoder, batch.source, network.source_codes, found.encoder_states),
+        (network.decoder, batch.target_read, network.target_codes, found.decoder_states),
+    ):
+        inputs = network.embedding(words) + codes
+        expected, last = layer(inputs, last) if recurrent else layer(inputs.view(-1, 1, 8))
+        torch.testing.assert_close(states, expected.view(6, 5, 8))
+
+
+def test_doublings_are_of_pairs_and_who_never_gets_there_counts_with_all_updates():
+    def learned_at(*steps):
+        courses = ({"steps": [0, 10, 40], "accuracy": [0, at == 10, at <= 40]} for at in steps)
+        return by_seed(*(course | {"attention_accuracy": [0]} for course in courses))
+
+    found = doublings({"copy": learned_at(10, 40, 10), "permuted": learned_at(40, 40, 99)}, 80)
+    assert [doubled for _, doubled in found] == [2, 0, 3]
