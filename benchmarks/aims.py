@@ -27,7 +27,7 @@ from transformers import MarianConfig, MarianMTModel
 
 from attnlib import Components
 from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe
-from attnlib.analysis.analyse import fit_part, judge_part
+from attnlib.analysis.passes import fit_part, judge_part
 from attnlib.analysis.stream import Shard, Stream
 
 PARTS = "components,corpus,analysis,shards"

@@ -2,7 +2,7 @@
 
     python benchmarks/corpus_scale.py                        # 100 million tokens through 4 shards, width 64
 
-The first reading of an analysis (:mod:`attnlib.analysis.analyse`) over passes of one cross-attention with one
+The first reading of an analysis (:mod:`attnlib.analysis.passes`) over passes of one cross-attention with one
 head that are drawn, not computed. Half of the tokens are the source's, about three places in four are
 valid, and words follow Zipf's law. Shards are processes, one after the other, whose saved parts are merged.
 """
@@ -17,8 +17,8 @@ from timing import apart, command_line, resident
 
 from attnlib.adapters.attended import Attended, LinearMap
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.analysis.analyse import fit_part, merged_fit
 from attnlib.analysis.fit import Fit
+from attnlib.analysis.passes import fit_part, merged_fit
 from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Shard, Stream
 

@@ -1,23 +1,16 @@
-"""A model and a corpus to an analysis: two passes over the corpus, at once or in parts that add up."""
+"""A model and a corpus to an analysis: two passes over the corpus, and what they come to."""
 
-import time
-from collections.abc import Callable, Collection
-from contextlib import nullcontext
+from collections.abc import Collection
 from dataclasses import replace
-from typing import Any
 
-from attnlib.analysis.fit import Fit, Sums
 from attnlib.analysis.judge import Judgement
-from attnlib.analysis.learned import SCORED
+from attnlib.analysis.passes import Progress, both_passes, merged_fit
 from attnlib.analysis.results import Analysis, example_of, results
 from attnlib.analysis.samples import samples_of
-from attnlib.analysis.stored import Keep, read_sums
+from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Shard, Stream
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
-
-Progress = Callable[[str, int], None]  # stage, batches read so far
-STAGES = ("fit", "judge")
 
 
 def analyse(
@@ -47,15 +40,9 @@ def analyse(
     Raises:
         BadInput: a corpus with nothing to judge; no head.
     """
-    stream, part = stream.with_probe_tried(stream.first()), Shard(every=every)
-    with keep.held((stage, part) for stage in STAGES) if keep else nullcontext():
-        fit = fit_part(stream, part, heads=heads, method=method, keep=keep, progress=progress)
-        judgement = judge_part(stream, fit, part, keep=keep, progress=progress)
-    if not judgement.samples:
-        part = Shard(every=1)
-        fit = fit_part(stream, part, heads=heads, method=method, progress=progress)
-        judgement = judge_part(stream, fit, part, progress=progress)
-    return _analysis(stream, part, fit, judgement, about)
+    stream = stream.with_probe_tried(stream.first())
+    options = {"heads": heads, "method": method, "every": every, "keep": keep, "progress": progress}
+    return _analysis(stream, *both_passes(stream, **options), about)
 
 
 def analyse_kept(
@@ -75,72 +62,13 @@ def analyse_kept(
                 f"nothing was held out of {fit.samples:,} samples: take fewer shards than {part.shards}"
             )
         return analyse(stream, heads=heads, method=fit.method, every=1, about=about)
-    return _analysis(stream, part, fit, judgement, about)
+    return _analysis(stream, judgement, part, about)
 
 
-def _analysis(
-    stream: Stream, part: Shard, fit: Fit, judgement: Judgement, about: dict[str, str] | None
-) -> Analysis:
-    batch, found = stream.first("judge", part), results(fit, judgement, held_out=part.every > 1, about=about)
+def _analysis(stream: Stream, judgement: Judgement, part: Shard, about: dict[str, str] | None) -> Analysis:
+    batch, fit = stream.first("judge", part), judgement.fit
+    found = results(fit, judgement, held_out=part.every > 1, about=about)
     if batch is None:
         return found
     one = stream.trace(batch)
     return replace(found, example=example_of(one, fit.heads), samples=samples_of(stream, one, fit))
-
-
-def fit_part(
-    stream: Stream,
-    part: Shard | None = None,
-    *,
-    heads: Collection[int] | None = None,
-    method: Method = "means",
-    **options: Any,
-) -> Fit:
-    """First pass over a part; goes on where it was left; ``keep`` and ``progress`` as :func:`analyse`."""
-    return _pass_over("fit", stream, part or Shard(), Fit(heads, method), **options)
-
-
-def judge_part(stream: Stream, fit: Fit, part: Shard | None = None, **options: Any) -> Judgement:
-    """Second pass over a part, by the fit of all parts."""
-    return _pass_over("judge", stream, part or Shard(), Judgement(fit), **options)
-
-
-def merged_fit(keep: Keep, part: Shard) -> Fit:
-    return keep.merged("fit", part, Fit)
-
-
-def _pass_over(
-    stage: str,
-    stream: Stream,
-    part: Shard,
-    sums: Sums,
-    keep: Keep | None = None,
-    progress: Progress | None = None,
-) -> Sums:
-    done = 0
-    if keep and (facts := keep.begun(stage, part)):
-        sums, done = read_sums(keep.path(stage, part), sums), facts["done"]
-        if facts["finished"]:
-            return sums
-    saved, read, number = time.monotonic(), 0, -1
-    for number, batch in stream.numbered():
-        if not part.is_of(stage, number):
-            continue
-        read += 1
-        if number < done:
-            continue
-        one = stream.trace(batch)
-        sums.losses += stream.losses(batch)
-        sums.no_probe |= {stream.no_probe} - {""}
-        probed = stage == "judge" and stream.is_probed(part.judged_before(number))
-        sums.update(one, stream.probe(one)) if probed else sums.update(one)
-        if stage == "judge" and stream.logits and part.judged_before(number) < SCORED:
-            sums.learned.add(one, stream.logits(one))
-        if progress:
-            progress(stage, read)
-        if keep and time.monotonic() - saved > keep.seconds:
-            keep.save(stage, part, sums, number + 1, finished=False)
-            saved = time.monotonic()
-    if keep:
-        keep.save(stage, part, sums, number + 1, finished=True)
-    return sums

@@ -15,9 +15,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 import attnlib
-from attnlib.analysis.analyse import STAGES, analyse_kept, fit_part, judge_part, merged_fit
+from attnlib.analysis.analyse import analyse_kept
 from attnlib.analysis.checkpoint import Checkpoint, ParallelText
 from attnlib.analysis.fit import Fit
+from attnlib.analysis.passes import STAGES, fit_part, judge_part, merged_fit
 from attnlib.analysis.report import Name, write_report
 from attnlib.analysis.samples import MOST
 from attnlib.analysis.stored import Keep

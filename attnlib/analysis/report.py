@@ -22,10 +22,11 @@ from safetensors import safe_open
 from torch import Tensor
 
 import attnlib
-from attnlib.analysis.analyse import Progress, analyse
+from attnlib.analysis.analyse import analyse
 from attnlib.analysis.fit import head_of
 from attnlib.analysis.judge import REBUILT
 from attnlib.analysis.learned import has_learned
+from attnlib.analysis.passes import Progress
 from attnlib.analysis.results import KINDS, Analysis, Example
 from attnlib.analysis.samples import LONGEST, Sample
 from attnlib.analysis.stored import Keep

@@ -3,7 +3,8 @@
 import torch
 
 from attnlib.adapters import Hooked, ModelPass, Modules, TokenBatch
-from attnlib.analysis.analyse import analyse
+from attnlib.analysis.passes import both_passes
+from attnlib.analysis.results import head_rows
 from attnlib.analysis.stream import Stream
 from companion.runs.procedure import Recording
 from notebooks.beyond.others_model.published import LAYERS, START, recorded_network
@@ -23,8 +24,9 @@ def measure_published_heads(recording: Recording, *, batch_size: int) -> dict:
     model = Modules(
         network, hooked, lambda network, one: network(one.source, one.source_mask, one.read), start=START
     )
-    found = analyse(Stream(model.trace, batches, probed=0, logits=model.logits))
-    sums, steps = torch.zeros(LAYERS, found.heads[-1]["head"] + 1, dtype=torch.float64), 0
+    judgement, part = both_passes(Stream(model.trace, batches, probed=0, logits=model.logits))
+    rows = head_rows(judgement, held_out=part.every > 1)
+    sums, steps = torch.zeros(LAYERS, rows[-1]["head"] + 1, dtype=torch.float64), 0
     even = 0.0
     for batch in batches:
         one = model.trace(batch)
@@ -33,11 +35,12 @@ def measure_published_heads(recording: Recording, *, batch_size: int) -> dict:
         even += float((one.target_mask.sum(1) / one.source_mask.sum(1)).sum())
     names = [f"{part}_{end}" for part in REPORTED for end in ("share", "low", "high")]
     names += ["layer", "head", "near_typicality", "temporal_rebuilds", "input_rebuilds", "uniform", "spread"]
-    heads = [{name: row[name] for name in names} for row in found.heads]
+    heads = [{name: row[name] for name in names} for row in rows]
     for row in heads:
         row |= {"copies": float(sums[row["layer"], row["head"]]) / steps, "copies_by_chance": even / steps}
     return {
-        "heads": heads, "quality": found.learned, "fitted": found.fitted, "judged": found.judged,
+        "heads": heads, "quality": judgement.learned.result(),
+        "fitted": judgement.fit.samples, "judged": judgement.samples,
     }  # fmt: skip
 
 

@@ -3,8 +3,8 @@
 import torch
 
 from attnlib.adapters.library_models import transformer_pass
-from attnlib.analysis.analyse import analyse
-from attnlib.analysis.results import Analysis
+from attnlib.analysis.passes import both_passes
+from attnlib.analysis.results import Example, example_of, head_rows, state_rows, term_rows
 from attnlib.analysis.stream import Stream
 from attnlib.training.corpus import evaluation_batches
 from companion.runs.procedure import Recording
@@ -22,19 +22,20 @@ def measure_report(recording: Recording, *, samples: int, batch_size: int) -> di
     stream = Stream(
         lambda batch: transformer_pass(network, batch), lambda: evaluation_batches(corpus, batch_size)
     )
-    analysis = analyse(stream)
+    judgement, part = both_passes(stream)
+    fit, held_out = judgement.fit, part.every > 1
     words = {"source": task.source_vocabulary.words, "target": task.target_vocabulary.words}
+    rows = head_rows(judgement, held_out=held_out), term_rows(judgement), state_rows(fit, judgement)
     return {
-        **{name: [_plain(row) for row in getattr(analysis, name)] for name in ROWS},
-        "fitted": analysis.fitted,
-        "judged": analysis.judged,
-        "held_out": analysis.held_out,
-        "example": _example(analysis, words),
+        **{name: list(map(_plain, own)) for name, own in zip(ROWS, rows, strict=True)},
+        "fitted": fit.samples,
+        "judged": judgement.samples,
+        "held_out": held_out,
+        "example": _example(example_of(stream.trace(stream.first("judge", part)), fit.heads), words),
     }
 
 
-def _example(analysis: Analysis, words: dict[str, tuple[str, ...]]) -> dict:
-    example = analysis.example
+def _example(example: Example, words: dict[str, tuple[str, ...]]) -> dict:
     attention = {f"{at}/{head}": weights.tolist() for (at, head), weights in example.attention.items()}
     return {
         "source": [words["source"][i] for i in example.source.tolist()],

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 from attnlib.adapters import Modules
 from attnlib.analysis import Keep, Losses, Shard, Stream, analyse
-from attnlib.analysis.analyse import STAGES, analyse_kept, fit_part, judge_part, merged_fit
+from attnlib.analysis.analyse import analyse_kept
 from attnlib.analysis.fit import counted_attention
 from attnlib.analysis.judge import Judgement
 from attnlib.analysis.learned import Learned
+from attnlib.analysis.passes import STAGES, fit_part, judge_part, merged_fit
 from attnlib.analysis.report import notes
 from attnlib.analysis.results import results
 from attnlib.analysis.samples import LONGEST

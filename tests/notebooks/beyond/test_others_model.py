@@ -7,10 +7,12 @@ import pytest
 import torch
 
 from attnlib.errors import CorruptFile, DataUnavailable
+from companion.runs.fingerprint import symbols as needed
 from companion.runs.procedure import Recording, RunSpec
 from notebooks.beyond.others_model import published
-from notebooks.beyond.others_model.measure import copied, molecules
+from notebooks.beyond.others_model.measure import copied, measure_published_heads, molecules
 from notebooks.beyond.others_model.published import START, Settings, recorded_network, symbols
+from notebooks.beyond.your_own_model.measure import measure_report
 from notebooks.shared import packages
 
 
@@ -57,3 +59,11 @@ def test_a_head_that_looks_one_place_on_copies():
         softmax=lambda _, head: [torch.eye(4)[1:], torch.eye(4)[:3]][head].expand(2, 3, 4),
     )
     assert copied(one, 0).tolist() == [5, 0]
+
+
+@pytest.mark.parametrize("measure", [measure_published_heads, measure_report])
+def test_how_an_analysis_is_shown_makes_no_measurement_stale(measure):
+    shown = {f"attnlib.analysis.{name}" for name in ("analyse", "report", "results:Analysis", "show")}
+    covered = needed(measure) | {name.partition(":")[0] for name in needed(measure)}
+    assert "attnlib.analysis.judge:TermSums" in covered
+    assert not covered & shown

@@ -1,0 +1,95 @@
+"""Two passes over a corpus, at once or in parts that add up: no more than what numbers depend on."""
+
+import time
+from collections.abc import Callable, Collection
+from contextlib import nullcontext
+from typing import Any
+
+from attnlib.analysis.fit import Fit, Sums
+from attnlib.analysis.judge import Judgement
+from attnlib.analysis.learned import SCORED
+from attnlib.analysis.stored import Keep, read_sums
+from attnlib.analysis.stream import Shard, Stream
+from attnlib.decomposition.components import Method
+
+Progress = Callable[[str, int], None]  # stage, batches read so far
+STAGES = ("fit", "judge")
+
+
+def both_passes(
+    stream: Stream,
+    *,
+    heads: Collection[int] | None = None,
+    method: Method = "least_squares",
+    every: int = 5,
+    keep: Keep | None = None,
+    progress: Progress | None = None,
+) -> tuple[Judgement, Shard]:
+    """Sums of the second pass, with their fit, and which batches they are of; see :func:`analyse`."""
+    part = Shard(every=every)
+    with keep.held((stage, part) for stage in STAGES) if keep else nullcontext():
+        fit = fit_part(stream, part, heads=heads, method=method, keep=keep, progress=progress)
+        judgement = judge_part(stream, fit, part, keep=keep, progress=progress)
+    if judgement.samples:
+        return judgement, part
+    part = Shard(every=1)
+    fit = fit_part(stream, part, heads=heads, method=method, progress=progress)
+    return judge_part(stream, fit, part, progress=progress), part
+
+
+def fit_part(
+    stream: Stream,
+    part: Shard | None = None,
+    *,
+    heads: Collection[int] | None = None,
+    method: Method = "means",
+    **options: Any,
+) -> Fit:
+    """First pass over a part; goes on where it was left; ``keep`` and ``progress`` as :func:`analyse`."""
+    return _pass_over("fit", stream, part or Shard(), Fit(heads, method), **options)
+
+
+def judge_part(stream: Stream, fit: Fit, part: Shard | None = None, **options: Any) -> Judgement:
+    """Second pass over a part, by the fit of all parts."""
+    return _pass_over("judge", stream, part or Shard(), Judgement(fit), **options)
+
+
+def merged_fit(keep: Keep, part: Shard) -> Fit:
+    return keep.merged("fit", part, Fit)
+
+
+def _pass_over(
+    stage: str,
+    stream: Stream,
+    part: Shard,
+    sums: Sums,
+    keep: Keep | None = None,
+    progress: Progress | None = None,
+) -> Sums:
+    done = 0
+    if keep and (facts := keep.begun(stage, part)):
+        sums, done = read_sums(keep.path(stage, part), sums), facts["done"]
+        if facts["finished"]:
+            return sums
+    saved, read, number = time.monotonic(), 0, -1
+    for number, batch in stream.numbered():
+        if not part.is_of(stage, number):
+            continue
+        read += 1
+        if number < done:
+            continue
+        one = stream.trace(batch)
+        sums.losses += stream.losses(batch)
+        sums.no_probe |= {stream.no_probe} - {""}
+        probed = stage == "judge" and stream.is_probed(part.judged_before(number))
+        sums.update(one, stream.probe(one)) if probed else sums.update(one)
+        if stage == "judge" and stream.logits and part.judged_before(number) < SCORED:
+            sums.learned.add(one, stream.logits(one))
+        if progress:
+            progress(stage, read)
+        if keep and time.monotonic() - saved > keep.seconds:
+            keep.save(stage, part, sums, number + 1, finished=False)
+            saved = time.monotonic()
+    if keep:
+        keep.save(stage, part, sums, number + 1, finished=True)
+    return sums
