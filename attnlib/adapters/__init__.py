@@ -3,13 +3,12 @@
 from attnlib.adapters.attended import Attended, LinearMap, Rotary
 from attnlib.adapters.hugging_face import HuggingFace, lexical_probe
 from attnlib.adapters.library_models import encoder_decoder_pass, transformer_pass
-from attnlib.adapters.model_pass import AdaptedTrace, ModelPass
+from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.modules import Hooked, Modules
 from attnlib.adapters.tensors import pass_of_tensors, saved_passes
 from attnlib.adapters.token_batch import FrameBatch, TokenBatch, text_batches
 
 __all__ = [
-    "AdaptedTrace",
     "Attended",
     "FrameBatch",
     "Hooked",

@@ -11,23 +11,11 @@ from torch import Tensor
 from attnlib.adapters.attended import KEY_SIDE, QUERY_SIDE, Attended, LinearMap, Rotation
 from attnlib.adapters.token_batch import require_tokens, valid_first
 from attnlib.errors import BadInput
-from attnlib.models.trace import Trace
 from attnlib.models.transformer import AttentionKind
 
 UNIT = {torch.float64: 1e-11, torch.float32: 2.5e-6, torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}
 WORST, MEAN = 8.0, 1.25
 _SIDES = ("source", "target")
-
-
-@dataclass(frozen=True)
-class AdaptedTrace(Trace):
-    """One head of one attention as a trace; source is the side of its keys, target that of its queries.
-
-    ``decoder_states`` are the head's queries with the factor of the score, ``encoder_states`` its keys, both
-    rotated where the model rotates. ``context`` and ``logits`` are not caught.
-    """
-
-    logits: Float[Tensor, "batch target words"] | None = None
 
 
 @dataclass(frozen=True)
@@ -107,25 +95,6 @@ class ModelPass:
             found[one.query_site] = query, one.query_inputs
             found[one.key_site] = key, one.key_inputs
         return found
-
-    def head(self, attended: Attended, head: int) -> AdaptedTrace:
-        """One head as a :class:`~attnlib.models.trace.Trace`; BadInput where there is no such head."""
-        if not 0 <= head < attended.heads:
-            raise BadInput(f"head is {head}; {attended.name} has heads 0 to {attended.heads - 1}")
-        query, key = self.sides(attended.kind)
-        return AdaptedTrace(
-            source_tokens=self.tokens(key),
-            source_mask=self.mask(key),
-            target_tokens=self.tokens(query),
-            target_outputs=self.target_outputs if query == "target" else self.source_tokens,
-            target_mask=self.mask(query),
-            encoder_states=attended.keys[:, head],
-            decoder_states=attended.queries[:, head],
-            scores=attended.scores[:, head],
-            attention=self.softmax(attended, head),
-            context=None,
-            logits=None,
-        )
 
     def allowed(self, attended: Attended) -> Bool[Tensor, "batch target source"]:
         """What each query of an attention may see; nothing at padding."""

@@ -197,7 +197,6 @@ PASSES = [
     (lambda: pass_of(source_tokens=torch.ones(3, 4)), "source_tokens of shape (3, 4) with a mask of shape"),
     (lambda: pass_of(target_mask=TARGET_MASK & False), "target_tokens row 0 is all padding: leave"),
     (lambda: pass_of(target_outputs=torch.full((3, 4), -100)), "target_outputs hold -100 at valid"),
-    (lambda: pass_of().head(ONE, 2), "head is 2; cross.1 has heads 0 to 1"),
     # What the model does not compute with.
     *((partial(rechecked, **changes), f"cross.1, head … : {GAP}") for changes in (
         {"scale": 0.501}, {"position_bias": None}, {"key_map": ONE.query_map},
