@@ -64,7 +64,7 @@ def probes(points: list[Point]) -> dict:
 
 def last(points: list[Point], name: str) -> dict:
     """A number of the last checkpoint, as an interval over networks."""
-    return over_seeds(points, lambda course: course[name][-1])
+    return over_seeds(points, lambda course: course[name][-1], name)
 
 
 def share(outcomes: list[bool]) -> dict[str, float | int | None]:

@@ -151,9 +151,15 @@ def share_interval(successes: int, n: int) -> Interval:
 Point = tuple[dict[str, object], dict]  # the columns that name a model, and its measurements
 
 
-def over_seeds(points: Iterable[Point], measured: Callable[[dict], float | None]) -> dict[str, float | int]:
-    """Mean over models with Student's 95 % interval; models where the number is undefined are left out."""
-    return interval_of(measured(measurement) for _, measurement in points)
+def over_seeds(
+    points: Iterable[Point], measured: Callable[[dict], float | None], name: str = ""
+) -> dict[str, float | int]:
+    """Mean over models with Student's 95 % interval; models where the number is undefined are left out.
+
+    The interval stops where ``BOUNDS`` has it that a number of this name cannot be.
+    """
+    found = interval_of(measured(measurement) for _, measurement in points)
+    return bounded(found, *BOUNDS.get(name, UNBOUNDED))
 
 
 def interval_of(numbers: Iterable[float | None] = ()) -> dict[str, float | int]:
@@ -188,19 +194,46 @@ def bootstrapped(groups: Groups, statistic: Callable, n: int, *, nested: bool = 
     return {key: None if math.isnan(value) else value for key, value in found.items()}
 
 
-def each_over_seeds(points: Iterable[Point], measured: Callable[[dict], dict] = dict) -> dict:
-    """:func:`over_seeds` of every number of a nested dictionary, in its shape.
+UNBOUNDED = (-math.inf, math.inf)
+BOUNDS: dict[str, tuple[float, float]] = {  # of every number under such a name: what it cannot leave
+    name: bounds
+    for bounds, names in {
+        (0.0, 1.0): "accuracy token_accuracy word_accuracy attention_accuracy foreign_words_accuracy "
+        "exact_match exact length_right typicality near_diagonal similarity agreement argmax "
+        "argmax_agreement followed error_rate precision recall mass_on_gold by_prediction frequency_weighted "
+        "mean_absolute_share temporal_only input_only no_residual uniform temporal_only_argmax "
+        "no_residual_argmax with_none with_interaction with_clock with_history with_temperature "
+        "foreign_words exchanged_temporal exchanged_input exchanged_residual residual_variance_encoder "
+        "residual_variance_decoder flips variation outside attended in_place temporal_in_place on_time "
+        "elsewhere in_turn on_word on_gold on_topics on_end reach probe_right probe_elsewhere "
+        "probe_agreement says_shown says_left_out right_without right_at_uniform",
+        (-1.0, 1.0): "order cosine",
+        (-math.inf, 1.0): "held_out fitted r2 r2_centred clock_encoder clock_decoder history_encoder "
+        "history_decoder interaction_encoder interaction_decoder",
+        (0.0, 100.0): "bleu",
+        UNBOUNDED: "learned beam_gain",
+    }.items()
+    for name in names.split()
+}  # fmt: skip
 
-    >>> each_over_seeds([({}, {"x": {"y": 1.0}}), ({}, {"x": {"y": 1.0}})])
-    {'x': {'y': {'value': 1.0, 'low': 1.0, 'high': 1.0, 'n': 2}}}
+
+def each_over_seeds(
+    points: Iterable[Point], measured: Callable[[dict], dict] = dict, within: tuple | None = None
+) -> dict:
+    """:func:`over_seeds` of every number of a nested dictionary, in its shape and :func:`bounded`.
+
+    The outermost of its names in ``BOUNDS`` says where, unless all numbers are ``within`` some.
+
+    >>> each_over_seeds([({}, {"x": {"accuracy": 0.8}}), ({}, {"x": {"accuracy": 1.0}})])
+    {'x': {'accuracy': {'value': 0.9, 'low': 0.0, 'high': 1.0, 'n': 2}}}
     """
 
-    def merged(found: list) -> dict:
-        if isinstance(found[0], dict):
-            return {name: merged([own[name] for own in found]) for name in found[0]}
-        return interval_of(found)
+    def merged(found: list, bounds: tuple | None) -> dict:
+        if not isinstance(found[0], dict):
+            return bounded(interval_of(found), *(bounds or UNBOUNDED))
+        return {name: merged([own[name] for own in found], bounds or BOUNDS.get(name)) for name in found[0]}
 
-    return merged([measured(measurement) for _, measurement in points])
+    return merged([measured(measurement) for _, measurement in points], within)
 
 
 def by_kind(points: Iterable[Point], summary: Callable[[list[Point]], dict]) -> dict[str, dict[str, dict]]:

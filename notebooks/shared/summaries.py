@@ -2,18 +2,20 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from notebooks.shared.intervals import Point, each_over_seeds, less, matched, nested
+from notebooks.shared.intervals import UNBOUNDED, Point, each_over_seeds, less, matched, nested
 
 
-def summarised(groups: Mapping[tuple, list[Point]], numbers: Callable[[dict], dict]) -> dict:
-    """By the names of each group that is not empty, intervals in the shape of one network's ``numbers``."""
-    return nested({names: each_over_seeds(points, numbers) for names, points in groups.items() if points})
+def summarised(
+    groups: Mapping[tuple, list[Point]], numbers: Callable[[dict], dict], within: tuple | None = None
+) -> dict:
+    """By the names of each group that is not empty, :func:`each_over_seeds` of one network's ``numbers``."""
+    return nested({names: each_over_seeds(own, numbers, within) for names, own in groups.items() if own})
 
 
 def each_paired(first: list[Point], second: list[Point], numbers: Callable[[dict], dict]) -> dict:
     """Intervals of the first kind's numbers less the second's, seed by seed; nothing without a pair."""
     pairs = matched(first, second)
-    return each_over_seeds(pairs, lambda pair: less(*map(numbers, pair))) if pairs else {}
+    return each_over_seeds(pairs, lambda pair: less(*map(numbers, pair)), UNBOUNDED) if pairs else {}
 
 
 def rows_of(nested: Mapping, *names: str) -> list[dict]:

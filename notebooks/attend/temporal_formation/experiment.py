@@ -139,6 +139,6 @@ def _positions(task_name: str, label: str, group: list[Point]) -> list[dict]:
         row = {"task": task_name, "kind": label, "position": record["position"]}
         row["trained_up_to"] = longer[0][1]["trained_up_to"]
         for column in ("word_accuracy", "in_place", "temporal_in_place", "speed"):
-            row |= wide(column, over_seeds(longer, lambda m, t=t, c=column: m["positions"][t][c]))
+            row |= wide(column, over_seeds(longer, lambda m, t=t, c=column: m["positions"][t][c], column))
         rows.append(row)
     return rows

@@ -205,6 +205,7 @@ def _token_rows(points: list[Point], listed: int) -> list[dict]:
             row = {column: name[column] for column in ("task", "architecture", "kind")} | {"role": role}
             row |= {"token": token, "class": columns["class"][i], "rows": columns["rows"][i]}
             for share in JUDGED:
-                row |= wide(share, over_seeds(group, lambda m, r=role, s=share, i=i: m["tokens"][r][s][i]))
+                own = over_seeds(group, lambda m, r=role, s=share, i=i: m["tokens"][r][s][i], share)
+                row |= wide(share, own)
             rows.append(row | {"seeds": len(group)})
     return rows

@@ -9,7 +9,7 @@ from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.beyond.along_training.measure import PAIRS, measure_along_training
-from notebooks.shared.intervals import Point, each_over_seeds, paired
+from notebooks.shared.intervals import UNBOUNDED, Point, each_over_seeds, paired
 from notebooks.shared.plan import Plan, Points, answered, by_network, each_seed, every, plan_of, settings_of
 from notebooks.shared.summaries import crossing, less, rows_of, summarised
 
@@ -214,7 +214,9 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``left_out``: networks without one.
     """
     learned, uniform = (answered(plan, store) for plan in _plan(config))
-    takeovers = summarised(learned, lambda m: {n: _log(takeover(m, n, config.least)) for n in QUANTITIES})
+    takeovers = summarised(
+        learned, lambda m: {n: _log(takeover(m, n, config.least)) for n in QUANTITIES}, UNBOUNDED
+    )
     left_out = {
         task: {name: len(learned[task,]) - own["n"] for name, own in quantities.items()}
         for task, quantities in takeovers.items()

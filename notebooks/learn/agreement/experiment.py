@@ -157,7 +157,8 @@ def _intervals(table: list[dict], column: str) -> dict[str, dict]:
             found[f"{measure}_starred{choice}"] = bounded(starred, high=1.0)
         if not choice:
             for name in ("above_chance", "rises", "falls"):
-                found[name] = over_pairs({pair: line[name] for pair, line in own.items()}, column)
+                differences = over_pairs({pair: line[name] for pair, line in own.items()}, column)
+                found[name] = bounded(differences, -100.0)
     return found
 
 

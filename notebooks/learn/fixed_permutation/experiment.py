@@ -10,7 +10,7 @@ from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared.copied_sentences import words_of
 from notebooks.shared.copying import PROBES, course_rows, measure_copying, outcome, outcome_rows, probes
-from notebooks.shared.intervals import Point, interval_of, over_seeds, paired
+from notebooks.shared.intervals import Point, bounded, interval_of, over_seeds, paired
 from notebooks.shared.plan import each_seed, settings_of
 
 PLACE = "Snell et al. 2021, section 6.2, equation 26"
@@ -113,7 +113,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     }
     values["permuted"]["late_rise"] = over_seeds(learned["permuted"], _late_rise)
     values["longer"] = outcome(longer, config.longer_steps) | {
-        "peak": over_seeds(longer, lambda course: max(course["accuracy"]))
+        "peak": bounded(over_seeds(longer, lambda course: max(course["accuracy"])), high=1.0)
     }
     times = doublings(learned, config.steps)
     values["doublings"] = over_seeds(times, float)

@@ -15,7 +15,7 @@ from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared import copying
 from notebooks.shared.copied_sentences import words_of
-from notebooks.shared.intervals import Interval, Point, matched, over_seeds, paired, share_interval
+from notebooks.shared.intervals import Interval, Point, bounded, matched, over_seeds, paired, share_interval
 from notebooks.shared.plan import settings_of
 
 PLACE = "Snell et al. 2021, Figure 6; section 5.2"
@@ -242,7 +242,7 @@ def good_head(points: list[Point], alone: list[Point], steps: int) -> dict:
     return {
         "n": len(seen),
         "wins": copying.share([found["weight"] > found["best_other"] for _, found in seen]),
-        **{name: over_seeds(seen, itemgetter(name)) for name in ("weight", "best_other")},
+        **{name: bounded(over_seeds(seen, itemgetter(name)), high=1.0) for name in ("weight", "best_other")},
         "alone": copying.outcome(alone, steps),
     }
 

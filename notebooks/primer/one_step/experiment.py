@@ -99,12 +99,12 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         for entry in first["context"]
         for place, word in enumerate(first["worked"])
     ]
-    return each_over_seeds(points, _numbers), {
+    return each_over_seeds(points, _numbers, (0.0, 1.0)), {
         "worked": first["worked"],
         "context": context,
         "predicted": first["predicted"],
         "map": list(_map(first)),
-        "learned": rows_of(each_over_seeds(points, _courses), "weight", "step"),
+        "learned": rows_of(each_over_seeds(points, _courses, (0.0, 1.0)), "weight", "step"),
     }
 
 

@@ -115,7 +115,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         for group, points in curves.items()
         if (pairs := matched(points, longest.get(group, [])))
     }
-    values = summarised(networks, _quantities)
+    values = summarised(networks, _quantities, (0.0, 1.0))
     for (kind, cell, _), points in networks.items():
         own = values[kind][cell]
         own.setdefault("long_from", points[0][1]["longest"]["shortest"])
@@ -129,8 +129,12 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     diagonal = [(i, i) for i in range(4)]
     values["example"] = {order: link_distances(diagonal, 4, reverse=order == "reversed") for order in ORDERS}
     return values, {
-        "curves": rows_of(summarised(networks, lambda m: along(m, *PARTS)), *NAMES, "part", "step"),
-        "places": rows_of(summarised(networks, lambda m: dict(enumerate(m["by_place"], 1))), *NAMES, "place"),
+        "curves": rows_of(
+            summarised(networks, lambda m: along(m, *PARTS), (0.0, 1.0)), *NAMES, "part", "step"
+        ),
+        "places": rows_of(
+            summarised(networks, lambda m: dict(enumerate(m["by_place"], 1)), (0.0, 1.0)), *NAMES, "place"
+        ),
         "distances": [row for _, rows in counted.values() for row in rows],
     }
 

@@ -13,7 +13,7 @@ from companion.runs.store import Store
 from notebooks.primer.what_a_task_teaches import measure
 from notebooks.primer.what_a_task_teaches.measure import CLASSES
 from notebooks.shared import task_patterns
-from notebooks.shared.intervals import over_pairs
+from notebooks.shared.intervals import bounded, over_pairs
 from notebooks.shared.plan import Plan, Points, by_network, each_seed, every, picked, plan_of, settings_of
 from notebooks.shared.summaries import along, each_paired, less, rows_of, summarised
 from notebooks.shared.task_patterns import PATTERNS, STATES
@@ -83,7 +83,9 @@ def agreement_values(kinds: Iterable[str], rows: list[dict], seeds: int) -> dict
         by_seed["seeds"] = (by_seed["translation"] + by_seed["summary"]) / 2
         by_seed["task_effect"] = by_seed["seeds"] - by_seed["between"]
         values.setdefault(kind, {})[view] = {
-            name: over_pairs({(one, (one + 1) % seeds): value for one, value in own.dropna().items()})
+            name: bounded(
+                over_pairs({(i, (i + 1) % seeds): value for i, value in own.dropna().items()}), -1.0, 1.0
+            )
             for name, own in by_seed.items()
         }
     return values
