@@ -1,9 +1,7 @@
 """Copying networks whose words carry codes of their places, with recurrence and without (ours).
 
-A layer reads e(word) + p(place). Without recurrence it is the same LSTM layer, started anew at every step:
-states know their word and its place alone, and the decoder nothing of the encoder but through attention.
-Source and target have separate codes, drawn independently. So without recurrence no place is next to another,
-and a fixed order is copying with the places of the source renamed.
+A layer reads e(word) + p(place); without recurrence it starts anew at every step. Source and target codes are
+drawn independently, so that a fixed order is then copying with the places of the source renamed.
 """
 
 from collections.abc import Sequence
