@@ -2,7 +2,10 @@
 
 from collections.abc import Collection
 from dataclasses import replace
+from importlib.metadata import version
+from importlib.util import find_spec
 
+import attnlib
 from attnlib.analysis.judge import Judgement
 from attnlib.analysis.passes import Progress, both_passes, merged_fit
 from attnlib.analysis.results import Analysis, example_of, results
@@ -11,6 +14,8 @@ from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Shard, Stream
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
+
+PACKAGES = ("torch", "numpy", "transformers", "tokenizers", "sentencepiece")
 
 
 def analyse(
@@ -45,7 +50,7 @@ def analyse(
     return _analysis(stream, *both_passes(stream, **options), about)
 
 
-def analyse_kept(
+def merged_analysis(
     stream: Stream,
     keep: Keep,
     part: Shard,
@@ -65,9 +70,17 @@ def analyse_kept(
     return _analysis(stream, judgement, part, about)
 
 
+def versions() -> dict[str, str]:
+    """Of this library, and of those of :data:`PACKAGES` that are there."""
+    return {"attnlib": attnlib.__version__} | {name: version(name) for name in PACKAGES if find_spec(name)}
+
+
 def _analysis(stream: Stream, judgement: Judgement, part: Shard, about: dict[str, str] | None) -> Analysis:
     batch, fit = stream.first("judge", part), judgement.fit
+    options = {"heads": fit.heads and ",".join(map(str, fit.heads)), "method": fit.method}
+    options |= {"every": part.every, "probed": stream.probed}
     found = results(fit, judgement, held_out=part.every > 1, about=about)
+    found = replace(found, made={"options": options, "versions": versions()})
     if batch is None:
         return found
     one = stream.trace(batch)

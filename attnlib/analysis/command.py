@@ -5,8 +5,6 @@ import os
 import time
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
-from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import get_args
 
@@ -14,8 +12,7 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-import attnlib
-from attnlib.analysis.analyse import analyse_kept
+from attnlib.analysis.analyse import merged_analysis, versions
 from attnlib.analysis.checkpoint import Checkpoint, ParallelText
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.passes import STAGES, fit_part, judge_part, merged_fit
@@ -35,9 +32,11 @@ OF_BATCHES = ("batch_size", "longest", "probed", "generate")
 OF_A_MODEL = (*OF_A_TEXT, *OF_A_PASS, *OF_BATCHES, "device")
 OF_A_CALL = ("out", "threads", "shard", "stage")
 DIGESTS = ("source", "target", "model", "traces")
-PACKAGES = ("torch", "numpy", "transformers", "tokenizers", "sentencepiece")
 RUN = "run.json"
-WRITTEN = "what the model itself writes, the likeliest piece at every step"
+WRITTEN = {
+    "Target": "what the model itself writes, the likeliest piece at every step",
+    "Predictions": "not judged: there is no reference to say how good what the model writes is",
+}
 PASSES = {"fit": "first pass", "judge": "second pass"}
 
 
@@ -140,7 +139,7 @@ def analyse_command(request: Request) -> None:
     if request.stage in STAGES:
         return
     with locked(request.out, ".report.lock", wait=True):  # the last two shards may end together
-        analysis = analyse_kept(job.stream, job.keep, request.part(), heads=request.heads, about=job.about)
+        analysis = merged_analysis(job.stream, job.keep, request.part(), heads=request.heads, about=job.about)
         shown = analysis.samples[: request.sentences]
         analysis = replace(analysis, samples=shown, made=_made(request, job))
         write_report(analysis, request.out, title=f"How {job.shown} attends", name=job.name)
@@ -153,9 +152,8 @@ def _made(request: Request, job: "_Job") -> dict[str, dict]:
     """All that the numbers depend on, but for the machine."""
     named = request.settings(*(field.name for field in fields(request) if field.name not in OF_A_CALL))
     options = {f"--{name.replace('_', '-')}": _shown(value) for name, value in named.items()}
-    digests = {name: value for name, value in job.keep.asked.items() if name in DIGESTS}
-    versions = {name: version(name) for name in PACKAGES if find_spec(name)}
-    return {"options": options, "sha256": digests, "versions": {"attnlib": attnlib.__version__} | versions}
+    digests = {name: value for name, value in job.keep.settings.items() if name in DIGESTS}
+    return {"options": options, "sha256": digests, "versions": versions()}
 
 
 def _record(start: float) -> dict:
@@ -208,12 +206,12 @@ def _of_checkpoint(request: Request, console: Console) -> _Job:
     text = ParallelText(request.source, request.target)
     lines, digests = text.checked()
     checkpoint = Checkpoint.load(request.model, request.device, **request.settings(*OF_A_TEXT))
-    asked = digests | {"model": checkpoint.digest()}
+    settings = digests | {"model": checkpoint.digest()}
     job = _Job(
         checkpoint.stream(text, **request.settings(*OF_A_PASS, *OF_BATCHES)),
-        _keep(request, asked | request.settings(*OF_A_TEXT, *OF_A_PASS, *OF_BATCHES)),
+        _keep(request, settings | request.settings(*OF_A_TEXT, *OF_A_PASS, *OF_BATCHES)),
         -(-lines // request.batch_size),
-        checkpoint.about | text.about | ({"Target": WRITTEN} if request.generate else {}),
+        checkpoint.about | text.about | (WRITTEN if request.generate else {}),
         checkpoint.shown,
         checkpoint.word,
     )
@@ -244,8 +242,8 @@ def _ready(job: _Job, stage: str, part: Shard, request: Request, console: Consol
     return replace(job, stream=stream)
 
 
-def _keep(request: Request, asked: dict) -> Keep:
-    return Keep(request.out / "parts", asked | request.settings("heads", "method"))
+def _keep(request: Request, settings: dict) -> Keep:
+    return Keep(request.out / "parts", settings | request.settings("heads", "method"))
 
 
 def _run(stage: str, job: _Job, part: Shard, request: Request, console: Console) -> None:

@@ -45,7 +45,7 @@ Name = Callable[[str, int], str]  # side and id → the word
 
 TABLES = ("heads", "terms", "states")
 KEPT = "analysis.safetensors"
-ROWS_ARE = {"cross": ("target", "source"), "encoder_self": ("source",) * 2, "decoder_self": ("read",) * 2}
+SIDES = {"cross": ("target", "source"), "encoder_self": ("source",) * 2, "decoder_self": ("read",) * 2}
 SCHEMA = 2  # of analysis.json; 1 had nine terms, and neither intervals nor what made it
 MOST_MAPS, MOST_CELLS = 48, 20_000  # example matrices on the page, and their squares
 SCRIPT = Path(__file__).with_name("report.js")
@@ -104,7 +104,7 @@ def write_report(
         table: [{key: _plain(value) for key, value in row.items()} for row in getattr(analysis, table)]
         for table in TABLES
     }
-    rows["terms"] = terms_with_words(analysis, rows["terms"])
+    rows["terms"] = shown_terms(analysis, rows["terms"])
     content = {
         "schema": SCHEMA,
         "attnlib": attnlib.__version__,
@@ -121,7 +121,7 @@ def write_report(
         "cut": analysis.losses.cut,
         "unknown_pieces": {side: _plain(share) for side, share in analysis.losses.unknown.items()},
         "unchecked": list(analysis.unchecked),
-        "notes": FRAMES * reads_frames(analysis) + notes(analysis),
+        "notes": notes(analysis),
     }
     for table, own in rows.items():
         write_text_atomic(folder / f"{table}.csv", csv_of(own))
@@ -181,7 +181,7 @@ def reads_frames(analysis: Analysis) -> bool:
     return own == {1}
 
 
-def terms_with_words(analysis: Analysis, rows: list[dict]) -> list[dict]:
+def shown_terms(analysis: Analysis, rows: list[dict]) -> list[dict]:
     """Rows of terms without those of the input part of a source that has no words, which is zero."""
     if not reads_frames(analysis):
         return rows
@@ -267,7 +267,7 @@ def notes(analysis: Analysis) -> list[str]:
     ignored = max((row["on_ignored"] for row in analysis.heads), default=0.0)
     losses = analysis.losses
     even = [row for row in analysis.heads if row["uniform"] >= EVEN]
-    found = []
+    found = FRAMES * reads_frames(analysis)
     if analysis.learned and not has_learned(analysis.learned):
         found.append(
             "The model has not learned this text: it predicts {accuracy:.0%} of the next words, where the "
@@ -383,7 +383,7 @@ def page(
         even=EVEN,
         title=title,
         facts=facts,
-        notes=FRAMES * reads_frames(analysis) + notes(analysis),
+        notes=notes(analysis),
         kinds=[_kind(analysis, kind) for kind in KINDS if kind in kinds],
         example=_example(analysis, name) if analysis.example else None,
         states=[(_word(row["states"]), row) for row in analysis.states],
@@ -396,7 +396,7 @@ def _script(analysis: Analysis, name: Name) -> dict:
 
     terms: dict[str, list[str]] = {}
     shares: dict[tuple[str, int, int], list[float | None]] = {}
-    for row in terms_with_words(analysis, analysis.terms):
+    for row in shown_terms(analysis, analysis.terms):
         own = terms.setdefault(row["kind"], [])
         own += [row["term"]] if row["term"] not in own else []
         place = row["kind"], row["layer"], row["head"]
@@ -453,7 +453,7 @@ def _kind(analysis: Analysis, kind: str) -> dict:
     rows = {(row["layer"], row["head"]): row for row in analysis.heads if row["kind"] == kind}
     layers, heads = (sorted(set(own)) for own in zip(*rows, strict=True))
     shares: dict[str, dict[str, float]] = {}
-    for row in terms_with_words(analysis, analysis.terms):
+    for row in shown_terms(analysis, analysis.terms):
         if row["kind"] == kind:
             shares.setdefault(_place(row), {})[row["term"]] = row["covariance_share"]
     return {
@@ -482,7 +482,7 @@ def _example(analysis: Analysis, name: Name) -> dict:
             drawn[place] = weights
     for (at, head), weights in drawn.items():
         kind, layer = at.split(".")
-        rows, columns = (words[of] for of in ROWS_ARE[kind])
+        rows, columns = (words[of] for of in SIDES[kind])
         place = kind, _place({"layer": layer, "head": head})
         maps.append((*place, columns, list(zip(rows, weights.tolist(), strict=True))))
     longest = max(example.lengths or (0, 0))

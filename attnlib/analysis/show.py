@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from attnlib.analysis.judge import part_of
-from attnlib.analysis.report import COLOURS, EVEN, ROWS_ARE, Name, number, visible
+from attnlib.analysis.report import COLOURS, EVEN, SIDES, Name, notes, number, shown_terms, visible, words_of
 from attnlib.analysis.results import KINDS, PARTS, Analysis
 from attnlib.decomposition.components import PART_NAMES
 from attnlib.errors import BadInput, check_known
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from pandas import DataFrame
+
+    from attnlib.analysis.report import Name
 
 RANGES = {"matplotlib": ">=3.9,<4", "pandas": ">=2.2,<4"}
 MOST_NUMBERS = 12  # heads in a row of squares that have room for a number
@@ -47,30 +49,27 @@ def _words(analysis: Analysis, name: Name | None) -> dict[str, list[str]]:
     if analysis.example is None:
         raise BadInput("this analysis holds no sample: one is kept by analyse and report alone")
     name = name or (lambda _, token: str(token))
-    sides = {"source": "source", "target": "target", "read": "target"}
-    return {
-        of: [visible(name(side, int(token))) for token in getattr(analysis.example, of)]
-        for of, side in sides.items()
-    }
+    return {of: list(map(visible, own)) for of, own in words_of(analysis, analysis.example, name).items()}
 
 
 class Tables:
-    """Tidy tables of an analysis, a data frame of pandas each; BadInput where pandas is not installed."""
+    """Tidy tables of an analysis, a data frame of pandas each, with what a reader must know in its
+    ``attrs["notes"]``; BadInput where pandas is not installed."""
 
     def __init__(self, analysis: Analysis):
         self._analysis = analysis
 
     def heads(self) -> "DataFrame":
         """A row a head; its columns are those of :func:`~attnlib.analysis.results.head_rows`."""
-        return library("pandas").DataFrame(self._analysis.heads)
+        return self._frame(self._analysis.heads)
 
     def terms(self) -> "DataFrame":
         """A row a term of a head: nine, with a constant part more, and a position bias where there is one."""
-        return library("pandas").DataFrame(self._analysis.terms)
+        return self._frame(shown_terms(self._analysis, self._analysis.terms))
 
     def states(self) -> "DataFrame":
         """A row for each of the states that projections read."""
-        return library("pandas").DataFrame(self._analysis.states)
+        return self._frame(self._analysis.states)
 
     def attention(self, name: Name | None = None) -> "DataFrame":
         """Of the sample that is kept, a row for each query and key of each head.
@@ -81,16 +80,21 @@ class Tables:
         rows, words = [], _words(self._analysis, name)
         for (at, head), weights in self._analysis.example.attention.items():
             kind, layer = at.split(".")
-            asks, answers = (words[side] for side in ROWS_ARE[kind])
+            queries, keys = (words[side] for side in SIDES[kind])
             rows += [
                 {
                     "kind": kind, "layer": int(layer), "head": head, "query": query, "key": key,
-                    "query_word": asks[query], "key_word": answers[key], "weight": weight,
+                    "query_word": queries[query], "key_word": keys[key], "weight": weight,
                 }
                 for query, row in enumerate(weights.tolist())
                 for key, weight in enumerate(row)
             ]  # fmt: skip
-        return library("pandas").DataFrame(rows)
+        return self._frame(rows)
+
+    def _frame(self, rows: list[dict]) -> "DataFrame":
+        frame = library("pandas").DataFrame(rows)
+        frame.attrs["notes"] = notes(self._analysis)
+        return frame
 
 
 class Plots:
@@ -131,15 +135,15 @@ class Plots:
         shares = {tuple(row["term"].split("·")): row["covariance_share"] for row in own}
         bias = [f"{name[0]} {number(share)}" for name, share in shares.items() if len(name) == 1]
         pairs = [name for name in shares if len(name) == 2]
-        asks, answers = (
+        queries, keys = (
             [part for part in ("constant", *PART_NAMES) if part in {pair[side] for pair in pairs}]
             for side in range(2)
         )
-        table = torch.tensor([[shares.get((one, other), torch.nan) for other in answers] for one in asks])
+        table = torch.tensor([[shares.get((one, other), torch.nan) for other in keys] for one in queries])
         figure, (axes,) = _figure(1, 5.0, 4.0)
-        colours = [[part_of(f"{one}·{other}") for other in answers] for one in asks]
+        colours = [[part_of(f"{one}·{other}") for other in keys] for one in queries]
         _squares(axes, table, colours, True, torch.ones_like(table))
-        _ticks(axes, asks, answers)
+        _ticks(axes, queries, keys)
         title = ", ".join([f"{kind}, layer {layer}, head {head}", *bias])
         axes.set(title=title, xlabel="part of the key", ylabel="part of the query")
         return figure
@@ -148,11 +152,11 @@ class Plots:
         """The attention of a head in the sample that is kept; words by ``name``, hatched where ignored."""
         at, words = _place(self._analysis, kind, layer, head), _words(self._analysis, name)
         weights = self._analysis.example.attention[at, head]
-        asks, answers = (words[side] for side in ROWS_ARE[kind])
-        figure, (axes,) = _figure(1, 1.5 + 0.25 * len(answers), 1.5 + 0.25 * len(asks))
+        queries, keys = (words[side] for side in SIDES[kind])
+        figure, (axes,) = _figure(1, 1.5 + 0.25 * len(keys), 1.5 + 0.25 * len(queries))
         axes.imshow(weights.numpy(), cmap="Greys", vmin=0, vmax=1)
         axes.patch.set(hatch="////", edgecolor="0.7")  # seen where a weight is NaN
-        _ticks(axes, asks, answers, rotation=90)
+        _ticks(axes, queries, keys, rotation=90)
         axes.set(title=f"{kind}, layer {layer}, head {head}", xlabel="key", ylabel="query")
         return figure
 

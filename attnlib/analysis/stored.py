@@ -18,7 +18,7 @@ from attnlib.analysis.stream import Shard
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import atomic_path, locked
 
-FORMAT = "attnlib.analysis/5"
+FORMAT = "attnlib.analysis/6"
 SECONDS_BETWEEN_SAVES = 60.0
 
 
@@ -27,12 +27,12 @@ class Keep:
     """Where the sums of a pass are kept while it goes on, and what identifies it.
 
     Attributes:
-        asked: what the numbers depend on beside the part: model, corpus, layers, heads.
+        settings: what the numbers depend on beside the part: model, corpus, layers, heads.
         seconds: between two saves.
     """
 
     folder: Path
-    asked: dict
+    settings: dict
     seconds: float = SECONDS_BETWEEN_SAVES
 
     def path(self, stage: str, part: Shard) -> Path:
@@ -52,7 +52,7 @@ class Keep:
         if not path.is_file():
             return None
         facts = read_facts(path)
-        there, here = facts["asked"], self._asked(part)
+        there, here = facts["settings"], self._settings_of(part)
         pairs = {name: (there.get(name), here.get(name)) for name in {**there, **here}}
         different = [f"{name} is {old} there, {new} here" for name, (old, new) in pairs.items() if old != new]
         if different:
@@ -63,7 +63,7 @@ class Keep:
         return facts
 
     def save(self, stage: str, part: Shard, sums: Sums, done: int, finished: bool) -> None:
-        about = {"asked": self._asked(part), "done": done, "finished": finished}
+        about = {"settings": self._settings_of(part), "done": done, "finished": finished}
         write_sums(self.path(stage, part), sums, about)
 
     def merged(self, stage: str, part: Shard, empty: Callable[[], Sums]) -> Sums:
@@ -78,8 +78,8 @@ class Keep:
         """Shards whose pass is not finished."""
         return [own.shard for own in part.all_shards() if not (self.begun(stage, own) or {}).get("finished")]
 
-    def _asked(self, part: Shard) -> dict:
-        return json.loads(json.dumps({**self.asked, **asdict(part)}))  # tuples are lists there
+    def _settings_of(self, part: Shard) -> dict:
+        return json.loads(json.dumps({**self.settings, **asdict(part)}))  # tuples are lists there
 
 
 def write_sums(path: Path, sums: Sums, about: dict) -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from attnlib import FrameBatch, HuggingFace, Stream, analyse, lexical_probe, report
-from attnlib.analysis.report import terms_with_words
+from attnlib.analysis.report import shown_terms
 from tests.attnlib.adapters.adapter_builders import (
     BATCH,
     DECODERS,
@@ -99,7 +99,7 @@ def test_shares_are_those_of_means_over_positions_and_sum_to_one(name):
     one = adapter.trace(batch(name))
     found = analyse(Stream(adapter.trace, [batch(name)]), every=1, method="means")
     terms = {(row["head"], row["term"]): row["covariance_share"] for row in found.terms}
-    shown = {(row["head"], row["term"]) for row in terms_with_words(found, found.terms)}
+    shown = {(row["head"], row["term"]) for row in shown_terms(found, found.terms)}
     for head in range(2):
         expected = by_hand(one, one.attended[0], head)
         assert sum(expected.values()) == pytest.approx(1)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from attnlib.adapters import Modules
 from attnlib.analysis import Keep, Losses, Shard, Stream, analyse
-from attnlib.analysis.analyse import analyse_kept
+from attnlib.analysis.analyse import merged_analysis
 from attnlib.analysis.fit import counted_attention
 from attnlib.analysis.judge import Judgement
 from attnlib.analysis.learned import Learned
@@ -122,7 +122,7 @@ def kept(folder, stream, shards=1, every=5):
     fit = sum(fits[1:], fits[0])
     for part in parts:
         judge_part(stream, fit, part, keep=keep)
-    return analyse_kept(stream, keep, parts[0], about={"Model": "a toy"})
+    return merged_analysis(stream, keep, parts[0], about={"Model": "a toy"})
 
 
 def test_shards_of_a_corpus_too_small_are_refused(tmp_path):

@@ -226,6 +226,7 @@ def test_a_model_is_analysed_on_what_it_writes_itself(corpus, tmp_path):
     said = said_by(tmp_path / "one")
     assert said["about"]["Corpus"] == "a.txt"
     assert said["about"]["Target"].startswith("what the model itself writes")
+    assert "no reference to say how good" in said["about"]["Predictions"]
     assert said["made"]["options"]["--generate"] is True
     assert said["made"]["sha256"].keys() == {"source", "model"}
     assert (said["fitted"], said["judged"], said["learned"]) == (16, 8, {})

@@ -2,12 +2,13 @@
 
 import sys
 from dataclasses import replace
+from importlib.metadata import version
 
 import pytest
 import torch
 
 from attnlib.analysis import Stream, analyse
-from attnlib.analysis.report import number
+from attnlib.analysis.report import FRAMES, number
 from attnlib.errors import BadInput
 from tests.attnlib.analysis.builders import ALL, Toy
 
@@ -31,6 +32,27 @@ def test_tables_hold_the_rows(analysis):
         pandas.testing.assert_frame_equal(found, pandas.DataFrame(getattr(analysis, table)))
     shares = analysis.tables.terms().groupby(["kind", "layer", "head"]).covariance_share.sum()
     assert shares.tolist() == pytest.approx([1.0] * len(analysis.heads))
+
+
+def test_an_analysis_of_frames_says_so_and_has_no_words(analysis):
+    """A source of one id alone: places are its names, and no term is of its words."""
+    of_source = [row for row in analysis.states if row["states"].startswith(("encoder", "cross"))]
+    states = [row | {"words": 1} if row in of_source else row for row in analysis.states]
+    frames = replace(analysis, states=states)
+    assert FRAMES[0] in frames.tables.heads().attrs["notes"]
+    assert "reads frames, not words" in frames._repr_html_()
+    assert FRAMES[0] not in analysis.tables.heads().attrs["notes"]
+    cross = frames.tables.terms().query("kind == 'cross'").term
+    assert len(cross)
+    assert not cross.str.contains("·input").any()
+    table = frames.tables.attention(name).query("kind == 'cross'")
+    assert (table.key_word == table.key.astype(str)).all()
+
+
+def test_what_made_it_is_known_without_a_command():
+    found = analyse(Stream(Toy(ALL), range(10), probed=0), heads=[1, 0], method="means", every=4)
+    assert found.made["options"] == {"heads": "0,1", "method": "means", "every": 4, "probed": 0}
+    assert found.made["versions"]["torch"] == version("torch")
 
 
 def test_the_table_of_attention_has_each_word_with_its_weight(analysis):
