@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-    from attnlib.analysis.report import Name
-
 RANGES = {"matplotlib": ">=3.9,<4", "pandas": ">=2.2,<4"}
 MOST_NUMBERS = 12  # heads in a row of squares that have room for a number
 

@@ -275,7 +275,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     values = nested({tuple(k.columns.values()): own | costs.get(k, {}) for k, own in reached.items()})
     shown = ("present", "previous", "weight_on_gold")
     who_asks = nested({
-        (k.task, k.scoring, k.decoder): {n: over_seeds(asking.get(k, ()), itemgetter(n)) for n in shown}
+        (k.task, k.scoring, k.decoder): {n: over_seeds(asking.get(k, ()), itemgetter(n), n) for n in shown}
         for k in plans[2]
     })  # fmt: skip
     bits = {
