@@ -27,7 +27,7 @@ def drawn_or_driven(
         courses: a row a snapshot, with ``kind``, ``name`` and ``way`` of the network, ``steps``, and the
             columns of :data:`CURVES`; weights as multiples of uniform attention.
         kinds: those that are shown, the first at the start, by what a reader calls them.
-        more: how it is shown: ``doublings`` of the updates across, ``of`` what a curve is.
+        more: how it is shown: ``doublings`` of the updates across, what networks that go ``neither`` way do.
     """
     shown = courses[courses["kind"].isin(list(kinds))] if len(courses) else courses
     if shown.empty:

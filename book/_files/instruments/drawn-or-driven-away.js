@@ -3,13 +3,13 @@
 Instruments.start("drawn-or-driven-away", (stage, data) => {
   const { make, choice, slider, readout, plot, percent } = Instruments;
   const kinds = Object.keys(data.kinds);
-  const WAYS = { drawn: "drawn to the word", away: "driven away from it" };
+  const WAYS = { drawn: "drawn to the word", away: "driven away from it", none: data.neither ?? "neither" };
   const LOOKS = { drawn: "two", away: "one dashed", none: "six" };
   const state = { kind: kinds[0], look: data.steps[kinds[0]].length - 1, network: -1 };
   const steps = () => data.steps[state.kind] ?? data.steps[state.kind = kinds[0]];
   const own = () => data.networks.filter(network => network.kind === state.kind);
   const wayOf = network => network.way ?? "none";
-  const nameOf = network => (data.of ? network.name : `network ${network.name}`);
+  const nameOf = network => `network ${network.name}`;
   const top = 1.1 * Math.max(...data.networks.flatMap(network => network.right));
   const across = step => (data.doublings ? Math.log2(1 + step) : step);
   const times = value => `${value < 0.1 ? value.toPrecision(1) : value.toFixed(value < 10 ? 1 : 0)} times`;
@@ -50,13 +50,13 @@ Instruments.start("drawn-or-driven-away", (stage, data) => {
     if (!networks[state.network]) state.network = -1;
     for (const part of [select, scrub]) part.draw();
     const named = networks.map((one, n) => [String(n), nameOf(one) + (one.way ? `, ${WAYS[one.way]}` : "")]);
-    network.fill([["-1", data.of ? "both" : "all networks"], ...named]);
+    network.fill([["-1", "all networks"], ...named]);
     network.draw();
     const at = until[state.look], end = until.at(-1), edge = across(end) * 0.97;
     const ticks = data.doublings ? [0, 8, 128, 2000] : [0, end / 2, end];
     for (const [name, panel] of Object.entries(panels)) {
       const series = networks.map(one => ({
-        look: LOOKS[wayOf(one)] + (data.of ? " strong" : ""),
+        look: LOOKS[wayOf(one)],
         points: until.slice(0, state.look + 1).map((step, n) => [across(step), one[name][n]]),
       }));
       const counts = way => networks.filter(one => one.way === way).length;
@@ -73,12 +73,11 @@ Instruments.start("drawn-or-driven-away", (stage, data) => {
     }
     key.replaceChildren(...Object.entries(LOOKS).flatMap(([way, name]) => {
       const all = networks.filter(one => wayOf(one) === way);
-      if (!all.length && (data.of || way === "none")) return [];
+      if (!all.length && way === "none") return [];
       const mean = all.reduce((sum, one) => sum + one.accuracy[state.look], 0) / all.length;
       const line = make("svg", { viewBox: "0 0 30 8", width: 30, height: 8 },
         make("path", { class: `curve ${name} chosen`, d: "M0 4H30" }));
-      const whose = data.of ? `${nameOf(all[0])} (${data.of})` : `${all.length} networks`;
-      return make("span", { "data-way": way }, line, ` ${whose}${way === "none" ? "" : ` ${WAYS[way]}`}: `
+      return make("span", { "data-way": way }, line, ` ${all.length} networks ${WAYS[way]}: `
         + (all.length ? `${percent(mean)} of the words right` : "none"));
     }));
     if (state.network >= 0) tell(state.network);

@@ -117,6 +117,18 @@ def network_rows(points: Points, least: float) -> list[dict]:
     ]
 
 
+def snapshot_rows(points: Points, attention: str) -> list[dict]:
+    """A row a network and snapshot: how well it writes, attends and knows words; ``chance`` is uniform attention's."""
+    names = ("token_accuracy", "on_word", "word_accuracy")
+    return [
+        row
+        | {"attention": attention, "step": step, "chance": measured["chance"]}
+        | {name: measured[name][n] for name in names if name in measured}
+        for row, measured in by_network(points, "task")
+        for n, step in enumerate(measured["steps"])
+    ]
+
+
 PLACE = "Between Aitken et al. 2021, contribution 1, and Snell et al. 2021, sections 3 and 5; in neither"
 QUESTION = "When do temporal and input terms take over attention, and are words known before?"
 TEXT = "multi30k_en_fr"
@@ -235,6 +247,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             for row in rows_of(takeovers, "task", "quantity")
         ],
         "networks": network_rows(learned, config.least),
+        "snapshots": snapshot_rows(learned, "learned") + snapshot_rows(uniform, "uniform"),
     }
 
 

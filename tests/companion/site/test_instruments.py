@@ -179,11 +179,12 @@ def test_heads_and_tasks_are_followed_too(shown):
         counted = numbers(page.locator(".key [data-way=away]").inner_text())
         assert counted == rounded([len(copies), 100 * mean], step=1)
     with shown("drawn-or-driven-away tasks") as (page, data):
-        learned, uniform = data["networks"]
-        assert (learned["way"], uniform["way"]) == ("away", None)
-        page.locator("select").select_option("1")
-        accuracy, known = (100 * uniform[curve][-1] for curve in ("accuracy", "known"))
-        expected = [data["steps"]["copying_permutation"][-1], accuracy, 1, known]
+        networks = data["networks"]
+        assert [one["way"] for one in networks] == ["away"] * 5 + [None] * 5
+        assert "held uniform" in page.locator(".key [data-way=none]").inner_text()
+        page.locator("select").select_option("6")
+        accuracy, known = (100 * networks[6][curve][-1] for curve in ("accuracy", "known"))
+        expected = [1, data["steps"]["copying_permutation"][-1], accuracy, 1, known]
         assert numbers(said(page)) == rounded(expected, step=1)
 
 
