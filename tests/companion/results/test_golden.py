@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from csv import DictReader
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from companion.results.recompute import ARCHIVE, RESULTS, committed, recomputed
 from companion.results.result import Result, _as_rows, _line, as_csv
 from companion.runs.answer import all_measurements
 from companion.runs.archive import Archive
+from companion.runs.fingerprint import ROOT
 from companion.runs.keys import code_of, identity, read_spec
 
 pytestmark = pytest.mark.slow
@@ -53,3 +55,21 @@ def test_every_run_and_answer_of_the_archive_is_by_todays_code(archive):
         spec = read_spec(json.dumps(run.line["spec"]))
         assert (identity(spec), code_of(spec)) == (run.line["run"], run.code)
         assert {(line["measure"], line["code"]) for line in run.answers.values()} <= measures
+
+
+def test_results_and_trainings_name_commits_of_the_history(archive):
+    """Whoever wants the code behind a number can check it out: no commit of a branch that was rewritten since."""
+
+    def git(*words: str) -> list[str]:
+        done = subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True)
+        return done.stdout.split()
+
+    if git("rev-parse", "--is-shallow-repository") == ["true"]:
+        pytest.skip("a shallow clone has no history")
+    made = {name: Result.load(RESULTS / f"{name}.json").provenance for name in committed()}
+    made |= {run.line["run"]: run.line.get("history", {}) for run in archive.runs()}
+    named = {name: own["commit"] for name, own in made.items() if own.get("commit")}
+    history = set(git("rev-list", "HEAD"))
+    assert len(named) > 100
+    assert {name: commit for name, commit in named.items() if commit not in history} == {}
+    assert [name for name, own in made.items() if own.get("dirty")] == []
