@@ -118,7 +118,7 @@ def network_rows(points: Points, least: float) -> list[dict]:
 
 
 def snapshot_rows(points: Points, attention: str) -> list[dict]:
-    """A row a network and snapshot: how well it writes, attends and knows words; ``chance`` is uniform attention's."""
+    """A row a network and snapshot: what it writes and knows, and where it attends, beside chance."""
     names = ("token_accuracy", "on_word", "word_accuracy")
     return [
         row

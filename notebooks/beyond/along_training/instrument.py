@@ -1,4 +1,4 @@
-"""What the instrument of the page draws: the course of every network, attention learned or held uniform, by task."""
+"""What the instrument of the page draws: every network's course, attention learned or held uniform."""
 
 import pandas as pd
 
@@ -9,7 +9,7 @@ COLUMNS = {"task": "kind", "step": "steps", "token_accuracy": "accuracy", "word_
 
 
 def networks(result: Result, kinds: dict[str, str]) -> tuple[dict, pd.DataFrame]:
-    """A learned network goes the way on whose side of uniform attention it ends; one held uniform goes neither."""
+    """Those that learn go the way on whose side of uniform attention they end; the others neither."""
     courses = pd.DataFrame(result.tables.get("snapshots", []))
     if courses.empty:
         return {}, courses

@@ -58,7 +58,7 @@ def test_every_run_and_answer_of_the_archive_is_by_todays_code(archive):
 
 
 def test_results_and_trainings_name_commits_of_the_history(archive):
-    """Whoever wants the code behind a number can check it out: no commit of a branch that was rewritten since."""
+    """Whoever wants the code behind a number can check it out: no commit that was rewritten since."""
 
     def git(*words: str) -> list[str]:
         done = subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True)
