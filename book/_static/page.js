@@ -2,6 +2,10 @@
 (() => {
   "use strict";
 
+  // The theme chooses between day and night at the end of the page, and until then nothing has a colour, nor a border of it.
+  const root = document.documentElement.dataset;
+  if (root.theme === "auto") root.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+
   // KaTeX is on the pages that have formulas. What Sphinx writes is TeX between \( \) or \[ \], a number before it. Each is
   // drawn as soon as it has been read, before it is seen, so that it never moves what is around it.
   const formulas = all => {
