@@ -71,7 +71,7 @@ class LinearMap:
 
     @classmethod
     def of_rows(
-        cls, weight: Float[Tensor, "rows width"], bias: Float[Tensor, "rows"] | None, heads: int
+        cls, weight: Float[Tensor, "rows width"], bias: Float[Tensor, " rows"] | None, heads: int
     ) -> "LinearMap":
         if len(weight) % heads:
             raise BadInput(f"a projection to {len(weight)} dimensions cannot be shared by {heads} heads")

@@ -300,7 +300,7 @@ class _Rows(nn.Linear):
         return self._module.weight.T.chunk(self._parts)[self._part]
 
     @property
-    def bias(self) -> Float[Tensor, "rows"]:
+    def bias(self) -> Float[Tensor, " rows"]:
         return self._module.bias.chunk(self._parts)[self._part]
 
 

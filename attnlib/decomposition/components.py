@@ -285,15 +285,15 @@ class Components:
         return {"n_tokens": self.n_tokens, "n_positions": self.n_positions, "width": self.width}
 
     @property
-    def position_counts(self) -> Int[Tensor, "positions"]:
+    def position_counts(self) -> Int[Tensor, " positions"]:
         return self.pair_counts.sum(0)
 
     @property
-    def token_counts(self) -> Int[Tensor, "tokens"]:
+    def token_counts(self) -> Int[Tensor, " tokens"]:
         return self.pair_counts.sum(1)
 
     @property
-    def seen(self) -> Bool[Tensor, "tokens"]:
+    def seen(self) -> Bool[Tensor, " tokens"]:
         return self.token_counts > 0
 
     # fitting ------------------------------------------------------------------------------------------------

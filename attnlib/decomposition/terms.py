@@ -48,7 +48,7 @@ def alignment_terms(
 
 @takes_arrays
 def map_parts(
-    parts: Parts, weight: Float[Tensor, "out width"], bias: Float[Tensor, "out"] | None = None
+    parts: Parts, weight: Float[Tensor, "out width"], bias: Float[Tensor, " out"] | None = None
 ) -> Parts:
     """The parts of `states @ weight.T + bias`, for scores that are bilinear after a linear map.
 

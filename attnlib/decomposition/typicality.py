@@ -36,7 +36,7 @@ class Typicality:
     coverage: float  # share of samples that stand in a large enough cell
     cells: int
     samples: int
-    per_sample: Float[Tensor, "samples"]
+    per_sample: Float[Tensor, " samples"]
 
 
 class AttentionCells:
@@ -93,7 +93,7 @@ class AttentionCells:
         source_mask: Bool[Tensor, "batch source"],
         *,
         minimum: int = MINIMUM_CELL,
-    ) -> Float[Tensor, "batch"]:
+    ) -> Float[Tensor, " batch"]:
         """Each sample's typicality against the others of its cell; NaN in cells of fewer than `minimum`
         samples.
 
@@ -108,7 +108,7 @@ class AttentionCells:
                 values[members] = 1 - total_variation(matrices, others).mean(-1)
         return values
 
-    def result(self, per_sample: Float[Tensor, "samples"], *, minimum: int = MINIMUM_CELL) -> Typicality:
+    def result(self, per_sample: Float[Tensor, " samples"], *, minimum: int = MINIMUM_CELL) -> Typicality:
         """Pools what `judge` gave for all batches, concatenated."""
         covered = ~per_sample.isnan()
         samples = len(per_sample)

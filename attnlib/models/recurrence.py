@@ -49,7 +49,7 @@ def unroll(
     layer: nn.Module,
     inputs: Float[Tensor, "batch time width"],
     initial: State | None = None,
-    lengths: Int[Tensor, "batch"] | None = None,
+    lengths: Int[Tensor, " batch"] | None = None,
     *,
     implementation: Literal["fused", "loop"] = "fused",
 ) -> tuple[Float[Tensor, "batch time width"], State]:

@@ -200,7 +200,7 @@ class MultiHeadAttention(nn.Module):
         self,
         inputs: Float[Tensor, "batch target width"],
         source: KeyValues,
-        allowed: Bool[Tensor, "batch #target source"],
+        allowed: Bool[Tensor, " batch #target source"],
         first: int = 0,
     ) -> tuple[Float[Tensor, "batch target width"], Attended]:
         """What the attention adds to the states, and how it came about; queries stand from first on."""
@@ -320,7 +320,7 @@ class EncoderLayer(nn.Module):
         self.self_attention, self.feed_forward = new_self_attention(config), FeedForward(config)
 
     def forward(
-        self, states: Float[Tensor, "batch source width"], allowed: Bool[Tensor, "batch #source source"]
+        self, states: Float[Tensor, "batch source width"], allowed: Bool[Tensor, " batch #source source"]
     ) -> tuple[Float[Tensor, "batch source width"], Attended]:
         inputs = self.self_norm(states)
         added, own = self.self_attention(inputs, self.self_attention.answer(inputs), allowed)

@@ -33,7 +33,7 @@ class Interval:
         return {"value": self.value, "low": self.low, "high": self.high, "n": self.n}
 
 
-def mean_interval(values: Sequence[float] | Float[np.ndarray, "n"]) -> Interval:
+def mean_interval(values: Sequence[float] | Float[np.ndarray, " n"]) -> Interval:
     """Mean with Student's t interval: mean ± t(n - 1) s / sqrt(n), s with n - 1 in the denominator.
 
     One value has no interval (NaN bounds). Raises BadInput for no values, or values that are not finite.

@@ -9,14 +9,14 @@ from jaxtyping import Float
 from attnlib.errors import BadInput
 
 
-def average_ranks(values: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+def average_ranks(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """Ranks from 1, tied values share the mean of their ranks."""
     _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     return (last - (counts - 1) / 2)[group]
 
 
-def spearman(x: Float[np.ndarray, "n"], y: Float[np.ndarray, "n"]) -> float:
+def spearman(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> float:
     """Pearson's correlation of the average ranks; NaN where either side is constant.
 
     Raises BadInput where the two are not vectors of one length, have fewer than two values, or hold NaN.
@@ -39,7 +39,7 @@ def spearman_of_points(points: Float[np.ndarray, "n 2"]) -> float:
 
 
 def stratified_spearman(
-    x: Float[np.ndarray, "n"], y: Float[np.ndarray, "n"], strata: Sequence[Hashable], *, minimum: int = 30
+    x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"], strata: Sequence[Hashable], *, minimum: int = 30
 ) -> float:
     """Correlation of ranks within strata, pooled: what the strata differ in does not count.
 
@@ -57,5 +57,5 @@ def stratified_spearman(
     return float(x @ y) / size if size > 0 else math.nan
 
 
-def _relative_ranks(values: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+def _relative_ranks(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     return (average_ranks(values) - (len(values) + 1) / 2) / max(len(values) - 1, 1)
