@@ -9,6 +9,7 @@ from attnlib.adapters.attended import Attended, LinearMap, Rotary, site_names
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.errors import BadInput
 from attnlib.models.encoder_decoder import EncoderDecoder
+from attnlib.models.sequence_to_sequence import SequenceToSequence
 from attnlib.models.transformer import (
     AttentionKind,
     MultiHeadAttention,
@@ -16,14 +17,16 @@ from attnlib.models.transformer import (
     Transformer,
     rotation_tables,
 )
+from attnlib.models.translator import BilinearTranslator
 from attnlib.training.corpus import Batch
 
+Recurrent = EncoderDecoder | SequenceToSequence | BilinearTranslator
 KINDS: tuple[AttentionKind, ...] = ("cross", "encoder_self", "decoder_self")
 
 
 @torch.no_grad()
-def encoder_decoder_pass(network: EncoderDecoder, batch: Batch) -> ModelPass:
-    """A teacher-forced pass of AED or AO: one head, which compares the states as they are.
+def encoder_decoder_pass(network: Recurrent, batch: Batch) -> ModelPass:
+    """A teacher-forced pass of a recurrent network: one head, which compares the states as they are.
 
     >>> from attnlib.models.config import ModelConfig
     >>> from attnlib.training.corpus import Corpus, collate
@@ -34,27 +37,18 @@ def encoder_decoder_pass(network: EncoderDecoder, batch: Batch) -> ModelPass:
     ['cross.0']
 
     Raises:
-        BadInput: VED, which has no attention.
+        BadInput: no attention, as in VED; a score that is no product of two states.
     """
     trace = network(batch)
     if trace.attention is None:
         raise BadInput("a network without attention has no pass to analyse; look at its states instead")
-    query_site, key_site = site_names("cross", 0)
-    attended = Attended(
-        kind="cross",
-        layer=0,
-        query_inputs=trace.decoder_states,
-        key_inputs=trace.encoder_states,
-        query_site=query_site,
-        key_site=key_site,
-        query_map=LinearMap.none(trace.decoder_states),
-        key_map=LinearMap.none(trace.encoder_states),
-        attention=trace.attention[:, None],
-    )
-    names = ("source_tokens", "source_mask", "target_tokens", "target_outputs", "target_mask")
-    one = ModelPass(**{name: getattr(trace, name) for name in names}, attended=(attended,))
-    one.check()
-    return one
+    if (scoring := getattr(network.config, "scoring", "dot")) != "dot":
+        raise BadInput(f"scores are {scoring!r}; only those that compare states as they are have nine terms")
+    plain, queries = LinearMap.none(trace.encoder_states), getattr(trace, "queries", trace.decoder_states)
+    mapped = LinearMap.of(network.query, 1) if isinstance(network, BilinearTranslator) else plain
+    at = (queries, trace.encoder_states, *site_names("cross", 0))
+    attended = Attended("cross", 0, *at, mapped, plain, attention=trace.attention[:, None])
+    return _pass_of(batch, [attended])
 
 
 @torch.no_grad()
@@ -98,8 +92,12 @@ def transformer_pass(
                     causal=kind == "decoder_self",
                 )
             )
-    names = ("source_tokens", "source_mask", "target_tokens", "target_outputs", "target_mask")
-    one = ModelPass(**{name: getattr(trace, name) for name in names}, attended=tuple(found))
+    return _pass_of(batch, found)
+
+
+def _pass_of(batch: Batch, attended: list[Attended]) -> ModelPass:
+    source, target = (batch.source, batch.source_mask), (batch.target_input, batch.target_output)
+    one = ModelPass(*source, *target, batch.target_mask, attended=tuple(attended))
     one.check()
     return one
 

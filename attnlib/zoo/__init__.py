@@ -1,15 +1,17 @@
 """Small networks of the book, trained, inside the package: a first analysis needs no model of one's own.
 
-==================  ====================================================================================
-``reordering``      a Transformer of two layers and two heads, width 32, that translates made-up phrases of
-                    which half swap their words
-``reordering_AED``  a GRU with attention, width 64, on the same kind of phrases
-``one_to_one_AO``   attention only, width 64: a word for a word, in the same order
-``one_to_one_VED``  a GRU without attention, width 64: the same for four words, through one vector
-==================  ====================================================================================
+=======================  ===============================================================================
+``reordering``           a Transformer of two layers and two heads, width 32: phrases of which half swap words
+``reordering_AED``       a GRU with attention, width 64, on the same kind of phrases
+``reordering_luong``     the primer's GRUs with Luong's decoder, width 64, on such phrases again
+``one_to_one_AO``        attention only, width 64: a word for a word, in the same order
+``one_to_one_VED``       a GRU without attention, width 64: the same for four words, through one vector
+``lexicon_translator``   the second paper's translator, width 32, on sentences of a known lexicon
+``polarity_classifier``  its classifier, width 32, on texts with words that tell their label
+=======================  ===============================================================================
 
 ``python -m notebooks.beyond.your_own_model.zoo`` wrote the files, from networks of the book's quick profile,
-the last three in half precision; :attr:`Trained.provenance` says what made each.
+all but the first in half precision; :attr:`Trained.provenance` says what made each.
 
 >>> one = load("reordering")
 >>> one.network.config.layers, one.word("source", 2)
@@ -21,6 +23,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import get_args
 
 import torch
 from jaxtyping import Float
@@ -31,14 +34,19 @@ from attnlib.adapters.library_models import encoder_decoder_pass, transformer_pa
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.stream import Stream
 from attnlib.errors import BadInput, check_known
+from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
 from attnlib.models.config import ModelConfig
 from attnlib.models.encoder_decoder import EncoderDecoder
+from attnlib.models.sequence_to_sequence import SequenceConfig, SequenceToSequence
 from attnlib.models.transformer import AttentionKind, Transformer, TransformerConfig
+from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from attnlib.sealed import load_file
 from attnlib.training.corpus import Batch, Corpus, evaluation_batches
 
 FOLDER = Path(__file__).parent
 NAMES = tuple(sorted(path.stem for path in FOLDER.glob("*.safetensors")))
+Network = Transformer | EncoderDecoder | SequenceToSequence | BilinearTranslator | AttentiveClassifier
+_CONFIGS = (TransformerConfig, ModelConfig, SequenceConfig, TranslatorConfig, ClassifierConfig)
 
 
 @dataclass(frozen=True)
@@ -47,13 +55,13 @@ class Trained:
 
     Attributes:
         network: in evaluation mode.
-        corpus: sentence pairs, of those that it was trained on.
+        corpus: sentence pairs, of those that it was trained on; a classifier's have one word, the label's.
         words: of either side, by id.
         provenance: the settings and the seed of its training, commit, date, packages, how much of the
             words of sentences that it never saw it predicts (``accuracy``), and the ``sha256`` of its file.
     """
 
-    network: Transformer | EncoderDecoder
+    network: Network
     corpus: Corpus
     words: dict[str, list[str]]
     provenance: dict
@@ -62,19 +70,17 @@ class Trained:
         """Passes over its sentences, for :func:`~attnlib.analysis.analyse.analyse` and reports.
 
         Raises:
-            BadInput: a network without attention, or another kind of it than it has.
+            BadInput: a network without attention to a source, or another kind of it than it has.
         """
-        config, trace = self.network.config, partial(transformer_pass, self.network, kinds=kinds)
-        if isinstance(config, ModelConfig):
-            if config.architecture == "VED" or set(kinds) != {"cross"}:
-                has = "no attention" if config.architecture == "VED" else "cross-attention alone"
-                raise BadInput(f"{config.architecture} has {has}: there is no analysis of {', '.join(kinds)}")
+        trace = partial(transformer_pass, self.network, kinds=kinds)
+        if not isinstance(self.network, Transformer):
+            own = getattr(self.network.config, "architecture", type(self.network).__name__)
+            without = own in ("VED", "AttentiveClassifier")
+            if without or set(kinds) != {"cross"}:
+                has = "no attention between two texts" if without else "cross-attention alone"
+                raise BadInput(f"{own} has {has}: there is no analysis of {', '.join(kinds)}")
             trace = partial(encoder_decoder_pass, self.network)
-        return Stream(
-            trace,
-            lambda: evaluation_batches(self.corpus, batch_size),
-            logits=self.logits,
-        )
+        return Stream(trace, lambda: evaluation_batches(self.corpus, batch_size), logits=self.logits)
 
     @torch.no_grad()
     def logits(self, one: ModelPass) -> Float[Tensor, "batch target words"]:
@@ -99,8 +105,8 @@ def load(name: str) -> Trained:
     tensors = load_file(path)
     with safe_open(path, framework="pt") as file:
         said, digest = json.loads(file.metadata()["trained"]), file.metadata()["sha256"]
-    recurrent = "architecture" in said["config"]
-    kind, config = (EncoderDecoder, ModelConfig) if recurrent else (Transformer, TransformerConfig)
+    kinds = zip(get_args(Network), _CONFIGS, strict=True)
+    kind, config = next(own for own in kinds if own[0].__name__ == said["kind"])
     network = kind(config(**said["config"]), torch.Generator().manual_seed(0))
     network.load_state_dict(
         {k.removeprefix("network."): v for k, v in tensors.items() if k[:8] == "network."}

@@ -1,11 +1,16 @@
-"""The trained networks that the package ships, those of the quick profile that learn their task.
+"""The trained networks that the package ships, one of each kind of the book, which have learned their task.
 
-python -m notebooks.beyond.your_own_model.zoo          # of build/models or trained now, into attnlib/zoo
+python -m notebooks.beyond.your_own_model.zoo                     # all, of build/models or trained now
+python -m notebooks.beyond.your_own_model.zoo reordering_luong    # into attnlib/zoo
 """
 
 import json
-from dataclasses import asdict
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -14,33 +19,128 @@ from torch.nn.utils.rnn import pad_sequence
 
 from attnlib import zoo
 from attnlib.files import atomic_path
+from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
+from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from attnlib.sealed import save_file
-from attnlib.training.corpus import Corpus, Task, collate
-from companion.runs.keys import Spec
-from companion.runs.spec import ModelSpec
+from attnlib.training.corpus import Batch, Corpus, Task, collate, training_batches
+from attnlib.training.course import Course, run_course
+from attnlib.training.vocabulary import MARKS
+from companion.data.labelled_sets import KNOWN_POLARITY, load_labelled
+from companion.data.parallel import KNOWN_LEXICON, read_translation
+from companion.runs.origin import origin
+from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from companion.runs.suite import spec_of
 from notebooks.beyond.your_own_model.experiment import Config, measurements
+from notebooks.shared.pieces import piece_corpus
 from notebooks.shared.sequence_course import load_task
 from notebooks.shared.task_patterns import network_of
 
 SENTENCES = 800
-
-
-def specs() -> dict[str, Spec]:
-    """Reordered phrases take a GRU more updates than the profile has; without attention it learns 4 words."""
-    (transformer,) = measurements(Config())
-    quick = partial(spec_of, scale="quick")
-    four = {"min_length": 4, "max_length": 4, "n_words": 8, "n_held_out": 1200}
-    return {
-        "reordering": transformer.spec,
-        "reordering_AED": quick("reordering_50", "AED", steps=1500),
-        "one_to_one_AO": quick("one_to_one", "AO"),
-        "one_to_one_VED": quick("one_to_one", "VED", steps=170, task_options=four),
-    }
-
-
 ORIGIN = ("commit", "date", "packages", "python", "seconds")
+Words = dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class Made:
+    """A trained network, sentences that it has and has not seen, the words of both sides, what made it."""
+
+    network: nn.Module
+    train: Corpus
+    held_out: Corpus
+    words: Words
+    spec: dict
+    history: dict
+
+    @classmethod
+    def on(cls, task: Task, network: nn.Module, spec: dict, history: dict) -> "Made":
+        words = {side: getattr(task, f"{side}_vocabulary").words for side in ("source", "target")}
+        return cls(network, task.train, task.held_out, words, spec, history)
+
+
+def of_suite(store: Store, task: str, architecture: str, **options: object) -> Made:
+    spec = spec_of(task, architecture, scale="quick", **options)
+    trained = store.model(spec)
+    return Made.on(trained.task, trained.model, spec.content, trained.history)
+
+
+def of_sequences(store: Store, spec: RunSpec) -> Made:
+    found = store.recording(spec)
+    return Made.on(load_task(spec.resolved), network_of(found, "trained"), spec.content, found.history)
+
+
+def translator(_: Store) -> Made:
+    """Without marks at the beginning of a source, which a corpus does not hold."""
+    data = piece_corpus(read_translation(KNOWN_LEXICON), size=1_000, n_validation=300)
+    config = TranslatorConfig(words=len(data.pieces), width=32)
+    words = data.pieces.spell(range(len(data.pieces)))
+    both = {"source": words, "target": words}
+    return trained(BilinearTranslator, config, data.train, data.validation, both, steps=1_200)
+
+
+def classifier(_: Store) -> Made:
+    """Of texts that end in a mark; the name of the label is what is to be written of each."""
+    task = load_labelled(KNOWN_POLARITY)
+    parts = [
+        Corpus.from_ids(
+            [own.text(i) for i in range(len(own))], [[len(MARKS) + int(label)] for label in own.labels]
+        )
+        for own in (task.train, task.validation)
+    ]
+    words = {"source": task.vocabulary.words, "target": [*MARKS, *task.classes]}
+    config = ClassifierConfig(len(task.vocabulary), embedding_width=32, width=32)
+    return trained(AttentiveClassifier, config, *parts, words, steps=400)
+
+
+def trained(
+    kind: type[nn.Module], config: object, train: Corpus, held_out: Corpus, words: Words, *, steps: int
+) -> Made:
+    """The second paper's networks, whose recordings in the book hold what was seen of them."""
+    course, began = Course(steps, seed=0, learning_rate=3e-3, checkpoints=(steps,)), time.monotonic()
+    network = kind(config, torch.Generator().manual_seed(0))
+    batches = list(islice(training_batches(train, 32, seed=0), steps))
+    run_course(network, batches.__getitem__, loss, course, None, visit=lambda *_: None)
+    spec = {"network": kind.__name__, "training": asdict(course)}
+    return Made(network, train, held_out, words, spec, origin("cpu", time.monotonic() - began))
+
+
+def label(batch: Batch) -> torch.Tensor:
+    return (batch.target_output[:, 0] == len(MARKS) + 1).long()
+
+
+def loss(network: nn.Module, batch: Batch) -> torch.Tensor:
+    if isinstance(network, BilinearTranslator):
+        return network.loss(batch)
+    return classification_loss(network(batch.source, batch.source_mask).logit, label(batch))
+
+
+FOUR_WORDS = {"min_length": 4, "max_length": 4, "n_words": 8, "n_held_out": 1200}
+PHRASES = (("max_phrases", 3), ("min_phrases", 2), ("n_held_out", 300), ("n_train", 6_000))
+LUONG = {"task": "reordering", "options": PHRASES, "width": 64, "steps": 400, "learning_rate": 3e-3}
+# Reordered phrases take a GRU more updates than the profile has; without attention it learns 4 words.
+MAKERS: dict[str, Callable[[Store], Made]] = {
+    "reordering": lambda store: of_sequences(store, measurements(Config())[0].spec),
+    "reordering_AED": partial(of_suite, task="reordering_50", architecture="AED", steps=1500),
+    "reordering_luong": lambda store: of_sequences(
+        store, RunSpec.of("recurrent_sequences", seed=0, snapshots=5, judged=128, **LUONG)
+    ),
+    "one_to_one_AO": partial(of_suite, task="one_to_one", architecture="AO"),
+    "one_to_one_VED": partial(
+        of_suite, task="one_to_one", architecture="VED", steps=170, task_options=FOUR_WORDS
+    ),
+    "lexicon_translator": translator,
+    "polarity_classifier": classifier,
+}
+
+
+@torch.no_grad()
+def accuracy(network: nn.Module, batch: Batch) -> float:
+    """The share of the words, or of the labels, that it predicts."""
+    if isinstance(network, AttentiveClassifier):
+        said = network(batch.source, batch.source_mask).logit > 0
+        return float((said == label(batch)).float().mean())
+    right = network(batch).logits.argmax(-1) == batch.target_output
+    return float(right[batch.target_mask].float().mean())
 
 
 def padded(corpus: Corpus, side: str) -> torch.Tensor:
@@ -48,29 +148,20 @@ def padded(corpus: Corpus, side: str) -> torch.Tensor:
     return pad_sequence(rows, batch_first=True, padding_value=-1).to(torch.int16)
 
 
-def opened(spec: Spec, store: Store) -> tuple[nn.Module, Task, dict]:
-    """The network of a spec, its task and the history of its training."""
-    if isinstance(spec, ModelSpec):
-        trained = store.model(spec)
-        return trained.model.half().float(), trained.task, trained.history
-    recording = store.recording(spec)
-    return network_of(recording, "trained"), load_task(spec.resolved), recording.history
-
-
-@torch.no_grad()
-def write(name: str, spec: Spec, models: Path = Path("build/models"), folder: Path = zoo.FOLDER) -> Path:
-    """A network and the first sentences of its task; recurrent ones in half precision."""
-    network, own, history = opened(spec, Store(models))
-    unseen = collate(own.held_out, range(len(own.held_out)))
-    right = network(unseen).logits.argmax(-1) == unseen.target_output
-    accuracy = round(float(right[unseen.target_mask].float().mean()), 4)
+def write(name: str, models: Path = Path("build/models"), folder: Path = zoo.FOLDER) -> Path:
+    """A network and the first sentences of its task; in half precision, but for the Transformer."""
+    made = MAKERS[name](Store(models))
+    half = name != "reordering"
+    network = (made.network.half().float() if half else made.network).eval()
+    unseen = collate(made.held_out, range(len(made.held_out)))
+    provenance = {"spec": made.spec, **{key: made.history[key] for key in ORIGIN}}
     said = {
+        "kind": type(network).__name__,
         "config": asdict(network.config),
-        "words": {side: getattr(own, f"{side}_vocabulary").words for side in ("source", "target")},
-        "provenance": {"spec": spec.content, **{key: history[key] for key in ORIGIN}, "accuracy": accuracy},
+        "words": made.words,
+        "provenance": provenance | {"accuracy": round(accuracy(network, unseen), 4)},
     }
-    half = isinstance(spec, ModelSpec)
-    corpus = own.train.subset(range(SENTENCES))
+    corpus = made.train.subset(range(SENTENCES))
     tensors = {f"network.{k}": v.half() if half else v for k, v in network.state_dict().items()}
     tensors |= {side: padded(corpus, side) for side in ("source", "target")}
     with atomic_path(folder / f"{name}.safetensors") as path:
@@ -79,5 +170,5 @@ def write(name: str, spec: Spec, models: Path = Path("build/models"), folder: Pa
 
 
 if __name__ == "__main__":
-    for own in specs().items():
-        print(write(*own))
+    for own in sys.argv[1:] or MAKERS:
+        print(write(own))
