@@ -66,10 +66,10 @@ def _summary(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Iterator[
 
 
 def _numbers(row: ClaimVerdict) -> list[str]:
-    """Each number of a verdict, with its own verdict's sign where they differ."""
+    """Each number of a verdict, with its own verdict's sign where they differ. No line ends within n = 3 or before a sign."""
     evidence, parts = row.judgement.evidence, row.judgement.parts
-    signs = {label: f" {SIGNS[own]}" for label, own in parts.items()} if len({*parts.values()}) > 1 else {}
-    return [plain(str(own)) + signs.get(label, "") for label, own in evidence.items()]
+    signs = {label: f"\u00a0{SIGNS[own]}" for label, own in parts.items()} if len({*parts.values()}) > 1 else {}
+    return [plain(str(own)).replace("n = ", "n\u00a0=\u00a0") + signs.get(label, "") for label, own in evidence.items()]
 
 
 def _presupposed(row: ClaimVerdict) -> str:
