@@ -189,7 +189,7 @@ def commands_markdown(_: str = "") -> str:
     import typer.main
 
     command = typer.main.get_command(import_module("attnlib.cli").app)
-    for below in command.commands.values():  # in the list of commands the whole first sentence, not as much as fits a terminal
+    for below in command.commands.values():  # listed with a whole sentence, not with what fits a terminal
         below.short_help = below.short_help or " ".join((below.help or "").partition("\n\n")[0].split())
     context = typer.Context(command, obj={typer.core.MARKUP_MODE_KEY: "rich"})
     return typer.cli.get_docs_for_click(obj=command, ctx=context, name="attnlib", indent=1)

@@ -66,10 +66,12 @@ def _summary(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Iterator[
 
 
 def _numbers(row: ClaimVerdict) -> list[str]:
-    """Each number of a verdict, with its own verdict's sign where they differ. No line ends within n = 3 or before a sign."""
+    """Each number of a verdict, with its own verdict's sign where they differ."""
     evidence, parts = row.judgement.evidence, row.judgement.parts
-    signs = {label: f"\u00a0{SIGNS[own]}" for label, own in parts.items()} if len({*parts.values()}) > 1 else {}
-    return [plain(str(own)).replace("n = ", "n\u00a0=\u00a0") + signs.get(label, "") for label, own in evidence.items()]
+    kept = "\u00a0"  # a space at which no line ends
+    signs = {label: kept + SIGNS[own] for label, own in parts.items()} if len({*parts.values()}) > 1 else {}
+    numbers = {label: plain(str(own)).replace(" = ", f"{kept}={kept}") for label, own in evidence.items()}
+    return [number + signs.get(label, "") for label, number in numbers.items()]
 
 
 def _presupposed(row: ClaimVerdict) -> str:

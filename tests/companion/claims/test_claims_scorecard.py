@@ -76,7 +76,7 @@ OPEN = '<span class="verdict undecided">undecided</span>'
     ("name", "parts"),
     [
         ("plain", ["It is above five.", "`x`<br>above 5<br>", "](/attend/toy)",
-                   rf"| {OPEN}<br>9.000 \[4.000, 10.0\], n = 3 |",
+                   f"| {OPEN}<br>9.000 \\[4.000, 10.0\\], n\u00a0=\u00a03 |",
                    f'| {OPEN} <span class="verdict stale">stale</span>']),
         ("unlearned", ['<span class="verdict cannot-be-judged">cannot be judged</span>',
                        "presupposes that it is learned, and `y` is 2.000, not at least 3 |"]),
