@@ -3,7 +3,8 @@ pages => {
   const slug = path => path.replace(/\.html$/, "").replace(/\W+/g, "-");
   const here = location.pathname.slice(1);
   const article = document.querySelector("article.bd-article");
-  const onScreen = ".headerlink, script, button, iframe, .toctree-wrapper, div.cell details.hide.above-input";
+  const code = "div.cell:not(.tag_hide-cell) details.hide.above-input, .tag_hide-cell details.hide .cell_input";
+  const onScreen = `.headerlink, script, button, iframe, .toctree-wrapper, .hide > summary > .expanded, ${code}`;
   for (const gone of article.querySelectorAll(onScreen)) gone.remove();
   for (const without of article.querySelectorAll("noscript")) without.replaceWith(...without.childNodes);
   for (const fold of article.querySelectorAll("details")) fold.open = true;
@@ -20,7 +21,7 @@ pages => {
     id: slug(here),
     title: article.querySelector("h1").textContent.trim(),
     book: document.querySelector(".logo__title").textContent.trim(),
-    about: document.querySelector(".extra_footer").textContent.trim(),
+    about: document.querySelector(".extra_footer").innerText.replace(/\s+/g, " ").trim(),
     article: `<article class="bd-article" id="${slug(here)}">${article.innerHTML}</article>`,
   };
 }

@@ -29,8 +29,9 @@ PAPER = {"format": "A4", "margin": {"top": "18mm", "bottom": "20mm", "left": "18
 FOOT = '<div style="font-size: 8px; width: 100%; text-align: center"><span class="pageNumber"></span></div>'
 STYLE = """<style>
   body { margin: 0; }
-  article, .contents { break-before: page; max-width: none !important; }
-  .contents a { display: block; margin: 0.2em 0; }
+  article, .list-of-pages { break-before: page; max-width: none !important; }
+  .list-of-pages a { display: block; margin: 0.2em 0; }
+  :is(h1, h2, h3, h4) { white-space: break-spaces; } /* or words at the end of a line are joined to the next in the outline */
   .cover { padding-top: 30vh; }
 </style>"""
 
@@ -79,7 +80,7 @@ def print_book(pages: list[str], site: Path, out: Path) -> None:
         lines = "".join(f'<a href="#{each["id"]}">{escape(each["title"])}</a>' for each in found)
         name, about = escape(found[0]["book"]), escape(found[0]["about"])
         cover = f'<section class="cover"><h1>{name}</h1><p>{about}</p></section>'
-        contents = f'<nav class="contents"><h2>Contents</h2>{lines}</nav>'
+        contents = f'<nav class="list-of-pages"><h2>Contents</h2>{lines}</nav>'
         whole = "".join([STYLE, cover, contents, *(each["article"] for each in found)])
         page.goto(f"{address}/index.html")
         page.emulate_media(media="print", color_scheme="light")
