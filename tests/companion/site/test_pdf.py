@@ -58,6 +58,10 @@ def test_pages_become_one_document_with_links_between_them(html, tmp_path):
     whole = b"\n".join(found.values())
     assert whole.count(b"/Type /Page\n") >= 8
     assert b"/Outlines" in whole
+    assert rb"and the lexical probe \(Snell A.1\)" in whole, "words of a heading of two lines are joined"
+    tables = sum(b"/S /Table\n" in each.partition(b">>")[0] for each in found.values())
+    on_pages = "".join((html / page).read_text(encoding="utf-8") for page in pages).count("<table")
+    assert tables >= on_pages, "what is folded is not printed"
     assert b"/Dest /notation" in whole
     assert b"http://127.0.0.1" not in whole, "a link would lead to the server that printed it"
 
