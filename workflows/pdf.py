@@ -31,7 +31,7 @@ STYLE = """<style>
   body { margin: 0; }
   article, .list-of-pages { break-before: page; max-width: none !important; }
   .list-of-pages a { display: block; margin: 0.2em 0; }
-  :is(h1, h2, h3, h4) { white-space: break-spaces; } /* or words at the end of a line are joined to the next in the outline */
+  :is(h1, h2, h3, h4) { white-space: break-spaces; } /* or the outline lacks the space at the end of a line */
   .cover { padding-top: 30vh; }
 </style>"""
 
