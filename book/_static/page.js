@@ -8,15 +8,24 @@
 
   // KaTeX is on the pages that have formulas. What Sphinx writes is TeX between \( \) or \[ \], a number before it. Each is
   // drawn as soon as it has been read, before it is seen, so that it never moves what is around it.
+  const narrow = matchMedia("(max-width: 600px)");
   const formulas = all => {
     for (const place of window.katex ? document.querySelectorAll(".math.notranslate:not(.drawn)") : []) {
       if (!all && !place.nextSibling && !place.parentNode.nextSibling) continue; // may go on
       const number = place.querySelector(".eqno");
       number?.remove();
-      const tex = place.textContent.trim().replace(/^\\[([]|\\[)\]]$/g, "");
-      katex.render(tex, place, { displayMode: place.tagName === "DIV", throwOnError: false });
+      const display = place.tagName === "DIV";
+      let tex = place.textContent.trim().replace(/^\\[([]|\\[)\]]$/g, "");
+      // On a telephone two formulas side by side go below each other.
+      if (display && narrow.matches && /\\qquad/.test(tex) && !/\\begin/.test(tex)) {
+        tex = `\\begin{gathered}${tex.replaceAll("\\qquad", "\\\\[0.5em]")}\\end{gathered}`;
+      }
+      katex.render(tex, place, { displayMode: display, throwOnError: false });
       if (number) place.prepend(number);
       place.classList.add("drawn");
+      // A comma or a bracket stays with the formula before it.
+      const after = place.nextSibling;
+      if (after?.nodeType === Node.TEXT_NODE && /^[,.;:)\]?’”]/.test(after.data)) after.data = `\u2060${after.data}`;
     }
   };
   const reading = new MutationObserver(() => formulas(false));
@@ -30,12 +39,15 @@
   const stack = table => {
     table.classList.add("stacked");
     for (const place of table.querySelectorAll("td, td p, td .verdict")) {
-      const [all, point, spread] = place.childElementCount ? [] : place.textContent.match(/^(\S+) ([±[].*)$/) ?? [];
-      if (!all) continue;
-      const below = document.createElement("span");
-      below.className = "spread";
-      below.textContent = spread;
-      place.replaceChildren(`${point} `, below);
+      if (place.querySelector(":not(br)")) continue;
+      for (const line of [...place.childNodes].filter(node => node.nodeType === Node.TEXT_NODE)) {
+        const [all, point, spread] = line.data.match(/^(\S+) ([±[].*)$/) ?? [];
+        if (!all) continue;
+        const below = document.createElement("span");
+        below.className = "spread";
+        below.textContent = spread;
+        line.replaceWith(`${point} `, below);
+      }
     }
   };
   const stops = () => {
@@ -83,6 +95,26 @@
     }
   };
 
+  // A short word of code, such as -p, is never cut at its hyphen (attnlib.css).
+  const options = () => {
+    for (const word of document.querySelectorAll(".bd-article :is(p, li) code .pre")) {
+      word.classList.toggle("whole", word.textContent.length < 25);
+    }
+    for (const block of document.querySelectorAll(".bd-article .highlight-bash pre")) {
+      const texts = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
+      for (let text; (text = texts.nextNode());) {
+        const at = text.data.search(/\s-\w\b/);
+        if (at < 0 || text.parentNode.matches(".whole")) continue;
+        const option = text.splitText(at + 1);
+        option.splitText(2);
+        const whole = document.createElement("span");
+        whole.className = "whole";
+        option.replaceWith(whole);
+        whole.append(option);
+      }
+    }
+  };
+
   // The report of a model is a page by itself: it opens in its own tab, too. It has no scripts, and asks for nothing.
   const reports = () => {
     for (const frame of document.querySelectorAll("iframe.report")) {
@@ -122,6 +154,7 @@
     formulas(true);
     names();
     words();
+    options();
     reports();
     stops();
   });
