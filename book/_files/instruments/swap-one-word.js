@@ -46,7 +46,7 @@ Instruments.start("swap-one-word", (stage, data) => {
       row.reduce((sum, value, t) => sum + Math.abs(value - after.matrix[s][t]), 0) / 2);
     const most = moved.indexOf(Math.max(...moved));
     said.say(`The exchange moves ${moved[most].toFixed(2)} of the weight at step ${most + 1}, where it moves most, `
-      + `and ${(moved.reduce((a, b) => a + b, 0) / both).toFixed(2)} on average. Purple gains, green loses.`);
+      + `and ${(moved.reduce((a, b) => a + b, 0) / both).toFixed(2)} on average. Green gains, purple loses.`);
   }
   return { state, draw };
 });
