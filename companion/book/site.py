@@ -82,6 +82,9 @@ def one_image_each(figure: str, number: int, cell: NotebookNode) -> list[Noteboo
             piece["id"] = f"{cell['id']}-{len(pieces)}"
             piece.metadata.tags = [*dict.fromkeys([*cell.metadata.get("tags", []), "remove-input"])]
         pieces.append(piece)
+        about = piece.metadata.get("mystnb", {})
+        if len(images) > 1 and "code_prompt_show" in about:  # folds with names of their own
+            about["code_prompt_show"] += f", {len(pieces)} of {len(images)}"
     return pieces
 
 

@@ -131,6 +131,16 @@ def test_a_loop_over_figures_becomes_a_cell_for_each(root):
     assert first["id"] != second["id"]
 
 
+def test_folds_of_one_cell_have_different_names(root):
+    drawn = code(image(**SAID), image(**FALLS), tags=["hide-cell"])
+    drawn["metadata"]["mystnb"] = {"code_prompt_show": "All lines"}
+    write_notebook(root / "executed" / "attend" / "rise.ipynb", drawn)
+    run(root)
+    cells = json.loads(page(root, "attend/rise.ipynb"))["cells"][:2]
+    names = [cell["metadata"]["mystnb"]["code_prompt_show"] for cell in cells]
+    assert names == ["All lines, 1 of 2", "All lines, 2 of 2"]
+
+
 def test_images_without_a_text_are_refused(root):
     for outputs in [[image()], [image(alt="  ")], [image(**SAID), image(alt="")]]:
         write_notebook(root / "executed" / "attend" / "rise.ipynb", code(*outputs))
