@@ -95,6 +95,16 @@
     }
   };
 
+  // A number keeps its per cent.
+  const percents = () => {
+    for (const part of document.querySelectorAll(".bd-article :is(p, li, td)")) {
+      if (part.closest(".instrument")) continue;
+      for (const text of part.childNodes) {
+        if (text.nodeType === Node.TEXT_NODE && /\d %/.test(text.data)) text.data = text.data.replace(/(\d) %/g, "$1\u00a0%");
+      }
+    }
+  };
+
   // A short word of code, such as -p, is never cut at its hyphen (attnlib.css).
   const options = () => {
     for (const word of document.querySelectorAll(".bd-article :is(p, li) code .pre")) {
@@ -154,6 +164,7 @@
     formulas(true);
     names();
     words();
+    percents();
     options();
     reports();
     stops();
