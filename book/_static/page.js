@@ -97,8 +97,7 @@
 
   // A number keeps its per cent.
   const percents = () => {
-    for (const part of document.querySelectorAll(".bd-article :is(p, li, td)")) {
-      if (part.closest(".instrument")) continue;
+    for (const part of document.querySelectorAll(".bd-article :is(p, li, td, tbody th)")) {
       for (const text of part.childNodes) {
         if (text.nodeType === Node.TEXT_NODE && /\d %/.test(text.data)) text.data = text.data.replace(/(\d) %/g, "$1\u00a0%");
       }

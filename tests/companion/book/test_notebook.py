@@ -3,11 +3,13 @@
 import csv
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
 from attnlib.errors import BadInput, DataUnavailable
 from companion.book import notebook
+from companion.book.instrument import instrument
 from companion.book.notebook import Page, described, open_page
 from companion.book.parameters import with_parameters
 from companion.book.site import closing
@@ -138,3 +140,9 @@ def test_a_page_tells_where_its_numbers_come_from(tmp_path):
     text = closing(FIGURE, tmp_path, [])
     for piece in ("stale: it has changed", "&lt;cpu&gt;", "abc, with changes not", "130 networks in 10 min"):
         assert piece in text
+
+
+def test_the_table_of_an_instrument_has_a_minus_and_none_before_a_zero():
+    table = pd.DataFrame({"task": ["one", "two"], "share": [-0.0, -0.25]}).set_index("task")
+    shown = instrument("dial", [], table, label="A dial")
+    assert "<td>0.00</td>" in shown and "<td>−0.25</td>" in shown
