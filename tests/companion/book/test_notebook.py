@@ -145,4 +145,5 @@ def test_a_page_tells_where_its_numbers_come_from(tmp_path):
 def test_the_table_of_an_instrument_has_a_minus_and_none_before_a_zero():
     table = pd.DataFrame({"task": ["one", "two"], "share": [-0.0, -0.25]}).set_index("task")
     shown = instrument("dial", [], table, label="A dial")
-    assert "<td>0.00</td>" in shown and "<td>−0.25</td>" in shown
+    assert "<td>0.00</td>" in shown
+    assert "<td>−0.25</td>" in shown
