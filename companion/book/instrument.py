@@ -20,6 +20,5 @@ def instrument(name: str, data: object, table: pd.DataFrame, *, label: str) -> s
     encoded = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     encoded = encoded.replace("<", "\\u003c")
     shown = table.reset_index().to_html(index=False, border=0, na_rep="–")
-    shown = re.sub(r"(?<=<td>)-(?=0\.?0*</td>)", "", shown)  # no minus before a zero
-    shown = re.sub(r"(?<=<td>)-(?=\d)", "−", shown)
+    shown = re.sub(r"<td>-(?=0\.?0*</td>)", "<td>", shown).replace("<td>-", "<td>−")  # none before a zero
     return PAGE.format(name=name, label=html.escape(label), table=shown, data=encoded)

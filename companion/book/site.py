@@ -246,16 +246,9 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
     now = state(Project(root), [*names, "results/paper", "build/results/quick"])
     memo = Memo(folder.with_name(".pages.json"), now)
 
-    @cache
-    def judged() -> list[ClaimVerdict]:
-        return verify(root) if (root / "claims").is_dir() else []
-
-    files_of_book = {path.relative_to(book).as_posix(): path for path in sorted(book.rglob("*"))}
-    wanted: dict[str, bytes | Path] = {
-        name: path
-        for name, path in files_of_book.items()
-        if path.is_file() and not name.startswith("_theme/")
-    }
+    judged = cache(lambda: verify(root) if (root / "claims").is_dir() else [])
+    files = (one for one in sorted(book.rglob("*")) if one.is_file() and book / "_theme" not in one.parents)
+    wanted: dict[str, bytes | Path] = {path.relative_to(book).as_posix(): path for path in files}
     wanted["_toc.yml"] = yaml.safe_dump(toc, sort_keys=False).encode()
     made: dict[str, str] = {}
     wrong: list[str] = []
@@ -270,9 +263,8 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
         if f"{page}.md" in wanted:
             made[f"{page}.md"] = fill_markers(filled_page(book / f"{page}.md", page), executed)
         elif page == "scorecard":
-            made["scorecard.md"] = SCORECARD_HEAD + memo(
-                "scorecard", lambda: scorecard_markdown(root, judged())
-            )
+            table = memo("scorecard", lambda: scorecard_markdown(root, judged()))
+            made["scorecard.md"] = SCORECARD_HEAD + table
         elif (root / "notebooks" / f"{page}.md").is_file():
             files = downloads_of(page, root, executed)
             wanted |= {f"_files/figures/{page}/{path.name}": path for path in files}
