@@ -164,7 +164,7 @@ def analysis(turns: int) -> None:
         said(f"lexical probe, {name}, passes of the model", found["probe"] / found["one"], 5)
 
 
-def shard(part: Shard, tokens: int = 1_000_000, width: int = 64) -> float:
+def shard(part: Shard, tokens: int = 3_000_000, width: int = 64) -> float:
     """Processor seconds of both readings of a part."""
     torch.set_num_threads(1)
     stream = Stream(lambda number: drawn_pass(number, width), range(tokens // TOKENS), probed=0)
@@ -173,21 +173,21 @@ def shard(part: Shard, tokens: int = 1_000_000, width: int = 64) -> float:
     return time.process_time() - clock
 
 
-def shards() -> None:
+def shards(turns: int) -> None:
     with ProcessPoolExecutor(2, get_context("spawn")) as processes:
+
+        def clock(*parts: Shard) -> tuple[float, float]:
+            """The time of all of them at once by the clock, and of the longest by its processor."""
+            began = time.perf_counter()
+            taken = max(processes.map(shard, parts))
+            return time.perf_counter() - began, taken
+
         list(processes.map(shard, [Shard()] * 2, [200_000] * 2))  # what each has to load
-        clock = time.perf_counter()
-        alone = processes.submit(shard, Shard()).result()
-        one = time.perf_counter() - clock
-        clock = time.perf_counter()
-        both = list(processes.map(shard, [Shard(own, 2) for own in range(2)]))
-        two = time.perf_counter() - clock
-        clock = time.perf_counter()
-        list(processes.map(shard, [Shard()] * 2))
-        machine = 2 * one / (time.perf_counter() - clock)
-    load = os.getloadavg()[0]
-    note = f"by processor time {alone / max(both):.2f}; load {load:.0f} on {os.cpu_count()} cores"
-    note += f"; two whole ones at once, which share nothing: {machine:.2f}"
+        ways = {"one": [Shard()], "two": [Shard(own, 2) for own in range(2)], "apart": [Shard()] * 2}
+        every = {name: [clock(*parts) for _ in range(turns)] for name, parts in ways.items()}
+    (one, alone), (two, half), (apart, _) = (map(min, zip(*own, strict=True)) for own in every.values())
+    note = f"by processor time {alone / half:.2f}; load {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores"
+    note += f"; two whole ones at once, which share nothing: {2 * one / apart:.2f}"
     said("two shards, times as fast as one", one / two, 1.8, more=True, note=note)
 
 
@@ -199,7 +199,7 @@ def main() -> None:
     wanted = options.only.split(",")
     for name, work in {
         "components": lambda: components(options.turns), "corpus": corpus,
-        "analysis": lambda: analysis(options.turns), "shards": shards,
+        "analysis": lambda: analysis(options.turns), "shards": lambda: shards(max(1, options.turns // 3)),
     }.items():  # fmt: skip
         if name in wanted:
             work()
