@@ -87,7 +87,7 @@ def corpus(width: int = CORPUS_WIDTH) -> None:
     for tokens in SIZES:
         stream = Stream(lambda number: drawn_pass(number, width), range(tokens // TOKENS), probed=0)
         clock = time.process_time()
-        fit = fit_part(stream, Shard(every=1))
+        fit = fit_part(stream, Shard(every=1), method="least_squares")
         points["first"].append(time.process_time() - clock)
         clock = time.process_time()
         judge_part(stream, fit, Shard(every=1))

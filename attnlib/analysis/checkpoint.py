@@ -132,7 +132,7 @@ class Checkpoint:
         Raises:
             BadInput: no such folder or device; transformers is not installed, or cannot load this as one.
         """
-        _require_folder(name)
+        _require_folder(name := str(name))
         try:
             torch.empty(0, device=device).tolist()  # the device "meta" holds no numbers
         except (RuntimeError, AssertionError, NotImplementedError) as error:

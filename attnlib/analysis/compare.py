@@ -24,6 +24,7 @@ MEASURES = tuple(f"{part.replace(' ', '_')}_share" for part in PARTS)
 MEASURES += tuple(f"{name.removesuffix(' only').replace(' ', '_')}_rebuilds" for name in REBUILT)
 MOST_SHOWN = 20  # differences that the command prints
 VALUES, ENDS = ("first", "second"), ("low", "high")
+COLUMNS = ("kind", "layer", "head", "measure", *VALUES, "difference", *ENDS)
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,13 @@ class Comparison:
     def __repr__(self) -> str:
         heads = len({(row["kind"], row["layer"], row["head"]) for row in self.rows})
         how = "paired: the same sentences" if self.paired else "not paired: different sentences"
-        return f"Comparison of {heads:,} heads ({how}), {len(self.differing):,} of {len(self.rows):,} differ"
+        known = sum(not math.isnan(row["low"]) for row in self.rows)
+        said = (
+            f"{len(self.differing):,} of {known:,} differ"
+            if known
+            else "nothing says how sure differences are"
+        )
+        return f"Comparison of {heads:,} heads ({how}), {said}"
 
 
 def compare(first: Analysis, second: Analysis) -> Comparison:
@@ -74,8 +81,10 @@ def compare(first: Analysis, second: Analysis) -> Comparison:
     know is added, and quantiles are Student's.
 
     Raises:
-        BadInput: no head in both; an analysis that was made without blocks.
+        BadInput: no head in both; an analysis that was made without blocks; two ways of fitting components.
     """
+    if first.method != second.method:
+        raise BadInput(f"one is by {first.method}, the other by {second.method}: analyse both the same way")
     for which, own in (("first", first), ("second", second)):
         if own.keys is None or not own.blocks:
             raise BadInput(f"the {which} analysis has no blocks of sentences: make it again with analyse")
@@ -91,12 +100,9 @@ def compare(first: Analysis, second: Analysis) -> Comparison:
             values = [table[place][measure] for table in tables]
             if values == [0.0, 0.0]:  # a position bias, where there is none
                 continue
-            ends = middles[at] - halves[at], middles[at] + halves[at]
-            named = zip(
-                ("kind", "layer", "head", "measure", *VALUES), (*place, measure, *values), strict=True
-            )
-            interval = zip(ENDS, map(float, ends), strict=True)
-            rows.append(dict(named) | {"difference": values[1] - values[0]} | dict(interval))
+            ends = float(middles[at] - halves[at]), float(middles[at] + halves[at])
+            row = (*place, measure, *values, values[1] - values[0], *ends)
+            rows.append(dict(zip(COLUMNS, row, strict=True)))
     return Comparison(rows, paired, tuple(_named(alone)))
 
 

@@ -13,6 +13,7 @@ import json
 import math
 import unicodedata
 from collections.abc import Callable, Collection
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +31,7 @@ from attnlib.analysis.passes import Progress
 from attnlib.analysis.results import KINDS, Analysis, Example
 from attnlib.analysis.samples import LONGEST, Sample
 from attnlib.analysis.stored import Keep
-from attnlib.analysis.stream import Stream
+from attnlib.analysis.stream import Losses, Stream
 from attnlib.decomposition.components import Method
 from attnlib.decomposition.typicality import MINIMUM_CELL
 from attnlib.errors import BadInput, CorruptFile
@@ -46,7 +47,8 @@ Name = Callable[[str, int], str]  # side and id → the word
 TABLES = ("heads", "terms", "states")
 KEPT = "analysis.safetensors"
 SIDES = {"cross": ("target", "source"), "encoder_self": ("source",) * 2, "decoder_self": ("read",) * 2}
-SCHEMA = 2  # of analysis.json; 1 had nine terms, and neither intervals nor what made it
+AS_IT_IS, LISTS = ("method", "made", "about", "fitted", "judged", "held_out"), ("unchecked", "no_probe")
+SCHEMA = 3  # of analysis.json; 2 had left_out and cut in place of losses; 1 no intervals, nor what made it
 MOST_MAPS, MOST_CELLS = 48, 20_000  # example matrices on the page, and their squares
 SCRIPT = Path(__file__).with_name("report.js")
 MAPS = ("the model's", *(f"of {name}" for name in REBUILT))
@@ -92,11 +94,7 @@ def report(
 
 
 def write_report(
-    analysis: Analysis,
-    folder: str | Path,
-    *,
-    title: str = "How this model attends",
-    name: Name | None = None,
+    analysis: Analysis, folder: str | Path, *, title: str = "How this model attends", name: Name | None = None
 ) -> None:
     """Write the page and the tables of an analysis, see :func:`report`."""
     folder = Path(folder)
@@ -108,19 +106,12 @@ def write_report(
     content = {
         "schema": SCHEMA,
         "attnlib": attnlib.__version__,
-        "method": analysis.method,
-        "made": analysis.made,
+        **{name: getattr(analysis, name) for name in (*AS_IT_IS, *LISTS)},
         "learned": {key: _plain(value) for key, value in analysis.learned.items()},
         "findings": findings(analysis),
-        "about": analysis.about,
         "source": "frames" if reads_frames(analysis) else "words",
-        "fitted": analysis.fitted,
-        "judged": analysis.judged,
-        "held_out": analysis.held_out,
-        "left_out": analysis.losses.left_out,
-        "cut": analysis.losses.cut,
+        "losses": asdict(analysis.losses),
         "unknown_pieces": {side: _plain(share) for side, share in analysis.losses.unknown.items()},
-        "unchecked": list(analysis.unchecked),
         "notes": notes(analysis),
     }
     for table, own in rows.items():
@@ -150,18 +141,12 @@ def read_report(folder: str | Path) -> Analysis:
         said = json.loads((file.metadata() or {}).get("analysis", "null"))
     if said is None:
         raise CorruptFile(f"{path} was written by something else: make the report again")
-    rows = {
-        table: [
-            {key: math.nan if value is None else value for key, value in row.items()} for row in said[table]
-        ]
-        for table in TABLES
-    }
+    undefined = {None: math.nan}
+    rows = {own: [{k: undefined.get(v, v) for k, v in row.items()} for row in said[own]] for own in TABLES}
     blocks = {head_of(name.removeprefix("blocks/")): own for name, own in tensors.items() if name != "keys"}
-    counted = {
-        name: said[name] for name in ("fitted", "judged", "held_out", "about", "made", "learned", "method")
-    }
-    unchecked = tuple(said["unchecked"])
-    return Analysis(**rows, **counted, unchecked=unchecked, blocks=blocks, keys=tensors.get("keys"))
+    own = {name: said[name] for name in (*AS_IT_IS, "learned")}
+    own |= {name: tuple(said.get(name, ())) for name in LISTS} | {"losses": Losses(**said.get("losses", {}))}
+    return Analysis(**rows, **own, blocks=blocks, keys=tensors.get("keys"))
 
 
 FRAMES = [
@@ -235,16 +220,24 @@ def findings(analysis: Analysis) -> list[str]:
         rows = [row for row in analysis.heads if row["kind"] == kind]
         sharp = [row for row in rows if not row["uniform"] >= EVEN]
         made = {part: [row for row in sharp if _least(row, part) > HALF] for part in _PARTS}
+        if not sharp:
+            found.append(
+                f"{_KINDS[kind]}, {len(rows)} heads: all attend evenly, and there is nothing to share."
+            )
+            continue
         said = [f"from {_PARTS[part]} in {_named_heads(own)}" for part, own in made.items() if own]
         if rest := len(sharp) - sum(map(len, made.values())):
             said.append(f"from none of these in {rest}")
         if len(rows) > len(sharp):
             said.append(f"and {len(rows) - len(sharp)} attend evenly, so that there is nothing to share")
-        rebuilt = sum(row["no_residual_rebuilds"] > ALL_BUT for row in sharp)
+        more = (
+            row for row in sharp if row["no_residual_rebuilds"] - row["uniform"] > (1 - row["uniform"]) / 2
+        )
+        rebuilt = sum(row["no_residual_rebuilds"] > ALL_BUT for row in more)
         found.append(
             f"{_KINDS[kind]}, {len(rows)} heads: more than half of the variation of scores comes "
             f"{', '.join(said)}. Position and word together rebuild more than {ALL_BUT:.0%} of the attention "
-            f"in {rebuilt or 'none'}."
+            f"(and half of what even attention lacks) in {rebuilt or 'none'}."
         )
     return found
 
@@ -276,6 +269,8 @@ def notes(analysis: Analysis) -> list[str]:
                 **analysis.learned
             )
         )
+    if not analysis.learned:
+        found.append("Nothing says whether the model has learned this text: no logits were given.")
     if even:
         found.append(
             f"{len(even)} of {len(analysis.heads)} heads attend within {1 - EVEN:.0%} of evenly: their "

@@ -110,11 +110,7 @@ class Analysis:
 
 
 def results(
-    fit: Fit,
-    judgement: Judgement,
-    *,
-    held_out: bool,
-    about: dict[str, str] | None = None,
+    fit: Fit, judgement: Judgement, *, held_out: bool, about: dict[str, str] | None = None
 ) -> Analysis:
     """The rows that two passes over a corpus come to; BadInput where nothing was judged."""
     if not judgement.samples:

@@ -1,4 +1,4 @@
-"""Small networks of the book, trained, inside the package: a first analysis needs no model of one's own.
+"""Trained networks of every class of the library, inside the package: a first analysis needs no model.
 
 =======================  ===============================================================================
 ``reordering``           a Transformer of two layers and two heads, width 32: phrases of which half swap words
@@ -30,7 +30,7 @@ from jaxtyping import Float
 from safetensors import safe_open
 from torch import Tensor
 
-from attnlib.adapters.library_models import encoder_decoder_pass, transformer_pass
+from attnlib.adapters.library_models import KINDS, encoder_decoder_pass, transformer_pass
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.stream import Stream
 from attnlib.errors import BadInput, check_known
@@ -72,6 +72,8 @@ class Trained:
         Raises:
             BadInput: a network without attention to a source, or another kind of it than it has.
         """
+        for kind in kinds:
+            check_known("attention", kind, KINDS)
         trace = partial(transformer_pass, self.network, kinds=kinds)
         if not isinstance(self.network, Transformer):
             own = getattr(self.network.config, "architecture", type(self.network).__name__)

@@ -107,6 +107,8 @@ def test_what_is_not_there_is_refused():
             BadInput, match=f"{kind} has no attention between two texts: there is no analysis"
         ):
             zoo.load(name).stream()
+    with pytest.raises(UnknownName, match="no attention 'crosss'; did you mean 'cross'"):
+        zoo.load("reordering").stream(kinds=("crosss",))
     with pytest.raises(BadInput, match="AO has cross-attention alone: there is no analysis of encoder_self"):
         zoo.load("one_to_one_AO").stream(kinds=("encoder_self",))
 

@@ -1,4 +1,4 @@
-"""The trained networks that the package ships, one of each kind of the book, which have learned their task.
+"""The trained networks that the package ships, one of each class of the library; they have learned.
 
 python -m notebooks.beyond.your_own_model.zoo                     # all, of build/models or trained now
 python -m notebooks.beyond.your_own_model.zoo reordering_luong    # into attnlib/zoo

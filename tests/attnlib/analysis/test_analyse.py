@@ -158,6 +158,7 @@ def test_attentions_that_nothing_checked_are_named(tmp_path):
 
 FIT = fit_of([TOY(0)])
 CALM = {"unseen_words": 0.0, "typicality_coverage": 1.0, "typicality_beyond": 0.0, "on_ignored": 0.0}
+LEARNED = {"accuracy": 0.9, "most_frequent": 0.1, "loss": 0.5, "loss_by_frequency": 3.0}
 RARE = "are of a size that was seen too rarely, fewer than 30"
 MANY = tuple(f"cross.{layer}" for layer in range(24))
 
@@ -177,10 +178,11 @@ MANY = tuple(f"cross.{layer}" for layer in range(24))
         ({"unchecked": ("cross.0", "cross.1")}, "scores of cross.0, cross.1 were checked against nothing"),
         ({"unchecked": MANY}, "cross.5 and 18 more were checked against nothing"),
         ({"on_ignored": 0.3}, "Up to 30% of a head's attention"),
+        ({"learned": {}}, "Nothing says whether the model has learned this text"),
     ],
 )
 def test_what_a_reader_must_know_is_noted(changed, said):
-    found = replace(results(FIT, judged(FIT, [TOY(0)]), held_out=True), unchecked=())
+    found = replace(results(FIT, judged(FIT, [TOY(0)]), held_out=True), unchecked=(), learned=LEARNED)
     row = CALM | changed
     rows = {
         table: [own | {key: row[key] for key in own.keys() & row.keys()} for own in getattr(found, table)]

@@ -17,7 +17,8 @@ from safetensors.torch import save_file
 from typer.testing import CliRunner
 
 from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe
-from attnlib.analysis import Stream, analyse
+from attnlib.analysis import Stream, analyse, read_report
+from attnlib.analysis.report import notes
 from attnlib.cli import app
 from attnlib.files import locked
 from tests.attnlib.analysis.builders import (
@@ -245,7 +246,7 @@ def test_when_it_was_made_and_how_long_it_took(whole):
 def test_a_report_says_what_made_it(corpus, whole, tmp_path):
     """All options but those of a call; the checksums of texts and model; versions."""
     said, options = said_by(whole), said_by(whole)["made"]["options"]
-    assert said["schema"] == 2
+    assert said["schema"] == 3
     assert options["--ignore-special"] is False
     assert (options["--batch-size"], options["--every"], options["--kinds"]) == (4, 3, "cross")
     assert {"--threads", "--out", "--stage", "--shard"}.isdisjoint(options)
@@ -296,9 +297,10 @@ def test_pairs_left_out_and_cut_are_told(corpus, tmp_path, shards):
     long = sum(max(len(s.split()), len(t.split())) + 1 > 7 for s, t in zip(SOURCE, TARGET, strict=True))
     assert 0 < long < 24
     said = said_by(out)
-    assert (said["left_out"], said["cut"]) == (4, long)
+    assert (said["losses"]["left_out"], said["losses"]["cut"]) == (4, long)
     assert any(f"asked for: {long} pairs" in note for note in said["notes"])
     assert any("an empty side: 4 pairs" in note for note in said["notes"])
+    assert notes(read_report(out)) == said["notes"], "what a report warned of is there when it is read again"
 
 
 @pytest.mark.parametrize("name", ["best (v2)", "[/red][bold]out"])

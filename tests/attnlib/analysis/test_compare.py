@@ -124,6 +124,7 @@ def test_without_held_out_sentences_nothing_is_known_of_how_sure_it_is(first):
     found = compare(first, replace(first, held_out=False))
     assert all(math.isnan(row["low"]) and math.isnan(row["high"]) for row in found.rows)
     assert found.differing == []
+    assert repr(found).endswith("nothing says how sure differences are")
 
 
 def test_heads_of_one_alone_are_named_and_none_in_both_is_an_error(first):
@@ -134,6 +135,8 @@ def test_heads_of_one_alone_are_named_and_none_in_both_is_an_error(first):
         compare(first, rest)
     with pytest.raises(BadInput, match="the second analysis has no blocks of sentences: make it again"):
         compare(first, replace(first, blocks={}))
+    with pytest.raises(BadInput, match="one is by least_squares, the other by means: analyse both the same"):
+        compare(first, replace(first, method="means"))
 
 
 def test_a_report_gives_its_analysis_back(first, tmp_path):

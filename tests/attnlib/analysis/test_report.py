@@ -8,7 +8,7 @@ import json
 import math
 import re
 import unicodedata
-from dataclasses import replace
+from dataclasses import asdict, replace
 from html import escape
 from html.parser import HTMLParser
 
@@ -57,7 +57,7 @@ def test_files_agree_with_the_analysis(tmp_path, analysis):
     assert {path.name for path in tmp_path.iterdir()} == FILES
     said = json.loads((tmp_path / "analysis.json").read_text(encoding="utf-8"))
     assert (said["fitted"], said["judged"], said["held_out"]) == (found.fitted, found.judged, False)
-    assert (said["left_out"], said["cut"], said["unchecked"]) == (3, 1, ["cross.0"])
+    assert (said["losses"], said["unchecked"]) == (asdict(found.losses), ["cross.0"])
     assert (said["about"], said["notes"]) == ({"Model": "a toy"}, notes(found))
     for name in TABLES:
         rows = getattr(found, name)
@@ -223,8 +223,16 @@ def test_heads_that_attend_evenly_are_grey_and_findings_count_the_others(analysi
         "Cross-attention, 4 heads: more than half of the variation of scores comes from position alone in "
         "1 (layer.head 0.3), from words alone in 1 (layer.head 0.1), from none of these in 1, and 1 attend "
         "evenly, so that there is nothing to share. Position and word together rebuild more than 90% of the "
-        "attention in 1."
+        "attention (and half of what even attention lacks) in 1."
     ]
+    even = [row | {"uniform": 0.995, "no_residual_rebuilds": 0.999} for row in rows]
+    assert findings(replace(found, heads=even)) == [
+        "Cross-attention, 4 heads: all attend evenly, and there is nothing to share."
+    ]
+    (blunt,) = findings(replace(found, heads=[row | {"uniform": 0.86} for row in rows]))
+    assert blunt.endswith("in 1."), "0.95 is more than half of what 0.86 lacks"
+    (blunt,) = findings(replace(found, heads=[row | {"uniform": 0.91} for row in rows]))
+    assert blunt.endswith("in none."), "0.95 is not more than half of what 0.91 lacks"
     markup = page(found, "t", lambda _, token: str(token))
     assert markup.count('class="even"') == 6  # a square in each of the grids
     assert "1 of 4 heads attend within 1% of evenly" in " ".join(notes(found))
