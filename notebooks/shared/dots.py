@@ -8,7 +8,7 @@ from matplotlib.lines import Line2D
 
 from companion.book.style import style, task_name
 from companion.results.result import Result, kinds_of
-from notebooks.shared.style import blank
+from notebooks.shared.style import blank, row_name
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def dot_rows(
 
     ``rows`` are a label and what dots' keys lead into; by default all tasks and kinds of network.
     """
-    rows = rows or [(f"{task_name(task)}, {kind}", found) for task, kind, found in kinds_of(result)]
+    rows = rows or [(f"{task_name(task)}, {row_name(kind)}", found) for task, kind, found in kinds_of(result)]
     if not rows:
         return blank()
     with style():

@@ -29,6 +29,14 @@ def network_name(kind: str) -> str:
     return NETWORKS.get(kind, f"{cell if cell == 'vanilla' else cell.upper()} with attention")
 
 
+def row_name(kind: str) -> str:
+    """The same in few letters, for a row of dots: ``LSTM``, or ``AO, no codes`` for ``AO-none``."""
+    architecture, _, own = kind.partition("-")
+    if architecture == "AO" and own:
+        return f"AO, {'no' if own == 'none' else own} codes"
+    return (own if own == "vanilla" else own.upper()) or kind
+
+
 def blank() -> Figure:
     """A sentence in place of axes, so that a page of a run that asked for less has every figure."""
     with style():

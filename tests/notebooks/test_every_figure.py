@@ -8,6 +8,7 @@ import ast
 import hashlib
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout, suppress
@@ -61,6 +62,7 @@ class Sheet(notebook.Page):
         assert len(alt) > 20, f"{name} says too little to who cannot see it: {alt!r}"
         assert caption, f"{name} has no caption"
         svg = as_svg(figure)
+        assert not re.search(r">[^<]*\b(AED|AO|VED)-\w", svg), f"{name} has the key of a network as a label"
         if _cut_off(figure):
             figure.draw_without_rendering()  # labels are placed while drawing
             assert not _cut_off(figure), f"{name} is cut off"
