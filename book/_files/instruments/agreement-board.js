@@ -1,5 +1,5 @@
-// The agreement board: printed against our numbers of three tables, with chance, interval and ξ; a click shows the course
-// along training.
+// The agreement board: printed against our numbers of three tables, with chance, interval and ξ; in the first table, whose
+// measure the courses are of, a click shows the course along training.
 "use strict";
 Instruments.start("agreement-board", (stage, data) => {
   const { make, choice, readout, plot, marker, clamp, changed, SHAPES } = Instruments;
@@ -9,19 +9,22 @@ Instruments.start("agreement-board", (stage, data) => {
   const chosen = choice("Checkpoints are chosen", data.choices.map(name => [name, name]), name => name === state.choice,
     name => { state.choice = name; });
   const said = readout("");
-  const WIDTH = 88, across = value => 4 + clamp(value, 0, 100) * (WIDTH - 8) / 100;
+  const measure = () => data.measures[data.tables.indexOf(state.table)], hasCourse = () => state.table === data.tables[0];
+  const low = () => (measure() === "kendall" ? -100 : 0); // a rank correlation may be negative
+  const WIDTH = 88, across = value => 4 + (clamp(value, low(), 100) - low()) * (WIDTH - 8) / (100 - low());
+  const whole = value => String(Math.round(value) || 0).replace("-", "−");
 
   function cell(set, n) {
     const table = data.tables.indexOf(state.table), { name, chance, cells } = data.sets[set], own = cells[n].of[table];
     return { name, chance: chance[table], ...own, own: own.own[state.choice], xi: own.xi[state.choice][0] };
   }
 
-  const percent = (value, nothing) => value === null ? nothing : `${value.toFixed(0)} %`;
+  const percent = (value, nothing) => value === null ? nothing : `${whole(value)} %`;
 
   function words(set, n) {
     const { name, chance, own: [value, low, high], printed, xi, printedXi } = cell(set, n);
-    return `${name}, ${data.columns[n][1]}: ours ${percent(value, "nothing")}`
-      + (low === null ? "" : ` (${low.toFixed(0)} to ${high.toFixed(0)})`)
+    return `${name}, ${data.columns[n][1]}, ${state.table.replace(/ \(.*/, "")}: ours ${percent(value, "nothing")}`
+      + (low === null ? "" : ` (${whole(low)} to ${whole(high)})`)
       + `, printed ${percent(printed, "nothing")}, chance ${percent(chance)};`
       + ` ξ ours ${percent(xi, "never")}, printed ${percent(printedXi, "nothing")}.`;
   }
@@ -51,9 +54,10 @@ Instruments.start("agreement-board", (stage, data) => {
       buttons[set + down]?.[n + right]?.focus();
     },
   })));
+  const corner = make("th"), heads = data.columns.map(() => make("span"));
   const table = make("table", { class: "cells" },
-    make("thead", {}, make("tr", {}, make("th", {}, "0 to 100 %"),
-      ...data.columns.map(([head, plain]) => make("th", { scope: "col", title: plain }, head)))),
+    make("thead", {}, make("tr", {}, corner,
+      ...data.columns.map(([, plain], n) => make("th", { scope: "col" }, heads[n], make("small", {}, plain))))),
     make("tbody", {}, ...data.sets.map(({ name }, set) => make("tr", {}, make("th", { scope: "row" }, name),
       ...buttons[set].map(button => make("td", {}, button))))));
   const curve = [["three", "this agreement"], ["two dashed", "attention of two seeds"], ["six", "accuracy of the second run"]];
@@ -61,13 +65,14 @@ Instruments.start("agreement-board", (stage, data) => {
     xLabel: "updates, on a scale of square roots", yLabel: "%", width: 440, height: 250, yTicks: [0, 50, 100],
   }, n => said.say(`${curve[n][1]}: ${[at().cells[state.column].course, at().between, at().accuracy][n].at(-1).toFixed(0)} % at the end.`));
   const at = () => data.sets[state.set];
+  const along = make("div", { class: "panels" }, course.element,
+    make("div", { class: "key" }, ...curve.map(([look, text]) => make("span", {}, marker(look, "square"), ` ${text}`))));
   stage.append(make("div", { class: "controls" }, shown.element, chosen.element,
     make("div", { class: "key" }, make("span", {}, marker("three", "circle"), " ours"),
-      make("span", {}, marker("one open", "diamond"), " printed"), "┆ chance")),
+      make("span", {}, marker("one open", "diamond"), " printed"), make("span", {}, "┆ chance"),
+      make("span", {}, "Δ is saliency here, not the residual part"))),
     make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Agreement of every data set" }, table),
-    make("div", { class: "panels" }, course.element,
-      make("div", { class: "key" }, ...curve.map(([look, text]) => make("span", {}, marker(look, "square"), ` ${text}`)))),
-    said.element);
+    along, said.element);
 
   function draw() {
     state.set = clamp(Math.round(state.set), 0, data.sets.length - 1);
@@ -76,17 +81,23 @@ Instruments.start("agreement-board", (stage, data) => {
     if (!data.tables.includes(state.table)) state.table = data.tables[0];
     shown.draw();
     chosen.draw();
+    corner.textContent = `${whole(low())} to 100 %`;
+    data.columns.forEach(([head], n) => { heads[n].textContent = measure() === "kendall" ? head.replace("𝒜", "τ") : head; });
     buttons.forEach((row, set) => row.forEach((button, n) => {
       button.setAttribute("aria-pressed", String(set === state.set && n === state.column));
       button.setAttribute("aria-label", words(set, n));
       const [value] = cell(set, n).own;
-      button.replaceChildren(strip(set, n), make("span", {}, value === null ? "–" : value.toFixed(0)));
+      button.replaceChildren(strip(set, n), make("span", {}, value === null ? "–" : whole(value)));
     }));
+    along.style.display = hasCourse() ? "" : "none";
+    if (!hasCourse()) return said.say(`${words(state.set, state.column)} The course along training is that of ${data.tables[0]}, `
+      + "on held-out samples, and is shown there.");
     const { steps, between, accuracy, cells } = at(), own = cells[state.column].course;
     const line = values => values.map((value, n) => [Math.sqrt(steps[n]), value]);
     const most = Math.max(...own), first = between.findIndex(value => value > most), notes = [];
     if (first >= 0) notes.push({
-      x: Math.sqrt(steps[first]), y: accuracy[first] - 8, text: `ξ = ${accuracy[first].toFixed(0)}`, look: "six", anchor: "middle",
+      x: Math.sqrt(steps[first]), y: accuracy[first] - 8, text: `ξ = ${whole(accuracy[first])}`, look: "six",
+      dx: 6, // beside the line, not on it
     });
     const ticks = [0, steps[Math.floor(steps.length / 3)], steps.at(-1)];
     course.draw({
@@ -94,9 +105,11 @@ Instruments.start("agreement-board", (stage, data) => {
       xTicks: ticks.map(step => [Math.sqrt(step), step]),
       series: [own, between, accuracy].map((values, n) => ({ points: line(values), look: `${curve[n][0]} strong` })),
     });
-    said.say(`${words(state.set, state.column)} ${first < 0 ? "No checkpoint of the second run agrees more with the first." :
-      `Once two seeds agree more than that with each other, after ${steps[first]} updates, `
-        + `the second has ${accuracy[first].toFixed(0)} % right.`}`);
+    const { xi } = cell(state.set, state.column), best = `its best value, ${whole(most)} %, with each other`;
+    said.say(`${words(state.set, state.column)} On the mean course drawn here `
+      + (first < 0 ? `two seeds never agree more than ${best}.` : `ξ is ${whole(accuracy[first])} %: two seeds first agree more than `
+        + `${best} after ${steps[first]} updates, when the second has ${whole(accuracy[first])} % right.`)
+      + (xi === null ? "" : ` ξ ours, ${whole(xi)} %, is the mean over the seeds, each by its own course.`));
   }
   return { state, draw };
 });

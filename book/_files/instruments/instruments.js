@@ -310,8 +310,8 @@ const Instruments = (() => {
         transform: `translate(${across(point.x).toFixed(1)} ${up(point.y).toFixed(1)})`,
         style: point.fill ? `--own:${point.fill}` : null,
       }));
-      for (const { x, y, text, look, anchor = "start" } of shown.notes ?? []) last.push(
-        make("text", { x: across(x), y: up(y), class: `note ${look}`, "text-anchor": anchor }, text));
+      for (const { x, y, text, look, anchor = "start", dx = 0 } of shown.notes ?? []) last.push(
+        make("text", { x: across(x) + dx, y: up(y), class: `note ${look}`, "text-anchor": anchor }, text));
       svg.replaceChildren(...parts, ...last);
     }
     return { element, draw, svg };

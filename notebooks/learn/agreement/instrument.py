@@ -17,7 +17,7 @@ COLUMNS = {
 }
 
 
-# What the board can show: measure, part, and the table that prints it.
+# What the board can show: measure, part, and the table that prints it. The courses are of the first.
 TABLES = {
     "agreement (Table 5)": ("agreement", "validation", "5"),
     "Kendall's τ (Table 3)": ("kendall", "validation", "3"),
@@ -58,6 +58,7 @@ def board(result: Result) -> tuple[dict, pd.DataFrame]:
     table = pd.DataFrame.from_dict(rows, "index").rename_axis("ours ± half interval; printed")
     shown = {
         "columns": [*COLUMNS.values()],
+        "measures": [measure for measure, _, _ in TABLES.values()],
         "choices": [*CHOICES.values()],
         "tables": [*TABLES],
         "sets": sets,

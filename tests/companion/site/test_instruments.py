@@ -229,7 +229,7 @@ def test_a_word_is_swapped_and_the_difference_is_what_the_weights_say(shown):
 def test_a_cell_of_the_board_says_its_numbers_and_shows_its_course(shown):
     with shown("agreement-board") as (page, data):
         heads = page.locator(".cells thead th").all_inner_texts()[1:]
-        assert heads == [head for head, _ in data["columns"]]
+        assert [head.split("\n") for head in heads] == [list(column) for column in data["columns"]]
         assert "<" not in "".join(heads)
         own = only(data["sets"], name="AG News (part)")
         place = data["sets"].index(own)
@@ -242,12 +242,53 @@ def test_a_cell_of_the_board_says_its_numbers_and_shows_its_course(shown):
         expected = [*table_5["own"]["as in the paper"], table_5["printed"], own["chance"][0]]
         expected += [table_5["xi"]["as in the paper"][0], table_5["printedXi"]]
         assert numbers(said(page))[:7] == rounded(expected, step=1)
-        first = next(n for n, value in enumerate(own["between"]) if value > max(own["cells"][0]["course"]))
-        assert numbers(said(page))[7:] == rounded([own["steps"][first], own["accuracy"][first]], step=1)
+        best = max(own["cells"][0]["course"])
+        first = next(n for n, value in enumerate(own["between"]) if value > best)
+        right = own["accuracy"][first]
+        expected = [right, best, own["steps"][first], right, table_5["xi"]["as in the paper"][0]]
+        assert numbers(said(page))[7:] == rounded(expected, step=1)  # ξ of the mean course, and the mean of ξ
         page.get_by_role("button", name="apart", exact=True).click()
         assert numbers(said(page))[0] == rounded(table_5["own"]["apart"][0], step=1)
+        assert numbers(said(page))[-1] == rounded(table_5["xi"]["apart"][0], step=1)
         page.get_by_role("button", name="Kendall's τ (Table 3)", exact=True).click()
         assert numbers(said(page))[0] == rounded(table_3["own"]["apart"][0], step=1)
+
+
+def test_another_table_of_the_board_has_its_own_letter_and_scale_and_no_course(shown):
+    with shown("agreement-board") as (page, data):
+        assert page.locator(".cells thead th").first.inner_text() == "0 to 100 %"
+        assert page.locator("text.note").is_visible()
+        page.get_by_role("button", name="Kendall's τ (Table 3)", exact=True).click()
+        corner, *heads = page.locator(".cells thead th span, .cells thead th:first-child").all_inner_texts()
+        assert corner == "−100 to 100 %"
+        assert heads == [head.replace("𝒜", "τ") for head, _ in data["columns"]]
+        place = data["sets"].index(only(data["sets"], name="Multi30k En–De"))
+        low = data["sets"][place]["cells"][2]["of"][1]["own"]["as in the paper"][1]
+        assert low < 0
+        cell = page.locator(".cells tbody tr").nth(place).locator("button").nth(2)
+        line, bar = (cell.locator(kind) for kind in (".grid", ".bar"))
+        x1, x2 = (float(line.get_attribute(end)) for end in ("x1", "x2"))
+        assert float(bar.get_attribute("x1")) == pytest.approx(x1 + (x2 - x1) * (low + 100) / 200)
+        for table in ("Kendall's τ (Table 3)", "agreement on training samples (Table 7)"):
+            page.get_by_role("button", name=table, exact=True).click()
+            cell.click()
+            assert not page.locator("text.note").is_visible()
+            assert f"that of {data['tables'][0]}, on held-out samples" in said(page)
+            assert "right" not in said(page)
+            assert table.partition(" (")[0] in said(page)
+
+
+def test_xi_on_the_board_stands_beside_its_line(shown):
+    with shown("agreement-board") as (page, data):
+        for place in range(len(data["sets"])):
+            for column in range(len(data["columns"])):
+                page.locator(".cells tbody tr").nth(place).locator("button").nth(column).click()
+                if page.locator("text.note").count():
+                    line = page.locator("line.at[y2='212']").bounding_box()["x"]
+                    note, panel = (page.locator(of).last.bounding_box() for of in ("text.note", ".panel svg"))
+                    assert note["x"] > line
+                    assert note["x"] + note["width"] <= panel["x"] + panel["width"]
+        assert page.locator("text.note").count()
 
 
 def written(file: Path) -> dict[str, torch.Tensor]:
