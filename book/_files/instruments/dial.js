@@ -29,6 +29,7 @@ Instruments.start("dial", (stage, data) => {
   const kind = () => data.kinds.find(own => own.task === state.task && own.architecture === state.architecture);
 
   const cell = name => (s, t) => {
+    scatter.mark(-1);
     const own = kind(), on = name === "sample" ? ` on “${short(own.columns[t])}” to write “${short(own.rows[s])}”` : "";
     said.say(`${name === "sample" ? "This sentence" : "Average"}, step ${s + 1}, source place ${t + 1}: `
       + `${own[name][s][t].toFixed(2)} of the attention${on}.`);
@@ -36,14 +37,18 @@ Instruments.start("dial", (stage, data) => {
   const average = heatmap("Average of the task", cell("average"), { cell: 12 });
   const sample = heatmap("One sentence", cell("sample"), { cell: 13 });
   const shares = heatmap("Shares of the nine terms", (d, e) => {
+    scatter.mark(-1);
     said.say(`${PARTS[d].name} part of the decoder with ${PARTS[e].name} part of the encoder: `
       + `${percent(kind().shares[d][e])} of the covariance.`);
   }, { cell: 46, numbers: true, look: Instruments.termLook });
+  const mine = point => point.task === state.task && point.cell === { AED: "gru", AO: "none" }[state.architecture];
   const tell = n => {
-    const own = points[n];
+    const own = points[n], kinds = state.architecture === "AED" ? "GRUs with attention" : "attention only";
+    const whose = `${kinds} on ${data.tasks[state.task][0]}`;
     said.say(`${data.tasks[own.task][0]}, ${CELLS[own.cell]}, seed ${own.seed}: typicality ${own.typicality.toFixed(2)}, `
       + `temporal share ${own.temporal_share.toFixed(2)}, input share ${own.input_share.toFixed(2)}, `
-      + `${percent(own.token_accuracy)} of the words right.`);
+      + `${percent(own.token_accuracy)} of the words right. `
+      + (mine(own) ? `The matrices are those of its kind, ${whose}.` : `The matrices are those of ${whose}, not of this network.`));
   };
   const scatter = plot("All networks", { xLabel: "typicality", yLabel: "share of the scores", width: 420, height: 300,
     xTicks: [0.2, 0.4, 0.6, 0.8, 1], yTicks: [0, 0.5, 1] }, tell, n => {
@@ -72,7 +77,6 @@ Instruments.start("dial", (stage, data) => {
     average.draw({ matrix: own.average });
     sample.draw({ matrix: own.sample, rows: own.rows.map(short), columns: own.columns.map(short) });
     shares.draw({ matrix: own.shares, rows: symbols("decoder"), columns: symbols("encoder"), signed: true });
-    const mine = point => point.task === state.task && point.cell === { AED: "gru", AO: "none" }[state.architecture];
     scatter.draw({
       x: [0.15, 1.02], y: [-0.25, 1.05],
       points: points.map(point => {
@@ -87,11 +91,12 @@ Instruments.start("dial", (stage, data) => {
       accuracy: [["seven", "circle", "all words right"], ["amber", "circle", "half of them or fewer"]] }[state.colour];
     key.replaceChildren(...items.map(([name, shape, text]) => make("span", {}, marker(name, shape), ` ${text}`)),
       make("span", {}, marker("six open", "circle"), " open: task not learned"),
-      make("span", {}, marker("six chosen", "circle"), " ringed: the networks chosen above"));
+      make("span", {}, marker("six chosen", "circle"), " outlined: the networks chosen above, whose matrices are shown"),
+      make("span", {}, "in a ring: the network pointed at"));
     const group = points.filter(mine), mean = name => group.reduce((sum, point) => sum + point[name], 0) / group.length;
     said.say(`${data.tasks[state.task][0]}, ${NETWORKS[state.architecture]}, ${group.length} networks: `
       + `typicality ${mean("typicality").toFixed(2)}, `
-      + `temporal share ${mean("temporal_share").toFixed(2)}, ${percent(mean("token_accuracy"))} of the words right.`);
+      + `temporal share ${mean("temporal_share").toFixed(2)}, ${percent(mean("token_accuracy"))} of the words right. The matrices are theirs.`);
   }
   return { state, draw };
 });

@@ -237,7 +237,8 @@ const Instruments = (() => {
   /**
    * Axes of `width` × `height` with curves or points. `draw` takes {x, y, series, points, at, chosen}: ranges, curves
    * ({points, look}), points ({x, y, look, shape, open}), an upright line, and which of them is chosen.
-   * `on(n)` is told the curve or point pointed at, `pick(n)` the one clicked.
+   * `on(n)` is told the curve or point pointed at, `pick(n)` the one clicked; a point told of is ringed till the next drawing,
+   * or till `mark(-1)`.
    */
   function plot(title, { xLabel, yLabel, width = 340, height = 250, log = false, xTicks = [], yTicks = [], band = null },
     on = () => {}, pick = on) {
@@ -266,6 +267,17 @@ const Instruments = (() => {
       const least = Math.min(...distances);
       return least < 30 ? distances.indexOf(least) : -1;
     }
+    const halo = make("circle", { class: "halo", r: 7.5 });
+    /** Ring the point that is told of; none where there is no such point. */
+    const mark = n => {
+      const point = shown.points?.[n];
+      if (!point) return halo.remove();
+      halo.setAttribute("cx", across(point.x));
+      halo.setAttribute("cy", up(point.y));
+      svg.append(halo);
+    };
+    const told = tell => n => { tell(n); mark(n); };
+    [on, pick] = [told(on), told(pick)];
     svg.addEventListener("pointermove", event => { const n = nearest(event); if (n >= 0) on(n); });
     svg.addEventListener("click", event => { const n = nearest(event); if (n >= 0) { cursor = n; pick(n); } });
     arrows(svg, (right, down) => {
@@ -314,7 +326,7 @@ const Instruments = (() => {
         make("text", { x: across(x) + dx, y: up(y), class: `note ${look}`, "text-anchor": anchor }, text));
       svg.replaceChildren(...parts, ...last);
     }
-    return { element, draw, svg };
+    return { element, draw, svg, mark };
   }
 
   return {

@@ -210,6 +210,43 @@ def test_the_dial_moves_matrices_shares_and_points_together(shown):
         page.wait_for_function("location.hash.includes('architecture=AO')")
 
 
+def test_a_point_of_the_dial_is_marked_and_told_whose_matrices_are_shown(shown):
+    with shown("dial", "#dial?task=reversal&architecture=AO") as (page, data):
+        kinds = list(zip(data["points"]["task"], data["points"]["cell"], strict=True))
+        scatter, matrix = (page.locator(".panel svg").nth(n) for n in (3, 0))
+        places, before, halo = scatter.locator(".point"), matrix.inner_html(), page.locator(".halo")
+        assert said(page).endswith("The matrices are theirs.")
+        assert halo.count() == 0
+
+        def marked(n):
+            place = numbers(places.nth(n).get_attribute("transform"))
+            return [float(halo.get_attribute(name)) for name in ("cx", "cy")] == pytest.approx(place, abs=0.1)
+
+        n = kinds.index(("scan", "lstm"))
+        scatter.press("ArrowRight")  # the first of all, then back over the last to the one that is meant
+        for _ in range(len(kinds) - n):
+            scatter.press("ArrowLeft")
+        assert said(page).startswith("SCAN, LSTM with attention")
+        assert said(page).endswith("those of attention only on reversal, not of this network.")
+        assert matrix.inner_html() == before
+        assert marked(n)
+        scatter.press("Enter")
+        assert said(page).startswith("SCAN, LSTM with attention")
+        assert said(page).endswith("those of GRUs with attention on SCAN, not of this network.")
+        assert matrix.inner_html() != before
+        assert marked(n)
+        scatter.press("ArrowRight")
+        assert halo.count() == 1
+        page.locator(".panel").nth(1).locator("[data-cell='0,0']").hover()
+        assert halo.count() == 0  # a cell of a matrix is told of now
+    with shown("dial", "#dial?task=scan&architecture=AED") as (page, data):
+        at = page.locator(".panel svg").nth(3).locator(".point").nth(kinds.index(("scan", "gru")))
+        box = at.bounding_box()
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        assert said(page).endswith("The matrices are those of its kind, GRUs with attention on SCAN.")
+        assert page.locator(".halo").count() == 1
+
+
 def test_a_word_is_swapped_and_the_difference_is_what_the_weights_say(shown):
     with shown("swap-one-word", "#swap-one-word?task=scan&kind=AED&swap=join") as (page, data):
         pair = only(data["pairs"], task="scan", kind="AED", swap="join")
