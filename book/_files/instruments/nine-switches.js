@@ -114,7 +114,7 @@ Instruments.start("nine-switches", (stage, data) => {
   const chosen = () => data.networks.find(own => own.task === state.task && own.architecture === state.network);
   const state = { task: data.networks[0].task, network: data.networks[0].architecture, text: data.networks[0].examples[0],
     on: data.on ?? "111111111" };
-  let network = null, found = null;
+  let network = null, found = null, shownText = null; // what is drawn, and the sentence that it is of
 
   const task = choice("Task", tasks, name => name === state.task, name => {
     state.task = name;
@@ -123,7 +123,9 @@ Instruments.start("nine-switches", (stage, data) => {
   const kind = choice("Network", Object.entries(NETWORKS), name => name === state.network, name => { state.network = name; });
   const examples = menu("Sentence", [], () => state.text, text => { state.text = text; });
   const typed = make("input", { type: "text", "aria-label": "Type a sentence", spellcheck: "false", autocomplete: "off",
+    oninput: () => old(typed.value !== shownText, "Press Enter to run this sentence."),
     onchange: () => { state.text = typed.value; changed(stage); } });
+  const complaint = make("p", { class: "complaint", "aria-live": "polite" });
   const words = make("div", { class: "choice words", role: "group", "aria-label": "Change a word" });
   const presets = choice("Keep", PRESETS, on => on === state.on, on => { state.on = on; });
   const said = readout(""), alike = make("output", { class: "alike" });
@@ -145,7 +147,7 @@ Instruments.start("nine-switches", (stage, data) => {
   const numbers = make("p", { class: "numbers" });
 
   const cell = which => (s, t) => {
-    if (!found) return;
+    if (!found || results[0].classList.contains("old")) return;
     const { rows, columns, centred, full, left } = found;
     show(centred.map(row => row.map(term => term[s][t])));
     numbers.textContent = "In the terms: their scores at this cell, less the mean of the row.";
@@ -197,9 +199,15 @@ Instruments.start("nine-switches", (stage, data) => {
       }));
     if (strange.length || !list.length || list.length > LONGEST) {
       const why = strange.length ? `The network does not know “${strange.join("”, “")}”.` : `Type between 1 and ${LONGEST} words.`;
-      said.say(`${why} Its words: ${vocabulary.join(", ")}.`);
+      const before = found ? ` What is shown below is still of “${shownText}”.` : "";
+      old(true, `${why}${before} Its words: ${vocabulary.join(", ")}.`);
+      typed.setAttribute("aria-invalid", "true");
+      said.say("");
       return;
     }
+    old(false);
+    typed.removeAttribute("aria-invalid");
+    shownText = state.text;
     const on = PARTS.map((_, d) => PARTS.map((_, e) => state.on[3 * d + e] === "1"));
     const true_ = network.run(source), read = [1, ...true_.written.slice(0, -1)], without = network.run(source, { on });
     const kept = true_.terms.flatMap((row, d) => row.filter((_, e) => on[d][e]));
@@ -223,13 +231,24 @@ Instruments.start("nine-switches", (stage, data) => {
       : "All nine terms are on: both matrices are the same. Switch one off.");
   }
 
+  const results = [make("div", { class: "panels" }, board, make("div", { class: "beside" }, presets.element,
+    make("p", {}, "Similarity of both matrices: ", alike), numbers, writes)),
+  make("div", { class: "panels" }, full.element, left.element)];
+
+  /** Whether what is drawn is of another sentence than the one in the box, and why, under the box. */
+  function old(is, why = "") {
+    complaint.textContent = is ? why : "";
+    for (const part of results) {
+      part.classList.toggle("old", is);
+      part.setAttribute("aria-busy", String(is));
+    }
+  }
+
   stage.append(
-    ...(data.small ? [make("div", { class: "controls" }, kind.element, examples.element)] : [
+    ...(data.small ? [make("div", { class: "controls" }, kind.element, examples.element), complaint] : [
       make("div", { class: "controls" }, task.element, kind.element),
-      make("div", { class: "controls" }, examples.element, typed), words]),
-    make("div", { class: "panels" }, board, make("div", { class: "beside" }, presets.element,
-      make("p", {}, "Similarity of both matrices: ", alike), numbers, writes)),
-    make("div", { class: "panels" }, full.element, left.element), said.element);
+      make("div", { class: "controls" }, examples.element, typed), complaint, words]),
+    ...results, said.element);
 
   stage.style.minHeight = data.small ? "27rem" : "34rem"; // until the network is there
 
@@ -246,6 +265,7 @@ Instruments.start("nine-switches", (stage, data) => {
     switches.forEach((row, d) => row.forEach((button, e) => button.setAttribute("aria-pressed", state.on[3 * d + e] === "1")));
     if (stage.dataset.network === name) return compute();
     said.say("Loading the network …");
+    old(found !== null);
     const start = () => Instruments.load("networks", name).then(held => {
       if (`${chosen().task}-${chosen().architecture}` !== name) return;
       network = new Instruments.Network(held);

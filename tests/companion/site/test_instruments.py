@@ -399,10 +399,46 @@ def test_a_switch_changes_attention_and_output(shown):
         assert opacity(page.locator(".panel").nth(1), "0,0") == rounded(1 / across, step=0.001)
         page.get_by_label("Type a sentence").fill("jump sideways")
         page.keyboard.press("Enter")
-        assert "does not know “sideways”" in said(page)
+        assert "does not know “sideways”" in page.locator(".complaint").inner_text()
         page.get_by_label("Type a sentence").fill("jump twice")
         page.keyboard.press("Enter")
         assert page.locator(".writes .full").inner_text() == "jump jump end"
+
+
+def test_results_of_another_sentence_are_dim_and_the_reason_stands_under_the_box(shown):
+    with shown("nine-switches", "#nine-switches?task=scan&network=AED&text=jump+twice") as (page, _):
+        box, reason = page.get_by_label("Type a sentence"), page.locator(".complaint")
+        writes = ".writes .full"
+        page.wait_for_selector(writes)
+        panels = page.locator(".stage > .panels")
+
+        def dim():
+            looks = panels.evaluate_all(
+                "all => all.map(own => [+getComputedStyle(own).opacity, own.ariaBusy])"
+            )
+            assert len(looks) == 2
+            return {(shown < 0.5, busy) for shown, busy in looks}
+
+        assert dim() == {(False, "false")}
+        assert not reason.is_visible()
+        box.fill("walk left and flurb")
+        assert dim() == {(True, "true")}  # before it is run
+        assert "Enter" in reason.inner_text()
+        box.press("Enter")
+        assert dim() == {(True, "true")}
+        assert page.locator(writes).inner_text() == "jump jump end"
+        assert "does not know “flurb”. What is shown below is still of “jump twice”." in reason.inner_text()
+        assert "jump" not in said(page)
+        assert box.get_attribute("aria-invalid") == "true"
+        under, over = (one.bounding_box() for one in (reason, box))
+        assert 0 <= under["y"] - over["y"] - over["height"] < 20
+        page.locator(".panel svg").first.locator("[data-cell='0,0']").hover()
+        assert said(page) == ""  # nothing is told of the sentence before
+        box.fill("walk left and jump")
+        box.press("Enter")
+        assert dim() == {(False, "false")}
+        assert not reason.is_visible()
+        assert page.locator(writes).inner_text().endswith("walk jump end")
 
 
 def test_the_front_page_has_a_small_one(shown):
