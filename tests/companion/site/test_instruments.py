@@ -439,6 +439,9 @@ def test_results_of_another_sentence_are_dim_and_the_reason_stands_under_the_box
         assert dim() == {(False, "false")}
         assert not reason.is_visible()
         assert page.locator(writes).inner_text().endswith("walk jump end")
+        page.evaluate("() => { Instruments.load = () => new Promise(() => {}); }")
+        page.get_by_role("button", name="attention only").click()
+        assert dim() == {(True, "true")}  # until the other network is there
 
 
 def test_the_front_page_has_a_small_one(shown):
