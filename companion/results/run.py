@@ -138,7 +138,7 @@ def _training(histories: list[dict]) -> dict:
     known = [history.get("first_committed", history) for history in histories]
     places = {f"{history['device']}, {history['threads']} thread(s)" for history in histories}
     dates = sorted(own["date"][:10] for own in known if "date" in own)
-    packages = {" ".join(each) for own in known for each in own.get("packages", {}).items()}
+    packages = {" ".join(each) for own in known for each in own.get("packages", {}).items() if each[1]}
     return {
         "networks": len(histories),  # those too that were chosen by what became of others
         "training_seconds": round(sum(history["seconds"] for history in histories), 1),

@@ -40,8 +40,10 @@ sys.modules.update(dict.fromkeys(blocked))
 """
 ANSWER = """
 from dataclasses import replace
+from companion.runs import origin
 from companion.runs.answer import main
 from notebooks.attend.temporal_share import experiment
+origin.PACKAGES += ("not installed",)
 tiny = {"task": ("one_to_one",), "seeds": 1, "width": 8, "steps": 3, "fit_samples": 200}
 experiment.PROFILES["quick"] = replace(experiment.PROFILES["quick"], **tiny)
 raise SystemExit(main(sys.argv[1:]))
@@ -71,7 +73,8 @@ def test_four_packages_train_and_measure_and_what_is_computed_of_it_is_the_same(
     assert "step 3 of 3" in done.stderr
     archive = Archive(tmp_path / "none", tmp_path / "answers")
     new = {"out": tmp_path / "computed", "models": tmp_path / "empty"}
-    run(TINY_SHARE, archive=archive, trains=False, **new)
+    computed = run(TINY_SHARE, archive=archive, trains=False, **new)
+    assert "not installed" not in str(computed.provenance["trained_with"])
     path = "temporal_share.json"
     assert (tmp_path / "here" / path).read_bytes() == (tmp_path / "computed" / path).read_bytes()
     assert not here.stale
