@@ -4,12 +4,14 @@ The public names are imported on first use, so that ``import attnlib`` and ``att
 torch.
 """
 
+import ast
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
-if TYPE_CHECKING:  # the names that editors and type checkers complete; a test compares them with those below
+if TYPE_CHECKING:  # read by editors and type checkers, and below
     from attnlib.adapters import FrameBatch as FrameBatch
     from attnlib.adapters import Hooked as Hooked
     from attnlib.adapters import HuggingFace as HuggingFace
@@ -43,25 +45,8 @@ if TYPE_CHECKING:  # the names that editors and type checkers complete; a test c
     from attnlib.models.trace import Trace as Trace
     from attnlib.probes.agreement import agreement as agreement
 
-_NAMES = {
-    "adapters": "FrameBatch Hooked HuggingFace ModelPass Modules TokenBatch lexical_probe pass_of_tensors"
-    " text_batches",
-    "analysis": "Analysis Checkpoint Comparison ParallelText Shard Stream analyse compare read_report report"
-    " write_report",
-    "decomposition.components": "Parts",
-    "decomposition.fast": "Components",
-    "decomposition.growing": "GrowingComponents",
-    "decomposition.shares": "shares",
-    "decomposition.substitution": "substitution",
-    "decomposition.terms": "alignment_terms",
-    "decomposition.typicality": "typicality",
-    "errors": "AttnlibError",
-    "models.config": "ModelConfig",
-    "models.encoder_decoder": "EncoderDecoder",
-    "models.trace": "Trace",
-    "probes.agreement": "agreement",
-}
-_PUBLIC = {name: f"attnlib.{module}" for module, names in _NAMES.items() for name in names.split()}
+_BLOCK = next(own for own in ast.parse(Path(__file__).read_bytes()).body if isinstance(own, ast.If))
+_PUBLIC = {alias.asname: each.module for each in _BLOCK.body for alias in each.names}
 __all__ = ["__version__", *_PUBLIC]
 
 

@@ -1,6 +1,6 @@
 """Arrays of any kind as tensors, where a function takes tensors."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import Parameter, signature
 from typing import TypeVar, get_args
@@ -27,6 +27,16 @@ def as_tensor(value: object, name: str) -> Tensor:
             f"{name} is {type(value).__name__}, of which no tensor can be made; give a torch.Tensor, or "
             "numbers in an array of one shape"
         ) from error
+
+
+def require_tensors(given: Mapping[str, object]) -> None:
+    """Refuse, by name, what is neither a tensor nor None."""
+    for name, own in given.items():
+        if own is not None and not isinstance(own, Tensor):
+            raise BadInput(
+                f"{name} is {type(own).__module__}.{type(own).__name__}; expected a torch.Tensor, which "
+                f"torch.as_tensor makes of an array"
+            )
 
 
 def takes_arrays(function: Function) -> Function:
@@ -60,6 +70,7 @@ def takes_arrays(function: Function) -> Function:
                 values[name] = as_tensor(values[name], name)
                 # "3 3 batch target source" names the last axes of what is given
                 names, shape = _axes(kind), values[name].shape
+                _require_axes(name, names, shape)
                 sizes |= dict(zip(reversed(names), reversed(shape), strict=False))
         device = next((own.device for own in values.values() if isinstance(own, Tensor)), None)
         for name in masks:
@@ -71,6 +82,13 @@ def takes_arrays(function: Function) -> Function:
 
     taking.__signature__ = shown
     return taking
+
+
+def _require_axes(name: str, axes: list[str], shape: torch.Size) -> None:
+    """Refuse another number of axes, or another size of one whose size is known."""
+    known = all(own == str(size) for own, size in zip(axes, shape, strict=False) if own.isdecimal())
+    if not axes[0].startswith("*") and not (known and len(axes) == len(shape)):
+        raise BadInput(f"{name} of shape {tuple(shape)}; expected ({', '.join(axes)})")
 
 
 def _axes(annotation: object) -> list[str]:

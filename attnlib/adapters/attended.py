@@ -12,15 +12,13 @@ a projection is the same for all tokens and goes with the temporal part; a rotat
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attnlib.decomposition.components import PART_NAMES, Parts
-from attnlib.decomposition.terms import alignment_terms, map_parts
 from attnlib.errors import BadInput
 from attnlib.models.transformer import AttentionKind
 
@@ -108,9 +106,6 @@ class LinearMap:
         if self.identity:
             return states[None]
         return (states @ self.weight.flatten(0, 1).T).unflatten(-1, self.weight.shape[:2]).movedim(-2, 0)
-
-    def of_parts(self, parts: Parts, head: int) -> Parts:
-        return map_parts(parts, self.weight[head], None if self.bias is None else self.bias[head])
 
 
 @dataclass(frozen=True)
@@ -216,15 +211,6 @@ class Attended:
         vars(self).update(queries=queries * self.scale, keys=keys)
         return self
 
-    def terms(self, head: int, query: Parts, key: Parts) -> Float[Tensor, "3 3 batch target source"]:
-        """The nine alignment terms of one head from the parts of what its projections read.
-
-        With ``position_bias``, where there is one, they sum to the scores.
-        """
-        queries = _rotated_parts(self.query_map.of_parts(query, head), self.query_rotation)
-        keys = _rotated_parts(self.key_map.of_parts(key, head), self.key_rotation)
-        return alignment_terms(queries, keys, scale=self.scale)
-
     def allowed(
         self, query_mask: Bool[Tensor, "batch target"], key_mask: Bool[Tensor, "batch source"]
     ) -> Bool[Tensor, "batch target source"]:
@@ -235,8 +221,3 @@ class Attended:
 
 def _rotated(states: Tensor, rotation: Rotation | None) -> Tensor:
     return states if rotation is None else rotation(states)
-
-
-def _rotated_parts(parts: Parts, rotation: Rotation | None) -> Parts:
-    names = () if rotation is None else PART_NAMES
-    return replace(parts, **{name: rotation(getattr(parts, name)) for name in names})

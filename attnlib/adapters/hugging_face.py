@@ -322,6 +322,7 @@ def lexical_probe(model: nn.Module, one: ModelPass) -> Float[Tensor, "batch targ
     Raises:
         BadInput: a model without an output layer, or one whose encoder reads no words.
     """
+    _require_both_halves(model)
     if model.main_input_name != "input_ids":
         raise BadInput(f"{type(model).__name__} reads {model.main_input_name}, which a pass does not hold")
     with evaluated(model):
@@ -386,10 +387,10 @@ def _places(model: nn.Module, kinds: Collection[AttentionKind]) -> list[Hooked]:
 
 def _require_both_halves(model: nn.Module) -> None:
     config = getattr(model, "config", None)
-    if config is None:
+    if config is None or not hasattr(model, "main_input_name"):
         raise BadInput(
-            f"{type(model).__name__} has no config: it is no model of the transformers library. Name its "
-            "modules instead, see attnlib.adapters.Modules"
+            f"{type(model).__name__} is no model of the transformers library. Name its modules instead, see "
+            "attnlib.adapters.Modules, which has logits and lexical_probe as well"
         )
     parts = {part for path, _ in model.named_modules() for part in path.split(".")}
     if not (getattr(config, "is_encoder_decoder", False) and parts >= {"encoder", "decoder"}):

@@ -78,10 +78,17 @@ class ModelPass:
         ids = torch.tensor(sorted(tokens), device=self.source_tokens.device)
         return replace(self, **{f"ignored_{side}": torch.isin(self.tokens(side), ids) for side in _SIDES})
 
-    def first_sample(self) -> "ModelPass":
-        """Tokens, masks and probe of one sample, and no attention."""
-        tensors = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "attended"}
-        return ModelPass(**{k: v if v is None else v[:1] for k, v in tensors.items()}, attended=())
+    def first(self, samples: int) -> "ModelPass":
+        """Of its first samples; their attention, which was checked, is left out."""
+
+        def cut(one: object, names: Collection[str]) -> dict[str, Tensor | None]:
+            found = {name: getattr(one, name) for name in names}
+            return {name: own if own is None else own[:samples] for name, own in found.items()}
+
+        states = ("query_inputs", "key_inputs", "position_bias")
+        attended = tuple(replace(own, attention=None, **cut(own, states)) for own in self.attended)
+        names = [own.name for own in fields(self) if own.name != "attended"]
+        return ModelPass(**cut(self, names), attended=attended)
 
     def sides(self, kind: AttentionKind) -> tuple[str, str]:
         """The side of the queries and that of the keys."""

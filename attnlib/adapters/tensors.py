@@ -31,6 +31,8 @@ In self-attention both sides are one sequence: ``query_states`` stands for both.
 file ``maps.safetensors`` of the folder.
 """
 
+import hashlib
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -45,6 +47,7 @@ from torch import Tensor
 
 from attnlib.adapters.attended import Attended, LinearMap
 from attnlib.adapters.model_pass import ModelPass
+from attnlib.arrays import require_tensors
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import require_plain
 from attnlib.models.transformer import AttentionKind
@@ -78,6 +81,7 @@ def pass_of_tensors(tensors: Mapping[str, Tensor]) -> ModelPass:
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         there = (", ".join(names[:5]) or "none") + more
         raise BadInput(f"tensors lack {', '.join(absent)}; they have {there}")
+    require_tensors(tensors)
     places = set()
     for name in sorted(tensors.keys() - set(_KNOWN)):
         if (match := _OF_ATTENTION.fullmatch(name)) is None:
@@ -124,6 +128,16 @@ def saved_files(folder: str | Path) -> list[Path]:
     if not paths:
         raise BadInput(f"{folder} holds no *.safetensors; expected one a batch, see attnlib.adapters.tensors")
     return paths
+
+
+def digest_of(folder: str | Path) -> str:
+    """A hash of the files of a folder, shared weights included."""
+    found = hashlib.sha256()
+    for path in sorted(Path(folder).glob("*.safetensors")):
+        require_plain(path)
+        with path.open("rb") as file:
+            found.update(os.fsencode(path.name) + hashlib.file_digest(file, "sha256").digest())
+    return found.hexdigest()
 
 
 def read_pass(path: Path) -> ModelPass:

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from attnlib.arrays import require_tensors
 from attnlib.errors import BadInput
 
 
@@ -37,6 +38,7 @@ class TokenBatch:
     read: Int[Tensor, "batch target"] | None = None
 
     def __post_init__(self) -> None:
+        require_tensors(vars(self))
         sides = {"source": self.source_mask, "target": self.target_mask}
         if self.read is not None:
             sides |= {"read": self.target_mask}
@@ -102,6 +104,7 @@ class FrameBatch:
     frames_mask: Bool[Tensor, "batch length"] | None = None
 
     def __post_init__(self) -> None:
+        require_tensors(vars(self))
         frames = self.frames
         if len(frames) != len(self.target) or not frames.is_floating_point() or not frames.isfinite().all():
             raise BadInput(

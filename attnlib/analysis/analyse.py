@@ -45,7 +45,7 @@ def analyse(
     Raises:
         BadInput: a corpus with nothing to judge; no head.
     """
-    stream = stream.with_probe_tried(stream.first())
+    stream = stream.tried(stream.first())
     options = {"heads": heads, "method": method, "every": every, "keep": keep, "progress": progress}
     return _analysis(stream, *both_passes(stream, **options), about)
 
@@ -79,9 +79,13 @@ def _analysis(stream: Stream, judgement: Judgement, part: Shard, about: dict[str
     batch, fit = stream.first("judge", part), judgement.fit
     options = {"heads": fit.heads and ",".join(map(str, fit.heads)), "method": fit.method}
     options |= {"every": part.every, "probed": stream.probed}
+    made = {"options": {}, "sha256": {}} | stream.made() | {"versions": versions()}
+    made["options"] = options | made["options"]
     found = results(fit, judgement, held_out=part.every > 1, about=about)
-    found = replace(found, made={"options": options, "versions": versions()})
     if batch is None:
-        return found
+        return replace(found, made=made)
     one = stream.trace(batch)
-    return replace(found, example=example_of(one, fit.heads), samples=samples_of(stream, one, fit))
+    dtypes = {str(own.precision or own.query_inputs.dtype).removeprefix("torch.") for own in one.attended}
+    made["computed in"] = {"precision": ", ".join(sorted(dtypes))}
+    shown = {"example": example_of(one, fit.heads), "samples": samples_of(stream, one, fit)}
+    return replace(found, made=made, **shown)

@@ -6,8 +6,9 @@ import json
 import os
 import tempfile
 from collections.abc import Collection, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -76,23 +77,18 @@ class ParallelText:
 
         The target of a source alone is empty.
         """
-        if self.target is None:
-            with self.source.open("rb") as sources:
-                for number, line in enumerate(sources, start=1):
-                    line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-                    yield _decoded(line, self.source, number), ""
-            return
-        with self.source.open("rb") as sources, self.target.open("rb") as targets:
-            for number, (source, target) in enumerate(zip_longest(sources, targets), start=1):
-                if source is None or target is None:
-                    short = self.source if source is None else self.target
-                    raise BadInput(f"{short} ends before line {number:,}, which the other file has")
-                if number == 1:
-                    source, target = (line.removeprefix(codecs.BOM_UTF8) for line in (source, target))
-                yield _decoded(source, self.source, number), _decoded(target, self.target, number)
+        paths = [path for _, path in self._sides()]
+        with ExitStack() as stack:
+            files = [stack.enter_context(path.open("rb")) for path in paths]
+            for number, lines in enumerate(zip_longest(*files), start=1):
+                source, *target = (_decoded(*own, number) for own in zip(lines, paths, strict=True))
+                yield source, *(target or [""])
 
 
-def _decoded(line: bytes, path: Path, number: int) -> str:
+def _decoded(line: bytes | None, path: Path, number: int) -> str:
+    if line is None:
+        raise BadInput(f"{path} ends before line {number:,}, which the other file has")
+    line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
     try:
         return line.decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError as error:
@@ -185,6 +181,9 @@ class Checkpoint:
             found.update(tensor.detach().cpu().contiguous().view(-1).float().numpy().tobytes())
         return found.hexdigest()
 
+    def _digests(self) -> dict[str, str]:
+        return {"model": self.digest(), "tokenizer": tokenizer_digest(self.tokenizer)}
+
     def word(self, _side: str, token: int) -> str:
         """A piece as the tokenizer writes it."""
         return str(self.tokenizer.convert_ids_to_tokens(token))
@@ -268,6 +267,8 @@ class Checkpoint:
             )
         adapter = self.adapter(kinds, layers, ignore_special)
         sizes = {"batch_size": batch_size, "longest": longest, "prefix": self.prefix}
+        made = {"kinds": [*kinds], "layers": layers and [*layers], "ignore_special": ignore_special, **sizes}
+        made |= {"generate": generate, "languages": [self.source_language, self.target_language]}
         sizes |= {"write": self.write if generate else None}
         return Stream(
             trace=lambda batch: adapter.trace(batch.tokens),
@@ -276,6 +277,7 @@ class Checkpoint:
             probed=probed,
             logits=None if generate else adapter.logits,
             losses=partial(losses_of, unknown=self.tokenizer.unk_token_id),
+            made=cache(lambda: {"options": made, "sha256": text.checked()[1] | self._digests()}),
         )
 
 

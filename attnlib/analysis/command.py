@@ -1,7 +1,5 @@
 """``attnlib analyse``: a checkpoint and two texts, or saved traces, to a report; resumable, in shards."""
 
-import hashlib
-import os
 import time
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
@@ -12,18 +10,18 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from attnlib.analysis.analyse import merged_analysis, versions
+from attnlib.analysis.analyse import merged_analysis
 from attnlib.analysis.checkpoint import Checkpoint, ParallelText
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.passes import STAGES, fit_part, judge_part, merged_fit
-from attnlib.analysis.report import Name, write_report
+from attnlib.analysis.report import RUN, Name, write_report
 from attnlib.analysis.samples import MOST
 from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Shard, Stream
 from attnlib.analysis.threads import choose_threads
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput, check_known
-from attnlib.files import locked, readable, require_plain, write_json_atomic
+from attnlib.files import locked, readable, write_json_atomic
 from attnlib.models.transformer import AttentionKind
 
 OF_A_TEXT = ("source_language", "target_language", "prefix")
@@ -31,8 +29,6 @@ OF_A_PASS = ("kinds", "layers", "ignore_special")
 OF_BATCHES = ("batch_size", "longest", "probed", "generate")
 OF_A_MODEL = (*OF_A_TEXT, *OF_A_PASS, *OF_BATCHES, "device")
 OF_A_CALL = ("out", "threads", "shard", "stage")
-DIGESTS = ("source", "target", "model", "traces")
-RUN = "run.json"
 WRITTEN = {
     "Target": "what the model itself writes, the likeliest piece at every step",
     "Predictions": "not judged: there is no reference to say how good what the model writes is",
@@ -141,19 +137,17 @@ def analyse_command(request: Request) -> None:
     with locked(request.out, ".report.lock", wait=True):  # the last two shards may end together
         analysis = merged_analysis(job.stream, job.keep, request.part(), heads=request.heads, about=job.about)
         shown = analysis.samples[: request.sentences]
-        analysis = replace(analysis, samples=shown, made=_made(request, job))
-        write_report(analysis, request.out, title=f"How {job.shown} attends", name=job.name)
+        analysis = replace(analysis, samples=shown, made=analysis.made | {"options": _options(request)})
         if waiting or not (request.out / RUN).is_file():
             write_json_atomic(request.out / RUN, _record(start))
+        write_report(analysis, request.out, title=f"How {job.shown} attends", name=job.name)
     console.print(f"report: {request.out / 'index.html'}")
 
 
-def _made(request: Request, job: "_Job") -> dict[str, dict]:
-    """All that the numbers depend on, but for the machine."""
+def _options(request: Request) -> dict[str, object]:
+    """All that the numbers depend on, but for the machine and what files hold."""
     named = request.settings(*(field.name for field in fields(request) if field.name not in OF_A_CALL))
-    options = {f"--{name.replace('_', '-')}": _shown(value) for name, value in named.items()}
-    digests = {name: value for name, value in job.keep.settings.items() if name in DIGESTS}
-    return {"options": options, "sha256": digests, "versions": versions()}
+    return {f"--{name.replace('_', '-')}": _shown(value) for name, value in named.items()}
 
 
 def _record(start: float) -> dict:
@@ -192,24 +186,19 @@ class _Job:
 
 def _of_traces(request: Request) -> _Job:
     stream = Stream.saved(request.traces)
-    digest = hashlib.sha256()
-    for path in sorted(request.traces.glob("*.safetensors")):  # shared weights as well
-        require_plain(path)
-        with path.open("rb") as file:
-            digest.update(os.fsencode(path.name) + hashlib.file_digest(file, "sha256").digest())
     shown = f"saved traces of {readable(request.traces.name)}"
-    keep = _keep(request, {"traces": digest.hexdigest()})
+    keep = _keep(request, stream.made()["sha256"])
     return _Job(stream, keep, len(stream.batches), {"Model": shown}, shown)
 
 
 def _of_checkpoint(request: Request, console: Console) -> _Job:
     text = ParallelText(request.source, request.target)
-    lines, digests = text.checked()
+    lines, _ = text.checked()
     checkpoint = Checkpoint.load(request.model, request.device, **request.settings(*OF_A_TEXT))
-    settings = digests | {"model": checkpoint.digest()}
+    stream = checkpoint.stream(text, **request.settings(*OF_A_PASS, *OF_BATCHES))
     job = _Job(
-        checkpoint.stream(text, **request.settings(*OF_A_PASS, *OF_BATCHES)),
-        _keep(request, settings | request.settings(*OF_A_TEXT, *OF_A_PASS, *OF_BATCHES)),
+        stream,
+        _keep(request, stream.made()["sha256"] | request.settings(*OF_A_TEXT, *OF_A_PASS, *OF_BATCHES)),
         -(-lines // request.batch_size),
         checkpoint.about | text.about | (WRITTEN if request.generate else {}),
         checkpoint.shown,
@@ -230,7 +219,7 @@ def _of_checkpoint(request: Request, console: Console) -> _Job:
 def _ready(job: _Job, stage: str, part: Shard, request: Request, console: Console) -> _Job:
     """Said before any work: what cannot be probed, and how many threads there are."""
     batch = job.stream.first(stage, part)
-    stream = job.stream.with_probe_tried(batch)
+    stream = job.stream.tried(batch)
     if stream.no_probe:
         console.print(f"no lexical probe: {stream.no_probe}")
     if request.threads is not None:

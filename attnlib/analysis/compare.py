@@ -83,6 +83,9 @@ def compare(first: Analysis, second: Analysis) -> Comparison:
     Raises:
         BadInput: no head in both; an analysis that was made without blocks; two ways of fitting components.
     """
+    for which, own in (("first", first), ("second", second)):
+        if not isinstance(own, Analysis):
+            raise BadInput(f"the {which} is {type(own).__name__}; give what analyse or read_report returns")
     if first.method != second.method:
         raise BadInput(f"one is by {first.method}, the other by {second.method}: analyse both the same way")
     for which, own in (("first", first), ("second", second)):

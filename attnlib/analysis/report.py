@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import safe_open
@@ -27,12 +27,9 @@ from attnlib.analysis.analyse import analyse
 from attnlib.analysis.fit import head_of
 from attnlib.analysis.judge import REBUILT
 from attnlib.analysis.learned import has_learned
-from attnlib.analysis.passes import Progress
 from attnlib.analysis.results import KINDS, Analysis, Example
 from attnlib.analysis.samples import LONGEST, Sample
-from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Losses, Stream
-from attnlib.decomposition.components import Method
 from attnlib.decomposition.typicality import MINIMUM_CELL
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import atomic_path, write_text_atomic
@@ -46,9 +43,10 @@ Name = Callable[[str, int], str]  # side and id → the word
 
 TABLES = ("heads", "terms", "states")
 KEPT = "analysis.safetensors"
+RUN = "run.json"  # when it was and how long it took, where the command wrote it
 SIDES = {"cross": ("target", "source"), "encoder_self": ("source",) * 2, "decoder_self": ("read",) * 2}
 AS_IT_IS, LISTS = ("method", "made", "about", "fitted", "judged", "held_out"), ("unchecked", "no_probe")
-SCHEMA = 3  # of analysis.json; 2 had left_out and cut in place of losses; 1 no intervals, nor what made it
+SCHEMA = 4  # of analysis.json; 3 had no intervals of terms; 2 left_out and cut for losses; 1 no intervals
 MOST_MAPS, MOST_CELLS = 48, 20_000  # example matrices on the page, and their squares
 SCRIPT = Path(__file__).with_name("report.js")
 MAPS = ("the model's", *(f"of {name}" for name in REBUILT))
@@ -66,13 +64,8 @@ def report(
     folder: str | Path,
     *,
     title: str = "How this model attends",
-    heads: Collection[int] | None = None,
-    method: Method = "least_squares",
-    every: int = 5,
     name: Name | None = None,
-    about: dict[str, str] | None = None,
-    progress: Progress | None = None,
-    keep: Keep | None = None,
+    **options: Any,
 ) -> Analysis:
     """Analyse a model on a corpus and write what was found.
 
@@ -80,15 +73,14 @@ def report(
         stream: passes of the model, see :class:`~attnlib.analysis.stream.Stream`.
         folder: gets ``index.html``, ``analysis.json``, ``heads.csv``, ``terms.csv`` and ``states.csv``, and
             ``analysis.safetensors``, which :func:`read_report` reads.
-        heads, method, every, about, progress, keep: see :func:`~attnlib.analysis.analyse.analyse`.
         name: the word of an id, given ``"source"`` or ``"target"`` and the id; the id itself by default.
             Whatever it returns is shown as text.
+        options: heads, method, every, about, progress and keep of :func:`~attnlib.analysis.analyse.analyse`.
 
     Raises:
         BadInput: an empty corpus, or a folder that cannot be written.
     """
-    options = {"method": method, "every": every, "keep": keep, "progress": progress, "about": about}
-    analysis = analyse(stream, heads=heads, **options)
+    analysis = analyse(stream, **options)
     write_report(analysis, folder, title=title, name=name)
     return analysis
 
@@ -121,7 +113,7 @@ def write_report(
     tensors |= {} if analysis.keys is None else {"keys": analysis.keys}
     with atomic_path(folder / KEPT) as temporary:
         save_file(tensors, temporary, {"analysis": json.dumps(content | rows)})
-    files = [*(f"{table}.csv" for table in TABLES), "analysis.json"]
+    files = [*(f"{table}.csv" for table in TABLES), "analysis.json", *[RUN] * (folder / RUN).is_file()]
     text = page(analysis, title, name or (lambda _, token: str(token)), files, script=True)
     write_text_atomic(folder / "index.html", text)
 
@@ -343,7 +335,8 @@ METHODS = {
 
 
 def _shown(value: object) -> str:
-    return "none" if value is None else str(value)
+    shown = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return "none" if value in (None, [None, None]) else shown
 
 
 def page(
@@ -447,10 +440,10 @@ def _kind(analysis: Analysis, kind: str) -> dict:
     """What the page says of all attentions of a kind: rows of tables with their headings, by column."""
     rows = {(row["layer"], row["head"]): row for row in analysis.heads if row["kind"] == kind}
     layers, heads = (sorted(set(own)) for own in zip(*rows, strict=True))
-    shares: dict[str, dict[str, float]] = {}
+    shares: dict[str, dict[str, str]] = {}
     for row in shown_terms(analysis, analysis.terms):
         if row["kind"] == kind:
-            shares.setdefault(_place(row), {})[row["term"]] = row["covariance_share"]
+            shares.setdefault(_place(row), {})[row["term"]] = _interval(row, "covariance")
     return {
         "id": kind,
         "heads": heads,

@@ -125,7 +125,7 @@ def results(
         )
     return Analysis(
         heads=head_rows(judgement, held_out=held_out),
-        terms=term_rows(judgement),
+        terms=term_rows(judgement, held_out=held_out),
         states=state_rows(fit, judgement),
         fitted=fit.samples,
         judged=judgement.samples,
@@ -153,7 +153,7 @@ def head_rows(judgement: Judgement, *, held_out: bool = True) -> list[dict]:
     ``held_out`` of the fit. ``temporal_rebuilds`` and the like are
     1 − total variation between the attention that only these terms build and the full one, beside ``uniform``
     for none of them; ``spread`` is the standard deviation of the scores along a row. ``typicality_coverage``
-    is the share of samples that have a typicality; ``near_typicality`` joins sizes by the nearest, and is of
+    is the share of samples that have a typicality; ``near_typicality`` joins the nearest sizes, and is of
     nearly all; ``typicality_beyond`` that of samples longer than averages
     are kept of. ``rows_probed`` is how many rows both agreements are of.
     """
@@ -194,13 +194,15 @@ def _shares(terms: TermSums, fitted: float) -> dict[str, float]:
     return found
 
 
-def term_rows(judgement: Judgement) -> list[dict]:
-    """A row for each term of each head."""
+def term_rows(judgement: Judgement, *, held_out: bool = True) -> list[dict]:
+    """A row for each term of each head; intervals as :func:`head_rows` has them."""
+    fitted = float(judgement.fit.samples) if held_out else math.nan
+    names = ("covariance_share", "covariance_low", "covariance_high")
     return [
         {
             **named,
             "term": term,
-            "covariance_share": shares.covariance[term],
+            **dict(zip(names, own.terms.share({term}, fitted=fitted), strict=True)),
             "mean_absolute_share": shares.mean_absolute[term],
             "similarity_without": shares.similarity[f"without {term}"],
             "agreement_without": shares.agreement[f"without {term}"],

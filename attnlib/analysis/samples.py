@@ -1,7 +1,7 @@
 """Some judged sentences with the attention of every head, and what some of its terms alone make of it."""
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
@@ -59,7 +59,7 @@ def samples_of(stream: Stream, one: ModelPass, fit: Fit, most: int = MOST) -> tu
     heads = sum(len(fit.heads or range(own.heads)) for own in one.attended)
     cut = min(LONGEST, math.isqrt(ENTRIES // (heads * (len(REBUILT) + 1))))
     longest = min(cut, max(one.source_mask.shape[1], one.target_mask.shape[1]))
-    one = _first(one, min(most, ENTRIES // (heads * (len(REBUILT) + 1) * longest**2)))
+    one = one.first(min(most, ENTRIES // (heads * (len(REBUILT) + 1) * longest**2)))
     found = _Maps(fit)
     found.update(one)
     try:
@@ -84,16 +84,3 @@ def samples_of(stream: Stream, one: ModelPass, fit: Fit, most: int = MOST) -> tu
             )
         )
     return tuple(samples)
-
-
-def _first(one: ModelPass, count: int) -> ModelPass:
-    """The first samples of a pass; their attention, which was checked, is left out."""
-    tensors = {own.name: getattr(one, own.name) for own in fields(one) if own.name != "attended"}
-    cut = {name: value if value is None else value[:count] for name, value in tensors.items()}
-    attended = []
-    for own in one.attended:
-        bias = own.position_bias
-        changes = {"query_inputs": own.query_inputs[:count], "key_inputs": own.key_inputs[:count]}
-        changes["position_bias"] = bias if bias is None or len(bias) == 1 else bias[:count]
-        attended.append(replace(own, attention=None, **changes))
-    return ModelPass(**cut, attended=tuple(attended))

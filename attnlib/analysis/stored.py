@@ -1,6 +1,5 @@
 """Sums of both passes in files, one a part, with checksums: parts of a corpus can be added up elsewhere."""
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -10,15 +9,14 @@ from operator import add
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
-from torch import Tensor
 
 from attnlib.analysis.fit import Sums
 from attnlib.analysis.stream import Shard
-from attnlib.errors import BadInput, CorruptFile
+from attnlib.errors import Altered, BadInput, CorruptFile
 from attnlib.files import atomic_path, locked
+from attnlib.sealed import load_file, save_file
 
-FORMAT = "attnlib.analysis/6"
+FORMAT = "attnlib.analysis/7"
 SECONDS_BETWEEN_SAVES = 60.0
 
 
@@ -83,47 +81,30 @@ class Keep:
 
 
 def write_sums(path: Path, sums: Sums, about: dict) -> None:
-    tensors = {name: tensor.contiguous() for name, tensor in sums.tensors().items()}
-    facts = sums.facts() | about | {"format": FORMAT, "tensors": _digest(tensors)}
-    text = json.dumps(facts, sort_keys=True)
-    header = json.dumps({"facts": text, "sha256": hashlib.sha256(text.encode()).hexdigest()})
+    facts = sums.facts() | about | {"format": FORMAT}
     with atomic_path(path) as temporary:
-        save_file(tensors, temporary, {"attnlib": header})
+        save_file(sums.tensors(), temporary, {"facts": json.dumps(facts, sort_keys=True)})
 
 
 def read_facts(path: Path) -> dict:
-    """What is said of the sums of a file; CorruptFile where it is not what :func:`write_sums` wrote."""
-    with _opened(path) as file:
-        header = json.loads((file.metadata() or {}).get("attnlib", "{}"))
-        if header["sha256"] != hashlib.sha256(header["facts"].encode()).hexdigest():
-            raise ValueError("sha256 of its facts is another")
-        facts = json.loads(header["facts"])
-    if facts["format"] != FORMAT:
-        raise CorruptFile(f"{path} is of format {facts['format']}, not {FORMAT}: make this part again")
-    return facts
+    """What is said of the sums of a file, which :func:`read_sums` holds against its checksum."""
+    with _refused_whole(path), safe_open(path, framework="pt") as file:
+        facts = json.loads(file.metadata()["facts"])
+        if facts["format"] != FORMAT:
+            raise ValueError(f"it is of format {facts['format']}, not {FORMAT}")
+        return {name: facts[name] for name in ("settings", "done", "finished")} | facts
 
 
 def read_sums(path: Path, sums: Sums) -> Sums:
-    facts = read_facts(path)
-    with _opened(path) as file:
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, it is no dict
-        if _digest(tensors) != facts["tensors"]:
-            raise ValueError("sha256 of its tensors is another")
-    return sums.restore(tensors, facts)
+    """Fills in the sums; CorruptFile where the file is not what :func:`write_sums` wrote."""
+    with _refused_whole(path):
+        tensors = load_file(path)
+    return sums.restore(tensors, read_facts(path))
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[safe_open]:
+def _refused_whole(path: Path) -> Iterator[None]:
     try:
-        with safe_open(path, framework="pt") as file:
-            yield file
-    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
+        yield
+    except (Altered, SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CorruptFile(f"{path} is not what was written there ({error}): make this part again") from error
-
-
-def _digest(tensors: dict[str, Tensor]) -> str:
-    found = hashlib.sha256()
-    for name, tensor in sorted(tensors.items()):
-        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        found.update(tensor.numpy())
-    return found.hexdigest()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
+from functools import cache
 from operator import attrgetter
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -10,7 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.adapters.tensors import read_pass, saved_files
+from attnlib.adapters.tensors import digest_of, read_pass, saved_files
+from attnlib.analysis.learned import Learned
 from attnlib.errors import BadInput
 
 Batch = TypeVar("Batch")
@@ -55,7 +57,8 @@ class Stream(Generic[Batch]):
         losses: what a batch lacks of the corpus; nothing by default. A report shows their sum.
         logits: what a pass predicts, such as :meth:`attnlib.adapters.Modules.logits`: a report then says how
             well, and whether the model has learned at all.
-        no_probe: why there is no lexical probe, where it was tried in vain, see :meth:`with_probe_tried`.
+        no_probe: why there is no lexical probe, where it was tried in vain, see :meth:`tried`.
+        made: what makes batches and passes, by group: options, checksums of files; a report shows it.
 
     Raises:
         BadInput: batches that can be read only once.
@@ -68,6 +71,7 @@ class Stream(Generic[Batch]):
     losses: Callable[[Batch], Losses] = lambda _batch: Losses()
     no_probe: str = ""
     logits: Callable[[ModelPass], Float[Tensor, "batch target words"]] | None = None
+    made: Callable[[], dict[str, dict]] = dict
 
     def __post_init__(self) -> None:
         if isinstance(self.batches, Iterator):
@@ -79,18 +83,26 @@ class Stream(Generic[Batch]):
     @classmethod
     def saved(cls, folder: str | Path) -> "Stream[Path]":
         """The files of a folder, see :mod:`attnlib.adapters.tensors`; BadInput without any."""
-        return cls(read_pass, saved_files(folder), probed=None)
+        made = cache(lambda: {"sha256": {"traces": digest_of(folder)}})
+        return cls(read_pass, saved_files(folder), probed=None, made=made)
 
     def is_probed(self, judged: int) -> bool:
         return self.probed is None or judged < self.probed
 
-    def with_probe_tried(self, batch: Batch | None) -> "Stream[Batch]":
-        """The same; without the probe where it cannot be taken of a batch's first sample, which is quick."""
-        if batch is None or self.probed == 0:
+    def tried(self, batch: Batch | None) -> "Stream[Batch]":
+        """The same; without the probe where it cannot be taken of a batch's first sample, which is quick.
+
+        Raises:
+            BadInput: logits that are none of this model, before a corpus was read in vain.
+        """
+        if batch is None:
             return self
-        one = self.trace(batch).first_sample()
+        one = self.trace(batch)
+        if self.logits:
+            Learned().add(one, self.logits(one))
         try:
-            self.probe(one)
+            if self.probed != 0:
+                self.probe(one.first(1))
         except BadInput as error:
             return replace(self, probed=0, no_probe=str(error))
         return self

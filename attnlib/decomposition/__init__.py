@@ -4,7 +4,7 @@ from attnlib.decomposition.components import PART_NAMES, Parts
 from attnlib.decomposition.fast import Components
 from attnlib.decomposition.shares import Shares, ShareSums
 from attnlib.decomposition.substitution import SUBSETS, Substitution, SubstitutionSums
-from attnlib.decomposition.terms import alignment_terms, map_parts, require_bilinear
+from attnlib.decomposition.terms import alignment_terms, map_parts
 from attnlib.decomposition.two_way import VarianceExplained
 from attnlib.decomposition.typicality import AttentionCells, Typicality, typicality
 
@@ -22,6 +22,5 @@ __all__ = [
     "VarianceExplained",
     "alignment_terms",
     "map_parts",
-    "require_bilinear",
     "typicality",
 ]

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from attnlib.arrays import takes_arrays
 from attnlib.decomposition import components as plain
-from attnlib.decomposition.components import BAG, Parts, _bag_sums, checked_mask
+from attnlib.decomposition.components import BAG, Parts, _bag_sums, checked_mask, sums_by_position
 
 SUMS_AT_ONCE = 1 << 18  # numbers of partial sums: a block that the C library uses again, pages and all
 ROWS_AT_ONCE = 1024  # of states that are split at once, so that they stay in the cache meanwhile
@@ -35,20 +35,12 @@ def add(
     """
     if states.dtype != torch.float32 or {states.device.type, tables.token_sums.device.type} != {"cpu"}:
         return False
-    flat, places = states.detach().reshape(-1, states.shape[-1]), np.flatnonzero(valid)
-    batch, length = valid.shape
-    blocks = -(-batch // BAG)  # a bag is one position of neighbouring samples, or one token
-    numbers = np.full((blocks * BAG, length), -1)
-    numbers[:batch][valid] = places
-    numbers = numbers.reshape(blocks, BAG, length).transpose(0, 2, 1)
-    there = numbers >= 0
-    begins = np.concatenate(([0], np.cumsum(there.sum(-1).ravel())[:-1]))
-    sums = _bag_sums(flat, numbers[there], begins).unflatten(0, (blocks, -1))
-    sums = sums.sum(0, dtype=torch.float64)[: tables.n_positions]
+    sums = sums_by_position(states.detach(), valid)[: tables.n_positions]
     if not bool(sums.abs().amax() < TAME):
         return False
     tables.position_sums[: len(sums)] += sums
 
+    flat, places = states.detach().reshape(-1, states.shape[-1]), np.flatnonzero(valid)
     tokens = ids.ravel()[places]
     # numpy sorts 16-bit integers by radix, several times faster than any other way
     order = np.argsort(tokens.astype(np.uint16) if tokens.max() < 1 << 16 else tokens, kind="stable")
@@ -64,7 +56,7 @@ def add(
         inside = places[begins[start] : ends[some][-1]]
         partial = _bag_sums(flat, inside, begins[some] - begins[start])
         tables.token_sums.index_add_(0, rows[some], partial.double())
-    cells = torch.from_numpy(row(tokens) * tables.n_positions + places % length)
+    cells = torch.from_numpy(row(tokens) * tables.n_positions + places % valid.shape[1])
     tables.pair_counts.view(-1).index_add_(0, cells, torch.ones_like(cells))
     tables._solved.clear()
     return True

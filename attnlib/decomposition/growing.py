@@ -154,14 +154,11 @@ class GrowingComponents:
         """New components of the two corpora together; both arguments stay as they are.
 
         Raises:
-            BadInput: another width.
+            BadInput: another width or method.
         """
-        if self.width != other.width:
-            raise BadInput(f"cannot merge components of width {self.width} with those of {other.width}")
-        if self.method != other.method:
-            raise BadInput(
-                f"cannot merge components of method {self.method!r} with those of {other.method!r}"
-            )
+        mine, theirs = (f"width {own.width} by {own.method}" for own in (self, other))
+        if mine != theirs:
+            raise BadInput(f"cannot merge components of {mine} with those of {theirs}")
         merged = GrowingComponents(self.width, self.method)
         for part in (self, other):
             merged._add(part.tensors())

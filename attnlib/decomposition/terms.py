@@ -8,10 +8,7 @@ from torch import Tensor
 
 from attnlib.arrays import takes_arrays
 from attnlib.decomposition.components import Parts
-from attnlib.errors import BadInput, UnknownName
-
-BILINEAR_SCORES = ("dot", "general", "scaled_dot")
-OTHER_SCORES = ("additive", "concat")
+from attnlib.errors import BadInput
 
 
 def alignment_terms(
@@ -70,20 +67,3 @@ def map_parts(
     if bias is not None:
         temporal = temporal + bias * parts.mask[:, :, None]
     return replace(parts, temporal=temporal, input=inputs, residual=residual)
-
-
-def require_bilinear(score_name: str) -> None:
-    """Returns for a score that has nine terms (dot, general, scaled_dot), raises BadInput for one that has
-    not.
-
-    Additive (Bahdanau et al. 2015) and concat (Luong et al. 2015) scores pass the sum of both sides through a
-    tanh: they are no sum of products of parts. Raises UnknownName for any other name.
-    """
-    if score_name in BILINEAR_SCORES:
-        return
-    if score_name in OTHER_SCORES:
-        raise BadInput(
-            f"The {score_name} score has no nine alignment terms: it is not bilinear in the states (a tanh "
-            f"stands between them and the score). Use a model with one of: {', '.join(BILINEAR_SCORES)}."
-        )
-    raise UnknownName("score", score_name, BILINEAR_SCORES + OTHER_SCORES)

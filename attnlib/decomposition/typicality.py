@@ -129,6 +129,8 @@ def typicality(matrices: Iterable[Float[Tensor, "_ _"]], *, minimum: int = MINIM
     1.0
     """
     matrices = [as_tensor(matrix, "an attention matrix") for matrix in matrices]
+    for matrix in matrices:
+        _require_rows_of_one(matrix)
     cells = AttentionCells()
     masks = [[torch.ones(1, n, dtype=torch.bool, device=m.device) for n in m.shape] for m in matrices]
     for matrix, (target, source) in zip(matrices, masks, strict=True):
@@ -156,6 +158,14 @@ def _by_cell(attention: Tensor, target_mask: Tensor, source_mask: Tensor):
         columns, rows = cell.tolist()
         matrices = attention[here].cpu()[both.cpu()].double().view(len(members), rows, columns)
         yield (columns, rows), members, matrices
+
+
+def _require_rows_of_one(matrix: Tensor) -> None:
+    if matrix.dim() != 2:
+        raise BadInput(f"an attention matrix of shape {tuple(matrix.shape)}; expected (target, source)")
+    off = float((matrix.double().sum(1) - 1).abs().max())
+    if not off <= 0.05 or bool((matrix < 0).any()):  # half precision rounds
+        raise BadInput(f"a row is {off:.2g} away from a sum of one, or below 0: give what a softmax returns")
 
 
 def _check_minimum(minimum: int) -> None:

@@ -3,11 +3,14 @@
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
+from attnlib import zoo
 from attnlib.adapters import (
+    FrameBatch,
     Hooked,
     HuggingFace,
     LinearMap,
@@ -17,7 +20,7 @@ from attnlib.adapters import (
     pass_of_tensors,
     text_batches,
 )
-from attnlib.analysis import Shard, Stream, analyse
+from attnlib.analysis import Shard, Stream, analyse, compare
 from attnlib.analysis.command import numbers
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import NINE, POSITION_BIAS, TermSums
@@ -29,11 +32,11 @@ from attnlib.decomposition import (
     SubstitutionSums,
     alignment_terms,
     map_parts,
-    require_bilinear,
     typicality,
 )
 from attnlib.decomposition.growing import GrowingComponents
-from attnlib.decomposition.substitution import valid_rows
+from attnlib.decomposition.shares import shares
+from attnlib.decomposition.substitution import substitution, valid_rows
 from attnlib.probes.agreement import RowMean, agreement, agreement_with_ties_broken, halves, places
 from attnlib.probes.alignment_error import AlignmentSums, gold_links
 from attnlib.probes.ibm_model_1 import IBMModel1
@@ -85,16 +88,13 @@ DECOMPOSITION = [
     (lambda: Components(3, 3, 4, method="least_square"), "did you mean 'least_squares'"),
     (lambda: MEANS + Components(3, 3, 2), "'width': 4} with those of … 'width': 2}"),
     (lambda: EXACT + MEANS, "'least_squares' with those of 'means'"),
-    (lambda: GrowingComponents(2) + GrowingComponents(3), "width 2 with those of 3"),
+    (lambda: GrowingComponents(2) + GrowingComponents(3), "width 2 by means with those of width 3 by means"),
     (lambda: MEANS.variance_explained(), "keep no sum of squares"),
     (lambda: EXACT.variance_explained(), "call update before"),
     (lambda: alignment_terms(WIDE, NARROW), "width must agree"),
     (lambda: alignment_terms(WIDE, DOUBLE), "one dtype"),
     (lambda: map_parts(WIDE, torch.zeros(3, 5)), "expected (out, 4)"),
     (lambda: map_parts(WIDE, torch.zeros(3, 4), torch.zeros(4)), "expected (3,)"),
-    (lambda: require_bilinear("additive"), "The additive score has no nine alignment terms"),
-    (lambda: require_bilinear("concat"), "The concat score has no nine alignment terms"),
-    (lambda: require_bilinear("genral"), "did you mean 'general'"),
     (lambda: ShareSums().update(TERMS, FIVE, FOUR), "expected"),
     (lambda: valid_rows(TERMS, FOUR[:1], FIVE), "target mask of"),
     (lambda: SubstitutionSums({"mine": [("temporal", "residuals")]}), "did you mean 'residual'"),
@@ -102,6 +102,14 @@ DECOMPOSITION = [
     (lambda: typicality([torch.eye(2)] * 3, minimum=1), "minimum=1"),
     (lambda: CELLS.update(torch.ones(2, 4, 5), FIVE, FOUR), "expected"),
     (lambda: CELLS.average_attention((9, 9)), "(9, 9); cells with most samples: [(3, 2)"),
+    (lambda: typicality([torch.randn(3, 4)] * 30), "away from a sum of one, or below 0: give what a softmax"),
+    (lambda: typicality([torch.eye(3)[None]] * 30), "of shape (1, 3, 3); expected (target, source)"),
+    *(
+        (partial(measure, torch.zeros(shape), FOUR, FIVE), "expected (3, 3, batch, target, source)")
+        for measure in (shares, substitution)
+        for shape in ((2, 4, 5), (9, 2, 4, 5), (2, 3, 2, 4, 5), ())
+    ),
+    (lambda: shares(TERMS, FOUR[0], FIVE), "target_mask of shape (4,); expected (batch, target)"),
 ]
 
 
@@ -227,6 +235,9 @@ BATCHES = [
     (lambda: small(read=torch.ones(2, 3)), "read of shape (2, 3) with a mask of shape (2, 2)"),
     (lambda: TokenBatch.of_rows([[1], []], [[2], [3]]), "source row 1 is all padding"),
     (lambda: TokenBatch.of_rows([], []), "no rows"),
+    (lambda: small(source=SMALL.source.numpy()), "source is numpy.ndarray; expected a torch.Tensor"),
+    (lambda: small(target_mask=[[True]]), "target_mask is builtins.list; expected a torch.Tensor"),
+    (lambda: FrameBatch(np.ones((2, 3)), SMALL.target, SMALL.target_mask), "frames is numpy.ndarray"),
     (lambda: next(text_batches(None, [], batch_size=0)), "both must be at least 1"),
     (lambda: next(text_batches(None, [], longest=0)), "both must be at least 1"),
 ]  # fmt: skip
@@ -236,6 +247,7 @@ Q, K = "cross.0.query_states", "cross.3.key_weight"
 TENSORS = [(partial(pass_of_tensors, given), message) for given, message in (
     (without(PLAIN, "source_mask", "target_mask"), "lack source_mask, target_mask; they have cross"),
     ({}, "they have none"),
+    ({name: own.numpy() for name, own in PLAIN.items()}, " is numpy.ndarray; expected a torch.Tensor"),
     (PLAIN | {"cross.query_states": torch.ones(1)}, "no tensor 'cross.query_states' is known"),
     (PLAIN | {"cross.0.querystates": torch.ones(1)}, "named like cross.0.query_states"),
     (PLAIN | {"self.0.query_states": torch.ones(1)}, "no tensor 'self.0.query_states'"),
@@ -420,7 +432,7 @@ BART = "model.decoder.layers.0.encoder_attn"
 
 FAMILIES = [
     *((partial(half, name), f"{name} lacks an encoder or a decoder, … whole") for name in HALVES),
-    (lambda: HuggingFace(nn.Linear(2, 2)), "Linear has no config … see attnlib.adapters.Modules"),
+    (lambda: HuggingFace(nn.Linear(2, 2)), "Linear is no model … see attnlib.adapters.Modules"),
     (of_prophets, "has no cross-attention in the form of T5, BART, mBART or Marian"),
     # LED's encoder looks through windows; its cross-attention is BART's, and it keeps it to itself.
     (lambda: HuggingFace(model_of("LED", attention_window=4), kinds=("cross", "encoder_self")),
@@ -460,6 +472,8 @@ FAMILIES = [
     (lambda: bart_probe(target_outputs=traced("Bart").target_outputs.clamp(min=50)),
      "a right word has id 50; the model predicts 50 words, from 0"),
     (lambda: bart_probe(lambda whole: whole.model), "BartModel predicts no words … AutoModelForSeq2SeqLM"),
+    (lambda: lexical_probe(zoo.load("lexicon_translator").network, traced("Bart")),
+     "BilinearTranslator is no model of the transformers library"),
 ]  # fmt: skip
 
 
@@ -489,6 +503,8 @@ ANALYSIS = [
     # a row with one position to look at says nothing: without another there is nothing to report
     (lambda: analyse_copies(6, [[1.0], [2.0]], [False]), "no row of attention has two positions"),
     (lambda: Fit([]), "heads is empty"),
+    (lambda: compare(analyse(Stream(Toy(), [*range(5)])), None), "the second is NoneType; give what analyse"),
+    (lambda: compare("report", None), "the first is str; give what analyse or read_report returns"),
     (lambda: judged(fit_of([OF_CROSS]), [OF_SELF]), "no components of encoder.self; the fit has those of"),
     (lambda: fit_of([OF_CROSS]) + fit_of([OF_SELF]), "different attentions"),
     (lambda: sum_terms((10, 2, 3, 4), (2, 3, 4)), SHAPES),

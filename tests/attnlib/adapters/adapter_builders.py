@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from attnlib.adapters import Attended, Hooked, HuggingFace, LinearMap, ModelPass, Modules, Rotary, TokenBatch
+from attnlib.decomposition import PART_NAMES, alignment_terms, map_parts
 from tests.attnlib.models.model_builders import generator
 
 KINDS = ("encoder_self", "decoder_self", "cross")
@@ -34,6 +35,17 @@ def attended_of(batch=3, target=4, source=5, width=6, heads=2, **changes):
     inputs = normal(batch, target, width, seed=1), normal(batch, source, width, seed=2)
     maps = (LinearMap(normal(heads, 4, width, seed=n), normal(heads, 4, seed=n + 1)) for n in (10, 20))
     return replace(Attended("cross", 1, *inputs, "decoder", "encoder", *maps, scale=0.5), **changes)
+
+
+def terms_of(own, head, query, key):
+    """The nine terms of a head from the parts of what its projections read: its scores but for their bias."""
+    sides = (query, own.query_map, own.query_rotation), (key, own.key_map, own.key_rotation)
+    mapped = []
+    for parts, linear, rotation in sides:
+        parts = map_parts(parts, linear.weight[head], None if linear.bias is None else linear.bias[head])
+        names = () if rotation is None else PART_NAMES
+        mapped.append(replace(parts, **{name: rotation(getattr(parts, name)) for name in names}))
+    return alignment_terms(*mapped, scale=own.scale)
 
 
 def rotary(length, width, *, interleaved=False, base=100.0):

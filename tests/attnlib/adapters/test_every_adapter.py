@@ -39,6 +39,7 @@ from tests.attnlib.adapters.adapter_builders import (
     pass_of,
     rotary,
     run,
+    terms_of,
     traced,
 )
 from tests.attnlib.models.model_builders import POSITIONS, batch_of, generator, transformer
@@ -114,7 +115,7 @@ def test_scores_make_the_models_attention_and_nine_terms_and_the_position_bias_m
             torch.testing.assert_close(one.attention[:, head][allowed], weights)
             torch.testing.assert_close(own[allowed], weights, rtol=0, atol=1e-5)
             assert not own[~allowed].any()
-            terms = one.terms(head, parts[one.query_site], parts[one.key_site])
+            terms = terms_of(one, head, parts[one.query_site], parts[one.key_site])
             assert terms.shape == (3, 3, *allowed.shape)
             total = terms.sum((0, 1))
             total = total if one.position_bias is None else total + one.position_bias[:, head]

@@ -110,7 +110,7 @@ def rows_of(judgement, held_out=True):
     """Everything that a report says of it."""
     return [
         *head_rows(judgement, held_out=held_out),
-        *term_rows(judgement),
+        *term_rows(judgement, held_out=held_out),
         *state_rows(judgement.fit, judgement),
     ]
 

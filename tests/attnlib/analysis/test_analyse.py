@@ -325,7 +325,7 @@ def flipped(where):
         *map(flipped, (9, 12, 40, 200, 900, 0.3, 0.6, 0.999)),
         lambda content: b"",
         lambda content: content[:-5],
-        lambda content: content.replace(b'\\\\\\"samples\\\\\\": ', b'\\\\\\"samples\\\\\\":1', 1),
+        lambda content: content.replace(b'\\"samples\\": ', b'\\"samples\\":1', 1),
     ],
 )
 def test_a_file_that_was_flipped_cut_or_changed_is_noticed(tmp_path, finished, stage, damage):
@@ -353,6 +353,21 @@ def test_a_probe_that_cannot_be_taken_is_said_before_any_work(capsys):
     found = analyse(Stream(named.trace, [BATCH] * 6, named.lexical_probe))
     assert found.no_probe == ()
     assert found.heads[0]["rows_probed"] > 0
+
+
+def test_logits_of_another_model_are_refused_before_any_work():
+    seen = []
+    stream = replace(stream_of(10), logits=lambda one: logits_of(one, 0)[..., :3])
+    with pytest.raises(BadInput, match="a right word has id 7; the model predicts 3 words"):
+        analyse(stream, progress=lambda *own: seen.append(own))
+    assert seen == []
+
+
+def test_what_makes_a_stream_is_said_of_its_analysis():
+    found = analyse(replace(stream_of(5), made=lambda: {"options": {"longest": 9}, "sha256": {"text": "0f"}}))
+    assert (found.made["options"]["longest"], found.made["options"]["every"]) == (9, 5)
+    assert found.made["sha256"] == {"text": "0f"}
+    assert found.made["computed in"] == {"precision": "float64"}
 
 
 def logits_of(one, right):

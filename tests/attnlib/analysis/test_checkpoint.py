@@ -80,6 +80,18 @@ def test_special_pieces_are_ignored_where_asked(folder, tmp_path):
         assert bool(one.counted("target")[:, 0].any()) != ignore  # what the decoder starts with
 
 
+def test_what_made_an_analysis_names_files_model_and_options(folder, tmp_path):
+    checkpoint, text = Checkpoint.load(str(folder)), text_of(tmp_path)
+    made = checkpoint.stream(text, ignore_special=True, layers={1}, longest=9).made()
+    digests = text.checked()[1] | {"model": checkpoint.digest()}
+    assert digests.items() < made["sha256"].items()
+    assert made["sha256"].keys() - digests.keys() == {"tokenizer"}
+    own = {"ignore_special": True, "layers": [1], "longest": 9, "kinds": ["cross"], "prefix": ""}
+    assert own.items() <= made["options"].items()
+    other = replace(checkpoint, tokenizer=tokenizer_of(sorted(TARGET))).stream(text).made()
+    assert other["sha256"]["tokenizer"] != made["sha256"]["tokenizer"]
+
+
 def test_a_digest_changes_with_all_that_the_numbers_depend_on(folder, tmp_path):
     """Weights; heads, which weights of the same shapes may be dealt out to otherwise; a prefix; words and
     rules of the tokenizer. Not with where it lies, and not with how the tokenizer was called."""

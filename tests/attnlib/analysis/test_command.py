@@ -229,7 +229,7 @@ def test_a_model_is_analysed_on_what_it_writes_itself(corpus, tmp_path):
     assert said["about"]["Target"].startswith("what the model itself writes")
     assert "no reference to say how good" in said["about"]["Predictions"]
     assert said["made"]["options"]["--generate"] is True
-    assert said["made"]["sha256"].keys() == {"source", "model"}
+    assert said["made"]["sha256"].keys() == {"source", "model", "tokenizer"}
     assert (said["fitted"], said["judged"], said["learned"]) == (16, 8, {})
     done(*source, *sizes, "--shards", 2, "--out", tmp_path / "two")
     assert_same_rows(table_of(tmp_path / "one"), table_of(tmp_path / "two"), tolerance=1e-6)
@@ -241,17 +241,21 @@ def test_when_it_was_made_and_how_long_it_took(whole):
     assert 0 < said["seconds"] < 600
     assert abs(datetime.now(UTC) - datetime.fromisoformat(said["date"])) < timedelta(hours=1)
     assert said["seeds"] == []
+    assert '<a href="run.json">run.json</a>' in (whole / "index.html").read_text(encoding="utf-8")
 
 
 def test_a_report_says_what_made_it(corpus, whole, tmp_path):
     """All options but those of a call; the checksums of texts and model; versions."""
     said, options = said_by(whole), said_by(whole)["made"]["options"]
-    assert said["schema"] == 3
+    assert said["schema"] == 4
     assert options["--ignore-special"] is False
     assert (options["--batch-size"], options["--every"], options["--kinds"]) == (4, 3, "cross")
     assert {"--threads", "--out", "--stage", "--shard"}.isdisjoint(options)
     assert {len(own) for own in said["made"]["sha256"].values()} == {64}
-    assert said["made"]["sha256"].keys() == {"source", "target", "model"}
+    assert said["made"]["sha256"].keys() == {"source", "target", "model", "tokenizer"}
+    page = (whole / "index.html").read_text(encoding="utf-8")
+    assert f"<dt>sha256: tokenizer</dt><dd>{said['made']['sha256']['tokenizer']}</dd>" in page
+    assert "<dt>computed in: precision</dt><dd>float32</dd>" in page
     assert said["made"]["versions"]["transformers"] == transformers.__version__
     assert said["unknown_pieces"] == {"source": 0, "target": 0}
     assert said["learned"]["sentences"] == 8

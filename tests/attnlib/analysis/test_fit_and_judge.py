@@ -3,8 +3,10 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +16,7 @@ from attnlib.analysis.judge import NINE, POSITION_BIAS, TermSums
 from attnlib.analysis.results import head_rows, state_rows, term_rows
 from attnlib.decomposition import PART_NAMES, SUBSETS, Components, ShareSums, SubstitutionSums, typicality
 from attnlib.probes.agreement import agreement, chance_agreement
+from tests.attnlib.adapters.adapter_builders import terms_of
 from tests.attnlib.analysis.builders import (
     ALL,
     HEADS,
@@ -68,13 +71,58 @@ def test_nearest_sizes_are_joined_where_one_alone_is_too_rare(summed, judged):
     torch.testing.assert_close(found, torch.ones_like(found))
 
 
-def test_a_stretched_average_by_hand():
-    """Two places into three: a weight of the first goes two to one to the first and the second."""
-    averages = averages_of([torch.tensor([[1.0, 0.0], [0.0, 1.0]])])
-    one = torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    # rows expected: (2/3, 1/3, 0), (1/3, 1/3, 1/3), (0, 1/3, 2/3); overlaps 2/3, 1/3, 2/3
-    found, exact = averages.typicality(*padded([one]), minimum=1)
-    assert (found.tolist(), exact.tolist()) == (pytest.approx([5 / 9]), [False])
+def test_a_matrix_laid_on_another_size_by_hand():
+    """Two places into three. Stretched, a weight of the first goes two to one to the first and the second."""
+    one = np.eye(2)[None] * [[4.0], [5.0]]
+    stretched = [[8 / 3, 4 / 3, 0], [4 / 3, 3 / 2, 5 / 3], [0, 5 / 3, 10 / 3]]
+    counted = {
+        (1, 1): [[4, 0, 0], [0, 5, 0], [0, 0, 0]],
+        (-1, -1): [[0, 0, 0], [0, 4, 0], [0, 0, 5]],
+        (1, -1): [[0, 4, 0], [0, 0, 5], [0, 0, 0]],
+        (-1, 1): [[0, 0, 0], [4, 0, 0], [0, 5, 0]],
+    }
+    for way, expected in {None: stretched, **counted}.items():
+        np.testing.assert_allclose(fit._laid(one, 3, 3, way)[0], expected)
+        np.testing.assert_allclose(fit._laid(one, 2, 2, way), one)  # nothing is moved on the same size
+
+
+def test_the_nearest_way_of_joining_sizes_by_hand():
+    """An identity of two is nearest to itself counted from the first, where the third row is even."""
+    averages = averages_of([torch.eye(2)])
+    found, exact = averages.typicality(*padded([torch.eye(3)]), minimum=1)
+    assert (found.tolist(), exact.tolist()) == (pytest.approx([7 / 9]), [False])
+
+
+def positional_heads(target, source, draw):
+    """Sharp heads by position alone, each in its own way, and one by content alone."""
+    step = torch.arange(target)
+    apart = (torch.arange(target)[:, None] + 0.5) / target - (torch.arange(source) + 0.5) / source
+    places = {
+        "from the first": step.clamp(max=source - 1),
+        "from the last": (source - target + step).clamp(min=0),
+        "the last word": torch.full((target,), source - 1),
+        "backwards": (source - 1 - step).clamp(min=0),
+        "content": torch.randint(source, (target,), generator=draw),
+    }
+    sharp = {name: F.one_hot(place, source).float() for name, place in places.items()}
+    return sharp | {"relative": (-(apart**2) / (2 * 0.08**2)).softmax(-1)}
+
+
+def test_sharp_heads_by_position_are_typical_and_those_by_content_are_not():
+    draw = torch.Generator().manual_seed(0)
+    samples = []
+    for _ in range(400):
+        heads = positional_heads(*torch.randint(8, 15, (2,), generator=draw).tolist(), draw)
+        samples.append((list(heads), torch.stack(list(heads.values()))[:, None]))
+    average = AverageAttention(len(samples[0][0]))
+    masks = [[torch.ones(1, size, dtype=torch.bool) for size in each.shape[2:]] for _, each in samples]
+    for (_, matrices), own in list(zip(samples, masks, strict=True))[:300]:
+        average.update(matrices, *own)
+    assert max(average.counts.values()) < fit.MINIMUM_CELL  # sizes are joined for all that follows
+    judged = [average.typicality(each, *own)[0] for (_, each), own in zip(samples, masks, strict=True)][300:]
+    found = dict(zip(samples[0][0], torch.cat(judged, 1).mean(1).tolist(), strict=True))
+    assert found.pop("content") < 0.2
+    assert min(found.values()) > 0.9, found
 
 
 def fitting_sizes(summed, bound):
@@ -237,7 +285,7 @@ def test_cross_attention_is_judged_by_components_of_what_counts(ignored):
         shares = ShareSums()
         for one in passes[15:]:
             parts = each(one, "split")
-            terms = one.attended[0].terms(row["head"], parts["decoder.cross"], parts["encoder"])
+            terms = terms_of(one.attended[0], row["head"], parts["decoder.cross"], parts["encoder"])
             shares.update(terms, parts["decoder.cross"].mask, parts["encoder"].mask)
         covariance = shares.result().covariance
         assert row["temporal_share"] == pytest.approx(float(covariance[0, 0]))

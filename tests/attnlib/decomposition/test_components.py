@@ -213,7 +213,7 @@ BAD = {
     "Mask of torch.int64: expected torch.bool": batch_of(mask=[[1, 1, 1], [1, 1, 0]]),
     "Row 1 of the mask is all padding": batch_of(mask=[[True] * 3, [False] * 3]),
     r"States of shape \(2, 3, 5\)": batch_of(width=5),
-    r"States of shape \(2, 3\)": batch_of(states=torch.ones(2, 3)),
+    r"states of shape \(2, 3\); expected": batch_of(states=torch.ones(2, 3)),
     "not finite.*first at sample 1, position 2": batch_of([[1] * 3] * 2, states=DIVERGED),
     "tokens is list, of which no tensor can be made": (ONES, [["a"] * 3] * 2),
     "tokens is list": (ONES, [[1, 2, 3], [4]]),
