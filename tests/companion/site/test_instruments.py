@@ -16,7 +16,7 @@ import torch
 
 from attnlib.decomposition.components import Parts
 from attnlib.decomposition.terms import alignment_terms
-from attnlib.training.corpus import collate
+from attnlib.training.corpus import Corpus, collate
 from companion.book.instrument import instrument
 from companion.results.result import Result
 from companion.runs.loop import new_model
@@ -52,8 +52,7 @@ OF = {  # by the name of the script; what follows a space tells its uses apart
 }
 NAMELESS = """[...document.querySelectorAll('button, svg[tabindex], select, input')]
     .filter(own => !(own.innerText || own.ariaLabel || own.labels?.length)).length"""
-RUN = """([name, asked]) => Instruments.load("networks", name).then(held => {
-    const network = new Instruments.Network(held);
+RUN = """([name, asked]) => Instruments.network(name).then(network => {
     return asked.map(([source, read], n) => {
         const {terms, attention, probabilities} = network.run(source, {read});
         return {attention, probabilities, terms: n < 20 ? terms : null};
@@ -263,6 +262,48 @@ def test_a_word_is_swapped_and_the_difference_is_what_the_weights_say(shown):
         assert numbers(said(page))[0] == rounded(max(moved))
 
 
+@torch.no_grad()
+def test_the_input_component_of_a_word_is_swapped_alone(shown):
+    """By a network that runs in the page, as in torch; the others say what was measured of them."""
+    with shown("swap-one-word", "#swap-one-word?task=reordering_100&kind=AED&swap=modifier") as (page, data):
+        gain = only(data["pairs"], task="reordering_100", kind="AED", swap="modifier")["gain"]
+        assert numbers(said(page))[-1] == rounded(gain)
+        page.get_by_role("button", name="input component only").click()
+        page.wait_for_function("document.querySelector('.panels').ariaBusy === 'false'")
+        menus = [page.locator("select").nth(n).input_value() for n in range(3)]
+        assert menus == ["reordering_50", "here-AED", "modifier"]  # the nearest that runs here
+        pair = only(data["pairs"], task="reordering_50", kind="AED", swap="modifier")
+        network, loaded, tables = network_of("reordering_50", "AED")
+        source, other = (loaded.source_vocabulary.encode(run["source"][:-1]) for run in pair["runs"])
+        target, there = (loaded.target_vocabulary.encode(run["predicted"][:-1]) for run in pair["runs"])
+        batch, swapped = (
+            collate(Corpus.from_ids(*([side] for side in sides)), [0])
+            for sides in ((source, target), (other, target))
+        )
+        trace, place = network(batch), pair["place"]
+        states, chi = trace.encoder_states.clone(), tables["encoder.chi"]
+        states[0, place] += chi[other[place]] - chi[source[place]]
+        before, alone = trace.attention[0], network.attend(batch, states, trace.decoder_states).attention[0]
+        whole = network(swapped).attention[0]
+        moved = (alone - before).abs().sum(1) / 2
+        gain = 1 - float((alone - whole).abs().sum() / (before - whole).abs().sum())
+        most = int(moved.argmax())
+        assert numbers(said(page)) == rounded([float(moved[most]), most + 1, float(moved.mean()), gain])
+        step = page.locator(".panel").nth(2)
+        change = float(alone[most, place] - before[most, place])
+        assert opacity(step, f"{most},{place}") == rounded(abs(change), step=0.002)
+        page.wait_for_function("location.hash.includes('exchanged=input')")
+        page.get_by_role("button", name="the word", exact=True).press("Enter")  # the whole of it
+        swapped = collate(Corpus.from_ids([other], [there]), [0])
+        steps = slice(0, min(len(target), len(there)) + 1)
+        moved = (network(swapped).attention[0][steps] - before[steps]).abs().sum(1) / 2
+        page.wait_for_function("document.querySelector('.panels').ariaBusy === 'false'")
+        assert numbers(said(page))[2:] == rounded([float(moved.mean()), gain])
+        page.locator("select").nth(1).select_option("AED-lstm")  # of which only whole exchanges are kept
+        page.get_by_role("button", name="input component only").click()
+        assert page.locator("select").nth(1).input_value() == "here-AED"
+
+
 def test_a_cell_of_the_board_says_its_numbers_and_shows_its_course(shown):
     with shown("agreement-board") as (page, data):
         heads = page.locator(".cells thead th").all_inner_texts()[1:]
@@ -336,17 +377,23 @@ def written(file: Path) -> dict[str, torch.Tensor]:
     return {name: part.view(shape) for (name, shape), part in zip(held["shapes"].items(), parts, strict=True)}
 
 
-@torch.no_grad()
-def pass_of(task, architecture, samples=200):
-    """A network of the page in torch: its samples, the pass, and the nine terms."""
+def network_of(task, architecture):
+    """A network of the page in torch, its task, and its components."""
     spec = spec_of(task, architecture, scale="quick", steps=UPDATES[task])
     loaded = load_task(spec.task, spec.task_options)
     tensors = written(SCRIPTS / "networks" / f"{task}-{architecture}.js")
     tables = {name: tensors.pop(name) for name in [*tensors] if name.endswith((".temporal", ".chi"))}
     network = new_model(spec, loaded)
     network.load_state_dict(tensors)
+    return network.eval(), loaded, tables
+
+
+@torch.no_grad()
+def pass_of(task, architecture, samples=200):
+    """Samples of a network of the page, the pass, and the nine terms."""
+    network, loaded, tables = network_of(task, architecture)
     batch = collate(loaded.held_out, range(samples))
-    trace = network.eval()(batch)
+    trace = network(batch)
     parts = {}
     for side, tokens, mask in (
         ("decoder", batch.target_input, batch.target_mask),
@@ -439,7 +486,7 @@ def test_results_of_another_sentence_are_dim_and_the_reason_stands_under_the_box
         assert dim() == {(False, "false")}
         assert not reason.is_visible()
         assert page.locator(writes).inner_text().endswith("walk jump end")
-        page.evaluate("() => { Instruments.load = () => new Promise(() => {}); }")
+        page.evaluate("() => { Instruments.network = () => new Promise(() => {}); }")
         page.get_by_role("button", name="attention only").click()
         assert dim() == {(True, "true")}  # until the other network is there
 
