@@ -5,6 +5,7 @@ makes of the same data.
 """
 
 import base64
+import gzip
 import json
 import re
 from contextlib import contextmanager
@@ -62,6 +63,7 @@ NONSENSE = (
     "task=%<b>&table=x&kind=x&swap=x&set=x&column=-9&choice=x&look=1e9&network=x&architecture=x&colour=x&up=x"
     "&on=x"
 )
+LARGEST = 25_000  # bytes of an instrument's data, packed
 STICKING_OUT = "document.documentElement.scrollWidth - innerWidth"
 
 
@@ -129,12 +131,15 @@ def opacity(matrix, cell):
 
 
 @pytest.mark.parametrize("name", OF)
-def test_every_instrument_fits_a_telephone_has_names_and_a_table_without_scripts(shown, made, name):
+def test_every_instrument_fits_a_telephone_has_names_and_a_table_without_scripts_and_is_small(
+    shown, made, name
+):
     with shown(name, f"#{name.partition(' ')[0]}?{NONSENSE}", width=390) as (page, _):
         assert page.evaluate(STICKING_OUT) <= 0
         assert not page.locator(".static").is_visible()
         assert page.evaluate(NAMELESS) == 0
         assert page.locator("button.play").count() == 0  # less motion was asked for
+    assert len(gzip.compress(json.dumps(made[name].data, ensure_ascii=False).encode())) <= LARGEST
     with shown(name, scripts=False) as (page, _):
         assert page.locator(".static").is_visible()
         page.locator("summary").click()
@@ -187,33 +192,42 @@ def test_heads_and_tasks_are_followed_too(shown):
         assert numbers(said(page)) == rounded(expected, step=1)
 
 
+def weights(data, letters, across):
+    """What the letters of a matrix say, a list a row."""
+    steps = len(data["letters"]) - 1
+    values = [data["letters"].index(letter) / steps for letter in letters]
+    return [values[first : first + across] for first in range(0, len(values), across)]
+
+
 def test_the_dial_moves_matrices_shares_and_points_together(shown):
     with shown("dial") as (page, data):
         slider, points = page.locator("input[type=range]"), data["points"]
         for _ in range(4):
             slider.press("ArrowRight")
-        kinds = list(zip(points["task"], points["cell"], strict=True))
-        mine = [n for n, own in enumerate(kinds) if own == ("reordering_100", "gru")]
-        kind = only(data["kinds"], task="reordering_100", architecture="AED")
+        names = list(zip(points["task"], points["kind"], points["decay"], strict=True))
+        mine = [n for n, own in enumerate(names) if own == ("reordering_100", "AED", 0)]
+        kind = only(data["kinds"], task="reordering_100", kind="AED")
         assert page.locator(".point.chosen:not(.six)").count() == len(mine)
         share = sum(points["temporal_share"][n] for n in mine) / len(mine)
         assert numbers(said(page))[3] == rounded(share)
         assert opacity(page.locator(".panel").nth(2), "2,2") == rounded(kind["shares"][2][2], step=0.001)
         sample = page.locator(".panel").nth(1)
         sample.locator("[data-cell='3,4']").hover()
-        assert numbers(said(page)) == [4, 5, kind["sample"][3][4]]
+        matrix = weights(data, kind["sample"], len(kind["columns"]))
+        assert numbers(said(page)) == rounded([4, 5, matrix[3][4]])
         sample.locator("svg").press("ArrowDown")  # from the cell that was pointed at
-        assert numbers(said(page)) == [5, 5, kind["sample"][4][4]]
-        page.get_by_role("button", name="attention only").click()
+        assert numbers(said(page)) == rounded([5, 5, matrix[4][4]])
+        page.locator("select").first.select_option("AO")
         assert "attention only" in said(page)
         page.wait_for_function("location.hash.includes('architecture=AO')")
 
 
-def test_a_point_of_the_dial_is_marked_and_told_whose_matrices_are_shown(shown):
+def test_a_point_of_the_dial_is_marked_and_has_its_matrix_beside_it(shown):
     with shown("dial", "#dial?task=reversal&architecture=AO") as (page, data):
-        kinds = list(zip(data["points"]["task"], data["points"]["cell"], strict=True))
-        scatter, matrix = (page.locator(".panel svg").nth(n) for n in (3, 0))
-        places, before, halo = scatter.locator(".point"), matrix.inner_html(), page.locator(".halo")
+        points = data["points"]
+        names = list(zip(points["task"], points["kind"], strict=True))
+        average, scatter, beside = (page.locator(".panel svg").nth(n) for n in (0, 3, 4))
+        places, before, halo = scatter.locator(".point"), average.inner_html(), page.locator(".halo")
         assert said(page).endswith("The matrices are theirs.")
         assert halo.count() == 0
 
@@ -221,29 +235,64 @@ def test_a_point_of_the_dial_is_marked_and_told_whose_matrices_are_shown(shown):
             place = numbers(places.nth(n).get_attribute("transform"))
             return [float(halo.get_attribute(name)) for name in ("cx", "cy")] == pytest.approx(place, abs=0.1)
 
-        n = kinds.index(("scan", "lstm"))
+        def is_beside(n):
+            for s, row in enumerate(weights(data, points["average"][n], points["across"][n])):
+                for t in (0, s % len(row), len(row) - 1):
+                    assert opacity(beside, f"{s},{t}") == rounded(row[t], step=0.002)
+
+        n = names.index(("scan", "AED-lstm")) + 1
         scatter.press("ArrowRight")  # the first of all, then back over the last to the one that is meant
-        for _ in range(len(kinds) - n):
+        for _ in range(places.count() - n):
             scatter.press("ArrowLeft")
-        assert said(page).startswith("SCAN, LSTM with attention")
-        assert said(page).endswith("those of attention only on reversal, not of this network.")
-        assert matrix.inner_html() == before
+        assert said(page).startswith("SCAN, LSTM with attention, seed 1:")
+        assert said(page).endswith("Those above are of reversal, attention only, not of this network.")
+        assert average.inner_html() == before
         assert marked(n)
+        is_beside(n)
         scatter.press("Enter")
-        assert said(page).startswith("SCAN, LSTM with attention")
-        assert said(page).endswith("those of GRUs with attention on SCAN, not of this network.")
-        assert matrix.inner_html() != before
+        assert said(page).endswith("Those above are of its kind, SCAN, LSTM with attention.")
+        first = weights(data, points["average"][n - 1], points["across"][n - 1])
+        assert opacity(average, "2,3") == rounded(first[2][3], step=0.002)
         assert marked(n)
+        is_beside(n)
         scatter.press("ArrowRight")
         assert halo.count() == 1
         page.locator(".panel").nth(1).locator("[data-cell='0,0']").hover()
         assert halo.count() == 0  # a cell of a matrix is told of now
     with shown("dial", "#dial?task=scan&architecture=AED") as (page, data):
-        at = page.locator(".panel svg").nth(3).locator(".point").nth(kinds.index(("scan", "gru")))
+        at = page.locator(".panel svg").nth(3).locator(".point").nth(names.index(("scan", "AED")))
         box = at.bounding_box()
         page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        assert said(page).endswith("The matrices are those of its kind, GRUs with attention on SCAN.")
+        assert said(page).endswith("Those above are of its kind, SCAN, GRU with attention.")
         assert page.locator(".halo").count() == 1
+
+
+def test_the_dial_has_networks_with_weight_decay_in_their_colours(shown):
+    with shown("dial", "#dial?task=one_to_one&architecture=AED") as (page, data):
+        points, places = data["points"], page.locator(".panel svg").nth(3).locator(".point")
+        assert places.count() == points["decay"].count(0)  # without it, unless its colours are shown
+        page.get_by_role("button", name="weight decay").click()
+        kinds = list(zip(points["task"], points["kind"], strict=True))
+        tried = {kind for kind, level in zip(kinds, points["decay"], strict=True) if level}
+        there = [n for n, kind in enumerate(kinds) if kind in tried]
+        assert places.count() == len(there)
+        place = next(n for n, point in enumerate(there) if points["decay"][point] == 0.01)
+        fills = {
+            points["decay"][n]: places.nth(there.index(n)).evaluate("own => getComputedStyle(own).fill")
+            for n in (there[place], there[0])
+        }
+        assert len({*fills.values()}) == 2
+        scatter = page.locator(".panel svg").nth(3)
+        scatter.press("ArrowRight")
+        for _ in range(len(there) - place):
+            scatter.press("ArrowLeft")
+        own = there[place]
+        assert said(page).startswith("one-to-one, GRU with attention, seed 0, weight decay 0.01:")
+        expected = [points[name][own] for name in ("typicality", "temporal_share", "input_share")]
+        assert numbers(said(page))[2:5] == rounded(expected)
+        row = weights(data, points["average"][own], points["across"][own])[4]
+        assert opacity(page.locator(".panel svg").nth(4), "4,4") == rounded(row[4], step=0.002)
+        page.wait_for_function("location.hash.includes('colour=decay')")
 
 
 def test_a_word_is_swapped_and_the_difference_is_what_the_weights_say(shown):
