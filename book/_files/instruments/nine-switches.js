@@ -120,7 +120,7 @@ Instruments.start("nine-switches", (stage, data) => {
 
   const results = [make("div", { class: "panels" }, board, make("div", { class: "beside" }, presets.element,
     make("p", {}, "Similarity of both matrices: ", alike), numbers, writes)),
-  make("div", { class: "panels" }, full.element, left.element)];
+  make("div", { class: "panels pair" }, full.element, left.element)];
 
   /** Whether what is drawn is of another sentence than the one in the box, and why, under the box. */
   function old(is, why = "") {

@@ -1,4 +1,4 @@
-"""What the dial of the page draws: each network as a point with its matrix, and samples and shares of each kind."""
+"""What the dial of the page draws: networks as points with their matrices, and what each kind has."""
 
 from collections.abc import Iterator
 from string import ascii_letters, digits
