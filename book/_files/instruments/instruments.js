@@ -28,6 +28,10 @@ const Instruments = (() => {
     return waiting[name];
   }
 
+  /** A network that runs in the page (network.js), by its name; a promise. */
+  const network = name => Promise.all([load(".", "network"), load("networks", name)])
+    .then(([{ Network }, held]) => new Network(held));
+
   const PARTS = [
     { name: "temporal", symbol: "μ" }, { name: "input", symbol: "χ" }, { name: "residual", symbol: "Δ" },
   ];
@@ -330,7 +334,7 @@ const Instruments = (() => {
   }
 
   return {
-    start, changed, load, give, make, PARTS, SHAPES, termLook, marker, clamp, percent, two, short, softmax, similarity,
+    start, changed, load, network, give, make, PARTS, SHAPES, termLook, marker, clamp, percent, two, short, softmax, similarity,
     choice, menu, slider, readout, heatmap, plot,
   };
 })();

@@ -1,52 +1,110 @@
-// Swap one word: attention before and after, and the difference.
+// Swap one word: attention before and after, and the difference. Of trained networks both matrices are kept; what the word's
+// input component does alone is computed by small networks that run in the page.
 "use strict";
 Instruments.start("swap-one-word", (stage, data) => {
   const { make, choice, menu, readout, heatmap, short, two } = Instruments;
-  const NETWORKS = { AED: "GRU with attention", "AED-lstm": "LSTM with attention", AO: "attention only" };
-  const first = data.pairs[0], state = { task: first.task, kind: first.kind, swap: first.swap };
-  const of = (...names) => own => names.every(name => own[name] === state[name]);
-  const pair = () => data.pairs.find(of("task", "kind", "swap"));
-  const values = (name, ...given) => [...new Set(data.pairs.filter(of(...given)).map(own => own[name]))];
+  const NETWORKS = { AED: "GRU with attention", "AED-lstm": "LSTM with attention", AO: "attention only",
+    "here-AED": "small GRU with attention, in this page", "here-AO": "small network of attention only, in this page" };
+  const EXCHANGED = [["word", "the word"], ["input", "input component only"]];
+  const first = data.pairs[0], state = { task: first.task, kind: first.kind, swap: first.swap, exchanged: "word" };
+  const ofPage = () => state.kind.startsWith("here-");
+  const given = own => own.task === state.task && own.kind === (ofPage() ? "AED" : state.kind); // sentences are the same
+  const held = () => data.pairs.find(own => given(own) && own.swap === state.swap);
 
   const task = menu("Task", Object.entries(data.tasks), () => state.task, name => { state.task = name; });
   const kind = menu("Network", [], () => state.kind, name => { state.kind = name; });
   const swap = menu("Exchange", [], () => state.swap, name => { state.swap = name; });
+  const exchanged = choice("What is exchanged", EXCHANGED, name => name === state.exchanged, name => {
+    state.exchanged = name;
+    if (name === "input" && !ofPage()) useOwn();
+  });
   const said = readout(""), sentence = make("p", { class: "writes" });
-  const steps = () => Math.min(...pair().runs.map(run => run.matrix.length));
+  let runs = null, gain = null; // what is drawn, {source, predicted, matrix} before and after; what the input component makes of it
+
+  /** A small network of this architecture, on this task or the one like it that such a network knows. */
+  function useOwn() {
+    const own = `here-${state.kind === "AO" ? "AO" : "AED"}`, alike = state.task.startsWith("scan") ? "scan" : "reordering_50";
+    Object.assign(state, { kind: own, task: data.here.includes(state.task) ? state.task : alike });
+  }
+
   const tell = which => (s, t) => {
-    const { runs } = pair(), [before, after] = runs.map(run => run.matrix[s]?.[t]);
-    const run = runs[which === "before" ? 0 : 1];
+    if (!runs) return;
+    const [before, after] = runs.map(run => run.matrix[s]?.[t]), run = runs[which === "before" ? 0 : 1];
     const weights = before === undefined ? `${after.toFixed(2)} after` : after === undefined ? `${before.toFixed(2)} before`
       : `${before.toFixed(2)} before and ${after.toFixed(2)} after, ${two(after - before)} more`;
     said.say(`Step ${s + 1}, to write “${short(run.predicted[s])}”, on “${short(run.source[t])}”: ${weights}.`);
   };
   const panels = ["before", "after", "after − before"].map(name => heatmap(name, tell(name), { cell: 14 }));
-  stage.append(make("div", { class: "controls" }, task.element, kind.element, swap.element), sentence,
-    make("div", { class: "panels" }, ...panels.map(panel => panel.element)), said.element);
+  const shown = make("div", { class: "panels" }, ...panels.map(panel => panel.element));
+  stage.append(make("div", { class: "controls" }, task.element, kind.element, swap.element),
+    make("div", { class: "controls" }, exchanged.element), sentence, shown, said.element);
 
-  function draw() {
-    if (!(state.task in data.tasks)) state.task = first.task;
-    for (const [name, part, texts, ...given] of [["kind", kind, NETWORKS, "task"], ["swap", swap, data.swaps, "task", "kind"]]) {
-      const there = values(name, ...given);
-      if (!there.includes(state[name])) state[name] = there[0];
-      part.fill(there.map(key => [key, texts[key] ?? key]));
-    }
-    for (const part of [task, kind, swap]) part.draw();
-    const { runs, place } = pair(), [before, after] = runs, both = steps();
+  /** How much of its weight each step of one matrix has elsewhere in the other, as far as both have steps. */
+  const moved = (one, other) => one.slice(0, other.length).map((row, s) =>
+    row.reduce((sum, value, t) => sum + Math.abs(value - other[s][t]), 0) / 2);
+  const mean = values => values.reduce((a, b) => a + b, 0) / values.length;
+
+  /** Both runs of a network of the page, each reading its own words; or the second with one input component exchanged. */
+  function run(network, { place, runs: [{ source: words }, { source: swapped }] }) {
+    const [one, other] = [words, swapped].map(own => network.ids(own.slice(0, -1).join(" ")).ids);
+    const before = network.run(one), read = [1, ...before.written.slice(0, -1)];
+    const alone = network.run(one, { read, exchange: { place, word: other[place] } });
+    const whole = network.run(other, { read }).attention;
+    gain = 1 - mean(moved(alone.attention, whole)) / mean(moved(before.attention, whole));
+    const after = state.exchanged === "word" ? network.run(other) : alone;
+    runs = [[words, before], [swapped, after]].map(([source, { written, attention }]) => (
+      { source, predicted: written.map(id => network.target[id]), matrix: attention }));
+  }
+
+  function show() {
+    const { place } = held(), [before, after] = runs, by = moved(before.matrix, after.matrix);
     const labels = run => ({ rows: run.predicted.map(short), columns: run.source.map(short), marks: [place] });
     panels[0].draw({ matrix: before.matrix, ...labels(before) });
     panels[1].draw({ matrix: after.matrix, ...labels(after) });
     panels[2].draw({
-      matrix: after.matrix.slice(0, both).map((row, s) => row.map((value, t) => value - before.matrix[s][t])),
+      matrix: after.matrix.slice(0, by.length).map((row, s) => row.map((value, t) => value - before.matrix[s]?.[t])),
       columns: after.source.map(short), marks: [place], signed: true,
     });
+    shown.classList.remove("old");
+    shown.setAttribute("aria-busy", "false");
+    const most = by.indexOf(Math.max(...by)), only = state.exchanged === "input", times = gain === null ? "" : two(gain);
+    said.say(`The exchange ${only ? "of the input component alone " : ""}moves ${by[most].toFixed(2)} of the weight at step ${most + 1}, `
+      + `where it moves most, and ${mean(by).toFixed(2)} on average. `
+      + (only ? "All else in the states stays, and the decoder reads what it wrote before. " : "")
+      + (!times ? "" : ofPage() ? `The input component alone makes ${times} of the change in this sentence. `
+        : `Over all pairs and networks of this kind the input component alone makes ${times} of the change, where the attention moves. `)
+      + "Green gains, purple loses.");
+  }
+
+  function draw() {
+    if (!(state.task in data.tasks)) state.task = first.task;
+    if (state.exchanged !== "input") state.exchanged = "word";
+    const kinds = [...new Set(data.pairs.filter(own => own.task === state.task).map(own => own.kind)),
+      ...(data.here.includes(state.task) ? ["here-AED", "here-AO"] : [])];
+    if (!kinds.includes(state.kind)) state.kind = kinds[0];
+    if (!ofPage()) state.exchanged = "word"; // of these only whole exchanges are kept
+    const swaps = data.pairs.filter(given).map(own => own.swap);
+    if (!swaps.includes(state.swap)) state.swap = swaps[0];
+    kind.fill(kinds.map(key => [key, NETWORKS[key] ?? key]));
+    swap.fill(swaps.map(key => [key, data.swaps[key]]));
+    for (const part of [task, kind, swap, exchanged]) part.draw();
+    const { place, runs: [before, after] } = held();
     sentence.replaceChildren(...before.source.flatMap((word, t) => [
       t === place ? make("mark", {}, `${short(word)} → ${short(after.source[t])}`) : short(word), " "]));
-    const moved = before.matrix.slice(0, both).map((row, s) =>
-      row.reduce((sum, value, t) => sum + Math.abs(value - after.matrix[s][t]), 0) / 2);
-    const most = moved.indexOf(Math.max(...moved));
-    said.say(`The exchange moves ${moved[most].toFixed(2)} of the weight at step ${most + 1}, where it moves most, `
-      + `and ${(moved.reduce((a, b) => a + b, 0) / both).toFixed(2)} on average. Green gains, purple loses.`);
+    if (!ofPage()) {
+      ({ runs, gain } = held());
+      return show();
+    }
+    const wanted = JSON.stringify(state);
+    runs = null;
+    shown.classList.add("old");
+    shown.setAttribute("aria-busy", "true");
+    said.say("Loading the network …");
+    Instruments.network(`${state.task}-${state.kind.slice(5)}`).then(network => {
+      if (JSON.stringify(state) !== wanted) return;
+      run(network, held());
+      show();
+    }, () => said.say("The network could not be loaded; the table below has what was measured."));
   }
   return { state, draw };
 });

@@ -2,11 +2,14 @@
 
 ``python -m notebooks.attend.alignment_breakdown.networks`` trains them in some minutes. It writes a script of
 each, weights and components in half precision, and ``networks.json`` beside this module: what they are and
-how well they do. Everything is of the weights as rounded.
+how well they do. Everything is of the weights as rounded. With ``picture`` behind it, only the
+landing page's picture is drawn.
 """
 
 import base64
 import json
+import re
+import sys
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -14,20 +17,30 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 import torch
+from matplotlib.figure import Figure
 
+from attnlib.decomposition.components import Parts
+from attnlib.decomposition.terms import alignment_terms
 from attnlib.files import write_text_atomic
+from attnlib.models.trace import Trace
+from attnlib.training.corpus import Batch, Corpus, Task, collate
 from attnlib.training.evaluate import evaluate
 from companion.book.project import find_root
+from companion.book.style import as_svg, style
 from companion.runs.keys import model_key
-from companion.runs.store import Store
+from companion.runs.loop import new_model
+from companion.runs.store import Store, load_task
 from companion.runs.suite import spec_of
 from notebooks.shared.measure import fit_components, measure_alignment_terms
+from notebooks.shared.scan import interpret
 from notebooks.shared.style import task_name
 
 UPDATES = {"scan": 3000, "reordering_50": 1500, "one_to_one": 600}  # the quick profile's are too few to copy
 NETWORKS = {"AED": "GRU with attention", "AO": "attention only"}
 FIT_SAMPLES, EXAMPLES = 2_000, 12
 ABOUT = Path(__file__).with_name("networks.json")
+SCRIPTS = Path("book/_files/instruments/networks")
+SENTENCE = "jump left after walk twice"  # of the landing page
 SUBSETS = {"temporal_only": "μμ", "input_only": "χχ", "no_residual": "no Δ", "uniform": "none"}
 
 
@@ -81,12 +94,64 @@ def export(task: str, architecture: str, store: Store, folder: Path) -> dict:
     }
 
 
-def main() -> None:
-    folder = find_root() / "book" / "_files" / "instruments" / "networks"
-    with TemporaryDirectory() as scratch:
-        about = [export(*pair, Store(scratch), folder) for pair in product(UPDATES, NETWORKS)]
-    write_text_atomic(ABOUT, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
+def in_page(task: str, architecture: str) -> tuple[torch.nn.Module, Task, dict[str, torch.Tensor]]:
+    """A network as its script in the page has it, its task, and the tables of its components."""
+    text = (find_root() / SCRIPTS / f"{task}-{architecture}.js").read_text(encoding="utf-8")
+    held = json.loads(re.search(r"\{.*\}", text)[0])
+    numbers = torch.frombuffer(bytearray(base64.b64decode(held["half"])), dtype=torch.float16).float()
+    sizes = [torch.Size(shape).numel() for shape in held["shapes"].values()]
+    parts = zip(held["shapes"].items(), numbers.split(sizes), strict=True)
+    tensors = {name: part.view(shape) for (name, shape), part in parts}
+    tables = {name: tensors.pop(name) for name in [*tensors] if name.endswith((".temporal", ".chi"))}
+    spec = spec_of(task, architecture, scale="quick", steps=UPDATES[task])
+    network = new_model(spec, loaded := load_task(spec.task, spec.task_options))
+    network.load_state_dict(tensors)
+    return network.eval(), loaded, tables
+
+
+def terms_of(trace: Trace, batch: Batch, tables: dict[str, torch.Tensor]) -> torch.Tensor:
+    """The nine terms of a pass, with the components that the page has."""
+    parts = []
+    for side, states, tokens, mask in (
+        ("decoder", trace.decoder_states, batch.target_input, batch.target_mask),
+        ("encoder", trace.encoder_states, batch.source, batch.source_mask),
+    ):
+        temporal = tables[f"{side}.temporal"][: states.shape[1]].expand(states.shape)
+        chi = tables[f"{side}.chi"][tokens]
+        parts.append(Parts(temporal, chi, states - temporal - chi, mask))
+    return alignment_terms(*parts)
+
+
+@torch.no_grad()
+def picture() -> Figure:
+    """Attention of the landing page's sentence, from all nine terms and from those without a residual."""
+    network, task, tables = in_page("scan", "AED")
+    words = SENTENCE.split()
+    actions = interpret(words)  # which it writes
+    pair = ([task.source_vocabulary.encode(words)], [task.target_vocabulary.encode(actions)])
+    trace = network(batch := collate(Corpus.from_ids(*pair), [0]))
+    left = terms_of(trace, batch, tables)[:2, :2, 0].sum((0, 1)).softmax(-1)
+    drawn = {"all nine terms": trace.attention[0], "without the terms that have a residual": left}
+    with style():
+        figure = Figure(figsize=(7, 2.7))
+        for axes, (title, matrix) in zip(figure.subplots(1, 2), drawn.items(), strict=True):
+            axes.imshow(matrix.numpy(), cmap="Greys", vmin=0, vmax=1, interpolation="nearest")
+            axes.set_title(title)
+            axes.set_xticks(range(len(words) + 1), [*words, "end"], rotation=90)
+            axes.set_yticks(
+                range(len(actions) + 1), [*(a.removeprefix("I_").lower() for a in actions), "end"]
+            )
+    return figure
+
+
+def main(asked: list[str]) -> None:
+    root = find_root()
+    if asked != ["picture"]:
+        with TemporaryDirectory() as scratch:
+            about = [export(*pair, Store(scratch), root / SCRIPTS) for pair in product(UPDATES, NETWORKS)]
+        write_text_atomic(ABOUT, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
+    write_text_atomic(root / "book" / "_static" / "nine_switches.svg", as_svg(picture()))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -4,13 +4,17 @@ import numpy as np
 import pandas as pd
 
 from companion.results.result import Result
+from notebooks.attend.alignment_breakdown.networks import UPDATES
 from notebooks.shared.style import task_name
 
 PAIR = ["task", "kind", "swap"]
 
 
 def pairs(result: Result, swaps: dict[str, str]) -> tuple[dict, pd.DataFrame]:
-    """Both runs of every pair, ``swaps`` naming the exchanges, and how much of the weight each moves."""
+    """Both runs of every pair, ``swaps`` naming the exchanges, and how much of the weight each moves.
+
+    ``gain`` is of the whole kind of network: how much of the change exchanging the input component makes.
+    """
     if not result.tables.get("examples"):
         return {}, pd.DataFrame()
     found, rows = [], []
@@ -19,13 +23,16 @@ def pairs(result: Result, swaps: dict[str, str]) -> tuple[dict, pd.DataFrame]:
         steps, place = min(len(run["matrix"]) for run in runs), int(pair["position"].iloc[0])
         before, after = (np.array(run["matrix"][:steps]) for run in runs)
         words = " → ".join(run["source"][place] for run in runs)
-        rows.append([task_name(names[0]), *names[1:], words, abs(after - before).sum(1).mean() / 2])
-        found.append(dict(zip(PAIR, names, strict=True)) | {"place": place, "runs": runs})
+        task, kind, swap = names
+        gain = result.values[task][kind][swap]["predictions"]["changed"]["input"]["gain"]["value"]
+        rows.append([task_name(task), kind, swap, words, abs(after - before).sum(1).mean() / 2, gain])
+        found.append(dict(zip(PAIR, names, strict=True)) | {"place": place, "runs": runs, "gain": gain})
     tasks = {pair["task"]: task_name(pair["task"]) for pair in found}
     own = {pair["swap"]: swaps[pair["swap"]] for pair in found}
     columns = ["task", "network", "exchange", "words", "weight that moves, mean of steps"]
+    columns.append("made by the input component alone, mean of networks")
     table = pd.DataFrame(rows, columns=columns).set_index("task").round(2)
-    return {"tasks": tasks, "swaps": own, "pairs": found}, table
+    return {"tasks": tasks, "swaps": own, "pairs": found, "here": [*UPDATES]}, table
 
 
 def _run(rows: pd.DataFrame) -> dict:

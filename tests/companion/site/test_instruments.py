@@ -5,6 +5,7 @@ makes of the same data.
 """
 
 import base64
+import gzip
 import json
 import re
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ import torch
 
 from attnlib.decomposition.components import Parts
 from attnlib.decomposition.terms import alignment_terms
-from attnlib.training.corpus import collate
+from attnlib.training.corpus import Corpus, collate
 from companion.book.instrument import instrument
 from companion.results.result import Result
 from companion.runs.loop import new_model
@@ -52,8 +53,7 @@ OF = {  # by the name of the script; what follows a space tells its uses apart
 }
 NAMELESS = """[...document.querySelectorAll('button, svg[tabindex], select, input')]
     .filter(own => !(own.innerText || own.ariaLabel || own.labels?.length)).length"""
-RUN = """([name, asked]) => Instruments.load("networks", name).then(held => {
-    const network = new Instruments.Network(held);
+RUN = """([name, asked]) => Instruments.network(name).then(network => {
     return asked.map(([source, read], n) => {
         const {terms, attention, probabilities} = network.run(source, {read});
         return {attention, probabilities, terms: n < 20 ? terms : null};
@@ -63,6 +63,7 @@ NONSENSE = (
     "task=%<b>&table=x&kind=x&swap=x&set=x&column=-9&choice=x&look=1e9&network=x&architecture=x&colour=x&up=x"
     "&on=x"
 )
+LARGEST = 25_000  # bytes of an instrument's data, packed
 STICKING_OUT = "document.documentElement.scrollWidth - innerWidth"
 
 
@@ -130,12 +131,15 @@ def opacity(matrix, cell):
 
 
 @pytest.mark.parametrize("name", OF)
-def test_every_instrument_fits_a_telephone_has_names_and_a_table_without_scripts(shown, made, name):
+def test_every_instrument_fits_a_telephone_has_names_and_a_table_without_scripts_and_is_small(
+    shown, made, name
+):
     with shown(name, f"#{name.partition(' ')[0]}?{NONSENSE}", width=390) as (page, _):
         assert page.evaluate(STICKING_OUT) <= 0
         assert not page.locator(".static").is_visible()
         assert page.evaluate(NAMELESS) == 0
         assert page.locator("button.play").count() == 0  # less motion was asked for
+    assert len(gzip.compress(json.dumps(made[name].data, ensure_ascii=False).encode())) <= LARGEST
     with shown(name, scripts=False) as (page, _):
         assert page.locator(".static").is_visible()
         page.locator("summary").click()
@@ -188,33 +192,42 @@ def test_heads_and_tasks_are_followed_too(shown):
         assert numbers(said(page)) == rounded(expected, step=1)
 
 
+def weights(data, letters, across):
+    """What the letters of a matrix say, a list a row."""
+    steps = len(data["letters"]) - 1
+    values = [data["letters"].index(letter) / steps for letter in letters]
+    return [values[first : first + across] for first in range(0, len(values), across)]
+
+
 def test_the_dial_moves_matrices_shares_and_points_together(shown):
     with shown("dial") as (page, data):
         slider, points = page.locator("input[type=range]"), data["points"]
         for _ in range(4):
             slider.press("ArrowRight")
-        kinds = list(zip(points["task"], points["cell"], strict=True))
-        mine = [n for n, own in enumerate(kinds) if own == ("reordering_100", "gru")]
-        kind = only(data["kinds"], task="reordering_100", architecture="AED")
+        names = list(zip(points["task"], points["kind"], points["decay"], strict=True))
+        mine = [n for n, own in enumerate(names) if own == ("reordering_100", "AED", 0)]
+        kind = only(data["kinds"], task="reordering_100", kind="AED")
         assert page.locator(".point.chosen:not(.six)").count() == len(mine)
         share = sum(points["temporal_share"][n] for n in mine) / len(mine)
         assert numbers(said(page))[3] == rounded(share)
         assert opacity(page.locator(".panel").nth(2), "2,2") == rounded(kind["shares"][2][2], step=0.001)
         sample = page.locator(".panel").nth(1)
         sample.locator("[data-cell='3,4']").hover()
-        assert numbers(said(page)) == [4, 5, kind["sample"][3][4]]
+        matrix = weights(data, kind["sample"], len(kind["columns"]))
+        assert numbers(said(page)) == rounded([4, 5, matrix[3][4]])
         sample.locator("svg").press("ArrowDown")  # from the cell that was pointed at
-        assert numbers(said(page)) == [5, 5, kind["sample"][4][4]]
-        page.get_by_role("button", name="attention only").click()
+        assert numbers(said(page)) == rounded([5, 5, matrix[4][4]])
+        page.locator("select").first.select_option("AO")
         assert "attention only" in said(page)
         page.wait_for_function("location.hash.includes('architecture=AO')")
 
 
-def test_a_point_of_the_dial_is_marked_and_told_whose_matrices_are_shown(shown):
+def test_a_point_of_the_dial_is_marked_and_has_its_matrix_beside_it(shown):
     with shown("dial", "#dial?task=reversal&architecture=AO") as (page, data):
-        kinds = list(zip(data["points"]["task"], data["points"]["cell"], strict=True))
-        scatter, matrix = (page.locator(".panel svg").nth(n) for n in (3, 0))
-        places, before, halo = scatter.locator(".point"), matrix.inner_html(), page.locator(".halo")
+        points = data["points"]
+        names = list(zip(points["task"], points["kind"], strict=True))
+        average, scatter, beside = (page.locator(".panel svg").nth(n) for n in (0, 3, 4))
+        places, before, halo = scatter.locator(".point"), average.inner_html(), page.locator(".halo")
         assert said(page).endswith("The matrices are theirs.")
         assert halo.count() == 0
 
@@ -222,29 +235,64 @@ def test_a_point_of_the_dial_is_marked_and_told_whose_matrices_are_shown(shown):
             place = numbers(places.nth(n).get_attribute("transform"))
             return [float(halo.get_attribute(name)) for name in ("cx", "cy")] == pytest.approx(place, abs=0.1)
 
-        n = kinds.index(("scan", "lstm"))
+        def is_beside(n):
+            for s, row in enumerate(weights(data, points["average"][n], points["across"][n])):
+                for t in (0, s % len(row), len(row) - 1):
+                    assert opacity(beside, f"{s},{t}") == rounded(row[t], step=0.002)
+
+        n = names.index(("scan", "AED-lstm")) + 1
         scatter.press("ArrowRight")  # the first of all, then back over the last to the one that is meant
-        for _ in range(len(kinds) - n):
+        for _ in range(places.count() - n):
             scatter.press("ArrowLeft")
-        assert said(page).startswith("SCAN, LSTM with attention")
-        assert said(page).endswith("those of attention only on reversal, not of this network.")
-        assert matrix.inner_html() == before
+        assert said(page).startswith("SCAN, LSTM with attention, seed 1:")
+        assert said(page).endswith("Those above are of reversal, attention only, not of this network.")
+        assert average.inner_html() == before
         assert marked(n)
+        is_beside(n)
         scatter.press("Enter")
-        assert said(page).startswith("SCAN, LSTM with attention")
-        assert said(page).endswith("those of GRUs with attention on SCAN, not of this network.")
-        assert matrix.inner_html() != before
+        assert said(page).endswith("Those above are of its kind, SCAN, LSTM with attention.")
+        first = weights(data, points["average"][n - 1], points["across"][n - 1])
+        assert opacity(average, "2,3") == rounded(first[2][3], step=0.002)
         assert marked(n)
+        is_beside(n)
         scatter.press("ArrowRight")
         assert halo.count() == 1
         page.locator(".panel").nth(1).locator("[data-cell='0,0']").hover()
         assert halo.count() == 0  # a cell of a matrix is told of now
     with shown("dial", "#dial?task=scan&architecture=AED") as (page, data):
-        at = page.locator(".panel svg").nth(3).locator(".point").nth(kinds.index(("scan", "gru")))
+        at = page.locator(".panel svg").nth(3).locator(".point").nth(names.index(("scan", "AED")))
         box = at.bounding_box()
         page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        assert said(page).endswith("The matrices are those of its kind, GRUs with attention on SCAN.")
+        assert said(page).endswith("Those above are of its kind, SCAN, GRU with attention.")
         assert page.locator(".halo").count() == 1
+
+
+def test_the_dial_has_networks_with_weight_decay_in_their_colours(shown):
+    with shown("dial", "#dial?task=one_to_one&architecture=AED") as (page, data):
+        points, places = data["points"], page.locator(".panel svg").nth(3).locator(".point")
+        assert places.count() == points["decay"].count(0)  # without it, unless its colours are shown
+        page.get_by_role("button", name="weight decay").click()
+        kinds = list(zip(points["task"], points["kind"], strict=True))
+        tried = {kind for kind, level in zip(kinds, points["decay"], strict=True) if level}
+        there = [n for n, kind in enumerate(kinds) if kind in tried]
+        assert places.count() == len(there)
+        place = next(n for n, point in enumerate(there) if points["decay"][point] == 0.01)
+        fills = {
+            points["decay"][n]: places.nth(there.index(n)).evaluate("own => getComputedStyle(own).fill")
+            for n in (there[place], there[0])
+        }
+        assert len({*fills.values()}) == 2
+        scatter = page.locator(".panel svg").nth(3)
+        scatter.press("ArrowRight")
+        for _ in range(len(there) - place):
+            scatter.press("ArrowLeft")
+        own = there[place]
+        assert said(page).startswith("one-to-one, GRU with attention, seed 0, weight decay 0.01:")
+        expected = [points[name][own] for name in ("typicality", "temporal_share", "input_share")]
+        assert numbers(said(page))[2:5] == rounded(expected)
+        row = weights(data, points["average"][own], points["across"][own])[4]
+        assert opacity(page.locator(".panel svg").nth(4), "4,4") == rounded(row[4], step=0.002)
+        page.wait_for_function("location.hash.includes('colour=decay')")
 
 
 def test_a_word_is_swapped_and_the_difference_is_what_the_weights_say(shown):
@@ -261,6 +309,48 @@ def test_a_word_is_swapped_and_the_difference_is_what_the_weights_say(shown):
         rows = zip(before, after, strict=False)
         moved = [sum(abs(a - b) for a, b in zip(*both, strict=True)) / 2 for both in rows]
         assert numbers(said(page))[0] == rounded(max(moved))
+
+
+@torch.no_grad()
+def test_the_input_component_of_a_word_is_swapped_alone(shown):
+    """By a network that runs in the page, as in torch; the others say what was measured of them."""
+    with shown("swap-one-word", "#swap-one-word?task=reordering_100&kind=AED&swap=modifier") as (page, data):
+        gain = only(data["pairs"], task="reordering_100", kind="AED", swap="modifier")["gain"]
+        assert numbers(said(page))[-1] == rounded(gain)
+        page.get_by_role("button", name="input component only").click()
+        page.wait_for_function("document.querySelector('.panels').ariaBusy === 'false'")
+        menus = [page.locator("select").nth(n).input_value() for n in range(3)]
+        assert menus == ["reordering_50", "here-AED", "modifier"]  # the nearest that runs here
+        pair = only(data["pairs"], task="reordering_50", kind="AED", swap="modifier")
+        network, loaded, tables = network_of("reordering_50", "AED")
+        source, other = (loaded.source_vocabulary.encode(run["source"][:-1]) for run in pair["runs"])
+        target, there = (loaded.target_vocabulary.encode(run["predicted"][:-1]) for run in pair["runs"])
+        batch, swapped = (
+            collate(Corpus.from_ids(*([side] for side in sides)), [0])
+            for sides in ((source, target), (other, target))
+        )
+        trace, place = network(batch), pair["place"]
+        states, chi = trace.encoder_states.clone(), tables["encoder.chi"]
+        states[0, place] += chi[other[place]] - chi[source[place]]
+        before, alone = trace.attention[0], network.attend(batch, states, trace.decoder_states).attention[0]
+        whole = network(swapped).attention[0]
+        moved = (alone - before).abs().sum(1) / 2
+        gain = 1 - float((alone - whole).abs().sum() / (before - whole).abs().sum())
+        most = int(moved.argmax())
+        assert numbers(said(page)) == rounded([float(moved[most]), most + 1, float(moved.mean()), gain])
+        step = page.locator(".panel").nth(2)
+        change = float(alone[most, place] - before[most, place])
+        assert opacity(step, f"{most},{place}") == rounded(abs(change), step=0.002)
+        page.wait_for_function("location.hash.includes('exchanged=input')")
+        page.get_by_role("button", name="the word", exact=True).press("Enter")  # the whole of it
+        swapped = collate(Corpus.from_ids([other], [there]), [0])
+        steps = slice(0, min(len(target), len(there)) + 1)
+        moved = (network(swapped).attention[0][steps] - before[steps]).abs().sum(1) / 2
+        page.wait_for_function("document.querySelector('.panels').ariaBusy === 'false'")
+        assert numbers(said(page))[2:] == rounded([float(moved.mean()), gain])
+        page.locator("select").nth(1).select_option("AED-lstm")  # of which only whole exchanges are kept
+        page.get_by_role("button", name="input component only").click()
+        assert page.locator("select").nth(1).input_value() == "here-AED"
 
 
 def test_a_cell_of_the_board_says_its_numbers_and_shows_its_course(shown):
@@ -336,17 +426,23 @@ def written(file: Path) -> dict[str, torch.Tensor]:
     return {name: part.view(shape) for (name, shape), part in zip(held["shapes"].items(), parts, strict=True)}
 
 
-@torch.no_grad()
-def pass_of(task, architecture, samples=200):
-    """A network of the page in torch: its samples, the pass, and the nine terms."""
+def network_of(task, architecture):
+    """A network of the page in torch, its task, and its components."""
     spec = spec_of(task, architecture, scale="quick", steps=UPDATES[task])
     loaded = load_task(spec.task, spec.task_options)
     tensors = written(SCRIPTS / "networks" / f"{task}-{architecture}.js")
     tables = {name: tensors.pop(name) for name in [*tensors] if name.endswith((".temporal", ".chi"))}
     network = new_model(spec, loaded)
     network.load_state_dict(tensors)
+    return network.eval(), loaded, tables
+
+
+@torch.no_grad()
+def pass_of(task, architecture, samples=200):
+    """Samples of a network of the page, the pass, and the nine terms."""
+    network, loaded, tables = network_of(task, architecture)
     batch = collate(loaded.held_out, range(samples))
-    trace = network.eval()(batch)
+    trace = network(batch)
     parts = {}
     for side, tokens, mask in (
         ("decoder", batch.target_input, batch.target_mask),
@@ -439,7 +535,7 @@ def test_results_of_another_sentence_are_dim_and_the_reason_stands_under_the_box
         assert dim() == {(False, "false")}
         assert not reason.is_visible()
         assert page.locator(writes).inner_text().endswith("walk jump end")
-        page.evaluate("() => { Instruments.load = () => new Promise(() => {}); }")
+        page.evaluate("() => { Instruments.network = () => new Promise(() => {}); }")
         page.get_by_role("button", name="attention only").click()
         assert dim() == {(True, "true")}  # until the other network is there
 
