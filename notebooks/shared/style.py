@@ -127,21 +127,20 @@ def write_labels(axes: Axes, labels: list[Label], size: float = 8) -> None:
     axes.autoscale_view()  # which happens while drawing otherwise
     frame, scale = axes.get_window_extent(), 72 / axes.figure.dpi
     extent = np.array([frame.width, 0.8 * frame.height]) * scale  # titles and names of axes will take some
-    drawn = np.concatenate([_marks(axes, line) for line in axes.get_lines()]) * extent
-    taken = np.empty((0, 4))  # middles of labels, and half of what they are wide and high
+    drawn = np.concatenate([np.empty((0, 2)), *(_marks(axes, line) for line in axes.get_lines())]) * extent
+    taken: list[np.ndarray] = []  # the middle of a label, and half of what it is wide and high
     for x, y, text, colour in labels:
         place = axes.transLimits.transform((x, y)) * extent
         half = np.array([LETTER * len(text), LINE]) * size / 2
         middles = place + np.array([(a + np.sign(a) * half[0], b + np.sign(b) * half[1]) for a, b in AWAYS])
         covered = [np.sum((np.abs(drawn - middle) < half + MARK).all(1)) for middle in middles]
-        inside = ((middles >= half) & (middles <= extent + half)).all(1)
-        free = [
-            not (np.abs(taken[:, :2] - middle) < taken[:, 2:] + half).all(1).any() for middle in middles
-        ] & inside
+        free = ((middles >= half) & (middles <= extent + half)).all(1)  # inside, or a little to the right
+        for other in taken:
+            free &= (np.abs(other[:2] - middles) >= other[2:] + half).any(1)
         if not free.any():
             continue
         best = min(np.flatnonzero(free), key=lambda n: covered[n])
-        taken = np.vstack([taken, [*middles[best], *half]])
+        taken.append(np.concatenate([middles[best], half]))
         joined = {"arrowstyle": "-", "color": colour, "lw": 0.5, "shrinkA": 0, "shrinkB": 2}
         axes.annotate(
             text, (x, y), middles[best] - place, textcoords="offset points", fontsize=size, color=colour,
