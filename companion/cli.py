@@ -231,7 +231,7 @@ def data_fetch(names: Names = None) -> None:
 
 @data.command("check")
 def data_check(names: Names = None) -> None:
-    """Compare every file at hand with its checksum; exit code 1 when one is corrupt."""
+    """Compare every file that is here with its checksum; exit code 1 when one is corrupt."""
     raise typer.Exit(_tell_states(names, sources.check, ("corrupt",), verbose=bool(names)))
 
 

@@ -5,7 +5,7 @@
     chi(w) = mean of h - mu_t over every occurrence of token w          (input component)
     delta  = what is left                                                (residual component)
 
-The text at hand, abstract and introduction, names a temporal part that is independent of input and an input
+The available text, abstract and introduction, names a temporal part that is independent of input and an input
 part that is independent of position. That they are means, the residual, and the treatment of padding and of
 unseen tokens are this project's definitions. With ``method="least_squares"`` mu and chi are the exact
 two-way additive fit instead: see :mod:`attnlib.decomposition.two_way`.

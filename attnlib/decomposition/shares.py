@@ -8,8 +8,8 @@ positions of all samples,
     covariance share(i, j)    = cov(term_ij, total) / var(total)          (sums to one)
 
 The first looks at the size of terms alone; the second says how much of the variation of the scores along the
-source a term explains, with its sign. Both are ours: the text at hand of Aitken et al. 2021 does not say how
-terms are weighed. "Temporal share" without more words is the
+source a term explains, with its sign. Both are ours: the available text of Aitken et al. 2021 does not say
+how terms are weighed. "Temporal share" without more words is the
 covariance share of temporal times temporal.
 """
 

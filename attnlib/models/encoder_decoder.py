@@ -12,7 +12,7 @@ AO     tanh(W (x_t + p_t) + b), no recurrence  attention alone                  
 =====  ======================================  ======================================  ===================
 
 Attention is the unscaled dot product of decoder and encoder state; the context does not feed back into the
-decoder's recurrence. The text at hand has three architectures, with attention or recurrence or both: their
+decoder's recurrence. The available text has three architectures, with attention or recurrence or both: their
 names, the dot product, AO's tanh layer and the concatenation of state and context are not in it.
 """
 

@@ -17,8 +17,9 @@
       const display = place.tagName === "DIV";
       let tex = place.textContent.trim().replace(/^\\[([]|\\[)\]]$/g, "");
       // On a telephone two formulas side by side go below each other.
-      if (display && narrow.matches && /\\qquad/.test(tex) && !/\\begin/.test(tex)) {
-        tex = `\\begin{gathered}${tex.replaceAll("\\qquad", "\\\\[0.5em]")}\\end{gathered}`;
+      if (display && narrow.matches && !/\\begin\{(?!split|gathered)/.test(tex)) {
+        const below = tex.replaceAll("\\qquad", "\\\\[0.5em]");
+        tex = /\\begin/.test(tex) || below === tex ? below : `\\begin{gathered}${below}\\end{gathered}`;
       }
       katex.render(tex, place, { displayMode: display, throwOnError: false });
       if (number) place.prepend(number);

@@ -36,7 +36,7 @@ class Page:
 
     Attributes:
         figure: id, such as ``attend/alignment_breakdown``.
-        result: made by this run; None where its data is not at hand (``missing`` says which).
+        result: made by this run; None where its data is not available here (``missing`` says which).
         paper: the committed result at paper size; None if there is none, or if this run has its own
             parameters.
         text_of: of a run with parameters of its own, the profile that numbers in the prose are of, which are

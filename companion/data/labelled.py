@@ -238,7 +238,7 @@ def prepare(
     """Make the task (Snell et al. 2021, sections A.5 and A.8); for ``reading`` see the module.
 
     Words seen fewer than three times in the training texts are read as ``<unk>``. The paper also keeps rarer
-    words that GloVe knows; GloVe is not at hand, so its vocabulary sizes cannot come out.
+    words that GloVe knows; GloVe is not available here, so its vocabulary sizes cannot come out.
 
     Args:
         n_train, n_validation: train on this many texts and judge on that many at most, drawn with

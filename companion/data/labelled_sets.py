@@ -239,7 +239,7 @@ def load_labelled(
 
     Raises:
         UnknownName: there is no such name or reading, and it is no path of a table.
-        DataUnavailable, CorruptFile: its files are not at hand, or not what they should be.
+        DataUnavailable, CorruptFile: its files are not available here, or not what they should be.
         BadInput: an own table that cannot be used, or too few texts.
     """
     data = str(data)

@@ -28,7 +28,7 @@ def load(name: str, **options) -> "Task":
     Raises:
         UnknownName: no task has this name.
         BadInput: the task has no such option, or its value has the wrong type or cannot be used.
-        DataUnavailable: the task reads files that are not at hand.
+        DataUnavailable: the task reads files that are not available here.
     """
     build = builder(name)
     hints = get_type_hints(build)

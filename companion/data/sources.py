@@ -220,7 +220,7 @@ def _how_to_get(data: Dataset, file: File) -> str:
     by_hand = f"it cannot be fetched by itself, see {file.url or data.home}"
     wanted = f"{data.folder}/{file.name}"
     return (
-        f"{wanted} is not at hand ({place}, not in the cache {cache_folder()}): "
+        f"{wanted} is not available here ({place}, not in the cache {cache_folder()}): "
         f"{f'run `attnlib data fetch {data.name}`' if file.fetchable else by_hand}, "
         f"or set ATTNLIB_DATA to a folder that holds {wanted} or {wanted}.gz"
     )

@@ -95,7 +95,7 @@ def _computed(request: Request, store: RecordingStore, started: float) -> Result
     specs = tuple(spec for spec in specs if spec not in missing)
     if missing and not specs:
         raise NotMeasured(f"nothing is measured yet of what {name} asks at the {request.profile} profile")
-    try:  # what is not at hand stops the run before anything is trained
+    try:  # what is not available here stops the run before anything is trained
         data = data_of(specs)
     except DataUnavailable:
         if store.trains:
@@ -164,7 +164,7 @@ def code_of(name: str) -> str:
 def data_of(specs: tuple[Spec, ...]) -> dict[str, str]:
     """Checksums of all data files that the models and recordings of an experiment read.
 
-    Raises DataUnavailable where some are not at hand.
+    Raises DataUnavailable where some are not available here.
     """
     tasks = dict.fromkeys((spec.task, spec.task_options) for spec in specs if isinstance(spec, ModelSpec))
     read = [load_task(*task).checksums for task in tasks if not _made_by_rule(*task)]

@@ -14,7 +14,7 @@ class ModelSpec:
     Attributes:
         task_options: options of the task as sorted (name, value) pairs, so that the spec can be hashed.
         steps: number of updates; batch_size: sentence pairs an update.
-        learning_rate: Adam's, lowered to zero along half a cosine (our choice; the text at hand gives none).
+        learning_rate: Adam's, lowered to zero along half a cosine (ours; the available text gives none).
         weight_decay: L2 penalty added to the gradient.
         clip: largest norm of the gradient of all parameters together.
         embedding_scale: standard deviation of the embeddings at the start.

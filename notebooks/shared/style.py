@@ -3,9 +3,11 @@
 from collections.abc import Callable, Mapping
 from itertools import product
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 
@@ -105,38 +107,55 @@ def panels(
 
 
 Label = tuple[float, float, str, str]  # where, what it says, its colour
-SIDES = ((1, 1), (1, -1), (-1, 1), (-1, -1))  # right or left of the point, above or below it
-# In a panel of some two inches: a letter's width, a line's height, and its middle above or below the point.
-LETTER, LINE, AWAY, GAP = 0.037, 0.09, 0.06, 0.03
+# From the point to its label: right, left, above, below and between, nearest first; in points.
+AWAYS = [
+    (far * along, far * above)
+    for far in (5, 9, 14, 20, 27)
+    for along, above in ((1, 1), (1, -1), (-1, 1), (-1, -1), (1.3, 0), (-1.3, 0), (0, 1.3), (0, -1.3))
+]
+LETTER, LINE = 0.62, 1.1  # width and height of a letter, of its size
+MARK = 2.5  # half of what a point is wide
 HALO = withStroke(linewidth=1.2, foreground="white")  # over lines and points
 
 
 def write_labels(axes: Axes, labels: list[Label], size: float = 8) -> None:
-    """Text beside points, the first first; one that would cover another on every side is left out.
+    """Text beside points, the first first: nearby, where it covers no label and fewest points and lines.
 
+    Some way off a thin line joins it to its point; one that has no room without covering another is left out.
     The limits of the axes must be the final ones.
     """
-    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
-    taken: list[tuple[float, float, float]] = []  # from, to, middle of the line
+    axes.autoscale_view()  # which happens while drawing otherwise
+    frame, scale = axes.get_window_extent(), 72 / axes.figure.dpi
+    extent = np.array([frame.width, 0.8 * frame.height]) * scale  # titles and names of axes will take some
+    drawn = np.concatenate([np.empty((0, 2)), *(_marks(axes, line) for line in axes.get_lines())]) * extent
+    taken: list[np.ndarray] = []  # the middle of a label, and half of what it is wide and high
     for x, y, text, colour in labels:
-        across, up = (x - left) / (right - left), (y - low) / (high - low)
-        for along, above in SIDES:
-            begin = across + GAP if along > 0 else across - GAP - LETTER * len(text)
-            box = (begin, begin + LETTER * len(text), up + AWAY * above)
-            if (begin < 0 and along < 0) or any(_cover(box, other) for other in taken):
-                continue
-            taken.append(box)
-            axes.annotate(
-                text, (x, y), (4 * along, 3 * above), textcoords="offset points", fontsize=size, color=colour,
-                ha="left" if along > 0 else "right", va="baseline" if above > 0 else "top",
-                path_effects=[HALO], zorder=4,
-            )  # fmt: skip
-            break
+        place = axes.transLimits.transform((x, y)) * extent
+        half = np.array([LETTER * len(text), LINE]) * size / 2
+        middles = place + np.array([(a + np.sign(a) * half[0], b + np.sign(b) * half[1]) for a, b in AWAYS])
+        covered = [np.sum((np.abs(drawn - middle) < half + MARK).all(1)) for middle in middles]
+        free = ((middles >= half) & (middles <= extent + half)).all(1)  # inside, or a little to the right
+        for other in taken:
+            free &= (np.abs(other[:2] - middles) >= other[2:] + half).any(1)
+        if not free.any():
+            continue
+        best = min(np.flatnonzero(free), key=lambda n: covered[n])
+        taken.append(np.concatenate([middles[best], half]))
+        joined = {"arrowstyle": "-", "color": colour, "lw": 0.5, "shrinkA": 0, "shrinkB": 2}
+        axes.annotate(
+            text, (x, y), middles[best] - place, textcoords="offset points", fontsize=size, color=colour,
+            ha="center", va="center", path_effects=[HALO], zorder=4,
+            arrowprops=joined if max(map(abs, AWAYS[best])) > 9 else None,
+        )  # fmt: skip
 
 
-def _cover(box: tuple[float, float, float], other: tuple[float, float, float]) -> bool:
-    apart = box[1] + GAP / 2 < other[0] or other[1] + GAP / 2 < box[0]
-    return not apart and abs(box[2] - other[2]) < LINE
+def _marks(axes: Axes, line: Line2D) -> np.ndarray:
+    """Points of a line, and between them where it is drawn, in fractions of the axes."""
+    places = axes.transLimits.transform(np.asarray(line.get_xydata(), float).reshape(-1, 2))
+    if line.get_linestyle() == "None" or len(places) < 2:
+        return places
+    between = np.linspace(0, 1, 8)[:, None, None]
+    return ((1 - between) * places[:-1] + between * places[1:]).reshape(-1, 2)
 
 
 SLACK = 0.005  # of the axis: what nobody sees is not cut

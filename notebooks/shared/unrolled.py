@@ -6,7 +6,7 @@ h_T is the state at one fixed step T, w_t the word at position t. The sum is fit
 one-hot codes of (position, token), with the count-weighted mean of chi_{T,t} zero at every position, so mu_T
 is the mean state. For a linear recurrence h_t = A h_{t-1} + B x_t the fit is exact and chi_{T,t}(w) = A^(T-t)
 B (x(w) - mean x): what the network still holds at T of the word that it read at t. The text of Aitken et al.
-2021 at hand does not define an input component for a network without attention; this one is ours.
+2021 that we have does not define an input component for a network without attention; this one is ours.
 """
 
 from dataclasses import dataclass

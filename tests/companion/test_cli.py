@@ -162,7 +162,7 @@ def test_data_that_is_not_at_hand_is_said_before_anything_is_trained(project, tm
     book = planned(project, "alignment_breakdown", "quick")
     assert "multi30k" in book.cannot_run
     assert not book.current
-    # A reader's own files that are gone are data that is not at hand.
+    # A reader's own files that are gone are data that is not available here.
     gone = tuple({"source": str(tmp_path / "a"), "target": str(tmp_path / "b")}.items())
     for spec, told in (
         (ModelSpec("parallel", "AED", 3, task_options=gone), f"cannot read {tmp_path / 'a'}"),

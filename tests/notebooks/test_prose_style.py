@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = [path for room in ("notebooks", "book") for path in sorted((ROOT / room).rglob("*.md"))]
-PAGES = {path.relative_to(ROOT).with_suffix("").as_posix(): path for path in FILES}
+FILES = [path for room in ("notebooks", "book", "claims") for path in sorted((ROOT / room).rglob("*.md"))]
+FILES += sorted((ROOT / "claims").glob("*.yaml"))  # statements and reasons are on pages, too
+PAGES = {path.relative_to(ROOT).as_posix(): path for path in FILES}
 TICS = [
     r"\bst(?:ands?|ood)\b(?!-| (?:for|out|in for)\b)", r"\basks\b", r"\basked\b", r"\btold\b", r"\bdear\b",
     r"\bhad\b(?! (?:been|\w+ed)\b)", r"\bat hand\b", r"\bof (?:its|their|his|her|your) own\b",
@@ -28,19 +30,33 @@ SENTENCE_ENDS = re.compile(rf"(?<!al)(?<!e\.g)(?<!i\.e)[.!?][*_)]*\s+(?=[A-Z*_(\
 NUMBER = re.compile(r"(?<![\w.,])[−+-]?\d[\d.,]*")
 
 
-def sentences(source: str) -> Iterator[tuple[int, str]]:
-    """Line and text of the sentences of a page: its Markdown, then captions and alternative texts."""
+def texts_of(page: str, source: str) -> Iterator[tuple[int, str]]:
+    """Line and text of what a reader sees: Markdown, captions and alternative texts, or words of claims."""
+    if page.endswith(".yaml"):
+        nodes = [yaml.compose(source)]
+        for node in nodes:  # which grow on the way
+            if isinstance(node, yaml.MappingNode):
+                nodes += [value for _, value in node.value]
+            elif isinstance(node, yaml.SequenceNode):
+                nodes += node.value
+            elif " " in node.value:
+                yield node.start_mark.line + 1, node.value
+        return
     prose = source
     for pattern, word in NOT_PROSE.items():
         prose = re.sub(f"(?ms){pattern}", lambda it, to=word: to + "\n" * it[0].count("\n"), prose)
-    texts = [(1, prose)]
+    yield 1, prose
     for cell in re.finditer(r"^```\{code-cell\}[^\n]*\n(?::[^\n]*\n)*(.*?)^```$", source, re.M | re.S):
         first = source.count("\n", 0, cell.start(1))
         for call in ast.walk(ast.parse(cell[1])):
             if isinstance(call, ast.keyword) and call.arg in ("caption", "alt"):
                 parts = (part for part in ast.walk(call.value) if isinstance(part, ast.Constant))
-                texts.append((first + call.lineno, "".join(str(part.value) for part in parts)))
-    for first, text in texts:
+                yield first + call.lineno, "".join(str(part.value) for part in parts)
+
+
+def sentences(page: str, source: str) -> Iterator[tuple[int, str]]:
+    """Line and text of the sentences of a page."""
+    for first, text in texts_of(page, source):
         begin = 0
         for end in [*(found.end() for found in SENTENCE_ENDS.finditer(text)), len(text)]:
             sentence = re.sub(rf"\A\s*(?:{BULLET})?[\s*_]*", "", text[begin:end])
@@ -52,14 +68,14 @@ def sentences(source: str) -> Iterator[tuple[int, str]]:
 def mistakes(page: str, source: str) -> list[str]:
     """``file:line: what is wrong``, of the tics and of the sentences with many numbers."""
     found, full, total = [], [], 0
-    for line, sentence in sentences(source):
+    for line, sentence in sentences(page, source):
         total += 1
         if len(NUMBER.findall(sentence)) > 3:
-            full.append(f"{page}.md:{line}: more than three numbers: {sentence[:60]!r} …")
+            full.append(f"{page}:{line}: more than three numbers: {sentence[:60]!r} …")
         for tic in TICS:
             for said in re.finditer(tic.replace(" ", r"\s+"), sentence, re.I):
                 at = line + sentence.count("\n", 0, said.start())
-                found.append(f"{page}.md:{at}: {' '.join(said[0].split())!r}")
+                found.append(f"{page}:{at}: {' '.join(said[0].split())!r}")
     return found + (full if len(full) > total / 10 else [])
 
 
@@ -82,8 +98,10 @@ def test_a_page_is_written_in_plain_english(page):
     ],
 )
 def test_what_is_found(text, tics):
-    assert len(mistakes("page", text)) == tics
+    assert len(mistakes("page.md", text)) == tics
 
 
 def test_a_mistake_is_named_with_its_line():
-    assert mistakes("a", "# A\n\nGood {verdict}`x =\ny`.\nIt is at\nhand.") == ["a.md:5: 'at hand'"]
+    assert mistakes("a.md", "# A\n\nGood {verdict}`x =\ny`.\nIt is at\nhand.") == ["a.md:5: 'at hand'"]
+    claims = "claims:\n- id: at-hand\n  says: >-\n    What is said\n    is at hand.\n  place: Table 2\n"
+    assert mistakes("a.yaml", claims) == ["a.yaml:3: 'at hand'"]

@@ -5,7 +5,7 @@ The readout is linear, so with h = μ + χ + Δ on both sides it falls into six 
     logits_s = W_D (μ + χ + Δ)^D_s + W_C Σ_t α_st (μ + χ + Δ)^E_t + b
 
 W_D meets the decoder's state, W_C the context; the attention α_st is the network's own throughout. How the
-pieces are weighed is this project's definition: the paper's text at hand says nothing of the readout.
+pieces are weighed is this project's definition: the paper's available text says nothing of the readout.
 """
 
 from collections import Counter

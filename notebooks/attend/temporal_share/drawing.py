@@ -20,16 +20,16 @@ from notebooks.shared.suite import DIAL
 
 # What is named in a panel, and how many points from the middle of its networks (GRUs but for AO).
 NAMES = {
-    "one_to_one": ("one-to-one", (13, -4)), "permutation": ("fixed permutation", (-96, 4)),
-    "reversal": ("reversal", (-20, 11)), "scan": ("SCAN", (-40, 4)), "captions": ("translation", (-84, 3)),
-    "reordering_0": ("0 %", (9, -6)), "reordering_100": ("100 %", (9, -8)),
+    "one_to_one": ("one-to-one", (15, -15)), "permutation": ("fixed permutation", (-96, 4)),
+    "reversal": ("reversal", (-20, 11)), "scan": ("SCAN", (-46, 4)), "captions": ("translation", (-84, 3)),
+    "reordering_0": ("0 %", (9, -6)), "reordering_100": ("100 %", (3, -35)),
     "AO reordering_100": ("reordering,\nattention only", (-93, 2)),
 }  # fmt: skip
 # Column → part, label of the axis, what is named, and a remark at a place of the axes.
 SHARES = {
     "temporal_share": ("temporal", "temporal share μ·μ", tuple(NAMES),
                        ("the dial: where more sentences\nreorder, attention is less typical\n"
-                        "and less temporal", (0.45, 0.06))),
+                        "and less temporal", (0.49, 0.07))),
     "input_share": ("input", "input share χ·χ", ("scan", "captions"),
                     ("input components explain little\nof tasks made by rule", (0.37, 0.5))),
 }  # fmt: skip

@@ -278,7 +278,7 @@ TRANSLATION = ("known_lexicon", "multi30k_en_de")
 MAIN = "multi30k_en_de"  # the direction that the text speaks of
 VALIDATION_PAIRS = 1_014  # of Multi30k: so many pairs are looked at, of the training part too (Table 7)
 STEPS = 36_250  # 20 epochs of Multi30k's 29,000 pairs in batches of 16 (section A.8)
-# 30 epochs of the pairs at hand (A.8), which are 8,630. Of its 7,283 validation pairs as many are looked at
+# 30 epochs of the 8,630 pairs that there are (A.8). Of its 7,283 validation pairs as many are looked at
 # as Multi30k has; all of them at every checkpoint would be seven times the work.
 IWSLT14 = {"steps": 16_180, "probed_validation": VALIDATION_PAIRS}
 Several = Annotated[int, Field(ge=2)]  # a network is compared with others of other seeds
@@ -392,7 +392,7 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """The rows of the tables, as far as their runs are there: values by data set, in percent.
 
-    A set that is not at hand has ``cannot_be_run`` with the reason.
+    A set that is not available here has ``cannot_be_run`` with the reason.
     """
     values, along, tied, there = {}, [], [], rows(config)
     for name, runs in there.items():
@@ -406,7 +406,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
                 tied += [{"data": name} | line for line in ties_courses(runs, found)]
     own = config.data is not None or config.source is not None
     named = () if own else (*config.classification, *config.translation)
-    absent = {n: {"cannot_be_run": f"data: {n} is not at hand"} for n in named if n not in there}
+    absent = {n: {"cannot_be_run": f"data: {n} is not available here"} for n in named if n not in there}
     return values | absent | {"weakest": weakest(values)}, {"courses": along, "ties": tied}
 
 

@@ -71,7 +71,7 @@ def rows() -> dict[str, PublishedRow]:
     return found
 
 
-# What is not the paper's own data, and so is not held against the row: a part of the set is at hand.
+# What is not the paper's own data, and so is not held against the row: a part of the set is here.
 _IN_PART = {
     "ag_news": {"train.texts", "train.median"},
     "amazon": {"train.texts", "train.median", "validation.texts", "validation.median"},
@@ -126,7 +126,7 @@ class Config(BaseConfig):
 
 PROFILES = {
     "quick": Config(),
-    # The three sets of News Commentary are not at hand; a reader who has them names them: sets=news_it_pt.
+    # The three sets of News Commentary are not available here; who has them names them: sets=news_it_pt.
     "paper": Config(sets=tuple(name for name in TITLES if "news_" not in name), absent="stop"),
 }
 
@@ -156,7 +156,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``room``, how far the printed size is inside these two (negative: outside), ``room_by_parameters`` of the
     size that the parameters give. A set that is passed over has the reason, ``cannot_be_run``.
     """
-    values: dict = {name: {"cannot_be_run": f"data: {name} is not at hand"} for name in config.sets}
+    values: dict = {name: {"cannot_be_run": f"data: {name} is not available here"} for name in config.sets}
     tables: dict[str, list[dict]] = {"sizes": [], "lengths": [], "words": [], "dropped": []}
     for (name, reading, spec), measurement in zip(_planned(config), measurements(config), strict=True):
         if "cannot_be_run" in values[name]:

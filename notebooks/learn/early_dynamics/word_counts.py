@@ -45,7 +45,7 @@ class Settings:
 
 
 def text_of(settings: Settings) -> Task:
-    """The sentence pairs. Raises DataUnavailable where they are not at hand."""
+    """The sentence pairs. Raises DataUnavailable where they are not available here."""
     options: dict[str, object] = {"max_words": settings.max_words}
     if settings.n_train:
         options["n_train"] = settings.n_train

@@ -32,7 +32,7 @@ def count_distances(name: str) -> tuple[dict, list[dict]]:
     try:
         task = registry.load(name)
     except DataUnavailable:
-        return {"cannot_be_run": f"data: {name} is not at hand"}, []
+        return {"cannot_be_run": f"data: {name} is not available here"}, []
     if not task.gold:
         raise BadInput(f"task {name!r} has no known links; distances cannot be counted")
     lengths = task.held_out.source_lengths.tolist()

@@ -78,15 +78,15 @@ def test_a_run_of_its_own_shows_and_touches_itself_alone_and_says_whose_numbers_
 
 def test_without_data_the_committed_result_stands_in(made, project, monkeypatch):
     def unavailable(*arguments, **settings):
-        raise DataUnavailable("multi30k/train.en is not at hand")
+        raise DataUnavailable("multi30k/train.en is not available here")
 
     monkeypatch.setattr(notebook, "run", unavailable)
-    with pytest.raises(DataUnavailable, match="not at hand"):
+    with pytest.raises(DataUnavailable, match="not available here"):
         _ = open_page(FIGURE, NAMES).leading
     PAPER.save(project.results("paper"))
     page = open_page(FIGURE, NAMES)
     assert (page.leading.profile, page.second) == ("paper", None)
-    assert "Cannot be run here: data. multi30k/train.en is not at hand" in page.note()
+    assert "Cannot be run here: data. multi30k/train.en is not available here" in page.note()
 
 
 def test_a_result_of_other_data_is_not_current(made, tmp_path, monkeypatch):

@@ -28,7 +28,7 @@ TABLE = (
     '2,IMDB,xi_star,87,\n2,IMDB,size,"(2, 3)",\n2,SST,xi_star,84,s\n'
     "2,News It-Pt,xi_star,55,\n5,SST,A_baseline,78,\n"
 )
-TABLES = {"csv": "t.csv", "unavailable": [{"dataset": "News It-Pt", "reason": "data: not at hand"}]}
+TABLES = {"csv": "t.csv", "unavailable": [{"dataset": "News It-Pt", "reason": "data: not available here"}]}
 NAMED = {
     "smallest_effects": {"share": {"value": 0.05, "because": "less is nothing", "seen_before": True}},
     "presuppositions": {"learned": {"keys": ["accuracy"], "threshold": 0.95, "says": "it is learned"}},

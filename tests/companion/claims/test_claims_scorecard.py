@@ -146,7 +146,7 @@ def test_a_page_builds_without_a_warning_and_show_text_as_it_is(root):
 def test_ours_is_starred_where_most_runs_are_and_a_result_must_say_so(tmp_path, share, starred, lacking):
     written(tmp_path / "claims", RULE | READINGS)
     values = {"final": {"value": 83.0}} | ({"starred": share} if share else {})
-    values = {"sst": {"validation": values}, "sst_as_text": {"cannot_be_run": "data: not at hand"}}
+    values = {"sst": {"validation": values}, "sst_as_text": {"cannot_be_run": "data: not available here"}}
     Result("agreement", "paper", {}, values, {}, {}).save(tmp_path / "results" / "paper")
     row = next(row for row in verify(tmp_path) if row.profile == "paper")
     assert row.starred is starred

@@ -73,7 +73,7 @@ VALUES = {
     "b": {"value": 4, "low": 3, "high": 6, "n": 3},
     "c": {"value": 1, "low": 0, "high": 2, "n": 3},
     "a_minus_b": {"value": 3, "low": 2, "high": 4, "n": 3},
-    "there": {"cannot_be_run": "data: not at hand"},
+    "there": {"cannot_be_run": "data: not available here"},
 }
 
 
@@ -197,7 +197,7 @@ def test_what_is_missing_is_not_run_while_models_are_not_trained():
     ("keys", "verdict", "reason", "miswired"),
     [
         (["a", "d"], Verdict.NOT_RUN, "the result has no key 'd'", True),
-        (["a", "there.AO.share"], Verdict.CANNOT_BE_RUN, "data: not at hand", False),
+        (["a", "there.AO.share"], Verdict.CANNOT_BE_RUN, "data: not available here", False),
         (["bad.failed"], Verdict.NOT_RUN, "too few", False),  # no evidence against the statement
         (["bad.faild"], Verdict.NOT_RUN, "the result has no key 'bad.faild'", True),
         (["good"], CANNOT, "undefined: good", False),
@@ -224,7 +224,7 @@ RESULT = {
     "undefined": NOTHING | {"n": 3},
     "chosen": {"value": 0.62, "low": 0.55, "high": 0.7, "n": 5, "weakest_of": ["sms", "sst"]},
     "steps": [2, 4],
-    "multi30k_en_fr": {"cannot_be_run": "data: Multi30k is not at hand"},
+    "multi30k_en_fr": {"cannot_be_run": "data: Multi30k is not available here"},
     "bad": {"failed": NOTHING, "not_run": "3 heads are bad"},
     "gap": NOTHING | {"not_run": "so too"},
     "text": "much",
@@ -256,8 +256,8 @@ def test_a_number_is_found_by_its_dotted_key_and_told(key, found, told):
         ("steps.2", MissingKey, "nothing named '2' under 'steps'"),
         ("text", MissingKey, "leads to 'much'"),
         ("truth", MissingKey, "leads to True"),
-        ("multi30k_en_fr", CannotBeRun, "data: Multi30k is not at hand"),
-        ("multi30k_en_fr.AO.typicality", CannotBeRun, "data: Multi30k is not at hand"),
+        ("multi30k_en_fr", CannotBeRun, "data: Multi30k is not available here"),
+        ("multi30k_en_fr.AO.typicality", CannotBeRun, "data: Multi30k is not available here"),
         ("bad.failed", NotRun, "3 heads are bad"),
         ("gap", NotRun, "so too"),
         ("bad.faild", MissingKey, "did you mean 'failed'"),

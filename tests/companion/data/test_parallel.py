@@ -256,7 +256,7 @@ def test_news_commentary_drops_numerical_empty_and_odd_lines_and_counts_them(tmp
     assert known["multi30k/val.de"] == dataset("multi30k").file("val.de").sha256
     assert len(known) == 4
     for function in (read_translation, translation_checksums):
-        with pytest.raises(DataUnavailable, match=r"news-commentary-v14\.it-pt\.tsv is not at hand"):
+        with pytest.raises(DataUnavailable, match=r"news-commentary-v14\.it-pt\.tsv is not available here"):
             function("news_it_pt")
     for function in (corpora.available, read_translation, translation_checksums):
         with pytest.raises(UnknownName, match="did you mean 'multi30k_en_de'"):

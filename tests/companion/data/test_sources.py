@@ -48,7 +48,7 @@ def test_entries_are_complete(name):
 def test_no_file_at_hand_is_corrupt(name):
     statuses = check(dataset(name))
     if all(status.state == "missing" for status in statuses):
-        pytest.skip(f"data: no file of {name} at hand")
+        pytest.skip(f"data: no file of {name} here")
     assert not [status.detail for status in statuses if status.state == "corrupt"]
 
 

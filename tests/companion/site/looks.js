@@ -44,6 +44,8 @@
     undrawn: [...document.querySelectorAll(".bd-article .math")].filter(e => !e.querySelector(".katex")).length,
     drawn: document.querySelectorAll(".bd-article .katex").length,
     broken: [...document.querySelectorAll(".katex-error")].map(e => e.title),
+    wide: [...document.querySelectorAll(".bd-article .katex-display")].filter(e => e.scrollWidth > e.clientWidth + 1)
+      .map(e => e.textContent),
   };
   // What sticks out of the window to the right without an element around it that scrolls.
   const sticksOut = [...document.querySelectorAll(".bd-article *")].filter(element => {

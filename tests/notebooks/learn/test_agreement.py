@@ -61,7 +61,7 @@ def test_sets_that_are_not_at_hand_are_left_out_where_that_is_asked_for(monkeypa
     assert list(rows(Config())) == ["known_polarity", "known_lexicon"]
     assert len(rows(Config(only_at_hand=0))) == 4
     values, _ = experiment.compute(Config(), Given(lambda *_, **__: None))
-    assert values["sst"] == {"cannot_be_run": "data: sst is not at hand"}
+    assert values["sst"] == {"cannot_be_run": "data: sst is not available here"}
 
 
 # The numbers of the agreement tables and their intervals, each worked by hand.

@@ -67,7 +67,7 @@ def test_without_data_the_made_sets_are_counted_and_the_others_say_why(tmp_path,
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "cache"))
     result = run(Request("dataset_sizes"), out=tmp_path, models=tmp_path / "models")
     assert result.data == {}
-    assert result.values["sst"] == {"cannot_be_run": "data: sst is not at hand"}
+    assert result.values["sst"] == {"cannot_be_run": "data: sst is not available here"}
     made = result.values["known_polarity"]["published"]
     counts = [made[part]["texts"] for part in ("train", "validation")]
     assert counts == [labelled_sets.N_TRAIN, labelled_sets.N_TEST]

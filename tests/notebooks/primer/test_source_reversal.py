@@ -63,5 +63,5 @@ def test_a_text_that_is_missing_says_so(monkeypatch):
 
     monkeypatch.setattr(experiment.registry, "load", missing)
     found, rows = experiment.count_distances("europarl_de_en")
-    assert found == {"cannot_be_run": "data: europarl_de_en is not at hand"}
+    assert found == {"cannot_be_run": "data: europarl_de_en is not available here"}
     assert rows == []

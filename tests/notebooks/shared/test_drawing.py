@@ -8,11 +8,12 @@ import pytest
 from fontTools.ttLib import TTFont
 from matplotlib import image
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from companion.book.style import DOTS, as_images, as_png, as_svg, style, with_fonts
 from companion.results.result import Result
 from notebooks.shared.dots import dot_rows
-from notebooks.shared.style import NOTE, cut_note, panels
+from notebooks.shared.style import NOTE, cut_note, panels, write_labels
 
 KINDS, TASKS = ("AED", "AO"), ("scan", "multi30k_en_fr")
 
@@ -94,3 +95,19 @@ def test_a_caption_says_that_lines_bars_or_bands_leave_the_frame_where_some_do(d
     assert cut_note(figure) == (NOTE if cut else "")
     axes.set_visible(False)
     assert cut_note(figure) == cut_note(Figure()) == ""
+
+
+@pytest.mark.parametrize("line", ["", "-"])
+def test_labels_cover_no_point_no_line_and_no_other_label(line):
+    """Points on a diagonal, from which labels have to go to a side; there is no room for all."""
+    figure = Figure(figsize=(3, 3))
+    axes = figure.subplots()
+    axes.plot(*[[n / 40 for n in range(41)]] * 2, marker="o", ls=line, ms=3)
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+    write_labels(axes, [(0.5, 0.5, f"word {n}", "black") for n in range(60)])
+    figure.draw_without_rendering()
+    boxes = [Text.get_window_extent(text) for text in axes.texts]  # without the line that joins it
+    assert 4 <= len(boxes) < 60
+    points = axes.transData.transform(axes.lines[0].get_xydata())
+    assert not any(box.contains(*point) for box in boxes[:4] for point in points)
+    assert not any(one.overlaps(other) for n, one in enumerate(boxes) for other in boxes[:n])
