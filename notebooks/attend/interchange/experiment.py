@@ -22,16 +22,13 @@ QUICK_TASKS = ("one_to_one", "reordering_100", "scan")
 
 
 class Config(SuiteConfig):
-    """Settings of the task suite, and how much is exchanged.
-
-    Attributes:
-        samples: held-out samples of each network in whose forward pass parts are exchanged, at most.
-        translated: held-out sentences that each translator writes, which tell whether it counts.
-    """
+    """Settings of the task suite, and how much is exchanged."""
 
     TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)
 
+    #: held-out samples of each network in whose forward pass parts are exchanged, at most
     samples: Positive = 200
+    #: held-out sentences that each translator writes, which tell whether it counts
     translated: Positive = 200
 
 

@@ -25,20 +25,16 @@ DRAWN = ("AED", "AO")  # kinds whose courses are drawn
 
 
 class Config(FilesConfig):
-    """Settings; a model is a task × (AED × cell | AO × positions) × seed.
-
-    Attributes:
-        architecture: AED, AO; cell: the recurrence of AED: gru, lstm, vanilla, ugrnn.
-        positions: the position code of AO: sinusoidal, learned, shuffled, none.
-        seeds: models of each kind; as many as the plan has when None, of other codes at most 5.
-    """
+    """Settings; a model is a task × (AED × cell | AO × positions) × seed."""
 
     TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)
 
     task: tuple[Task, ...] = QUICK_TASKS
-    architecture: tuple[Attending, ...] = ("AED", "AO")
-    cell: tuple[Cell, ...] = ("gru",)
+    architecture: tuple[Attending, ...] = ("AED", "AO")  #: AED, AO
+    cell: tuple[Cell, ...] = ("gru",)  #: the recurrence of AED: gru, lstm, vanilla, ugrnn
+    #: the position code of AO: sinusoidal, learned, shuffled, none
     positions: tuple[Positions, ...] = ("sinusoidal", "learned", "shuffled", "none")
+    #: models of each kind; as many as the plan has when None, of other codes at most 5
     seeds: Positive | None = 3
 
 

@@ -21,16 +21,12 @@ EVEN = 0.99  # a head so close to even attention has scores that hardly vary, an
 
 
 class Config(BaseConfig):
-    """Settings.
+    """Settings."""
 
-    Attributes:
-        weights: annalog, the published ones, or drawn, a stand-in drawn at random.
-        molecules: that go through the network, at most; batch_size: how many at once.
-    """
-
+    #: annalog, the published ones, or drawn, a stand-in drawn at random
     weights: Annotated[str, OneOf(SOURCES)] = "drawn"
-    molecules: Positive = 240
-    batch_size: Positive = 16
+    molecules: Positive = 240  #: that go through the network, at most
+    batch_size: Positive = 16  #: how many at once
 
 
 PROFILES = {"quick": Config(), "paper": Config(weights="annalog", molecules=2_000, batch_size=32)}

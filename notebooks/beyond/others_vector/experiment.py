@@ -21,17 +21,12 @@ SHORT, LONG = (4, 6), (10, 12)  # letters
 
 
 class Config(BaseConfig):
-    """Settings.
+    """Settings."""
 
-    Attributes:
-        weights: g2p_en, the published ones, or drawn, a stand-in drawn at random.
-        words: of the dictionary that the network pronounces, at most.
-        letters: of the words whose vectors are looked into.
-    """
-
+    #: g2p_en, the published ones, or drawn, a stand-in drawn at random
     weights: Annotated[str, OneOf(SOURCES)] = "drawn"
-    words: Positive = 2_000
-    letters: Positive = 7
+    words: Positive = 2_000  #: of the dictionary that the network pronounces, at most
+    letters: Positive = 7  #: of the words whose vectors are looked into
 
 
 PROFILES = {"quick": Config(), "paper": Config(weights="g2p_en", words=20_000)}

@@ -105,19 +105,15 @@ WHOLE_TEST = {"imdb": 25_000}  # texts of a test part of which the paper, and ou
 
 
 class Config(BaseConfig):
-    """Settings.
+    """Settings."""
 
-    Attributes:
-        sets: names of data sets, such as sst, imdb, news_it_pt.
-        readings: of labelled texts: published, cleaned. Sentence pairs have one, which counts as published.
-        absent: sets whose files are not on this machine: skip or stop.
-    """
-
+    #: names of data sets, such as sst, imdb, news_it_pt
     sets: tuple[str, ...] = (
         "sst", "sst_as_text", "twenty_newsgroups", "sms_spam", "multi30k_de_en", *BY_RULE,
     )  # fmt: skip
+    #: of labelled texts: published, cleaned. Sentence pairs have one, which counts as published.
     readings: tuple[Reading, ...] = READINGS
-    absent: Literal["skip", "stop"] = "skip"
+    absent: Literal["skip", "stop"] = "skip"  #: sets whose files are not on this machine: skip or stop
 
     def check(self) -> None:
         if not self.sets or not self.readings:

@@ -29,24 +29,16 @@ INFORMATIVE = ("lexicon", "sample", "mixture", "polarity")  # permutations: the 
 
 
 class Config(BaseConfig):
-    """Settings. Nothing here is trained by gradients.
+    """Settings. Nothing here is trained by gradients."""
 
-    Attributes:
-        sentences: pairs in each corpus; seeds: corpora and bags of words drawn of each kind.
-        iterations: of expectation-maximisation, after the count table.
-        widths: of the bags of words whose derivative is measured.
-        text: natural sentences to count as well (multi30k_en_de, tatoeba_en_fr), or none.
-        pairs: of them, from the beginning; 0 for all.
-        absent: where Multi30k is not on this machine: skip or stop.
-    """
-
-    sentences: Positive = 120
-    seeds: Positive = 5
-    iterations: Positive = 10
-    widths: tuple[Positive, ...] = (64, 256, 1024, 4096)
+    sentences: Positive = 120  #: pairs in each corpus
+    seeds: Positive = 5  #: corpora and bags of words drawn of each kind
+    iterations: Positive = 10  #: of expectation-maximisation, after the count table
+    widths: tuple[Positive, ...] = (64, 256, 1024, 4096)  #: of the bags of words whose derivative is measured
+    #: natural sentences to count as well (multi30k_en_de, tatoeba_en_fr), or none
     text: str = "multi30k_en_de"
-    pairs: NotNegative = 2_000
-    absent: Literal["skip", "stop"] = "skip"
+    pairs: NotNegative = 2_000  #: of them, from the beginning; 0 for all
+    absent: Literal["skip", "stop"] = "skip"  #: where Multi30k is not on this machine: skip or stop
 
     def check(self) -> None:
         if self.sentences % 2:

@@ -30,29 +30,22 @@ class Config(BaseConfig):
     """Settings; a network is an order × (learned or uniform attention) × seed.
 
     Networks of one seed start from the same parameters and see the same source sentences in both orders.
-
-    Attributes:
-        seeds: networks with learned attention of each order.
-        controls: networks with uniform attention of each order. The paper profile has more than
-            :mod:`~notebooks.learn.permutation_copying.experiment`: their differences are held against a band.
-        length: words of a sentence, drawn from one and a half times as many; width: of embeddings and states.
-        steps: updates in training; every: updates between two snapshots.
-        longer_steps: updates of further networks in the fixed order, 0 for none. They tell slow from failed.
-        longer_seeds: networks of these.
-        coded_seeds: networks with codes of places, of each order with recurrence and without; 0 for none.
-        coded_steps: updates of these.
     """
 
-    seeds: Positive = 3
+    seeds: Positive = 3  #: networks with learned attention of each order
+    #: networks with uniform attention of each order. The paper profile has more than
+    #: :mod:`~notebooks.learn.permutation_copying.experiment`: their differences are held against a band.
     controls: Positive = 2
-    length: int = 16
-    width: Positive = 64
-    steps: Positive = 240
-    every: Positive = 10
+    length: int = 16  #: words of a sentence, drawn from one and a half times as many
+    width: Positive = 64  #: of embeddings and states
+    steps: Positive = 240  #: updates in training
+    every: Positive = 10  #: updates between two snapshots
+    #: updates of further networks in the fixed order, 0 for none. They tell slow from failed.
     longer_steps: NotNegative = 0
-    longer_seeds: Positive = 3
+    longer_seeds: Positive = 3  #: networks of these
+    #: networks with codes of places, of each order with recurrence and without; 0 for none
     coded_seeds: NotNegative = 3
-    coded_steps: Positive = 100
+    coded_steps: Positive = 100  #: updates of these
 
     def check(self) -> None:
         words_of(KIND, self.length)

@@ -27,41 +27,27 @@ COUNTEREXAMPLE = ((0.0, 0.0, 0.0), (0.0, -10.0, 5.0), (0.0, 5.0, -10.0))  # γ o
 
 
 class Config(BaseConfig):
-    """Settings.
+    """Settings."""
 
-    Attributes:
-        seeds: networks of each kind.
-        dataset: of the translation models, such as known_lexicon, multi30k_en_de.
-        texts: of the classifiers, such as known_polarity, sst.
-        absent: where Multi30k or SST is not on this machine: by_rule takes a set made by rule, stop stops.
-        train_pairs: sentence pairs to train on; 0 for all; n_validation: pairs they are judged on; 0 for all.
-        pieces: size of their vocabulary; width: of their states and embeddings; learning_rate: of Adam.
-        steps: updates of the translation models.
-        samples: of the pairs judged, those whose best attention is sought; 0 for all.
-        probed_training: training pairs that the main model is judged on too; 0 for none. In this, as in all
-            else, its networks are those of the agreement tables, which are trained once for both.
-        train_texts: labelled texts to train on; 0 for all.
-        validation_texts: labelled texts to judge on; 0 for all.
-        classifier_width: of words, and of the state of one direction; 0 for the paper's.
-        classifier_steps: updates of the classifiers.
-    """
-
-    seeds: Positive = 3
-    dataset: str = "multi30k_en_de"
-    texts: str = "sst"
+    seeds: Positive = 3  #: networks of each kind
+    dataset: str = "multi30k_en_de"  #: of the translation models, such as known_lexicon, multi30k_en_de
+    texts: str = "sst"  #: of the classifiers, such as known_polarity, sst
+    #: where Multi30k or SST is not on this machine: by_rule takes a set made by rule, stop stops
     absent: Literal["by_rule", "stop"] = "by_rule"
-    train_pairs: NotNegative = 2_000
-    n_validation: NotNegative = 40
-    pieces: Positive = 1_000
-    width: Positive = 64
-    learning_rate: AboveZero = 3e-3
-    steps: Positive = 260
-    samples: NotNegative = 0
+    train_pairs: NotNegative = 2_000  #: sentence pairs to train on; 0 for all
+    n_validation: NotNegative = 40  #: pairs they are judged on; 0 for all
+    pieces: Positive = 1_000  #: size of their vocabulary
+    width: Positive = 64  #: of their states and embeddings
+    learning_rate: AboveZero = 3e-3  #: of Adam
+    steps: Positive = 260  #: updates of the translation models
+    samples: NotNegative = 0  #: of the pairs judged, those whose best attention is sought; 0 for all
+    #: training pairs that the main model is judged on too; 0 for none. In this, as in all else, its networks
+    #: are those of the agreement tables, which are trained once for both.
     probed_training: NotNegative = 0
-    train_texts: NotNegative = 2_000
-    validation_texts: NotNegative = 150
-    classifier_width: NotNegative = 64
-    classifier_steps: Positive = 200
+    train_texts: NotNegative = 2_000  #: labelled texts to train on; 0 for all
+    validation_texts: NotNegative = 150  #: labelled texts to judge on; 0 for all
+    classifier_width: NotNegative = 64  #: of words, and of the state of one direction; 0 for the paper's
+    classifier_steps: Positive = 200  #: updates of the classifiers
 
 
 PROFILES = {

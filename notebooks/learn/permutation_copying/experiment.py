@@ -91,27 +91,19 @@ SHARED_KIND, SHARED_NETWORKS = "sample", ("learned", "uniform")  # what fixed_pe
 
 
 class Config(BaseConfig):
-    """Settings; a network is a kind of sentences × (learned or uniform attention, or the proxy) × seed.
+    """Settings; a network is a kind of sentences × (learned or uniform attention, or the proxy) × seed."""
 
-    Attributes:
-        kind: of sentences: ``permutation``, ``sample``, ``mixture``.
-        seeds: networks with learned attention of each kind.
-        controls: networks with uniform attention, and bags of words, of each kind.
-        length: words of a sentence; the vocabularies grow with it; width: of embeddings and states.
-        steps: updates after which networks are judged; every: updates between two snapshots.
-        followed: updates of learned attention on permutations and mixtures, if more. What fails may be slow.
-        sample_steps: updates of the networks that copy samples, if more. With as many as
-            :mod:`~notebooks.learn.fixed_permutation.experiment` has, these are its networks.
-    """
-
-    kind: tuple[str, ...] = KINDS
-    seeds: Positive = 3
-    controls: Positive = 2
-    length: int = 16
-    width: Positive = 64
-    steps: Positive = 200
-    every: Positive = 10
+    kind: tuple[str, ...] = KINDS  #: of sentences: ``permutation``, ``sample``, ``mixture``
+    seeds: Positive = 3  #: networks with learned attention of each kind
+    controls: Positive = 2  #: networks with uniform attention, and bags of words, of each kind
+    length: int = 16  #: words of a sentence; the vocabularies grow with it
+    width: Positive = 64  #: of embeddings and states
+    steps: Positive = 200  #: updates after which networks are judged
+    every: Positive = 10  #: updates between two snapshots
+    #: updates of learned attention on permutations and mixtures, if more. What fails may be slow.
     followed: Positive = 200
+    #: updates of the networks that copy samples, if more. With as many as
+    #: :mod:`~notebooks.learn.fixed_permutation.experiment` has, these are its networks.
     sample_steps: Positive = 240
 
     def check(self) -> None:

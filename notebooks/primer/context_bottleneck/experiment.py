@@ -23,22 +23,18 @@ QUANTITIES = ("token_accuracy", "exact_match", "bits", "bits_of_word")
 
 
 class Config(WordsConfig):
-    """Settings; a network is a link × width × seed, trained once on sentences of all lengths.
+    """Settings; a network is a link × width × seed, trained once on sentences of all lengths."""
 
-    Attributes:
-        link: what the decoder gets of the source: ``initial``, ``every_step``, ``attention``.
-        width: of states and embeddings: one number or several; cell: ``gru`` or ``lstm``.
-        probed: lengths at which a linear probe reads the vector.
-        samples: sentences that a probe is fitted on. Once more on half as many, where there is most to read.
-    """
-
+    #: what the decoder gets of the source: ``initial``, ``every_step``, ``attention``
     link: tuple[Link, ...] = ("initial", "attention")
-    width: tuple[int, ...] = (32, 64)
-    cell: SequenceCell = "gru"
+    width: tuple[int, ...] = (32, 64)  #: of states and embeddings: one number or several
+    cell: SequenceCell = "gru"  #: ``gru`` or ``lstm``
     shortest: int = 3
     longest: int = 12
+    #: lengths at which a linear probe reads the vector
     probed: tuple[Annotated[int, Field(ge=3)], ...] = (4, 8, 12)  # of fewer words none could be held out
     steps: Positive = 200
+    #: sentences that a probe is fitted on. Once more on half as many, where there is most to read.
     samples: Positive = 2_000
 
 

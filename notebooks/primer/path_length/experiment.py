@@ -27,17 +27,12 @@ STAGES = ("untrained", "trained")
 
 
 class Config(CoursesConfig):
-    """Settings; a network is a kind × cell × seed. The defaults are those of the chapter on reversal.
+    """Settings; a network is a kind × cell × seed. The defaults are those of the chapter on reversal."""
 
-    Attributes:
-        kind: ``one_vector``, ``one_vector_reversed``, ``attention``, ``attention_reversed``.
-        length: words of the sentences that gradients are taken on.
-        samples: number of sentences that gradients are taken on.
-    """
-
+    #: ``one_vector``, ``one_vector_reversed``, ``attention``, ``attention_reversed``
     kind: tuple[Annotated[str, OneOf(KINDS)], ...] = ("one_vector", "one_vector_reversed", "attention")
-    length: Annotated[int, Field(ge=3)] = 12
-    samples: Positive = 64
+    length: Annotated[int, Field(ge=3)] = 12  #: words of the sentences that gradients are taken on
+    samples: Positive = 64  #: number of sentences that gradients are taken on
 
 
 PROFILES = {"quick": Config(), "paper": Config(kind=tuple(KINDS), length=20, samples=256, **PAPER)}

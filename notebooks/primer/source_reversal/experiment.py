@@ -70,16 +70,12 @@ NAMES = ("kind", "cell", "order")  # of a group: a link or ONE_LENGTH, gru or ls
 
 
 class Config(CoursesConfig):
-    """Settings; a network is a link × order × cell × seed, trained on sentences of all lengths.
+    """Settings; a network is a link × order × cell × seed, trained on sentences of all lengths."""
 
-    Attributes:
-        link: what the decoder gets of the source: ``initial``, ``every_step``, ``attention``.
-        one_length: 1 adds networks with attention on sentences that all have the longest length.
-        aligned: tasks with known links, whose distances are counted. Those without data here are left out.
-    """
-
+    #: what the decoder gets of the source: ``initial``, ``every_step``, ``attention``
     link: tuple[Link, ...] = ("initial", "attention")
-    one_length: int = 1
+    one_length: int = 1  #: 1 adds networks with attention on sentences that all have the longest length
+    #: tasks with known links, whose distances are counted. Those without data here are left out.
     aligned: tuple[Annotated[str, OneOf(registry.names())], ...] = (
         "one_to_one", "number_words", "lexicon_translation", "europarl_de_en"
     )  # fmt: skip

@@ -10,13 +10,9 @@ QUESTION = "Is the coin fair?"
 
 
 class Config(BaseConfig):
-    """Settings.
+    """Settings."""
 
-    Attributes:
-        tosses: how often the coin is tossed.
-    """
-
-    tosses: Positive = 200
+    tosses: Positive = 200  #: how often the coin is tossed
 
 
 PROFILES = {"quick": Config(), "paper": Config(tosses=2_000)}
