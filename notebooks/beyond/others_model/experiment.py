@@ -9,8 +9,7 @@ from companion.results.config import BaseConfig, OneOf, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.beyond.others_model.measure import REPORTED, measure_published_heads
-from notebooks.beyond.others_model.published import SOURCES
+from notebooks.beyond.others_model.published import REPORTED, SOURCES, measure_published_heads
 from notebooks.shared.intervals import hierarchical_bootstrap
 from notebooks.shared.spearman import spearman_of_points
 

@@ -8,8 +8,7 @@ from companion.results.config import BaseConfig, OneOf, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.beyond.others_vector.measure import measure_vector
-from notebooks.beyond.others_vector.published_speller import SOURCES
+from notebooks.beyond.others_vector.published_speller import SOURCES, measure_vector
 from notebooks.shared.intervals import hierarchical_bootstrap, interval_of
 
 PLACE = "Part IV, “One vector that others trained”"

@@ -10,11 +10,12 @@ from attnlib.models.sequence_to_sequence import Link
 from companion.data import registry
 from companion.results.config import OneOf
 from companion.results.measurements import Measurement
+from companion.runs.procedure import Recording
 from companion.runs.store import Store
-from notebooks.primer.source_reversal.measure import measure_longest_sentences
 from notebooks.shared.intervals import matched, mean_interval
 from notebooks.shared.measure import THIRDS, measure_learning_curve
 from notebooks.shared.plan import Plan, answered, each_seed, every, plan_of, settings_of
+from notebooks.shared.sequence_course import judged_samples
 from notebooks.shared.summaries import along, each_paired, rows_of, summarised
 from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
 
@@ -67,6 +68,23 @@ QUESTION = "Why does it help to read the source backwards, and does it still wit
 ONE_LENGTH = "attention_one_length"
 PARTS = ("token_accuracy", *THIRDS)
 NAMES = ("kind", "cell", "order")  # of a group: a link or ONE_LENGTH, gru or lstm, one of ORDERS
+
+
+def measure_longest_sentences(recording: Recording) -> dict:
+    """Words right at the last snapshot by third of the sentence, in the longest quarter of the lengths.
+
+    Over all lengths together a third holds places that are in the middle of a longer sentence.
+    """
+    judged = judged_samples(recording.spec.resolved)
+    lengths = judged.target_lengths
+    long = lengths >= lengths.max() - (lengths.max() - lengths.min()) / 4
+    right = recording["right"][-1].double().numpy()[long]  # (samples, places)
+    lengths = lengths[long, None]
+    places = np.arange(right.shape[1])
+    third = np.minimum(3 * (places + 0.5) / lengths, 2.999).astype(int)
+    parts = {name: (places < lengths) & (third == i) for i, name in enumerate(THIRDS)}
+    shares = {name: float(right[own].mean()) if own.any() else None for name, own in parts.items()}
+    return {"shortest": int(lengths.min()), "sentences": int(long.sum())} | shares
 
 
 class Config(CoursesConfig):
