@@ -12,9 +12,6 @@ from notebooks.beyond.others_vector.published_speller import SOURCES, measure_ve
 from notebooks.shared.intervals import hierarchical_bootstrap, interval_of
 
 PLACE = "Part IV, “One vector that others trained”"
-QUESTION = (
-    "Is one vector a bottleneck in a network that nobody trained for it, and what does the vector hold?"
-)
 SEED = 20_261_125  # of the bootstrap: any fixed number
 SHORT, LONG = (4, 6), (10, 12)  # letters
 

@@ -141,7 +141,6 @@ def _read(measured: dict) -> dict:
 
 
 PLACE = "Part IV, “Transformers”; after Aitken et al. 2021, contributions 1 and 2"
-QUESTION = "Do temporal terms form typical attention in a Transformer too, and in which layers?"
 TASKS = ("one_to_one", "reordering", "scan", "lexicon_translation")
 
 

@@ -86,7 +86,6 @@ def comparable(data: str, quantity: str) -> bool:
 
 
 PLACE = "Snell et al. 2021, Table 9; appendices A.5, A.8 and A.9"
-QUESTION = "Is our data the data that the paper used, read as the paper read it?"
 READINGS = ("published", "cleaned")
 BY_RULE = ("known_polarity", "known_lexicon")
 SIDES = ("words", "source", "target")

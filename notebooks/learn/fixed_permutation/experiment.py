@@ -14,9 +14,6 @@ from notebooks.shared.intervals import Point, bounded, interval_of, over_seeds, 
 from notebooks.shared.plan import each_seed, settings_of
 
 PLACE = "Snell et al. 2021, section 6.2, equation 26"
-QUESTION = (
-    "Is a fixed order of the words harder to learn than copying, though single words are known as well?"
-)
 ORDERS = ("copy", "permuted")
 NETWORKS = ("learned", "uniform")
 LONGER = "longer"  # networks with learned attention and more updates

@@ -19,7 +19,6 @@ from notebooks.shared.intervals import Interval, Point, bounded, matched, over_s
 from notebooks.shared.plan import settings_of
 
 PLACE = "Snell et al. 2021, Figure 6; section 5.2"
-QUESTION = "Do several heads help because one of them is likely to start well?"
 SCENARIOS = ("all_bad", "copied", "one_good", "random", "alone")
 SCREENED = ("all_bad", "copied", "one_good")  # made of heads that were tried alone
 KINDS = ("good", "bad")

@@ -85,7 +85,6 @@ def _group(points: list[Point], uniform: list[Point]) -> dict:
 
 
 PLACE = "Snell et al. 2021, Figure 3; section 3.3 and appendix A.3"
-QUESTION = "Does attention fail to be learned where knowledge of single words cannot be learned before it?"
 NETWORKS = ("learned", "uniform", "proxy")
 SHARED_KIND, SHARED_NETWORKS = "sample", ("learned", "uniform")  # what fixed_permutation trains to copy
 

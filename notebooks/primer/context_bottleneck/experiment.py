@@ -17,7 +17,6 @@ from notebooks.shared.summaries import rows_of, summarised
 from notebooks.shared.words import WordsConfig, spec_on_words
 
 PLACE = "Primer 1, “The context vector bottleneck”"
-QUESTION = "How much of a sentence fits into one vector, and what changes with attention?"
 ONE_VECTOR = ("initial", "every_step")
 QUANTITIES = ("token_accuracy", "exact_match", "bits", "bits_of_word")
 

@@ -19,7 +19,6 @@ from notebooks.shared.plan import each_seed, settings_of
 from notebooks.shared.summaries import rows_of
 
 PLACE = "Primer 1, “Training an attention model”; primer 2, “Example: Machine Translation”"
-QUESTION = "How does a score become a translated word, with real numbers?"
 NETWORKS = {name: NAMED[name] for name in ("bahdanau", "luong")}
 PAIRS = (
     ("i love you .", "je t' aime ."),

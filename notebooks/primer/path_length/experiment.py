@@ -16,7 +16,6 @@ from notebooks.shared.summaries import rows_of, summarised
 from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
 
 PLACE = "Primer 1, “Benefits of attention: shorter path lengths”"
-QUESTION = "How far back into the source does a gradient reach, and does attention make it farther?"
 KINDS = {  # link, and whether the source is read backwards
     "one_vector": ("initial", False),
     "one_vector_reversed": ("initial", True),

@@ -215,7 +215,6 @@ def _curve_rows(name: dict, points: list[Point]) -> list[dict]:
 
 
 PLACE = "Primer 2, “Alignment Function Types” and “Attention in Different RNN Variants”"
-QUESTION = "Which score, which encoder and which decoder, and what does each cost?"
 GAINS = {"bahdanau_over_cho": ("bahdanau", "cho"), "luong_over_sutskever": ("luong", "sutskever")}
 ASKERS = ("luong", BEFORE, "bahdanau")
 

@@ -193,7 +193,6 @@ def _sides(measured: dict) -> dict:
 
 
 PLACE = "Primer 1, “Training an attention model”; primer 2, “Encoder-Decoder vs Self-Attention”"
-QUESTION = "What does a task make attention learn, and is self-attention symmetric?"
 KINDS = ("recurrent", "transformer")
 TASKS = ("translation", "summary")
 

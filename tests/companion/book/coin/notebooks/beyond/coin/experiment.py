@@ -6,7 +6,6 @@ from companion.results.config import BaseConfig, Positive
 from notebooks.shared.intervals import share_interval
 
 PLACE = "a toy"
-QUESTION = "Is the coin fair?"
 
 
 class Config(BaseConfig):
