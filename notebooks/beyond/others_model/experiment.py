@@ -19,8 +19,6 @@ EVEN = 0.99  # a head so close to even attention has scores that hardly vary, an
 
 
 class Config(BaseConfig):
-    """Settings."""
-
     #: annalog, the published ones, or drawn, a stand-in drawn at random
     weights: Annotated[str, OneOf(SOURCES)] = "drawn"
     molecules: Positive = 240  #: that go through the network, at most

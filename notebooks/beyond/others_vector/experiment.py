@@ -17,8 +17,6 @@ SHORT, LONG = (4, 6), (10, 12)  # letters
 
 
 class Config(BaseConfig):
-    """Settings."""
-
     #: g2p_en, the published ones, or drawn, a stand-in drawn at random
     weights: Annotated[str, OneOf(SOURCES)] = "drawn"
     words: Positive = 2_000  #: of the dictionary that the network pronounces, at most

@@ -94,8 +94,6 @@ WHOLE_TEST = {"imdb": 25_000}  # texts of a test part of which the paper, and ou
 
 
 class Config(BaseConfig):
-    """Settings."""
-
     #: names of data sets, such as sst, imdb, news_it_pt
     sets: tuple[str, ...] = (
         "sst", "sst_as_text", "twenty_newsgroups", "sms_spam", "multi30k_de_en", *BY_RULE,

@@ -28,8 +28,6 @@ EARLY = 20  # updates after which the way that attention goes may show
 
 
 class Config(BaseConfig):
-    """Settings."""
-
     candidates: Annotated[int, Field(ge=1, lt=UNSEEN)] = 12  #: heads that are tried alone, numbered from 0
     trials: Positive = 1  #: data seeds, from 0, on which a head has to be good or bad
     seeds: Positive = 3  #: networks of each scenario, on data seeds that no head was judged on

@@ -26,8 +26,6 @@ COUNTEREXAMPLE = ((0.0, 0.0, 0.0), (0.0, -10.0, 5.0), (0.0, 5.0, -10.0))  # γ o
 
 
 class Config(BaseConfig):
-    """Settings."""
-
     seeds: Positive = 3  #: networks of each kind
     dataset: str = "multi30k_en_de"  #: of the translation models, such as known_lexicon, multi30k_en_de
     texts: str = "sst"  #: of the classifiers, such as known_polarity, sst
