@@ -1,6 +1,5 @@
 """Would the best attention attend to larger β? Appendix A.1 of the second paper, and equation 12."""
 
-from collections.abc import Iterable
 from functools import reduce
 from typing import Literal
 
@@ -9,14 +8,14 @@ import torch
 from attnlib.probes.optimal_attention import optimal_attention
 from companion.data import labelled_sets, parallel
 from companion.results.config import AboveZero, BaseConfig, NotNegative, Positive
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.measurements import Measurement, answers
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.optimal_attention import measure
 from notebooks.shared.agreement import measure_translation
 from notebooks.shared.intervals import Point, interval_of, nested, over_seeds, paired
 from notebooks.shared.locality import probability_of_right_label
-from notebooks.shared.plan import settings_of
+from notebooks.shared.plan import Plan, each_seed, every, plan_of, settings_of
 from notebooks.shared.summaries import less
 
 PLACE = "Snell et al. 2021, appendix A.1, equations 27-37; section 3.3, equation 12"
@@ -69,52 +68,45 @@ def data_of(config: Config) -> dict[str, str]:
     }
 
 
-def measurements(config: Config) -> tuple[Measurement, ...]:
-    of_forms = [one for form in FORMS for of in (_qualities, _identities) for one in of(config, form)]
-    return (*of_forms, *_optima(config), *_classifiers(config))
-
-
 def _translators(config: Config, form: str) -> tuple[RunSpec, ...]:
     settings = settings_of(config, "width", "learning_rate", "steps", "n_validation", "pieces")
     settings |= {"form": form, "keep_network": True}
     settings |= {"dataset": data_of(config)["translation"], "n_train": config.train_pairs}
     if form == "joined":
         settings |= {"saliency": True, "probed_training": config.probed_training}
-    return tuple(RunSpec.of("translation", seed=seed, **settings) for seed in range(config.seeds))
+    return each_seed(config.seeds, RunSpec.of, "translation", **settings)
 
 
-def _qualities(config: Config, form: str) -> tuple[Measurement, ...]:
-    return measurements_of(_translators(config, form), measure_translation)
+def _plan(config: Config) -> tuple[Plan, Plan, Plan, Plan]:
+    """By form quality and identity; α^opt of the summed form; identity of the classifiers.
 
-
-def _identities(config: Config, form: str) -> tuple[Measurement, ...]:
-    return measurements_of(_translators(config, form), measure.measure_probe_identity, samples=config.samples)
-
-
-def _optima(config: Config) -> tuple[Measurement, ...]:
-    """Each network of the summed form; beside it the next, where there is another, and the main model's next.
-
-    Runs of one seed read in the same order, and agree for that alone.
+    Beside a network of the summed form are the next, where there is another, and the main model's next: runs
+    of one seed read in the same order, and agree for that alone.
     """
-    specs, main = (_translators(config, form) for form in FORMS)
-    return tuple(
+    networks = {form: _translators(config, form) for form in FORMS}
+    others = (of[1:] + of[:1] for of in networks.values())
+    optima = tuple(
         Measurement(
-            spec, measure.measure_optimal_attention, (("samples", config.samples),), (*{own} - {spec}, other)
+            spec, measure.measure_optimal_attention, (("samples", config.samples),), (*{own} - {spec}, main)
         )
-        for spec, own, other in zip(specs, *(of[1:] + of[:1] for of in (specs, main)), strict=True)
+        for spec, own, main in zip(networks["summed"], *others, strict=True)
     )
-
-
-def _classifiers(config: Config) -> tuple[Measurement, ...]:
-    settings: dict = {"data": data_of(config)["classification"], "n_train": config.train_texts}
-    settings |= {"n_validation": config.validation_texts, "steps": config.classifier_steps}
+    texts: dict = {"data": data_of(config)["classification"], "n_train": config.train_texts}
+    texts |= {"n_validation": config.validation_texts, "steps": config.classifier_steps}
+    texts |= {"learning_rate": config.learning_rate}
     if width := config.classifier_width:
-        settings |= {"embedding_width": width, "width": width}
-    specs = (
-        RunSpec.of("classification", seed=seed, learning_rate=config.learning_rate, **settings)
-        for seed in range(config.seeds)
+        texts |= {"embedding_width": width, "width": width}
+    classifiers = {"classifier": each_seed(config.seeds, RunSpec.of, "classification", **texts)}
+    return (
+        plan_of(networks, measure_translation),
+        plan_of(networks, measure.measure_probe_identity, samples=config.samples),
+        {"summed": optima},
+        plan_of(classifiers, measure.measure_classifier_identity),
     )
-    return measurements_of(specs, measure.measure_classifier_identity)
+
+
+def measurements(config: Config) -> tuple[Measurement, ...]:
+    return every(*_plan(config))
 
 
 def counterexample() -> dict[str, float]:
@@ -143,31 +135,28 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``difference`` is BLEU of summed less joined within a seed. All but largest values are intervals over
     seeds; the tables ``example`` and ``unused`` are of the first seed's.
     """
-    found = {form: _by_seed(_qualities(config, form), store) for form in FORMS}
-    optima, classifiers = (_by_seed(of(config), store) for of in (_optima, _classifiers))
+    qualities, identities, best, classifiers = (
+        {group: answers(own, store) for group, own in plan.items()} for plan in _plan(config)
+    )
+    optima = best["summed"]
     values: dict = {"data": data_of(config), "counterexample": counterexample()}
-    for form, points in found.items():
+    for form, points in qualities.items():
         values[form] = intervals(points, QUALITY) | {n: over_seeds(points, of) for n, of in BLEU.items()}
-        values[form]["identity"] = identity(_by_seed(_identities(config, form), store))
+        values[form]["identity"] = identity(identities[form])
     values["summed"] |= intervals(optima, OPTIMUM)
     values["summed"]["words"] = min((one["words"] for _, one in optima), default=0)
-    values["difference"] = {name: paired(found["summed"], found["joined"], of) for name, of in BLEU.items()}
+    values["difference"] = {name: paired(*qualities.values(), of) for name, of in BLEU.items()}
     values["residual"] = max((one["residual"] for _, one in optima), default=None)
-    values["classifier"] = classifier(classifiers)
+    values["classifier"] = classifier(classifiers["classifier"])
     return values, {
         "networks": [
-            name | {"form": form, "bleu": one["bleu"][-1], "agreement": one["learned_probe"]}
-            for form in FORMS
-            for name, one in found[form]
+            {"seed": name["seed"], "form": form, "bleu": one["bleu"][-1], "agreement": one["learned_probe"]}
+            for form, points in qualities.items()
+            for name, one in points
         ],
         "example": cells(optima[0][1]["example"] if optima else None),
         "unused": cells(optima[0][1]["unused_example"] if optima else None),
     }
-
-
-def _by_seed(measurements: Iterable[Measurement], store: Store) -> list[Point]:
-    """Answers that the store knows or may make."""
-    return [({"seed": name["seed"]}, found) for name, found in answers(measurements, store)]
 
 
 BLEU = {"bleu": lambda one: one["bleu"][-1], "best_bleu": lambda one: max(one["bleu"])}
