@@ -129,7 +129,6 @@ def snapshot_rows(points: Points, attention: str) -> list[dict]:
     ]
 
 
-PLACE = "Between Aitken et al. 2021, contribution 1, and Snell et al. 2021, sections 3 and 5; in neither"
 TEXT = "multi30k_en_fr"
 TASKS = ("one_to_one", "reordering", "copying_sample", "copying_permutation", TEXT)
 QUICK_TASKS = TASKS[:4]

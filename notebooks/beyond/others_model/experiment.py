@@ -13,7 +13,6 @@ from notebooks.beyond.others_model.published import REPORTED, SOURCES, measure_p
 from notebooks.shared.intervals import hierarchical_bootstrap
 from notebooks.shared.spearman import spearman_of_points
 
-PLACE = "Part IV, “A model that others trained”"
 SEED = 20_261_125  # of the bootstrap: any fixed number
 EVEN = 0.99  # a head so close to even attention has scores that hardly vary, and shares of noise
 

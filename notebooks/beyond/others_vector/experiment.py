@@ -11,7 +11,6 @@ from companion.runs.store import Store
 from notebooks.beyond.others_vector.published_speller import SOURCES, measure_vector
 from notebooks.shared.intervals import hierarchical_bootstrap, interval_of
 
-PLACE = "Part IV, “One vector that others trained”"
 SEED = 20_261_125  # of the bootstrap: any fixed number
 SHORT, LONG = (4, 6), (10, 12)  # letters
 

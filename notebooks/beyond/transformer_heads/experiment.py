@@ -140,7 +140,6 @@ def _read(measured: dict) -> dict:
     return own | {"once_less_again": less(own["once"], own["again"])}
 
 
-PLACE = "Part IV, “Transformers”; after Aitken et al. 2021, contributions 1 and 2"
 TASKS = ("one_to_one", "reordering", "scan", "lexicon_translation")
 
 

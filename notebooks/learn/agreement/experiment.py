@@ -271,7 +271,6 @@ def ties_courses(runs: agreement.Runs, answers: agreement.Answers) -> list[dict]
     ]
 
 
-PLACE = "Snell et al. 2021, sections 3.1 and 3.2; Tables 2 to 8; Figure 2; section A.7"
 CLASSIFICATION = ("known_polarity", "sst")
 TRANSLATION = ("known_lexicon", "multi30k_en_de")
 MAIN = "multi30k_en_de"  # the direction that the text speaks of

@@ -85,7 +85,6 @@ def comparable(data: str, quantity: str) -> bool:
     return quantity not in _IN_PART.get(data, set())
 
 
-PLACE = "Snell et al. 2021, Table 9; appendices A.5, A.8 and A.9"
 READINGS = ("published", "cleaned")
 BY_RULE = ("known_polarity", "known_lexicon")
 SIDES = ("words", "source", "target")

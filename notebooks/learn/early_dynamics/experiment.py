@@ -16,7 +16,6 @@ from notebooks.learn.early_dynamics.count_tables import CountCorpus, CountTables
 from notebooks.learn.early_dynamics.derivative import compare, derivative_at_random, derivative_in_theory
 from notebooks.shared.intervals import each_over_seeds
 
-PLACE = "Snell et al. 2021, section 4, appendix A.2; equations 15, 16 and 54; Figures 1, 4, 5 and 8"
 STAGES = {"counted": 0, "iterated": -1}  # which of the count tables
 AGAINST = {  # what is measured, and what that is compared with
     "logits": ("logits", "logits"),

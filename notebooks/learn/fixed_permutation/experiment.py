@@ -13,7 +13,6 @@ from notebooks.shared.copying import PROBES, course_rows, measure_copying, outco
 from notebooks.shared.intervals import Point, bounded, interval_of, over_seeds, paired
 from notebooks.shared.plan import Plan, answered, by_network, each_seed, every, plan_of, settings_of
 
-PLACE = "Snell et al. 2021, section 6.2, equation 26"
 ORDERS = ("copy", "permuted")
 NETWORKS = ("learned", "uniform")
 LONGER = "longer"  # networks with learned attention and more updates

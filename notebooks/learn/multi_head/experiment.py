@@ -18,7 +18,6 @@ from notebooks.shared.copied_sentences import words_of
 from notebooks.shared.intervals import Interval, Point, bounded, matched, over_seeds, paired, share_interval
 from notebooks.shared.plan import settings_of
 
-PLACE = "Snell et al. 2021, Figure 6; section 5.2"
 SCENARIOS = ("all_bad", "copied", "one_good", "random", "alone")
 SCREENED = ("all_bad", "copied", "one_good")  # made of heads that were tried alone
 KINDS = ("good", "bad")

@@ -18,7 +18,6 @@ from notebooks.shared.locality import probability_of_right_label
 from notebooks.shared.plan import Plan, each_seed, every, plan_of, settings_of
 from notebooks.shared.summaries import less
 
-PLACE = "Snell et al. 2021, appendix A.1, equations 27-37; section 3.3, equation 12"
 FORMS = ("summed", "joined")  # equation 32, and equation 2
 BY_RULE = {"translation": "known_lexicon", "classification": "known_polarity"}
 COUNTEREXAMPLE = ((0.0, 0.0, 0.0), (0.0, -10.0, 5.0), (0.0, 5.0, -10.0))  # γ of each position, equation 30

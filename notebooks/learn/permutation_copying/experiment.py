@@ -84,7 +84,6 @@ def _group(points: list[Point], uniform: list[Point]) -> dict:
     }
 
 
-PLACE = "Snell et al. 2021, Figure 3; section 3.3 and appendix A.3"
 NETWORKS = ("learned", "uniform", "proxy")
 SHARED_KIND, SHARED_NETWORKS = "sample", ("learned", "uniform")  # what fixed_permutation trains to copy
 

@@ -11,7 +11,6 @@ from notebooks.shared.copying import measure_copying
 from notebooks.shared.intervals import Point, interval_of, over_seeds, paired
 from notebooks.shared.plan import each_seed, settings_of
 
-PLACE = "Snell et al. 2021, section 6.1, equations 22-25; Figure 7"
 PLACES = ("keyword", "next", "mean", "last", "first")
 # Differences that the paper's orders are made of, the larger place first.
 ORDERS = "keyword_next next_mean keyword_last last_keyword last_next mean_keyword first_keyword mean_last"

@@ -20,7 +20,6 @@ from notebooks.shared.plan import settings_of
 
 Data = Annotated[str, OneOf(labelled_sets.names())]
 Several = Annotated[int, Field(ge=2)]  # networks are held against each other
-PLACE = "Snell et al. 2021, section A.9"
 MARKS = ("begin", "end")
 PLACES = (*MARKS, "words")
 NOWHERE = "nowhere"  # no place has more than half of the texts

@@ -16,7 +16,6 @@ from notebooks.shared.plan import Plan, answered, each_seed, every, plan_of
 from notebooks.shared.summaries import rows_of, summarised
 from notebooks.shared.words import WordsConfig, spec_on_words
 
-PLACE = "Primer 1, “The context vector bottleneck”"
 ONE_VECTOR = ("initial", "every_step")
 QUANTITIES = ("token_accuracy", "exact_match", "bits", "bits_of_word")
 

@@ -18,7 +18,6 @@ from notebooks.shared.intervals import each_over_seeds
 from notebooks.shared.plan import each_seed, settings_of
 from notebooks.shared.summaries import rows_of
 
-PLACE = "Primer 1, “Training an attention model”; primer 2, “Example: Machine Translation”"
 NETWORKS = {name: NAMED[name] for name in ("bahdanau", "luong")}
 PAIRS = (
     ("i love you .", "je t' aime ."),

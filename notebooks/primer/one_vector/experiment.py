@@ -15,7 +15,6 @@ from notebooks.primer.one_vector.measure import measure_error_growth
 from notebooks.shared.plan import Plan, answered, each_seed, every, plan_of, settings_of
 from notebooks.shared.summaries import rows_of, summarised
 
-PLACE = "Primer 1, “A quick refresher: sequence to sequence models”; Cho et al. 2014; Sutskever et al. 2014"
 NETWORKS = {"cho": NAMED["cho"], "sutskever": NAMED["sutskever"]}
 OPTIONS: dict[str, dict[str, object]] = {  # of a task, where the profile's sizes do not say it
     "multi30k_en_fr": {"max_words": 3_000, "max_length": 20},

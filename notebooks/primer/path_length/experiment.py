@@ -15,7 +15,6 @@ from notebooks.shared.plan import Plan, answered, each_seed, every, plan_of, set
 from notebooks.shared.summaries import rows_of, summarised
 from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
 
-PLACE = "Primer 1, “Benefits of attention: shorter path lengths”"
 KINDS = {  # link, and whether the source is read backwards
     "one_vector": ("initial", False),
     "one_vector_reversed": ("initial", True),

@@ -214,7 +214,6 @@ def _curve_rows(name: dict, points: list[Point]) -> list[dict]:
     return [name | row for row in rows_of(courses, "step")]
 
 
-PLACE = "Primer 2, “Alignment Function Types” and “Attention in Different RNN Variants”"
 GAINS = {"bahdanau_over_cho": ("bahdanau", "cho"), "luong_over_sutskever": ("luong", "sutskever")}
 ASKERS = ("luong", BEFORE, "bahdanau")
 

@@ -63,7 +63,6 @@ def count_distances(name: str) -> tuple[dict, list[dict]]:
     }, shares
 
 
-PLACE = "Primer 1, “Benefits of attention: shorter path lengths”; Sutskever et al. 2014, section 3.3"
 ONE_LENGTH = "attention_one_length"
 PARTS = ("token_accuracy", *THIRDS)
 NAMES = ("kind", "cell", "order")  # of a group: a link or ONE_LENGTH, gru or lstm, one of ORDERS

@@ -192,7 +192,6 @@ def _sides(measured: dict) -> dict:
     }
 
 
-PLACE = "Primer 1, “Training an attention model”; primer 2, “Encoder-Decoder vs Self-Attention”"
 KINDS = ("recurrent", "transformer")
 TASKS = ("translation", "summary")
 

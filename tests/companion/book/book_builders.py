@@ -31,7 +31,6 @@ from companion.results.measurements import answers, measurements_of
 from companion.runs.suite import spec_of
 from notebooks.shared.measure import measure_alignment_terms
 
-PLACE = "a toy"
 
 
 class Config(BaseConfig):

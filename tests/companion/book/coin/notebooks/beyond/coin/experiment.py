@@ -5,8 +5,6 @@ import numpy as np
 from companion.results.config import BaseConfig, Positive
 from notebooks.shared.intervals import share_interval
 
-PLACE = "a toy"
-
 
 class Config(BaseConfig):
     """Settings."""
