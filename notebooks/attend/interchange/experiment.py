@@ -14,8 +14,6 @@ from notebooks.shared.spearman import spearman_of_points
 from notebooks.shared.suite import PAPER_TASKS, SuiteConfig, model_specs
 from notebooks.shared.translators import has_learned, translator_measurements, translators_that_count
 
-PLACE = "Aitken et al. 2021, contributions 1 and 2 (a causal test of ours)"
-QUESTION = "When a component is exchanged, do attention and output follow?"
 PARTS = ("temporal", "input", "residual")
 COLUMNS = ("share", "moves", "costs")
 QUICK_TASKS = ("one_to_one", "reordering_100", "scan")

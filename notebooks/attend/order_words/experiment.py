@@ -15,8 +15,6 @@ from notebooks.shared.plan import picked, settings_of
 from notebooks.shared.suite import PlannedConfig, model_specs
 from notebooks.shared.summaries import rows_of
 
-PLACE = "Aitken et al. 2021, contributions 3 and 4 (the mechanism behind sample-dependent attention)"
-QUESTION = "Which words turn the order of attention round, and through which part of which states?"
 PAPER_TASKS = ("reordering_50", "reordering_100", "scan", "scan_extended")
 KNOWN = ("scan", "scan_extended")  # and the marks of the dial above 0
 SUMS = {  # name in the values → routes

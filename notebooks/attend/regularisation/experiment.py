@@ -16,8 +16,6 @@ from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.suite import DIAL, PlannedConfig
 from notebooks.shared.summaries import each_paired, summarised
 
-PLACE = "Aitken et al. 2021, contribution 1 (the text that we have does not give the regularisation)"
-QUESTION = "How much of what residuals do hangs on weight decay?"
 LEARNED = 0.95  # word accuracy from which on a network has learned a made task
 MEASURES = (measure_alignment_terms, measure_residual_contents, measure_interchange)
 

@@ -14,8 +14,6 @@ from notebooks.shared.intervals import by_kind, each_over_seeds, kind
 from notebooks.shared.plan import picked
 from notebooks.shared.suite import PAPER_TASKS, SuiteConfig, model_specs
 
-PLACE = "Aitken et al. 2021, contribution 1 (decomposition of hidden states)"
-QUESTION = "How much of the hidden states do position and word explain, together and each by itself?"
 SHARES = ("temporal", "input", "additive", "averages", "temporal_unique", "input_unique")
 QUICK_TASKS = ("one_to_one", "reordering_50", "scan")
 

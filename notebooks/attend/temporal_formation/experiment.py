@@ -14,9 +14,6 @@ from notebooks.shared.intervals import Point, kind, over_seeds
 from notebooks.shared.suite import FilesConfig
 from notebooks.shared.summaries import summarised, wide
 
-PLACE = "Aitken et al. 2021, abstract; contributions 3 and 4 (how temporal components form)"
-QUESTION = "Where do temporal components come from: recurrence without words, positions, or something else?"
-
 SUMMARISED = ("attention", "wordless", "rebuilt", "state_share", "temporal_variance")
 MOVED = ("expected", "largest", "centre", "followed", "similarity")
 QUICK_TASKS = ("one_to_one",)

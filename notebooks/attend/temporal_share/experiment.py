@@ -16,8 +16,6 @@ from notebooks.shared.spearman import spearman_of_points
 from notebooks.shared.suite import DIAL, PAPER_TASKS, SuiteConfig, model_specs
 from notebooks.shared.translators import has_learned, translator_measurements, translators_that_count
 
-PLACE = "Aitken et al. 2021, contribution 2 (temporal and input components by task)"
-QUESTION = "Do temporal components carry more of the attention where the average matrix is more typical?"
 FAMILIES = {"reordering": "reordering", "scan": "scan", "multi30k": "captions"}  # variants of one task
 CELL_TASKS = ("one_to_one", "reversal", "reordering_50", "scan")
 

@@ -23,8 +23,6 @@ from notebooks.shared.intervals import Point, by_kind, each_over_seeds
 from notebooks.shared.suite import TRANSLATIONS
 from notebooks.shared.translators import TWICE, gain, measure_translation
 
-PLACE = "Aitken et al. 2021, abstract (networks that translate)"
-QUESTION = "How well do our translation networks translate, and would training for longer help?"
 QUICK_TASKS = ("multi30k_en_fr",)
 PAPER_TASKS = (*TRANSLATIONS, "europarl_de_en")
 

@@ -18,8 +18,6 @@ from notebooks.shared.intervals import Point, each_over_seeds
 from notebooks.shared.spearman import spearman
 from notebooks.shared.summaries import rows_of
 
-PLACE = "Aitken et al. 2021, contribution 3 (architectures with attention and/or recurrence)"
-QUESTION = "Without attention: where are the words kept, when are they read out, and how many fit?"
 REFERENCE = "AED"
 TASK = "one_to_one"
 
