@@ -130,9 +130,7 @@ class Comparison:
     """A measured derivative against one in theory."""
 
     error: float  #: norm of the difference over the norm of the theory's
-    slope: (
-        float  #: of the least-squares line through the origin, measured over theory: 1 where they are equal
-    )
+    slope: float  #: of the least-squares line through the origin, measured over theory: 1 where equal
     correlation: float  #: of the entries
 
 
