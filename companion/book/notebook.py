@@ -35,7 +35,8 @@ class Page:
     """The results behind one figure, and the place for its files."""
 
     figure: str  #: id, such as ``attend/alignment_breakdown``
-    result: Result | None  #: made by this run; None where its data is not at hand (``missing`` says which)
+    #: made by this run; None where its data is not available here (``missing`` says which)
+    result: Result | None
     #: the committed result at paper size; None if there is none, or if this run has its own parameters
     paper: Result | None
     files: Path

@@ -17,7 +17,7 @@ class ModelSpec:
     cell: str = "gru"
     width: int = 128
     batch_size: int = 128  #: sentence pairs an update
-    #: Adam's, lowered to zero along half a cosine (our choice; the text at hand gives none)
+    #: Adam's, lowered to zero along half a cosine (ours; the available text gives none)
     learning_rate: float = 2e-3
     weight_decay: float = 0.0  #: L2 penalty added to the gradient
     clip: float = 1.0  #: largest norm of the gradient of all parameters together
