@@ -61,17 +61,17 @@ def _plan(config: Config) -> Plan:
     """The courses of all networks, by order and kind of network."""
     shared = {"kind": KIND} | settings_of(config, "length", "width", "steps", "every")
     seeds = {"learned": config.seeds, "uniform": config.controls}
-    runs = [(seeds[n], "permutation_copying", o, n, {"network": n}) for o, n in product(ORDERS, NETWORKS)]
-    more = {"steps": config.longer_steps, "every": SELDOMER * config.every}
+    groups = {}
+    for order, network in product(ORDERS, NETWORKS):
+        own = shared | {"order": order, "network": network}
+        groups[order, network] = each_seed(seeds[network], RunSpec.of, "permutation_copying", **own)
     if config.longer_steps:
-        runs.append((config.longer_seeds, "permutation_copying", "permuted", LONGER, more))
-    coded = {"steps": config.coded_steps, "every": max(1, config.every // OFTENER)}
-    for (name, recurrent), order in product(CODED.items(), ORDERS):
-        runs.append((config.coded_seeds, "place_codes", order, name, coded | {"recurrent": recurrent}))
-    groups = {
-        (order, network): each_seed(number, RunSpec.of, procedure, order=order, **shared | own)
-        for number, procedure, order, network, own in runs
-    }
+        own = shared | {"order": "permuted", "steps": config.longer_steps, "every": SELDOMER * config.every}
+        groups["permuted", LONGER] = each_seed(config.longer_seeds, RunSpec.of, "permutation_copying", **own)
+    coded = shared | {"steps": config.coded_steps, "every": max(1, config.every // OFTENER)}
+    for (network, recurrent), order in product(CODED.items(), ORDERS):
+        own = coded | {"recurrent": recurrent, "order": order}
+        groups[order, network] = each_seed(config.coded_seeds, RunSpec.of, "place_codes", **own)
     return plan_of(groups, measure_copying)
 
 
