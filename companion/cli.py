@@ -22,7 +22,6 @@ from attnlib.errors import AttnlibError, BadInput, DataUnavailable
 from companion.book import workflow
 from companion.book.project import PROFILES, Project, current_project, discover, find, minutes
 from companion.data import sources
-from companion.results import registry
 
 if TYPE_CHECKING:
     from companion.results.request import Request
@@ -52,14 +51,13 @@ def figures() -> None:
     rows = []
     for figure in discover(project).values():
         name = figure.experiment
-        place = registry.load(name).PLACE if name in registry.names() else ""
         run_at = [each for each in PROFILES if (project.results(each) / f"{name}.json").is_file()]
         for profile in run_at:
             taken = minutes(project.results(profile), name)
             told = verdicts.get((name, profile), "no claim")
-            rows.append((figure.id, place, profile, "—" if taken is None else f"{taken:.1f}", told))
+            rows.append((figure.id, figure.place, profile, "—" if taken is None else f"{taken:.1f}", told))
         if not run_at:
-            rows.append((figure.id, place, "—", "—", "not run"))
+            rows.append((figure.id, figure.place, "—", "—", "not run"))
     _show_table(("id", "place in the paper", "profile", "minutes", "last verdict"), rows, ("id", "profile"))
     print("minutes: with the training of its models, which figures share.")
 

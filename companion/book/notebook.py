@@ -32,22 +32,17 @@ Records = list[dict] | pd.DataFrame
 
 @dataclass(frozen=True)
 class Page:
-    """The results behind one figure, and the place for its files.
+    """The results behind one figure, and the place for its files."""
 
-    Attributes:
-        figure: id, such as ``attend/alignment_breakdown``.
-        result: made by this run; None where its data is not available here (``missing`` says which).
-        paper: the committed result at paper size; None if there is none, or if this run has its own
-            parameters.
-        text_of: of a run with parameters of its own, the profile that numbers in the prose are of, which are
-            the book's; empty where all is of one piece.
-    """
-
-    figure: str
+    figure: str  #: id, such as ``attend/alignment_breakdown``
+    #: made by this run; None where its data is not available here (``missing`` says which)
     result: Result | None
+    #: the committed result at paper size; None if there is none, or if this run has its own parameters
     paper: Result | None
     files: Path
     missing: str = ""
+    #: of a run with parameters of its own, the profile that numbers in the prose are of, which are the
+    #: book's; empty where all is of one piece
     text_of: str = ""
 
     @property

@@ -1,19 +1,20 @@
 """The parameters of a notebook: its cell, written from the settings, and what words of a command line mean.
 
-``Config`` says each setting once: its name, type and default in the field, its help under ``Attributes:`` in
-the docstring. Several names may share an entry, and entries a line (``width: of states; steps: updates``).
-The cell has the first sentence. A setting whose help begins with "set by the profile" is no parameter.
+``Config`` says each setting once: its name, type and default in the field, its help in a comment ``#:``
+beside or above it, as Sphinx reads them. The cell has the first sentence. A setting whose help begins with
+"set by the profile" is no parameter.
 
 ``python -m companion.book.parameters FIGURE …`` writes the cells, without a name those of all figures.
 """
 
-import inspect
 import re
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
+
+from sphinx.pycode import ModuleAnalyzer
 
 from attnlib.errors import BadInput, check_known
 from companion.book.project import Figure, Project, discover, find, find_root
@@ -33,24 +34,21 @@ FEWEST_PAIRS = 10
 
 
 def documented(config: type) -> dict[str, str]:
-    """Setting → its help, from ``Attributes:`` of the class and of those it is derived from.
+    """Setting → its help, from the comments ``#:`` of the class and of those it is derived from.
 
     Raises BadInput: a setting without help.
     """
     names = [field.name for field in fields(config)]
-    known = "|".join(map(re.escape, names))
-    entry = re.compile(rf"(?:^|(?<=[;.]) )((?:{known})(?:, (?:{known}))*): ", re.MULTILINE)
     found: dict[str, str] = {}
-    for cls in reversed(config.__mro__):
-        _, _, text = inspect.cleandoc(cls.__dict__.get("__doc__") or "").partition("Attributes:\n")
-        entries = textwrap.dedent(text.split("\n\n")[0]).replace("\n    ", " ")
-        parts = entry.split(entries)[1:]  # names, help, names, help, …
-        for shared, told in zip(parts[::2], parts[1::2], strict=True):
-            told = re.sub(r":\w+:`~?([^`]+)`", r"\1", told).replace("``", "")
-            found |= dict.fromkeys(shared.split(", "), " ".join(told.split()).rstrip(".;"))
+    for cls in reversed(config.__mro__[:-1]):
+        comments = ModuleAnalyzer.for_module(cls.__module__).find_attr_docs()
+        for (owner, name), lines in comments.items():
+            if owner == cls.__name__:
+                told = re.sub(r":\w+:`~?([^`]+)`", r"\1", " ".join(lines)).replace("``", "")
+                found[name] = told.strip().rstrip(".;")
     if missing := [name for name in names if name not in found]:
         where = f"{config.__module__}.{config.__name__}"
-        raise BadInput(f"{where}: no help for {', '.join(missing)} under `Attributes:` of its docstring")
+        raise BadInput(f"{where}: no help for {', '.join(missing)} in a comment `#:` beside or above it")
     return {name: found[name] for name in names}
 
 

@@ -89,8 +89,16 @@ class Figure:
     @property
     def title(self) -> str:
         """The first heading of the notebook, or its id."""
-        heading = re.search(r"^# +(.*\S)", self.path.read_text(encoding="utf-8"), re.MULTILINE)
-        return heading[1] if heading else self.id
+        return self._said(r"^# +(.*\S)") or self.id
+
+    @property
+    def place(self) -> str:
+        """Where in the papers its question comes from, as the front matter says it."""
+        return self._said(r"^place: +(.*\S)").strip('"')
+
+    def _said(self, line: str) -> str:
+        found = re.search(line, self.path.read_text(encoding="utf-8"), re.MULTILINE)
+        return found[1] if found else ""
 
 
 def discover(project: Project) -> dict[str, Figure]:

@@ -34,7 +34,6 @@ from companion.book.prose import Book, as_html, filled
 from companion.book.workflow import Memo, code_files, state
 from companion.claims.scorecard import scorecard_markdown
 from companion.claims.verify import ClaimVerdict, verify
-from companion.results import registry
 from companion.results.result import Result
 from companion.runs.command import errors_in_a_line
 
@@ -178,9 +177,8 @@ def _figure(executed: Path, figure: str) -> str:
 
 
 def _map(_: str) -> str:
-    """Place in a paper → page, as each experiment says it."""
-    pages = {page.experiment: page.id for page in discover(Project(find_root())).values()}
-    rows = sorted((registry.load(name).PLACE, pages[name]) for name in registry.names() if name in pages)
+    """Place in a paper → page, as its front matter says it."""
+    rows = sorted((page.place, page.id) for page in discover(Project(find_root())).values())
     lines = (f"| {place} | [](/{page}) |" for place, page in rows)
     return "\n".join(["| place | page |", "|---|---|", *lines])
 

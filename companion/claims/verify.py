@@ -30,18 +30,14 @@ TALLIES = (*ABOUT, PUBLISHED)
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """The verdict on one claim at one profile, beside what was expected of it.
-
-    Attributes:
-        result: what it was judged by; a text says why the file that is there cannot be read.
-        starred: for most runs ours is ξ*, which the tables print with an asterisk.
-    """
+    """The verdict on one claim at one profile, beside what was expected of it."""
 
     claim: Claim
     profile: str
     judgement: Judgement
     expected: Verdict | None = None
-    starred: bool = False
+    starred: bool = False  #: for most runs ours is ξ*, which the tables print with an asterisk
+    #: what it was judged by; a text says why the file that is there cannot be read
     result: Result | str | None = field(default=None, repr=False, compare=False)
 
     @property

@@ -334,16 +334,12 @@ TASKS = {
 
 @dataclass(frozen=True)
 class ParallelText:
-    """Sentence pairs to train on and to judge on.
-
-    Attributes:
-        dropped: what the reader left out, counted by part and reason.
-        kind: how the text becomes pieces, see :func:`notebooks.shared.pieces.train_pieces`.
-    """
+    """Sentence pairs to train on and to judge on."""
 
     train: tuple[Pair, ...]
     validation: tuple[Pair, ...]
-    dropped: tuple[Dropped, ...]
+    dropped: tuple[Dropped, ...]  #: what the reader left out, counted by part and reason
+    #: how the text becomes pieces, see :func:`notebooks.shared.pieces.train_pieces`
     kind: PieceKind = "unigram"
 
 

@@ -3,24 +3,21 @@
 .. code-block:: python
 
     class Config(BaseConfig):
-        \"""Settings; a network is a task × seed.
+        \"""Settings; a network is a task × seed.\"""
 
-        Attributes:
-            task: tasks of the suite, by name.
-            seeds: networks of each kind; kind: ``recurrent``, ``transformer``.
-        \"""
-
-        task: tuple[Task, ...] = ("scan",)  # text of the command line is split at commas
-        kind: Annotated[str, OneOf(KINDS)] = "recurrent"  # or a Literal: the refusal names the nearest
-        seeds: Positive = 3  # from 1; `Positive | None` where the plan may say it
+        task: tuple[Task, ...] = ("scan",)  #: of the suite, by name
+        kind: Annotated[str, OneOf(KINDS)] = "recurrent"  #: ``recurrent``, ``transformer``
+        seeds: Positive = 3  #: networks of each kind
 
         def check(self) -> None:  # what no field says alone
             if self.seeds < len(self.task):
                 raise BadInput(f"seeds is {self.seeds}; give at least one for each task")
 
-A class derived from another ``Config`` calls ``super().check()``. A limit of one field is a type, never an
-``if``: ``Annotated[int, Field(ge=2)]``, with the ``Field`` of this module. On a bare node, which has no
-pydantic, nothing is checked: it trains for the profiles as they are written.
+Text of the command line is split at commas for a field of several values, and the refusal of a name, of
+`OneOf` or a ``Literal``, tells the nearest. The comment ``#:`` beside or above a field is its help. A class
+derived from another ``Config`` calls ``super().check()``. A limit of one field is a type, never an ``if``:
+``Annotated[int, Field(ge=2)]``, with the ``Field`` of this module. On a bare node, which has no pydantic,
+nothing is checked: it trains for the profiles as they are written.
 """
 
 import hashlib

@@ -1,8 +1,8 @@
 """Experiments by name: every ``notebooks/<part>/<name>/experiment.py``, found by its folder.
 
-There is no list to edit. An experiment has ``PLACE`` (where in the paper), ``QUESTION``, ``Config`` (see
-`companion.results.config`), ``PROFILES`` (a Config for ``quick`` and ``paper``), ``measurements(config)`` and
-``compute(config, store)``; ``models(config)``, which networks are asked, comes of itself.
+There is no list to edit. An experiment has ``Config`` (see `companion.results.config`), ``PROFILES`` (one for
+``quick`` and ``paper``), ``measurements(config)`` and ``compute(config, store)``; ``models(config)``, which
+networks are asked, comes of itself.
 """
 
 from functools import cache

@@ -19,25 +19,19 @@ class Result:
 
     ``<experiment>.json`` holds what equal inputs determine. What varies from run to run (seconds, date, host,
     commit) is ``provenance``, in ``<experiment>.provenance.json``. Each table is also a tidy CSV.
-
-    Attributes:
-        config: every setting, as plain JSON.
-        values: nested dict of numbers; claims address them by dotted key.
-        tables: name → list of flat records.
-        data: file → sha256 of the published data read.
-        missing: models of the profile that have not been trained yet, in words; empty for a whole result.
-        provenance: commit, date, machine, packages; ``code``, the fingerprint of what computed the numbers;
-            ``models``, their keys as far as known before any is trained; how many there were in all, how long
-            they were trained and where; ``seal``, of what has been saved.
     """
 
     experiment: str
     profile: str
-    config: dict
-    values: dict
-    tables: dict[str, list[dict]]
-    data: dict[str, str]
+    config: dict  #: every setting, as plain JSON
+    values: dict  #: nested dict of numbers; claims address them by dotted key
+    tables: dict[str, list[dict]]  #: name → list of flat records
+    data: dict[str, str]  #: file → sha256 of the published data read
+    #: models of the profile that have not been trained yet, in words; empty for a whole result
     missing: list[str] = field(default_factory=list)
+    #: commit, date, machine, packages; ``code``, the fingerprint of what computed the numbers; ``models``,
+    #: their keys as far as known before any is trained; how many there were in all, how long they were
+    #: trained and where; ``seal``, of what has been saved
     provenance: dict = field(default_factory=dict)
 
     @property

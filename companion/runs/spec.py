@@ -9,32 +9,23 @@ from attnlib.errors import check_at_least
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """Everything that goes into a trained model; equal specs are the same model, trained once.
-
-    Attributes:
-        task_options: options of the task as sorted (name, value) pairs, so that the spec can be hashed.
-        steps: number of updates; batch_size: sentence pairs an update.
-        learning_rate: Adam's, lowered to zero along half a cosine (ours; the available text gives none).
-        weight_decay: L2 penalty added to the gradient.
-        clip: largest norm of the gradient of all parameters together.
-        embedding_scale: standard deviation of the embeddings at the start.
-        positions: AO's position code; a recurrent network has none and ignores it.
-        seed: draws the parameters and the order of the batches; the task's own data has a seed in its
-            options.
-    """
+    """Everything that goes into a trained model; equal specs are the same model, trained once."""
 
     task: str
     architecture: str
-    steps: int
+    steps: int  #: number of updates
     cell: str = "gru"
     width: int = 128
-    batch_size: int = 128
+    batch_size: int = 128  #: sentence pairs an update
+    #: Adam's, lowered to zero along half a cosine (ours; the available text gives none)
     learning_rate: float = 2e-3
-    weight_decay: float = 0.0
-    clip: float = 1.0
-    embedding_scale: float = 0.3
-    positions: str = "sinusoidal"
+    weight_decay: float = 0.0  #: L2 penalty added to the gradient
+    clip: float = 1.0  #: largest norm of the gradient of all parameters together
+    embedding_scale: float = 0.3  #: standard deviation of the embeddings at the start
+    positions: str = "sinusoidal"  #: AO's position code; a recurrent network has none and ignores it
+    #: draws the parameters and the order of the batches; the task's own data has a seed in its options
     seed: int = 0
+    #: options of the task as sorted (name, value) pairs, so that the spec can be hashed
     task_options: tuple[tuple[str, object], ...] = ()
 
     def __post_init__(self) -> None:

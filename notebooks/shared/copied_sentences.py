@@ -51,18 +51,13 @@ def draw_sources(kind: Kind, length: int, samples: int, generator: torch.Generat
 
 @dataclass(frozen=True)
 class CopyBatch:
-    """Sentences of one length, without padding or end mark.
+    """Sentences of one length, without padding or end mark."""
 
-    Attributes:
-        source: words 0 … words − 1.
-        target_read: what the decoder reads at each step: a start mark (the id ``words``), then the target.
-        target: what it is to say; place: the source position of each target word.
-    """
-
-    source: Int[Tensor, "batch length"]
+    source: Int[Tensor, "batch length"]  #: words 0 … words − 1
+    #: what the decoder reads at each step: a start mark (the id ``words``), then the target
     target_read: Int[Tensor, "batch length"]
-    target: Int[Tensor, "batch length"]
-    place: Int[Tensor, " length"]
+    target: Int[Tensor, "batch length"]  #: what it is to say
+    place: Int[Tensor, " length"]  #: the source position of each target word
 
     def to(self, device: str) -> Self:
         return type(self)(*(getattr(self, name).to(device) for name in self.__dataclass_fields__))

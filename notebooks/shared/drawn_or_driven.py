@@ -1,8 +1,10 @@
-"""What the instrument *drawn or driven away* draws: courses, with the weight on the right word."""
+"""What the instrument *drawn or driven away* draws on three pages: courses, with weights on words."""
 
 from collections.abc import Mapping
 
 import pandas as pd
+
+from companion.results.result import Result
 
 CURVES = {
     "accuracy": "words right",
@@ -10,12 +12,6 @@ CURVES = {
     "later": "weight on a later one",
     "known": "words known",
 }
-
-
-def of_copying(courses: pd.DataFrame, length: int) -> pd.DataFrame:
-    """Courses of networks that copy sentences of a length, in the columns of :data:`CURVES`."""
-    weights = {"right": courses["attention_right"] * length, "later": courses["attention_later"] * length}
-    return courses.assign(**weights, known=courses["probe_agreement"])
 
 
 def drawn_or_driven(
@@ -46,3 +42,56 @@ def drawn_or_driven(
 
 def _short(value: float) -> float | None:
     return None if pd.isna(value) else float(f"{value:.3g}")
+
+
+def of_sentences(result: Result) -> tuple[dict, pd.DataFrame]:
+    """The courses of networks that learn to copy, by kind of sentences."""
+    if not result.tables.get("outcomes"):
+        return {}, pd.DataFrame()
+    courses = _copying(result)
+    ways = pd.DataFrame(result.tables["outcomes"])[["kind", "network", "seed", "way"]]
+    learned = courses[courses["network"] == "learned"].merge(ways).rename(columns={"seed": "name"})
+    kinds = {
+        "permutation": f"permutations of {result.config['length']} words",
+        "sample": "samples of a larger set",
+        "mixture": "one of two sets",
+    }
+    return drawn_or_driven(learned, kinds)
+
+
+def of_heads(result: Result, kinds: dict[str, str]) -> tuple[dict, pd.DataFrame]:
+    """By scenario, networks named by number; one goes the way on whose side of uniform attention it ends."""
+    if not result.tables.get("courses"):
+        return {}, pd.DataFrame()
+    courses = _copying(result)
+    own = courses.groupby(["scenario", "heads", "body", "seed"], sort=False)
+    numbers = own.ngroup()
+    courses["name"] = numbers - numbers.groupby(courses["scenario"]).transform("min")
+    courses["way"] = _way(own["right"].transform("last"))
+    return drawn_or_driven(courses.rename(columns={"scenario": "kind"}), kinds)
+
+
+def _copying(result: Result) -> pd.DataFrame:
+    """Courses of networks that copy, in the columns of :data:`CURVES`."""
+    names = {"attention_right": "right", "attention_later": "later", "probe_agreement": "known"}
+    courses = pd.DataFrame(result.tables["courses"]).rename(columns=names)
+    courses[["right", "later"]] *= result.config["length"]
+    return courses
+
+
+def _way(ends: pd.Series) -> pd.Series:
+    return (ends >= 1).map({True: "drawn", False: "away"})
+
+
+def of_tasks(result: Result, kinds: dict[str, str]) -> tuple[dict, pd.DataFrame]:
+    """By task: those that learn go the way on whose side of even attention they end; the others neither."""
+    names = {"task": "kind", "step": "steps", "token_accuracy": "accuracy", "word_accuracy": "known"}
+    courses = pd.DataFrame(result.tables.get("snapshots", [])).rename(columns=names)
+    if courses.empty:
+        return {}, courses
+    uniform = courses["attention"] == "uniform"
+    courses["right"] = (courses["on_word"] / courses["chance"]).mask(uniform, 1.0)
+    ends = courses.groupby(["kind", "attention", "seed"])["right"].transform("last")
+    courses["way"] = _way(ends).mask(uniform)
+    courses["name"] = courses["seed"].astype(str) + uniform.map({True: ", held uniform", False: ""})
+    return drawn_or_driven(courses, kinds, doublings=True, neither="with attention held uniform")

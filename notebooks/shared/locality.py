@@ -21,18 +21,13 @@ from attnlib.errors import BadInput
 
 @dataclass(frozen=True, eq=False)
 class Locality:
-    """γ of each sequence at five places.
+    """γ of each sequence at five places."""
 
-    Attributes:
-        keyword: γ_l*. next: γ_{l*+1}. mean: over all positions. last: γ_L. first: γ_1, which to an encoder of
-            both directions is an end as well.
-    """
-
-    keyword: Float[Tensor, " batch"]
-    next: Float[Tensor, " batch"]
-    mean: Float[Tensor, " batch"]
-    last: Float[Tensor, " batch"]
-    first: Float[Tensor, " batch"]
+    keyword: Float[Tensor, " batch"]  #: γ_l*
+    next: Float[Tensor, " batch"]  #: γ_{l*+1}
+    mean: Float[Tensor, " batch"]  #: over all positions
+    last: Float[Tensor, " batch"]  #: γ_L
+    first: Float[Tensor, " batch"]  #: γ_1, which to an encoder of both directions is an end as well
 
 
 def locality(log_odds: Float[Tensor, "batch length"], place: Int[Tensor, " batch"]) -> Locality:

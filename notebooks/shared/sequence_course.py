@@ -88,11 +88,11 @@ def checksums(settings: SequenceSettings) -> dict[str, str]:
 
 def load_task(settings: SequenceSettings) -> Task:
     """The task, made once a process."""
-    return _load(settings.task_name, settings.task_options)
+    return task_named(settings.task_name, settings.task_options)
 
 
 @lru_cache(maxsize=2)
-def _load(name: str, options: tuple[tuple[str, object], ...]) -> Task:
+def task_named(name: str, options: tuple[tuple[str, object], ...]) -> Task:
     return registry.load(name, **dict(options))
 
 
@@ -121,7 +121,7 @@ def record_course(
         settings.clip, settings.warmup,
     )  # fmt: skip
     run_course(
-        network, EqualLengthBatches(task.train, settings.batch_size, settings.seed), _loss, course, folder,
+        network, EqualLengthBatches(task.train, settings.batch_size, settings.seed), loss_of, course, folder,
         visit=visit, device=device, report=report,
     )  # fmt: skip
     state = {f"{_NETWORK}{name}": value.cpu() for name, value in network.state_dict().items()}
@@ -130,7 +130,7 @@ def record_course(
     )
 
 
-def _loss(network: nn.Module, batch: Batch) -> Tensor:
+def loss_of(network: nn.Module, batch: Batch) -> Tensor:
     return prediction_loss(network(batch).logits, batch.target_output, batch.target_mask)
 
 

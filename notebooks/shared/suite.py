@@ -19,37 +19,24 @@ PAPER_TASKS = ("one_to_one", "permutation", "reversal", *DIAL, "scan", "scan_ext
 
 
 class PlannedConfig(BaseConfig):
-    """Settings of models that the task suite plans.
+    """Settings of models that the task suite plans."""
 
-    Attributes:
-        scale: set by the profile: which training settings and data sizes are used, ``quick`` or ``paper``.
-        task: tasks of the suite, by name.
-        seeds: models of each kind, seeds 0 … seeds − 1; the plan's number by default.
-        width: of states and embeddings; the plan's by default.
-        steps: updates of every model; the plan's number by default.
-        fit_samples: training samples that the components are fitted on, at most.
-    """
-
+    #: set by the profile: which training settings and data sizes are used, ``quick`` or ``paper``
     scale: Scale = "quick"
-    task: tuple[Task, ...] = QUICK_TASKS
-    seeds: Positive | None = None
-    width: Positive | None = None
-    steps: Positive | None = None
-    fit_samples: Positive = 2_000
+    task: tuple[Task, ...] = QUICK_TASKS  #: tasks of the suite, by name
+    seeds: Positive | None = None  #: models of each kind, seeds 0 … seeds − 1; the plan's number by default
+    width: Positive | None = None  #: of states and embeddings; the plan's by default
+    steps: Positive | None = None  #: updates of every model; the plan's number by default
+    fit_samples: Positive = 2_000  #: training samples that the components are fitted on, at most
 
 
 class FilesConfig(PlannedConfig):
-    """The same, of tasks or of two files of the reader's own.
-
-    Attributes:
-        source: text file of your own, one sentence a line, as the task. Needs ``target``.
-        target: the same sentences in the other language, line by line.
-    """
+    """The same, of tasks or of two files of the reader's own."""
 
     TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)  # of the profiles
 
-    source: Path | None = None
-    target: Path | None = None
+    source: Path | None = None  #: text file of your own, one sentence a line, as the task. Needs ``target``.
+    target: Path | None = None  #: the same sentences in the other language, line by line
 
     def check(self) -> None:
         settings.take_files(self, task=self.TASKS)
@@ -57,17 +44,12 @@ class FilesConfig(PlannedConfig):
 
 
 class SuiteConfig(FilesConfig):
-    """Settings of an experiment over the task suite. A point is a task × architecture × cell × seed.
+    """Settings of an experiment over the task suite. A point is a task × architecture × cell × seed."""
 
-    Attributes:
-        architecture: AED, recurrent with attention, or AO, attention only. VED has no attention to analyse.
-        cell: recurrence of AED: gru, lstm, vanilla, ugrnn. AO has none.
-        embedding_scale: standard deviation of the embeddings at the start of training.
-    """
-
+    #: AED, recurrent with attention, or AO, attention only. VED has no attention to analyse.
     architecture: tuple[Attending, ...] = ("AED", "AO")
-    cell: tuple[Cell, ...] = ("gru",)
-    embedding_scale: AboveZero = 0.3
+    cell: tuple[Cell, ...] = ("gru",)  #: recurrence of AED: gru, lstm, vanilla, ugrnn. AO has none.
+    embedding_scale: AboveZero = 0.3  #: standard deviation of the embeddings at the start of training
 
 
 PROFILES = {"quick": SuiteConfig(), "paper": SuiteConfig(task=PAPER_TASKS, scale="paper", fit_samples=25_000)}

@@ -24,17 +24,13 @@ _RANK = 1e-10  # eigenvalues below this part of the largest are zero: codes are 
 
 @dataclass(frozen=True)
 class UnrolledVariance:
-    """Shares of the variance of h_T around its mean, summed over the width; NaN where it does not vary.
+    """Shares of the variance of h_T around its mean, summed over the width; NaN where it does not vary."""
 
-    Attributes:
-        total: by all words together.
-        of_position: variance of chi_{T,t}(w_t) at each position t; these sum to ``total`` where words are
-            drawn independently of each other.
-        unique: what position t adds to the best fit by all the other positions; empty where not asked for.
-    """
-
-    total: float
+    total: float  #: by all words together
+    #: variance of chi_{T,t}(w_t) at each position t; these sum to ``total`` where words are drawn
+    #: independently of each other
     of_position: tuple[float, ...]
+    #: what position t adds to the best fit by all the other positions; empty where not asked for
     unique: tuple[float, ...]
 
 

@@ -10,25 +10,16 @@ from companion.runs.procedure import RunSpec
 
 
 class WordsConfig(BaseConfig):
-    """Settings of networks on such sentences.
+    """Settings of networks on such sentences."""
 
-    Attributes:
-        seeds: networks of each kind.
-        words: size of the vocabulary. A sentence of n words holds n · log2(words) bits.
-        shortest: fewest words of a sentence; longest: most words of a sentence. All
-            lengths between are equally frequent.
-        n_train: sentences to train on; judged: held-out sentences, of all lengths together.
-        steps: updates in training; learning_rate: of Adam.
-    """
-
-    seeds: Positive = 3
-    words: int = 10
-    shortest: int = 4
-    longest: int = 12
-    n_train: Positive = 8_000
-    judged: Positive = 360
-    steps: Positive = 120
-    learning_rate: float = 6e-3
+    seeds: Positive = 3  #: networks of each kind
+    words: int = 10  #: size of the vocabulary. A sentence of n words holds n · log2(words) bits.
+    shortest: int = 4  #: fewest words of a sentence
+    longest: int = 12  #: most words of a sentence. All lengths between are equally frequent.
+    n_train: Positive = 8_000  #: sentences to train on
+    judged: Positive = 360  #: held-out sentences, of all lengths together
+    steps: Positive = 120  #: updates in training
+    learning_rate: float = 6e-3  #: of Adam
 
     def check(self) -> None:
         if not 3 <= self.shortest <= self.longest:
@@ -36,16 +27,11 @@ class WordsConfig(BaseConfig):
 
 
 class CoursesConfig(WordsConfig):
-    """The same, where a network is looked at along its training.
+    """The same, where a network is looked at along its training."""
 
-    Attributes:
-        cell: ``gru``, ``lstm``.
-        width: of states and embeddings; snapshots: evaluations during training.
-    """
-
-    cell: tuple[SequenceCell, ...] = ("gru",)
-    width: Positive = 64
-    snapshots: Positive = 5
+    cell: tuple[SequenceCell, ...] = ("gru",)  #: ``gru``, ``lstm``
+    width: Positive = 64  #: of states and embeddings
+    snapshots: Positive = 5  #: evaluations during training
 
 
 PAPER: dict[str, Any] = {  # of those that are looked at

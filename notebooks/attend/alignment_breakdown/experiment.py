@@ -7,11 +7,9 @@ from notebooks.shared.plan import picked
 from notebooks.shared.suite import PROFILES, measurements
 from notebooks.shared.suite import SuiteConfig as Config
 
-PLACE = "Aitken et al. 2021, contribution 1 (decomposition of the alignment)"
-QUESTION = "Which products of temporal, input and residual components form the attention matrix?"
 SHARES = ("covariance_share", "mean_absolute_share")
 
-__all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "compute", "measurements"]
+__all__ = ["PROFILES", "Config", "compute", "measurements"]
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:

@@ -14,24 +14,19 @@ from notebooks.shared.spearman import spearman_of_points
 from notebooks.shared.suite import PAPER_TASKS, SuiteConfig, model_specs
 from notebooks.shared.translators import has_learned, translator_measurements, translators_that_count
 
-PLACE = "Aitken et al. 2021, contributions 1 and 2 (a causal test of ours)"
-QUESTION = "When a component is exchanged, do attention and output follow?"
 PARTS = ("temporal", "input", "residual")
 COLUMNS = ("share", "moves", "costs")
 QUICK_TASKS = ("one_to_one", "reordering_100", "scan")
 
 
 class Config(SuiteConfig):
-    """Settings of the task suite, and how much is exchanged.
-
-    Attributes:
-        samples: held-out samples of each network in whose forward pass parts are exchanged, at most.
-        translated: held-out sentences that each translator writes, which tell whether it counts.
-    """
+    """Settings of the task suite, and how much is exchanged."""
 
     TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)
 
+    #: held-out samples of each network in whose forward pass parts are exchanged, at most
     samples: Positive = 200
+    #: held-out sentences that each translator writes, which tell whether it counts
     translated: Positive = 200
 
 

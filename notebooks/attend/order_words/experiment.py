@@ -15,8 +15,6 @@ from notebooks.shared.plan import picked, settings_of
 from notebooks.shared.suite import PlannedConfig, model_specs
 from notebooks.shared.summaries import rows_of
 
-PLACE = "Aitken et al. 2021, contributions 3 and 4 (the mechanism behind sample-dependent attention)"
-QUESTION = "Which words turn the order of attention round, and through which part of which states?"
 PAPER_TASKS = ("reordering_50", "reordering_100", "scan", "scan_extended")
 KNOWN = ("scan", "scan_extended")  # and the marks of the dial above 0
 SUMS = {  # name in the values → routes
@@ -42,21 +40,15 @@ def _turned(task_name: str) -> None:
 
 
 class Config(PlannedConfig):
-    """Settings; a model is a task × architecture × cell × seed.
+    """Settings; a model is a task × architecture × cell × seed."""
 
-    Attributes:
-        task: scan, scan_extended, reordering_N with N from 1 to 100.
-        architecture: AED, AO; cell: the recurrence of AED: gru, lstm, vanilla, ugrnn.
-        pairs: held-out pairs of sentences of each kind of swap, at most.
-        fit_pairs: training pairs of each kind that mean effects are fitted on, at most.
-    """
-
+    #: scan, scan_extended, reordering_N with N from 1 to 100
     task: tuple[Annotated[str, looked_up(_turned)], ...] = ("reordering_50", "scan")
-    architecture: tuple[Attending, ...] = ("AED", "AO")
-    cell: tuple[Cell, ...] = ("gru",)
+    architecture: tuple[Attending, ...] = ("AED", "AO")  #: AED, AO
+    cell: tuple[Cell, ...] = ("gru",)  #: the recurrence of AED: gru, lstm, vanilla, ugrnn
     fit_samples: Positive = 1_000
-    pairs: Positive = 96
-    fit_pairs: Positive = 300
+    pairs: Positive = 96  #: held-out pairs of sentences of each kind of swap, at most
+    fit_pairs: Positive = 300  #: training pairs of each kind that mean effects are fitted on, at most
 
     def check(self) -> None:
         check_width(self)

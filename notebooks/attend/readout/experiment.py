@@ -10,10 +10,6 @@ from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind
 from notebooks.shared.plan import picked
 from notebooks.shared.suite import SuiteConfig, model_specs
 
-PLACE = "Aitken et al. 2021, contributions 1 and 4 (what the input components are for)"
-QUESTION = (
-    "Do the input components that attention brings select the right word, and does the decoder's path matter?"
-)
 SHARES = ("margin_share", "margin_covariance", "logit_share")
 DICTIONARIES = ("dictionary", "dictionary_around_mean", "followers")
 QUICK_TASKS = ("one_to_one", "reordering_50", "scan")

@@ -16,29 +16,21 @@ from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.suite import DIAL, PlannedConfig
 from notebooks.shared.summaries import each_paired, summarised
 
-PLACE = "Aitken et al. 2021, contribution 1 (the text that we have does not give the regularisation)"
-QUESTION = "How much of what residuals do hangs on weight decay?"
 LEARNED = 0.95  # word accuracy from which on a network has learned a made task
 MEASURES = (measure_alignment_terms, measure_residual_contents, measure_interchange)
 
 
 class Config(PlannedConfig):
-    """Settings; a network is a task × architecture × level of weight decay × seed.
-
-    Attributes:
-        architecture: AED, AO.
-        weight_decay: levels; the plan's own is 0.
-        widths: of states and embeddings, for the first task without weight decay, beside the plan's.
-        length: multiples of the planned updates, likewise.
-        samples: samples that the contents of residuals are fitted on, and as many to judge them on, at most.
-    """
+    """Settings; a network is a task × architecture × level of weight decay × seed."""
 
     task: tuple[Task, ...] = ("one_to_one",)
-    architecture: tuple[Attending, ...] = ("AED",)
-    weight_decay: tuple[Annotated[float, Field(ge=0)], ...] = (0.0, 1e-3)
+    architecture: tuple[Attending, ...] = ("AED",)  #: AED, AO
+    weight_decay: tuple[Annotated[float, Field(ge=0)], ...] = (0.0, 1e-3)  #: levels; the plan's own is 0
+    #: of states and embeddings, for the first task without weight decay, beside the plan's
     widths: tuple[Positive, ...] = (32,)
-    length: tuple[AboveZero, ...] = ()
+    length: tuple[AboveZero, ...] = ()  #: multiples of the planned updates, likewise
     seeds: Positive | None = 3
+    #: samples that the contents of residuals are fitted on, and as many to judge them on, at most
     samples: Positive = 200
 
 

@@ -23,31 +23,22 @@ BOTH = (ALONE, AGAINST)
 
 
 class Config(FilesConfig):
-    """Settings; each factor is varied around the plan's setting, the others staying as planned.
+    """Settings; each factor is varied around the plan's setting, the others staying as planned."""
 
-    Attributes:
-        task: tasks of the suite; the headline needs one_to_one and scan.
-        varied: those of them on which the factors are varied; the others keep the plan's setting.
-        factor: which factors: cell, width, weight_decay, length, n_words, embedding_scale, clip.
-        seeds: models of each setting; three by default.
-        cell: levels of the factor: gru, lstm, vanilla, ugrnn; widths: levels of the factor width.
-        weight_decay: levels of the factor; length: levels of the factor, in multiples of the planned updates.
-        n_words: levels of the factor, for one-to-one alone; embedding_scale: levels of the factor.
-        clip: levels of the factor: largest norm of a gradient.
-        samples: training samples, and held-out ones, for free running and memory, at most.
-    """
-
-    task: tuple[Task, ...] = BOTH
+    task: tuple[Task, ...] = BOTH  #: tasks of the suite; the headline needs one_to_one and scan
+    #: those of them on which the factors are varied; the others keep the plan's setting
     varied: tuple[Task, ...] = (ALONE,)
+    #: which factors: cell, width, weight_decay, length, n_words, embedding_scale, clip
     factor: tuple[Annotated[str, OneOf(FACTORS)], ...] = FACTORS
-    cell: tuple[Cell, ...] = ("gru", "vanilla")
-    widths: tuple[Positive, ...] = (32,)
-    weight_decay: tuple[Annotated[float, Field(ge=0)], ...] = (1e-3,)
-    length: tuple[AboveZero, ...] = ()
-    n_words: tuple[Positive, ...] = (10,)
-    embedding_scale: tuple[AboveZero, ...] = ()
-    clip: tuple[AboveZero, ...] = ()
-    samples: Positive = 400
+    seeds: Positive | None = None  #: models of each setting; three by default
+    cell: tuple[Cell, ...] = ("gru", "vanilla")  #: levels of the factor: gru, lstm, vanilla, ugrnn
+    widths: tuple[Positive, ...] = (32,)  #: levels of the factor width
+    weight_decay: tuple[Annotated[float, Field(ge=0)], ...] = (1e-3,)  #: levels of the factor
+    length: tuple[AboveZero, ...] = ()  #: levels of the factor, in multiples of the planned updates
+    n_words: tuple[Positive, ...] = (10,)  #: levels of the factor, for one-to-one alone
+    embedding_scale: tuple[AboveZero, ...] = ()  #: levels of the factor
+    clip: tuple[AboveZero, ...] = ()  #: levels of the factor: largest norm of a gradient
+    samples: Positive = 400  #: training samples, and held-out ones, for free running and memory, at most
 
     def check(self) -> None:
         take_files(self, task=(BOTH,), varied=(BOTH, (ALONE,)))

@@ -4,7 +4,7 @@ from itertools import product
 from typing import ClassVar
 
 from attnlib.errors import BadInput
-from attnlib.models.config import Architecture
+from attnlib.models.config import Architecture, Cell
 from companion.results.config import Task
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.store import Store
@@ -14,25 +14,20 @@ from notebooks.shared.intervals import by_kind, each_over_seeds, kind
 from notebooks.shared.plan import picked
 from notebooks.shared.suite import PAPER_TASKS, SuiteConfig, model_specs
 
-PLACE = "Aitken et al. 2021, contribution 1 (decomposition of hidden states)"
-QUESTION = "How much of the hidden states do position and word explain, together and each by itself?"
 SHARES = ("temporal", "input", "additive", "averages", "temporal_unique", "input_unique")
 QUICK_TASKS = ("one_to_one", "reordering_50", "scan")
 
 
 class Config(SuiteConfig):
-    """Settings of the task suite, on fewer tasks and with VED beside the others.
-
-    Attributes:
-        architecture: VED, recurrent without attention, AED with it, AO, attention only.
-        cell: recurrence of VED and AED: gru, lstm, vanilla, ugrnn. AO has none.
-        ved_task: tasks on which VED is trained. On long sentences it learns little.
-    """
+    """Settings of the task suite, on fewer tasks and with VED beside the others."""
 
     TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)
 
     task: tuple[Task, ...] = QUICK_TASKS
+    #: VED, recurrent without attention, AED with it, AO, attention only
     architecture: tuple[Architecture, ...] = ("VED", "AED", "AO")
+    cell: tuple[Cell, ...] = ("gru",)  #: recurrence of VED and AED: gru, lstm, vanilla, ugrnn. AO has none.
+    #: tasks on which VED is trained. On long sentences it learns little.
     ved_task: tuple[Task, ...] = QUICK_TASKS
 
     def check(self) -> None:

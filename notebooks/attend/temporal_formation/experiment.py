@@ -14,9 +14,6 @@ from notebooks.shared.intervals import Point, kind, over_seeds
 from notebooks.shared.suite import FilesConfig
 from notebooks.shared.summaries import summarised, wide
 
-PLACE = "Aitken et al. 2021, abstract; contributions 3 and 4 (how temporal components form)"
-QUESTION = "Where do temporal components come from: recurrence without words, positions, or something else?"
-
 SUMMARISED = ("attention", "wordless", "rebuilt", "state_share", "temporal_variance")
 MOVED = ("expected", "largest", "centre", "followed", "similarity")
 QUICK_TASKS = ("one_to_one",)
@@ -25,20 +22,16 @@ DRAWN = ("AED", "AO")  # kinds whose courses are drawn
 
 
 class Config(FilesConfig):
-    """Settings; a model is a task × (AED × cell | AO × positions) × seed.
-
-    Attributes:
-        architecture: AED, AO; cell: the recurrence of AED: gru, lstm, vanilla, ugrnn.
-        positions: the position code of AO: sinusoidal, learned, shuffled, none.
-        seeds: models of each kind; as many as the plan has when None, of other codes at most 5.
-    """
+    """Settings; a model is a task × (AED × cell | AO × positions) × seed."""
 
     TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)
 
     task: tuple[Task, ...] = QUICK_TASKS
-    architecture: tuple[Attending, ...] = ("AED", "AO")
-    cell: tuple[Cell, ...] = ("gru",)
+    architecture: tuple[Attending, ...] = ("AED", "AO")  #: AED, AO
+    cell: tuple[Cell, ...] = ("gru",)  #: the recurrence of AED: gru, lstm, vanilla, ugrnn
+    #: the position code of AO: sinusoidal, learned, shuffled, none
     positions: tuple[Positions, ...] = ("sinusoidal", "learned", "shuffled", "none")
+    #: models of each kind; as many as the plan has when None, of other codes at most 5
     seeds: Positive | None = 3
 
 

@@ -16,22 +16,16 @@ from notebooks.shared.spearman import spearman_of_points
 from notebooks.shared.suite import DIAL, PAPER_TASKS, SuiteConfig, model_specs
 from notebooks.shared.translators import has_learned, translator_measurements, translators_that_count
 
-PLACE = "Aitken et al. 2021, contribution 2 (temporal and input components by task)"
-QUESTION = "Do temporal components carry more of the attention where the average matrix is more typical?"
 FAMILIES = {"reordering": "reordering", "scan": "scan", "multi30k": "captions"}  # variants of one task
 CELL_TASKS = ("one_to_one", "reversal", "reordering_50", "scan")
 
 
 class Config(SuiteConfig):
-    """The task suite's settings, and recurrent cells beside the GRU.
+    """The task suite's settings, and recurrent cells beside the GRU."""
 
-    Attributes:
-        more_cells: cells of AED that are added on some tasks only; cells_on: the tasks on which they are.
-        translated: held-out sentences that each translator writes, which tell whether it counts.
-    """
-
-    more_cells: tuple[Cell, ...] = ()
-    cells_on: tuple[Task, ...] = CELL_TASKS
+    more_cells: tuple[Cell, ...] = ()  #: cells of AED that are added on some tasks only
+    cells_on: tuple[Task, ...] = CELL_TASKS  #: the tasks on which they are
+    #: held-out sentences that each translator writes, which tell whether it counts
     translated: Positive = 200
 
     def other_cells(self) -> SuiteConfig:

@@ -23,40 +23,27 @@ from notebooks.shared.intervals import Point, by_kind, each_over_seeds
 from notebooks.shared.suite import TRANSLATIONS
 from notebooks.shared.translators import TWICE, gain, measure_translation
 
-PLACE = "Aitken et al. 2021, abstract (networks that translate)"
-QUESTION = "How well do our translation networks translate, and would training for longer help?"
 QUICK_TASKS = ("multi30k_en_fr",)
 PAPER_TASKS = (*TRANSLATIONS, "europarl_de_en")
 
 
 class Config(BaseConfig):
-    """Settings; a model is a task × architecture × seed, with a GRU where it is recurrent.
+    """Settings; a model is a task × architecture × seed, with a GRU where it is recurrent."""
 
-    Attributes:
-        scale: set by the profile: which training settings and data sizes are used, ``quick`` or ``paper``.
-        task: tasks of natural text.
-        architecture: AED, recurrent with attention, or AO, attention only.
-        seeds: models of each kind, seeds 0 … seeds − 1; the plan's number by default.
-        width: of states and embeddings; the plan's by default.
-        steps: updates of every model; the plan's number by default.
-        length: multiples of the planned updates that the first network of each kind is trained for besides.
-        learning_rate: what the first network of all is trained with besides.
-        samples: held-out sentences that each network translates, at most.
-        source: text file of your own, one sentence a line, as the task. Needs ``target``.
-        target: the same sentences in the other language, line by line.
-    """
-
+    #: set by the profile: which training settings and data sizes are used, ``quick`` or ``paper``
     scale: Scale = "quick"
-    task: tuple[Task, ...] = QUICK_TASKS
+    task: tuple[Task, ...] = QUICK_TASKS  #: tasks of natural text
+    #: AED, recurrent with attention, or AO, attention only
     architecture: tuple[Attending, ...] = ("AED", "AO")
-    seeds: Positive | None = None
-    width: Positive | None = None
-    steps: Positive | None = None
+    seeds: Positive | None = None  #: models of each kind, seeds 0 … seeds − 1; the plan's number by default
+    width: Positive | None = None  #: of states and embeddings; the plan's by default
+    steps: Positive | None = None  #: updates of every model; the plan's number by default
+    #: multiples of the planned updates that the first network of each kind is trained for besides
     length: tuple[AboveZero, ...] = (TWICE,)
-    learning_rate: tuple[AboveZero, ...] = ()
-    samples: Positive = 200
-    source: Path | None = None
-    target: Path | None = None
+    learning_rate: tuple[AboveZero, ...] = ()  #: what the first network of all is trained with besides
+    samples: Positive = 200  #: held-out sentences that each network translates, at most
+    source: Path | None = None  #: text file of your own, one sentence a line, as the task. Needs ``target``.
+    target: Path | None = None  #: the same sentences in the other language, line by line
 
     def check(self) -> None:
         take_files(self, task=(QUICK_TASKS, PAPER_TASKS))

@@ -18,37 +18,28 @@ from notebooks.shared.intervals import Point, each_over_seeds
 from notebooks.shared.spearman import spearman
 from notebooks.shared.summaries import rows_of
 
-PLACE = "Aitken et al. 2021, contribution 3 (architectures with attention and/or recurrence)"
-QUESTION = "Without attention: where are the words kept, when are they read out, and how many fit?"
 REFERENCE = "AED"
 TASK = "one_to_one"
 
 
 class Config(BaseConfig):
-    """Settings; a model is an architecture × length × training × seed, on the one-to-one task.
+    """Settings; a model is an architecture × length × training × seed, on the one-to-one task."""
 
-    Attributes:
-        scale: set by the profile: training settings that are not named here.
-        length: words of a sentence, one number or several; every model has sentences of one length.
-        words: of the vocabulary. A sentence holds length × log2(words) bits; the task's own three words would
-            make most short sentences the same.
-        cell: the recurrence: gru, vanilla, ugrnn. The vector that an LSTM hands over is two.
-        seeds: models of each kind; as many as the plan has when None.
-        width: of states and embeddings; steps: updates of every model.
-        less: part of the updates that AED and a second VED are trained with. Is it room that VED lacks, or
-            training?
-        fit_samples: training samples that the components are fitted on, at most.
-    """
-
-    scale: Scale = "quick"
+    scale: Scale = "quick"  #: set by the profile: training settings that are not named here
+    #: words of a sentence, one number or several; every model has sentences of one length
     length: tuple[Annotated[int, Field(ge=2)], ...] = (4, 8)
+    #: of the vocabulary. A sentence holds length × log2(words) bits; the task's own three words would make
+    #: most short sentences the same.
     words: Annotated[int, Field(ge=2)] = 8
+    #: the recurrence: gru, vanilla, ugrnn. The vector that an LSTM hands over is two.
     cell: Literal["gru", "vanilla", "ugrnn"] = "gru"
-    seeds: Positive | None = None
-    width: Positive | None = None
-    steps: Positive | None = None
+    seeds: Positive | None = None  #: models of each kind; as many as the plan has when None
+    width: Positive | None = None  #: of states and embeddings
+    steps: Positive | None = None  #: updates of every model
+    #: part of the updates that AED and a second VED are trained with. Is it room that VED lacks, or
+    #: training?.
     less: Fraction = 0.5
-    fit_samples: Positive = 2_000
+    fit_samples: Positive = 2_000  #: training samples that the components are fitted on, at most
 
 
 # At paper size the plan's training of the one-to-one task is four times as long: copying without attention is

@@ -22,8 +22,6 @@ QUALITIES = ("error_rate", "precision", "recall", "agreement", "mass_on_gold")
 RULES_SHOWN = ("full", "temporal_only", "input_only", "no_residual", "ibm_model_1")  # judged by every rule
 JUDGED = (*measure.SHARES, *measure.ALONE)  # of tokens
 SHOWN_FROM = 0.01  # weights in the example that an eye can see
-PLACE = "Aitken et al. 2021, introduction (attention aligns words), abstract (tasks decide which components)"
-QUESTION = "Does attention align words, through which terms, and which tokens attend by time, which by input?"
 TEXT = "europarl_de_en"  # the one task of natural text with gold links
 QUICK_TASKS = ("reordering_50", TEXT)
 PAPER_TASKS = ("one_to_one", "reversal", "reordering_0", "reordering_50", "reordering_100", TEXT)
@@ -32,35 +30,27 @@ PAPER_TOKENS_OF = ("reordering_50", "scan", "multi30k_en_fr", TEXT)
 
 
 class Config(FilesConfig):
-    """Settings; a model is a task × architecture × seed, with a GRU where it is recurrent.
-
-    Attributes:
-        task: tasks of the suite that have gold links: reordering_50, europarl_de_en, reversal, …
-        tokens_of: tasks whose tokens are looked at one by one: multi30k_en_fr, scan, …
-        architecture: AED, AO.
-        text_seeds: models of each kind for Europarl alone; text_steps: updates there, where steps is None.
-        n_train: pairs of Europarl to train on beside those with gold links; all when None.
-        max_length: words of such a pair on either side, at most; the task's own limit when None.
-        judged_samples: samples with gold links that are judged, at most.
-        iterations: of expectation-maximisation in IBM Model 1.
-        listed: tokens in the table, the most frequent ones of each role.
-        links: a third file with word alignments of some of their lines, "0-0 1-2"; without it only tokens are
-            looked at.
-    """
+    """Settings; a model is a task × architecture × seed, with a GRU where it is recurrent."""
 
     TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)  # of the profiles
     TOKENS_OF: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TOKENS_OF, PAPER_TOKENS_OF)
 
+    #: tasks of the suite that have gold links: reordering_50, europarl_de_en, reversal, …
     task: tuple[Task, ...] = QUICK_TASKS
+    #: tasks whose tokens are looked at one by one: multi30k_en_fr, scan, …
     tokens_of: tuple[Task, ...] = QUICK_TOKENS_OF
-    architecture: tuple[Attending, ...] = ("AED", "AO")
-    text_seeds: Positive | None = None
-    text_steps: Positive | None = None
+    architecture: tuple[Attending, ...] = ("AED", "AO")  #: AED, AO
+    text_seeds: Positive | None = None  #: models of each kind for Europarl alone
+    text_steps: Positive | None = None  #: updates there, where steps is None
+    #: pairs of Europarl to train on beside those with gold links; all when None
     n_train: Positive | None = None
+    #: words of such a pair on either side, at most; the task's own limit when None
     max_length: Positive | None = None
-    judged_samples: Positive = 400
-    iterations: Positive = 10
-    listed: Positive = 60
+    judged_samples: Positive = 400  #: samples with gold links that are judged, at most
+    iterations: Positive = 10  #: of expectation-maximisation in IBM Model 1
+    listed: Positive = 60  #: tokens in the table, the most frequent ones of each role
+    #: a third file with word alignments of some of their lines, "0-0 1-2"; without it only tokens are looked
+    #: at
     links: Path | None = None
 
     def check(self) -> None:

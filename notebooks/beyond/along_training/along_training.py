@@ -12,12 +12,11 @@ What a recording holds:
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Literal, get_args
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlib.errors import check_at_least, check_known
 from attnlib.models.attention import masked_softmax
@@ -27,9 +26,9 @@ from attnlib.models.trace import Trace
 from attnlib.training.corpus import Batch, Task
 from attnlib.training.course import Course, Report, run_course
 from companion.data import registry
-from companion.runs.loop import prediction_loss
 from companion.runs.procedure import Recording
 from notebooks.shared.pieces import EqualLengthBatches
+from notebooks.shared.sequence_course import loss_of, task_named
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 Attention = Literal["learned", "uniform"]
@@ -109,12 +108,7 @@ def checksums(settings: Settings) -> dict[str, str]:
 
 
 def load_task(settings: Settings) -> Task:
-    return _load(settings.task, settings.options)
-
-
-@lru_cache(maxsize=2)
-def _load(name: str, options: tuple[tuple[str, object], ...]) -> Task:
-    return registry.load(name, **dict(options))
+    return task_named(settings.task, settings.options)
 
 
 def new_network(settings: Settings, source_size: int, target_size: int) -> EncoderDecoder:
@@ -129,7 +123,7 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
     network = new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary))
     snapshots = settings.snapshots
     run_course(
-        network, EqualLengthBatches(task.train, settings.batch_size, settings.seed), _loss,
+        network, EqualLengthBatches(task.train, settings.batch_size, settings.seed), loss_of,
         Course(settings.steps, settings.seed, settings.learning_rate, snapshots, settings.clip), folder,
         visit=lambda step, seen: save_snapshot(
             folder, step, {f"{_SNAPSHOT}{name}": value for name, value in seen.state_dict().items()}
@@ -137,10 +131,6 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
         device=device, report=report,
     )  # fmt: skip
     return stacked_snapshots(folder, snapshots)
-
-
-def _loss(network: nn.Module, batch: Batch) -> Tensor:
-    return prediction_loss(network(batch).logits, batch.target_output, batch.target_mask)
 
 
 def network_at(recording: Recording, snapshot: int) -> EncoderDecoder:

@@ -129,8 +129,6 @@ def snapshot_rows(points: Points, attention: str) -> list[dict]:
     ]
 
 
-PLACE = "Between Aitken et al. 2021, contribution 1, and Snell et al. 2021, sections 3 and 5; in neither"
-QUESTION = "When do temporal and input terms take over attention, and are words known before?"
 TEXT = "multi30k_en_fr"
 TASKS = ("one_to_one", "reordering", "copying_sample", "copying_permutation", TEXT)
 QUICK_TASKS = TASKS[:4]
@@ -138,41 +136,30 @@ UNIFORM = ("reordering", "copying_sample", "copying_permutation")
 
 
 class Config(BaseConfig):
-    """Settings; a network is a task × seed, its attention learned and, on some tasks, held uniform as well.
+    """Settings; a network is a task × seed, its attention learned and, on some tasks, held uniform too."""
 
-    Attributes:
-        task: ``one_to_one``, ``reordering``, ``copying_sample``, ``copying_permutation``, ``multi30k_en_fr``.
-        uniform: tasks on which attention is held uniform as well; seeds: networks of each kind.
-        shortest: fewest words of a sentence in one-to-one translation; longest: most words of one.
-        fewest_phrases: fewest phrases of a sentence in reordering. Its dial is at p = 0.5.
-        most_phrases: most phrases of one; length: words of a sentence to copy.
-        n_train: sentences to train on, of tasks made by rule; n_held_out: held-out sentences of these.
-        text_words: of either vocabulary of captions; width: of states and embeddings.
-        steps: updates in training; text_steps: the same for captions; batch_size: sentences of an update.
-        learning_rate: of Adam; snapshots_per_doubling: snapshots between a step and twice the step.
-        fitted: training samples that components are fitted on; judged: held-out samples.
-        least: smallest rise of what is said to take over. At 0 what never rises would do so at once.
-    """
-
+    #: ``one_to_one``, ``reordering``, ``copying_sample``, ``copying_permutation``, ``multi30k_en_fr``
     task: tuple[Annotated[str, OneOf(TASKS)], ...] = QUICK_TASKS
+    #: tasks on which attention is held uniform as well
     uniform: tuple[Annotated[str, OneOf(TASKS)], ...] = UNIFORM
-    seeds: Positive = 3
-    shortest: int = 8
-    longest: int = 10
-    fewest_phrases: int = 2
-    most_phrases: int = 4
-    length: int = 10
-    n_train: int = 12_800
-    n_held_out: int = 300
-    text_words: int = 3_000
-    width: int = 64
-    steps: int = 200
-    text_steps: int = 1_000
-    batch_size: int = 64
-    learning_rate: float = 5e-3
-    snapshots_per_doubling: int = 2
-    fitted: Positive = 300
-    judged: Positive = 120
+    seeds: Positive = 3  #: networks of each kind
+    shortest: int = 8  #: fewest words of a sentence in one-to-one translation
+    longest: int = 10  #: most words of one
+    fewest_phrases: int = 2  #: fewest phrases of a sentence in reordering. Its dial is at p = 0.5.
+    most_phrases: int = 4  #: most phrases of one
+    length: int = 10  #: words of a sentence to copy
+    n_train: int = 12_800  #: sentences to train on, of tasks made by rule
+    n_held_out: int = 300  #: held-out sentences of these
+    text_words: int = 3_000  #: of either vocabulary of captions
+    width: int = 64  #: of states and embeddings
+    steps: int = 200  #: updates in training
+    text_steps: int = 1_000  #: the same for captions
+    batch_size: int = 64  #: sentences of an update
+    learning_rate: float = 5e-3  #: of Adam
+    snapshots_per_doubling: int = 2  #: snapshots between a step and twice the step
+    fitted: Positive = 300  #: training samples that components are fitted on
+    judged: Positive = 120  #: held-out samples
+    #: smallest rise of what is said to take over. At 0 what never rises would do so at once.
     least: AboveZero = 0.05
 
     def check(self) -> None:

@@ -9,28 +9,19 @@ from companion.results.config import BaseConfig, OneOf, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.beyond.others_model.measure import REPORTED, measure_published_heads
-from notebooks.beyond.others_model.published import SOURCES
+from notebooks.beyond.others_model.published import REPORTED, SOURCES, measure_published_heads
 from notebooks.shared.intervals import hierarchical_bootstrap
 from notebooks.shared.spearman import spearman_of_points
 
-PLACE = "Part IV, “A model that others trained”"
-QUESTION = "Do the first paper's findings hold in a network that nobody trained for them?"
 SEED = 20_261_125  # of the bootstrap: any fixed number
 EVEN = 0.99  # a head so close to even attention has scores that hardly vary, and shares of noise
 
 
 class Config(BaseConfig):
-    """Settings.
-
-    Attributes:
-        weights: annalog, the published ones, or drawn, a stand-in drawn at random.
-        molecules: that go through the network, at most; batch_size: how many at once.
-    """
-
+    #: annalog, the published ones, or drawn, a stand-in drawn at random
     weights: Annotated[str, OneOf(SOURCES)] = "drawn"
-    molecules: Positive = 240
-    batch_size: Positive = 16
+    molecules: Positive = 240  #: that go through the network, at most
+    batch_size: Positive = 16  #: how many at once
 
 
 PROFILES = {"quick": Config(), "paper": Config(weights="annalog", molecules=2_000, batch_size=32)}

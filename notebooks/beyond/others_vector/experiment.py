@@ -8,30 +8,18 @@ from companion.results.config import BaseConfig, OneOf, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.beyond.others_vector.measure import measure_vector
-from notebooks.beyond.others_vector.published_speller import SOURCES
+from notebooks.beyond.others_vector.published_speller import SOURCES, measure_vector
 from notebooks.shared.intervals import hierarchical_bootstrap, interval_of
 
-PLACE = "Part IV, “One vector that others trained”"
-QUESTION = (
-    "Is one vector a bottleneck in a network that nobody trained for it, and what does the vector hold?"
-)
 SEED = 20_261_125  # of the bootstrap: any fixed number
 SHORT, LONG = (4, 6), (10, 12)  # letters
 
 
 class Config(BaseConfig):
-    """Settings.
-
-    Attributes:
-        weights: g2p_en, the published ones, or drawn, a stand-in drawn at random.
-        words: of the dictionary that the network pronounces, at most.
-        letters: of the words whose vectors are looked into.
-    """
-
+    #: g2p_en, the published ones, or drawn, a stand-in drawn at random
     weights: Annotated[str, OneOf(SOURCES)] = "drawn"
-    words: Positive = 2_000
-    letters: Positive = 7
+    words: Positive = 2_000  #: of the dictionary that the network pronounces, at most
+    letters: Positive = 7  #: of the words whose vectors are looked into
 
 
 PROFILES = {"quick": Config(), "paper": Config(weights="g2p_en", words=20_000)}

@@ -140,55 +140,41 @@ def _read(measured: dict) -> dict:
     return own | {"once_less_again": less(own["once"], own["again"])}
 
 
-PLACE = "Part IV, “Transformers”; after Aitken et al. 2021, contributions 1 and 2"
-QUESTION = "Do temporal terms form typical attention in a Transformer too, and in which layers?"
 TASKS = ("one_to_one", "reordering", "scan", "lexicon_translation")
 
 
 class Config(BaseConfig):
-    """Settings; a network is a task × kind of positions × seed. Neither paper gives any.
+    """Settings; a network is a task × kind of positions × seed. Neither paper gives any."""
 
-    Attributes:
-        task: one_to_one, reordering, scan, lexicon_translation.
-        positions: sinusoidal, learned, relative, rotary, none.
-        anchored: kinds of positions for the control with an opening word. It is the reordering family without
-            reordering: word for word like one-to-one translation, but its first word is always one of two
-            that are nowhere else. No prediction is judged by it. None at quick, to save its training.
-        seeds: networks of each kind; words: size of the vocabulary of one-to-one translation.
-        shortest: fewest words of its sentences; longest: most words of its sentences.
-        reordered: share of sentences that may be reordered, in the reordering family.
-        fewest_phrases: fewest phrases of its sentences, which have twice as many words and one more.
-        most_phrases: most phrases of its sentences.
-        n_train: sentences to train on; judged: held-out sentences.
-        fit_samples: training sentences, at most, that components are fitted on.
-        width: of the states; heads: of every attention; layers: of encoder and of decoder.
-        steps: updates in training. The quick profile's learning rate is high so that 200 are enough for
-            relative and rotary positions, which learn slowest.
-        learning_rate: of Adam; warmup: updates over which it rises; snapshots: evaluations during training.
-        least_spread: smallest standard deviation of a head's scores along their rows for it to have shares.
-            Below a twentieth attention is within about 5 % of even, and terms add up to next to nothing.
-    """
-
+    #: one_to_one, reordering, scan, lexicon_translation
     task: tuple[Annotated[str, OneOf(TASKS)], ...] = ("one_to_one", "reordering")
+    #: sinusoidal, learned, relative, rotary, none
     positions: tuple[Positions, ...] = ("sinusoidal", "relative", "rotary")
+    #: kinds of positions for the control with an opening word. It is the reordering family without
+    #: reordering: word for word like one-to-one translation, but its first word is always one of two that are
+    #: nowhere else. No prediction is judged by it. None at quick, to save its training.
     anchored: tuple[Positions, ...] = ()
-    seeds: Positive = 3
-    words: int = 8
-    shortest: int = 4
-    longest: int = 7
-    reordered: float = 0.5
-    fewest_phrases: int = 2
-    most_phrases: int = 3
-    n_train: Positive = 4_000
-    judged: Positive = 128
-    fit_samples: Positive = 600
-    width: int = 32
-    heads: int = 2
-    layers: int = 2
+    seeds: Positive = 3  #: networks of each kind
+    words: int = 8  #: size of the vocabulary of one-to-one translation
+    shortest: int = 4  #: fewest words of its sentences
+    longest: int = 7  #: most words of its sentences
+    reordered: float = 0.5  #: share of sentences that may be reordered, in the reordering family
+    fewest_phrases: int = 2  #: fewest phrases of its sentences, which have twice as many words and one more
+    most_phrases: int = 3  #: most phrases of its sentences
+    n_train: Positive = 4_000  #: sentences to train on
+    judged: Positive = 128  #: held-out sentences
+    fit_samples: Positive = 600  #: training sentences, at most, that components are fitted on
+    width: int = 32  #: of the states
+    heads: int = 2  #: of every attention
+    layers: int = 2  #: of encoder and of decoder
+    #: updates in training. The quick profile's learning rate is high so that 200 are enough for relative and
+    #: rotary positions, which learn slowest.
     steps: int = 200
-    learning_rate: float = 1.2e-2
-    warmup: int = 40
-    snapshots: int = 2
+    learning_rate: float = 1.2e-2  #: of Adam
+    warmup: int = 40  #: updates over which it rises
+    snapshots: int = 2  #: evaluations during training
+    #: smallest standard deviation of a head's scores along their rows for it to have shares. Below a
+    #: twentieth attention is within about 5 % of even, and terms add up to next to nothing.
     least_spread: Annotated[float, Field(ge=0)] = 0.05
 
     def check(self) -> None:

@@ -14,20 +14,14 @@ QUESTION = "How do I get from a model of my own to such numbers, and what may I 
 
 
 class Config(BaseConfig):
-    """Settings.
+    """Settings."""
 
-    Attributes:
-        like: profile of the chapter on Transformers whose first network is looked at.
-        task: what that network was trained on, such as one_to_one or reordering.
-        positions: how it knows positions, such as sinusoidal, relative or rotary.
-        samples: sentences that go through the model; batch_size: how many at once.
-    """
-
+    #: profile of the chapter on Transformers whose first network is looked at
     like: Annotated[str, OneOf(experiment.PROFILES)] = "quick"
-    task: str = "reordering"
-    positions: str = "sinusoidal"
-    samples: Positive = 960
-    batch_size: Positive = 32
+    task: str = "reordering"  #: what that network was trained on, such as one_to_one or reordering
+    positions: str = "sinusoidal"  #: how it knows positions, such as sinusoidal, relative or rotary
+    samples: Positive = 960  #: sentences that go through the model
+    batch_size: Positive = 32  #: how many at once
 
     def check(self) -> None:
         for field in ("task", "positions"):

@@ -271,8 +271,6 @@ def ties_courses(runs: agreement.Runs, answers: agreement.Answers) -> list[dict]
     ]
 
 
-PLACE = "Snell et al. 2021, sections 3.1 and 3.2; Tables 2 to 8; Figure 2; section A.7"
-QUESTION = "Does the lexical probe of a network that never attends agree with the attention of one that does?"
 CLASSIFICATION = ("known_polarity", "sst")
 TRANSLATION = ("known_lexicon", "multi30k_en_de")
 MAIN = "multi30k_en_de"  # the direction that the text speaks of
@@ -287,52 +285,37 @@ LONG = ("twenty_newsgroups", *LONG_REVIEWS)  # median texts of 70 to 200 words
 
 
 class Config(BaseConfig):
-    """Settings. A row is a data set; each is trained on ``seeds`` times with every kind of network.
+    """Settings. A row is a data set; each is trained on ``seeds`` times with every kind of network."""
 
-    Attributes:
-        classification: sets of labelled texts; translation: sets of sentence pairs.
-        only_at_hand: 1 leaves out the sets whose files are not on this machine.
-        data: path of your own table of labelled texts (.tsv or .csv). It replaces all the sets; a tenth is
-            held out.
-        source: path of your own text file, line by line what target has.
-        target: path of your own second text file; seeds: networks of each kind on short texts.
-        long_seeds: the same on long texts and on sentence pairs.
-        main_seeds: the same on Multi30k from English to German.
-        frozen: networks with all but the attention layer frozen as drawn, of each set of texts; 0 for none.
-        n_train: texts to train on; 0 for all that the paper used. All of a reader's own table are used where
-            this is left at the profile's.
-        n_validation: texts to judge on; 0 for all, as above.
-        train_pairs: sentence pairs to train on; 0 for all.
-        validation_pairs: sentence pairs to judge on; 0 for all, and for a sample of IWSLT14's.
-        width: of states; embedding_width: of the classifiers' embeddings; learning_rate: of Adam.
-        steps: updates of the classifiers.
-        translation_steps: updates of the translators; 0 for the paper's. These are 36,250 on Multi30k, and as
-            many on other sets but IWSLT14, which has as many epochs as the paper's, of the pairs we have.
-        pieces: size of the vocabulary of sentence pairs.
-        training_part: 1 judges on a sample of the training pairs too.
-    """
-
+    #: sets of labelled texts
     classification: tuple[Annotated[str, OneOf(labelled_sets.names())], ...] = CLASSIFICATION
-    translation: tuple[Annotated[str, OneOf(parallel.NAMES)], ...] = TRANSLATION
-    only_at_hand: int = 1
+    translation: tuple[Annotated[str, OneOf(parallel.NAMES)], ...] = TRANSLATION  #: sets of sentence pairs
+    only_at_hand: int = 1  #: 1 leaves out the sets whose files are not on this machine
+    #: path of your own table of labelled texts (.tsv or .csv). It replaces all the sets; a tenth is held out.
     data: Path | None = None
-    source: Path | None = None
-    target: Path | None = None
-    seeds: Several = 3
-    long_seeds: Several = 2
-    main_seeds: Several = 2
+    source: Path | None = None  #: path of your own text file, line by line what target has
+    target: Path | None = None  #: path of your own second text file
+    seeds: Several = 3  #: networks of each kind on short texts
+    long_seeds: Several = 2  #: the same on long texts and on sentence pairs
+    main_seeds: Several = 2  #: the same on Multi30k from English to German
+    #: networks with all but the attention layer frozen as drawn, of each set of texts; 0 for none
     frozen: NotNegative = 2
+    #: texts to train on; 0 for all that the paper used. All of a reader's own table are used where this is
+    #: left at the profile's.
     n_train: NotNegative = 2_000
-    n_validation: NotNegative = 150
-    train_pairs: NotNegative = 2_000
+    n_validation: NotNegative = 150  #: texts to judge on; 0 for all, as above
+    train_pairs: NotNegative = 2_000  #: sentence pairs to train on; 0 for all
+    #: sentence pairs to judge on; 0 for all, and for a sample of IWSLT14's
     validation_pairs: NotNegative = 40
-    width: Positive = 64
-    embedding_width: Positive = 64
-    learning_rate: AboveZero = 3e-3
-    steps: Positive = 200
+    width: Positive = 64  #: of states
+    embedding_width: Positive = 64  #: of the classifiers' embeddings
+    learning_rate: AboveZero = 3e-3  #: of Adam
+    steps: Positive = 200  #: updates of the classifiers
+    #: updates of the translators; 0 for the paper's. These are 36,250 on Multi30k, and as many on other sets
+    #: but IWSLT14, which has as many epochs as the paper's, of the pairs we have.
     translation_steps: NotNegative = 260
-    pieces: Positive = 1_000
-    training_part: int = 0
+    pieces: Positive = 1_000  #: size of the vocabulary of sentence pairs
+    training_part: int = 0  #: 1 judges on a sample of the training pairs too
 
     def check(self) -> None:
         take_files(self)

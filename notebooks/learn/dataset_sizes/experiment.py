@@ -3,9 +3,7 @@
 import csv
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
-from itertools import chain
 from typing import Literal
 
 import torch
@@ -38,36 +36,28 @@ TITLES = {  # of the rows, by our names of the sets; what is made by rule has no
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class PublishedRow:
-    """A row of the table; medians are of words, or of the pieces of (source, target)."""
-
-    train_texts: int | None = None
-    train_median: tuple[int | None, ...] = (None, None)
-    validation_texts: int | None = None
-    validation_median: tuple[int | None, ...] = (None, None)
-    vocabulary: int | None = None
-    parameters: int | None = None
-
-    @property
-    def vocabulary_by_parameters(self) -> int | None:
-        """Words for which the parameters have room; equal to ``vocabulary`` but for 20 NG."""
-        return None if self.parameters is None else (self.parameters - CLASSIFIER) // EMBEDDING
+QUANTITIES = {  # of a row, as the table calls them
+    "train #": "train.texts", "median train seq len": "train.median", "val #": "validation.texts",
+    "median val seq len": "validation.median", "vocab size": "vocabulary",
+}  # fmt: skip
+PublishedRow = dict[str, tuple[int, ...]]  # by quantity one number, or of the pieces of (source, target)
 
 
 @cache
 def rows() -> dict[str, PublishedRow]:
-    """The rows by title, and SMS, whose numbers section A.9 has but for the messages to judge on."""
-    cells: dict[str, dict[str, tuple[int, ...]]] = {}
+    """The rows by title, and SMS, whose numbers section A.9 has but for the messages to judge on.
+
+    ``by_parameters``: words for which the parameters have room; equal to ``vocabulary`` but for 20 NG.
+    """
+    of_texts: PublishedRow = {"train.texts": (3_500,), "train.median": (13,), "validation.median": (13,)}
+    found = {"SMS": of_texts | {"vocabulary": (4_691,)}}
     text = (find_root() / "claims/published/snell2021_tables.csv").read_text(encoding="utf-8")
     for entry in csv.DictReader(text.splitlines()):
         if entry["table"] == "9":
             numbers = tuple(map(int, re.findall(r"\d+", entry["value"])))
-            cells.setdefault(entry["dataset"], {})[entry["quantity"]] = numbers
-    found = {"SMS": PublishedRow(3_500, (13,), None, (13,), 4_691, PARAMETERS["SMS"])}
-    for title, own in cells.items():
-        parts = ((own[f"{part} #"][0], own[f"median {part} seq len"]) for part in ("train", "val"))
-        found[title] = PublishedRow(*chain(*parts), own["vocab size"][0], PARAMETERS.get(title))
+            found.setdefault(entry["dataset"], {})[QUANTITIES[entry["quantity"]]] = numbers
+    for title, parameters in PARAMETERS.items():
+        found[title]["by_parameters"] = ((parameters - CLASSIFIER) // EMBEDDING,)
     return found
 
 
@@ -83,7 +73,7 @@ _IN_PART = {
 
 def published_row(data: str) -> PublishedRow:
     """The row about one of our sets; an empty one where there is none."""
-    return rows()[TITLES[data]] if data in TITLES else PublishedRow()
+    return rows().get(TITLES.get(data, ""), {})
 
 
 def comparable(data: str, quantity: str) -> bool:
@@ -95,8 +85,6 @@ def comparable(data: str, quantity: str) -> bool:
     return quantity not in _IN_PART.get(data, set())
 
 
-PLACE = "Snell et al. 2021, Table 9; appendices A.5, A.8 and A.9"
-QUESTION = "Is our data the data that the paper used, read as the paper read it?"
 READINGS = ("published", "cleaned")
 BY_RULE = ("known_polarity", "known_lexicon")
 SIDES = ("words", "source", "target")
@@ -105,19 +93,13 @@ WHOLE_TEST = {"imdb": 25_000}  # texts of a test part of which the paper, and ou
 
 
 class Config(BaseConfig):
-    """Settings.
-
-    Attributes:
-        sets: names of data sets, such as sst, imdb, news_it_pt.
-        readings: of labelled texts: published, cleaned. Sentence pairs have one, which counts as published.
-        absent: sets whose files are not on this machine: skip or stop.
-    """
-
+    #: names of data sets, such as sst, imdb, news_it_pt
     sets: tuple[str, ...] = (
         "sst", "sst_as_text", "twenty_newsgroups", "sms_spam", "multi30k_de_en", *BY_RULE,
     )  # fmt: skip
+    #: of labelled texts: published, cleaned. Sentence pairs have one, which counts as published.
     readings: tuple[Reading, ...] = READINGS
-    absent: Literal["skip", "stop"] = "skip"
+    absent: Literal["skip", "stop"] = "skip"  #: sets whose files are not on this machine: skip or stop
 
     def check(self) -> None:
         if not self.sets or not self.readings:
@@ -170,10 +152,9 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             whole = found["parts"]["validation"]
             values[name]["whole_test"] = {"texts": whole["texts"], "median": whole["words"]["median"]}
             continue
-        row, expected = {"data": name, "reading": reading}, published_row(name)
+        row = {"data": name, "reading": reading}
         sizes = [row | size for part, measured in parts for size in _sizes(name, part, measured)]
         bounds = {bound: found[bound] for bound in ("kept", "different") if found[bound] is not None}
-        vocabulary = {"printed": expected.vocabulary, "by_parameters": expected.vocabulary_by_parameters}
         values[name][reading] = _by_part(sizes) | {"words": bounds | _room(name, **bounds)}
         tables["sizes"] += sizes
         tables["lengths"] += [
@@ -182,7 +163,10 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             for side in SIDES
             if side in measured
         ]
-        tables["words"].append(row | {"different": None} | bounds | vocabulary)
+        printed = published_row(name)
+        sizes_of = {"printed": "vocabulary", "by_parameters": "by_parameters"}
+        told = {column: printed.get(quantity, (None,))[0] for column, quantity in sizes_of.items()}
+        tables["words"].append(row | {"different": None} | bounds | told)
         tables["dropped"] += [
             row | dict(zip(("part", "what", "why", "count"), line, strict=True)) for line in found["dropped"]
         ]
@@ -204,12 +188,12 @@ def parameters() -> dict[str, int]:
 
 
 def _sizes(data: str, part: str, measured: dict) -> Iterator[dict]:
-    expected = published_row(data)
-    sides = [side for side in SIDES if side in measured]
-    whats = ("texts", *("median" if side == "words" else f"{side}_median" for side in sides))
-    ours = (measured["texts"], *(measured[side]["median"] for side in sides))
-    theirs = (getattr(expected, f"{part}_texts"), *getattr(expected, f"{part}_median"))
-    for what, found, told in zip(whats, ours, theirs, strict=False):
+    printed = published_row(data)
+    medians = {side: measured[side]["median"] for side in SIDES if side in measured}
+    ours = {"texts": measured["texts"]}
+    ours |= {"median" if side == "words" else f"{side}_median": own for side, own in medians.items()}
+    texts, theirs = (printed.get(f"{part}.{what}", (None, None)) for what in ("texts", "median"))
+    for (what, found), told in zip(ours.items(), (texts[0], *theirs), strict=False):
         compared = told is not None and comparable(data, f"{part}.{what.rpartition('_')[2]}")
         row = {"part": part, "what": what, "found": found, "printed": told, "compared": compared}
         yield row | {"equal": found == told if compared else None}
@@ -227,8 +211,8 @@ def _by_part(sizes: list[dict]) -> dict:
 
 def _room(data: str, kept: int, different: int | None = None) -> dict[str, int]:
     """How far the printed sizes of a vocabulary lie inside its bounds; empty where they are not compared."""
-    expected = published_row(data)
-    if different is None or expected.vocabulary is None or not comparable(data, "train.texts"):
+    if different is None or not comparable(data, "train.texts"):
         return {}
-    sizes = {"room": expected.vocabulary, "room_by_parameters": expected.vocabulary_by_parameters}
-    return {name: min(size - kept, different - size) for name, size in sizes.items()}
+    sizes = {"room": "vocabulary", "room_by_parameters": "by_parameters"}
+    printed = {name: published_row(data)[n][0] for name, n in sizes.items() if n in published_row(data)}
+    return {name: min(size - kept, different - size) for name, size in printed.items()}

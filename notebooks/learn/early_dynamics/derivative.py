@@ -45,15 +45,10 @@ Table = Float[Tensor, "source_words target_words"]
 
 @dataclass(frozen=True, eq=False)
 class Bags:
-    """All that the proxy sees of a corpus.
+    """All that the proxy sees of a corpus."""
 
-    Attributes:
-        source: share of each source word in each source, n_i/L.
-        target: how often each target word stands in each target.
-    """
-
-    source: Float[Tensor, "samples source_words"]
-    target: Float[Tensor, "samples target_words"]
+    source: Float[Tensor, "samples source_words"]  #: share of each source word in each source, n_i/L
+    target: Float[Tensor, "samples target_words"]  #: how often each target word stands in each target
 
     @classmethod
     def of(cls, corpus: Corpus, n_source: int, n_target: int) -> "Bags":
@@ -132,17 +127,11 @@ def gradients(bags: Bags, output: Output, embeddings: Embeddings) -> tuple[Outpu
 
 @dataclass(frozen=True)
 class Comparison:
-    """A measured derivative against one in theory.
+    """A measured derivative against one in theory."""
 
-    Attributes:
-        error: norm of the difference over the norm of the theory's.
-        slope: of the least-squares line through the origin, measured over theory: 1 where they are equal.
-        correlation: of the entries.
-    """
-
-    error: float
-    slope: float
-    correlation: float
+    error: float  #: norm of the difference over the norm of the theory's
+    slope: float  #: of the least-squares line through the origin, measured over theory: 1 where equal
+    correlation: float  #: of the entries
 
 
 def compare(measured: Table, theory: Table) -> Comparison:

@@ -11,13 +11,11 @@ from companion.results.config import BaseConfig, NotNegative, Positive
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.learn.early_dynamics import measure
-from notebooks.learn.early_dynamics.count_tables import CountTables, alignment, translation
+from notebooks.learn.early_dynamics import count_tables, word_counts
+from notebooks.learn.early_dynamics.count_tables import CountCorpus, CountTables, alignment, translation
 from notebooks.learn.early_dynamics.derivative import compare, derivative_at_random, derivative_in_theory
 from notebooks.shared.intervals import each_over_seeds
 
-PLACE = "Snell et al. 2021, section 4, appendix A.2; equations 15, 16 and 54; Figures 1, 4, 5 and 8"
-QUESTION = "Does co-occurrence say which word translates which, and is that what a network learns first?"
 STAGES = {"counted": 0, "iterated": -1}  # which of the count tables
 AGAINST = {  # what is measured, and what that is compared with
     "logits": ("logits", "logits"),
@@ -29,24 +27,16 @@ INFORMATIVE = ("lexicon", "sample", "mixture", "polarity")  # permutations: the 
 
 
 class Config(BaseConfig):
-    """Settings. Nothing here is trained by gradients.
+    """Settings. Nothing here is trained by gradients."""
 
-    Attributes:
-        sentences: pairs in each corpus; seeds: corpora and bags of words drawn of each kind.
-        iterations: of expectation-maximisation, after the count table.
-        widths: of the bags of words whose derivative is measured.
-        text: natural sentences to count as well (multi30k_en_de, tatoeba_en_fr), or none.
-        pairs: of them, from the beginning; 0 for all.
-        absent: where Multi30k is not on this machine: skip or stop.
-    """
-
-    sentences: Positive = 120
-    seeds: Positive = 5
-    iterations: Positive = 10
-    widths: tuple[Positive, ...] = (64, 256, 1024, 4096)
+    sentences: Positive = 120  #: pairs in each corpus
+    seeds: Positive = 5  #: corpora and bags of words drawn of each kind
+    iterations: Positive = 10  #: of expectation-maximisation, after the count table
+    widths: tuple[Positive, ...] = (64, 256, 1024, 4096)  #: of the bags of words whose derivative is measured
+    #: natural sentences to count as well (multi30k_en_de, tatoeba_en_fr), or none
     text: str = "multi30k_en_de"
-    pairs: NotNegative = 2_000
-    absent: Literal["skip", "stop"] = "skip"
+    pairs: NotNegative = 2_000  #: of them, from the beginning; 0 for all
+    absent: Literal["skip", "stop"] = "skip"  #: where Multi30k is not on this machine: skip or stop
 
     def check(self) -> None:
         if self.sentences % 2:
@@ -68,7 +58,7 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
     if config.text == "none" or (config.absent == "skip" and absent):
         return ()
     spec = RunSpec.of("word_counts", task=config.text, n_train=config.pairs, iterations=config.iterations)
-    return measurements_of([spec], measure.measure_word_counts)
+    return measurements_of([spec], word_counts.measure_word_counts)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -84,8 +74,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """
     values: dict = {"derivative": {}}
     tables: dict = {"counts": [], "alignments": [], "derivative": [], "words": []}
-    for name in measure.CORPORA:
-        corpora = [measure.draw(name, config.sentences, seed) for seed in range(config.seeds)]
+    for name in count_tables.CORPORA:
+        corpora = [count_tables.draw(name, config.sentences, seed) for seed in range(config.seeds)]
         found = [CountTables.of(c.corpus, *c.sizes, config.iterations) for c in corpora]
         values[name] = _summary(name, corpora, found)
         tables["counts"] += _cells(name, corpora[0], found[0])
@@ -98,7 +88,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     for measurement in measurements(config):
         answer = measurement.answer(store)
         rows = answer["rows"]
-        values["text"] = {name: answer[name] for name in measure.NUMBERS} | {"listed": len(rows)}
+        values["text"] = {name: answer[name] for name in word_counts.NUMBERS} | {"listed": len(rows)}
         for stage in STAGES:
             values["text"][f"{stage}_words"] = len({row[stage][0][0] for row in rows})
         for row in rows:  # the best target words with their probabilities
@@ -107,13 +97,13 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     return values, tables
 
 
-def _summary(name: str, corpora: list[measure.CountCorpus], found: list[CountTables]) -> dict:
+def _summary(name: str, corpora: list[CountCorpus], found: list[CountTables]) -> dict:
     each = []
     for corpus, tables in zip(corpora, found, strict=True):
         each.append({stage: _judged(corpus, tables.counts[place]) for stage, place in STAGES.items()})
         if name == "polarity":
             whole = corpus.without_marks(translation(tables.counts[0]))
-            neutral = whole[corpus.right == measure.NO_TRANSLATION]
+            neutral = whole[corpus.right == count_tables.NO_TRANSLATION]
             each[-1]["neutral"] = float(np.abs(neutral - 0.5).mean())
     summary = each_over_seeds([({}, one) for one in each])
     if name in ("permutation", "mixture"):
@@ -122,9 +112,9 @@ def _summary(name: str, corpora: list[measure.CountCorpus], found: list[CountTab
     return summary | {"chance": float(np.mean(1 / corpora[0].corpus.source_lengths))}
 
 
-def _judged(corpus: measure.CountCorpus, counts: np.ndarray) -> dict[str, float]:
+def _judged(corpus: CountCorpus, counts: np.ndarray) -> dict[str, float]:
     whole, marks = translation(counts), corpus.marks
-    table, known = corpus.without_marks(whole), np.flatnonzero(corpus.right != measure.NO_TRANSLATION)
+    table, known = corpus.without_marks(whole), np.flatnonzero(corpus.right != count_tables.NO_TRANSLATION)
     largest = np.isclose(table[known], table[known].max(1, keepdims=True), rtol=1e-9, atol=0)
     shares = []  # α on the source words that translate to each target word
     for i in range(len(corpus.corpus)):
@@ -139,7 +129,7 @@ def _judged(corpus: measure.CountCorpus, counts: np.ndarray) -> dict[str, float]
     }
 
 
-def _cells(name: str, corpus: measure.CountCorpus, found: CountTables) -> Iterator[dict]:
+def _cells(name: str, corpus: CountCorpus, found: CountTables) -> Iterator[dict]:
     first, *_, last = found.counts
     stages = {"counts": first, "translation": translation(first), "iterated": translation(last)}
     for stage, table in stages.items():
@@ -148,7 +138,7 @@ def _cells(name: str, corpus: measure.CountCorpus, found: CountTables) -> Iterat
             yield {"corpus": name, "table": stage} | words | {"value": float(value)}
 
 
-def _links(name: str, corpus: measure.CountCorpus, found: CountTables) -> Iterator[dict]:
+def _links(name: str, corpus: CountCorpus, found: CountTables) -> Iterator[dict]:
     source, target = corpus.corpus.source(0), corpus.corpus.target(0)
     for stage, place in STAGES.items():
         links = alignment(translation(found.counts[place]), source, target)
@@ -158,7 +148,7 @@ def _links(name: str, corpus: measure.CountCorpus, found: CountTables) -> Iterat
             yield {"corpus": name, "table": stage} | here | there | {"value": float(value)}
 
 
-def _derivatives(name: str, corpora: list[measure.CountCorpus], widths: tuple[int, ...]) -> Iterator[dict]:
+def _derivatives(name: str, corpora: list[CountCorpus], widths: tuple[int, ...]) -> Iterator[dict]:
     for seed, corpus in enumerate(corpora):
         bags = corpus.bags
         theory = derivative_in_theory(bags)

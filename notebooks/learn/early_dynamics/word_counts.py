@@ -18,6 +18,7 @@ from attnlib.training.corpus import Task
 from attnlib.training.course import Report
 from attnlib.training.vocabulary import UNK
 from companion.data import registry
+from companion.runs.procedure import Recording
 from notebooks.learn.early_dynamics import derivative
 from notebooks.learn.early_dynamics.count_tables import CountTables, Table, alignment, translation
 from notebooks.shared.snapshots import Tensors
@@ -116,3 +117,27 @@ def _links(text: Task, first: Table, last: Table, judged: int) -> tuple[RowMean,
         agreed += RowMean.of(agreement(iterated[met], counted[met]))
         chance += RowMean.of(chance_agreement(counted[met]))
     return agreed, chance
+
+
+NUMBERS = ("agreement", "chance", "derivative_error", "derivative_correlation")
+
+
+def measure_word_counts(recording: Recording) -> dict:
+    """The recording with words in place of ids: for each listed source word its best target words."""
+    text = text_of(recording.spec.resolved)
+    source, target = text.source_vocabulary.words, text.target_vocabulary.words
+    rows = [
+        {"source": source[word]}
+        | {
+            name: [
+                [target[other], value]
+                for other, value in zip(
+                    recording[f"{name}_words"][i].tolist(), recording[name][i].tolist(), strict=True
+                )
+            ]
+            for name in ("counted", "iterated")
+        }
+        for i, word in enumerate(recording["words"].tolist())
+    ]
+    numbers = {name: recording[name].item() for name in NUMBERS}
+    return {"rows": rows, "log_likelihood": recording["log_likelihood"].tolist()} | numbers

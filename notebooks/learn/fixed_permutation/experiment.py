@@ -5,18 +5,14 @@ from itertools import product
 
 from attnlib.errors import BadInput
 from companion.results.config import BaseConfig, NotNegative, Positive
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared.copied_sentences import words_of
 from notebooks.shared.copying import PROBES, course_rows, measure_copying, outcome, outcome_rows, probes
 from notebooks.shared.intervals import Point, bounded, interval_of, over_seeds, paired
-from notebooks.shared.plan import each_seed, settings_of
+from notebooks.shared.plan import Plan, answered, by_network, each_seed, every, plan_of, settings_of
 
-PLACE = "Snell et al. 2021, section 6.2, equation 26"
-QUESTION = (
-    "Is a fixed order of the words harder to learn than copying, though single words are known as well?"
-)
 ORDERS = ("copy", "permuted")
 NETWORKS = ("learned", "uniform")
 LONGER = "longer"  # networks with learned attention and more updates
@@ -30,29 +26,22 @@ class Config(BaseConfig):
     """Settings; a network is an order × (learned or uniform attention) × seed.
 
     Networks of one seed start from the same parameters and see the same source sentences in both orders.
-
-    Attributes:
-        seeds: networks with learned attention of each order.
-        controls: networks with uniform attention of each order. The paper profile has more than
-            :mod:`~notebooks.learn.permutation_copying.experiment`: their differences are held against a band.
-        length: words of a sentence, drawn from one and a half times as many; width: of embeddings and states.
-        steps: updates in training; every: updates between two snapshots.
-        longer_steps: updates of further networks in the fixed order, 0 for none. They tell slow from failed.
-        longer_seeds: networks of these.
-        coded_seeds: networks with codes of places, of each order with recurrence and without; 0 for none.
-        coded_steps: updates of these.
     """
 
-    seeds: Positive = 3
+    seeds: Positive = 3  #: networks with learned attention of each order
+    #: networks with uniform attention of each order. The paper profile has more than
+    #: :mod:`~notebooks.learn.permutation_copying.experiment`: their differences are held against a band.
     controls: Positive = 2
-    length: int = 16
-    width: Positive = 64
-    steps: Positive = 240
-    every: Positive = 10
+    length: int = 16  #: words of a sentence, drawn from one and a half times as many
+    width: Positive = 64  #: of embeddings and states
+    steps: Positive = 240  #: updates in training
+    every: Positive = 10  #: updates between two snapshots
+    #: updates of further networks in the fixed order, 0 for none. They tell slow from failed.
     longer_steps: NotNegative = 0
-    longer_seeds: Positive = 3
+    longer_seeds: Positive = 3  #: networks of these
+    #: networks with codes of places, of each order with recurrence and without; 0 for none
     coded_seeds: NotNegative = 3
-    coded_steps: Positive = 100
+    coded_steps: Positive = 100  #: updates of these
 
     def check(self) -> None:
         words_of(KIND, self.length)
@@ -68,21 +57,26 @@ PROFILES = {
 }
 
 
-def measurements(config: Config) -> tuple[Measurement, ...]:
+def _plan(config: Config) -> Plan:
+    """The courses of all networks, by order and kind of network."""
     shared = {"kind": KIND} | settings_of(config, "length", "width", "steps", "every")
-    kinds = list(product(ORDERS, zip(NETWORKS, (config.seeds, config.controls), strict=True), [shared]))
+    seeds = {"learned": config.seeds, "uniform": config.controls}
+    groups = {}
+    for order, network in product(ORDERS, NETWORKS):
+        own = shared | {"order": order, "network": network}
+        groups[order, network] = each_seed(seeds[network], RunSpec.of, "permutation_copying", **own)
     if config.longer_steps:
-        more = {"steps": config.longer_steps, "every": SELDOMER * config.every}
-        kinds.append(("permuted", ("learned", config.longer_seeds), shared | more))
-    specs: list[RunSpec] = []
-    for order, (network, seeds), own in kinds:
-        specs += each_seed(seeds, RunSpec.of, "permutation_copying", order=order, network=network, **own)
+        own = shared | {"order": "permuted", "steps": config.longer_steps, "every": SELDOMER * config.every}
+        groups["permuted", LONGER] = each_seed(config.longer_seeds, RunSpec.of, "permutation_copying", **own)
     coded = shared | {"steps": config.coded_steps, "every": max(1, config.every // OFTENER)}
-    for recurrent, order in product(CODED.values(), ORDERS):
-        specs += each_seed(
-            config.coded_seeds, RunSpec.of, "place_codes", recurrent=recurrent, order=order, **coded
-        )
-    return measurements_of(specs, measure_copying)
+    for (network, recurrent), order in product(CODED.items(), ORDERS):
+        own = coded | {"recurrent": recurrent, "order": order}
+        groups[order, network] = each_seed(config.coded_seeds, RunSpec.of, "place_codes", **own)
+    return plan_of(groups, measure_copying)
+
+
+def measurements(config: Config) -> tuple[Measurement, ...]:
+    return every(_plan(config))
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -93,18 +87,9 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     many updates the fixed order takes, in pairs (log2; who never gets there counts with all its updates), of
     these networks and of those with codes of places; ``doublings_less`` that of the former less the latter's.
     """
-    names = {recurrent: name for name, recurrent in CODED.items()}
-    found: list[Point] = []
-    for columns, course in answers(measurements(config), store):
-        network = LONGER if columns["steps"] > config.steps else columns["network"]
-        network = names[columns["recurrent"]] if "recurrent" in columns else network
-        found.append(({"order": columns["order"], "network": network, "seed": columns["seed"]}, course))
-
-    def group(order: str, network: str) -> list[Point]:
-        return [point for point in found if (point[0]["order"], point[0]["network"]) == (order, network)]
-
-    learned, uniform = ({order: group(order, network) for order in ORDERS} for network in NETWORKS)
-    longer = group("permuted", LONGER)
+    groups = answered(_plan(config), store)
+    of = {n: {order: groups.get((order, n), []) for order in ORDERS} for n in (*NETWORKS, LONGER, *CODED)}
+    learned, uniform, longer = of["learned"], of["uniform"], of[LONGER]["permuted"]
     values: dict[str, dict] = {
         order: outcome(learned[order], config.steps) | {"uniform": probes(uniform[order])} for order in ORDERS
     }
@@ -118,10 +103,10 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     times = doublings(learned, config.steps)
     values["doublings"] = over_seeds(times, float)
     for network in CODED:
-        coded = {order: group(order, network) for order in ORDERS}
-        own = doublings(coded, config.coded_steps)
-        values[network] = {order: outcome(points, config.coded_steps) for order, points in coded.items()}
+        own = doublings(of[network], config.coded_steps)
+        values[network] = {order: outcome(coded, config.coded_steps) for order, coded in of[network].items()}
         values[network] |= {"doublings": over_seeds(own, float), "doublings_less": paired(times, own, float)}
+    found = list(by_network(groups, "order", "network"))
     return values, {"courses": course_rows(found), "outcomes": outcome_rows(found)}
 
 

@@ -18,8 +18,6 @@ from notebooks.shared.copied_sentences import words_of
 from notebooks.shared.intervals import Interval, Point, bounded, matched, over_seeds, paired, share_interval
 from notebooks.shared.plan import settings_of
 
-PLACE = "Snell et al. 2021, Figure 6; section 5.2"
-QUESTION = "Do several heads help because one of them is likely to start well?"
 SCENARIOS = ("all_bad", "copied", "one_good", "random", "alone")
 SCREENED = ("all_bad", "copied", "one_good")  # made of heads that were tried alone
 KINDS = ("good", "bad")
@@ -29,34 +27,22 @@ EARLY = 20  # updates after which the way that attention goes may show
 
 
 class Config(BaseConfig):
-    """Settings.
-
-    Attributes:
-        candidates: heads that are tried alone, numbered from 0.
-        trials: data seeds, from 0, on which a head has to be good or bad.
-        seeds: networks of each scenario, on data seeds that no head was judged on; heads: heads of each.
-        body: all parameters but the query maps of networks of good and bad heads, as a seed. Random heads
-            have this body and the ones after it, each network its own.
-        elsewhere: further bodies in which some good and bad heads are tried alone.
-        moved: good heads, and bad ones, that are tried there; length: words of a permutation.
-        width: of embeddings and states; steps: updates after which heads and networks are judged.
-        every: updates between two snapshots.
-        followed: updates in training, if more than steps. Heads whose attention is driven away from the word
-            to write learn too, only later (:mod:`~notebooks.shared.copying`): by the 200 updates of
-            the authors' configuration, at full size, too much so to be called bad.
-    """
-
-    candidates: Annotated[int, Field(ge=1, lt=UNSEEN)] = 12
-    trials: Positive = 1
-    seeds: Positive = 3
-    heads: Positive = 4
+    candidates: Annotated[int, Field(ge=1, lt=UNSEEN)] = 12  #: heads that are tried alone, numbered from 0
+    trials: Positive = 1  #: data seeds, from 0, on which a head has to be good or bad
+    seeds: Positive = 3  #: networks of each scenario, on data seeds that no head was judged on
+    heads: Positive = 4  #: heads of each
+    #: all parameters but the query maps of networks of good and bad heads, as a seed. Random heads have this
+    #: body and the ones after it, each network its own.
     body: NotNegative = 0
-    elsewhere: NotNegative = 1
-    moved: NotNegative = 2
-    length: int = 12
-    width: Positive = 32
-    steps: Positive = 200
-    every: Positive = 10
+    elsewhere: NotNegative = 1  #: further bodies in which some good and bad heads are tried alone
+    moved: NotNegative = 2  #: good heads, and bad ones, that are tried there
+    length: int = 12  #: words of a permutation
+    width: Positive = 32  #: of embeddings and states
+    steps: Positive = 200  #: updates after which heads and networks are judged
+    every: Positive = 10  #: updates between two snapshots
+    #: updates in training, if more than steps. Heads whose attention is driven away from the word to write
+    #: learn too, only later (:mod:`~notebooks.shared.copying`): by the 200 updates of the authors'
+    #: configuration, at full size, too much so to be called bad.
     followed: Positive = 200
 
     def check(self) -> None:

@@ -1,6 +1,5 @@
 """Would the best attention attend to larger β? Appendix A.1 of the second paper, and equation 12."""
 
-from collections.abc import Iterable
 from functools import reduce
 from typing import Literal
 
@@ -9,59 +8,41 @@ import torch
 from attnlib.probes.optimal_attention import optimal_attention
 from companion.data import labelled_sets, parallel
 from companion.results.config import AboveZero, BaseConfig, NotNegative, Positive
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.measurements import Measurement, answers
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.optimal_attention import measure
 from notebooks.shared.agreement import measure_translation
 from notebooks.shared.intervals import Point, interval_of, nested, over_seeds, paired
 from notebooks.shared.locality import probability_of_right_label
-from notebooks.shared.plan import settings_of
+from notebooks.shared.plan import Plan, each_seed, every, plan_of, settings_of
 from notebooks.shared.summaries import less
 
-PLACE = "Snell et al. 2021, appendix A.1, equations 27-37; section 3.3, equation 12"
-QUESTION = "Does the attention that minimises the loss attend to the positions with larger β?"
 FORMS = ("summed", "joined")  # equation 32, and equation 2
 BY_RULE = {"translation": "known_lexicon", "classification": "known_polarity"}
 COUNTEREXAMPLE = ((0.0, 0.0, 0.0), (0.0, -10.0, 5.0), (0.0, 5.0, -10.0))  # γ of each position, equation 30
 
 
 class Config(BaseConfig):
-    """Settings.
-
-    Attributes:
-        seeds: networks of each kind.
-        dataset: of the translation models, such as known_lexicon, multi30k_en_de.
-        texts: of the classifiers, such as known_polarity, sst.
-        absent: where Multi30k or SST is not on this machine: by_rule takes a set made by rule, stop stops.
-        train_pairs: sentence pairs to train on; 0 for all; n_validation: pairs they are judged on; 0 for all.
-        pieces: size of their vocabulary; width: of their states and embeddings; learning_rate: of Adam.
-        steps: updates of the translation models.
-        samples: of the pairs judged, those whose best attention is sought; 0 for all.
-        probed_training: training pairs that the main model is judged on too; 0 for none. In this, as in all
-            else, its networks are those of the agreement tables, which are trained once for both.
-        train_texts: labelled texts to train on; 0 for all.
-        validation_texts: labelled texts to judge on; 0 for all.
-        classifier_width: of words, and of the state of one direction; 0 for the paper's.
-        classifier_steps: updates of the classifiers.
-    """
-
-    seeds: Positive = 3
-    dataset: str = "multi30k_en_de"
-    texts: str = "sst"
+    seeds: Positive = 3  #: networks of each kind
+    dataset: str = "multi30k_en_de"  #: of the translation models, such as known_lexicon, multi30k_en_de
+    texts: str = "sst"  #: of the classifiers, such as known_polarity, sst
+    #: where Multi30k or SST is not on this machine: by_rule takes a set made by rule, stop stops
     absent: Literal["by_rule", "stop"] = "by_rule"
-    train_pairs: NotNegative = 2_000
-    n_validation: NotNegative = 40
-    pieces: Positive = 1_000
-    width: Positive = 64
-    learning_rate: AboveZero = 3e-3
-    steps: Positive = 260
-    samples: NotNegative = 0
+    train_pairs: NotNegative = 2_000  #: sentence pairs to train on; 0 for all
+    n_validation: NotNegative = 40  #: pairs they are judged on; 0 for all
+    pieces: Positive = 1_000  #: size of their vocabulary
+    width: Positive = 64  #: of their states and embeddings
+    learning_rate: AboveZero = 3e-3  #: of Adam
+    steps: Positive = 260  #: updates of the translation models
+    samples: NotNegative = 0  #: of the pairs judged, those whose best attention is sought; 0 for all
+    #: training pairs that the main model is judged on too; 0 for none. In this, as in all else, its networks
+    #: are those of the agreement tables, which are trained once for both.
     probed_training: NotNegative = 0
-    train_texts: NotNegative = 2_000
-    validation_texts: NotNegative = 150
-    classifier_width: NotNegative = 64
-    classifier_steps: Positive = 200
+    train_texts: NotNegative = 2_000  #: labelled texts to train on; 0 for all
+    validation_texts: NotNegative = 150  #: labelled texts to judge on; 0 for all
+    classifier_width: NotNegative = 64  #: of words, and of the state of one direction; 0 for the paper's
+    classifier_steps: Positive = 200  #: updates of the classifiers
 
 
 PROFILES = {
@@ -86,52 +67,45 @@ def data_of(config: Config) -> dict[str, str]:
     }
 
 
-def measurements(config: Config) -> tuple[Measurement, ...]:
-    of_forms = [one for form in FORMS for of in (_qualities, _identities) for one in of(config, form)]
-    return (*of_forms, *_optima(config), *_classifiers(config))
-
-
 def _translators(config: Config, form: str) -> tuple[RunSpec, ...]:
     settings = settings_of(config, "width", "learning_rate", "steps", "n_validation", "pieces")
     settings |= {"form": form, "keep_network": True}
     settings |= {"dataset": data_of(config)["translation"], "n_train": config.train_pairs}
     if form == "joined":
         settings |= {"saliency": True, "probed_training": config.probed_training}
-    return tuple(RunSpec.of("translation", seed=seed, **settings) for seed in range(config.seeds))
+    return each_seed(config.seeds, RunSpec.of, "translation", **settings)
 
 
-def _qualities(config: Config, form: str) -> tuple[Measurement, ...]:
-    return measurements_of(_translators(config, form), measure_translation)
+def _plan(config: Config) -> tuple[Plan, Plan, Plan, Plan]:
+    """By form quality and identity; α^opt of the summed form; identity of the classifiers.
 
-
-def _identities(config: Config, form: str) -> tuple[Measurement, ...]:
-    return measurements_of(_translators(config, form), measure.measure_probe_identity, samples=config.samples)
-
-
-def _optima(config: Config) -> tuple[Measurement, ...]:
-    """Each network of the summed form; beside it the next, where there is another, and the main model's next.
-
-    Runs of one seed read in the same order, and agree for that alone.
+    Beside a network of the summed form are the next, where there is another, and the main model's next: runs
+    of one seed read in the same order, and agree for that alone.
     """
-    specs, main = (_translators(config, form) for form in FORMS)
-    return tuple(
+    networks = {form: _translators(config, form) for form in FORMS}
+    others = (of[1:] + of[:1] for of in networks.values())
+    optima = tuple(
         Measurement(
-            spec, measure.measure_optimal_attention, (("samples", config.samples),), (*{own} - {spec}, other)
+            spec, measure.measure_optimal_attention, (("samples", config.samples),), (*{own} - {spec}, main)
         )
-        for spec, own, other in zip(specs, *(of[1:] + of[:1] for of in (specs, main)), strict=True)
+        for spec, own, main in zip(networks["summed"], *others, strict=True)
     )
-
-
-def _classifiers(config: Config) -> tuple[Measurement, ...]:
-    settings: dict = {"data": data_of(config)["classification"], "n_train": config.train_texts}
-    settings |= {"n_validation": config.validation_texts, "steps": config.classifier_steps}
+    texts: dict = {"data": data_of(config)["classification"], "n_train": config.train_texts}
+    texts |= {"n_validation": config.validation_texts, "steps": config.classifier_steps}
+    texts |= {"learning_rate": config.learning_rate}
     if width := config.classifier_width:
-        settings |= {"embedding_width": width, "width": width}
-    specs = (
-        RunSpec.of("classification", seed=seed, learning_rate=config.learning_rate, **settings)
-        for seed in range(config.seeds)
+        texts |= {"embedding_width": width, "width": width}
+    classifiers = {"classifier": each_seed(config.seeds, RunSpec.of, "classification", **texts)}
+    return (
+        plan_of(networks, measure_translation),
+        plan_of(networks, measure.measure_probe_identity, samples=config.samples),
+        {"summed": optima},
+        plan_of(classifiers, measure.measure_classifier_identity),
     )
-    return measurements_of(specs, measure.measure_classifier_identity)
+
+
+def measurements(config: Config) -> tuple[Measurement, ...]:
+    return every(*_plan(config))
 
 
 def counterexample() -> dict[str, float]:
@@ -160,31 +134,28 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``difference`` is BLEU of summed less joined within a seed. All but largest values are intervals over
     seeds; the tables ``example`` and ``unused`` are of the first seed's.
     """
-    found = {form: _by_seed(_qualities(config, form), store) for form in FORMS}
-    optima, classifiers = (_by_seed(of(config), store) for of in (_optima, _classifiers))
+    qualities, identities, best, classifiers = (
+        {group: answers(own, store) for group, own in plan.items()} for plan in _plan(config)
+    )
+    optima = best["summed"]
     values: dict = {"data": data_of(config), "counterexample": counterexample()}
-    for form, points in found.items():
+    for form, points in qualities.items():
         values[form] = intervals(points, QUALITY) | {n: over_seeds(points, of) for n, of in BLEU.items()}
-        values[form]["identity"] = identity(_by_seed(_identities(config, form), store))
+        values[form]["identity"] = identity(identities[form])
     values["summed"] |= intervals(optima, OPTIMUM)
     values["summed"]["words"] = min((one["words"] for _, one in optima), default=0)
-    values["difference"] = {name: paired(found["summed"], found["joined"], of) for name, of in BLEU.items()}
+    values["difference"] = {name: paired(*qualities.values(), of) for name, of in BLEU.items()}
     values["residual"] = max((one["residual"] for _, one in optima), default=None)
-    values["classifier"] = classifier(classifiers)
+    values["classifier"] = classifier(classifiers["classifier"])
     return values, {
         "networks": [
-            name | {"form": form, "bleu": one["bleu"][-1], "agreement": one["learned_probe"]}
-            for form in FORMS
-            for name, one in found[form]
+            {"seed": name["seed"], "form": form, "bleu": one["bleu"][-1], "agreement": one["learned_probe"]}
+            for form, points in qualities.items()
+            for name, one in points
         ],
         "example": cells(optima[0][1]["example"] if optima else None),
         "unused": cells(optima[0][1]["unused_example"] if optima else None),
     }
-
-
-def _by_seed(measurements: Iterable[Measurement], store: Store) -> list[Point]:
-    """Answers that the store knows or may make."""
-    return [({"seed": name["seed"]}, found) for name, found in answers(measurements, store)]
 
 
 BLEU = {"bleu": lambda one: one["bleu"][-1], "best_bleu": lambda one: max(one["bleu"])}

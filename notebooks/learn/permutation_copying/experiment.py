@@ -7,13 +7,13 @@ from itertools import product
 from operator import itemgetter
 
 from companion.results.config import BaseConfig, Positive
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared import copying
 from notebooks.shared.copied_sentences import KINDS, words_of
 from notebooks.shared.intervals import Point, over_seeds
-from notebooks.shared.plan import each_seed, settings_of
+from notebooks.shared.plan import Plan, Points, answered, by_network, each_seed, every, plan_of, settings_of
 
 # Which comes first, words or attention? When either finds the right place in networks that copy.
 
@@ -84,34 +84,24 @@ def _group(points: list[Point], uniform: list[Point]) -> dict:
     }
 
 
-PLACE = "Snell et al. 2021, Figure 3; section 3.3 and appendix A.3"
-QUESTION = "Does attention fail to be learned where knowledge of single words cannot be learned before it?"
 NETWORKS = ("learned", "uniform", "proxy")
 SHARED_KIND, SHARED_NETWORKS = "sample", ("learned", "uniform")  # what fixed_permutation trains to copy
 
 
 class Config(BaseConfig):
-    """Settings; a network is a kind of sentences × (learned or uniform attention, or the proxy) × seed.
+    """Settings; a network is a kind of sentences × (learned or uniform attention, or the proxy) × seed."""
 
-    Attributes:
-        kind: of sentences: ``permutation``, ``sample``, ``mixture``.
-        seeds: networks with learned attention of each kind.
-        controls: networks with uniform attention, and bags of words, of each kind.
-        length: words of a sentence; the vocabularies grow with it; width: of embeddings and states.
-        steps: updates after which networks are judged; every: updates between two snapshots.
-        followed: updates of learned attention on permutations and mixtures, if more. What fails may be slow.
-        sample_steps: updates of the networks that copy samples, if more. With as many as
-            :mod:`~notebooks.learn.fixed_permutation.experiment` has, these are its networks.
-    """
-
-    kind: tuple[str, ...] = KINDS
-    seeds: Positive = 3
-    controls: Positive = 2
-    length: int = 16
-    width: Positive = 64
-    steps: Positive = 200
-    every: Positive = 10
+    kind: tuple[str, ...] = KINDS  #: of sentences: ``permutation``, ``sample``, ``mixture``
+    seeds: Positive = 3  #: networks with learned attention of each kind
+    controls: Positive = 2  #: networks with uniform attention, and bags of words, of each kind
+    length: int = 16  #: words of a sentence; the vocabularies grow with it
+    width: Positive = 64  #: of embeddings and states
+    steps: Positive = 200  #: updates after which networks are judged
+    every: Positive = 10  #: updates between two snapshots
+    #: updates of learned attention on permutations and mixtures, if more. What fails may be slow.
     followed: Positive = 200
+    #: updates of the networks that copy samples, if more. With as many as
+    #: :mod:`~notebooks.learn.fixed_permutation.experiment` has, these are its networks.
     sample_steps: Positive = 240
 
     def check(self) -> None:
@@ -133,14 +123,19 @@ PROFILES = {
 }
 
 
-def measurements(config: Config) -> tuple[Measurement, ...]:
-    specs: list[RunSpec] = []
+def _plan(config: Config) -> Plan:
+    """The courses of all networks, by kind of sentences and network."""
+    groups = {}
     for kind, network in product(config.kind, NETWORKS):
         own = settings_of(config, "length", "width", "every")
         own |= {"kind": kind, "network": network, "steps": config.updates(kind, network)}
         seeds = config.seeds if network == "learned" else config.controls
-        specs += each_seed(seeds, RunSpec.of, "permutation_copying", **own)
-    return measurements_of(specs, copying.measure_copying)
+        groups[kind, network] = each_seed(seeds, RunSpec.of, "permutation_copying", **own)
+    return plan_of(groups, copying.measure_copying)
+
+
+def measurements(config: Config) -> tuple[Measurement, ...]:
+    return every(_plan(config))
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -149,22 +144,17 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     Values by kind are of learned attention after ``steps`` updates; ``floor``, log(length), and
     ``ignorance``, log(words), are entropies.
     """
-    whole = [
-        ({name: columns[name] for name in ("kind", "network", "seed")}, course)
-        for columns, course in answers(measurements(config), store)
-    ]
-    values = {kind: _of_kind(kind, config, whole) for kind in config.kind}
+    points = answered(_plan(config), store)
+    whole = list(by_network(points, "kind", "network"))
+    values = {kind: _of_kind(kind, config, points) for kind in config.kind}
     outcomes = copying.outcome_rows(copying.judged(whole, config.steps))
     for row, (_, course) in zip(outcomes, whole, strict=True):
         row["way"] = events(course, config.length)["way"] if row["network"] == "learned" else None
     return values, {"courses": copying.course_rows(whole), "outcomes": outcomes}
 
 
-def _of_kind(kind: str, config: Config, whole: list[Point]) -> dict:
-    trained = {
-        network: [point for point in whole if (point[0]["kind"], point[0]["network"]) == (kind, network)]
-        for network in NETWORKS
-    }
+def _of_kind(kind: str, config: Config, points: Points) -> dict:
+    trained = {network: points.get((kind, network), []) for network in NETWORKS}
     learned, uniform, proxy = (copying.judged(points, config.steps) for points in trained.values())
     return {
         **copying.outcome(learned, config.steps),

@@ -11,8 +11,6 @@ from notebooks.shared.copying import measure_copying
 from notebooks.shared.intervals import Point, interval_of, over_seeds, paired
 from notebooks.shared.plan import each_seed, settings_of
 
-PLACE = "Snell et al. 2021, section 6.1, equations 22-25; Figure 7"
-QUESTION = "Is the lexical probe about the word at its position, and does it stay so?"
 PLACES = ("keyword", "next", "mean", "last", "first")
 # Differences that the paper's orders are made of, the larger place first.
 ORDERS = "keyword_next next_mean keyword_last last_keyword last_next mean_keyword first_keyword mean_last"
@@ -21,26 +19,19 @@ HALFWAY = 0.75  # accuracy halfway from guessing to always right
 
 
 class Config(BaseConfig):
-    """Settings of the networks, all alike but for their seed.
+    """Settings of the networks, all alike but for their seed."""
 
-    Attributes:
-        seeds: networks; words: of the vocabulary, the keyword among them; length: of a sequence.
-        embedding_width: of words; width: of the state of one direction; steps: updates in training.
-        every: updates between two snapshots at the start. A larger network may go from its first
-            knowledge of the keyword to the leak within few.
-        until: updates after which snapshots are further apart.
-        later: updates between two snapshots from there on.
-    """
-
-    seeds: Positive = 3
-    words: Annotated[int, Field(ge=2)] = 40
-    length: Annotated[int, Field(ge=4)] = 40
-    embedding_width: Positive = 48
-    width: Positive = 32
-    steps: Positive = 300
+    seeds: Positive = 3  #: networks
+    words: Annotated[int, Field(ge=2)] = 40  #: of the vocabulary, the keyword among them
+    length: Annotated[int, Field(ge=4)] = 40  #: of a sequence
+    embedding_width: Positive = 48  #: of words
+    width: Positive = 32  #: of the state of one direction
+    steps: Positive = 300  #: updates in training
+    #: updates between two snapshots at the start. A larger network may go from its first knowledge of the
+    #: keyword to the leak within few.
     every: Positive = 10
-    until: Positive = 300
-    later: Positive = 100
+    until: Positive = 300  #: updates after which snapshots are further apart
+    later: Positive = 100  #: updates between two snapshots from there on
 
 
 PROFILES = {

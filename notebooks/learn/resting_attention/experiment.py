@@ -20,8 +20,6 @@ from notebooks.shared.plan import settings_of
 
 Data = Annotated[str, OneOf(labelled_sets.names())]
 Several = Annotated[int, Field(ge=2)]  # networks are held against each other
-PLACE = "Snell et al. 2021, section A.9"
-QUESTION = "Why do two networks that classify text messages seem to attend to different places?"
 MARKS = ("begin", "end")
 PLACES = (*MARKS, "words")
 NOWHERE = "nowhere"  # no place has more than half of the texts
@@ -30,28 +28,20 @@ HALF = 50.0
 
 
 class Config(BaseConfig):
-    """Settings of the classifiers, all alike but for their data and seed.
+    """Settings of the classifiers, all alike but for their data and seed."""
 
-    Attributes:
-        data: sets of labelled texts (known_polarity, sms_spam, sst, sst_as_text, imdb, …, or a file).
-        seeds: networks on each; beside: sets to compare them with; beside_seeds: networks on each of these.
-        only_at_hand: 1 leaves out the sets whose files are not on this machine.
-        n_train: texts to train on; 0 for all that the paper used.
-        n_validation: texts to judge on; 0 for all that the paper used; width: of states.
-        embedding_width: of embeddings; learning_rate: of Adam; steps: updates.
-    """
-
+    #: sets of labelled texts (known_polarity, sms_spam, sst, sst_as_text, imdb, …, or a file)
     data: tuple[Data, ...] = ("known_polarity", "sms_spam")
-    seeds: Several = 3
-    beside: tuple[Data, ...] = ("sst",)
-    beside_seeds: Several = 3
-    only_at_hand: int = 1
-    n_train: NotNegative = 2_000
-    n_validation: NotNegative = 150
-    width: Positive = 64
-    embedding_width: Positive = 64
-    learning_rate: AboveZero = 3e-3
-    steps: Positive = 200
+    seeds: Several = 3  #: networks on each
+    beside: tuple[Data, ...] = ("sst",)  #: sets to compare them with
+    beside_seeds: Several = 3  #: networks on each of these
+    only_at_hand: int = 1  #: 1 leaves out the sets whose files are not on this machine
+    n_train: NotNegative = 2_000  #: texts to train on; 0 for all that the paper used
+    n_validation: NotNegative = 150  #: texts to judge on; 0 for all that the paper used
+    width: Positive = 64  #: of states
+    embedding_width: Positive = 64  #: of embeddings
+    learning_rate: AboveZero = 3e-3  #: of Adam
+    steps: Positive = 200  #: updates
 
 
 PROFILES = {

@@ -16,29 +16,23 @@ from notebooks.shared.plan import Plan, answered, each_seed, every, plan_of
 from notebooks.shared.summaries import rows_of, summarised
 from notebooks.shared.words import WordsConfig, spec_on_words
 
-PLACE = "Primer 1, “The context vector bottleneck”"
-QUESTION = "How much of a sentence fits into one vector, and what changes with attention?"
 ONE_VECTOR = ("initial", "every_step")
 QUANTITIES = ("token_accuracy", "exact_match", "bits", "bits_of_word")
 
 
 class Config(WordsConfig):
-    """Settings; a network is a link × width × seed, trained once on sentences of all lengths.
+    """Settings; a network is a link × width × seed, trained once on sentences of all lengths."""
 
-    Attributes:
-        link: what the decoder gets of the source: ``initial``, ``every_step``, ``attention``.
-        width: of states and embeddings: one number or several; cell: ``gru`` or ``lstm``.
-        probed: lengths at which a linear probe reads the vector.
-        samples: sentences that a probe is fitted on. Once more on half as many, where there is most to read.
-    """
-
+    #: what the decoder gets of the source: ``initial``, ``every_step``, ``attention``
     link: tuple[Link, ...] = ("initial", "attention")
-    width: tuple[int, ...] = (32, 64)
-    cell: SequenceCell = "gru"
+    width: tuple[int, ...] = (32, 64)  #: of states and embeddings: one number or several
+    cell: SequenceCell = "gru"  #: ``gru`` or ``lstm``
     shortest: int = 3
     longest: int = 12
+    #: lengths at which a linear probe reads the vector
     probed: tuple[Annotated[int, Field(ge=3)], ...] = (4, 8, 12)  # of fewer words none could be held out
     steps: Positive = 200
+    #: sentences that a probe is fitted on. Once more on half as many, where there is most to read.
     samples: Positive = 2_000
 
 

@@ -18,8 +18,6 @@ from notebooks.shared.intervals import each_over_seeds
 from notebooks.shared.plan import each_seed, settings_of
 from notebooks.shared.summaries import rows_of
 
-PLACE = "Primer 1, “Training an attention model”; primer 2, “Example: Machine Translation”"
-QUESTION = "How does a score become a translated word, with real numbers?"
 NETWORKS = {name: NAMED[name] for name in ("bahdanau", "luong")}
 PAIRS = (
     ("i love you .", "je t' aime ."),
@@ -36,32 +34,22 @@ WEIGHTS: dict[str, tuple[int, int, tuple[int, ...]]] = {
 
 
 class Config(BaseConfig):
-    """Settings; a network is a seed.
+    """Settings; a network is a seed."""
 
-    Attributes:
-        task: set by the profile: translation of text; the sentences shown are English and French.
-        network: ``bahdanau`` or ``luong``.
-        seeds: number of networks. The first is worked in numbers.
-        n_train: pairs to train on; judged: held-out pairs.
-        max_words: size of either vocabulary, at most; max_length: most words of a sentence.
-        width: of states and embeddings; steps: updates in training; snapshots: evaluations during training.
-        learning_rate: of Adam; pair: which sentence is worked in numbers: 0, 1, 2.
-        place: which word of its translation is worked in numbers, counted from 0.
-    """
-
+    #: set by the profile: translation of text; the sentences shown are English and French
     task: Annotated[str, OneOf(registry.names())] = "tatoeba_en_fr"
-    network: Annotated[str, OneOf(NETWORKS)] = "bahdanau"
-    seeds: Positive = 3
-    n_train: Positive = 16_000
-    max_words: Positive = 1_200
-    max_length: Positive = 9
-    judged: Positive = 300
-    width: Positive = 64
-    steps: Positive = 200
-    snapshots: Positive = 5
-    learning_rate: float = 8e-3
-    pair: Annotated[int, Field(ge=0, lt=len(PAIRS))] = 1
-    place: int = 1
+    network: Annotated[str, OneOf(NETWORKS)] = "bahdanau"  #: ``bahdanau`` or ``luong``
+    seeds: Positive = 3  #: number of networks. The first is worked in numbers.
+    n_train: Positive = 16_000  #: pairs to train on
+    max_words: Positive = 1_200  #: size of either vocabulary, at most
+    max_length: Positive = 9  #: most words of a sentence
+    judged: Positive = 300  #: held-out pairs
+    width: Positive = 64  #: of states and embeddings
+    steps: Positive = 200  #: updates in training
+    snapshots: Positive = 5  #: evaluations during training
+    learning_rate: float = 8e-3  #: of Adam
+    pair: Annotated[int, Field(ge=0, lt=len(PAIRS))] = 1  #: which sentence is worked in numbers: 0, 1, 2
+    place: int = 1  #: which word of its translation is worked in numbers, counted from 0
 
     def check(self) -> None:
         if not 0 <= self.place <= len(PAIRS[self.pair][1].split()):

@@ -15,8 +15,6 @@ from notebooks.primer.one_vector.measure import measure_error_growth
 from notebooks.shared.plan import Plan, answered, each_seed, every, plan_of, settings_of
 from notebooks.shared.summaries import rows_of, summarised
 
-PLACE = "Primer 1, “A quick refresher: sequence to sequence models”; Cho et al. 2014; Sutskever et al. 2014"
-QUESTION = "Can one vector carry a sentence whose translation has another length, and how do errors spread?"
 NETWORKS = {"cho": NAMED["cho"], "sutskever": NAMED["sutskever"]}
 OPTIONS: dict[str, dict[str, object]] = {  # of a task, where the profile's sizes do not say it
     "multi30k_en_fr": {"max_words": 3_000, "max_length": 20},
@@ -27,29 +25,20 @@ WAYS = ("teacher_forced", "free_running", "so_far")
 
 
 class Config(BaseConfig):
-    """Settings; a network is a task × kind × seed.
+    """Settings; a network is a task × kind × seed."""
 
-    Attributes:
-        task: what they learn: ``number_words``, ``dates``, ``multi30k_en_fr``, …
-        network: ``cho``, ``sutskever``; seeds: networks of each kind.
-        digits: most digits of a number in number words; n_train: samples to train on, at most.
-        judged: held-out samples.
-        width: of states and embeddings; steps: updates in training; batch_size: samples an update.
-        learning_rate: of Adam.
-        samples: held-out sentences of one length in which a word is exchanged, at most.
-    """
-
+    #: what they learn: ``number_words``, ``dates``, ``multi30k_en_fr``, …
     task: tuple[Annotated[str, OneOf(registry.names())], ...] = ("number_words",)
-    network: tuple[Annotated[str, OneOf(NETWORKS)], ...] = tuple(NETWORKS)
-    seeds: Positive = 3
-    digits: Positive = 3
-    n_train: Positive = 750
-    judged: Positive = 180
-    width: Positive = 64
-    steps: Positive = 240
-    batch_size: Positive = 64
-    learning_rate: float = 6e-3
-    samples: Positive = 150
+    network: tuple[Annotated[str, OneOf(NETWORKS)], ...] = tuple(NETWORKS)  #: ``cho``, ``sutskever``
+    seeds: Positive = 3  #: networks of each kind
+    digits: Positive = 3  #: most digits of a number in number words
+    n_train: Positive = 750  #: samples to train on, at most
+    judged: Positive = 180  #: held-out samples
+    width: Positive = 64  #: of states and embeddings
+    steps: Positive = 240  #: updates in training
+    batch_size: Positive = 64  #: samples an update
+    learning_rate: float = 6e-3  #: of Adam
+    samples: Positive = 150  #: held-out sentences of one length in which a word is exchanged, at most
 
 
 PROFILES = {

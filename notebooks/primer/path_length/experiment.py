@@ -15,8 +15,6 @@ from notebooks.shared.plan import Plan, answered, each_seed, every, plan_of, set
 from notebooks.shared.summaries import rows_of, summarised
 from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
 
-PLACE = "Primer 1, “Benefits of attention: shorter path lengths”"
-QUESTION = "How far back into the source does a gradient reach, and does attention make it farther?"
 KINDS = {  # link, and whether the source is read backwards
     "one_vector": ("initial", False),
     "one_vector_reversed": ("initial", True),
@@ -27,17 +25,12 @@ STAGES = ("untrained", "trained")
 
 
 class Config(CoursesConfig):
-    """Settings; a network is a kind × cell × seed. The defaults are those of the chapter on reversal.
+    """Settings; a network is a kind × cell × seed. The defaults are those of the chapter on reversal."""
 
-    Attributes:
-        kind: ``one_vector``, ``one_vector_reversed``, ``attention``, ``attention_reversed``.
-        length: words of the sentences that gradients are taken on.
-        samples: number of sentences that gradients are taken on.
-    """
-
+    #: ``one_vector``, ``one_vector_reversed``, ``attention``, ``attention_reversed``
     kind: tuple[Annotated[str, OneOf(KINDS)], ...] = ("one_vector", "one_vector_reversed", "attention")
-    length: Annotated[int, Field(ge=3)] = 12
-    samples: Positive = 64
+    length: Annotated[int, Field(ge=3)] = 12  #: words of the sentences that gradients are taken on
+    samples: Positive = 64  #: number of sentences that gradients are taken on
 
 
 PROFILES = {"quick": Config(), "paper": Config(kind=tuple(KINDS), length=20, samples=256, **PAPER)}

@@ -11,7 +11,7 @@ import numpy as np
 from attnlib.errors import BadInput
 from attnlib.models.attention import Scoring
 from attnlib.models.sequence_to_sequence import NAMED
-from companion.data.parallel import NAMES as TEXTS
+from companion.data.parallel import NAMES
 from companion.results.config import BaseConfig, OneOf, Positive
 from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
@@ -31,6 +31,7 @@ DECODERS: dict[str, dict[str, object]] = {
 BEFORE = "luong_before"  # Luong's decoder asked by the previous state
 DIRECTIONS = {1: "one", 2: "two"}
 BATCH = 64
+TEXTS = [name for name in NAMES if name.startswith("multi30k_en")]
 CAPTIONS = 29_000  # training pairs of Multi30k
 VALIDATION = 1_014  # its validation pairs, which the task holds out first
 
@@ -47,54 +48,39 @@ class Kind(NamedTuple):
 
 
 class Config(BaseConfig):
-    """Settings: a grid of networks on tasks made by rule, and the four that have names on captions.
+    """Settings: a grid of networks on tasks made by rule, and the four that have names on captions."""
 
-    Attributes:
-        task: ``reordering`` (half of the sentences may be), ``number_words``.
-        scoring: ``dot``, ``scaled_dot``, ``general``, ``concat``, ``additive``.
-        directions: of the encoder: 1, 2 or both.
-        decoder: ``luong``, ``luong_feeding`` (with input feeding), ``bahdanau``.
-        asked: scores with which Luong's decoder has the previous state as the query too.
-        seeds: networks of each kind.
-        shortest: fewest phrases of a sentence to reorder, or digits of a number; longest: most of them.
-        n_train: sentences to train on; judged: held-out sentences.
-        width: of states and embeddings; steps: updates in training; snapshots: evaluations during training.
-        learning_rate: of Adam.
-        threshold: share of words right whose first time tells how fast a network learns.
-        samples: sentences that the probe of encoder states is fitted on.
-        named: networks trained on captions: ``cho``, ``sutskever``, ``bahdanau``, ``luong``.
-        text: the captions: ``multi30k_en_de``, …
-        text_pairs: pairs of captions to train on, 0 for all.
-        text_words: size of each vocabulary of captions; text_epochs: passes over the captions.
-        text_width: of the networks on captions; text_snapshots: evaluations of them during training.
-        text_rate: of Adam on captions; text_threshold: the same as threshold, on captions.
-    """
-
+    #: ``reordering`` (half of the sentences may be), ``number_words``
     task: tuple[Annotated[str, OneOf(SIZES)], ...] = ("reordering",)
+    #: ``dot``, ``scaled_dot``, ``general``, ``concat``, ``additive``
     scoring: tuple[Scoring, ...] = ("dot", "scaled_dot", "general", "additive")
-    directions: tuple[Annotated[int, OneOf(DIRECTIONS)], ...] = (1, 2)
+    directions: tuple[Annotated[int, OneOf(DIRECTIONS)], ...] = (1, 2)  #: of the encoder: 1, 2 or both
+    #: ``luong``, ``luong_feeding`` (with input feeding), ``bahdanau``
     decoder: tuple[Annotated[str, OneOf(DECODERS)], ...] = ("luong", "bahdanau")
+    #: scores with which Luong's decoder has the previous state as the query too
     asked: tuple[Scoring, ...] = ("dot",)
-    seeds: Positive = 3
-    shortest: Positive = 2
-    longest: int = 3
-    n_train: Positive = 6_000
-    judged: Positive = 128
-    width: Positive = 32
-    steps: Positive = 45
-    snapshots: Positive = 5
-    learning_rate: float = 3e-2  # high, for a short course; narrow networks bear it
-    threshold: float = 0.6
-    samples: Positive = 1_000
+    seeds: Positive = 3  #: networks of each kind
+    shortest: Positive = 2  #: fewest phrases of a sentence to reorder, or digits of a number
+    longest: int = 3  #: most of them
+    n_train: Positive = 6_000  #: sentences to train on
+    judged: Positive = 128  #: held-out sentences
+    width: Positive = 32  #: of states and embeddings
+    steps: Positive = 45  #: updates in training
+    snapshots: Positive = 5  #: evaluations during training
+    # high, for a short course; narrow networks bear it
+    learning_rate: float = 3e-2  #: of Adam
+    threshold: float = 0.6  #: share of words right whose first time tells how fast a network learns
+    samples: Positive = 1_000  #: sentences that the probe of encoder states is fitted on
+    #: networks trained on captions: ``cho``, ``sutskever``, ``bahdanau``, ``luong``
     named: tuple[Annotated[str, OneOf(NAMED)], ...] = ()
-    text: Annotated[str, OneOf([name for name in TEXTS if name.startswith("multi30k_en")])] = "multi30k_en_de"
-    text_pairs: int = 0
-    text_words: Positive = 4_000
-    text_width: Positive = 128
-    text_epochs: Positive = 5
-    text_snapshots: Positive = 20
-    text_rate: float = 3e-3
-    text_threshold: float = 0.4
+    text: Annotated[str, OneOf(TEXTS)] = "multi30k_en_de"  #: the captions: ``multi30k_en_de``, …
+    text_pairs: int = 0  #: pairs of captions to train on, 0 for all
+    text_words: Positive = 4_000  #: size of each vocabulary of captions
+    text_width: Positive = 128  #: of the networks on captions
+    text_epochs: Positive = 5  #: passes over the captions
+    text_snapshots: Positive = 20  #: evaluations of them during training
+    text_rate: float = 3e-3  #: of Adam on captions
+    text_threshold: float = 0.4  #: the same as threshold, on captions
 
     def check(self) -> None:
         if not self.shortest <= self.longest:
@@ -228,8 +214,6 @@ def _curve_rows(name: dict, points: list[Point]) -> list[dict]:
     return [name | row for row in rows_of(courses, "step")]
 
 
-PLACE = "Primer 2, “Alignment Function Types” and “Attention in Different RNN Variants”"
-QUESTION = "Which score, which encoder and which decoder, and what does each cost?"
 GAINS = {"bahdanau_over_cho": ("bahdanau", "cho"), "luong_over_sutskever": ("luong", "sutskever")}
 ASKERS = ("luong", BEFORE, "bahdanau")
 

@@ -10,11 +10,12 @@ from attnlib.models.sequence_to_sequence import Link
 from companion.data import registry
 from companion.results.config import OneOf
 from companion.results.measurements import Measurement
+from companion.runs.procedure import Recording
 from companion.runs.store import Store
-from notebooks.primer.source_reversal.measure import measure_longest_sentences
 from notebooks.shared.intervals import matched, mean_interval
 from notebooks.shared.measure import THIRDS, measure_learning_curve
 from notebooks.shared.plan import Plan, answered, each_seed, every, plan_of, settings_of
+from notebooks.shared.sequence_course import judged_samples
 from notebooks.shared.summaries import along, each_paired, rows_of, summarised
 from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
 
@@ -62,24 +63,35 @@ def count_distances(name: str) -> tuple[dict, list[dict]]:
     }, shares
 
 
-PLACE = "Primer 1, “Benefits of attention: shorter path lengths”; Sutskever et al. 2014, section 3.3"
-QUESTION = "Why does it help to read the source backwards, and does it still with attention?"
 ONE_LENGTH = "attention_one_length"
 PARTS = ("token_accuracy", *THIRDS)
 NAMES = ("kind", "cell", "order")  # of a group: a link or ONE_LENGTH, gru or lstm, one of ORDERS
 
 
-class Config(CoursesConfig):
-    """Settings; a network is a link × order × cell × seed, trained on sentences of all lengths.
+def measure_longest_sentences(recording: Recording) -> dict:
+    """Words right at the last snapshot by third of the sentence, in the longest quarter of the lengths.
 
-    Attributes:
-        link: what the decoder gets of the source: ``initial``, ``every_step``, ``attention``.
-        one_length: 1 adds networks with attention on sentences that all have the longest length.
-        aligned: tasks with known links, whose distances are counted. Those without data here are left out.
+    Over all lengths together a third holds places that are in the middle of a longer sentence.
     """
+    judged = judged_samples(recording.spec.resolved)
+    lengths = judged.target_lengths
+    long = lengths >= lengths.max() - (lengths.max() - lengths.min()) / 4
+    right = recording["right"][-1].double().numpy()[long]  # (samples, places)
+    lengths = lengths[long, None]
+    places = np.arange(right.shape[1])
+    third = np.minimum(3 * (places + 0.5) / lengths, 2.999).astype(int)
+    parts = {name: (places < lengths) & (third == i) for i, name in enumerate(THIRDS)}
+    shares = {name: float(right[own].mean()) if own.any() else None for name, own in parts.items()}
+    return {"shortest": int(lengths.min()), "sentences": int(long.sum())} | shares
 
+
+class Config(CoursesConfig):
+    """Settings; a network is a link × order × cell × seed, trained on sentences of all lengths."""
+
+    #: what the decoder gets of the source: ``initial``, ``every_step``, ``attention``
     link: tuple[Link, ...] = ("initial", "attention")
-    one_length: int = 1
+    one_length: int = 1  #: 1 adds networks with attention on sentences that all have the longest length
+    #: tasks with known links, whose distances are counted. Those without data here are left out.
     aligned: tuple[Annotated[str, OneOf(registry.names())], ...] = (
         "one_to_one", "number_words", "lexicon_translation", "europarl_de_en"
     )  # fmt: skip

@@ -192,55 +192,40 @@ def _sides(measured: dict) -> dict:
     }
 
 
-PLACE = "Primer 1, “Training an attention model”; primer 2, “Encoder-Decoder vs Self-Attention”"
-QUESTION = "What does a task make attention learn, and is self-attention symmetric?"
 KINDS = ("recurrent", "transformer")
 TASKS = ("translation", "summary")
 
 
 class Config(BaseConfig):
-    """Settings; a network is a kind × task × seed. The primers give none of them.
+    """Settings; a network is a kind × task × seed. The primers give none of them."""
 
-    Attributes:
-        kind: ``recurrent`` (Luong's decoder with attention), ``transformer``.
-        task: ``translation``, ``summary``, of the same sentences.
-        tied: tasks on which a Transformer whose self-attention has symmetric scores is trained as well.
-        seeds: networks of each kind, at least 2. Those of one task are compared.
-        shortest: fewest words of a sentence; longest: most words of a sentence.
-        n_train: sentences to train on; judged: held-out sentences.
-        scoring: of the recurrent network: ``dot``, ``general``, ``additive``, ``concat``, ``scaled_dot``.
-        width: of states and embeddings of the recurrent network. A narrow one with dot scores gets stuck for
-            some seeds, so it is wider than the Transformer.
-        steps: updates in training of the recurrent network.
-        learning_rate: of Adam, for the recurrent network.
-        transformer_width: of the Transformer; heads: of each of its layers.
-        layers: of the Transformer's encoder, and of its decoder.
-        positions: ``sinusoidal``, ``learned``, ``none``.
-        transformer_steps: updates in training of the Transformer.
-        transformer_rate: of Adam, for the Transformer; warmup: updates over which its learning rate rises.
-        snapshots: evaluations during training.
-    """
-
+    #: ``recurrent`` (Luong's decoder with attention), ``transformer``
     kind: tuple[Annotated[str, OneOf(KINDS)], ...] = KINDS
+    #: ``translation``, ``summary``, of the same sentences
     task: tuple[Annotated[str, OneOf(TASKS)], ...] = TASKS
+    #: tasks on which a Transformer whose self-attention has symmetric scores is trained as well
     tied: tuple[Annotated[str, OneOf(TASKS)], ...] = ("translation",)
+    #: networks of each kind, at least 2. Those of one task are compared.
     seeds: Annotated[int, Field(ge=2)] = 3
-    shortest: int = 6
-    longest: int = 8
-    n_train: int = 4_000
-    judged: int = 200
+    shortest: int = 6  #: fewest words of a sentence
+    longest: int = 8  #: most words of a sentence
+    n_train: int = 4_000  #: sentences to train on
+    judged: int = 200  #: held-out sentences
+    #: of the recurrent network: ``dot``, ``general``, ``additive``, ``concat``, ``scaled_dot``
     scoring: str = "dot"
+    #: of states and embeddings of the recurrent network. A narrow one with dot scores gets stuck for some
+    #: seeds, so it is wider than the Transformer.
     width: int = 64
-    steps: int = 110
-    learning_rate: float = 1.2e-2
-    transformer_width: int = 32
-    heads: int = 2
-    layers: int = 2
-    positions: str = "sinusoidal"
-    transformer_steps: int = 90
-    transformer_rate: float = 1e-2
-    warmup: int = 20
-    snapshots: int = 2
+    steps: int = 110  #: updates in training of the recurrent network
+    learning_rate: float = 1.2e-2  #: of Adam, for the recurrent network
+    transformer_width: int = 32  #: of the Transformer
+    heads: int = 2  #: of each of its layers
+    layers: int = 2  #: of the Transformer's encoder, and of its decoder
+    positions: str = "sinusoidal"  #: ``sinusoidal``, ``learned``, ``none``
+    transformer_steps: int = 90  #: updates in training of the Transformer
+    transformer_rate: float = 1e-2  #: of Adam, for the Transformer
+    warmup: int = 20  #: updates over which its learning rate rises
+    snapshots: int = 2  #: evaluations during training
 
     def check(self) -> None:
         measurements(self)  # what a network or its training cannot be, the procedures say

@@ -31,18 +31,12 @@ from companion.results.measurements import answers, measurements_of
 from companion.runs.suite import spec_of
 from notebooks.shared.measure import measure_alignment_terms
 
-PLACE = "a toy"
-QUESTION = "What do two networks hold?"
 
 
 class Config(BaseConfig):
-    """Settings.
+    """Settings."""
 
-    Attributes:
-        steps: updates of each training.
-    """
-
-    steps: Positive = STEPS
+    steps: Positive = STEPS  #: updates of each training
 
 
 PROFILES = {"paper": Config()}

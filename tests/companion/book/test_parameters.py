@@ -13,38 +13,24 @@ from companion.book.project import Project, discover
 
 @dataclass(frozen=True)
 class Base:
-    """Settings.
-
-    Attributes:
-        seeds: networks of each kind; width,
-            height: of ``states``. The smaller, the faster.
-    """
-
-    seeds: int = 3
-    width: int = 8
-    height: int | None = None
+    seeds: int = 3  #: networks of each kind
+    #: of ``states``. The smaller,
+    #: the faster.
+    width: int = 8  # not a help: this
+    height: int | None = None  #: of ``states``
 
 
 @dataclass(frozen=True)
 class Config(Base):
-    """More settings.
-
-    Attributes:
-        scale: set by the profile: sizes.
-        task: see :func:`~attnlib.training.names`.
-
-    Not a setting: this.
-    """
-
-    scale: str = "quick"
-    task: tuple[str, ...] = ("scan", "reversal")
+    scale: str = "quick"  #: set by the profile: sizes.
+    task: tuple[str, ...] = ("scan", "reversal")  #: see :func:`~attnlib.training.names`
 
 
-def test_help_is_read_from_the_docstring_and_the_cell_has_its_first_sentence():
+def test_help_is_read_from_the_comments_and_the_cell_has_its_first_sentence():
     assert documented(Config) == {
         "seeds": "networks of each kind",
         "width": "of states. The smaller, the faster",
-        "height": "of states. The smaller, the faster",
+        "height": "of states",
         "scale": "set by the profile: sizes",
         "task": "see attnlib.training.names",
     }
@@ -57,7 +43,7 @@ def test_help_is_read_from_the_docstring_and_the_cell_has_its_first_sentence():
     )
 
     silent = make_dataclass("Silent", [("steps", int)], bases=(Base,), frozen=True, kw_only=True)
-    with pytest.raises(BadInput, match="Silent: no help for steps under `Attributes:`"):
+    with pytest.raises(BadInput, match="Silent: no help for steps in a comment `#:`"):
         documented(silent)
 
 

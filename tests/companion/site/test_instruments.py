@@ -26,24 +26,22 @@ from companion.runs.suite import spec_of
 from notebooks.attend.alignment_breakdown.networks import NETWORKS, UPDATES, nine_switches
 from notebooks.attend.order_words.instrument import pairs
 from notebooks.attend.temporal_share.instrument import dial
-from notebooks.beyond.along_training.instrument import networks as tasks
 from notebooks.learn.agreement.instrument import board
-from notebooks.learn.multi_head.instrument import networks as heads
-from notebooks.learn.permutation_copying.instrument import networks
 from notebooks.primer.one_step.instrument import sentences
+from notebooks.shared.drawn_or_driven import of_heads, of_sentences, of_tasks
 
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPTS = ROOT / "book" / "_files" / "instruments"
 SWAPS = dict.fromkeys(("opening", "modifier", "join", "times", "manner"), "one word for another")
 OF = {  # by the name of the script; what follows a space tells its uses apart
-    "drawn-or-driven-away": ("permutation_copying", networks),
+    "drawn-or-driven-away": ("permutation_copying", of_sentences),
     "drawn-or-driven-away heads": (
         "multi_head",
-        lambda result: heads(result, {"single": "one head", "copied": "copies"}),
+        lambda result: of_heads(result, {"single": "one head", "copied": "copies"}),
     ),
     "drawn-or-driven-away tasks": (
         "along_training",
-        lambda result: tasks(result, {"copying_permutation": "permutations"}),
+        lambda result: of_tasks(result, {"copying_permutation": "permutations"}),
     ),
     "dial": ("temporal_share", dial),
     "agreement-board": ("agreement", board),

@@ -10,7 +10,6 @@ from attnlib.errors import CorruptFile, DataUnavailable
 from companion.runs.fingerprint import symbols as needed
 from companion.runs.procedure import Recording, RunSpec
 from notebooks.beyond.others_model import published
-from notebooks.beyond.others_model.measure import copied, measure_published_heads, molecules
 from notebooks.beyond.others_model.published import START, Settings, recorded_network, symbols
 from notebooks.beyond.your_own_model.measure import measure_report
 from notebooks.shared import packages
@@ -42,7 +41,7 @@ def test_the_published_network_writes_molecules_back(tmp_path):
     except DataUnavailable as error:
         pytest.skip(str(error))
     recording = Recording(RunSpec.of("published"), tensors, {})
-    (batch,) = molecules(recording["molecules"], 4)
+    (batch,) = published.molecules(recording["molecules"], 4)
     read = batch.target.roll(1, 1)
     read[:, 0] = START
     with torch.no_grad():
@@ -51,17 +50,17 @@ def test_the_published_network_writes_molecules_back(tmp_path):
 
 
 def test_a_head_that_looks_one_place_on_copies():
-    (batch,) = molecules(torch.tensor([[2, 5, 6, 3], [2, 7, 3, -1]]), 2)
+    (batch,) = published.molecules(torch.tensor([[2, 5, 6, 3], [2, 7, 3, -1]]), 2)
     assert batch.target.tolist() == [[5, 6, 3], [7, 3, 0]]
     one = SimpleNamespace(
         attended=[SimpleNamespace(heads=2)],
         target_mask=batch.target_mask,
         softmax=lambda _, head: [torch.eye(4)[1:], torch.eye(4)[:3]][head].expand(2, 3, 4),
     )
-    assert copied(one, 0).tolist() == [5, 0]
+    assert published.copied(one, 0).tolist() == [5, 0]
 
 
-@pytest.mark.parametrize("measure", [measure_published_heads, measure_report])
+@pytest.mark.parametrize("measure", [published.measure_published_heads, measure_report])
 def test_how_an_analysis_is_shown_makes_no_measurement_stale(measure):
     shown = {f"attnlib.analysis.{name}" for name in ("analyse", "report", "results:Analysis", "show")}
     covered = needed(measure) | {name.partition(":")[0] for name in needed(measure)}

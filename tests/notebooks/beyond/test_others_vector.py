@@ -8,7 +8,6 @@ from attnlib.errors import DataUnavailable
 from companion.runs.procedure import Recording, RunSpec
 from notebooks.beyond.others_vector import published_speller
 from notebooks.beyond.others_vector.experiment import _short_less_long
-from notebooks.beyond.others_vector.measure import _fold, measure_vector, written_rightly
 from notebooks.beyond.others_vector.published_speller import MOST, SOUNDS, STOP, Settings
 
 
@@ -18,7 +17,7 @@ def test_the_published_network_pronounces(tmp_path):
     except DataUnavailable as error:
         pytest.skip(str(error))
     recording = Recording(RunSpec.of("published_speller"), tensors, {})
-    found = measure_vector(recording, letters=7)
+    found = published_speller.measure_vector(recording, letters=7)
     assert np.mean(found["written"]["right"]) > 0.5
     network = published_speller.recorded_network(recording)
     word = torch.tensor([[*map(published_speller.LETTERS.index, "cat"), published_speller.END]])
@@ -53,7 +52,7 @@ def test_a_word_is_right_to_its_end_mark():
         vector = staticmethod(lambda words: words)
         writes = staticmethod(lambda vector: written)
 
-    assert written_rightly(Known, None, wanted).tolist() == [True, False, False]
+    assert published_speller.written_rightly(Known, None, wanted).tolist() == [True, False, False]
 
 
 def test_a_vector_that_is_a_sum_of_its_last_two_letters_is_read_there_alone():
@@ -62,7 +61,7 @@ def test_a_vector_that_is_a_sum_of_its_last_two_letters_is_read_there_alone():
     codes = torch.randn(3, 26, 64, generator=draw)
     codes[0] = 0
     vector = sum(codes[place][spelt[:, place]] for place in range(3))
-    found = _fold(vector, spelt, torch.arange(4_000) % 5 == 0)
+    found = published_speller._fold(vector, spelt, torch.arange(4_000) % 5 == 0)
     assert found["sum"] == pytest.approx(1, abs=1e-6)
     assert found["of_place"][0] == pytest.approx(0, abs=1e-6)
     assert found["of_place"][1] == pytest.approx(0.5, abs=0.05)

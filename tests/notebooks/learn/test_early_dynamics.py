@@ -14,8 +14,7 @@ from notebooks.learn.early_dynamics import count_tables, derivative
 from notebooks.learn.early_dynamics.count_tables import CountTables, cooccurrence, shared_counts, translation
 from notebooks.learn.early_dynamics.derivative import Bags, compare, derivative_at_random
 from notebooks.learn.early_dynamics.experiment import Config, compute, measurements
-from notebooks.learn.early_dynamics.measure import CORPORA, NO_TRANSLATION, draw, measure_word_counts
-from notebooks.learn.early_dynamics.word_counts import Settings, checksums, record
+from notebooks.learn.early_dynamics.word_counts import Settings, checksums, measure_word_counts, record
 from tests.notebooks.figure_builders import tiny
 
 SOURCE_WORDS, TARGET_WORDS = SIZES = 10, 14
@@ -45,7 +44,10 @@ def bags() -> Bags:
         (lambda: Bags.of(SEVEN, 5, 5), "id 7"),
         (lambda: derivative_at_random(Bags.of(SEVEN, 8, 8), 0, seed=0), "width is 0"),
         (lambda: compare(torch.ones(2, 2), torch.zeros(2, 2)), "zero everywhere"),
-        (lambda: draw("permutations", 4, seed=0), "no corpus 'permutations'; did you mean 'permutation'"),
+        (
+            lambda: count_tables.draw("permutations", 4, seed=0),
+            "no corpus 'permutations'; did you mean 'permutation'",
+        ),
     ],
 )
 def test_what_cannot_be_counted_or_measured_is_said(call, message):
@@ -214,9 +216,9 @@ def test_the_derivative_of_a_text_nears_its_count_table_with_the_width(tmp_path)
 # The figure: its corpora, and numbers known by hand.
 
 
-@pytest.mark.parametrize("name", CORPORA)
+@pytest.mark.parametrize("name", count_tables.CORPORA)
 def test_a_corpus_is_what_its_seed_says_and_every_translation_stands_beside_its_word(name):
-    drawn, again, other = (draw(name, 40, seed) for seed in (1, 1, 2))
+    drawn, again, other = (count_tables.draw(name, 40, seed) for seed in (1, 1, 2))
     assert (drawn.corpus.source_ids == again.corpus.source_ids).all()
     assert (drawn.corpus.source_ids != other.corpus.source_ids).any()
     assert len(drawn.corpus) == 40
@@ -224,14 +226,14 @@ def test_a_corpus_is_what_its_seed_says_and_every_translation_stands_beside_its_
     assert counts.shape == (len(drawn.source_words), len(drawn.target_words))
     assert counts.sum() == len(drawn.corpus.target_ids)  # no mark stands in a corpus
     for word, right in enumerate(drawn.right):
-        if right != NO_TRANSLATION and counts[word].any():
+        if right != count_tables.NO_TRANSLATION and counts[word].any():
             assert counts[word, right] == counts[word].max()
 
 
 def test_reviews_have_one_polar_word_and_its_label():
-    drawn = draw("polarity", 20, seed=0)
+    drawn = count_tables.draw("polarity", 20, seed=0)
     right = drawn.right[drawn.corpus.source_ids - 4].reshape(20, 4)
-    assert ((right != NO_TRANSLATION).sum(1) == 1).all()
+    assert ((right != count_tables.NO_TRANSLATION).sum(1) == 1).all()
     assert (right.max(1) == drawn.corpus.target_ids - 4).all()
     assert sorted(drawn.corpus.target_ids.tolist()) == [4] * 10 + [5] * 10
 

@@ -5,8 +5,7 @@ import pytest
 
 from attnlib.errors import BadInput, DataUnavailable
 from notebooks.primer.source_reversal import experiment
-from notebooks.primer.source_reversal.experiment import measurements
-from notebooks.primer.source_reversal.measure import measure_longest_sentences
+from notebooks.primer.source_reversal.experiment import measure_longest_sentences, measurements
 from notebooks.shared.measure import measure_learning_curve
 from notebooks.shared.sequence_course import judged_samples
 from notebooks.shared.words import link_distances

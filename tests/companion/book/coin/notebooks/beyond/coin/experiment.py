@@ -5,18 +5,11 @@ import numpy as np
 from companion.results.config import BaseConfig, Positive
 from notebooks.shared.intervals import share_interval
 
-PLACE = "a toy"
-QUESTION = "Is the coin fair?"
-
 
 class Config(BaseConfig):
-    """Settings.
+    """Settings."""
 
-    Attributes:
-        tosses: how often the coin is tossed.
-    """
-
-    tosses: Positive = 200
+    tosses: Positive = 200  #: how often the coin is tossed
 
 
 PROFILES = {"quick": Config(), "paper": Config(tosses=2_000)}
