@@ -90,3 +90,21 @@ def model_specs(config: PlannedConfig) -> tuple[ModelSpec, ...]:
 def measurements(config: SuiteConfig) -> tuple[Measurement, ...]:
     """The nine terms and typicality of each model: what two chapters ask, and a third of these and more."""
     return measurements_of(model_specs(config), measure_alignment_terms, fit_samples=config.fit_samples)
+
+
+def outcomes(terms: dict) -> dict[str, float | None]:
+    """Numbers of one network, from what :func:`measure_alignment_terms` found; figures pick theirs."""
+    shares, rebuilt = terms["covariance_share"], terms["substitution"]
+    return {
+        "accuracy": terms["quality"]["token_accuracy"],
+        **terms["quality"],
+        "typicality": terms["typicality"]["value"],
+        "coverage": terms["typicality"]["coverage"],
+        "near_diagonal": terms["near_diagonal"],
+        "temporal_share": shares["temporal_temporal"],
+        "input_share": shares["input_input"],
+        "residual_share": sum(share for pair, share in shares.items() if "residual" in pair),
+        "residual_residual": shares["residual_residual"],
+        **{name: own["similarity"] for name, own in rebuilt.items()},
+        **{f"{name}_argmax": own["argmax_agreement"] for name, own in rebuilt.items()},
+    }

@@ -4,7 +4,7 @@ from companion.results.measurements import answers
 from companion.runs.store import Store
 from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind
 from notebooks.shared.plan import picked
-from notebooks.shared.suite import PROFILES, measurements
+from notebooks.shared.suite import PROFILES, measurements, outcomes
 from notebooks.shared.suite import SuiteConfig as Config
 
 PLACE = "Aitken et al. 2021, contribution 2 (the average matrix and a sample's)"
@@ -35,7 +35,7 @@ def _summary(group: list[Point]) -> dict:
 
 
 def _coordinates(m: dict) -> dict[str, float]:
-    return {"typicality": m["typicality"]["value"], "near_diagonal": m["near_diagonal"]}
+    return picked(outcomes(m), ("typicality", "near_diagonal"))
 
 
 def _entries(columns: dict, matrix: list[list[float]], words: dict | None = None) -> list[dict]:
