@@ -24,7 +24,7 @@ from companion.runs.store import load_task
 from companion.runs.suite import spec_of
 from notebooks.attend.alignment_breakdown.networks import NETWORKS, UPDATES, nine_switches
 from notebooks.attend.order_words.instrument import pairs
-from notebooks.attend.temporal_share.instrument import dial
+from notebooks.attend.temporal_share.drawing import dial
 from notebooks.beyond.along_training.instrument import networks as tasks
 from notebooks.learn.agreement.instrument import board
 from notebooks.learn.multi_head.instrument import networks as heads

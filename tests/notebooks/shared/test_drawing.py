@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 
 from companion.book.style import DOTS, as_images, as_png, as_svg, style, with_fonts
 from companion.results.result import Result
-from notebooks.shared.dots import dot_rows
-from notebooks.shared.style import NOTE, cut_note, panels
+from notebooks.shared.style import NOTE, cut_note, dot_rows, panels
 
 KINDS, TASKS = ("AED", "AO"), ("scan", "multi30k_en_fr")
 
