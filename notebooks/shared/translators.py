@@ -12,11 +12,12 @@ import numpy as np
 
 from attnlib.training.corpus import evaluation_batches
 from attnlib.training.vocabulary import EOS, PAD, UNK
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.measurements import Measurement, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
 from notebooks.shared.bleu import bleu, bleu_counts
 from notebooks.shared.free_running import greedy
+from notebooks.shared.plan import by_spec
 from notebooks.shared.suite import TRANSLATIONS
 
 LEARNED = 0.95  # of the words right, the least of a network that has learned a task made by rule
@@ -68,16 +69,15 @@ def translator_measurements(specs: Iterable[ModelSpec], samples: int) -> tuple[M
 def translators_that_count(specs: Iterable[ModelSpec], samples: int, store: Store) -> set[tuple[str, str]]:
     """Task and architecture of the translators that count; none of which something is not measured."""
     found: dict[tuple[str, str], dict[int, list[dict]]] = {}  # by kind, by updates
-    for measurement in translator_measurements(specs, samples):
-        kind = found.setdefault((measurement.spec.task, measurement.spec.architecture), {})
-        kind.setdefault(measurement.spec.steps, []).extend(own for _, own in answers([measurement], store))
+    for spec, own in by_spec(translator_measurements(specs, samples), store).items():
+        by_steps = found.setdefault((spec.task, spec.architecture), {})
+        by_steps.setdefault(spec.steps, []).append(own["translation"])
+    both = {kind: (own[min(own)], own[max(own)]) for kind, own in found.items() if len(own) == 2}
     return {
         kind
-        for kind, by_steps in found.items()
-        for planned, longer in [[by_steps[steps] for steps in sorted(by_steps)]]
-        if planned and longer and gain(planned[0], longer[0]) <= GAIN
-        and fmean(own["bleu"] for own in planned) >= USEFUL
-    }  # fmt: skip
+        for kind, (planned, longer) in both.items()
+        if gain(planned[0], longer[0]) <= GAIN and fmean(own["bleu"] for own in planned) >= USEFUL
+    }
 
 
 def has_learned(name: dict, accuracy: float, translators: set[tuple[str, str]]) -> bool:

@@ -84,7 +84,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     followed = by_kind(points, lambda group: each_over_seeds(group, _memory))
     memory = rows_of(followed, "task", "kind", "swap", "series", "place")
     swaps = [
-        ({key: name[key] for key in NAMED} | {"swap": swap, "swap_kind": found["kind"]}, found)
+        (picked(name, NAMED) | {"swap": swap, "swap_kind": found["kind"]}, found)
         for name, m in points
         for swap, found in m.items()
     ]

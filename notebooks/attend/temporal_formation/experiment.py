@@ -5,12 +5,13 @@ from typing import ClassVar
 
 from attnlib.models.config import Cell, Positions
 from companion.results.config import Attending, Positive, Task, changes_of
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.measurements import Measurement, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from companion.runs.suite import point, seeds_of, spec_of
 from notebooks.attend.temporal_formation.measure import measure_temporal_formation
-from notebooks.shared.intervals import Point, kind, over_seeds
+from notebooks.shared.intervals import Point, grouped, kind, over_seeds
+from notebooks.shared.plan import by_spec, picked
 from notebooks.shared.suite import FilesConfig
 from notebooks.shared.summaries import summarised, wide
 
@@ -19,6 +20,7 @@ QUESTION = "Where do temporal components come from: recurrence without words, po
 
 SUMMARISED = ("attention", "wordless", "rebuilt", "state_share", "temporal_variance")
 MOVED = ("expected", "largest", "centre", "followed", "similarity")
+LONGER = ("length", "word_accuracy", "in_place", "leaves")
 QUICK_TASKS = ("one_to_one",)
 PAPER_TASKS = ("one_to_one", "reversal", "scan")
 DRAWN = ("AED", "AO")  # kinds whose courses are drawn
@@ -73,11 +75,9 @@ def name_of(spec: ModelSpec) -> dict[str, object]:
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Temporal components without words, rebuilt, shifted, and past the lengths trained on."""
-    planned = measurements(config)
-    points = [(name_of(each.spec), m) for each in planned for _, m in answers([each], store)]
-    groups: dict[tuple, list[Point]] = {}
-    for name, m in points:
-        groups.setdefault((name["task"], name["kind"]), []).append((name, m))
+    found = by_spec(measurements(config), store)
+    points = [(name_of(spec), own["temporal_formation"]) for spec, own in found.items()]
+    groups = grouped(points, "task", "kind")
     tables = {
         "models": [name | _coordinates(m) for name, m in points],
         "positions": [row for named, group in groups.items() for row in _positions(*named, group)],
@@ -98,16 +98,14 @@ def _summary(m: dict) -> dict:
     longer = m["longer"] or {"lengths": []}
     return {
         "token_accuracy": m["quality"]["token_accuracy"],
-        **{name: m[name] for name in SUMMARISED},
+        **picked(m, SUMMARISED),
         "offsets": {
-            name: {key: found[key] for key in ("slope", "centre_slope")}
-            | {f"by_{record['offset']}": {key: record[key] for key in MOVED} for record in found["by_offset"]}
+            name: picked(found, ("slope", "centre_slope"))
+            | {f"by_{record['offset']}": picked(record, MOVED) for record in found["by_offset"]}
             for name, found in m["offsets"].items()
         },
         "longer": {
-            f"times_{record['factor']:g}".replace(".", "_"): {
-                key: record[key] for key in ("length", "word_accuracy", "in_place", "leaves")
-            }
+            f"times_{record['factor']:g}".replace(".", "_"): picked(record, LONGER)
             for record in longer["lengths"]
         },
         "beyond": longer.get("average_input") or {},

@@ -13,8 +13,8 @@ from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from companion.runs.suite import seeds_of, spec_of
 from notebooks.attend.word_alignment import measure
-from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind, over_seeds
-from notebooks.shared.plan import picked
+from notebooks.shared.intervals import Point, by_kind, each_over_seeds, grouped, kind, over_seeds
+from notebooks.shared.plan import picked, settings_of
 from notebooks.shared.suite import FilesConfig
 from notebooks.shared.summaries import less, wide
 
@@ -100,7 +100,7 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 def _measurements(config: Config) -> tuple[tuple[Measurement, ...], tuple[Measurement, ...]]:
     links, tokens = _specs(config, config.task), _specs(config, config.tokens_of)
-    settings = {name: getattr(config, name) for name in ("fit_samples", "judged_samples", "iterations")}
+    settings = settings_of(config, "fit_samples", "judged_samples", "iterations")
     return (
         measurements_of(links, measure.measure_word_alignment, **settings),
         measurements_of(tokens, measure.measure_token_parts, fit_samples=config.fit_samples),
@@ -175,12 +175,9 @@ def _example_rows(example: dict) -> Iterator[dict]:
     for source, matrix in example["attention"].items():
         for (s, t), weight in np.ndenumerate(matrix):
             if source == "full" or weight >= SHOWN_FROM:
-                yield {"links_from": source, "target_position": s, "source_position": t} | {
-                    "target": example["target"][s],
-                    "source": example["source"][t],
-                    "attention": float(weight),
-                    "gold": example["gold"][s][t],
-                }
+                row = {"links_from": source, "target_position": s, "source_position": t}
+                row |= {"target": example["target"][s], "source": example["source"][t]}
+                yield row | {"attention": float(weight), "gold": example["gold"][s][t]}
 
 
 def _summary_of_classes(group: list[Point]) -> dict:
@@ -197,13 +194,12 @@ def _summary_of_classes(group: list[Point]) -> dict:
 def _token_rows(points: list[Point], listed: int) -> list[dict]:
     """The most frequent tokens of each role, with intervals over the models of a kind."""
     rows = []
-    groups = [group for kinds in by_kind(points, list).values() for group in kinds.values()]
-    for group, role in product(groups, measure.ROLES):
+    for group, role in product(grouped(points, "task", "kind").values(), measure.ROLES):
         name, first = group[0]
         columns = first["tokens"][role]  # held-out samples are the same for every seed
         for i, token in enumerate(columns["token"][:listed]):
-            row = {column: name[column] for column in ("task", "architecture", "kind")} | {"role": role}
-            row |= {"token": token, "class": columns["class"][i], "rows": columns["rows"][i]}
+            row = picked(name, ("task", "architecture", "kind")) | {"role": role, "token": token}
+            row |= {column: columns[column][i] for column in ("class", "rows")}
             for share in JUDGED:
                 own = over_seeds(group, lambda m, r=role, s=share, i=i: m["tokens"][r][s][i], share)
                 row |= wide(share, own)
