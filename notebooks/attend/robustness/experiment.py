@@ -5,16 +5,15 @@ from statistics import fmean
 from typing import Annotated
 
 from attnlib.models.config import Cell
-from companion.results.config import AboveZero, Field, OneOf, Positive, Task, changes_of, take_files
+from companion.results.config import AboveZero, Field, OneOf, Positive, Task, take_files
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
-from companion.runs.suite import spec_of
 from notebooks.attend.robustness.measure import EITHER, measure_robustness
 from notebooks.shared.intervals import grouped, interval_of, nested
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.plan import by_spec, picked
-from notebooks.shared.suite import FilesConfig, outcomes
+from notebooks.shared.suite import FilesConfig, each_planned, outcomes
 from notebooks.shared.summaries import level_of, rows_of, summarised
 
 FACTORS = ("cell", "width", "weight_decay", "length", "n_words", "embedding_scale", "clip")
@@ -96,16 +95,11 @@ def _models(config: Config, tasks: Iterable[str], factor: str = "", level: objec
     for task_name in tasks:
         changes = {factor: level} if factor else {}
         if factor == "length":
-            changes = {"steps": max(1, round(level * plan_spec(config, task_name, 0).steps))}
+            changes = {"steps": max(1, round(level * each_planned(config, task_name, "AED", 1)[0].steps))}
         if factor == "n_words":
             changes = {"task_options": {"n_words": level}}
-        seeds = range(config.seeds or 3)
-        found[task_name] = tuple(plan_spec(config, task_name, seed, **changes) for seed in seeds)
+        found[task_name] = each_planned(config, task_name, "AED", config.seeds or 3, **changes)
     return found
-
-
-def plan_spec(config: Config, task_name: str, seed: int, **changes: object) -> ModelSpec:
-    return spec_of(task_name, "AED", scale=config.scale, seed=seed, **changes_of(config) | changes)
 
 
 PLACE = "Aitken et al. 2021, contributions 2 and 3 (does it hold for other networks?)"

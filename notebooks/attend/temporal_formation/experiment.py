@@ -4,15 +4,15 @@ from itertools import product
 from typing import ClassVar
 
 from attnlib.models.config import Cell, Positions
-from companion.results.config import Attending, Positive, Task, changes_of
+from companion.results.config import Attending, Positive, Task
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
-from companion.runs.suite import point, seeds_of, spec_of
+from companion.runs.suite import point
 from notebooks.attend.temporal_formation.measure import measure_temporal_formation
 from notebooks.shared.intervals import Point, grouped, kind, over_seeds
 from notebooks.shared.plan import by_spec, picked
-from notebooks.shared.suite import FilesConfig
+from notebooks.shared.suite import FilesConfig, each_planned
 from notebooks.shared.summaries import summarised, wide
 
 PLACE = "Aitken et al. 2021, abstract; contributions 3 and 4 (how temporal components form)"
@@ -53,17 +53,13 @@ _FEWER_SEEDS = 5  # of position codes other than the sinusoidal one
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    changes, specs = changes_of(config), {}
-    for task_name, architecture in product(config.task, config.architecture):
-        own = "cell" if architecture == "AED" else "positions"
+    specs: list[ModelSpec] = []
+    for kind_of in product(config.task, config.architecture):
+        own = "cell" if kind_of[1] == "AED" else "positions"
         for variant in getattr(config, own):
-            planned = seeds_of(config.scale, task_name, architecture, variant if own == "cell" else "gru")
-            if own == "positions" and variant != "sinusoidal":
-                planned = planned[:_FEWER_SEEDS]
-            for seed in planned if config.seeds is None else range(config.seeds):
-                varied = changes | {own: variant}
-                specs[spec_of(task_name, architecture, scale=config.scale, seed=seed, **varied)] = None
-    return measurements_of(specs, measure_temporal_formation, fit_samples=config.fit_samples)
+            fewer = config.seeds is None and own == "positions" and variant != "sinusoidal"
+            specs += each_planned(config, *kind_of, **{own: variant})[: _FEWER_SEEDS if fewer else None]
+    return measurements_of(dict.fromkeys(specs), measure_temporal_formation, fit_samples=config.fit_samples)
 
 
 def name_of(spec: ModelSpec) -> dict[str, object]:

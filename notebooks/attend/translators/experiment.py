@@ -11,17 +11,16 @@ from companion.results.config import (
     Positive,
     Scale,
     Task,
-    changes_of,
     check_width,
     take_files,
 )
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
-from companion.runs.suite import point, seeds_of, spec_of
+from companion.runs.suite import point
 from notebooks.shared.intervals import Point, by_kind, each_over_seeds, grouped
 from notebooks.shared.plan import by_spec
-from notebooks.shared.suite import TRANSLATIONS
+from notebooks.shared.suite import TRANSLATIONS, each_planned
 from notebooks.shared.summaries import level_key
 from notebooks.shared.translators import TWICE, gain, measure_translation
 
@@ -75,10 +74,7 @@ def _specs(config: Config) -> dict[ModelSpec, dict[str, float]]:
     """The planned models and the others, with what makes each: multiple of the updates, learning rate."""
     specs: dict[ModelSpec, dict[str, float]] = {}
     for task, architecture in product(config.task, config.architecture):
-        own = {"scale": config.scale, **changes_of(config)}
-        seeds = range(config.seeds) if config.seeds else seeds_of(config.scale, task, architecture)
-        planned = [spec_of(task, architecture, seed=seed, **own) for seed in seeds]
-        first = planned[0]
+        first, *_ = planned = each_planned(config, task, architecture)
         others = [replace(first, steps=max(1, round(each * first.steps))) for each in config.length]
         if not specs:
             others += [replace(first, learning_rate=each) for each in config.learning_rate]

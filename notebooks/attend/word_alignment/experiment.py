@@ -3,19 +3,18 @@
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from companion.results.config import Attending, Positive, Task, changes_of, check_width, take_files
+from companion.results.config import Attending, Positive, Task, check_width, take_files
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
-from companion.runs.suite import seeds_of, spec_of
 from notebooks.attend.word_alignment import measure
 from notebooks.shared.intervals import Point, by_kind, each_over_seeds, grouped, kind, over_seeds
 from notebooks.shared.plan import picked, settings_of
-from notebooks.shared.suite import FilesConfig
+from notebooks.shared.suite import FilesConfig, each_planned
 from notebooks.shared.summaries import less, wide
 
 QUALITIES = ("error_rate", "precision", "recall", "agreement", "mass_on_gold")
@@ -82,15 +81,14 @@ PROFILES = {
 def _specs(config: Config, task_names: tuple[str, ...]) -> list[ModelSpec]:
     specs = []
     for task, architecture in product(task_names, config.architecture):
-        changes, wanted = changes_of(config), config.seeds
+        own: dict[str, Any] = {}
         if task == TEXT:
-            wanted = config.text_seeds or wanted
-            if config.text_steps is not None:
-                changes.setdefault("steps", config.text_steps)
-            options = {"n_train": config.n_train, "max_length": config.max_length}
-            changes["task_options"] = {name: value for name, value in options.items() if value is not None}
-        seeds = range(wanted) if wanted else seeds_of(config.scale, task, architecture)
-        specs += [spec_of(task, architecture, scale=config.scale, seed=seed, **changes) for seed in seeds]
+            options = settings_of(config, "n_train", "max_length")
+            own["task_options"] = {name: value for name, value in options.items() if value is not None}
+            own["seeds"] = config.text_seeds
+            if steps := config.steps or config.text_steps:
+                own["steps"] = steps
+        specs += each_planned(config, task, architecture, **own)
     return specs
 
 
