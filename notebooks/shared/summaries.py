@@ -38,6 +38,11 @@ def wide(name: str, interval: Mapping) -> dict:
     return {name: interval["value"]} | {f"{name}_{end}": interval[end] for end in ("low", "high")}
 
 
+def all_wide(intervals: Mapping[str, Mapping]) -> dict:
+    """Several intervals of a row, each as :func:`wide` has it."""
+    return {column: value for each in intervals.items() for column, value in wide(*each).items()}
+
+
 def level_key(level: float | str) -> str:
     """A level of a setting as part of a dotted key: ``0p001`` for 0.001."""
     return (level if isinstance(level, str) else f"{level:g}").replace(".", "p")

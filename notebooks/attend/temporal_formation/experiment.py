@@ -10,16 +10,17 @@ from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from companion.runs.suite import point
 from notebooks.attend.temporal_formation.measure import measure_temporal_formation
-from notebooks.shared.intervals import Point, grouped, kind, over_seeds
+from notebooks.shared.intervals import Point, each_over_seeds, grouped, kind
 from notebooks.shared.plan import by_spec, picked
 from notebooks.shared.suite import FilesConfig, each_planned
-from notebooks.shared.summaries import summarised, wide
+from notebooks.shared.summaries import all_wide, summarised
 
 PLACE = "Aitken et al. 2021, abstract; contributions 3 and 4 (how temporal components form)"
 QUESTION = "Where do temporal components come from: recurrence without words, positions, or something else?"
 
 SUMMARISED = ("attention", "wordless", "rebuilt", "state_share", "temporal_variance")
 MOVED = ("expected", "largest", "centre", "followed", "similarity")
+FOLLOWED = ("word_accuracy", "in_place", "temporal_in_place", "speed")  # by position
 LONGER = ("length", "word_accuracy", "in_place", "leaves")
 QUICK_TASKS = ("one_to_one",)
 PAPER_TASKS = ("one_to_one", "reversal", "scan")
@@ -125,14 +126,10 @@ def _coordinates(m: dict) -> dict[str, float | None]:
 
 def _positions(task_name: str, label: str, group: list[Point]) -> list[dict]:
     """A row a position of the longest sentences, with intervals over the models of a kind."""
-    longer = [({}, m["longer"]) for _, m in group]
-    if not longer[0][1]:
+    if not (first := group[0][1]["longer"]):
         return []
-    rows = []
-    for t, record in enumerate(longer[0][1]["positions"]):
-        row = {"task": task_name, "kind": label, "position": record["position"]}
-        row["trained_up_to"] = longer[0][1]["trained_up_to"]
-        for column in ("word_accuracy", "in_place", "temporal_in_place", "speed"):
-            row |= wide(column, over_seeds(longer, lambda m, t=t, c=column: m["positions"][t][c], column))
-        rows.append(row)
-    return rows
+    found = each_over_seeds(
+        group, lambda m: {own["position"]: picked(own, FOLLOWED) for own in m["longer"]["positions"]}
+    )
+    here = {"task": task_name, "kind": label, "trained_up_to": first["trained_up_to"]}
+    return [here | {"position": place} | all_wide(own) for place, own in found.items()]

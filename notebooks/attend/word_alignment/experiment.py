@@ -12,10 +12,10 @@ from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from notebooks.attend.word_alignment import measure
-from notebooks.shared.intervals import Point, by_kind, each_over_seeds, grouped, kind, over_seeds
+from notebooks.shared.intervals import Point, by_kind, each_over_seeds, grouped, kind
 from notebooks.shared.plan import picked, settings_of
 from notebooks.shared.suite import FilesConfig, each_planned
-from notebooks.shared.summaries import less, wide
+from notebooks.shared.summaries import all_wide, less
 
 QUALITIES = ("error_rate", "precision", "recall", "agreement", "mass_on_gold")
 RULES_SHOWN = ("full", "temporal_only", "input_only", "no_residual", "ibm_model_1")  # judged by every rule
@@ -198,8 +198,6 @@ def _token_rows(points: list[Point], listed: int) -> list[dict]:
         for i, token in enumerate(columns["token"][:listed]):
             row = picked(name, ("task", "architecture", "kind")) | {"role": role, "token": token}
             row |= {column: columns[column][i] for column in ("class", "rows")}
-            for share in JUDGED:
-                own = over_seeds(group, lambda m, r=role, s=share, i=i: m["tokens"][r][s][i], share)
-                row |= wide(share, own)
-            rows.append(row | {"seeds": len(group)})
+            found = each_over_seeds(group, lambda m, r=role, i=i: {s: m["tokens"][r][s][i] for s in JUDGED})
+            rows.append(row | all_wide(found) | {"seeds": len(group)})
     return rows
