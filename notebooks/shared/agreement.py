@@ -417,19 +417,20 @@ class Runs:
             if one.seed != other.seed and {one.seed, other.seed} <= shared
         )
 
+    def _of_pairs(self, measure: Callable, setting: str, asked: dict[str, str]) -> Iterator[Measurement]:
+        """A measure of every two runs of these columns, each once, with all that the columns ask."""
+        wanted: dict[tuple[RunSpec, RunSpec], list[str]] = {}
+        for column, sides in asked.items():
+            for pair in self.pairs(column):
+                wanted.setdefault(pair, []).append(sides)
+        for (first, second), own in wanted.items():
+            yield Measurement(first, measure, ((setting, " ".join(own)),), (second,))
+
     def measurements(self) -> tuple[Measurement, ...]:
         """What is asked of each run that is looked up in, and of each pair."""
-        sides: dict[tuple[RunSpec, RunSpec], list[str]] = {}
-        for column in COLUMNS:
-            for pair in self.pairs(column):
-                sides.setdefault(pair, []).append(COLUMNS[column][2])
-        return (
-            *(Measurement(run, measure_course) for run in (*self.normal, *self.uniform, *self.alone)),
-            *(
-                Measurement(first, measure_agreement, (("pairs", " ".join(wanted)),), (second,))
-                for (first, second), wanted in sides.items()
-            ),
-        )
+        courses = (Measurement(run, measure_course) for run in (*self.normal, *self.uniform, *self.alone))
+        asked = {column: sides for column, (*_, sides) in COLUMNS.items()}
+        return (*courses, *self._of_pairs(measure_agreement, "pairs", asked))
 
     def saliency(self) -> tuple[Measurement, ...]:
         """What is asked of each free translator and the uniform one of the next seed: Δ in three variants.
@@ -448,16 +449,10 @@ class Runs:
 
         A set of its own too. Of texts nothing: their β is compared by its log odds, which do not end at 1.
         """
-        sides: dict[tuple[RunSpec, RunSpec], list[str]] = {}
-        for column, (_, _, both) in COLUMNS.items():
-            side, looked_up = both.split("~")
-            for pair in self.pairs(column) if looked_up == "probe" else ():
-                if pair[1].procedure == "translation":
-                    sides.setdefault(pair, []).append(side)
-        return tuple(
-            Measurement(first, measure_ties, (("sides", " ".join(wanted)),), (second,))
-            for (first, second), wanted in sides.items()
-        )
+        held = {column: sides.split("~") for column, (*_, sides) in COLUMNS.items()}
+        asked = {column: side for column, (side, looked_up) in held.items() if looked_up == "probe"}
+        every = self._of_pairs(measure_ties, "sides", asked)
+        return tuple(one for one in every if one.other_specs[0].procedure == "translation")
 
 
 def classifier_runs(seeds: int, frozen: int, shared: dict[str, object], width: int) -> Runs:

@@ -242,10 +242,20 @@ def by_kind(points: Iterable[Point], summary: Callable[[list[Point]], dict]) -> 
 
     Several cells are several architectures here: ``AED`` is the GRU, others are named ``AED-lstm``.
     """
-    groups: dict[tuple[str, str], list[Point]] = {}
-    for name, measurement in points:
-        groups.setdefault((str(name["task"]), kind(name)), []).append((name, measurement))
-    return nested({names: summary(group) for names, group in groups.items()})
+    return nested({names: summary(group) for names, group in grouped(points, "task", kind).items()})
+
+
+def grouped(points: Iterable[Point], *by: str | Callable[[dict], object]) -> dict[tuple, list[Point]]:
+    """Points by these columns of their names, or by what a function makes of a name.
+
+    >>> grouped([({"task": "scan", "level": 0.5}, {})], "task", lambda name: name["level"] > 0)
+    {('scan', True): [({'task': 'scan', 'level': 0.5}, {})]}
+    """
+    groups: dict[tuple, list[Point]] = {}
+    for point in points:
+        key = (point[0][each] if isinstance(each, str) else each(point[0]) for each in by)
+        groups.setdefault(tuple(key), []).append(point)
+    return groups
 
 
 def nested(flat: Mapping[tuple, object]) -> dict:

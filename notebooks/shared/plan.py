@@ -1,9 +1,11 @@
 """What an experiment measures of which networks: said once, asked as a list and answered by group."""
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
 from companion.results.config import BaseConfig
 from companion.results.measurements import Measurement, answers, measurements_of
+from companion.runs.keys import Spec
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared.intervals import Point
@@ -36,6 +38,16 @@ def answered(plan: Plan, store: Store) -> Points:
     """What is measured, by group; groups of which nothing is are left out."""
     points = {group: answers(own, store) for group, own in plan.items()}
     return {group: own for group, own in points.items() if own}
+
+
+def by_spec(measurements: Iterable[Measurement], store: Store) -> dict[Spec, dict[str, dict]]:
+    """Of every network what is measured, by the measure's name; one that lacks an answer is left out."""
+    listed, found = list(measurements), {}
+    for one in listed:
+        for _, measured in answers([one], store):
+            found.setdefault(one.spec, {})[one.name] = measured
+    asked = Counter(one.spec for one in listed)
+    return {spec: own for spec, own in found.items() if len(own) == asked[spec]}
 
 
 def by_network(points: Points, *columns: str) -> Iterator[tuple[dict, dict]]:

@@ -55,20 +55,41 @@ class SuiteConfig(FilesConfig):
 PROFILES = {"quick": SuiteConfig(), "paper": SuiteConfig(task=PAPER_TASKS, scale="paper", fit_samples=25_000)}
 
 
+def each_planned(
+    config: BaseConfig, task: str, architecture: str, seeds: int | None = None, **changes: object
+) -> tuple[ModelSpec, ...]:
+    """The models of one kind in the order of their seeds: as many as asked for, as set, or as planned."""
+    count, kind = seeds or config.seeds, {"cell": "gru", **settings.changes_of(config), **changes}
+    chosen = range(count) if count else seeds_of(config.scale, task, architecture, kind["cell"])
+    return tuple(spec_of(task, architecture, scale=config.scale, seed=seed, **kind) for seed in chosen)
+
+
 def model_specs(config: PlannedConfig) -> tuple[ModelSpec, ...]:
     """The models behind an experiment, each once, in the order of task, architecture, cell, seed."""
-    changes = settings.changes_of(config)
-    if hasattr(config, "embedding_scale"):
-        changes["embedding_scale"] = config.embedding_scale
-    seeds = config.seeds and range(config.seeds)
-    specs = (
-        spec_of(task, architecture, scale=config.scale, cell=cell, seed=seed, **changes)
-        for task, architecture, cell in product(config.task, config.architecture, config.cell)
-        for seed in seeds or seeds_of(config.scale, task, architecture, cell)
-    )
+    changes = {"embedding_scale": config.embedding_scale} if hasattr(config, "embedding_scale") else {}
+    kinds = product(config.task, config.architecture, config.cell)
+    specs = (spec for *kind, cell in kinds for spec in each_planned(config, *kind, cell=cell, **changes))
     return tuple(dict.fromkeys(specs))
 
 
 def measurements(config: SuiteConfig) -> tuple[Measurement, ...]:
     """The nine terms and typicality of each model: what two chapters ask, and a third of these and more."""
     return measurements_of(model_specs(config), measure_alignment_terms, fit_samples=config.fit_samples)
+
+
+def outcomes(terms: dict) -> dict[str, float | None]:
+    """Numbers of one network, from what :func:`measure_alignment_terms` found; figures pick theirs."""
+    shares, rebuilt = terms["covariance_share"], terms["substitution"]
+    return {
+        "accuracy": terms["quality"]["token_accuracy"],
+        **terms["quality"],
+        "typicality": terms["typicality"]["value"],
+        "coverage": terms["typicality"]["coverage"],
+        "near_diagonal": terms["near_diagonal"],
+        "temporal_share": shares["temporal_temporal"],
+        "input_share": shares["input_input"],
+        "residual_share": sum(share for pair, share in shares.items() if "residual" in pair),
+        "residual_residual": shares["residual_residual"],
+        **{name: own["similarity"] for name, own in rebuilt.items()},
+        **{f"{name}_argmax": own["argmax_agreement"] for name, own in rebuilt.items()},
+    }

@@ -38,6 +38,21 @@ def wide(name: str, interval: Mapping) -> dict:
     return {name: interval["value"]} | {f"{name}_{end}": interval[end] for end in ("low", "high")}
 
 
+def all_wide(intervals: Mapping[str, Mapping]) -> dict:
+    """Several intervals of a row, each as :func:`wide` has it."""
+    return {column: value for each in intervals.items() for column, value in wide(*each).items()}
+
+
+def level_key(level: float | str) -> str:
+    """A level of a setting as part of a dotted key: ``0p001`` for 0.001."""
+    return (level if isinstance(level, str) else f"{level:g}").replace(".", "p")
+
+
+def level_of(column: str) -> Callable[[dict], str]:
+    """What groups networks by the level in this column, see :func:`~notebooks.shared.intervals.grouped`."""
+    return lambda name: level_key(name[column])
+
+
 def along(measured: dict, *names: str) -> dict[str, dict[int, float | None]]:
     """Courses over training of one network, each by update."""
     return {name: dict(zip(measured["steps"], measured[name], strict=True)) for name in names}

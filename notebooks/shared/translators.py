@@ -9,14 +9,18 @@ from dataclasses import replace
 from statistics import fmean
 
 import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
 
-from attnlib.training.corpus import evaluation_batches
-from attnlib.training.vocabulary import EOS, PAD, UNK
-from companion.results.measurements import Measurement, answers, measurements_of
+from attnlib.models.encoder_decoder import EncoderDecoder
+from attnlib.training.corpus import Batch, evaluation_batches
+from attnlib.training.vocabulary import BOS, EOS, PAD, UNK
+from companion.results.measurements import Measurement, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
 from notebooks.shared.bleu import bleu, bleu_counts
-from notebooks.shared.free_running import greedy
+from notebooks.shared.plan import by_spec
 from notebooks.shared.suite import TRANSLATIONS
 
 LEARNED = 0.95  # of the words right, the least of a network that has learned a task made by rule
@@ -48,6 +52,44 @@ def measure_translation(trained: TrainedModel, samples: int) -> dict:
     return {"bleu": score} | {name: trained.history["held_out"][name] for name in QUALITIES}
 
 
+# What a network writes itself, which it has to read where no translation is given.
+
+
+@torch.no_grad()
+def greedy(model: EncoderDecoder, batch: Batch, max_steps: int) -> Batch:
+    """The sources of a batch with the words the model itself writes, the likeliest at every step.
+
+    A sample without an end mark is cut off. Decoder states depend on what was read alone, so the model's
+    trace of this batch is that of the free-running network.
+    """
+    encoder_states, last = model.encode(batch.source, batch.source_mask)
+    read = torch.full((len(batch), 1), BOS, dtype=batch.source.dtype, device=batch.source.device)
+    written = read[:, :0]
+    running = torch.ones(len(batch), dtype=torch.bool, device=read.device)
+    for _ in range(max_steps):
+        # The whole prefix is read again: networks of this size decode in a moment, and one path stays tested.
+        states = model.decode(read, last)
+        logits = model.attend(batch, encoder_states, states[:, -1:]).logits[:, 0]
+        logits[:, [PAD, BOS]] = -torch.inf
+        word = torch.where(running, logits.argmax(-1), PAD)
+        written = torch.cat([written, word[:, None]], dim=1)
+        running &= word != EOS
+        if not running.any():
+            break
+        read = torch.cat([read, word[:, None]], dim=1)
+    return with_target(batch, written)
+
+
+def with_target(batch: Batch, written: Int[Tensor, "batch target"]) -> Batch:
+    first = torch.full_like(written[:, :1], BOS)
+    return replace(
+        batch,
+        target_input=torch.cat([first, written[:, :-1].masked_fill(written[:, :-1] == EOS, PAD)], dim=1),
+        target_output=written,
+        target_mask=written != PAD,
+    )
+
+
 def sentences(ids: Sequence[Sequence[int]], words: Sequence[str], missing: str) -> list[str]:
     """The words before the end mark, with spaces between; ``missing`` where the vocabulary lacks one.
 
@@ -68,16 +110,15 @@ def translator_measurements(specs: Iterable[ModelSpec], samples: int) -> tuple[M
 def translators_that_count(specs: Iterable[ModelSpec], samples: int, store: Store) -> set[tuple[str, str]]:
     """Task and architecture of the translators that count; none of which something is not measured."""
     found: dict[tuple[str, str], dict[int, list[dict]]] = {}  # by kind, by updates
-    for measurement in translator_measurements(specs, samples):
-        kind = found.setdefault((measurement.spec.task, measurement.spec.architecture), {})
-        kind.setdefault(measurement.spec.steps, []).extend(own for _, own in answers([measurement], store))
+    for spec, own in by_spec(translator_measurements(specs, samples), store).items():
+        by_steps = found.setdefault((spec.task, spec.architecture), {})
+        by_steps.setdefault(spec.steps, []).append(own["translation"])
+    both = {kind: (own[min(own)], own[max(own)]) for kind, own in found.items() if len(own) == 2}
     return {
         kind
-        for kind, by_steps in found.items()
-        for planned, longer in [[by_steps[steps] for steps in sorted(by_steps)]]
-        if planned and longer and gain(planned[0], longer[0]) <= GAIN
-        and fmean(own["bleu"] for own in planned) >= USEFUL
-    }  # fmt: skip
+        for kind, (planned, longer) in both.items()
+        if gain(planned[0], longer[0]) <= GAIN and fmean(own["bleu"] for own in planned) >= USEFUL
+    }
 
 
 def has_learned(name: dict, accuracy: float, translators: set[tuple[str, str]]) -> bool:

@@ -8,6 +8,7 @@ from notebooks.shared.suite import PROFILES, measurements
 from notebooks.shared.suite import SuiteConfig as Config
 
 SHARES = ("covariance_share", "mean_absolute_share")
+JUDGED = (*SHARES, "substitution", "token_accuracy")
 
 __all__ = ["PROFILES", "Config", "compute", "measurements"]
 
@@ -28,9 +29,9 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         for subset, outcome in m["substitution"].items()
     ]
 
-    def summary(group: list[Point]) -> dict:
-        judged = each_over_seeds(group, lambda m: picked(m, (*SHARES, "substitution")))
-        judged |= each_over_seeds(group, lambda m: picked(m["quality"], ["token_accuracy"]))
-        return judged | picked(group[0][1], ("unseen", "fitted_on"))
+    return by_kind(points, _summary), {"shares": shares, "substitution": substitution}
 
-    return by_kind(points, summary), {"shares": shares, "substitution": substitution}
+
+def _summary(group: list[Point]) -> dict:
+    numbers = each_over_seeds(group, lambda m: picked(m | m["quality"], JUDGED))
+    return numbers | picked(group[0][1], ("unseen", "fitted_on"))

@@ -60,11 +60,8 @@ def nine_switches() -> tuple[dict, pd.DataFrame]:
 def export(task: str, architecture: str, store: Store, folder: Path) -> dict:
     """Train one, write its script, and say what it is."""
     trained = store.model(spec_of(task, architecture, scale="quick", steps=UPDATES[task]))
-    words, corpus, network = (
-        trained.task.source_vocabulary,
-        trained.task.held_out,
-        trained.model.half().float(),
-    )
+    words, corpus = trained.task.source_vocabulary, trained.task.held_out
+    network = trained.model.half().float()
     trained = replace(trained, history={"held_out": evaluate(network, corpus)})
     fitted, tensors = fit_components(trained, FIT_SAMPLES), dict(network.state_dict())
     for side in ("encoder", "decoder"):

@@ -4,11 +4,12 @@ from companion.results.measurements import answers
 from companion.runs.store import Store
 from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind
 from notebooks.shared.plan import picked
-from notebooks.shared.suite import PROFILES, measurements
+from notebooks.shared.suite import PROFILES, measurements, outcomes
 from notebooks.shared.suite import SuiteConfig as Config
 
 PLACE = "Aitken et al. 2021, contribution 2 (the average matrix and a sample's)"
 QUESTION = "How well does the average attention matrix stand for one sample's, task by task?"
+POINT = ("typicality", "near_diagonal")
 
 __all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "compute", "measurements"]
 
@@ -16,7 +17,7 @@ __all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "compute", "measurements"]
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Typicality with its coverage, attention near the diagonal, and quality, by task and architecture."""
     points = answers(measurements(config), store)
-    rows = [n | _coordinates(m) | m["quality"] | {"coverage": m["typicality"]["coverage"]} for n, m in points]
+    rows = [name | picked(outcomes(m), (*POINT, *m["quality"], "coverage")) for name, m in points]
     average, samples = [], []
     for name, m in points:
         if name["seed"] == 0:
@@ -29,13 +30,9 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 def _summary(group: list[Point]) -> dict:
     first = group[0][1]["typicality"]
-    settled = {"coverage": first["coverage"], "cells": first["cells"], "held_out_samples": first["samples"]}
-    quality = ("token_accuracy", "exact_match")
-    return each_over_seeds(group, lambda m: _coordinates(m) | picked(m["quality"], quality)) | settled
-
-
-def _coordinates(m: dict) -> dict[str, float]:
-    return {"typicality": m["typicality"]["value"], "near_diagonal": m["near_diagonal"]}
+    settled = picked(first, ("coverage", "cells")) | {"held_out_samples": first["samples"]}
+    names = (*POINT, "token_accuracy", "exact_match")
+    return each_over_seeds(group, lambda m: picked(outcomes(m), names)) | settled
 
 
 def _entries(columns: dict, matrix: list[list[float]], words: dict | None = None) -> list[dict]:

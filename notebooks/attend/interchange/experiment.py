@@ -5,11 +5,13 @@ from typing import ClassVar
 import numpy as np
 
 from companion.results.config import Positive
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.measurements import Measurement, measurements_of
 from companion.runs.store import Store
+from companion.runs.suite import point
 from notebooks.shared.interchange import SIDES, measure_interchange
 from notebooks.shared.intervals import bootstrapped, by_kind, each_over_seeds
 from notebooks.shared.measure import measure_alignment_terms
+from notebooks.shared.plan import by_spec
 from notebooks.shared.spearman import spearman_of_points
 from notebooks.shared.suite import PAPER_TASKS, SuiteConfig, model_specs
 from notebooks.shared.translators import has_learned, translator_measurements, translators_that_count
@@ -57,10 +59,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     of a part's covariance share with what exchanging the part does to attention (mean of both sides), and of
     what exchanges do to attention with the accuracy that they cost.
     """
-    found: dict[tuple, list[dict]] = {}
-    for name, measured in answers(_exchanges(config), store):
-        found.setdefault(tuple(name.items()), []).append(measured)
-    points = [(dict(name), effects(*both)) for name, both in found.items() if len(both) == 2]
+    found = by_spec(_exchanges(config), store)
+    points = [(point(spec), effects(*both.values())) for spec, both in found.items()]
     counting = translators_that_count(model_specs(config), config.translated, store)
     rows = [
         {**name, "part": part, "accuracy": own["accuracy"]}

@@ -76,29 +76,30 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     followed = by_kind(points, lambda group: each_over_seeds(group, _memory))
     memory = rows_of(followed, "task", "kind", "swap", "series", "place")
     swaps = [
-        ({key: name[key] for key in NAMED} | {"swap": swap, "swap_kind": found["kind"]}, found)
+        (picked(name, NAMED) | {"swap": swap, "swap_kind": found["kind"]}, found)
         for name, m in points
         for swap, found in m.items()
     ]
+    order = [(name, found) for name, found in swaps if found["kind"] != "content"]
     tables = {
-        "routes": list(_rows(swaps, "routes", ("fork", "own"))),
-        "patches": list(_rows(swaps, "patches", ("fork", "own"), "share")),
-        "predictions": list(_rows(swaps, "predictions", ("all", "changed"), "similarity", content=True)),
+        "routes": _rows(order, "routes", ("fork", "own")),
+        "patches": _rows(order, "patches", ("fork", "own"), "share"),
+        "predictions": _rows(swaps, "predictions", ("all", "changed"), "similarity"),
         "memory": [row for row in memory if row["value"] is not None],
         "examples": [row for name, found in swaps if name["seed"] == 0 for row in _examples(name, found)],
     }
     return by_kind(points, _summary), tables
 
 
-def _rows(
-    swaps: list[Point], what: str, row_sets: tuple[str, ...], score: str | None = None, content: bool = False
-) -> Iterator[dict]:
-    for name, found in swaps:
-        for rows in row_sets if content or found["kind"] != "content" else ():
-            values = found[what][rows]
-            if score is not None:
-                values = {key: entry[score] for key, entry in values.items()}
-            yield name | {"rows": rows} | values
+def _rows(swaps: list[Point], what: str, row_sets: tuple[str, ...], score: str | None = None) -> list[dict]:
+    """A row a swap and set of rows of attention; of each number its ``score``, where it has several."""
+    return [
+        name
+        | {"rows": rows}
+        | {key: each[score] if score else each for key, each in found[what][rows].items()}
+        for name, found in swaps
+        for rows in row_sets
+    ]
 
 
 def _memory(m: dict) -> dict:

@@ -5,19 +5,21 @@ from itertools import product
 from typing import Annotated
 
 from companion.results.config import AboveZero, Attending, Field, Positive, Task, changes_of
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.measurements import Measurement, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from companion.runs.suite import spec_of
 from notebooks.attend.regularisation.measure import SIDES, measure_residual_contents
 from notebooks.shared.interchange import measure_interchange
-from notebooks.shared.intervals import Point, interval_of, nested
+from notebooks.shared.intervals import Point, grouped, interval_of, nested
 from notebooks.shared.measure import measure_alignment_terms
-from notebooks.shared.suite import DIAL, PlannedConfig
-from notebooks.shared.summaries import each_paired, summarised
+from notebooks.shared.plan import by_spec, picked
+from notebooks.shared.suite import DIAL, PlannedConfig, outcomes
+from notebooks.shared.summaries import each_paired, level_of, summarised
 
 LEARNED = 0.95  # word accuracy from which on a network has learned a made task
-MEASURES = (measure_alignment_terms, measure_residual_contents, measure_interchange)
+OUTCOMES = ("accuracy", "exact_match", "typicality", "temporal_share", "input_share", "residual_share")
+OUTCOMES += ("no_residual", "no_residual_argmax", "temporal_only", "temporal_only_argmax", "uniform")
 
 
 class Config(PlannedConfig):
@@ -51,13 +53,11 @@ PROFILES = {
 
 def axis(config: Config) -> dict[ModelSpec, dict[str, object]]:
     """The networks along the axis, with the columns that name them."""
-    found = {}
-    for seed, architecture in product(range(config.seeds or 3), config.architecture):
-        for task, level in product(config.task, config.weight_decay):
-            changes = changes_of(config) | {"weight_decay": level}
-            spec = spec_of(task, architecture, scale=config.scale, seed=seed, **changes)
-            columns = {"task": task, "architecture": architecture, "weight_decay": level, "seed": seed}
-            found[spec] = columns
+    found, changes = {}, changes_of(config)
+    along = product(range(config.seeds or 3), config.architecture, config.task, config.weight_decay)
+    for seed, architecture, task, level in along:
+        spec = spec_of(task, architecture, scale=config.scale, seed=seed, weight_decay=level, **changes)
+        found[spec] = {"task": task, "architecture": architecture, "weight_decay": level, "seed": seed}
     return found
 
 
@@ -90,26 +90,23 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``decay`` compares, seed by seed, the strongest level at which every network has learned its task with no
     decay at all. A network of which a measure is missing is left out.
     """
-    found: dict[ModelSpec, dict[str, dict]] = {}
-    for measurement in measurements(config):
-        for _, measured in answers([measurement], store):
-            found.setdefault(measurement.spec, {})[measurement.name] = measured
-    whole = {spec: own for spec, own in found.items() if len(own) == len(MEASURES)}
-    groups: dict[tuple[str, str], dict[float, list[Point]]] = {}
-    rows = []
-    for spec, columns in axis(config).items():
-        if spec in whole:
-            rows.append(columns | outcomes(whole[spec]["alignment_terms"]) | contents(whole[spec]))
-            own = groups.setdefault((columns["task"], columns["architecture"]), {})
-            numbers = {name: value for name, value in rows[-1].items() if name not in columns}
-            own.setdefault(columns["weight_decay"], []).append((columns, numbers))
-    levels = {(*names, level_key(at)): points for names, own in groups.items() for at, points in own.items()}
-    values = {
-        "levels": summarised(levels, dict),
-        "decay": nested({names: by_decay(own) for names, own in groups.items()}),
-        "factors": summarised(_by_factor(config, found), dict),
+    found = by_spec(measurements(config), store)
+    points = [(name, _numbers(**found[spec])) for spec, name in axis(config).items() if spec in found]
+    factors = [
+        (name, picked(outcomes(found[spec]["alignment_terms"]), OUTCOMES))
+        for spec, name in others(config).items()
+        if spec in found
+    ]
+    decay = {
+        names: by_decay({level: own for (level,), own in grouped(points, "weight_decay").items()})
+        for names, points in grouped(points, "task", "architecture").items()
     }
-    return values, {"networks": rows}
+    values = {
+        "levels": summarised(grouped(points, "task", "architecture", level_of("weight_decay")), dict),
+        "decay": nested(decay),
+        "factors": summarised(grouped(factors, "factor", level_of("level")), dict),
+    }
+    return values, {"networks": [name | numbers for name, numbers in points]}
 
 
 def by_decay(levels: dict[float, list[Point]]) -> dict:
@@ -125,43 +122,12 @@ def _all_learned(points: list[Point]) -> bool:
     return bool(points) and all(numbers["accuracy"] >= LEARNED for _, numbers in points)
 
 
-def _by_factor(config: Config, found: dict) -> dict[tuple[str, str], list[Point]]:
-    groups: dict[tuple[str, str], list[Point]] = {}
-    for spec, columns in others(config).items():
-        if "alignment_terms" in found.get(spec, {}):
-            point = (columns, outcomes(found[spec]["alignment_terms"]))
-            groups.setdefault((columns["factor"], level_key(columns["level"])), []).append(point)
-    return groups
-
-
-def level_key(level: float) -> str:
-    """A level as part of a dotted key: ``0p001`` for 0.001."""
-    return f"{level:g}".replace(".", "p")
-
-
-def outcomes(terms: dict) -> dict[str, float | None]:
-    """What the nine terms of one network say."""
-    shares, rebuilt = terms["covariance_share"], terms["substitution"]
-    return {
-        "accuracy": terms["quality"]["token_accuracy"],
-        "exact_match": terms["quality"]["exact_match"],
-        "typicality": terms["typicality"]["value"],
-        "temporal_share": shares["temporal_temporal"],
-        "input_share": shares["input_input"],
-        "residual_share": sum(share for pair, share in shares.items() if "residual" in pair),
-        "no_residual": rebuilt["no_residual"]["similarity"],
-        "no_residual_argmax": rebuilt["no_residual"]["argmax_agreement"],
-        "temporal_only": rebuilt["temporal_only"]["similarity"],
-        "temporal_only_argmax": rebuilt["temporal_only"]["argmax_agreement"],
-        "uniform": rebuilt["uniform"]["similarity"],
-    }
-
-
-def contents(found: dict[str, dict]) -> dict[str, float | None]:
-    """What its residuals hold, and what exchanging parts of the query does to attention."""
-    own, exchanged = found["residual_contents"], found["interchange"]["exchanged"]["decoder"]
+def _numbers(alignment_terms: dict, residual_contents: dict, interchange: dict) -> dict[str, float | None]:
+    """What the nine terms of one network say, what its residuals hold, and what exchanging parts does."""
+    own, exchanged = residual_contents, interchange["exchanged"]["decoder"]
     names = ("interaction", "clock", "history")
     return {
+        **picked(outcomes(alignment_terms), OUTCOMES),
         **{f"with_{name}": own["rebuilt"].get(name, {}).get("similarity") for name in ("none", *names)},
         "with_temperature": own["rebuilt"]["temperature"]["similarity"],
         "foreign_words": own["foreign"]["similarity"],

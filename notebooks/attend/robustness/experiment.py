@@ -5,16 +5,16 @@ from statistics import fmean
 from typing import Annotated
 
 from attnlib.models.config import Cell
-from companion.results.config import AboveZero, Field, OneOf, Positive, Task, changes_of, take_files
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.config import AboveZero, Field, OneOf, Positive, Task, take_files
+from companion.results.measurements import Measurement, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
-from companion.runs.suite import spec_of
 from notebooks.attend.robustness.measure import EITHER, measure_robustness
-from notebooks.shared.intervals import interval_of, nested
+from notebooks.shared.intervals import grouped, interval_of, nested
 from notebooks.shared.measure import measure_alignment_terms
-from notebooks.shared.suite import FilesConfig
-from notebooks.shared.summaries import rows_of, summarised
+from notebooks.shared.plan import by_spec, picked
+from notebooks.shared.suite import FilesConfig, each_planned, outcomes
+from notebooks.shared.summaries import level_of, rows_of, summarised
 
 FACTORS = ("cell", "width", "weight_decay", "length", "n_words", "embedding_scale", "clip")
 ALONE = "one_to_one"  # the task on the fixed diagonal, and the one whose number of words can be set
@@ -57,11 +57,6 @@ PROFILES = {
 Models = dict[str, tuple[ModelSpec, ...]]  # by task, in the order of seeds
 
 
-def level_key(label: str) -> str:
-    """A level as part of a dotted key: ``0p001`` for 0.001."""
-    return label.replace(".", "p")
-
-
 def settings(config: Config) -> Iterator[tuple[str, str, bool, Models]]:
     """Every level of every factor: both in words, whether it is the plan's, and its models.
 
@@ -91,16 +86,11 @@ def _models(config: Config, tasks: Iterable[str], factor: str = "", level: objec
     for task_name in tasks:
         changes = {factor: level} if factor else {}
         if factor == "length":
-            changes = {"steps": max(1, round(level * plan_spec(config, task_name, 0).steps))}
+            changes = {"steps": max(1, round(level * each_planned(config, task_name, "AED", 1)[0].steps))}
         if factor == "n_words":
             changes = {"task_options": {"n_words": level}}
-        seeds = range(config.seeds or 3)
-        found[task_name] = tuple(plan_spec(config, task_name, seed, **changes) for seed in seeds)
+        found[task_name] = each_planned(config, task_name, "AED", config.seeds or 3, **changes)
     return found
-
-
-def plan_spec(config: Config, task_name: str, seed: int, **changes: object) -> ModelSpec:
-    return spec_of(task_name, "AED", scale=config.scale, seed=seed, **changes_of(config) | changes)
 
 
 PLACE = "Aitken et al. 2021, contributions 2 and 3 (does it hold for other networks?)"
@@ -110,6 +100,7 @@ SIDES = ("encoder", "decoder")
 PAIRS = {"temporal_share": "temporal_temporal", "input_share": "input_input"}
 PAIRS |= {"residual_residual": "residual_residual"}
 RESIDUAL = ("temporal_residual", "input_residual", "residual_temporal", "residual_input", "residual_residual")
+OUTCOMES = ("typicality", *PAIRS, "accuracy", *REBUILT, "uniform")
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
@@ -123,53 +114,48 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Outcomes of every setting, free running against teacher forcing, and whether the headline holds."""
-    found = _found(config, store)
-    outcomes = {spec: _outcomes(*pair) for spec, pair in found.items()}
-    free = {spec: _way(own["free_running"]) for spec, (_, own) in found.items()}
-    conditions = list(_conditions(config, outcomes, free))
-    points, levels = [], {}
-    for factor, label, planned, models in settings(config):
-        row = {"factor": factor, "level": label, "planned": planned}
-        for task_name, specs in models.items():
-            known = [spec for spec in specs if spec in found]
-            levels[factor, level_key(label), task_name] = [({}, outcomes[spec]) for spec in known]
-            for spec in known:
-                own = {"task": task_name, "seed": spec.seed, "width": spec.width, "steps": spec.steps}
-                points.append(row | own | outcomes[spec])
+    found = by_spec(measurements(config), store)
+    numbers = {spec: _numbers(**own) for spec, own in found.items()}
+    free = {spec: _way(own["robustness"]["free_running"]) for spec, own in found.items()}
+    conditions = list(_conditions(config, numbers, free))
+    points = [
+        (
+            {"factor": factor, "level": label, "planned": planned, "task": task_name}
+            | {"seed": spec.seed, "width": spec.width, "steps": spec.steps},
+            numbers[spec],
+        )
+        for factor, label, planned, models in settings(config)
+        for task_name, specs in models.items()
+        for spec in specs
+        if spec in found
+    ]
+    planned = {
+        (task_name,): [({}, found[spec]["robustness"]) for spec in specs if spec in found]
+        for task_name, specs in _models(config, config.task).items()
+    }
     running = summarised(
-        {
-            (task_name,): [({}, found[spec][1]) for spec in specs if spec in found]
-            for task_name, specs in _models(config, config.task).items()
-        },
-        lambda own: {way: _way(own[way]) for way in EITHER} | {"same_words": own["same_words"]},
+        planned, lambda own: {way: _way(own[way]) for way in EITHER} | {"same_words": own["same_words"]}
     )
-    ways = {task_name: {way: own[way] for way in EITHER} for task_name, own in running.items()}
-    values = {"factors": summarised(levels, dict), "running": running}
-    values |= {"governs": _governs(points), "headline": headline(conditions)}
-    tables = {"points": points, "settings": conditions, "running": rows_of(ways, "task", "way", "outcome")}
+    rows = [name | own for name, own in points]
+    ways = {task_name: picked(own, EITHER) for task_name, own in running.items()}
+    values = {
+        "factors": summarised(grouped(points, "factor", level_of("level"), "task"), dict),
+        "running": running,
+        "governs": _governs(rows),
+        "headline": headline(conditions),
+    }
+    tables = {"points": rows, "settings": conditions, "running": rows_of(ways, "task", "way", "outcome")}
     return values, tables
 
 
-def _found(config: Config, store: Store) -> dict[ModelSpec, tuple[dict, dict]]:
-    """What either measure found of each model; one of which something is missing is left out."""
-    found: dict[ModelSpec, tuple] = {}
-    for measurement in measurements(config):
-        for _, measured in answers([measurement], store):
-            found[measurement.spec] = (*found.get(measurement.spec, ()), measured)
-    return {spec: both for spec, both in found.items() if len(both) == 2}
-
-
-def _outcomes(terms: dict, own: dict) -> dict[str, float | None]:
-    shares, rebuilt = terms["covariance_share"], terms["substitution"]
+def _numbers(alignment_terms: dict, robustness: dict) -> dict[str, float | None]:
+    memory, variance = robustness["memory"], robustness["variance"]
     return {
-        "typicality": terms["typicality"]["value"],
-        **{name: shares[pair] for name, pair in PAIRS.items()},
-        "residual_share": sum(shares[pair] for pair in RESIDUAL),
-        "accuracy": terms["quality"]["token_accuracy"],
-        "remembered": own["memory"]["share"],
-        **{name: rebuilt[name]["similarity"] for name in (*REBUILT, "uniform")},
-        **{f"memory_{side}": own["memory"][side] for side in SIDES},
-        **{f"residual_variance_{side}": own["variance"][side]["residual"] for side in SIDES},
+        **picked(outcomes(alignment_terms), OUTCOMES),
+        "residual_share": sum(alignment_terms["covariance_share"][pair] for pair in RESIDUAL),
+        "remembered": memory["share"],
+        **{f"memory_{side}": memory[side] for side in SIDES},
+        **{f"residual_variance_{side}": variance[side]["residual"] for side in SIDES},
     }
 
 

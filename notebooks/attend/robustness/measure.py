@@ -20,8 +20,8 @@ from attnlib.models.trace import Trace
 from attnlib.training.corpus import Corpus, evaluation_batches
 from attnlib.training.evaluate import traces
 from companion.runs.store import TrainedModel
-from notebooks.shared.free_running import greedy
 from notebooks.shared.measure import LAGS, Fitted, lagged_words
+from notebooks.shared.translators import greedy
 
 BATCH = 256
 EITHER = ("teacher_forced", "free_running")

@@ -89,9 +89,8 @@ def _draw(tables: dict[str, list[dict]], name: dict, pictures: dict) -> None:
     for side in SIDES:
         drawn, here = pictures[side], name | {"side": side}
         for table, key, entries in (("temporal", "position", "positions"), ("input", "word", "words")):
-            for entry, own, together in zip(
-                drawn[entries], drawn[table], drawn[f"{table}_together"], strict=True
-            ):
+            columns = drawn[entries], drawn[table], drawn[f"{table}_together"]
+            for entry, own, together in zip(*columns, strict=True):
                 places = {f"pc{i}": at for i, at in enumerate(own, 1)}
                 places |= {f"together{i}": at for i, at in enumerate(together, 1)}
                 tables[table].append(here | {key: entry} | places)

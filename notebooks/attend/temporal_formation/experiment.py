@@ -4,18 +4,21 @@ from itertools import product
 from typing import ClassVar
 
 from attnlib.models.config import Cell, Positions
-from companion.results.config import Attending, Positive, Task, changes_of
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.config import Attending, Positive, Task
+from companion.results.measurements import Measurement, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
-from companion.runs.suite import point, seeds_of, spec_of
+from companion.runs.suite import point
 from notebooks.attend.temporal_formation.measure import measure_temporal_formation
-from notebooks.shared.intervals import Point, kind, over_seeds
-from notebooks.shared.suite import FilesConfig
-from notebooks.shared.summaries import summarised, wide
+from notebooks.shared.intervals import Point, each_over_seeds, grouped, kind
+from notebooks.shared.plan import by_spec, picked
+from notebooks.shared.suite import FilesConfig, each_planned
+from notebooks.shared.summaries import all_wide, summarised
 
 SUMMARISED = ("attention", "wordless", "rebuilt", "state_share", "temporal_variance")
 MOVED = ("expected", "largest", "centre", "followed", "similarity")
+FOLLOWED = ("word_accuracy", "in_place", "temporal_in_place", "speed")  # by position
+LONGER = ("length", "word_accuracy", "in_place", "leaves")
 QUICK_TASKS = ("one_to_one",)
 PAPER_TASKS = ("one_to_one", "reversal", "scan")
 DRAWN = ("AED", "AO")  # kinds whose courses are drawn
@@ -44,17 +47,13 @@ _FEWER_SEEDS = 5  # of position codes other than the sinusoidal one
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    changes, specs = changes_of(config), {}
-    for task_name, architecture in product(config.task, config.architecture):
-        own = "cell" if architecture == "AED" else "positions"
+    specs: list[ModelSpec] = []
+    for kind_of in product(config.task, config.architecture):
+        own = "cell" if kind_of[1] == "AED" else "positions"
         for variant in getattr(config, own):
-            planned = seeds_of(config.scale, task_name, architecture, variant if own == "cell" else "gru")
-            if own == "positions" and variant != "sinusoidal":
-                planned = planned[:_FEWER_SEEDS]
-            for seed in planned if config.seeds is None else range(config.seeds):
-                varied = changes | {own: variant}
-                specs[spec_of(task_name, architecture, scale=config.scale, seed=seed, **varied)] = None
-    return measurements_of(specs, measure_temporal_formation, fit_samples=config.fit_samples)
+            fewer = config.seeds is None and own == "positions" and variant != "sinusoidal"
+            specs += each_planned(config, *kind_of, **{own: variant})[: _FEWER_SEEDS if fewer else None]
+    return measurements_of(dict.fromkeys(specs), measure_temporal_formation, fit_samples=config.fit_samples)
 
 
 def name_of(spec: ModelSpec) -> dict[str, object]:
@@ -66,11 +65,9 @@ def name_of(spec: ModelSpec) -> dict[str, object]:
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Temporal components without words, rebuilt, shifted, and past the lengths trained on."""
-    planned = measurements(config)
-    points = [(name_of(each.spec), m) for each in planned for _, m in answers([each], store)]
-    groups: dict[tuple, list[Point]] = {}
-    for name, m in points:
-        groups.setdefault((name["task"], name["kind"]), []).append((name, m))
+    found = by_spec(measurements(config), store)
+    points = [(name_of(spec), own["temporal_formation"]) for spec, own in found.items()]
+    groups = grouped(points, "task", "kind")
     tables = {
         "models": [name | _coordinates(m) for name, m in points],
         "positions": [row for named, group in groups.items() for row in _positions(*named, group)],
@@ -91,16 +88,14 @@ def _summary(m: dict) -> dict:
     longer = m["longer"] or {"lengths": []}
     return {
         "token_accuracy": m["quality"]["token_accuracy"],
-        **{name: m[name] for name in SUMMARISED},
+        **picked(m, SUMMARISED),
         "offsets": {
-            name: {key: found[key] for key in ("slope", "centre_slope")}
-            | {f"by_{record['offset']}": {key: record[key] for key in MOVED} for record in found["by_offset"]}
+            name: picked(found, ("slope", "centre_slope"))
+            | {f"by_{record['offset']}": picked(record, MOVED) for record in found["by_offset"]}
             for name, found in m["offsets"].items()
         },
         "longer": {
-            f"times_{record['factor']:g}".replace(".", "_"): {
-                key: record[key] for key in ("length", "word_accuracy", "in_place", "leaves")
-            }
+            f"times_{record['factor']:g}".replace(".", "_"): picked(record, LONGER)
             for record in longer["lengths"]
         },
         "beyond": longer.get("average_input") or {},
@@ -124,14 +119,10 @@ def _coordinates(m: dict) -> dict[str, float | None]:
 
 def _positions(task_name: str, label: str, group: list[Point]) -> list[dict]:
     """A row a position of the longest sentences, with intervals over the models of a kind."""
-    longer = [({}, m["longer"]) for _, m in group]
-    if not longer[0][1]:
+    if not (first := group[0][1]["longer"]):
         return []
-    rows = []
-    for t, record in enumerate(longer[0][1]["positions"]):
-        row = {"task": task_name, "kind": label, "position": record["position"]}
-        row["trained_up_to"] = longer[0][1]["trained_up_to"]
-        for column in ("word_accuracy", "in_place", "temporal_in_place", "speed"):
-            row |= wide(column, over_seeds(longer, lambda m, t=t, c=column: m["positions"][t][c], column))
-        rows.append(row)
-    return rows
+    found = each_over_seeds(
+        group, lambda m: {own["position"]: picked(own, FOLLOWED) for own in m["longer"]["positions"]}
+    )
+    here = {"task": task_name, "kind": label, "trained_up_to": first["trained_up_to"]}
+    return [here | {"position": place} | all_wide(own) for place, own in found.items()]

@@ -1,4 +1,4 @@
-"""The figure of the chapter that README.md shows too: shares against typicality, a point for each network.
+"""The figure that README.md shows too, shares against typicality, a point for each network.
 
 ``python -m notebooks.attend.temporal_share.drawing`` draws README's from the committed result.
 """

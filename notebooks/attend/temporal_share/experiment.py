@@ -12,11 +12,13 @@ from companion.runs.store import Store
 from notebooks.shared.intervals import bootstrapped, by_kind, each_over_seeds, kind
 from notebooks.shared.measure import ACROSS_SAMPLES as QUANTITIES
 from notebooks.shared.measure import measure_alignment_terms
+from notebooks.shared.plan import picked
 from notebooks.shared.spearman import spearman_of_points
-from notebooks.shared.suite import DIAL, PAPER_TASKS, SuiteConfig, model_specs
+from notebooks.shared.suite import DIAL, PAPER_TASKS, SuiteConfig, model_specs, outcomes
 from notebooks.shared.translators import has_learned, translator_measurements, translators_that_count
 
 FAMILIES = {"reordering": "reordering", "scan": "scan", "multi30k": "captions"}  # variants of one task
+COORDINATES = ("typicality", *QUANTITIES, "uniform", "residual_share", "token_accuracy", "coverage")
 CELL_TASKS = ("one_to_one", "reversal", "reordering_50", "scan")
 
 
@@ -89,17 +91,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 
 def _coordinates(m: dict) -> dict[str, float | None]:
-    return {
-        "typicality": m["typicality"]["value"],
-        "temporal_share": m["covariance_share"]["temporal_temporal"],
-        "input_share": m["covariance_share"]["input_input"],
-        "temporal_only": m["substitution"]["temporal_only"]["similarity"],
-        "input_only": m["substitution"]["input_only"]["similarity"],
-        "uniform": m["substitution"]["uniform"]["similarity"],
-        "residual_share": sum(v for k, v in m["covariance_share"].items() if "residual" in k),
-        "token_accuracy": m["quality"]["token_accuracy"],
-        "coverage": m["typicality"]["coverage"],
-    }
+    return picked(outcomes(m), COORDINATES)
 
 
 def family(task: str) -> str:

@@ -11,16 +11,17 @@ from companion.results.config import (
     Positive,
     Scale,
     Task,
-    changes_of,
     check_width,
     take_files,
 )
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.measurements import Measurement, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
-from companion.runs.suite import seeds_of, spec_of
-from notebooks.shared.intervals import Point, by_kind, each_over_seeds
-from notebooks.shared.suite import TRANSLATIONS
+from companion.runs.suite import point
+from notebooks.shared.intervals import Point, by_kind, each_over_seeds, grouped
+from notebooks.shared.plan import by_spec
+from notebooks.shared.suite import TRANSLATIONS, each_planned
+from notebooks.shared.summaries import level_key
 from notebooks.shared.translators import TWICE, gain, measure_translation
 
 QUICK_TASKS = ("multi30k_en_fr",)
@@ -60,10 +61,7 @@ def _specs(config: Config) -> dict[ModelSpec, dict[str, float]]:
     """The planned models and the others, with what makes each: multiple of the updates, learning rate."""
     specs: dict[ModelSpec, dict[str, float]] = {}
     for task, architecture in product(config.task, config.architecture):
-        own = {"scale": config.scale, **changes_of(config)}
-        seeds = range(config.seeds) if config.seeds else seeds_of(config.scale, task, architecture)
-        planned = [spec_of(task, architecture, seed=seed, **own) for seed in seeds]
-        first = planned[0]
+        first, *_ = planned = each_planned(config, task, architecture)
         others = [replace(first, steps=max(1, round(each * first.steps))) for each in config.length]
         if not specs:
             others += [replace(first, learning_rate=each) for each in config.learning_rate]
@@ -82,22 +80,18 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``gain_of_twice``: the part of its loss that the first network loses when trained for twice as long; below
     zero where it over-fits. ``loss_at_rate``: its loss at other learning rates.
     """
-    points: list[Point] = []
-    for spec, made in _specs(config).items():
-        own = measurements_of([spec], measure_translation, samples=config.samples)
-        points += [(name | made, m) for name, m in answers(own, store)]
+    made, found = _specs(config), by_spec(measurements(config), store)
+    points = [(point(spec) | made[spec], own["translation"]) for spec, own in found.items()]
     values = {"by_task": by_kind(points, _summary), "sentences": config.samples}
     return values, {"networks": [name | m for name, m in points]}
 
 
 def _summary(points: list[Point]) -> dict:
     rate = points[0][0]["learning_rate"]  # the first model of a kind is planned
-    planned = [point for point in points if (point[0]["length"], point[0]["learning_rate"]) == (1, rate)]
-    first = {(name["length"], name["learning_rate"]): m for name, m in points if name["seed"] == 0}
+    trained = grouped(points, "length", "learning_rate")
+    first = {how: own[0][1] for how, own in trained.items() if own[0][0]["seed"] == 0}
     twice = first.get((TWICE, rate))
-    return each_over_seeds(planned) | {
+    return each_over_seeds(trained[1, rate]) | {
         "gain_of_twice": None if twice is None else gain(first[1, rate], twice),
-        "loss_at_rate": {
-            f"{each:g}".replace(".", "p"): m["loss"] for (_, each), m in first.items() if each != rate
-        },
+        "loss_at_rate": {level_key(each): m["loss"] for (_, each), m in first.items() if each != rate},
     }

@@ -1,20 +1,20 @@
 """Without attention: where a network of one vector keeps the words, when it reads them out, how many fit."""
 
-from collections.abc import Iterable
 from dataclasses import replace
-from itertools import chain, product
+from itertools import product
 from typing import Annotated, Literal
 
 import numpy as np
 from jaxtyping import Float
 
 from companion.results.config import BaseConfig, Field, Fraction, Positive, Scale
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.measurements import Measurement
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from companion.runs.suite import seeds_of, spec_of
 from notebooks.attend.without_attention.measure import EFFECTS, WAYS, measure_memory, measure_swap
 from notebooks.shared.intervals import Point, each_over_seeds
+from notebooks.shared.plan import Plan, answered, every, plan_of
 from notebooks.shared.spearman import spearman
 from notebooks.shared.summaries import rows_of
 
@@ -72,20 +72,21 @@ def _spec(config: Config, architecture: str, length: int, seed: int, part: float
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    return sum(_measurements(config, dict.fromkeys(chain.from_iterable(_groups(config).values()))), ())
+    return every(*_plans(config))
 
 
-def _measurements(config: Config, specs: Iterable[ModelSpec]) -> list[tuple[Measurement, ...]]:
-    return [measurements_of(specs, m, fit_samples=config.fit_samples) for m in (measure_memory, measure_swap)]
+def _plans(config: Config) -> list[Plan]:
+    groups, fit_samples = _groups(config), config.fit_samples
+    return [plan_of(groups, measure, fit_samples=fit_samples) for measure in (measure_memory, measure_swap)]
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Memory by place, readout by step, and accuracy by length, of VED and of AED."""
     values: dict = {}
     tables: dict[str, list[dict]] = {name: [] for name in ("accuracy", "memory", "decoder", "readout")}
-    for (label, length), specs in _groups(config).items():
-        memory, swap = (answers(own, store) for own in _measurements(config, specs))
-        if not memory or not swap:
+    memories, swaps = (answered(plan, store) for plan in _plans(config))
+    for (label, length), memory in memories.items():
+        if not (swap := swaps.get((label, length))):
             continue
         summary = each_over_seeds(memory, _memory) | each_over_seeds(swap, _swap) | {"seeds": len(memory)}
         values.setdefault(label, {})[f"length_{length}"] = summary

@@ -3,20 +3,19 @@
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from companion.results.config import Attending, Positive, Task, changes_of, check_width, take_files
+from companion.results.config import Attending, Positive, Task, check_width, take_files
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
-from companion.runs.suite import seeds_of, spec_of
 from notebooks.attend.word_alignment import measure
-from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind, over_seeds
-from notebooks.shared.plan import picked
-from notebooks.shared.suite import FilesConfig
-from notebooks.shared.summaries import less, wide
+from notebooks.shared.intervals import Point, by_kind, each_over_seeds, grouped, kind
+from notebooks.shared.plan import picked, settings_of
+from notebooks.shared.suite import FilesConfig, each_planned
+from notebooks.shared.summaries import all_wide, less
 
 QUALITIES = ("error_rate", "precision", "recall", "agreement", "mass_on_gold")
 RULES_SHOWN = ("full", "temporal_only", "input_only", "no_residual", "ibm_model_1")  # judged by every rule
@@ -72,15 +71,14 @@ PROFILES = {
 def _specs(config: Config, task_names: tuple[str, ...]) -> list[ModelSpec]:
     specs = []
     for task, architecture in product(task_names, config.architecture):
-        changes, wanted = changes_of(config), config.seeds
+        own: dict[str, Any] = {}
         if task == TEXT:
-            wanted = config.text_seeds or wanted
-            if config.text_steps is not None:
-                changes.setdefault("steps", config.text_steps)
-            options = {"n_train": config.n_train, "max_length": config.max_length}
-            changes["task_options"] = {name: value for name, value in options.items() if value is not None}
-        seeds = range(wanted) if wanted else seeds_of(config.scale, task, architecture)
-        specs += [spec_of(task, architecture, scale=config.scale, seed=seed, **changes) for seed in seeds]
+            options = settings_of(config, "n_train", "max_length")
+            own["task_options"] = {name: value for name, value in options.items() if value is not None}
+            own["seeds"] = config.text_seeds
+            if steps := config.steps or config.text_steps:
+                own["steps"] = steps
+        specs += each_planned(config, task, architecture, **own)
     return specs
 
 
@@ -90,7 +88,7 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 def _measurements(config: Config) -> tuple[tuple[Measurement, ...], tuple[Measurement, ...]]:
     links, tokens = _specs(config, config.task), _specs(config, config.tokens_of)
-    settings = {name: getattr(config, name) for name in ("fit_samples", "judged_samples", "iterations")}
+    settings = settings_of(config, "fit_samples", "judged_samples", "iterations")
     return (
         measurements_of(links, measure.measure_word_alignment, **settings),
         measurements_of(tokens, measure.measure_token_parts, fit_samples=config.fit_samples),
@@ -165,12 +163,9 @@ def _example_rows(example: dict) -> Iterator[dict]:
     for source, matrix in example["attention"].items():
         for (s, t), weight in np.ndenumerate(matrix):
             if source == "full" or weight >= SHOWN_FROM:
-                yield {"links_from": source, "target_position": s, "source_position": t} | {
-                    "target": example["target"][s],
-                    "source": example["source"][t],
-                    "attention": float(weight),
-                    "gold": example["gold"][s][t],
-                }
+                row = {"links_from": source, "target_position": s, "source_position": t}
+                row |= {"target": example["target"][s], "source": example["source"][t]}
+                yield row | {"attention": float(weight), "gold": example["gold"][s][t]}
 
 
 def _summary_of_classes(group: list[Point]) -> dict:
@@ -187,15 +182,12 @@ def _summary_of_classes(group: list[Point]) -> dict:
 def _token_rows(points: list[Point], listed: int) -> list[dict]:
     """The most frequent tokens of each role, with intervals over the models of a kind."""
     rows = []
-    groups = [group for kinds in by_kind(points, list).values() for group in kinds.values()]
-    for group, role in product(groups, measure.ROLES):
+    for group, role in product(grouped(points, "task", "kind").values(), measure.ROLES):
         name, first = group[0]
         columns = first["tokens"][role]  # held-out samples are the same for every seed
         for i, token in enumerate(columns["token"][:listed]):
-            row = {column: name[column] for column in ("task", "architecture", "kind")} | {"role": role}
-            row |= {"token": token, "class": columns["class"][i], "rows": columns["rows"][i]}
-            for share in JUDGED:
-                own = over_seeds(group, lambda m, r=role, s=share, i=i: m["tokens"][r][s][i], share)
-                row |= wide(share, own)
-            rows.append(row | {"seeds": len(group)})
+            row = picked(name, ("task", "architecture", "kind")) | {"role": role, "token": token}
+            row |= {column: columns[column][i] for column in ("class", "rows")}
+            found = each_over_seeds(group, lambda m, r=role, i=i: {s: m["tokens"][r][s][i] for s in JUDGED})
+            rows.append(row | all_wide(found) | {"seeds": len(group)})
     return rows

@@ -4,14 +4,14 @@ import pytest
 import torch
 
 from attnlib.decomposition import PART_NAMES, Parts
-from notebooks.attend.robustness import experiment
 from notebooks.shared import interchange as measure
 from notebooks.shared.interchange import SIDES, attend, exchanged, measure_interchange
+from notebooks.shared.suite import SuiteConfig, each_planned
 from tests.attnlib.models.model_builders import batch_of, encoder_decoder
 
 # One length: position and end mark are not confounded, and few held-out samples make cells of thirty.
 SHORT = {"min_length": 7, "max_length": 7, "n_train": 600, "n_held_out": 100}
-SPEC = experiment.plan_spec(experiment.Config(width=8, steps=4), "one_to_one", 0, task_options=SHORT)
+SPEC = each_planned(SuiteConfig(width=8, steps=4), "one_to_one", "AED", 1, task_options=SHORT)[0]
 
 
 def test_parts_come_from_valid_places_of_the_sample_or_of_the_batch():

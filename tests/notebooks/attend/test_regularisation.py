@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from notebooks.attend.regularisation.experiment import by_decay, level_key
+from notebooks.attend.regularisation.experiment import by_decay
 from notebooks.attend.regularisation.measure import SIDES, measure_residual_contents
+from notebooks.shared.summaries import level_key
 from tests.notebooks.attend.test_interchange import SPEC
 
 

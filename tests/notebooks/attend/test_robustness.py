@@ -8,8 +8,8 @@ import torch
 from attnlib.training.vocabulary import BOS, EOS, PAD
 from notebooks.attend.robustness import experiment
 from notebooks.attend.robustness.measure import measure_robustness
-from notebooks.shared.free_running import greedy, with_target
 from notebooks.shared.measure import LAGS, lagged_words
+from notebooks.shared.translators import greedy, with_target
 from tests.attnlib.models.model_builders import batch_of, encoder_decoder
 from tests.notebooks.attend.test_interchange import SPEC
 

@@ -12,8 +12,7 @@ from matplotlib.text import Text
 
 from companion.book.style import DOTS, as_images, as_png, as_svg, style, with_fonts
 from companion.results.result import Result
-from notebooks.shared.dots import dot_rows
-from notebooks.shared.style import NOTE, cut_note, panels, write_labels
+from notebooks.shared.style import NOTE, cut_note, dot_rows, panels, write_labels
 
 KINDS, TASKS = ("AED", "AO"), ("scan", "multi30k_en_fr")
 
