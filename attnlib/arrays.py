@@ -33,10 +33,7 @@ def require_tensors(given: Mapping[str, object]) -> None:
     """Refuse, by name, what is neither a tensor nor None."""
     for name, own in given.items():
         if own is not None and not isinstance(own, Tensor):
-            raise BadInput(
-                f"{name} is {type(own).__module__}.{type(own).__name__}; expected a torch.Tensor, which "
-                f"torch.as_tensor makes of an array"
-            )
+            raise BadInput(f"{name} is {type(own).__name__}; expected a tensor: torch.as_tensor makes one")
 
 
 def takes_arrays(function: Function) -> Function:

@@ -23,7 +23,7 @@ WHERE_USED = {
     "notebooks/primer/scoring_functions/experiment.py": {"pandas"},
     "notebooks/primer/what_a_task_teaches/experiment.py": {"pandas"},
     "attnlib/adapters/hugging_face.py": {"transformers"},
-    "attnlib/analysis/checkpoint.py": {"transformers"},
+    "attnlib/analysis/checkpoint.py": {"sacrebleu", "transformers"},
     "attnlib/analysis/command.py": {"rich"},
     "attnlib/analysis/compare.py": {"rich"},
     "attnlib/analysis/report.py": {"jinja2", "markupsafe"},

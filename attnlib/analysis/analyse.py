@@ -87,5 +87,4 @@ def _analysis(stream: Stream, judgement: Judgement, part: Shard, about: dict[str
     one = stream.trace(batch)
     dtypes = {str(own.precision or own.query_inputs.dtype).removeprefix("torch.") for own in one.attended}
     made["computed in"] = {"precision": ", ".join(sorted(dtypes))}
-    shown = {"example": example_of(one, fit.heads), "samples": samples_of(stream, one, fit)}
-    return replace(found, made=made, **shown)
+    return replace(found, made=made, example=example_of(one, fit.heads), samples=samples_of(stream, one, fit))

@@ -5,10 +5,11 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache, partial
+from importlib.util import find_spec
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -181,8 +182,19 @@ class Checkpoint:
             found.update(tensor.detach().cpu().contiguous().view(-1).float().numpy().tobytes())
         return found.hexdigest()
 
-    def _digests(self) -> dict[str, str]:
-        return {"model": self.digest(), "tokenizer": tokenizer_digest(self.tokenizer)}
+    def bleu(self, batches: Iterable[LineBatch]) -> dict[str, float]:
+        """BLEU of what the model writes of some sources, by sacreBLEU; empty where that is not installed."""
+        if not find_spec("sacrebleu"):
+            return {}
+        from sacrebleu import corpus_bleu
+
+        written, right = [], []
+        for batch in batches:
+            found = self.write(batch.tokens, batch.longest)
+            rows = [row[own].tolist() for row, own in zip(found.target, found.target_mask, strict=True)]
+            written += self.tokenizer.batch_decode(rows, skip_special_tokens=True)
+            right += [target for _, target in batch.pairs]
+        return {"bleu": corpus_bleu(written, [right], force=True).score}
 
     def word(self, _side: str, token: int) -> str:
         """A piece as the tokenizer writes it."""
@@ -268,6 +280,7 @@ class Checkpoint:
         adapter = self.adapter(kinds, layers, ignore_special)
         sizes = {"batch_size": batch_size, "longest": longest, "prefix": self.prefix}
         made = {"kinds": [*kinds], "layers": layers and [*layers], "ignore_special": ignore_special, **sizes}
+        digests = lambda: {"model": self.digest(), "tokenizer": tokenizer_digest(self.tokenizer)}  # noqa: E731
         made |= {"generate": generate, "languages": [self.source_language, self.target_language]}
         sizes |= {"write": self.write if generate else None}
         return Stream(
@@ -277,7 +290,7 @@ class Checkpoint:
             probed=probed,
             logits=None if generate else adapter.logits,
             losses=partial(losses_of, unknown=self.tokenizer.unk_token_id),
-            made=cache(lambda: {"options": made, "sha256": text.checked()[1] | self._digests()}),
+            made=cache(lambda: {"options": made, "sha256": text.checked()[1] | digests()}),
         )
 
 

@@ -1,8 +1,10 @@
 """``attnlib analyse``: a checkpoint and two texts, or saved traces, to a report; resumable, in shards."""
 
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import get_args
 
@@ -13,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from attnlib.analysis.analyse import merged_analysis
 from attnlib.analysis.checkpoint import Checkpoint, ParallelText
 from attnlib.analysis.fit import Fit
+from attnlib.analysis.learned import SCORED
 from attnlib.analysis.passes import STAGES, fit_part, judge_part, merged_fit
 from attnlib.analysis.report import RUN, Name, write_report
 from attnlib.analysis.samples import MOST
@@ -136,8 +139,12 @@ def analyse_command(request: Request) -> None:
         return
     with locked(request.out, ".report.lock", wait=True):  # the last two shards may end together
         analysis = merged_analysis(job.stream, job.keep, request.part(), heads=request.heads, about=job.about)
-        shown = analysis.samples[: request.sentences]
-        analysis = replace(analysis, samples=shown, made=analysis.made | {"options": _options(request)})
+        changes = {"samples": analysis.samples[: request.sentences]}
+        if job.bleu is not None:
+            part = Shard(every=request.every if analysis.held_out else 1)
+            judged = (own for number, own in job.stream.numbered() if part.is_of("judge", number))
+            changes["learned"] = analysis.learned | job.bleu(islice(judged, SCORED))
+        analysis = replace(analysis, **changes, made=analysis.made | {"options": _options(request)})
         if waiting or not (request.out / RUN).is_file():
             write_json_atomic(request.out / RUN, _record(start))
         write_report(analysis, request.out, title=f"How {job.shown} attends", name=job.name)
@@ -157,9 +164,7 @@ def _record(start: float) -> dict:
 
 
 def _shown(value: object) -> object:
-    if isinstance(value, tuple):
-        return ",".join(map(str, value))
-    return value if value is None or isinstance(value, bool | int) else readable(str(value))
+    return value if value is None or isinstance(value, bool | int | tuple) else readable(str(value))
 
 
 def _remaining(job: "_Job", stage: str, request: Request) -> str:
@@ -182,6 +187,7 @@ class _Job:
     about: dict[str, str]
     shown: str
     name: Name | None = None
+    bleu: Callable[[Iterable], dict[str, float]] | None = None
 
 
 def _of_traces(request: Request) -> _Job:
@@ -203,6 +209,7 @@ def _of_checkpoint(request: Request, console: Console) -> _Job:
         checkpoint.about | text.about | (WRITTEN if request.generate else {}),
         checkpoint.shown,
         checkpoint.word,
+        None if request.generate else checkpoint.bleu,
     )
     adapter = checkpoint.adapter(**request.settings(*OF_A_PASS))
     size = (request.batch_size, request.longest, request.longest)

@@ -86,11 +86,10 @@ def compare(first: Analysis, second: Analysis) -> Comparison:
     for which, own in (("first", first), ("second", second)):
         if not isinstance(own, Analysis):
             raise BadInput(f"the {which} is {type(own).__name__}; give what analyse or read_report returns")
-    if first.method != second.method:
-        raise BadInput(f"one is by {first.method}, the other by {second.method}: analyse both the same way")
-    for which, own in (("first", first), ("second", second)):
         if own.keys is None or not own.blocks:
             raise BadInput(f"the {which} analysis has no blocks of sentences: make it again with analyse")
+    if first.method != second.method:
+        raise BadInput(f"one is by {first.method}, the other by {second.method}: analyse both the same way")
     tables = [{(row["kind"], row["layer"], row["head"]): row for row in own.heads} for own in (first, second)]
     both, alone = tables[0].keys() & tables[1].keys(), tables[0].keys() ^ tables[1].keys()
     if not both:

@@ -355,6 +355,7 @@ def page(
             "{accuracy:.0%} of the next words right, loss {loss:.2f} (by frequency {loss_by_frequency:.2f}), "
             "{whole_sentences:.0%} of {sentences} sentences without a wrong word".format(**found)
         )
+        facts |= {"BLEU of what it writes itself": f"{found['bleu']:.1f}"} if "bleu" in found else {}
     facts["Components"] = METHODS[analysis.method]
     kinds = {row["kind"] for row in analysis.heads}
     return _template().render(

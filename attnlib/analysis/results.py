@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attnlib.adapters.library_models import KINDS
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.fit import Fit, Head, chosen_heads, counted_attention
 from attnlib.analysis.judge import PARTS, HeadSums, Judgement, TermShares, TermSums, terms_of
@@ -20,8 +21,6 @@ from attnlib.errors import BadInput
 
 if TYPE_CHECKING:
     from attnlib.analysis.show import Plots, Tables
-
-KINDS = ("cross", "encoder_self", "decoder_self")
 
 
 @dataclass(frozen=True)

@@ -33,13 +33,8 @@ def library(name: str) -> ModuleType:
 
 def _place(analysis: Analysis, kind: str, layer: int, head: int) -> str:
     check_known("kind of attention", kind, KINDS)
-    there = {(row["layer"], row["head"]) for row in analysis.heads if row["kind"] == kind}
-    if (layer, head) not in there:
-        known = ", ".join(f"{own}.{other}" for own, other in sorted(there)[:12]) or "none"
-        raise BadInput(
-            f"layer {layer}, head {head} of {kind} was not analysed; those that were (layer.head): {known}"
-            f"{f' and {len(there) - 12} more' if len(there) > 12 else ''}"
-        )
+    there = [f"{row['layer']}.{row['head']}" for row in analysis.heads if row["kind"] == kind]
+    check_known(f"analysed head (layer.head) of {kind}", f"{layer}.{head}", there)
     return f"{kind}.{layer}"
 
 

@@ -92,8 +92,7 @@ class Stream(Generic[Batch]):
     def tried(self, batch: Batch | None) -> "Stream[Batch]":
         """The same; without the probe where it cannot be taken of a batch's first sample, which is quick.
 
-        Raises:
-            BadInput: logits that are none of this model, before a corpus was read in vain.
+        BadInput for logits that are none of this model, before a corpus was read in vain.
         """
         if batch is None:
             return self

@@ -1,6 +1,6 @@
 """How many threads a pass is fastest with, by measurement: small models are slower with more."""
 
-import time
+import timeit
 from collections.abc import Callable
 
 import torch
@@ -26,15 +26,9 @@ def choose_threads(work: Callable[[], object], most: int | None = None) -> dict[
     for count in sorted({*(2**n for n in range(most.bit_length()) if 2**n < most), most}):
         torch.set_num_threads(count)
         work()  # the first call of a kind is slow
-        found[count] = min(_seconds(work) for _ in range(2))
+        found[count] = min(timeit.repeat(work, number=1, repeat=2))
         if count > 1 and found[count] > WORTH * found[best]:
             break
         best = count
     torch.set_num_threads(best)
     return found
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start

@@ -235,9 +235,9 @@ BATCHES = [
     (lambda: small(read=torch.ones(2, 3)), "read of shape (2, 3) with a mask of shape (2, 2)"),
     (lambda: TokenBatch.of_rows([[1], []], [[2], [3]]), "source row 1 is all padding"),
     (lambda: TokenBatch.of_rows([], []), "no rows"),
-    (lambda: small(source=SMALL.source.numpy()), "source is numpy.ndarray; expected a torch.Tensor"),
-    (lambda: small(target_mask=[[True]]), "target_mask is builtins.list; expected a torch.Tensor"),
-    (lambda: FrameBatch(np.ones((2, 3)), SMALL.target, SMALL.target_mask), "frames is numpy.ndarray"),
+    (lambda: small(source=SMALL.source.numpy()), "source is ndarray; expected a tensor: torch"),
+    (lambda: small(target_mask=[[True]]), "target_mask is list; expected a tensor"),
+    (lambda: FrameBatch(np.ones((2, 3)), SMALL.target, SMALL.target_mask), "frames is ndarray"),
     (lambda: next(text_batches(None, [], batch_size=0)), "both must be at least 1"),
     (lambda: next(text_batches(None, [], longest=0)), "both must be at least 1"),
 ]  # fmt: skip
@@ -247,7 +247,7 @@ Q, K = "cross.0.query_states", "cross.3.key_weight"
 TENSORS = [(partial(pass_of_tensors, given), message) for given, message in (
     (without(PLAIN, "source_mask", "target_mask"), "lack source_mask, target_mask; they have cross"),
     ({}, "they have none"),
-    ({name: own.numpy() for name, own in PLAIN.items()}, " is numpy.ndarray; expected a torch.Tensor"),
+    ({name: own.numpy() for name, own in PLAIN.items()}, " is ndarray; expected a tensor"),
     (PLAIN | {"cross.query_states": torch.ones(1)}, "no tensor 'cross.query_states' is known"),
     (PLAIN | {"cross.0.querystates": torch.ones(1)}, "named like cross.0.query_states"),
     (PLAIN | {"self.0.query_states": torch.ones(1)}, "no tensor 'self.0.query_states'"),

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -17,7 +18,7 @@ from safetensors.torch import save_file
 from typer.testing import CliRunner
 
 from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe
-from attnlib.analysis import Stream, analyse, read_report
+from attnlib.analysis import Checkpoint, ParallelText, Stream, analyse, read_report
 from attnlib.analysis.report import notes
 from attnlib.cli import app
 from attnlib.files import locked
@@ -164,7 +165,7 @@ def test_a_shard_tokenizes_its_own_lines_alone(corpus, tmp_path, counted, in_sha
     """Of six batches of four and every third held out: two blocks of three, a shard each."""
     first, second = (SOURCE[0:8], SOURCE[8:12]), (SOURCE[12:20], SOURCE[20:24])
     lines = {("fit", 1): second[0], ("fit", 0): first[0], ("judge", 0): first[1], ("judge", 1): second[1]}
-    lines["report", 0] = first[1]  # the sample that is shown
+    lines["report", 0] = [*first[1], *second[1]]  # what BLEU is of
     for (stage, shard), expected in lines.items():
         counted.clear()
         done(*given(corpus, tmp_path, "--shards", 2, "--stage", stage, "--shard", shard))
@@ -249,7 +250,7 @@ def test_a_report_says_what_made_it(corpus, whole, tmp_path):
     said, options = said_by(whole), said_by(whole)["made"]["options"]
     assert said["schema"] == 4
     assert options["--ignore-special"] is False
-    assert (options["--batch-size"], options["--every"], options["--kinds"]) == (4, 3, "cross")
+    assert (options["--batch-size"], options["--every"], options["--kinds"]) == (4, 3, ["cross"])
     assert {"--threads", "--out", "--stage", "--shard"}.isdisjoint(options)
     assert {len(own) for own in said["made"]["sha256"].values()} == {64}
     assert said["made"]["sha256"].keys() == {"source", "target", "model", "tokenizer"}
@@ -262,6 +263,30 @@ def test_a_report_says_what_made_it(corpus, whole, tmp_path):
     done(*given(corpus, tmp_path, "--ignore-special", "--method", "means"))
     other = said_by(tmp_path)["made"]["options"]
     assert (other["--ignore-special"], other["--method"]) == (True, "means")
+
+
+def test_bleu_of_what_the_model_writes_itself(corpus, whole, tmp_path, monkeypatch):
+    """Of all judged sentences, two batches of four; by hand, one at a time; nothing without sacreBLEU."""
+    sacrebleu = pytest.importorskip("sacrebleu", reason="BLEU is sacreBLEU's")
+    checkpoint = Checkpoint.load(str(corpus / "tiny"))
+    text = ParallelText(corpus / "a.txt", corpus / "b.txt")
+    batches = list(checkpoint.stream(text, batch_size=4).batches())
+    judged = [batch for number, batch in enumerate(batches) if number % 3 == 2]
+    written, right = [], []
+    for source, target in (pair for batch in judged for pair in batch.pairs):
+        ids = checkpoint.tokenizer(source, return_tensors="pt")
+        found = checkpoint.model.generate(**ids, max_new_tokens=128, num_beams=1, do_sample=False)
+        written.append(checkpoint.tokenizer.decode(found[0], skip_special_tokens=True))
+        right.append(target)
+    expected = sacrebleu.corpus_bleu(written, [right], force=True).score
+    assert said_by(whole)["learned"]["bleu"] == pytest.approx(expected)
+    page = (whole / "index.html").read_text(encoding="utf-8")
+    assert f"<dt>BLEU of what it writes itself</dt><dd>{expected:.1f}</dd>" in page
+    copies = [SimpleNamespace(tokens=own.tokens, longest=128, pairs=own.pairs) for own in judged]
+    monkeypatch.setattr(Checkpoint, "write", lambda _, tokens, longest: tokens)  # the reference itself
+    assert checkpoint.bleu(copies)["bleu"] == pytest.approx(100)
+    monkeypatch.setattr("attnlib.analysis.checkpoint.find_spec", lambda name: None)
+    assert checkpoint.bleu(copies) == {}
 
 
 def test_nothing_is_sent_anywhere(corpus, tmp_path, monkeypatch):

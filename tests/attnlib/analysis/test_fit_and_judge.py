@@ -303,6 +303,11 @@ def test_terms_of_every_kind_of_attention_sum_to_its_scores(bias):
     judgement = judged(fit_of(map(toy, range(15))), map(toy, range(15, 20)))
     assert len(judgement.heads) == len(ALL) * HEADS
     assert len({row["term"] for row in term_rows(judgement)}) == 9 + bias
+    for row in term_rows(judgement):
+        own = judgement.heads[f"{row['kind']}.{row['layer']}", row["head"]].terms
+        ends = own.share({row["term"]}, fitted=judgement.fit.samples)
+        assert ends == tuple(row[f"covariance_{end}"] for end in ("share", "low", "high"))
+        assert ends[0] == pytest.approx(own.result().covariance[row["term"]])
     names = ("temporal_share", "input_share", "mixed_share", "residual_share", "position_bias_share")
     for row in head_rows(judgement):
         assert sum(row[name] for name in names) == pytest.approx(1)

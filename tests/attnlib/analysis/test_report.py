@@ -142,6 +142,10 @@ def test_the_page_is_harmless_and_shows_the_numbers_of_every_head(analysis, mark
             expected = [row[column] for row in analysis.heads if row["kind"] == kind]
             assert values == pytest.approx(expected, abs=0.005)
     assert f"<td>{analysis.heads[0]['rows_probed']:,}</td>" in markup
+    assert analysis.terms[0]["covariance_low"] < analysis.terms[0]["covariance_high"]
+    for row in analysis.terms:
+        share, low, high = (number(row[f"covariance_{end}"]) for end in ("share", "low", "high"))
+        assert f"<td>{share if low == '–' else f'{share} [{low}, {high}]'}</td>" in markup
 
 
 def test_the_page_runs_its_own_script_and_no_other(analysis):
@@ -263,7 +267,7 @@ INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 def assert_a_word_everywhere(word):
     """Title, facts, states and the words of the sample: each reads as what is visible of it."""
-    row = dict.fromkeys(("width", "words", "positions", "fitted", "judged"), 1)
+    row = dict.fromkeys(("width", "words", "positions", "fitted", "judged"), 2)  # of one word: frames
     states = [row | {"states": word, "unseen_words": 0.0, "megabytes": 1.0}]
     example = Example(*[torch.tensor([0])] * 3, attention={("cross.0", 0): torch.ones(1, 1)})
     said = Analysis([], [], states, fitted=8, judged=2, held_out=True, example=example, about={word: word})

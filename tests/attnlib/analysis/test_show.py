@@ -117,7 +117,10 @@ ALL_PARTS = ["temporal", "input", "residual"]
     ("draw", "message"),
     [
         (lambda own: own.plot.heads("crss"), "no kind of attention 'crss'; did you mean 'cross'?"),
-        (lambda own: own.plot.terms(0, 2), r"layer 0, head 2 of cross was not analysed; .*: 0\.0, 0\.1$"),
+        (
+            lambda own: own.plot.terms(0, 2),
+            r"no analysed head .layer\.head. of cross '0\.2'; .* Known: 0\.0, 0\.1$",
+        ),
         (lambda own: replace(own, example=None).tables.attention(), "holds no sample"),
     ],
 )
