@@ -125,11 +125,11 @@ def published_numbers() -> list[ClaimVerdict]:
     return [row for row in verify(find_root(), experiment="agreement") if row.claim.number]
 
 
-def published_agreement(table: str = "5", measure: str = "agreement") -> dict[tuple[str, str], float]:
-    """What a table has of a measure and of chance, by our name of the data set and column."""
+def published_agreement() -> dict[tuple[str, str], float]:
+    """What Table 5 has of agreement and of chance, by our name of the data set and column."""
     found = {}
-    for claim in numbers(table):
+    for claim in numbers("5"):
         data, *_, column, number = claim.keys[0].split(".")
-        if number in (f"{measure}_optimistic", "chance"):
+        if number in ("agreement_optimistic", "chance"):
             found[data, "chance" if number == "chance" else column] = claim.published.value
     return found
