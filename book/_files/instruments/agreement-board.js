@@ -75,9 +75,9 @@ Instruments.start("agreement-board", (stage, data) => {
     const ends = [["chance", "chance"], ["xi_star", "ξ*"]].filter(([name]) => name in table().rows[0].numbers);
     buttons = table().rows.map((_, set) => heads.map((_, n) => button(set, n)));
     grid.replaceChildren(
-      make("thead", {}, make("tr", {}, make("th", {}, `${whole(low())} to 100 %`),
+      make("thead", {}, make("tr", {}, make("th", {}, `${whole(low())} to 100 %`, make("small", {}, "ours; printed")),
         ...heads.map(([head, plain]) => make("th", { scope: "col" }, make("span", {}, head.replace("𝒜", letter)), make("small", {}, plain))),
-        ...ends.map(([, text]) => make("th", { scope: "col" }, text, make("small", {}, "ours; printed"))))),
+        ...ends.map(([, text]) => make("th", { scope: "col" }, text)))),
       make("tbody", {}, ...table().rows.map(({ set: name, why }, set) => make("tr", {},
         make("th", { scope: "row" }, name, ...(why ? [make("small", {}, "not run")] : [])),
         ...buttons[set].map(own => make("td", {}, own)),
@@ -111,20 +111,21 @@ Instruments.start("agreement-board", (stage, data) => {
     if (grid.dataset.table !== state.table) lay();
     const judged = state.choice === data.choices.at(-1); // what is judged is the paper's own choice
     const text = ({ own, sign }) => `${own ? whole(own[0]) : "–"}${own && own[3] ? "*" : ""}${own && sign && judged ? ` ${sign}` : ""}`;
+    const both = own => `${text(own)}; ${own.printed === null ? "–" : whole(parseFloat(own.printed))}`;
     buttons.forEach((row, set) => row.forEach((button, n) => {
       const name = columns()[n];
       button.setAttribute("aria-pressed", String(set === state.set && n === state.column));
       button.setAttribute("aria-label", words(set, name));
-      button.replaceChildren(strip(set, name), make("span", {}, text(numberOf(set, name))));
+      button.replaceChildren(strip(set, name), make("span", {}, both(numberOf(set, name))));
     }));
     for (const cell of grid.querySelectorAll("[data-end]")) {
-      const [set, end] = cell.dataset.end.split(","), own = numberOf(Number(set), end);
-      cell.textContent = `${text(own)}; ${own.printed === null ? "–" : whole(parseFloat(own.printed))}`;
+      const [set, end] = cell.dataset.end.split(",");
+      cell.textContent = both(numberOf(Number(set), end));
     }
     const now = words(state.set, columns()[state.column]), drawn = table().course && at() && curves()[0];
     along.style.display = drawn ? "" : "none";
     if (!drawn) return said.say(table().course ? now
-      : `${now} The course along training is of agreement on held-out samples, and is shown with Table ${data.tables[0].name}.`);
+      : `${now} The course along training is of agreement on held-out samples, and is shown with Tables ${data.tables.filter(own => own.course).map(own => own.name).join(", ")}.`);
     const { steps, between, accuracy } = at(), own = curves()[0];
     const line = values => values.map((value, n) => [Math.sqrt(steps[n]), value]);
     const most = Math.max(...own), first = between.findIndex(value => value > most), notes = [];

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from companion.book.numbers import written
+from companion.book.project import find_root
+from companion.claims.model import Claim, Paper, load_papers
 from companion.claims.published import Entry
 from companion.claims.scorecard import SIGNS, answers
-from companion.claims.verify import ClaimVerdict
+from companion.claims.verify import ClaimVerdict, verify
 from companion.results.result import Result
-from notebooks.learn.agreement.published_table import paper, published_numbers
 from notebooks.shared.data_names import data_name, data_of
 
 CHOICES = {"": "apart", "_optimistic": "as in the paper"}  # who chooses the checkpoint, see the page
@@ -24,8 +25,8 @@ COLUMNS = {
 }
 # Tables of the paper: what they are of, measure, part, and what performance is. Courses are of the first's.
 TABLES = {
-    "5": ("agreement", "agreement", "validation", "accuracy"),
-    "2": ("agreement, in whole numbers", "agreement", "validation", "accuracy"),
+    "2": ("agreement", "agreement", "validation", "accuracy"),
+    "5": ("agreement, with decimals and of all sets", "agreement", "validation", "accuracy"),
     "3": ("Kendall's τ", "kendall", "validation", "accuracy"),
     "4": ("Kendall's τ, performance as BLEU", "kendall", "validation", "bleu"),
     "6": ("agreement, performance as BLEU", "agreement", "validation", "bleu"),
@@ -69,6 +70,32 @@ def board(result: Result) -> tuple[dict, pd.DataFrame]:
     return shown, pd.DataFrame([*texts.values()], index).fillna("")
 
 
+def paper() -> Paper:
+    """The second paper: its claims and tables."""
+    (found,) = (one for one in load_papers(find_root() / "claims") if one.name == "snell2021")
+    return found
+
+
+def numbers(*tables: str) -> list[Claim]:
+    """The claims about printed numbers, of these tables or of all."""
+    claims = [claim for claim in paper().claims if claim.number]
+    return [claim for claim in claims if not tables or claim.published.reference.table in tables]
+
+
+def published_numbers() -> list[ClaimVerdict]:
+    return [row for row in verify(find_root(), experiment="agreement") if row.claim.number]
+
+
+def published_agreement() -> dict[tuple[str, str], float]:
+    """What Table 5 has of agreement and of chance, by our name of the data set and column."""
+    found = {}
+    for claim in numbers("5"):
+        data, *_, column, number = claim.keys[0].split(".")
+        if number in ("agreement_optimistic", "chance"):
+            found[data, "chance" if number == "chance" else column] = claim.published.value
+    return found
+
+
 def interval_percent(interval: dict) -> str:
     """``53 ± 2``; a dash where there is no number."""
     return written(interval, ["±", ".0f"])
@@ -83,7 +110,7 @@ def _rows(number: str, result: Result, judged: Sequence[ClaimVerdict]) -> Iterat
         (entry.dataset, reading): row.claim.keys[0].split(".")[:2] for (entry, reading), row in found.items()
     }
 
-    def numbers(name: str, printed: dict[str, Entry], reading: str) -> dict:
+    def cells(name: str, printed: dict[str, Entry], reading: str) -> dict:
         there = [
             result.values[name][own].get(quality) for own in PARTS[part] if own in result.values.get(name, ())
         ]
@@ -111,11 +138,11 @@ def _rows(number: str, result: Result, judged: Sequence[ClaimVerdict]) -> Iterat
             yield {
                 "set": data_name(name) if name else dataset,
                 "why": why,
-                "numbers": numbers(name, printed, reading),
+                "numbers": cells(name, printed, reading),
             }
     others = () if number in (ROUNDED if not judged else {*TABLES} - {*ALL_SETS}) else data_of(result)
     for name in others:
-        row = numbers(name, {}, "")
+        row = cells(name, {}, "")
         if name not in names and any(one["own"] for one in row.values()):
             yield {"set": data_name(name), "why": "", "numbers": row}
 
@@ -174,6 +201,8 @@ def _text(cell: dict, choice: int) -> str:
 
 def _courses(result: Result) -> dict[str, dict]:
     """Mean courses along training on held-out samples, by the name of the data set."""
+    if not result.tables["courses"]:
+        return {}
     rows = pd.DataFrame(result.tables["courses"])
     rows = rows[rows["part"] == "validation"].groupby(["data", "column", "step"])
     means, courses = rows[["agreement", "accuracy"]].mean().round(1), {}

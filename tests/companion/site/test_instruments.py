@@ -35,8 +35,7 @@ from notebooks.attend.alignment_breakdown.networks import (
 from notebooks.attend.order_words.instrument import pairs
 from notebooks.attend.temporal_share.instrument import dial
 from notebooks.beyond.along_training.instrument import networks as tasks
-from notebooks.learn.agreement.instrument import board, place_of
-from notebooks.learn.agreement.published_table import paper, published_numbers
+from notebooks.learn.agreement.instrument import board, paper, place_of, published_numbers
 from notebooks.learn.multi_head.instrument import networks as heads
 from notebooks.learn.permutation_copying.instrument import networks
 from notebooks.primer.one_step.instrument import sentences
@@ -384,7 +383,7 @@ def told(numbers_of, choice, *names):
 
 
 def test_a_cell_of_the_board_says_its_numbers_and_shows_its_course(shown):
-    with shown("agreement-board") as (page, data):
+    with shown("agreement-board", "#agreement-board?table=5") as (page, data):
         heads = page.locator(".cells thead th").all_inner_texts()[1:5]
         assert [head.split("\n") for head in heads] == [*map(list, data["columns"].values())][:4]
         assert "<" not in "".join(heads)
@@ -456,11 +455,15 @@ def test_every_printed_number_is_on_the_board_beside_ours(shown, table):
 
 def test_another_table_of_the_board_has_its_own_letter_and_scale_and_no_course(shown):
     with shown("agreement-board") as (page, data):
-        assert page.locator(".cells thead th").first.inner_text() == "0 to 100 %"
+        assert page.locator(".cells thead th").first.inner_text() == "0 to 100 %\nours; printed"
+        _, place, own = of_board(data, "2", "SST")
+        cell = page.locator(".cells tbody tr").nth(place).locator("button").first
+        assert numbers(cell.inner_text()) == [round(own["alpha_beta_uf"]["own"][1][0]), 20]
+        cell.click()
         assert page.locator("text.note").is_visible()
         page.locator("select").select_option("3")
         corner, *heads = page.locator(".cells thead th span, .cells thead th:first-child").all_inner_texts()
-        assert corner == "−100 to 100 %"
+        assert corner == "−100 to 100 %\nours; printed"
         assert heads == [head.replace("𝒜", "τ") for head, _ in data["columns"].values()][:3]
         _, place, own = of_board(data, "3", "Multi30k En–De")
         low = own["delta_beta_uf"]["own"][1][1]
@@ -473,7 +476,7 @@ def test_another_table_of_the_board_has_its_own_letter_and_scale_and_no_course(s
             page.locator("select").select_option(table)
             page.locator(".cells tbody button").first.click()
             assert not page.locator("text.note").is_visible()
-            assert "is shown with Table 5" in said(page)
+            assert "is shown with Tables 2, 5, 10" in said(page)
             assert only(data["tables"], name=table)["title"] in said(page)
         page.locator("select").select_option("10")  # of the same measure as Table 5
         _, place, _ = of_board(data, "10", "SST")
