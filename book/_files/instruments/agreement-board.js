@@ -1,98 +1,132 @@
-// The agreement board: printed against our numbers of three tables, with chance, interval and ξ; in the first table, whose
+// The agreement board: printed against our numbers of every table, with verdict, chance, interval and ξ. In the tables whose
 // measure the courses are of, a click shows the course along training.
 "use strict";
 Instruments.start("agreement-board", (stage, data) => {
-  const { make, choice, readout, plot, marker, clamp, changed, SHAPES } = Instruments;
-  const state = { set: 0, column: 0, choice: data.choices.at(-1), table: data.tables[0] };
-  const shown = choice("Show", data.tables.map(name => [name, name]), name => name === state.table,
-    name => { state.table = name; });
+  const { make, choice, menu, readout, plot, marker, clamp, changed, SHAPES } = Instruments;
+  const state = { set: 0, column: 0, choice: data.choices.at(-1), table: data.tables[0].name };
+  const VERDICTS = { "✓": "near enough", "?": "undecided", "✗": "not near enough", "–": "not judged" };
+  const tables = menu("Table", data.tables.map(({ name, title }) => [name, `${name}: ${title}`]), () => state.table,
+    name => {
+      const before = table().rows[state.set].set;
+      state.table = name;
+      state.set = Math.max(0, table().rows.findIndex(row => row.set === before)); // the same data set, where it is there
+    });
   const chosen = choice("Checkpoints are chosen", data.choices.map(name => [name, name]), name => name === state.choice,
     name => { state.choice = name; });
   const said = readout("");
-  const measure = () => data.measures[data.tables.indexOf(state.table)], hasCourse = () => state.table === data.tables[0];
-  const low = () => (measure() === "kendall" ? -100 : 0); // a rank correlation may be negative
-  const WIDTH = 88, across = value => 4 + (clamp(value, low(), 100) - low()) * (WIDTH - 8) / (100 - low());
+  const table = () => data.tables.find(own => own.name === state.table) ?? data.tables[0];
+  const columns = () => Object.keys(data.columns).filter(name => name in table().rows[0].numbers);
+  const low = () => (table().measure === "kendall" ? -100 : 0); // a rank correlation may be negative
+  const WIDTH = 78, across = value => 4 + (clamp(value, low(), 100) - low()) * (WIDTH - 8) / (100 - low());
+  const tenth = value => value.toFixed(1).replace(/^-(0\.0)$/, "$1").replace("-", "−");
   const whole = value => String(Math.round(value) || 0).replace("-", "−");
+  /** Ours by the present choice, [value, low, high, whether it is ξ*], and what is printed, with the verdict's sign. */
+  const numberOf = (set, name) => {
+    const { own, printed, sign } = table().rows[set].numbers[name] ?? {};
+    return { own: own?.[data.choices.indexOf(state.choice)] ?? null, printed: printed ?? null, sign };
+  };
 
-  function cell(set, n) {
-    const table = data.tables.indexOf(state.table), { name, chance, cells } = data.sets[set], own = cells[n].of[table];
-    return { name, chance: chance[table], ...own, own: own.own[state.choice], xi: own.xi[state.choice][0] };
+  function pair({ own, printed, sign }, nothing) {
+    const [value, least, most, starred] = own ?? [];
+    const judged = sign && state.choice === data.choices.at(-1) ? `, ${VERDICTS[sign]}` : "";
+    return `ours ${own ? `${tenth(value)} %${starred ? "*" : ""}${least === null ? "" : ` (${tenth(least)} to ${tenth(most)})`}` : nothing}`
+      + `, printed ${printed === null ? "nothing" : printed.replace(/^([^*]*)/, "$1 %").replace("-", "−")}${judged}`;
+  }
+  function words(set, name) {
+    const { why, set: of, numbers } = table().rows[set];
+    const parts = [`${of}, ${data.columns[name][1]}, ${table().title}: ${pair(numberOf(set, name), why ? `not run (${why})` : "none")}`];
+    if (numbers.chance) parts.push(`chance ${pair(numberOf(set, "chance"), "none")}`);
+    if (`xi ${name}` in numbers) parts.push(`ξ ${pair(numberOf(set, `xi ${name}`), "none")}`);
+    if (numbers.xi_star) parts.push(`ξ* ${pair(numberOf(set, "xi_star"), "none")}`);
+    return `${parts.join("; ")}.`;
   }
 
-  const percent = (value, nothing) => value === null ? nothing : `${whole(value)} %`;
-
-  function words(set, n) {
-    const { name, chance, own: [value, low, high], printed, xi, printedXi } = cell(set, n);
-    return `${name}, ${data.columns[n][1]}, ${state.table.replace(/ \(.*/, "")}: ours ${percent(value, "nothing")}`
-      + (low === null ? "" : ` (${whole(low)} to ${whole(high)})`)
-      + `, printed ${percent(printed, "nothing")}, chance ${percent(chance)};`
-      + ` ξ ours ${percent(xi, "never")}, printed ${percent(printedXi, "nothing")}.`;
-  }
-
-  function strip(set, n) {
-    const { chance, own: [value, low, high], printed } = cell(set, n), y = 10;
-    const parts = [make("line", { x1: 4, x2: WIDTH - 4, y1: y, y2: y, class: "grid" }),
-      make("line", { x1: across(chance), x2: across(chance), y1: 1, y2: 19, class: "at" })];
-    if (low !== null) parts.push(make("line", { x1: across(low), x2: across(high), y1: y, y2: y, class: "bar" }));
+  function strip(set, name) {
+    const { own, printed } = numberOf(set, name), [value, least, most] = own ?? [], chance = numberOf(set, "chance"), y = 10;
+    const parts = [make("line", { x1: 4, x2: WIDTH - 4, y1: y, y2: y, class: "grid" })];
+    const random = chance.own?.[0] ?? chance.printed;
+    if (random !== null) parts.push(make("line", { x1: across(random), x2: across(random), y1: 1, y2: 19, class: "at" }));
+    if (own && least !== null) parts.push(make("line", { x1: across(least), x2: across(most), y1: y, y2: y, class: "bar" }));
     const point = (look, shape, at) => make("path", {
       class: `point ${look}`, d: SHAPES[shape], transform: `translate(${across(at)} ${y}) scale(1.15)`,
     });
-    if (value !== null) parts.push(point("three", "circle", value));
-    if (printed !== null) parts.push(point("one open", "diamond", printed));
+    if (own) parts.push(point("three", "circle", value));
+    if (printed !== null) parts.push(point("one open", "diamond", parseFloat(printed)));
     return make("svg", { viewBox: `0 0 ${WIDTH} 20`, width: WIDTH, height: 20, "aria-hidden": "true" }, ...parts);
   }
 
-  const buttons = data.sets.map((_, set) => data.columns.map((_, n) => make("button", {
+  let buttons = [];
+  const button = (set, n) => make("button", {
     type: "button",
     onclick: () => { Object.assign(state, { set, column: n }); changed(stage); },
-    onmouseenter: () => said.say(words(set, n)),
-    onfocus: () => said.say(words(set, n)),
+    onmouseenter: () => said.say(words(set, columns()[n])),
+    onfocus: () => said.say(words(set, columns()[n])),
     onkeydown: event => {
       const [down, right] = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[event.key] ?? [];
       if (down === undefined) return;
       event.preventDefault();
       buttons[set + down]?.[n + right]?.focus();
     },
-  })));
-  const corner = make("th"), heads = data.columns.map(() => make("span"));
-  const table = make("table", { class: "cells" },
-    make("thead", {}, make("tr", {}, corner,
-      ...data.columns.map(([, plain], n) => make("th", { scope: "col" }, heads[n], make("small", {}, plain))))),
-    make("tbody", {}, ...data.sets.map(({ name }, set) => make("tr", {}, make("th", { scope: "row" }, name),
-      ...buttons[set].map(button => make("td", {}, button))))));
+  });
+  const grid = make("table", { class: "cells" });
+  /** The grid of another table; what is in its cells is drawn with every change. */
+  function lay() {
+    const heads = columns().map(name => data.columns[name]), letter = table().measure === "kendall" ? "τ" : "𝒜";
+    const ends = [["chance", "chance"], ["xi_star", "ξ*"]].filter(([name]) => name in table().rows[0].numbers);
+    buttons = table().rows.map((_, set) => heads.map((_, n) => button(set, n)));
+    grid.replaceChildren(
+      make("thead", {}, make("tr", {}, make("th", {}, `${whole(low())} to 100 %`, make("small", {}, "ours; printed")),
+        ...heads.map(([head, plain]) => make("th", { scope: "col" }, make("span", {}, head.replace("𝒜", letter)), make("small", {}, plain))),
+        ...ends.map(([, text]) => make("th", { scope: "col" }, text)))),
+      make("tbody", {}, ...table().rows.map(({ set: name, why }, set) => make("tr", {},
+        make("th", { scope: "row" }, name, ...(why ? [make("small", {}, "not run")] : [])),
+        ...buttons[set].map(own => make("td", {}, own)),
+        ...ends.map(([end]) => make("td", { class: "end", "data-end": `${set},${end}` }))))));
+    grid.dataset.table = state.table;
+  }
+
   const curve = [["three", "this agreement"], ["two dashed", "attention of two seeds"], ["six", "accuracy of the second run"]];
   const course = plot("Agreement on held-out samples along training", {
     xLabel: "updates, on a scale of square roots", yLabel: "%", width: 440, height: 250, yTicks: [0, 50, 100],
-  }, n => said.say(`${curve[n][1]}: ${[at().cells[state.column].course, at().between, at().accuracy][n].at(-1).toFixed(0)} % at the end.`));
-  const at = () => data.sets[state.set];
+  }, n => said.say(`${curve[n][1]}: ${curves()[n].at(-1).toFixed(0)} % at the end.`));
+  const at = () => data.courses[table().rows[state.set].set];
+  const curves = () => [at().columns[columns()[state.column]], at().between, at().accuracy];
   const along = make("div", { class: "panels" }, course.element,
     make("div", { class: "key" }, ...curve.map(([look, text]) => make("span", {}, marker(look, "square"), ` ${text}`))));
-  stage.append(make("div", { class: "controls" }, shown.element, chosen.element,
+  stage.append(make("div", { class: "controls" }, tables.element, chosen.element,
     make("div", { class: "key" }, make("span", {}, marker("three", "circle"), " ours"),
       make("span", {}, marker("one open", "diamond"), " printed"), make("span", {}, "┆ chance"),
+      ...Object.entries(VERDICTS).map(([sign, text]) => make("span", {}, `${sign} ${text}`)),
       make("span", {}, "Δ is saliency here, not the residual part"))),
-    make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Agreement of every data set" }, table),
+    make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Printed and own numbers of every data set" }, grid),
     along, said.element);
 
   function draw() {
-    state.set = clamp(Math.round(state.set), 0, data.sets.length - 1);
-    state.column = clamp(Math.round(state.column), 0, data.columns.length - 1);
+    if (!data.tables.some(own => own.name === state.table)) state.table = data.tables[0].name;
+    state.set = clamp(Math.round(state.set), 0, table().rows.length - 1);
+    state.column = clamp(Math.round(state.column), 0, columns().length - 1);
     if (!data.choices.includes(state.choice)) state.choice = data.choices.at(-1);
-    if (!data.tables.includes(state.table)) state.table = data.tables[0];
-    shown.draw();
+    tables.draw();
     chosen.draw();
-    corner.textContent = `${whole(low())} to 100 %`;
-    data.columns.forEach(([head], n) => { heads[n].textContent = measure() === "kendall" ? head.replace("𝒜", "τ") : head; });
+    if (grid.dataset.table !== state.table) lay();
+    const judged = state.choice === data.choices.at(-1); // what is judged is the paper's own choice
+    const text = ({ own, sign }) => `${own ? whole(own[0]) : "–"}${own && own[3] ? "*" : ""}${own && sign && judged ? ` ${sign}` : ""}`;
+    const both = own => `${text(own)}; ${own.printed === null ? "–" : whole(parseFloat(own.printed))}`;
     buttons.forEach((row, set) => row.forEach((button, n) => {
+      const name = columns()[n];
       button.setAttribute("aria-pressed", String(set === state.set && n === state.column));
-      button.setAttribute("aria-label", words(set, n));
-      const [value] = cell(set, n).own;
-      button.replaceChildren(strip(set, n), make("span", {}, value === null ? "–" : whole(value)));
+      button.setAttribute("aria-label", words(set, name));
+      button.replaceChildren(strip(set, name), make("span", {}, both(numberOf(set, name))));
     }));
-    along.style.display = hasCourse() ? "" : "none";
-    if (!hasCourse()) return said.say(`${words(state.set, state.column)} The course along training is that of ${data.tables[0]}, `
-      + "on held-out samples, and is shown there.");
-    const { steps, between, accuracy, cells } = at(), own = cells[state.column].course;
+    for (const cell of grid.querySelectorAll("[data-end]")) {
+      const [set, end] = cell.dataset.end.split(",");
+      cell.textContent = both(numberOf(Number(set), end));
+    }
+    const now = words(state.set, columns()[state.column]), drawn = table().course && at() && curves()[0];
+    along.style.display = drawn ? "" : "none";
+    if (!drawn) return said.say(table().course ? now
+      : `${now} The course along training is of agreement on held-out samples, and is shown with Tables ${data.tables.filter(own => own.course).map(own => own.name).join(", ")}.`);
+    const { steps, between, accuracy } = at(), own = curves()[0];
     const line = values => values.map((value, n) => [Math.sqrt(steps[n]), value]);
     const most = Math.max(...own), first = between.findIndex(value => value > most), notes = [];
     if (first >= 0) notes.push({
@@ -103,13 +137,13 @@ Instruments.start("agreement-board", (stage, data) => {
     course.draw({
       x: [0, Math.sqrt(steps.at(-1))], y: [0, 102], notes, at: first < 0 ? undefined : Math.sqrt(steps[first]),
       xTicks: ticks.map(step => [Math.sqrt(step), step]),
-      series: [own, between, accuracy].map((values, n) => ({ points: line(values), look: `${curve[n][0]} strong` })),
+      series: curves().map((values, n) => ({ points: line(values), look: `${curve[n][0]} strong` })),
     });
-    const { xi } = cell(state.set, state.column), best = `its best value, ${whole(most)} %, with each other`;
-    said.say(`${words(state.set, state.column)} On the mean course drawn here `
+    const best = `its best value, ${whole(most)} %, with each other`;
+    said.say(`${now} On the mean course drawn here `
       + (first < 0 ? `two seeds never agree more than ${best}.` : `ξ is ${whole(accuracy[first])} %: two seeds first agree more than `
         + `${best} after ${steps[first]} updates, when the second has ${whole(accuracy[first])} % right.`)
-      + (xi === null ? "" : ` ξ ours, ${whole(xi)} %, is the mean over the seeds, each by its own course.`));
+      + (first < 0 ? "" : " ξ above is the mean over the seeds, each by its own course."));
   }
   return { state, draw };
 });

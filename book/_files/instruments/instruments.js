@@ -1,6 +1,6 @@
 // What the book's instruments share. Classic scripts without dependencies, so that pages work from a disk too.
 // An instrument is a function of an element, its data and its state: see companion/book/instrument.py for the element,
-// and swap-one-word.js for a short example.
+// and one-step.js for a short example.
 "use strict";
 const Instruments = (() => {
   const SVG = new Set(["svg", "g", "rect", "path", "circle", "text", "line", "tspan"]);

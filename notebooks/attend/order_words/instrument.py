@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from companion.book.project import find_root
 from companion.results.result import Result
-from notebooks.attend.alignment_breakdown.networks import UPDATES
 from notebooks.shared.style import task_name
 
 PAIR = ["task", "kind", "swap"]
@@ -32,7 +32,13 @@ def pairs(result: Result, swaps: dict[str, str]) -> tuple[dict, pd.DataFrame]:
     columns = ["task", "network", "exchange", "words", "weight that moves, mean of steps"]
     columns.append("made by the input component alone, mean of networks")
     table = pd.DataFrame(rows, columns=columns).set_index("task").round(2)
-    return {"tasks": tasks, "swaps": own, "pairs": found, "here": [*UPDATES]}, table
+    return {"tasks": tasks, "swaps": own, "pairs": found, "here": _in_page()}, table
+
+
+def _in_page() -> list[str]:
+    """Tasks of which networks run in the page."""
+    scripts = (find_root() / "book" / "_files" / "instruments" / "networks").glob("*-AED.js")
+    return sorted(path.stem.removesuffix("-AED") for path in scripts)
 
 
 def _run(rows: pd.DataFrame) -> dict:

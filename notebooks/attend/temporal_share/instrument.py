@@ -6,11 +6,11 @@ from string import ascii_letters, digits
 import pandas as pd
 
 from attnlib.decomposition.components import PART_NAMES
+from companion.results import registry
 from companion.results.measurements import answers, measurements_of
 from companion.results.result import Result
 from companion.runs.answer import ARCHIVE
 from companion.runs.store import Store
-from notebooks.attend.regularisation import experiment as regularisation
 from notebooks.attend.temporal_share.experiment import PROFILES, family, measurements
 from notebooks.shared.intervals import kind
 from notebooks.shared.measure import measure_alignment_terms
@@ -19,6 +19,7 @@ from notebooks.shared.style import task_name
 NETWORK = ["task", "kind", "decay"]
 MEANS = ["typicality", "temporal_share", "input_share", "token_accuracy"]
 STEPS = 36  # weights in so many steps, a letter each: the matrices of all networks have to fit into the page
+DECAY = registry.load("regularisation")  # the experiment whose networks have weight decay
 LETTERS = (digits + ascii_letters)[: STEPS + 1]
 
 
@@ -35,10 +36,10 @@ def dial(result: Result) -> tuple[dict, pd.DataFrame]:
     points, kinds = [], {}
     for name, level, found in _networks():
         own = name["task"], kind(name), name["seed"]
-        outcomes = regularisation.outcomes(found)
+        outcomes = DECAY.outcomes(found)
         point = {"task": own[0], "kind": own[1], "seed": own[2], "decay": level}
         # Whether a translator counts was asked of those without decay.
-        counts = outcomes["accuracy"] >= regularisation.LEARNED or (not level and learned[own]["learned"])
+        counts = outcomes["accuracy"] >= DECAY.LEARNED or (not level and learned[own]["learned"])
         point |= {"learned": counts, **{mean: outcomes[mean.removeprefix("token_")] for mean in MEANS}}
         average = found["cell"]["average"]
         points.append(point | {"across": len(average[0]), "average": _letters(average)})
@@ -63,11 +64,11 @@ def dial(result: Result) -> tuple[dict, pd.DataFrame]:
 
 def _networks() -> Iterator[tuple[dict, float, dict]]:
     """Every network of the page, then those with weight decay: its name, the level, and what was measured."""
-    store, own = Store(ARCHIVE, archive=ARCHIVE, trains=False), regularisation.PROFILES["paper"]
+    store, own = Store(ARCHIVE, archive=ARCHIVE, trains=False), DECAY.PROFILES["paper"]
     for measurement in measurements(PROFILES["paper"]):
         if measurement.measure is measure_alignment_terms:
             yield from ((name, 0, found) for name, found in answers([measurement], store))
-    for spec, columns in regularisation.axis(own).items():
+    for spec, columns in DECAY.axis(own).items():
         if level := columns["weight_decay"]:
             asked = measurements_of([spec], measure_alignment_terms, fit_samples=own.fit_samples)
             yield from ((name, level, found) for name, found in answers(asked, store))

@@ -1,10 +1,17 @@
-"""What the board of the page draws: printed and own agreement of every data set, and the courses behind."""
+"""What the board of the page draws: printed and own numbers of every table, and the courses behind them."""
+
+import re
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
 from companion.book.numbers import written
+from companion.book.project import find_root
+from companion.claims.model import Claim, Paper, load_papers
+from companion.claims.published import Entry
+from companion.claims.scorecard import SIGNS, answers
+from companion.claims.verify import ClaimVerdict, verify
 from companion.results.result import Result
-from notebooks.learn.agreement.published_table import published_agreement
 from notebooks.shared.data_names import data_name, data_of
 
 CHOICES = {"": "apart", "_optimistic": "as in the paper"}  # who chooses the checkpoint, see the page
@@ -14,56 +21,79 @@ COLUMNS = {
     "beta_uf_beta_px": ("𝒜(βᵘᶠ, βᵖˣ)", "the probe at uniform attention and the bag of words"),
     "delta_beta_uf": ("𝒜(Δ, βᵘᶠ)", "saliency and the probe at uniform attention"),
     "alpha_beta": ("𝒜(α, β)", "attention and the probe of another seed"),
+    "alpha_alpha_frozen": ("𝒜(α, αᶠʳ)", "attention and attention trained alone"),
 }
-
-
-# What the board can show: measure, part, and the table that prints it. The courses are of the first.
+# Tables of the paper: what they are of, measure, part, and what performance is. Courses are of the first's.
 TABLES = {
-    "agreement (Table 5)": ("agreement", "validation", "5"),
-    "Kendall's τ (Table 3)": ("kendall", "validation", "3"),
-    "agreement on training samples (Table 7)": ("agreement", "training", "7"),
+    "2": ("agreement", "agreement", "validation", "accuracy"),
+    "5": ("agreement, with decimals and of all sets", "agreement", "validation", "accuracy"),
+    "3": ("Kendall's τ", "kendall", "validation", "accuracy"),
+    "4": ("Kendall's τ, performance as BLEU", "kendall", "validation", "bleu"),
+    "6": ("agreement, performance as BLEU", "agreement", "validation", "bleu"),
+    "7": ("agreement on training samples", "agreement", "training", "accuracy"),
+    "8": ("agreement on training samples, performance as BLEU", "agreement", "training", "bleu"),
+    "10": ("attention trained alone", "agreement", "validation", "accuracy"),
 }
+ROUNDED = ("2", "10")  # print numbers of Table 5 again
+ALL_SETS = ("3", "5", "7")  # have rows of our other sets, too
+ENDS = ("low", "high")
 
 
 def board(result: Result) -> tuple[dict, pd.DataFrame]:
-    """Intervals in percent, of the committed result only, whose numbers the paper's may be compared with."""
-    if result.profile != "paper":
+    """Every number in percent, with its interval, and what is printed where a result may be compared with it.
+
+    A row is a data set that is printed, with ours or the reason why there is none, or another of ours.
+    """
+    compared, texts = result.profile == "paper" and "own" not in result.values, {}
+    judged = [row for row in published_numbers() if row.profile == "paper"] if compared else []
+    tables = []
+    for number, (title, *of) in TABLES.items():
+        rows = sorted(_rows(number, result, judged), key=lambda row: row["why"] != "")  # what was run first
+        if not rows:
+            continue
+        about = {"name": number, "title": title, "measure": of[0], "course": of == [*TABLES["5"][1:]]}
+        tables.append(about | {"rows": rows})
+        for row in rows:
+            for place, choice in enumerate(CHOICES.values()):
+                if place or any(one["own"] for one in row["numbers"].values()):
+                    cells = {_head(name): _text(cell, place) for name, cell in row["numbers"].items()}
+                    texts[f"Table {number}", row["set"], choice] = cells
+    if not tables:
         return {}, pd.DataFrame()
-    courses, sets, rows = pd.DataFrame(result.tables["courses"]), [], {}
-    courses = courses[courses["part"] == "validation"].groupby(["data", "column", "step"])
-    means = courses[["agreement", "accuracy"]].mean().round(1)
-    tables = {title: (of, *_published(of)) for title, of in TABLES.items()}
-    for name in data_of(result):
-        between, texts = means.loc[name], {}
-        cells = [{"course": between.loc[column]["agreement"].tolist(), "of": []} for column in COLUMNS]
-        chances = []
-        for (measure, part, _), numbers, accuracies in tables.values():
-            there = next(each for each in PARTS[part] if each in result.values[name])
-            found = result.values[name][there]["accuracy"]
-            chances.append(found["chance"]["value"] if measure == "agreement" else 0.0)
-            for column, cell in zip(COLUMNS, cells, strict=True):
-                published = {
-                    "printed": numbers.get((name, column)),
-                    "printedXi": accuracies.get((name, column)),
-                }
-                own = {"own": measure, "xi": f"{measure}_xi"}
-                cell["of"].append(published | {key: _by_choice(found[column], own[key]) for key in own})
-        for column, (head, _) in COLUMNS.items():
-            own = result.values[name]["validation"]["accuracy"][column]["agreement_optimistic"]
-            texts[head] = f"{interval_percent(own)}; {published_agreement().get((name, column), '–')}"
-        seeds = between.loc["alpha_alpha"].rename(columns={"agreement": "between"}).rename_axis("steps")
-        about = {"name": data_name(name), "chance": chances, "cells": cells}
-        sets.append(about | seeds.reset_index().to_dict("list"))
-        rows[data_name(name)] = texts
-    table = pd.DataFrame.from_dict(rows, "index").rename_axis("ours ± half interval; printed")
+    index = pd.MultiIndex.from_tuples(texts, names=["table", "data", "checkpoints"])
     shown = {
-        "columns": [*COLUMNS.values()],
-        "measures": [measure for measure, _, _ in TABLES.values()],
+        "columns": COLUMNS,
         "choices": [*CHOICES.values()],
-        "tables": [*TABLES],
-        "sets": sets,
+        "tables": tables,
+        "courses": _courses(result),
     }
-    return shown, table
+    return shown, pd.DataFrame([*texts.values()], index).fillna("")
+
+
+def paper() -> Paper:
+    """The second paper: its claims and tables."""
+    (found,) = (one for one in load_papers(find_root() / "claims") if one.name == "snell2021")
+    return found
+
+
+def numbers(*tables: str) -> list[Claim]:
+    """The claims about printed numbers, of these tables or of all."""
+    claims = [claim for claim in paper().claims if claim.number]
+    return [claim for claim in claims if not tables or claim.published.reference.table in tables]
+
+
+def published_numbers() -> list[ClaimVerdict]:
+    return [row for row in verify(find_root(), experiment="agreement") if row.claim.number]
+
+
+def published_agreement() -> dict[tuple[str, str], float]:
+    """What Table 5 has of agreement and of chance, by our name of the data set and column."""
+    found = {}
+    for claim in numbers("5"):
+        data, *_, column, number = claim.keys[0].split(".")
+        if number in ("agreement_optimistic", "chance"):
+            found[data, "chance" if number == "chance" else column] = claim.published.value
+    return found
 
 
 def interval_percent(interval: dict) -> str:
@@ -71,11 +101,120 @@ def interval_percent(interval: dict) -> str:
     return written(interval, ["±", ".0f"])
 
 
-def _published(of: tuple[str, str, str]) -> tuple[dict, dict]:
-    measure, _, table = of
-    return published_agreement(table, measure), published_agreement(table, f"{measure}_xi")
+def _rows(number: str, result: Result, judged: Sequence[ClaimVerdict]) -> Iterator[dict]:
+    """The rows of a table, each data set with all that it may mean."""
+    _, measure, part, quality = TABLES[number]
+    entries, found = paper().tables.table(number), answers(judged)
+    places = list(dict.fromkeys(map(place_of, entries)))
+    sets = {
+        (entry.dataset, reading): row.claim.keys[0].split(".")[:2] for (entry, reading), row in found.items()
+    }
+
+    def cells(name: str, printed: dict[str, Entry], reading: str) -> dict:
+        there = [
+            result.values[name][own].get(quality) for own in PARTS[part] if own in result.values.get(name, ())
+        ]
+        own = _own(there[0], measure) if there and there[0] else {}
+        row = {}
+        for place in places:
+            entry = printed.get(place)
+            verdict = found.get((entry, reading)) if entry else None
+            star = "*" if entry and "starred" in entry.note else ""
+            row[place] = {
+                "printed": entry.value + star if entry else None,
+                "sign": SIGNS[verdict.verdict] if verdict else "",
+                "own": own.get(place),
+            }
+        return row
+
+    names = []
+    for dataset in dict.fromkeys(entry.dataset for entry in entries if judged):
+        printed = {place_of(entry): entry for entry in entries if entry.dataset == dataset}
+        some = next(iter(printed.values()))
+        readings = {r: name for (d, r), (name, kind) in sets.items() if d == dataset and kind != "saliency"}
+        for reading, name in sorted(readings.items()) or [("", "")]:
+            names.append(name)
+            why = some.unavailable or some.not_run
+            yield {
+                "set": data_name(name) if name else dataset,
+                "why": why,
+                "numbers": cells(name, printed, reading),
+            }
+    others = () if number in (ROUNDED if not judged else {*TABLES} - {*ALL_SETS}) else data_of(result)
+    for name in others:
+        row = cells(name, {}, "")
+        if name not in names and any(one["own"] for one in row.values()):
+            yield {"set": data_name(name), "why": "", "numbers": row}
 
 
-def _by_choice(found: dict, number: str) -> dict[str, list]:
-    own = {said: found[f"{number}{choice}"] for choice, said in CHOICES.items()}
-    return {said: [one["value"], one["low"], one["high"]] for said, one in own.items()}
+def place_of(entry: Entry) -> str:
+    """Where a printed number goes: ``alpha_beta``, ``xi alpha_beta``, ``chance``, or ``xi_star``."""
+    measure, inside = re.fullmatch(r"(A|xi)(?:\((.*)\)|_baseline|_star)", entry.quantity).groups()
+    if not inside:
+        return "chance" if measure == "A" else "xi_star"
+    return ("xi " if measure == "xi" else "") + inside.replace(",", "_")
+
+
+def _own(found: dict, measure: str) -> dict[str, list]:
+    """Our numbers by place, for either choice of checkpoints: value, its interval, and whether ξ is ξ*."""
+    places = {"chance": [found["chance"]] * 2, "xi_star": [found[f"final{choice}"] for choice in CHOICES]}
+    if measure == "kendall":
+        places["chance"] = [{"value": 0.0, "low": None, "high": None}] * 2
+    for column in COLUMNS.keys() & found.keys():
+        places[column] = [found[column][f"{measure}{choice}"] for choice in CHOICES]
+        places[f"xi {column}"] = [
+            found[column][f"{measure}_xi{choice}"]
+            | {"starred": found[column][f"{measure}_starred{choice}"]["value"]}
+            for choice in CHOICES
+        ]
+    return {
+        place: [
+            [*(_tenth(own[end]) for end in ("value", *ENDS)), (own.get("starred") or 0) > 0.5] for own in both
+        ]
+        for place, both in places.items()
+        if all(one["value"] is not None for one in both)
+    }
+
+
+def _tenth(value: float | None) -> float | None:
+    return None if value is None else round(value, 1)
+
+
+def _head(place: str) -> str:
+    name = place.removeprefix("xi ")
+    head = COLUMNS[name][0] if name in COLUMNS else {"chance": "chance", "xi_star": "ξ*"}[name]
+    return head.replace("𝒜", "ξ") if name != place else head
+
+
+def _text(cell: dict, choice: int) -> str:
+    """``31.2 ± 2.0 ?; 31.02``: ours with its verdict by the paper's choice, and what is printed."""
+    own = cell["own"] and written(
+        dict(zip(("value", *ENDS), cell["own"][choice], strict=False)), ["±", ".1f"]
+    )
+    own = own and own + "*" * cell["own"][choice][-1]
+    return (
+        own or "–"
+        if not choice
+        else f"{own or '–'} {cell['sign']}; {cell['printed'] or '–'}".replace(" ;", ";")
+    )
+
+
+def _courses(result: Result) -> dict[str, dict]:
+    """Mean courses along training on held-out samples, by the name of the data set."""
+    if not result.tables["courses"]:
+        return {}
+    rows = pd.DataFrame(result.tables["courses"])
+    rows = rows[rows["part"] == "validation"].groupby(["data", "column", "step"])
+    means, courses = rows[["agreement", "accuracy"]].mean().round(1), {}
+    for name in data_of(result):
+        if (name, "alpha_alpha") not in means.index.droplevel("step"):
+            continue
+        own = means.loc[name]
+        seeds = own.loc["alpha_alpha"].rename(columns={"agreement": "between"}).rename_axis("steps")
+        there = own.index.get_level_values("column").unique()
+        courses[data_name(name)] = seeds.reset_index().to_dict("list") | {
+            "columns": {
+                column: own.loc[column]["agreement"].tolist() for column in COLUMNS if column in there
+            }
+        }
+    return courses

@@ -134,6 +134,7 @@ def test_a_page_builds_without_a_warning_and_show_text_as_it_is(root):
     toy = (html / "toy.html").read_text(encoding="utf-8")
     assert 'href="attend/toy.html"' in toy
     assert '<span class="verdict undecided">undecided</span>' in toy
+    assert toy.count('<td><p><span id="claim-') == page.count('<span id="claim-') > 5  # each in a row
     assert "a *b* _c_ `d` [e](f) {g} &lt;h&gt; $i$ |j| #k \\l {{m}} ~n~ ^o^ &amp;amp; " in toy
     assert "<h>" not in toy
 

@@ -4,7 +4,6 @@ Pages are opened from the disk, as by a reader without a server. What they say i
 makes of the same data.
 """
 
-import base64
 import gzip
 import json
 import re
@@ -14,20 +13,30 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from docutils.core import publish_string
+from myst_parser.parsers.docutils_ import Parser
 
-from attnlib.decomposition.components import Parts
-from attnlib.decomposition.terms import alignment_terms
 from attnlib.training.corpus import Corpus, collate
 from companion.book.instrument import instrument
+from companion.claims.scorecard import SIGNS, scorecard_markdown
+from companion.claims.verdicts import Verdict
+from companion.claims.verify import verify
 from companion.results.result import Result
-from companion.runs.loop import new_model
 from companion.runs.store import load_task
-from companion.runs.suite import spec_of
-from notebooks.attend.alignment_breakdown.networks import NETWORKS, UPDATES, nine_switches
+from notebooks.attend.alignment_breakdown.networks import (
+    NETWORKS,
+    SENTENCE,
+    UPDATES,
+    in_page,
+    nine_switches,
+    picture,
+    terms_of,
+)
 from notebooks.attend.order_words.instrument import pairs
 from notebooks.attend.temporal_share.instrument import dial
-from notebooks.learn.agreement.instrument import board
+from notebooks.learn.agreement.instrument import board, paper, place_of, published_numbers
 from notebooks.primer.one_step.instrument import sentences
+from notebooks.shared.data_names import data_name
 from notebooks.shared.drawn_or_driven import of_heads, of_sentences, of_tasks
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -81,6 +90,7 @@ def made(tmp_path_factory):
         pages[name] = SimpleNamespace(data=data, table=table, path=path)
     front = re.search(r"\{raw\} html\n(.*?)```", (ROOT / "book" / "index.md").read_text("utf-8"), re.DOTALL)
     (folder / "index.html").write_text(head + front[1], encoding="utf-8")
+    (folder / "_static" / "nine_switches.svg").symlink_to(ROOT / "book" / "_static" / "nine_switches.svg")
     pages["front"] = SimpleNamespace(data=None, path=folder / "index.html")
     return pages
 
@@ -320,7 +330,7 @@ def test_the_input_component_of_a_word_is_swapped_alone(shown):
         menus = [page.locator("select").nth(n).input_value() for n in range(3)]
         assert menus == ["reordering_50", "here-AED", "modifier"]  # the nearest that runs here
         pair = only(data["pairs"], task="reordering_50", kind="AED", swap="modifier")
-        network, loaded, tables = network_of("reordering_50", "AED")
+        network, loaded, tables = in_page("reordering_50", "AED")
         source, other = (loaded.source_vocabulary.encode(run["source"][:-1]) for run in pair["runs"])
         target, there = (loaded.target_vocabulary.encode(run["predicted"][:-1]) for run in pair["runs"])
         batch, swapped = (
@@ -351,105 +361,149 @@ def test_the_input_component_of_a_word_is_swapped_alone(shown):
         assert page.locator("select").nth(1).input_value() == "here-AED"
 
 
+def of_board(data, table, data_set):
+    """A table of the board, the place of a data set in it, and its numbers."""
+    found = only(data["tables"], name=table)
+    row = only(found["rows"], set=data_set)
+    return found, found["rows"].index(row), row["numbers"]
+
+
+def told(numbers_of, choice, *names):
+    """What the board says of these: ours, its interval, and what is printed."""
+    found = []
+    for name in names:
+        own = numbers_of[name]["own"][choice][:3] if numbers_of[name]["own"] else []
+        printed = numbers_of[name]["printed"]
+        found += [value for value in own if value is not None] + (
+            [float(printed.strip("*"))] if printed else []
+        )
+    return found
+
+
 def test_a_cell_of_the_board_says_its_numbers_and_shows_its_course(shown):
-    with shown("agreement-board") as (page, data):
-        heads = page.locator(".cells thead th").all_inner_texts()[1:]
-        assert [head.split("\n") for head in heads] == [list(column) for column in data["columns"]]
+    with shown("agreement-board", "#agreement-board?table=5") as (page, data):
+        heads = page.locator(".cells thead th").all_inner_texts()[1:5]
+        assert [head.split("\n") for head in heads] == [*map(list, data["columns"].values())][:4]
         assert "<" not in "".join(heads)
-        own = only(data["sets"], name="AG News (part)")
-        place = data["sets"].index(own)
+        _, place, own = of_board(data, "5", "AG News (part)")
         cell = page.locator(".cells tbody tr").nth(place).locator("button").nth(1)
         cell.focus()
         assert said(page) == cell.get_attribute("aria-label")
         page.keyboard.press("ArrowLeft")
         page.keyboard.press("Enter")
-        table_5, table_3, _ = own["cells"][0]["of"]
-        expected = [*table_5["own"]["as in the paper"], table_5["printed"], own["chance"][0]]
-        expected += [table_5["xi"]["as in the paper"][0], table_5["printedXi"]]
-        assert numbers(said(page))[:7] == rounded(expected, step=1)
-        best = max(own["cells"][0]["course"])
-        first = next(n for n, value in enumerate(own["between"]) if value > best)
-        right = own["accuracy"][first]
-        expected = [right, best, own["steps"][first], right, table_5["xi"]["as in the paper"][0]]
-        assert numbers(said(page))[7:] == rounded(expected, step=1)  # ξ of the mean course, and the mean of ξ
+        names = ("alpha_beta_uf", "chance", "xi alpha_beta_uf", "xi_star")
+        expected = told(own, 1, *names)
+        assert numbers(said(page))[: len(expected)] == rounded(expected, step=0.01)
+        assert said(page).count("not judged") == 3  # but chance
+        course = data["courses"]["AG News (part)"]
+        best = max(course["columns"]["alpha_beta_uf"])
+        first = next(n for n, value in enumerate(course["between"]) if value > best)
+        right = course["accuracy"][first]
+        at_first = [right, best, course["steps"][first], right]
+        assert numbers(said(page))[len(expected) :] == rounded(at_first, step=1)  # ξ of the mean course
         page.get_by_role("button", name="apart", exact=True).click()
-        assert numbers(said(page))[0] == rounded(table_5["own"]["apart"][0], step=1)
-        assert numbers(said(page))[-1] == rounded(table_5["xi"]["apart"][0], step=1)
-        page.get_by_role("button", name="Kendall's τ (Table 3)", exact=True).click()
-        assert numbers(said(page))[0] == rounded(table_3["own"]["apart"][0], step=1)
+        expected = told(own, 0, *names)
+        assert numbers(said(page))[: len(expected)] == rounded(expected, step=0.01)
+        assert "judged" not in said(page)
+        page.locator("select").select_option("3")
+        _, there, kendall = of_board(data, "3", "AG News (part)")
+        assert (
+            page.locator(".cells [aria-pressed=true]")
+            .get_attribute("aria-label")
+            .startswith("AG News (part)")
+        )
+        assert numbers(said(page))[:4] == rounded(told(kendall, 0, "alpha_beta_uf"), step=0.01)
+        page.wait_for_function(f"location.hash.includes('set={there}') && location.hash.includes('table=3')")
+
+
+@pytest.mark.parametrize("table", ["2", "3", "4", "5", "6", "7", "8", "10"])
+def test_every_printed_number_is_on_the_board_beside_ours(shown, table):
+    """As the file of the published tables has it, with verdicts as the scorecard counts them."""
+    entries = {(one.dataset, place_of(one)): one for one in paper().tables.table(table)}
+    with shown("agreement-board", f"#agreement-board?table={table}") as (page, data):
+        found = only(data["tables"], name=table)
+        printed = [
+            one["printed"] for row in found["rows"] for one in row["numbers"].values() if one["printed"]
+        ]
+        assert {one.value for one in entries.values()} == {text.strip("*") for text in printed}
+        assert len(printed) >= len(entries)
+        labels = page.locator(".cells tbody button").all()
+        columns = [name for name in data["columns"] if name in found["rows"][0]["numbers"]]
+        assert len(labels) == len(found["rows"]) * len(columns)
+        for n in (0, len(labels) - 1):  # one that was run, one that was not
+            row = found["rows"][n // len(columns)]
+            label = labels[n].get_attribute("aria-label").removeprefix(row["set"])
+            expected = told(row["numbers"], 1, columns[n % len(columns)])
+            assert [one for one in numbers(label) if one in expected] == expected
+            assert row["why"] in label
+    results = Result.load(ROOT / "results" / "paper" / "agreement.json").values
+    for row in published_numbers():
+        if row.profile == "paper" and row.verdict.judged and row.claim.published.reference.table == table:
+            name, part, quality, *keys = row.claim.keys[0].split(".")
+            if part == "saliency" or row.claim.reading:
+                continue
+            entry = row.claim.published.entries[0]
+            one = only(found["rows"], set=data_name(name))["numbers"][place_of(entry)]
+            assert (one["printed"].strip("*"), one["sign"]) == (entry.value, SIGNS[row.verdict])
+            ours = results[name][part][quality]
+            for key in keys:
+                ours = ours[key]
+            assert one["own"][1][0] == rounded(ours["value"], step=0.1)
 
 
 def test_another_table_of_the_board_has_its_own_letter_and_scale_and_no_course(shown):
     with shown("agreement-board") as (page, data):
-        assert page.locator(".cells thead th").first.inner_text() == "0 to 100 %"
+        assert page.locator(".cells thead th").first.inner_text() == "0 to 100 %\nours; printed"
+        _, place, own = of_board(data, "2", "SST")
+        cell = page.locator(".cells tbody tr").nth(place).locator("button").first
+        assert numbers(cell.inner_text()) == [round(own["alpha_beta_uf"]["own"][1][0]), 20]
+        cell.click()
         assert page.locator("text.note").is_visible()
-        page.get_by_role("button", name="Kendall's τ (Table 3)", exact=True).click()
+        page.locator("select").select_option("3")
         corner, *heads = page.locator(".cells thead th span, .cells thead th:first-child").all_inner_texts()
-        assert corner == "−100 to 100 %"
-        assert heads == [head.replace("𝒜", "τ") for head, _ in data["columns"]]
-        place = data["sets"].index(only(data["sets"], name="Multi30k En–De"))
-        low = data["sets"][place]["cells"][2]["of"][1]["own"]["as in the paper"][1]
+        assert corner == "−100 to 100 %\nours; printed"
+        assert heads == [head.replace("𝒜", "τ") for head, _ in data["columns"].values()][:3]
+        _, place, own = of_board(data, "3", "Multi30k En–De")
+        low = own["delta_beta_uf"]["own"][1][1]
         assert low < 0
         cell = page.locator(".cells tbody tr").nth(place).locator("button").nth(2)
         line, bar = (cell.locator(kind) for kind in (".grid", ".bar"))
         x1, x2 = (float(line.get_attribute(end)) for end in ("x1", "x2"))
         assert float(bar.get_attribute("x1")) == pytest.approx(x1 + (x2 - x1) * (low + 100) / 200)
-        for table in ("Kendall's τ (Table 3)", "agreement on training samples (Table 7)"):
-            page.get_by_role("button", name=table, exact=True).click()
-            cell.click()
+        for table in ("3", "7"):
+            page.locator("select").select_option(table)
+            page.locator(".cells tbody button").first.click()
             assert not page.locator("text.note").is_visible()
-            assert f"that of {data['tables'][0]}, on held-out samples" in said(page)
-            assert "right" not in said(page)
-            assert table.partition(" (")[0] in said(page)
+            assert "is shown with Tables 2, 5, 10" in said(page)
+            assert only(data["tables"], name=table)["title"] in said(page)
+        page.locator("select").select_option("10")  # of the same measure as Table 5
+        _, place, _ = of_board(data, "10", "SST")
+        page.locator(".cells tbody tr").nth(place).locator("button").nth(1).click()
+        assert page.locator(".panel svg").is_visible()
 
 
 def test_xi_on_the_board_stands_beside_its_line(shown):
     with shown("agreement-board") as (page, data):
-        for place in range(len(data["sets"])):
-            for column in range(len(data["columns"])):
-                page.locator(".cells tbody tr").nth(place).locator("button").nth(column).click()
-                if page.locator("text.note").count():
+        beside = 0
+        for row in page.locator(".cells tbody tr").all()[: len(data["courses"])]:
+            for cell in row.locator("button").all():
+                cell.click()
+                if page.locator("text.note").count() and page.locator("text.note").is_visible():
                     line = page.locator("line.at[y2='212']").bounding_box()["x"]
                     note, panel = (page.locator(of).last.bounding_box() for of in ("text.note", ".panel svg"))
                     assert note["x"] > line
                     assert note["x"] + note["width"] <= panel["x"] + panel["width"]
-        assert page.locator("text.note").count()
-
-
-def written(file: Path) -> dict[str, torch.Tensor]:
-    """Parameters and components that a network's script holds, in single precision."""
-    held = json.loads(re.search(r"\{.*\}", file.read_text(encoding="utf-8"))[0])
-    numbers = torch.frombuffer(bytearray(base64.b64decode(held["half"])), dtype=torch.float16).float()
-    parts = numbers.split([torch.Size(shape).numel() for shape in held["shapes"].values()])
-    return {name: part.view(shape) for (name, shape), part in zip(held["shapes"].items(), parts, strict=True)}
-
-
-def network_of(task, architecture):
-    """A network of the page in torch, its task, and its components."""
-    spec = spec_of(task, architecture, scale="quick", steps=UPDATES[task])
-    loaded = load_task(spec.task, spec.task_options)
-    tensors = written(SCRIPTS / "networks" / f"{task}-{architecture}.js")
-    tables = {name: tensors.pop(name) for name in [*tensors] if name.endswith((".temporal", ".chi"))}
-    network = new_model(spec, loaded)
-    network.load_state_dict(tensors)
-    return network.eval(), loaded, tables
+                    beside += 1
+        assert beside
 
 
 @torch.no_grad()
 def pass_of(task, architecture, samples=200):
     """Samples of a network of the page, the pass, and the nine terms."""
-    network, loaded, tables = network_of(task, architecture)
+    network, loaded, tables = in_page(task, architecture)
     batch = collate(loaded.held_out, range(samples))
     trace = network(batch)
-    parts = {}
-    for side, tokens, mask in (
-        ("decoder", batch.target_input, batch.target_mask),
-        ("encoder", batch.source, batch.source_mask),
-    ):
-        states, chi = getattr(trace, f"{side}_states"), tables[f"{side}.chi"][tokens]
-        temporal = tables[f"{side}.temporal"][: states.shape[1]].expand(states.shape)
-        parts[side] = Parts(temporal, chi, states - temporal - chi, mask)
-    return batch, trace, alignment_terms(parts["decoder"], parts["encoder"])
+    return batch, trace, terms_of(trace, batch, tables)
 
 
 @pytest.mark.parametrize("architecture", NETWORKS)
@@ -541,9 +595,114 @@ def test_results_of_another_sentence_are_dim_and_the_reason_stands_under_the_box
 def test_the_front_page_has_a_small_one(shown):
     with shown("front", width=390) as (page, _):
         page.wait_for_selector(".writes mark")  # without residuals it writes something else
+        assert not page.locator(".static").is_visible()
+        page.emulate_media(media="print")
+        assert not page.locator(".static").is_visible()  # the matrices are printed as they are
+        page.emulate_media(media="screen")
         page.get_by_role("button", name="all nine").click()
         assert page.locator(".writes mark").count() == 0
         assert page.evaluate(STICKING_OUT) <= 0
+
+
+def test_the_small_one_has_a_picture_and_a_table_without_scripts_and_in_print(shown):
+    with shown("front", scripts=False) as (page, _):
+        image = page.locator(".static img")
+        assert image.is_visible()
+        assert image.evaluate("own => own.naturalWidth > 100")
+        page.locator("summary").click()
+        rows = [row.locator("td").all_inner_texts() for row in page.locator("tbody tr").all()]
+        table = nine_switches()[1].loc["SCAN"].T.map("{:.2f}".format)
+        assert [row[1:] for row in rows] == table.to_numpy().tolist()
+        labels = [name.removeprefix("similarity, ") for name in table.index]
+        assert [row[0].removeprefix("all: ") for row in rows] == labels
+    with shown("front") as (
+        page,
+        _,
+    ):  # a network that is not there yet leaves its place to the picture, on paper
+        page.wait_for_selector(".stage[data-network]")
+        page.evaluate("document.querySelector('.stage').removeAttribute('data-network')")
+        page.emulate_media(media="print")
+        assert page.locator(".static img").is_visible()
+
+
+def test_the_picture_of_the_small_one_is_what_the_network_does():
+    drawn, kept = picture(), (ROOT / "book" / "_static" / "nine_switches.svg").read_text("utf-8")
+    names = [
+        text.get_text() for axes in drawn.axes for text in (*axes.get_xticklabels(), *axes.get_yticklabels())
+    ]
+    assert all(kept.count(f">{name}<") == names.count(name) for name in names)
+    front = (ROOT / "book" / "index.md").read_text("utf-8")
+    assert f"carries out {SENTENCE}," in front
+    best = [[names[n] for n in axes.images[0].get_array().argmax(1)] for axes in drawn.axes]
+    (other,) = (n for n, (full, left) in enumerate(zip(*best, strict=True)) if full != left)
+    assert (
+        f"at its {('first', 'second')[other]} step that is on {best[1][other]}, not on {best[0][other]}"
+        in front
+    )
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_both_matrices_are_side_by_side_where_there_is_room(shown, width):
+    with shown("nine-switches", "#nine-switches?task=reordering_50&network=AED", width=width) as (page, _):
+        page.wait_for_selector(".writes .full")
+        page.add_style_tag(content="body { max-width: 44rem; }")  # as wide as a page's text
+        one, other = (page.locator(".panel svg").nth(n).bounding_box() for n in (0, 1))
+        assert (one["y"] == other["y"]) == (width == 1280)
+        assert other["x"] + other["width"] <= width
+        assert one["width"] == pytest.approx(other["width"], abs=1)
+
+
+def test_claims_are_filtered_by_verdict_kind_and_paper(chromium, tmp_path):
+    """The scorecard as it is today, without the theme."""
+    (tmp_path / "_static").mkdir()
+    (tmp_path / "_static" / "instruments").symlink_to(SCRIPTS)
+    rows = verify(ROOT)
+    settings = {"report_level": 5, "embed_stylesheet": False}
+    text = publish_string(
+        scorecard_markdown(ROOT, rows), parser=Parser(), writer_name="html5", settings_overrides=settings
+    )
+    (tmp_path / "scorecard.html").write_bytes(text)
+    claims = [row for row in rows if row.profile == "paper" and not row.claim.number]
+    page = chromium.new_context(viewport={"width": 800, "height": 900}).new_page()
+    complaints = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    address = (tmp_path / "scorecard.html").as_uri()
+    page.goto(address)
+    own, shown = page.locator("#scorecard-filter"), page.locator("tr:has([id^='claim-']):visible")
+    menus = own.locator("select")
+
+    def left(of):
+        return sorted(row.claim.id for row in claims if of(row))
+
+    def ids():
+        return sorted(
+            shown.locator("[id^='claim-']").evaluate_all(
+                "all => all.map(own => own.id.replace('claim-', ''))"
+            )
+        )
+
+    assert ids() == left(lambda _: True)
+    menus.nth(0).select_option("undecided")
+    assert ids() == left(lambda row: row.verdict is Verdict.UNDECIDED)
+    menus.nth(1).select_option("falsifier")
+    found = left(lambda row: row.verdict is Verdict.UNDECIDED and row.claim.kind == "falsifier")
+    assert ids() == found
+    assert numbers(own.locator(".said").inner_text()) == [len(found), len(claims)]
+    heads = page.locator("h3:visible").all_inner_texts()
+    assert {*heads} == {"What would change our mind"}  # headings without rows go
+    menus.nth(0).select_option("")
+    menus.nth(1).select_option("said")
+    menus.nth(2).select_option(index=1)
+    assert ids() == left(lambda row: (row.claim.paper, row.claim.origin) == (claims[0].claim.paper, "said"))
+    assert page.locator("h2:visible").count() == 1
+    page.wait_for_function("location.hash.includes('kind=said')")
+    hidden = next(row.claim.id for row in claims if row.claim.id not in ids())
+    page.evaluate(f"location.hash = 'claim-{hidden}'")  # as a link does
+    page.wait_for_function(f"!document.getElementById('claim-{hidden}').closest('tr').hidden")
+    page.goto(f"{address}#scorecard-filter?verdict=not+reproduced")
+    page.reload()
+    assert ids() == left(lambda row: row.verdict is Verdict.NOT_REPRODUCED)
+    assert complaints == []
 
 
 def test_attention_gathers_on_the_word_that_is_worked(shown):
