@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attnlib.errors import BadInput
+from notebooks.shared.spearman import spearman_of_points
 
 LEVEL = 0.95
 TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
@@ -192,6 +193,17 @@ def bootstrapped(groups: Groups, statistic: Callable, n: int, *, nested: bool = 
     generator = np.random.default_rng(BOOTSTRAP_SEED)
     found = hierarchical_bootstrap(groups, generator, statistic=statistic, nested=nested).as_dict()
     return {key: None if math.isnan(value) else value for key, value in found.items()}
+
+
+def correlated(
+    rows: Iterable[dict], first: str, second: str, statistic: Callable = spearman_of_points, *, nested=True
+) -> dict:
+    """Rank correlation of two columns over rows that have both, networks :func:`bootstrapped` by task."""
+    groups: dict[str, list[tuple[float, float]]] = {}
+    for row in rows:
+        if row[first] is not None and row[second] is not None:
+            groups.setdefault(row["task"], []).append((row[first], row[second]))
+    return bootstrapped(groups, statistic, sum(map(len, groups.values())), nested=nested)
 
 
 UNBOUNDED = (-math.inf, math.inf)

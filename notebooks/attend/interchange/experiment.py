@@ -9,10 +9,9 @@ from companion.results.measurements import Measurement, measurements_of
 from companion.runs.store import Store
 from companion.runs.suite import point
 from notebooks.shared.interchange import SIDES, measure_interchange
-from notebooks.shared.intervals import bootstrapped, by_kind, each_over_seeds
+from notebooks.shared.intervals import by_kind, correlated, each_over_seeds
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.plan import by_spec
-from notebooks.shared.spearman import spearman_of_points
 from notebooks.shared.suite import PAPER_TASKS, SuiteConfig, model_specs
 from notebooks.shared.translators import has_learned, translator_measurements, translators_that_count
 
@@ -70,8 +69,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         for part in PARTS
     ]
     learned = [row for row in rows if row["learned"]]
-    follows = {p: _along([row for row in learned if row["part"] == p], "share", "moves") for p in PARTS}
-    follows |= {"output": _along(learned, "moves", "costs"), "networks": len(learned) // len(PARTS)}
+    follows = {p: correlated([row for row in learned if row["part"] == p], "share", "moves") for p in PARTS}
+    follows |= {"output": correlated(learned, "moves", "costs"), "networks": len(learned) // len(PARTS)}
     return {"by_task": by_kind(points, each_over_seeds), "follows": follows}, {"effects": rows}
 
 
@@ -93,10 +92,3 @@ def effects(terms: dict, found: dict) -> dict:
         },
         "next_step": found["next_step"],
     }
-
-
-def _along(rows: list[dict], first: str, second: str) -> dict:
-    groups: dict[str, list[tuple[float, float]]] = {}
-    for row in rows:
-        groups.setdefault(row["task"], []).append((row[first], row[second]))
-    return bootstrapped(groups, spearman_of_points, len(rows))

@@ -14,7 +14,7 @@ from notebooks.shared.interchange import measure_interchange
 from notebooks.shared.intervals import Point, grouped, interval_of, nested
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.plan import by_spec, picked
-from notebooks.shared.suite import DIAL, PlannedConfig, outcomes
+from notebooks.shared.suite import DIAL, PlannedConfig, each_planned, outcomes
 from notebooks.shared.summaries import each_paired, level_of, summarised
 
 LEARNED = 0.95  # word accuracy from which on a network has learned a made task
@@ -64,13 +64,12 @@ def axis(config: Config) -> dict[ModelSpec, dict[str, object]]:
 def others(config: Config) -> dict[ModelSpec, dict[str, object]]:
     """Networks of the first task without decay, of other widths or training lengths, with their columns."""
     found = {}
-    for seed in range(config.seeds or 3):
-        plan = spec_of(config.task[0], "AED", scale=config.scale, seed=seed, **changes_of(config))
+    for plan in each_planned(config, config.task[0], "AED", config.seeds or 3):
         for width in sorted({plan.width, *config.widths}):
-            found[replace(plan, width=width)] = {"factor": "width", "level": width, "seed": seed}
+            found[replace(plan, width=width)] = {"factor": "width", "level": width, "seed": plan.seed}
         for length in config.length:
             longer = replace(plan, steps=max(1, round(length * plan.steps)))
-            found[longer] = {"factor": "length", "level": length, "seed": seed}
+            found[longer] = {"factor": "length", "level": length, "seed": plan.seed}
     return found
 
 

@@ -9,11 +9,10 @@ from attnlib.models.config import Cell
 from companion.results.config import Positive, Task
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.store import Store
-from notebooks.shared.intervals import bootstrapped, by_kind, each_over_seeds, kind
+from notebooks.shared.intervals import by_kind, correlated, each_over_seeds, kind
 from notebooks.shared.measure import ACROSS_SAMPLES as QUANTITIES
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.plan import picked
-from notebooks.shared.spearman import spearman_of_points
 from notebooks.shared.suite import DIAL, PAPER_TASKS, SuiteConfig, model_specs, outcomes
 from notebooks.shared.translators import has_learned, translator_measurements, translators_that_count
 
@@ -132,13 +131,4 @@ def _last_less_first(points: np.ndarray) -> float:
 
 
 def _correlations(rows: list[dict], names: tuple[str, ...], against: str = "typicality", **how) -> dict:
-    """Of these columns with another, or what ``how`` says; None where fewer than three points have both."""
-    found = {}
-    for name in names:
-        groups: dict[str, list[tuple[float, float]]] = {}
-        for row in rows:
-            if row[against] is not None and row[name] is not None:
-                groups.setdefault(row["task"], []).append((row[against], row[name]))
-        n = sum(map(len, groups.values()))
-        found[name] = bootstrapped(groups, n=n, **{"statistic": spearman_of_points} | how)
-    return found
+    return {name: correlated(rows, against, name, **how) for name in names}

@@ -11,11 +11,11 @@ from companion.results.config import BaseConfig, Field, Fraction, Positive, Scal
 from companion.results.measurements import Measurement
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
-from companion.runs.suite import seeds_of, spec_of
 from notebooks.attend.without_attention.measure import EFFECTS, WAYS, measure_memory, measure_swap
 from notebooks.shared.intervals import Point, each_over_seeds
 from notebooks.shared.plan import Plan, answered, every, plan_of
 from notebooks.shared.spearman import spearman
+from notebooks.shared.suite import each_planned
 from notebooks.shared.summaries import rows_of
 
 REFERENCE = "AED"
@@ -53,22 +53,18 @@ PROFILES = {
 def _groups(config: Config) -> dict[tuple[str, int], tuple[ModelSpec, ...]]:
     """(label, length) → models of every seed; those of a ``less`` label have a part of the updates."""
     kinds = {"VED": ("VED", 1.0), "VED_less": ("VED", config.less), REFERENCE: (REFERENCE, config.less)}
-    planned = seeds_of(config.scale, TASK, "VED", config.cell)
-    seeds = planned if config.seeds is None else range(config.seeds)
     return {
-        (label, length): tuple(_spec(config, architecture, length, seed, part) for seed in seeds)
+        (label, length): _specs(config, architecture, length, part)
         for (label, (architecture, part)), length in product(kinds.items(), config.length)
     }
 
 
-def _spec(config: Config, architecture: str, length: int, seed: int, part: float) -> ModelSpec:
+def _specs(config: Config, architecture: str, length: int, part: float) -> tuple[ModelSpec, ...]:
     options = {"n_words": config.words, "min_length": length, "max_length": length}
     # few short sentences exist; a third at most is held out
     options["n_held_out"] = min(1_200, max(1, config.words**length // 3))
-    changes = {"width": config.width} if config.width is not None else {}
-    changes |= {"scale": config.scale, "cell": config.cell, "seed": seed, "task_options": options}
-    spec = spec_of(TASK, architecture, **changes)
-    return replace(spec, steps=max(1, round((config.steps or spec.steps) * part)))
+    planned = each_planned(config, TASK, architecture, cell=config.cell, task_options=options)
+    return tuple(replace(spec, steps=max(1, round(spec.steps * part))) for spec in planned)
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
