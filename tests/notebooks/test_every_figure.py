@@ -22,6 +22,7 @@ import jupytext
 import matplotlib
 import pandas as pd
 import pytest
+import yaml
 from IPython.display import Markdown
 
 from attnlib.errors import BadInput, NotMeasured
@@ -34,12 +35,8 @@ from companion.results.recompute import RESULTS
 from companion.results.request import Request
 from companion.results.result import Result
 from companion.results.run import run
+from companion.runs import registry as procedures
 from notebooks.attend.temporal_share.drawing import readme_figure
-from notebooks.learn.dataset_sizes import text_sizes
-from notebooks.learn.early_dynamics import word_counts
-from notebooks.learn.multi_head import multi_head
-from notebooks.learn.probe_locality import keyword
-from notebooks.shared import permutation_copying
 from tests.notebooks.figure_builders import smallest, tiny
 from tests.notebooks.given import Given
 
@@ -118,67 +115,20 @@ READ_TEXTS = ("dataset_sizes", "early_dynamics", "one_step", "scoring_functions"
 BY_OUTCOME = ("sms_spam.by_mark.", "imdb.whole_test.")  # there for some networks, and for one set of data
 
 
-# Settings that no figure can use, for reasons that its refusal tells. What the type of a field refuses, a
-# name that is not known or a number out of range, tests/companion/results/test_config.py has of these types.
-REFUSED: dict[object, list[tuple[dict, str]]] = {
-    "agreement": [
-        ({"source": "x"}, "source and target go together"),
-        ({"data": "x", "source": "x", "target": "x"}, "give one of them"),
-        ({"frozen": 1}, "frozen is 1; .* 0 or at least 2"),
-    ],
-    "dataset_sizes": [({"sets": ()}, "at least one")],
-    "early_dynamics": [
-        ({"sentences": 41}, "an even number"),
-        ({"widths": (64,)}, "at least two"),
-        ({"widths": (256, 64)}, "increasing"),
-    ],
-    "fixed_permutation": [
-        ({"length": 1}, "length 1"),
-        ({"steps": 4, "longer_steps": 3}, "longer_steps is 3; give 0 or more than the 4 steps"),
-    ],
-    "permutation_copying": [
-        ({"kind": "mixtur"}, "did you mean 'mixture'"),
-        ({"length": 4, "steps": 5, "every": 2}, "steps is 5.*take a multiple of 2"),
-        ({"length": 4, "steps": 7, "every": 2, "followed": 8}, "take a multiple of 2"),
-    ],
-    text_sizes: [
-        ({"data": "sts"}, "did you mean 'sst'"),
-        ({"reading": "clean"}, "no reading"),
-        ({"pieces": 0}, "at least 1"),
-    ],
-    word_counts: [
-        *(({name: 0}, f"{name} is 0") for name in ("iterations", "listed", "judged", "max_words", "width")),
-        ({"derived": 0}, "derived is 0"),
-        ({"n_train": -1}, "n_train is -1"),
-    ],
-    multi_head: [({"heads": ()}, "heads is 0")],
-    keyword: [({"width": 0}, "width is 0"), ({"length": 3}, "4 positions")],
-    permutation_copying: [({"order": "permutd"}, "did you mean 'permuted'")],
-    "along_training": [({"steps": 0}, "steps is 0")],
-    "context_bottleneck": [({"shortest": 9, "longest": 8}, "shortest ≤ longest")],
-    "one_step": [({"place": 20}, "has places from 0")],
-    "order_words": [
-        ({"task": "one_to_one"}, "order words are not known"),
-        ({"task": "reordering_0"}, "no word that turns the order"),
-        ({"width": 7}, "odd"),
-    ],
-    "scoring_functions": [
-        ({"scoring": "dot", "directions": "2"}, "use general, or directions=1"),
-        ({"shortest": 4}, "shortest ≤ longest"),
-    ],
-    "source_reversal": [({"shortest": 2}, "3 ≤ shortest")],
-    "state_components": [({"architecture": "VED", "task": "reversal"}, "no model is left")],
-    "transformer_heads": [({"heads": 3}, "3 heads do not divide")],
-    "what_a_task_teaches": [({"heads": 3}, "3 heads do not divide"), ({"steps": 0}, "steps is 0")],
-    "your_own_model": [({"task": "scan"}, "no task 'scan'")],
+REGISTRIES = {"experiments": registry, "procedures": procedures}
+REFUSED = {
+    f"{name} {given}": (REGISTRIES[kind], name, given, message)
+    for kind, refused in yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text("utf-8")).items()
+    for name, cases in refused.items()
+    for given, message in cases
 }
 
 
-@pytest.mark.parametrize(("of", "case"), [(of, case) for of, own in REFUSED.items() for case in own])
-def test_settings_that_make_no_sense_are_refused(of, case):
-    given, message = case
+@pytest.mark.parametrize(("of", "name", "given", "message"), REFUSED.values(), ids=REFUSED)
+def test_settings_that_make_no_sense_are_refused(of, name, given, message):
+    module = of.load(name)
     with pytest.raises(BadInput, match=message):
-        override(registry.load(of).PROFILES["quick"], given) if isinstance(of, str) else of.Settings(**given)
+        module.Settings(**given) if of is procedures else override(module.PROFILES["quick"], given)
 
 
 @pytest.mark.slow
