@@ -131,6 +131,30 @@ def test_settings_that_make_no_sense_are_refused(of, name, given, message):
         module.Settings(**given) if of is procedures else override(module.PROFILES["quick"], given)
 
 
+WITHOUT_FILES = {  # what makes an experiment stop, and else the sets that it reads
+    "agreement": ({"only_at_hand": 0}, {"known_lexicon", "known_polarity"}),
+    "dataset_sizes": ({"absent": "stop"}, {"known_lexicon", "known_polarity"}),
+    "early_dynamics": ({"absent": "stop"}, set()),
+    "optimal_attention": ({"absent": "stop"}, {"known_lexicon", "known_polarity"}),
+    "resting_attention": ({"only_at_hand": 0}, {"known_polarity"}),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_FILES)
+def test_without_published_files_sets_made_by_rule_are_read_unless_asked_to_stop(name, tmp_path, monkeypatch):
+    for place in ("ATTNLIB_DATA", "ATTNLIB_CACHE"):
+        monkeypatch.setenv(place, str(tmp_path))
+    module, (stop, by_rule) = registry.load(name), WITHOUT_FILES[name]
+
+    def reads(**changes):
+        planned = module.measurements(override(module.PROFILES["quick"], changes))
+        runs = [vars(one.spec.resolved) for one in planned]
+        return {run[field] for run in runs for field in ("data", "dataset", "task") if field in run}
+
+    assert reads() == by_rule
+    assert not all(own.startswith("known") for own in reads(**stop))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", registry.names())
 def test_what_nobody_has_measured_has_no_number_and_is_no_error(name):

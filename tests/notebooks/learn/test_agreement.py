@@ -55,11 +55,8 @@ def test_own_files_that_cannot_be_used_are_refused_before_any_training(tmp_path)
         Config(source=source, target=target)
 
 
-def test_sets_that_are_not_at_hand_are_left_out_where_that_is_asked_for(monkeypatch):
+def test_a_set_that_is_not_at_hand_says_so(monkeypatch):
     monkeypatch.setattr(experiment.labelled_sets, "available", lambda name: name != "sst")
-    monkeypatch.setattr(experiment.parallel, "available", lambda name: name == "known_lexicon")
-    assert list(rows(Config())) == ["known_polarity", "known_lexicon"]
-    assert len(rows(Config(only_at_hand=0))) == 4
     values, _ = experiment.compute(Config(), Given(lambda *_, **__: None))
     assert values["sst"] == {"cannot_be_run": "data: sst is not at hand"}
 

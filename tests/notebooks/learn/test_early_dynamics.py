@@ -13,7 +13,7 @@ from companion.runs.store import Store
 from notebooks.learn.early_dynamics import count_tables, derivative
 from notebooks.learn.early_dynamics.count_tables import CountTables, cooccurrence, shared_counts, translation
 from notebooks.learn.early_dynamics.derivative import Bags, compare, derivative_at_random
-from notebooks.learn.early_dynamics.experiment import Config, compute, measurements
+from notebooks.learn.early_dynamics.experiment import compute
 from notebooks.learn.early_dynamics.measure import CORPORA, NO_TRANSLATION, draw, measure_word_counts
 from notebooks.learn.early_dynamics.word_counts import Settings, checksums, record
 from tests.notebooks.figure_builders import tiny
@@ -248,12 +248,3 @@ def test_numbers_known_by_hand():
     assert values["lexicon"]["counted"]["right"]["value"] == pytest.approx(0.25)
     assert values["lexicon"]["counted"]["first"]["value"] == 1
     assert values["lexicon"]["iterated"]["right"]["value"] > 0.75  # three iterations; many bring it to 1
-
-
-def test_multi30k_is_left_out_where_it_is_not_at_hand_unless_asked_to_stop(monkeypatch):
-    monkeypatch.setattr("companion.data.parallel.available", lambda name: True)
-    assert [dict(one.spec.settings)["n_train"] for one in measurements(Config())] == [2000]
-    monkeypatch.setattr("companion.data.parallel.available", lambda name: False)
-    assert measurements(Config()) == ()
-    assert len(measurements(Config(absent="stop"))) == 1
-    assert len(measurements(Config(text="scan"))) == 1  # made by rule

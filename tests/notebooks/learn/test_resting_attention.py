@@ -10,9 +10,8 @@ import pytest
 import torch
 
 from attnlib.errors import BadInput
-from companion.data import labelled_sets
 from companion.runs.procedure import Recording
-from notebooks.learn.resting_attention.experiment import Config, compute, pair_spread, rows
+from notebooks.learn.resting_attention.experiment import Config, compute, pair_spread
 from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
 from tests.notebooks.given import Given
 
@@ -104,12 +103,6 @@ def test_a_network_without_a_majority_rests_nowhere():
     assert (found["by_mark"], found["own_mark"]["n"]) == ({}, 0)
     alone, tables = computed(0)  # the others are not known yet
     assert (alone["known_polarity"]["pairs"], len(tables["networks"])) == ({}, 2)
-
-
-def test_sets_that_are_not_at_hand_are_left_out_or_not(monkeypatch):
-    monkeypatch.setattr(labelled_sets, "available", lambda name: name == "known_polarity")
-    assert list(rows(Config())) == ["known_polarity"]
-    assert list(rows(Config(only_at_hand=0))) == ["known_polarity", "sms_spam", "sst"]
 
 
 # The spread over pairs of networks, and its interval.

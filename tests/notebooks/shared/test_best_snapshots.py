@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch.nn import Linear
 
-from companion.runs.procedure import Recording, RunSpec
+from companion.runs.procedure import Recording
 from notebooks.shared import best_snapshots, classification, translation
-from notebooks.shared.agreement import measure_agreement, measure_course
+from notebooks.shared.agreement import measure_course
 from notebooks.shared.best_snapshots import CHOOSING, GROUPS, keep_if_best, qualities, seen_where_best
 
 TEXTS = classification.Settings(
@@ -57,18 +57,6 @@ def test_snapshots_that_were_best_have_it_and_others_not_a_number(both):
         assert found[~seen].isnan().all()
     for name in every.keys() - {f"{part}.saliency" for part in parts}:
         assert torch.equal(best[name], every[name]), name
-
-
-@pytest.mark.slow
-def test_agreement_at_the_best_checkpoints_is_the_same(both):
-    spec = RunSpec("texts")
-    found = [
-        measure_agreement(*[Recording(spec, one, {})] * 2, pairs="saliency~probe saliency~attention")
-        for one in both
-    ]
-    assert found[0] == found[1]
-    for measures in found[0]["best"].values():
-        assert any(place > 0 for groups in measures.values() for place in groups.values())
 
 
 def of_part(*numbers, groups=GROUPS):

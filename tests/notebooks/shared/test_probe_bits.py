@@ -56,16 +56,6 @@ def wide(samples, seed, width=60):
     return torch.cat([torch.nn.functional.one_hot(words[:, 0], 4).double(), noise], dim=1), words
 
 
-def test_few_samples_in_a_wide_vector_are_not_learnt_by_heart():
-    """A light penalty fits the noise and reads far less than nothing where nothing is; not so the chosen."""
-    fitted, judged = wide(150, 4), wide(1_000, 5)
-    light = probe_bits(*fitted, *judged, words=4, penalties=(1e-3,))
-    chosen = probe_bits(*fitted, *judged, words=4)
-    assert light[1] < -1
-    assert chosen[1] > -0.6
-    assert chosen[0] > 0.5
-
-
 def test_each_place_has_the_penalty_that_is_best_for_it():
     """Of both places at once the probe reads what it does with the better penalty for each."""
     fitted, judged = wide(150, 6), wide(1_000, 7)
