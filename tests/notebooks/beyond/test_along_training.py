@@ -114,13 +114,8 @@ def test_a_takeover_is_where_the_line_over_the_logarithm_crosses_the_middle(step
 # Parameters kept along the way: where the snapshots are, and that each is the network of that update.
 
 OPTIONS = (("length", 4), ("n_held_out", 6), ("n_train", 60))
-COPY = {
-    "task": "copying_sample",
-    "options": OPTIONS,
-    "width": 6,
-    "batch_size": 16,
-    "snapshots_per_doubling": 1,
-}
+COPY = {"task": "copying_sample", "options": OPTIONS, "width": 6}
+COPY |= {"batch_size": 16, "snapshots_per_doubling": 1}
 
 
 def test_snapshots_are_spaced_by_a_ratio_and_end_with_the_last():

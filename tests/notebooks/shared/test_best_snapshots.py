@@ -17,28 +17,14 @@ PAIRS = translation.Settings(
     dataset="known_lexicon", n_train=60, n_validation=12, probed_training=8, width=16, dropout=0.0, steps=160,
     learning_rate=0.02, saliency=True,
 )  # fmt: skip
-COURSES = {"texts": (classification, TEXTS), "pairs": (translation, PAIRS)}
-
-
-@pytest.fixture(scope="module", params=COURSES)
-def course(request):
-    return COURSES[request.param]
-
-
-@pytest.fixture(scope="module")
-def both(course, tmp_path_factory):
-    """A course recorded where it was best, and at every snapshot."""
-    procedure, settings = course
-    best = procedure.record(settings, tmp_path_factory.mktemp("best"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(best_snapshots, "_best", lambda notes: {part: set(notes) for part in notes[0]})
-        every = procedure.record(settings, tmp_path_factory.mktemp("every"))
-    return best, every
 
 
 @pytest.mark.slow
-def test_snapshots_that_were_best_have_it_and_others_not_a_number(both):
-    best, every = both
+@pytest.mark.parametrize(("procedure", "settings"), [(classification, TEXTS), (translation, PAIRS)])
+def test_snapshots_that_were_best_have_it_and_others_not_a_number(tmp_path, monkeypatch, procedure, settings):
+    best = procedure.record(settings, tmp_path / "best")
+    monkeypatch.setattr(best_snapshots, "_best", lambda notes: {part: set(notes) for part in notes[0]})
+    every = procedure.record(settings, tmp_path / "every")
     assert best.keys() == every.keys()
     parts = measure_course(Recording(None, every, {}))["parts"]
     assert len(parts) == 2
