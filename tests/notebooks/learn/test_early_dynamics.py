@@ -134,17 +134,6 @@ def test_the_gradients_are_those_of_the_loss_word_by_word(bags):
         assert torch.allclose(ours, theirs)
 
 
-def test_it_converges_with_the_width_at_the_rate_of_its_square_root(bags):
-    theory, widths = derivative.derivative_in_theory(bags).logits, [2**power for power in range(6, 13, 2)]
-    errors = [
-        np.mean([compare(derivative_at_random(bags, width, seed).logits, theory).error for seed in range(3)])
-        for width in widths
-    ]
-    assert (np.diff(errors) < 0).all()
-    assert np.polyfit(np.log(widths), np.log(errors), 1)[0] == pytest.approx(-0.5, abs=0.1)
-    assert errors[-1] < 0.1
-
-
 def test_the_probabilities_lack_a_factor_in_print(bags):
     """Measured over 2 (C − mean C), as equation 15 has it, the slope is 1/|O|; with the factor it is one."""
     theory = derivative.derivative_in_theory(bags)

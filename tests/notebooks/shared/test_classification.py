@@ -91,16 +91,6 @@ def test_the_snapshot_before_training_is_that_of_each_text_alone(recordings):
             assert bool(found[f"{part}.correct"][0, i]) == (sign * float(trace.logit[0]) > 0)
 
 
-def test_the_proxy_gives_a_word_the_same_log_odds_wherever_it_stands(recordings):
-    texts, found = load_task(SETTINGS).validation, recordings["proxy"]
-    tokens = torch.tensor([token for i in range(len(texts)) for token in (1, *texts.text(i).tolist(), 2)])
-    signs = (2 * found["validation.labels"] - 1).repeat_interleave(found["validation.offsets"].diff())
-    towards = found["validation.log_polarity"][-1] * signs
-    for word in tokens.unique():
-        same = towards[tokens == word]
-        torch.testing.assert_close(same, same[:1].expand_as(same))
-
-
 def test_runs_of_other_seeds_look_at_the_same_texts(recordings, tmp_path):
     other = classification.record(replace(SETTINGS, seed=1, steps=1), tmp_path)
     for name in ("train.offsets", "train.labels", "validation.offsets"):
