@@ -22,10 +22,9 @@ import jupytext
 import matplotlib
 import pandas as pd
 import pytest
-import yaml
 from IPython.display import Markdown
 
-from attnlib.errors import BadInput, NotMeasured
+from attnlib.errors import NotMeasured
 from companion.book import notebook
 from companion.book.style import as_svg
 from companion.claims.model import load_claims
@@ -35,7 +34,6 @@ from companion.results.recompute import RESULTS
 from companion.results.request import Request
 from companion.results.result import Result
 from companion.results.run import run
-from companion.runs import registry as procedures
 from notebooks.attend.temporal_share.drawing import readme_figure
 from tests.notebooks.figure_builders import smallest, tiny
 from tests.notebooks.given import Given
@@ -113,22 +111,6 @@ def test_a_figure_shows_its_committed_result(figure, tmp_path):
 
 READ_TEXTS = ("dataset_sizes", "early_dynamics", "one_step", "scoring_functions")
 BY_OUTCOME = ("sms_spam.by_mark.", "imdb.whole_test.")  # there for some networks, and for one set of data
-
-
-REGISTRIES = {"experiments": registry, "procedures": procedures}
-REFUSED = {
-    f"{name} {given}": (REGISTRIES[kind], name, given, message)
-    for kind, refused in yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text("utf-8")).items()
-    for name, cases in refused.items()
-    for given, message in cases
-}
-
-
-@pytest.mark.parametrize(("of", "name", "given", "message"), REFUSED.values(), ids=REFUSED)
-def test_settings_that_make_no_sense_are_refused(of, name, given, message):
-    module = of.load(name)
-    with pytest.raises(BadInput, match=message):
-        module.Settings(**given) if of is procedures else override(module.PROFILES["quick"], given)
 
 
 WITHOUT_FILES = {  # what makes an experiment stop, and else the sets that it reads

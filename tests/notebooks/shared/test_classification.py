@@ -7,14 +7,12 @@ import pytest
 import torch
 from hypothesis import strategies as st
 
-from attnlib.errors import BadInput
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
 from companion.data.labelled import collate_labelled
 from notebooks.shared import classification, classifier_proxy
 from notebooks.shared.classification import load_task, log_polarity, probed_parts
 from notebooks.shared.classifier_proxy import ClassifierProxy
 from notebooks.shared.locality import apart, locality, probability_of_right_label
-from notebooks.shared.ragged import padded
 from tests.attnlib.models.model_builders import generator
 
 SMALL = {"data": "known_polarity", "n_train": 300, "n_validation": 50, "embedding_width": 12}
@@ -164,16 +162,3 @@ def test_the_prediction_lies_between_the_probes_and_the_best_attention_is_on_the
     # a certain probe counts where there is attention
     certain = torch.cat([torch.zeros(1), attention]), torch.cat([torch.ones(1), probe])
     torch.testing.assert_close(probability_of_right_label(*certain), found)
-
-
-@pytest.mark.parametrize(
-    ("call", "given", "message"),
-    [
-        (padded, (torch.ones(3), torch.tensor([0, 2])), "3 positions, but the offsets end at 2"),
-        *((locality, (torch.zeros(1, 6), torch.tensor([end])), "must differ") for end in (0, 4, 5)),
-        (probability_of_right_label, torch.tensor([[1.0, 0.0], [1.0, 0.25]]), "log odds are infinite"),
-    ],
-)
-def test_what_does_not_fit_is_refused(call, given, message):
-    with pytest.raises(BadInput, match=message):
-        call(*given)

@@ -8,12 +8,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from attnlib.errors import BadInput, UnknownName
 from notebooks.shared import copier
 from notebooks.shared.classifier_proxy import ClassifierProxy
-from notebooks.shared.copied_sentences import copy_batch, draw_sources, words_of
+from notebooks.shared.copied_sentences import copy_batch, draw_sources
 from notebooks.shared.copier import BagOfWords, Copier, CopierConfig, lstm_scan
-from notebooks.shared.copying import check_checkpoints, judged, turned_away
+from notebooks.shared.copying import turned_away
 from notebooks.shared.permutation_copying import moved_attention, weight_on_later
 from notebooks.shared.translation_proxy import TranslationProxy
 from tests.attnlib.models.model_builders import generator
@@ -243,19 +242,3 @@ def test_networks_that_failed_are_grouped_by_where_their_attention_stands():
     assert away["left_out_less_shown"]["value"] == pytest.approx(0.6)
     assert away["without_less_uniform"]["value"] == pytest.approx(0.5)
     assert found["drawn"]["weight"]["value"] == pytest.approx(3)
-
-
-@pytest.mark.parametrize(
-    ("call", "given", "error", "message"),
-    [
-        (words_of, ("permutations", 4), UnknownName, "did you mean 'permutation'"),
-        (drawn, ("permutation", 1), BadInput, "length 1"),
-        (CopierConfig, (5, 8, "lstm", 1, "uniforn"), UnknownName, "did you mean 'uniform'"),
-        (CopierConfig, (5, 8, "lstm", 0), BadInput, "heads is 0"),
-        (judged, ([({}, {"steps": [0]})], 4), BadInput, "no snapshot after 4 updates"),
-        (check_checkpoints, (15, 10, 40), BadInput, "steps is 15, and a network that is trained for longer"),
-    ],
-)
-def test_what_cannot_be_is_refused(call, given, error, message):
-    with pytest.raises(error, match=message):
-        call(*given)

@@ -50,14 +50,6 @@ def test_equal_text_gives_equal_bytes_which_are_kept_under_what_they_were_made_f
     assert [len(row) for row in words.encode(["s1 t2 s2", "t1"])] == [3, 1]
 
 
-@pytest.mark.parametrize(
-    ("lines", "size", "says"), [(["a b"], 50, "too high"), (["abcdefgh"], 8, "smaller than required")]
-)
-def test_a_size_that_the_text_cannot_give(lines, size, says):
-    with pytest.raises(BadInput, match=rf"no vocabulary of {size} pieces from 1 lines.*{says}"):
-        train_pieces(lines, size)
-
-
 TEXT = ParallelText(
     train=tuple(
         (f"ein hund läuft {'sehr ' * (i % 4)}weit", f"a dog runs {'very ' * (i % 3)}far") for i in range(30)

@@ -8,7 +8,6 @@ import torch
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from attnlib.errors import BadInput
 from notebooks.shared.probe_bits import probe_bits
 
 
@@ -71,9 +70,3 @@ def test_a_fifth_is_left_out_for_the_choice_alone():
     fitted, judged = drawn(100, 8), drawn(1_000, 9)
     one, twice = (probe_bits(*fitted, *judged, words=4, penalties=given) for given in ((0.01,), (0.01, 0.01)))
     torch.testing.assert_close(one, twice, atol=3e-3, rtol=0)
-
-
-def test_a_word_beyond_the_vocabulary_is_refused():
-    vectors, ids = torch.zeros(2, 2), torch.full((2, 3), 3)
-    with pytest.raises(BadInput, match="expected 0 … 2"):
-        probe_bits(vectors, ids, vectors, 0 * ids, words=3)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.errors import BadInput
 from attnlib.models.search import greedy_search
 from attnlib.models.sequence_to_sequence import SequenceConfig, SequenceToSequence
 from attnlib.models.transformer import Transformer
@@ -13,7 +12,7 @@ from attnlib.training.vocabulary import PAD
 from companion.runs.procedure import Recording, RunSpec
 from notebooks.shared.sequence_course import judged_samples, load_task, snapshot_of, written
 from notebooks.shared.transformer_sequences import new_network, record, recorded_network, tie_encoder
-from tests.attnlib.models.model_builders import SMALL, batch_of, generator, transformer
+from tests.attnlib.models.model_builders import SMALL, batch_of, generator
 
 CORPUS = Corpus.from_ids([[4, 5, 6], [7, 8, 4, 5, 6], [5]], [[4, 5], [6, 7, 4, 4], [5]])
 
@@ -72,8 +71,3 @@ def test_a_tied_encoder_is_the_free_one_whose_key_map_is_the_query_map():
     torch.testing.assert_close(tied(batch_of()).logits, free(batch_of()).logits, rtol=0, atol=0)
     query, key = tied.projections("encoder_self", layer=0, head=1)
     torch.testing.assert_close(query.weight * SMALL.head_width**0.5, key.weight)
-
-
-def test_positions_inside_self_attention_are_refused():
-    with pytest.raises(BadInput, match="self-attention that would be tied"):
-        tie_encoder(transformer(positions="rotary"))
