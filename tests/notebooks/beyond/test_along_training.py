@@ -13,14 +13,6 @@ from attnlib.training.corpus import Corpus, collate
 from companion.runs.procedure import RunSpec
 from notebooks.beyond.along_training import along_training, experiment, measure
 from notebooks.beyond.along_training.along_training import load_task, network_at, new_network
-from tests.notebooks.figure_builders import tiny
-
-TINY = tiny("along_training")
-
-
-@pytest.fixture(scope="module")
-def recording(store):
-    return store.recording(experiment.measurements(TINY)[0].spec)
 
 
 def test_the_probe_is_what_the_network_says_with_all_attention_on_one_position(recording):

@@ -7,17 +7,9 @@ import pytest
 import torch
 
 from attnlib.training.vocabulary import EOS, PAD
-from notebooks.primer.context_bottleneck.experiment import capacity, measurements, quarter, slope
+from notebooks.primer.context_bottleneck.experiment import capacity, quarter, slope
 from notebooks.shared.measure import exact_matches, measure_by_length, measure_summary_bits
 from notebooks.shared.sequence_course import judged_samples
-from tests.notebooks.figure_builders import tiny
-
-TINY = tiny("context_bottleneck")
-
-
-@pytest.fixture(scope="module")
-def recording(store):
-    return store.recording(measurements(TINY)[0].spec)
 
 
 def test_a_shared_capacity_has_slope_minus_one_and_a_word_of_its_own_zero():
