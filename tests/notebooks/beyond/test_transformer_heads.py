@@ -16,6 +16,7 @@ from attnlib.training.corpus import Corpus, collate
 from notebooks.beyond.transformer_heads import experiment, measure
 from notebooks.beyond.transformer_heads.experiment import ANCHORED
 from notebooks.shared.spearman import spearman
+from tests.notebooks.figure_builders import tiny
 
 KINDS = ("cross", "encoder_self", "decoder_self")
 
@@ -79,6 +80,19 @@ def test_variance_of_states_by_hand():
     added, product = measure.state_rows({"added": sums, "product": signs})
     assert (added["input_unique"], added["temporal_unique"]) == pytest.approx((0.9, 0.1))  # 9 : 1
     assert (added["residual"], product["residual"]) == (0, 1)
+
+
+@pytest.mark.slow
+def test_the_first_layer_holds_what_it_must(store):
+    """As the page says: nothing left before the norm; without added positions nothing after it either."""
+    config = tiny("transformer_heads")
+    states = experiment.compute(config, store)[0]["states"]["one_to_one"]
+    for positions in config.positions:
+        sites = "encoder.embedded", "encoder.0.self"
+        before, after = (states[positions][site]["trained"] for site in sites)
+        assert (before["residual"]["value"], before["residual"]["high"]) == (0, 0)
+        bare = positions != "sinusoidal"
+        assert (after["residual"]["value"] == 0, after["temporal_unique"]["value"] == 0) == (bare, bare)
 
 
 def test_correlation_is_over_heads_and_leaves_out_those_without_shares():
