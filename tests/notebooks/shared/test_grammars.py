@@ -21,9 +21,8 @@ from tests.companion.data.data_builders import available, pairs, sources
 
 PARTS = ("train", "held_out")
 WORKED = yaml.load(Path(__file__).with_name("grammars.yaml").read_text("utf-8"), yaml.BaseLoader)
-ACTIONS = {
-    "W": "I_WALK", "L": "I_LOOK", "R": "I_RUN", "J": "I_JUMP", "<": "I_TURN_LEFT", ">": "I_TURN_RIGHT",
-}  # fmt: skip
+ACTIONS = {"W": "I_WALK", "L": "I_LOOK", "R": "I_RUN", "J": "I_JUMP"}
+ACTIONS |= {"<": "I_TURN_LEFT", ">": "I_TURN_RIGHT"}
 
 
 def linked(places):
