@@ -37,9 +37,8 @@ def by_thirds(recording, judged, chosen):
 
 def test_curves_and_the_longest_quarter_of_the_lengths_are_counted_by_thirds(store):
     """Of four to twelve words the longest quarter has ten, eleven and twelve."""
-    recording = store.recording(
-        experiment.measurements(tiny("source_reversal", longest=12, judged=300))[0].spec
-    )
+    config = tiny("source_reversal", longest=12, judged=300)
+    recording = store.recording(experiment.measurements(config)[0].spec)
     judged = judged_samples(recording.spec.resolved)
     chosen = [i for i in range(len(judged)) if len(judged.target(i)) in (10, 11, 12)]
     curve, longest = measure_learning_curve(recording), measure_longest_sentences(recording)
