@@ -69,7 +69,6 @@ def recorded(seed=0, correct=CORRECT, train=None, **by_position):
 
 # What is measured of recordings, one alone or two together.
 
-SIDES = ("attention", "saliency", "probe")
 SAME = {name: ["0000 0000"] * 2 for name in ("attention", "saliency", "log_polarity")}
 
 
@@ -94,20 +93,6 @@ def test_the_first_run_is_taken_where_a_half_or_all_of_a_part_have_it_best_and_t
 
     second.tensors["train.labels"] = torch.tensor([0, 1, 1, 1, 0, 1, 1, 1])
     assert measure_course(second)["majority"] == {"validation": 50, "train": 75}
-
-
-def test_each_side_is_read_where_it_stands():
-    tops = {"attention": "0000 0001", "saliency": "0000 0011", "log_polarity": "0000 0111"}
-    first = recorded(**{name: [top] * 2 for name, top in tops.items()})
-    second = recorded(attention=["0000 0000", "0000 1111"], log_polarity=["0000 1000", "1111 0000"])
-    pairs = " ".join(f"{one}~{other}" for one in SIDES for other in ("attention", "probe"))
-    found = measure_agreement(first, second, pairs=pairs)
-    reporting = {pair: sums(found, pair, 0)["reporting"] for pair in pairs.split()}
-    assert reporting == {
-        "attention~attention": [3, 1], "attention~probe": [2, 3],
-        "saliency~attention": [2, 2], "saliency~probe": [1, 2],
-        "probe~attention": [1, 3], "probe~probe": [0, 1],
-    }  # fmt: skip
 
 
 def test_the_earliest_of_equals_is_the_best():

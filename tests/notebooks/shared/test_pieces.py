@@ -87,12 +87,6 @@ def test_what_is_too_long_or_too_much_is_dropped_and_counted():
             piece_corpus(TEXT, size=24, **options)
 
 
-def test_words_of_the_known_lexicon_are_pieces():
-    corpus = piece_corpus(read_translation("known_lexicon"), n_train=500, n_validation=20)
-    source, target = map(corpus.pieces.spell, (corpus.validation.source(0), corpus.validation.target(0)))
-    assert sorted(word.replace("s", "t") for word in source) == sorted(target)
-
-
 # -- batches -------------------------------------------------------------------------------------------------
 
 
