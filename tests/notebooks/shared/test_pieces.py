@@ -9,7 +9,7 @@ from attnlib.errors import BadInput
 from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import BOS, EOS, MARKS, PAD
 from companion.data.labelled import LabelledBatches, LabelledTexts, collate_labelled, judging_batches
-from companion.data.parallel import ParallelText, read_translation
+from companion.data.parallel import ParallelText
 from companion.data.text import Dropped
 from notebooks.shared.pieces import EqualLengthBatches, piece_corpus, train_pieces
 
