@@ -19,14 +19,7 @@ from notebooks.learn.agreement import experiment
 from notebooks.learn.agreement.contextualised import best_checkpoint, contextualise
 from notebooks.learn.agreement.experiment import Config, over_pairs, row, rows
 from notebooks.shared import agreement as measures
-from notebooks.shared.agreement import (
-    COLUMNS,
-    classifier_runs,
-    gathered,
-    measure_agreement,
-    measure_course,
-    measure_ties,
-)
+from notebooks.shared.agreement import measure_agreement, measure_course, measure_ties
 from notebooks.shared.intervals import mean_interval
 from notebooks.shared.ragged import padded_cells
 from tests.notebooks.given import Given
@@ -242,9 +235,9 @@ def test_what_cannot_be_asked_is_refused(measure, first, second, wanted, message
 
 
 def test_what_is_compared_differs_in_seed_and_attention_alone():
-    runs = classifier_runs(3, 2, {"data": "known_polarity"}, 8)
+    runs = measures.classifier_runs(3, 2, {"data": "known_polarity"}, 8)
     assert [spec.seed for spec in runs.normal] == [0, 1, 2]
-    seeds = {column: [(a.seed, b.seed) for a, b in runs.pairs(column)] for column in COLUMNS}
+    seeds = {column: [(a.seed, b.seed) for a, b in runs.pairs(column)] for column in measures.COLUMNS}
     assert seeds.pop("alpha_alpha_frozen") == [(0, 1), (1, 0)]  # there are two networks frozen
     for found in seeds.values():
         assert found == [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
@@ -310,12 +303,12 @@ def answered(runs):
     def answer(spec, measure, *, other_specs=(), **settings):
         return measure(*(recordings[one] for one in (spec, *other_specs)), **settings)
 
-    return gathered(runs.measurements(), Given(answer))
+    return measures.gathered(runs.measurements(), Given(answer))
 
 
 @pytest.fixture
 def table():
-    runs = classifier_runs(2, 2, {"data": "known_polarity"}, 8)
+    runs = measures.classifier_runs(2, 2, {"data": "known_polarity"}, 8)
     return runs, answered(runs)
 
 
@@ -378,7 +371,7 @@ def pairs_of(values):
 
 def test_two_seeds_have_an_interval_unless_both_pairs_are_of_the_same_two_runs():
     numbers = pairs_of([[None, 40.0], [44.0, None]])
-    for column in COLUMNS:
+    for column in measures.COLUMNS:
         found = over_pairs(numbers, column)
         if column in ("alpha_alpha", "alpha_beta"):
             assert (found["value"], found["n"]) == (42, 2)
