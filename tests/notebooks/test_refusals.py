@@ -96,7 +96,7 @@ MEASURES = [
     (lambda: derivative.Bags.of(ONE, 5, 5), "id 7"),
     (lambda: derivative.derivative_at_random(derivative.Bags.of(ONE, 8, 8), 0, seed=0), "width is 0"),
     (lambda: derivative.compare(torch.ones(2, 2), torch.zeros(2, 2)), "zero everywhere"),
-    (lambda: measure.draw("permutations", 4, seed=0), "no corpus 'permutations'; did you mean"),
+    (lambda: measure.draw("permutations", 4, seed=0), "no corpus … did you mean 'permutation'"),
     (lambda: ragged.padded(torch.ones(3), torch.tensor([0, 2])), "3 positions, but the offsets end at 2"),
     *((partial(locality.locality, torch.zeros(1, 6), place), "must differ") for place in ENDS),
     (lambda: locality.probability_of_right_label(*INFINITE), "log odds are infinite"),
