@@ -7,7 +7,7 @@ from torch.nn import Linear
 from companion.runs.procedure import Recording
 from notebooks.shared import best_snapshots, classification, translation
 from notebooks.shared.agreement import measure_course
-from notebooks.shared.best_snapshots import CHOOSING, GROUPS, keep_if_best, qualities, seen_where_best
+from notebooks.shared.best_snapshots import CHOOSING, GROUPS, keep_if_best, seen_where_best
 
 TEXTS = classification.Settings(
     data="known_polarity", n_train=100, n_validation=20, embedding_width=8, width=8, steps=300,
@@ -82,15 +82,3 @@ def test_a_part_is_seen_where_the_network_is_best_on_it_and_the_network_is_what_
     assert found["validation"].isnan()[:, 0].tolist() == [False, True, True]
     assert found["train"].isnan()[:, 0].tolist() == [True, False, False]
     assert found["train"][1:].tolist() == [one.weight[0].tolist() for one in networks[1:]]
-
-
-def test_qualities_are_those_of_the_groups():
-    right = torch.tensor([True, False, True, True])
-    found = qualities({"validation.correct": right}, "validation")["accuracy"]
-    assert found["all"] == 75
-    assert {found["selecting"], found["reporting"]} == {50, 100}
-    assert tuple(found) == GROUPS
-    words = qualities(
-        {"validation.right": torch.tensor([1, 2]), "validation.target_mask": torch.ones(2, 2)}, "validation"
-    )
-    assert words["accuracy"]["all"] == 75

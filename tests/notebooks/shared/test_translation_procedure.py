@@ -3,7 +3,6 @@
 from dataclasses import replace
 from itertools import pairwise
 
-import numpy as np
 import pytest
 import torch
 
@@ -220,14 +219,10 @@ REFERENCES = ["the cat sat on the mat", "a dog runs", "we're here, aren't we?"]
 HYPOTHESES = ["the cat sat on a mat", "the dog runs far", "we're here"]
 
 
-def test_counts_and_score_by_hand():
-    counts = bleu_counts(HYPOTHESES[:1], REFERENCES[:1])
-    assert counts.tolist() == [[6, 6, 5, 3, 2, 1, 6, 5, 4, 3]]
-    # 5 of 6 words, 3 of 5 pairs, 2 of 4 triples, 1 of 3 quadruples; equal lengths, so no brevity penalty.
-    assert bleu(counts) == pytest.approx(100 * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25)
-    assert bleu(bleu_counts(["", "x y z"], REFERENCES[:2])) == 0
+def test_counts_by_hand():
+    assert bleu_counts(HYPOTHESES[:1], REFERENCES[:1]).tolist() == [[6, 6, 5, 3, 2, 1, 6, 5, 4, 3]]
     assert bleu_counts([""], REFERENCES[:1]).tolist() == [[0, 6, *[0] * 8]]
-    assert np.issubdtype(counts.dtype, np.integer)
+    assert bleu(bleu_counts(["", "x y z"], REFERENCES[:2])) == 0
 
 
 @pytest.mark.parametrize("part", [slice(None), slice(0, 2), slice(1, 3)])
