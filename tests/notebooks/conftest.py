@@ -1,8 +1,10 @@
 import pytest
 import torch
 
+from companion.results import registry
 from companion.runs.store import Store
 from notebooks.shared.intervals import hierarchical_bootstrap
+from tests.notebooks.figure_builders import tiny
 
 
 @pytest.fixture(scope="session")
@@ -23,3 +25,10 @@ def few_resamples():
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(hierarchical_bootstrap.__kwdefaults__, "resamples", 20)
         yield
+
+
+@pytest.fixture(scope="module")
+def recording(request, store):
+    """The first run of the experiment that a module is called after, at its tiny size."""
+    name = request.module.__name__.rpartition("test_")[2]
+    return store.recording(registry.load(name).measurements(tiny(name))[0].spec)

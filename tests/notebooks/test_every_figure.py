@@ -24,7 +24,7 @@ import pandas as pd
 import pytest
 from IPython.display import Markdown
 
-from attnlib.errors import BadInput, NotMeasured
+from attnlib.errors import NotMeasured
 from companion.book import notebook
 from companion.book.style import as_svg
 from companion.claims.model import load_claims
@@ -35,11 +35,6 @@ from companion.results.request import Request
 from companion.results.result import Result
 from companion.results.run import run
 from notebooks.attend.temporal_share.drawing import readme_figure
-from notebooks.learn.dataset_sizes import text_sizes
-from notebooks.learn.early_dynamics import word_counts
-from notebooks.learn.multi_head import multi_head
-from notebooks.learn.probe_locality import keyword
-from notebooks.shared import permutation_copying
 from tests.notebooks.figure_builders import smallest, tiny
 from tests.notebooks.given import Given
 
@@ -118,67 +113,28 @@ READ_TEXTS = ("dataset_sizes", "early_dynamics", "one_step", "scoring_functions"
 BY_OUTCOME = ("sms_spam.by_mark.", "imdb.whole_test.")  # there for some networks, and for one set of data
 
 
-# Settings that no figure can use, for reasons that its refusal tells. What the type of a field refuses, a
-# name that is not known or a number out of range, tests/companion/results/test_config.py has of these types.
-REFUSED: dict[object, list[tuple[dict, str]]] = {
-    "agreement": [
-        ({"source": "x"}, "source and target go together"),
-        ({"data": "x", "source": "x", "target": "x"}, "give one of them"),
-        ({"frozen": 1}, "frozen is 1; .* 0 or at least 2"),
-    ],
-    "dataset_sizes": [({"sets": ()}, "at least one")],
-    "early_dynamics": [
-        ({"sentences": 41}, "an even number"),
-        ({"widths": (64,)}, "at least two"),
-        ({"widths": (256, 64)}, "increasing"),
-    ],
-    "fixed_permutation": [
-        ({"length": 1}, "length 1"),
-        ({"steps": 4, "longer_steps": 3}, "longer_steps is 3; give 0 or more than the 4 steps"),
-    ],
-    "permutation_copying": [
-        ({"kind": "mixtur"}, "did you mean 'mixture'"),
-        ({"length": 4, "steps": 5, "every": 2}, "steps is 5.*take a multiple of 2"),
-        ({"length": 4, "steps": 7, "every": 2, "followed": 8}, "take a multiple of 2"),
-    ],
-    text_sizes: [
-        ({"data": "sts"}, "did you mean 'sst'"),
-        ({"reading": "clean"}, "no reading"),
-        ({"pieces": 0}, "at least 1"),
-    ],
-    word_counts: [
-        *(({name: 0}, f"{name} is 0") for name in ("iterations", "listed", "judged", "max_words", "width")),
-        ({"derived": 0}, "derived is 0"),
-        ({"n_train": -1}, "n_train is -1"),
-    ],
-    multi_head: [({"heads": ()}, "heads is 0")],
-    keyword: [({"width": 0}, "width is 0"), ({"length": 3}, "4 positions")],
-    permutation_copying: [({"order": "permutd"}, "did you mean 'permuted'")],
-    "along_training": [({"steps": 0}, "steps is 0")],
-    "context_bottleneck": [({"shortest": 9, "longest": 8}, "shortest ≤ longest")],
-    "one_step": [({"place": 20}, "has places from 0")],
-    "order_words": [
-        ({"task": "one_to_one"}, "order words are not known"),
-        ({"task": "reordering_0"}, "no word that turns the order"),
-        ({"width": 7}, "odd"),
-    ],
-    "scoring_functions": [
-        ({"scoring": "dot", "directions": "2"}, "use general, or directions=1"),
-        ({"shortest": 4}, "shortest ≤ longest"),
-    ],
-    "source_reversal": [({"shortest": 2}, "3 ≤ shortest")],
-    "state_components": [({"architecture": "VED", "task": "reversal"}, "no model is left")],
-    "transformer_heads": [({"heads": 3}, "3 heads do not divide")],
-    "what_a_task_teaches": [({"heads": 3}, "3 heads do not divide"), ({"steps": 0}, "steps is 0")],
-    "your_own_model": [({"task": "scan"}, "no task 'scan'")],
+WITHOUT_FILES = {  # what makes an experiment stop, and else the sets that it reads
+    "agreement": ({"only_at_hand": 0}, {"known_lexicon", "known_polarity"}),
+    "dataset_sizes": ({"absent": "stop"}, {"known_lexicon", "known_polarity"}),
+    "early_dynamics": ({"absent": "stop"}, set()),
+    "optimal_attention": ({"absent": "stop"}, {"known_lexicon", "known_polarity"}),
+    "resting_attention": ({"only_at_hand": 0}, {"known_polarity"}),
 }
 
 
-@pytest.mark.parametrize(("of", "case"), [(of, case) for of, own in REFUSED.items() for case in own])
-def test_settings_that_make_no_sense_are_refused(of, case):
-    given, message = case
-    with pytest.raises(BadInput, match=message):
-        override(registry.load(of).PROFILES["quick"], given) if isinstance(of, str) else of.Settings(**given)
+@pytest.mark.parametrize("name", WITHOUT_FILES)
+def test_without_published_files_sets_made_by_rule_are_read_unless_asked_to_stop(name, tmp_path, monkeypatch):
+    for place in ("ATTNLIB_DATA", "ATTNLIB_CACHE"):
+        monkeypatch.setenv(place, str(tmp_path))
+    module, (stop, by_rule) = registry.load(name), WITHOUT_FILES[name]
+
+    def reads(**changes):
+        planned = module.measurements(override(module.PROFILES["quick"], changes))
+        runs = [vars(one.spec.resolved) for one in planned]
+        return {run[field] for run in runs for field in ("data", "dataset", "task") if field in run}
+
+    assert reads() == by_rule
+    assert not all(own.startswith("known") for own in reads(**stop))
 
 
 @pytest.mark.slow

@@ -6,8 +6,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlib.errors import BadInput
-from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import MARKS
 from companion.runs.store import TrainedModel
 from notebooks.attend.without_attention import measure
@@ -155,19 +153,6 @@ def test_halves_merge_to_the_whole(sample, data):
     whole = fitted(*sample)
     assert torch.allclose(halves.input, whole.input, rtol=0, atol=1e-7 * np.abs(states).max())
     assert halves.variance_explained().total == pytest.approx(whole.variance_explained().total, abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("refused", "message"),
-    [
-        (lambda: measure.one_length(Corpus.from_ids([[4], [4, 5]], [[4], [4, 5]])), "2 lengths"),
-        (lambda: fitted(np.zeros((5, 2)), np.full((5, 4), np.nan), 3), "not finite"),
-        (lambda: UnrolledComponents(3_000, 20, 8), "at most 4,096: take shorter sentences"),
-    ],
-)
-def test_what_has_no_unrolled_components_is_refused(refused, message):
-    with pytest.raises(BadInput, match=message):
-        refused()
 
 
 def test_states_that_do_not_vary_have_no_shares():

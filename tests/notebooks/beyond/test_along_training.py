@@ -13,14 +13,6 @@ from attnlib.training.corpus import Corpus, collate
 from companion.runs.procedure import RunSpec
 from notebooks.beyond.along_training import along_training, experiment, measure
 from notebooks.beyond.along_training.along_training import load_task, network_at, new_network
-from tests.notebooks.figure_builders import tiny
-
-TINY = tiny("along_training")
-
-
-@pytest.fixture(scope="module")
-def recording(store):
-    return store.recording(experiment.measurements(TINY)[0].spec)
 
 
 def test_the_probe_is_what_the_network_says_with_all_attention_on_one_position(recording):
@@ -114,13 +106,8 @@ def test_a_takeover_is_where_the_line_over_the_logarithm_crosses_the_middle(step
 # Parameters kept along the way: where the snapshots are, and that each is the network of that update.
 
 OPTIONS = (("length", 4), ("n_held_out", 6), ("n_train", 60))
-COPY = {
-    "task": "copying_sample",
-    "options": OPTIONS,
-    "width": 6,
-    "batch_size": 16,
-    "snapshots_per_doubling": 1,
-}
+COPY = {"task": "copying_sample", "options": OPTIONS, "width": 6}
+COPY |= {"batch_size": 16, "snapshots_per_doubling": 1}
 
 
 def test_snapshots_are_spaced_by_a_ratio_and_end_with_the_last():

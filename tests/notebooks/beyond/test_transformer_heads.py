@@ -14,7 +14,7 @@ from attnlib.decomposition.components import Components
 from attnlib.models.transformer import Transformer, TransformerConfig
 from attnlib.training.corpus import Corpus, collate
 from notebooks.beyond.transformer_heads import experiment, measure
-from notebooks.beyond.transformer_heads.experiment import ANCHORED, compute
+from notebooks.beyond.transformer_heads.experiment import ANCHORED
 from notebooks.shared.spearman import spearman
 from tests.notebooks.figure_builders import tiny
 
@@ -22,11 +22,6 @@ KINDS = ("cross", "encoder_self", "decoder_self")
 
 
 pytestmark = pytest.mark.usefixtures("few_resamples")
-
-
-@pytest.fixture(scope="module")
-def computed(store, few_resamples):
-    return compute(tiny("transformer_heads"), store)
 
 
 def head(task="one_to_one", positions="sinusoidal", seed=0, layer=1, number=0.0, **more):
@@ -88,16 +83,16 @@ def test_variance_of_states_by_hand():
 
 
 @pytest.mark.slow
-def test_the_first_layer_holds_what_it_must(computed):
+def test_the_first_layer_holds_what_it_must(store):
     """As the page says: nothing left before the norm; without added positions nothing after it either."""
-    states = computed[0]["states"]["one_to_one"]
-    for positions in tiny("transformer_heads").positions:
-        own = states[positions]["encoder.embedded"]["trained"]
-        assert (own["residual"]["value"], own["residual"]["high"]) == (0, 0)
-        after = states[positions]["encoder.0.self"]["trained"]
+    config = tiny("transformer_heads")
+    states = experiment.compute(config, store)[0]["states"]["one_to_one"]
+    for positions in config.positions:
+        sites = "encoder.embedded", "encoder.0.self"
+        before, after = (states[positions][site]["trained"] for site in sites)
+        assert (before["residual"]["value"], before["residual"]["high"]) == (0, 0)
         bare = positions != "sinusoidal"
-        assert (after["residual"]["value"] == 0) == bare
-        assert (after["temporal_unique"]["value"] == 0) == bare
+        assert (after["residual"]["value"] == 0, after["temporal_unique"]["value"] == 0) == (bare, bare)
 
 
 def test_correlation_is_over_heads_and_leaves_out_those_without_shares():

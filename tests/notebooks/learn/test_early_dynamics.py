@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.errors import BadInput
 from attnlib.probes.ibm_model_1 import IBMModel1
 from attnlib.training.corpus import Corpus, Task
 from attnlib.training.vocabulary import Vocabulary
@@ -13,12 +12,11 @@ from companion.runs.store import Store
 from notebooks.learn.early_dynamics import count_tables, derivative
 from notebooks.learn.early_dynamics.count_tables import CountTables, cooccurrence, shared_counts, translation
 from notebooks.learn.early_dynamics.derivative import Bags, compare, derivative_at_random
-from notebooks.learn.early_dynamics.experiment import Config, compute, measurements
+from notebooks.learn.early_dynamics.experiment import compute
 from notebooks.learn.early_dynamics.word_counts import Settings, checksums, measure_word_counts, record
 from tests.notebooks.figure_builders import tiny
 
 SOURCE_WORDS, TARGET_WORDS = SIZES = 10, 14
-SEVEN = Corpus.from_ids([[7]], [[4]])
 
 
 def random_corpus(seed: int = 0) -> Corpus:
@@ -32,27 +30,6 @@ def random_corpus(seed: int = 0) -> Corpus:
 @pytest.fixture(scope="module")
 def bags() -> Bags:
     return Bags.of(random_corpus(), *SIZES)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: cooccurrence(SEVEN, 6, 6), "a source word has id 7, but there are 6"),
-        (lambda: shared_counts(SEVEN, np.ones((8, 4))), "a target word has id 4, but there are 4"),
-        (lambda: CountTables.of(SEVEN, 8, 8, -1), "iterations is -1"),
-        (lambda: Bags.of(Corpus.from_ids([[]], [[4]]), 5, 5), "no mean embedding"),
-        (lambda: Bags.of(SEVEN, 5, 5), "id 7"),
-        (lambda: derivative_at_random(Bags.of(SEVEN, 8, 8), 0, seed=0), "width is 0"),
-        (lambda: compare(torch.ones(2, 2), torch.zeros(2, 2)), "zero everywhere"),
-        (
-            lambda: count_tables.draw("permutations", 4, seed=0),
-            "no corpus 'permutations'; did you mean 'permutation'",
-        ),
-    ],
-)
-def test_what_cannot_be_counted_or_measured_is_said(call, message):
-    with pytest.raises(BadInput, match=message):
-        call()
 
 
 # Count tables by hand, against Model 1 with a null word, and by what must hold of any corpus.
@@ -134,17 +111,6 @@ def test_the_gradients_are_those_of_the_loss_word_by_word(bags):
     expected = torch.autograd.grad(loss, (output, embeddings))
     for ours, theirs in zip(derivative.gradients(bags, output, embeddings), expected, strict=True):
         assert torch.allclose(ours, theirs)
-
-
-def test_it_converges_with_the_width_at_the_rate_of_its_square_root(bags):
-    theory, widths = derivative.derivative_in_theory(bags).logits, [2**power for power in range(6, 13, 2)]
-    errors = [
-        np.mean([compare(derivative_at_random(bags, width, seed).logits, theory).error for seed in range(3)])
-        for width in widths
-    ]
-    assert (np.diff(errors) < 0).all()
-    assert np.polyfit(np.log(widths), np.log(errors), 1)[0] == pytest.approx(-0.5, abs=0.1)
-    assert errors[-1] < 0.1
 
 
 def test_the_probabilities_lack_a_factor_in_print(bags):
@@ -250,12 +216,3 @@ def test_numbers_known_by_hand():
     assert values["lexicon"]["counted"]["right"]["value"] == pytest.approx(0.25)
     assert values["lexicon"]["counted"]["first"]["value"] == 1
     assert values["lexicon"]["iterated"]["right"]["value"] > 0.75  # three iterations; many bring it to 1
-
-
-def test_multi30k_is_left_out_where_it_is_not_at_hand_unless_asked_to_stop(monkeypatch):
-    monkeypatch.setattr("companion.data.parallel.available", lambda name: True)
-    assert [dict(one.spec.settings)["n_train"] for one in measurements(Config())] == [2000]
-    monkeypatch.setattr("companion.data.parallel.available", lambda name: False)
-    assert measurements(Config()) == ()
-    assert len(measurements(Config(absent="stop"))) == 1
-    assert len(measurements(Config(text="scan"))) == 1  # made by rule

@@ -15,8 +15,6 @@ from companion.runs.store import Store
 from notebooks.learn.multi_head import experiment
 from notebooks.learn.multi_head.experiment import chances, compute, good_head, share_difference, together
 from notebooks.learn.multi_head.multi_head import Settings, new_network
-from notebooks.shared.copied_sentences import copy_batch, draw_sources
-from notebooks.shared.copier import copier_loss
 from notebooks.shared.copying import ATTENTION, PROBES
 from tests.notebooks.figure_builders import tiny
 from tests.notebooks.given import NOTHING, Given, by_seed
@@ -81,27 +79,17 @@ def test_networks_of_one_body_differ_in_their_query_maps_alone():
     assert one.queries.weight.abs().max() <= 6**-0.5
 
 
-def test_the_recording_has_a_weight_for_each_head(tmp_path):
-    spec = RunSpec.of("multi_head", heads=(1, 2), length=4, width=8, steps=2, every=2, held_out=3)
+def test_the_recording_has_a_weight_for_each_head_and_equal_heads_learn_alike(tmp_path):
+    """So that copies are one head with a longer context."""
+    spec = RunSpec.of(
+        "multi_head", heads=(3, 3, 1), length=4, width=8, steps=20, every=20, learning_rate=0.01
+    )
     recording = Store(tmp_path).recording(spec)
-    assert recording["head_right"].shape == (2, 2)
+    one, copy, other = recording["head_right"].T
     torch.testing.assert_close(recording["head_right"].mean(dim=1), recording["attention_right"])
-
-
-def test_equal_heads_learn_alike():
-    """So that copies are one head with a longer context: after updates they attend alike still."""
-    settings = Settings(heads=(3, 3), length=4, width=8)
-    network = new_network(settings)
-    sources = draw_sources("permutation", 4, 16, torch.Generator().manual_seed(0))
-    batch = copy_batch(sources, 4)
-    optimiser = torch.optim.Adam(network.parameters(), lr=0.01)
-    for _ in range(20):
-        optimiser.zero_grad()
-        copier_loss(network, batch).backward()
-        optimiser.step()
-    attention = network(batch).attention
-    assert not torch.allclose(attention, new_network(settings)(batch).attention, atol=0.01)
-    torch.testing.assert_close(attention[:, 0], attention[:, 1])
+    torch.testing.assert_close(one, copy)
+    assert not torch.allclose(one[1:], one[:1], atol=1e-3)  # the network has learned
+    assert not torch.allclose(one, other, atol=1e-3)
 
 
 # Which heads each scenario has, and what is compared.
@@ -187,7 +175,9 @@ def wilson(successes, n):
     return tuple(binomtest(successes, n).proportion_ci(0.95, method="wilson"))
 
 
-@pytest.mark.parametrize("counts", [(20, 12, 2, 16), (3, 9, 7, 1), (6, 0, 4, 10), (0, 5, 0, 5), (1, 1, 1, 1)])
+@pytest.mark.parametrize(
+    "counts", [(20, 12, 2, 16), (3, 9, 7, 1), (6, 0, 4, 10), (0, 5, 0, 5), (1, 1, 1, 1), (0, 20, 0, 0)]
+)
 def test_a_difference_of_shares_has_newcombes_interval(counts):
     both, first, second, neither = counts
     n, pairs = sum(counts), pairs_of(*counts)
@@ -206,18 +196,3 @@ def test_a_difference_of_shares_has_newcombes_interval(counts):
     assert found.low == pytest.approx(found.value - math.sqrt(below), abs=1e-12)
     assert found.high == pytest.approx(found.value + math.sqrt(above), abs=1e-12)
     assert found.n == n
-
-
-def test_it_stays_inside_its_bounds_and_turns_round_with_its_shares():
-    for counts in product(range(4), repeat=4):
-        if sum(counts):
-            found = share_difference(pairs_of(*counts))
-            assert -1 <= found.low <= found.value <= found.high <= 1
-            turned = share_difference([(other, one) for one, other in pairs_of(*counts)])
-            assert (turned.low, turned.high) == pytest.approx((-found.high, -found.low), abs=1e-12)
-
-
-def test_pairs_that_are_all_alike_are_no_certainty():
-    found = share_difference([(True, False)] * 20)
-    assert 0.7 < found.low < found.value == found.high == 1
-    assert share_difference([(True, False)]).low < 0  # one pair decides nothing

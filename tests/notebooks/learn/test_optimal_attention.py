@@ -74,16 +74,11 @@ def test_what_is_measured_fits_together(translator):
         measure.measure_optimal_attention(translator("joined"), samples=0)
 
 
-def test_sets_made_by_rule_stand_in_for_those_that_are_not_at_hand(monkeypatch):
-    monkeypatch.setattr(parallel, "available", lambda name: name == "known_lexicon")
-    monkeypatch.setattr(labelled_sets, "available", lambda name: name == "known_polarity")
-    assert experiment.data_of(Config()) == experiment.BY_RULE
-    usual = {"translation": "multi30k_en_de", "classification": "sst"}
-    assert experiment.data_of(Config(absent="stop")) == usual
-    chosen = {"translation": "iwslt14_de_en", "classification": "my.tsv"}  # a reader's own is no other set
+def test_a_readers_own_set_is_no_other_where_it_is_not_at_hand(monkeypatch):
+    for sets in (parallel, labelled_sets):
+        monkeypatch.setattr(sets, "available", lambda name: False)
+    chosen = {"translation": "iwslt14_de_en", "classification": "my.tsv"}
     assert experiment.data_of(Config(dataset="iwslt14_de_en", texts="my.tsv")) == chosen
-    specs = experiment._translators(Config(), "joined")
-    assert [dict(spec.settings)["dataset"] for spec in specs] == 3 * ["known_lexicon"]
 
 
 def one_sentence():

@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from attnlib.errors import BadInput
 from attnlib.models import classifiers
 from attnlib.models.classifiers import AttentiveClassifier
 from notebooks.learn.probe_locality.experiment import PLACES, Config, compute
@@ -99,9 +98,3 @@ def test_half_have_the_keyword_once_and_places_and_words_are_uniform():
     assert places.tolist() == pytest.approx([0.2] * 5, abs=0.02)
     words = torch.bincount(batch.tokens[10_000:].flatten(), minlength=4) / 50_000
     assert words.tolist() == pytest.approx([0, 1 / 3, 1 / 3, 1 / 3], abs=0.01)
-
-
-@pytest.mark.parametrize(("samples", "length", "words"), [(3, 5, 5), (0, 5, 5), (4, 0, 5), (4, 5, 1)])
-def test_batches_that_cannot_be_drawn_are_refused(samples, length, words):
-    with pytest.raises(BadInput, match=r"even number|at least two"):
-        keyword_batch(samples, length, words, torch.Generator())

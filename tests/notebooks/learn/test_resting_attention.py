@@ -10,9 +10,8 @@ import pytest
 import torch
 
 from attnlib.errors import BadInput
-from companion.data import labelled_sets
 from companion.runs.procedure import Recording
-from notebooks.learn.resting_attention.experiment import Config, compute, pair_spread, rows
+from notebooks.learn.resting_attention.experiment import Config, compute, pair_spread
 from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
 from tests.notebooks.given import Given
 
@@ -106,12 +105,6 @@ def test_a_network_without_a_majority_rests_nowhere():
     assert (alone["known_polarity"]["pairs"], len(tables["networks"])) == ({}, 2)
 
 
-def test_sets_that_are_not_at_hand_are_left_out_or_not(monkeypatch):
-    monkeypatch.setattr(labelled_sets, "available", lambda name: name == "known_polarity")
-    assert list(rows(Config())) == ["known_polarity"]
-    assert list(rows(Config(only_at_hand=0))) == ["known_polarity", "sms_spam", "sst"]
-
-
 # The spread over pairs of networks, and its interval.
 
 
@@ -142,8 +135,6 @@ def test_the_interval_is_not_below_zero_and_takes_four_units():
     assert (alike.value, alike.low, alike.high) == pytest.approx((0, 0, 0), abs=1e-7)
 
 
-def test_pairs_that_are_missing_are_left_out_and_none_at_all_is_refused():
+def test_pairs_that_are_missing_are_left_out():
     some = {pair: number for pair, number in sums([0.0, 1.0, 5.0, 2.0]).items() if pair != (0, 1)}
     assert pair_spread(some).value > 0
-    with pytest.raises(BadInput, match="no units"):
-        pair_spread({})

@@ -7,17 +7,9 @@ import pytest
 import torch
 
 from attnlib.training.vocabulary import EOS, PAD
-from notebooks.primer.context_bottleneck.experiment import capacity, measurements, quarter, slope
+from notebooks.primer.context_bottleneck.experiment import capacity, quarter, slope
 from notebooks.shared.measure import exact_matches, measure_by_length, measure_summary_bits
 from notebooks.shared.sequence_course import judged_samples
-from tests.notebooks.figure_builders import tiny
-
-TINY = tiny("context_bottleneck")
-
-
-@pytest.fixture(scope="module")
-def recording(store):
-    return store.recording(measurements(TINY)[0].spec)
 
 
 def test_a_shared_capacity_has_slope_minus_one_and_a_word_of_its_own_zero():
@@ -62,9 +54,8 @@ def test_an_exact_match_has_every_word_and_the_end_mark(recording):
     assert np.flatnonzero(~exact_matches(changed, judged)).tolist() == [1, 2]
 
 
-@pytest.mark.parametrize("samples", [80, 2_000])
-def test_the_probe_reads_the_one_vector_position_by_position(recording, samples):
+def test_the_probe_reads_the_one_vector_position_by_position(recording):
     """Of a thousand sentences of three words at most a quarter is kept to judge, and enough to fit on."""
-    found = measure_summary_bits(recording, length=3, samples=samples)
+    found = measure_summary_bits(recording, length=3, samples=2_000)
     assert len(found["bits"]) == 3
     assert max(found["bits"]) < math.log2(10)

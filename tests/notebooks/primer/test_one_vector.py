@@ -10,13 +10,10 @@ import torch
 from attnlib.training.corpus import Corpus, Task, collate
 from attnlib.training.vocabulary import BOS, EOS, PAD, Vocabulary
 from notebooks.primer.one_vector import measure
-from notebooks.primer.one_vector.experiment import after_error, early_over_late, measurements
+from notebooks.primer.one_vector.experiment import after_error, early_over_late
 from notebooks.primer.one_vector.measure import damage, guessed_lengths, measure_error_growth, written_bleu
 from notebooks.shared.bleu import corpus_bleu
 from notebooks.shared.sequence_course import judged_samples
-from tests.notebooks.figure_builders import tiny
-
-TINY = tiny("one_vector")
 
 
 class Counter:
@@ -75,11 +72,6 @@ def test_bleu_is_that_against_the_text_and_a_missing_word_is_never_right(monkeyp
     expected, _ = corpus_bleu(texts, [f"a b c {'zebra' if missing else 'g'} d e f", "a b c d"])
     assert written_bleu(recording) == pytest.approx(expected)
     assert (expected == pytest.approx(100)) is (said == "g" and not missing)
-
-
-@pytest.fixture(scope="module")
-def recording(store):
-    return store.recording(measurements(TINY)[0].spec)
 
 
 def written_as(recording, written, **tensors):

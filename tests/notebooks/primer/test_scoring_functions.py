@@ -115,12 +115,6 @@ def test_asked_before_is_luongs_network_asked_by_the_state_of_the_step_before(ce
     check_against_definition(before, previous_query=True)
 
 
-@pytest.mark.parametrize("changes", [{"decoder": "bahdanau"}, {"input_feeding": True}, {"link": "initial"}])
-def test_a_network_without_a_present_state_that_asks_is_refused(changes):
-    with pytest.raises(BadInput, match="in Bahdanau's it asks anyway"):
-        sequence_network(network=PreviousStateQueries, **changes)
-
-
 @pytest.mark.parametrize("kind", SEQUENCES)
 def test_products_are_those_that_torch_counts(kind):
     """A product of (n, k) with (k, m) takes n k m multiplications and as many additions."""

@@ -1,11 +1,13 @@
 """Distances by counting steps, learning curves against loops, and the experiment on tiny networks."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 
-from attnlib.errors import BadInput, DataUnavailable
+from attnlib.errors import DataUnavailable
 from notebooks.primer.source_reversal import experiment
-from notebooks.primer.source_reversal.experiment import measure_longest_sentences, measurements
+from notebooks.primer.source_reversal.experiment import measure_longest_sentences
 from notebooks.shared.measure import measure_learning_curve
 from notebooks.shared.sequence_course import judged_samples
 from notebooks.shared.words import link_distances
@@ -22,13 +24,6 @@ def test_distances_are_the_steps_of_the_two_recurrences(length, reverse):
     assert link_distances(links, length, reverse=reverse) == expected
 
 
-def test_links_that_are_not_there_are_refused():
-    with pytest.raises(BadInput, match="beyond a source of 3 words"):
-        link_distances([(0, 3)], 3)
-    with pytest.raises(BadInput, match="'scan' has no known links"):
-        experiment.count_distances("scan")
-
-
 def by_thirds(recording, judged, chosen):
     """What the last snapshot says of each word of some sentences, in a loop."""
     thirds: dict[str, list[int]] = {"first": [], "middle": [], "last": []}
@@ -42,7 +37,8 @@ def by_thirds(recording, judged, chosen):
 
 def test_curves_and_the_longest_quarter_of_the_lengths_are_counted_by_thirds(store):
     """Of four to twelve words the longest quarter has ten, eleven and twelve."""
-    recording = store.recording(measurements(tiny("source_reversal", longest=12, judged=300))[0].spec)
+    config = tiny("source_reversal", longest=12, judged=300)
+    recording = store.recording(experiment.measurements(config)[0].spec)
     judged = judged_samples(recording.spec.resolved)
     chosen = [i for i in range(len(judged)) if len(judged.target(i)) in (10, 11, 12)]
     curve, longest = measure_learning_curve(recording), measure_longest_sentences(recording)
@@ -57,10 +53,6 @@ def test_curves_and_the_longest_quarter_of_the_lengths_are_counted_by_thirds(sto
 
 
 def test_a_text_that_is_missing_says_so(monkeypatch):
-    def missing(name):
-        raise DataUnavailable(name)
-
-    monkeypatch.setattr(experiment.registry, "load", missing)
-    found, rows = experiment.count_distances("europarl_de_en")
-    assert found == {"cannot_be_run": "data: europarl_de_en is not available here"}
-    assert rows == []
+    monkeypatch.setattr(experiment.registry, "load", Mock(side_effect=DataUnavailable("no file")))
+    missing = {"cannot_be_run": "data: europarl_de_en is not available here"}
+    assert experiment.count_distances("europarl_de_en") == (missing, [])

@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch.nn import Linear
 
-from companion.runs.procedure import Recording, RunSpec
+from companion.runs.procedure import Recording
 from notebooks.shared import best_snapshots, classification, translation
-from notebooks.shared.agreement import measure_agreement, measure_course
-from notebooks.shared.best_snapshots import CHOOSING, GROUPS, keep_if_best, qualities, seen_where_best
+from notebooks.shared.agreement import measure_course
+from notebooks.shared.best_snapshots import CHOOSING, GROUPS, keep_if_best, seen_where_best
 
 TEXTS = classification.Settings(
     data="known_polarity", n_train=100, n_validation=20, embedding_width=8, width=8, steps=300,
@@ -17,28 +17,14 @@ PAIRS = translation.Settings(
     dataset="known_lexicon", n_train=60, n_validation=12, probed_training=8, width=16, dropout=0.0, steps=160,
     learning_rate=0.02, saliency=True,
 )  # fmt: skip
-COURSES = {"texts": (classification, TEXTS), "pairs": (translation, PAIRS)}
-
-
-@pytest.fixture(scope="module", params=COURSES)
-def course(request):
-    return COURSES[request.param]
-
-
-@pytest.fixture(scope="module")
-def both(course, tmp_path_factory):
-    """A course recorded where it was best, and at every snapshot."""
-    procedure, settings = course
-    best = procedure.record(settings, tmp_path_factory.mktemp("best"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(best_snapshots, "_best", lambda notes: {part: set(notes) for part in notes[0]})
-        every = procedure.record(settings, tmp_path_factory.mktemp("every"))
-    return best, every
 
 
 @pytest.mark.slow
-def test_snapshots_that_were_best_have_it_and_others_not_a_number(both):
-    best, every = both
+@pytest.mark.parametrize(("procedure", "settings"), [(classification, TEXTS), (translation, PAIRS)])
+def test_snapshots_that_were_best_have_it_and_others_not_a_number(tmp_path, monkeypatch, procedure, settings):
+    best = procedure.record(settings, tmp_path / "best")
+    monkeypatch.setattr(best_snapshots, "_best", lambda notes: {part: set(notes) for part in notes[0]})
+    every = procedure.record(settings, tmp_path / "every")
     assert best.keys() == every.keys()
     parts = measure_course(Recording(None, every, {}))["parts"]
     assert len(parts) == 2
@@ -57,18 +43,6 @@ def test_snapshots_that_were_best_have_it_and_others_not_a_number(both):
         assert found[~seen].isnan().all()
     for name in every.keys() - {f"{part}.saliency" for part in parts}:
         assert torch.equal(best[name], every[name]), name
-
-
-@pytest.mark.slow
-def test_agreement_at_the_best_checkpoints_is_the_same(both):
-    spec = RunSpec("texts")
-    found = [
-        measure_agreement(*[Recording(spec, one, {})] * 2, pairs="saliency~probe saliency~attention")
-        for one in both
-    ]
-    assert found[0] == found[1]
-    for measures in found[0]["best"].values():
-        assert any(place > 0 for groups in measures.values() for place in groups.values())
 
 
 def of_part(*numbers, groups=GROUPS):
@@ -108,15 +82,3 @@ def test_a_part_is_seen_where_the_network_is_best_on_it_and_the_network_is_what_
     assert found["validation"].isnan()[:, 0].tolist() == [False, True, True]
     assert found["train"].isnan()[:, 0].tolist() == [True, False, False]
     assert found["train"][1:].tolist() == [one.weight[0].tolist() for one in networks[1:]]
-
-
-def test_qualities_are_those_of_the_groups():
-    right = torch.tensor([True, False, True, True])
-    found = qualities({"validation.correct": right}, "validation")["accuracy"]
-    assert found["all"] == 75
-    assert {found["selecting"], found["reporting"]} == {50, 100}
-    assert tuple(found) == GROUPS
-    words = qualities(
-        {"validation.right": torch.tensor([1, 2]), "validation.target_mask": torch.ones(2, 2)}, "validation"
-    )
-    assert words["accuracy"]["all"] == 75

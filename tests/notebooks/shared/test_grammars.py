@@ -1,11 +1,12 @@
 """Tasks made by rule: by hand, against what was published or another rule, and how samples are drawn."""
 
 from datetime import date, datetime
+from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
-from attnlib.errors import BadInput
 from companion.data.registry import load
 from companion.data.sources import dataset, locate
 from companion.data.text import read_lines
@@ -19,34 +20,19 @@ from notebooks.shared.scan import commands, interpret, simple_commands
 from tests.companion.data.data_builders import available, pairs, sources
 
 PARTS = ("train", "held_out")
+WORKED = yaml.load(Path(__file__).with_name("grammars.yaml").read_text("utf-8"), yaml.BaseLoader)
+ACTIONS = {"W": "I_WALK", "L": "I_LOOK", "R": "I_RUN", "J": "I_JUMP"}
+ACTIONS |= {"<": "I_TURN_LEFT", ">": "I_TURN_RIGHT"}
 
-# SCAN
 
-LEFT, RIGHT, WALK, LOOK, RUN, JUMP = "I_TURN_LEFT", "I_TURN_RIGHT", "I_WALK", "I_LOOK", "I_RUN", "I_JUMP"
+def linked(places):
+    """Words of the target with their places in the source, where they have one."""
+    return frozenset((i, int(place)) for i, own in enumerate(places) for place in own if place != "-")
 
 
-@pytest.mark.parametrize(
-    ("command", "actions"),
-    [
-        ("walk", [WALK]),
-        ("turn left", [LEFT]),
-        ("jump right", [RIGHT, JUMP]),
-        ("run thrice", [RUN] * 3),
-        ("turn opposite right", [RIGHT, RIGHT]),
-        ("look opposite left twice", [LEFT, LEFT, LOOK] * 2),
-        ("turn around left", [LEFT] * 4),
-        ("walk around right thrice", [RIGHT, WALK] * 12),
-        ("jump twice and walk", [JUMP, JUMP, WALK]),
-        ("jump twice after walk", [WALK, JUMP, JUMP]),
-        ("walk and look and run", [WALK, LOOK, RUN]),
-        ("walk and look after run", [RUN, WALK, LOOK]),
-        ("walk after look and run", [LOOK, WALK, RUN]),
-        ("walk after look after run", [RUN, LOOK, WALK]),
-        ("walk after look and run after jump left", [LEFT, JUMP, LOOK, WALK, RUN]),
-    ],
-)
+@pytest.mark.parametrize(("command", "actions"), WORKED["commands"].items())
 def test_commands_worked_by_hand(command, actions):
-    assert list(interpret(command.split())) == actions
+    assert list(interpret(command.split())) == [ACTIONS[action] for action in actions]
 
 
 def test_the_commands_and_what_they_mean_are_the_published_ones():
@@ -60,25 +46,9 @@ def test_the_commands_and_what_they_mean_are_the_published_ones():
 # Reordering
 
 
-@pytest.mark.parametrize(
-    ("source", "reach", "target", "order"),
-    [
-        ("now red fox old owl", "both", "gau rakko fimbo ohto ulufo", [0, 1, 2, 3, 4]),
-        ("now wild fox old owl", "both", "gau fimbo wikko ohto ulufo", [0, 2, 1, 3, 4]),
-        ("there red fox old owl", "both", "thela ohto ulufo rakko fimbo", [0, 3, 4, 1, 2]),
-        ("once wild fox old owl", "both", "onga ohto ulufo fimbo wikko", [0, 3, 4, 2, 1]),
-        ("once odd fox old owl", "both", "onga ohto ulufo fimbo ommo", [0, 3, 4, 2, 1]),
-        ("once wild fox shy bear", "both", "onga barbu shimo fimbo wikko", [0, 4, 3, 2, 1]),
-        ("once wild fox old owl", "local", "onga fimbo wikko ohto ulufo", [0, 2, 1, 3, 4]),
-        ("once wild fox old owl", "global", "onga ohto ulufo wikko fimbo", [0, 3, 4, 1, 2]),
-        ("here grey deer", "both", "hyra dilmo grato", [0, 2, 1]),
-        ("now", "both", "gau", [0]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("source", "reach", "target", "order"), WORKED["orders"])
 def test_orders_worked_by_hand(source, reach, target, order):
-    words, links = orders.translate(source.split(), reach)
-    assert " ".join(words) == target
-    assert links == frozenset(enumerate(order))
+    assert orders.translate(source.split(), reach) == (tuple(target.split()), linked(order))
 
 
 IN_ORDER = frozenset((i, i) for i in range(11))  # of five phrases
@@ -109,21 +79,10 @@ def test_the_dial_is_the_share_of_reordered_samples(p, reach, stays):
 # One lexicon, two tasks
 
 
-@pytest.mark.parametrize(
-    ("source", "translation", "order", "summary", "kept"),
-    [
-        ("the dog sees my war", "la hundo vidas mia milito", [0, 1, 2, 3, 4], "milito", [4]),
-        ("the big flood wakes my dog", "la inundo granda vekas mia hundo", [0, 2, 1, 3, 4, 5], "inundo", [2]),
-        ("our new concert often follows their little war", "nia koncerto nova ofte sekvas ilia milito eta",
-         [0, 2, 1, 3, 4, 5, 7, 6], "milito koncerto", [7, 2]),
-        ("the vote brings the warm plague after the green trial",
-         "la baloto alportas la pesto varma post la proceso verda", [0, 1, 2, 3, 5, 4, 6, 7, 9, 8],
-         "pesto proceso baloto", [5, 9, 1]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("source", "translation", "order", "summary", "kept"), WORKED["sentences"])
 def test_sentences_worked_by_hand(source, translation, order, summary, kept):
-    assert lexicon.translate(source.split()) == (tuple(translation.split()), frozenset(enumerate(order)))
-    assert summarise(source.split()) == (tuple(summary.split()), frozenset(enumerate(kept)))
+    assert lexicon.translate(source.split()) == (tuple(translation.split()), linked(order))
+    assert summarise(source.split()) == (tuple(summary.split()), linked(kept))
 
 
 def test_an_adjective_without_a_noun_after_it_stays():
@@ -155,29 +114,10 @@ def read_date(words):
     return found
 
 
-@pytest.mark.parametrize(
-    # For each of the ten places of the target its source word, - where it has none.
-    ("iso", "form", "words", "places"),
-    [
-        ("1998-03-03", "DAY MONTH YEAR", "3 march 1 9 9 8", "2345-11-00"),
-        ("1998-03-29", "DAY MONTH YEAR", "2 9 march 1 9 9 8", "3456-22-01"),
-        ("1998-03-03", "MONTH DAY TH , YEAR", "march 3 rd , 1 9 9 8", "4567-00-11"),
-        ("1998-03-03", "WEEKDAY the DAY TH of MONTH YEAR", "tuesday the 3 rd of march 1 9 9 8", "6789-55-22"),
-        ("1998-03-03", "the DAY TH of MONTH , YEAR", "the 3 rd of march , 1 9 9 8", "6789-44-11"),
-        ("2000-02-29", "YEAR , MONTH DAY", "2 0 0 0 , february 2 9", "0123-55-67"),
-        ("2001-09-11", "WEEKDAY , MONTH DAY , YEAR", "tuesday , september 1 1 , 2 0 0 1", "6789-22-34"),
-        ("1969-07-20", "SHORT_WEEKDAY DAY SHORT_MONTH YEAR", "sun 2 0 jul 1 9 6 9", "4567-33-12"),
-        ("1945-05-08", "SHORT_MONTH DAY , YEAR", "may 8 , 1 9 4 5", "3456-00-11"),
-        ("1998-03-29", "MM / DD / YEAR", "0 3 / 2 9 / 1 9 9 8", "6789-01-34"),
-        ("1998-03-29", "DAY . M . YEAR", "2 9 . 3 . 1 9 9 8", "5678-33-01"),
-        ("1998-12-03", "DAY . M . YEAR", "3 . 1 2 . 1 9 9 8", "5678-23-00"),
-    ],
-)
+@pytest.mark.parametrize(("iso", "form", "words", "places"), WORKED["dates"])
 def test_dates_worked_by_hand(iso, form, words, places):
     source, target, links = write(date.fromisoformat(iso), form)
-    assert " ".join(source) == words
-    assert "".join(target) == iso
-    assert links == {(i, int(place)) for i, place in enumerate(places) if place != "-"}
+    assert (" ".join(source), "".join(target), links) == (words, iso, linked(places))
 
 
 def test_the_endings_of_a_month():
@@ -232,29 +172,11 @@ def read_number(words):
     return total + group
 
 
-@pytest.mark.parametrize(
-    # Words and, for each, the digits it comes from (places from the left); worked with pen and paper.
-    ("number", "words", "places"),
-    [
-        (0, "zero", [[0]]),
-        (13, "thirteen", [[0, 1]]),
-        (42, "forty two", [[0], [1]]),
-        (101, "one hundred one", [[0], [0], [2]]),
-        (115, "one hundred fifteen", [[0], [0], [1, 2]]),
-        (1000, "one thousand", [[0], [0]]),
-        (4217, "four thousand two hundred seventeen", [[0], [0], [1], [1], [2, 3]]),
-        (42042, "forty two thousand forty two", [[0], [1], [1], [3], [4]]),
-        (300000, "three hundred thousand", [[0], [0], [2]]),
-        (12000012, "twelve million twelve", [[0, 1], [1], [6, 7]]),
-        (500001000, "five hundred million one thousand", [[0], [0], [2], [5], [5]]),
-        (999000090, "nine hundred ninety nine million ninety", [[0], [0], [1], [2], [2], [7]]),
-    ],
-)
+@pytest.mark.parametrize(("number", "words", "places"), WORKED["numbers"])
 def test_numbers_worked_by_hand(number, words, places):
-    said, links = spell(number)
-    assert " ".join(said) == words
-    assert links == {(i, place) for i, own in enumerate(places) for place in own}
-    assert read_number(said) == number
+    said, links = spell(int(number))
+    assert (" ".join(said), links) == (words, linked(places.split()))
+    assert read_number(said) == int(number)
 
 
 def test_every_number_below_ten_thousand_is_read_back_by_another_rule_and_said_in_its_own_way():
@@ -312,32 +234,3 @@ def test_scan_has_all_commands_in_two_parts_and_both_lexicon_tasks_the_same_sour
     assert all(sources(long, part) == sources(short, part) for part in PARTS)
     assert long.source_vocabulary == short.source_vocabulary
     assert long.target_vocabulary == short.target_vocabulary
-
-
-NO_COMMANDS = {
-    "fly": "fly", "turn": "turn", "walk opposite": "walk opposite", "walk and": "", "and walk": "", "": "",
-    "walk twice twice": "walk twice twice", "walk left and left walk": "left walk",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("rule", "given", "message"),
-    [
-        (write, (date(1998, 3, 3), "DAY MONTHS YEAR"), "did you mean 'DAY MONTH YEAR'"),
-        (write, (date(1899, 12, 31), FORMS[0]), "from 1900-01-01 to 2099-12-31"),
-        (write, (date(2100, 1, 1), FORMS[0]), "from 1900-01-01 to 2099-12-31"),
-        (spell, (-1,), "from 0 to 999,999,999"),
-        (spell, (10**9,), "from 0 to 999,999,999"),
-        *((interpret, [words.split()], f"'{at}' is no SCAN command") for words, at in NO_COMMANDS.items()),
-        *((orders.translate, [words.split()], "is no sentence") for words in
-          ("", "red fox", "now red", "now fox red", "now red fox once", "now now red fox")),
-        (orders.translate, [["now", "red", "foxx"]], "no word 'foxx'; did you mean 'fox'"),
-        (orders.translate, (["now"], "locl"), "no reach 'locl'; did you mean 'local'"),
-        *((rule, [["the", "floods"]], "no word 'floods'; did you mean 'flood'") for rule in
-          (lexicon.translate, summarise)),
-        (summarise, [["the", "dog", "sees", "my", "cat"]], "has nothing to sum up; topics are war, plague"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_said_is_refused(rule, given, message):
-    with pytest.raises(BadInput, match=message):
-        rule(*given)

@@ -9,7 +9,7 @@ from attnlib.errors import BadInput
 from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import BOS, EOS, MARKS, PAD
 from companion.data.labelled import LabelledBatches, LabelledTexts, collate_labelled, judging_batches
-from companion.data.parallel import ParallelText, read_translation
+from companion.data.parallel import ParallelText
 from companion.data.text import Dropped
 from notebooks.shared.pieces import EqualLengthBatches, piece_corpus, train_pieces
 
@@ -50,14 +50,6 @@ def test_equal_text_gives_equal_bytes_which_are_kept_under_what_they_were_made_f
     assert [len(row) for row in words.encode(["s1 t2 s2", "t1"])] == [3, 1]
 
 
-@pytest.mark.parametrize(
-    ("lines", "size", "says"), [(["a b"], 50, "too high"), (["abcdefgh"], 8, "smaller than required")]
-)
-def test_a_size_that_the_text_cannot_give(lines, size, says):
-    with pytest.raises(BadInput, match=rf"no vocabulary of {size} pieces from 1 lines.*{says}"):
-        train_pieces(lines, size)
-
-
 TEXT = ParallelText(
     train=tuple(
         (f"ein hund läuft {'sehr ' * (i % 4)}weit", f"a dog runs {'very ' * (i % 3)}far") for i in range(30)
@@ -93,12 +85,6 @@ def test_what_is_too_long_or_too_much_is_dropped_and_counted():
                              ({"n_validation": 0}, "no validation pair is left")):  # fmt: skip
         with pytest.raises(BadInput, match=message):
             piece_corpus(TEXT, size=24, **options)
-
-
-def test_words_of_the_known_lexicon_are_pieces():
-    corpus = piece_corpus(read_translation("known_lexicon"), n_train=500, n_validation=20)
-    source, target = map(corpus.pieces.spell, (corpus.validation.source(0), corpus.validation.target(0)))
-    assert sorted(word.replace("s", "t") for word in source) == sorted(target)
 
 
 # -- batches -------------------------------------------------------------------------------------------------

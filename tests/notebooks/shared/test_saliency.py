@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from notebooks.shared.agreement import SALIENCY_VARIANTS, saliency_variants
 from notebooks.shared.saliency import saliency, translation_saliency
 from tests.attnlib.models.model_builders import batch_of, classifier, translator
 
@@ -88,3 +89,18 @@ def test_samples_do_not_touch_one_another_and_half_the_digits_give_the_same():
     assert all(parameter.grad is None for parameter in model.parameters())
     single = translation_saliency(translator().float(), BATCH)  # torch has other code for it
     torch.testing.assert_close(single, together.float(), rtol=1e-3, atol=1e-6)
+
+
+def test_the_variants_are_slopes_of_the_logit_and_of_the_log_probability():
+    model, batch = translator(), BATCH
+    found = saliency_variants(model, batch)
+    assert tuple(found) == SALIENCY_VARIANTS
+    torch.testing.assert_close(found["logit"], translation_saliency(model, batch))
+    assert_slopes(found["log_probability"], model, batch, lambda logits: logits.log_softmax(-1))
+    # no word moves by more than the gradient's length times its own
+    lengths = model.embedding(batch.source).norm(dim=-1)[:, None]
+    assert (found["log_probability"].abs() <= found["gradient_norm"] * lengths + 1e-12).all()
+    valid = batch.target_mask[:, :, None] & batch.source_mask[:, None, :]
+    assert (found["gradient_norm"][valid] > 0).all()
+    assert (found["gradient_norm"][~valid] == 0).all()
+    assert all(parameter.grad is None for parameter in model.parameters())

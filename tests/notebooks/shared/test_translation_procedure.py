@@ -1,10 +1,8 @@
 """Translation along training: what is recorded is what the network does, padding taken out; and BLEU."""
 
-import math
 from dataclasses import replace
 from itertools import pairwise
 
-import numpy as np
 import pytest
 import torch
 
@@ -182,22 +180,6 @@ def test_equation_6(at_once):
                 torch.testing.assert_close(found[i, s, t].exp(), alone)
 
 
-def test_it_learns_which_word_translates_which():
-    """Of three words with one translation each, in sentences of two, β^px finds every one."""
-    pairs = [([4 + a, 4 + b], [7 + b, 7 + a]) for a in range(3) for b in range(3) if a != b]
-    proxy, batch = TranslationProxy(10, 8, generator()), batch_of(pairs=pairs)
-    optimiser = torch.optim.Adam(proxy.parameters(), lr=0.05)
-    for _ in range(150):
-        optimiser.zero_grad()
-        proxy.loss(batch).backward()
-        optimiser.step()
-    probe = proxy.log_probe(batch)
-    assert (probe[:, 0, :2].argmax(1) == 1).all(), "the first target word translates the second source word"
-    assert (probe[:, 1, :2].argmax(1) == 0).all()
-    # No position can say which of the three target words (the end mark counts) comes at a place.
-    assert proxy.loss(batch).item() == pytest.approx(math.log(3), abs=0.02)
-
-
 # Rows of different lengths, met in batches
 
 
@@ -237,14 +219,10 @@ REFERENCES = ["the cat sat on the mat", "a dog runs", "we're here, aren't we?"]
 HYPOTHESES = ["the cat sat on a mat", "the dog runs far", "we're here"]
 
 
-def test_counts_and_score_by_hand():
-    counts = bleu_counts(HYPOTHESES[:1], REFERENCES[:1])
-    assert counts.tolist() == [[6, 6, 5, 3, 2, 1, 6, 5, 4, 3]]
-    # 5 of 6 words, 3 of 5 pairs, 2 of 4 triples, 1 of 3 quadruples; equal lengths, so no brevity penalty.
-    assert bleu(counts) == pytest.approx(100 * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25)
-    assert bleu(bleu_counts(["", "x y z"], REFERENCES[:2])) == 0
+def test_counts_by_hand():
+    assert bleu_counts(HYPOTHESES[:1], REFERENCES[:1]).tolist() == [[6, 6, 5, 3, 2, 1, 6, 5, 4, 3]]
     assert bleu_counts([""], REFERENCES[:1]).tolist() == [[0, 6, *[0] * 8]]
-    assert np.issubdtype(counts.dtype, np.integer)
+    assert bleu(bleu_counts(["", "x y z"], REFERENCES[:2])) == 0
 
 
 @pytest.mark.parametrize("part", [slice(None), slice(0, 2), slice(1, 3)])
@@ -256,10 +234,3 @@ def test_a_part_of_the_corpus_scores_as_sacrebleu_scores_it(part):
     found, signature = corpus_bleu(HYPOTHESES[part], REFERENCES[part])
     assert found == pytest.approx(expected)
     assert {"tok:13a", "smooth:exp", "nrefs:1"} <= set(signature.split("|"))
-
-
-@pytest.mark.parametrize("function", [bleu_counts, corpus_bleu])
-def test_one_reference_each(function):
-    for hypotheses, references in ((["a"], []), ([], [])):
-        with pytest.raises(BadInput, match="hypotheses and 0 references; give one each"):
-            function(hypotheses, references)

@@ -1,0 +1,159 @@
+"""Interchange, regularisation, robustness: parts of states exchanged, explained and remembered."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from attnlib.decomposition import PART_NAMES, Parts
+from attnlib.training.vocabulary import BOS, EOS, PAD
+from notebooks.attend.regularisation.experiment import by_decay
+from notebooks.attend.regularisation.measure import measure_residual_contents
+from notebooks.attend.robustness import experiment
+from notebooks.attend.robustness.measure import measure_robustness
+from notebooks.shared import interchange
+from notebooks.shared.measure import LAGS, lagged_words
+from notebooks.shared.suite import SuiteConfig, each_planned
+from notebooks.shared.summaries import level_key
+from notebooks.shared.translators import greedy, with_target
+from tests.attnlib.models.model_builders import batch_of, encoder_decoder
+from tests.notebooks.given import by_seed
+
+# One length: position and end mark are not confounded, and few held-out samples make cells of thirty.
+SHORT = {"min_length": 7, "max_length": 7, "n_train": 600, "n_held_out": 100}
+SPEC = each_planned(SuiteConfig(width=8, steps=4), "one_to_one", "AED", 1, task_options=SHORT)[0]
+BOTH = SPEC, replace(SPEC, architecture="AO")  # with recurrence, and without
+SIDES = "encoder", "decoder"
+
+
+# Parts exchanged in the forward pass: what moves where.
+
+
+def test_parts_come_from_valid_places_of_the_sample_or_of_the_batch():
+    mask = torch.tensor([[True, True, True], [True, True, False]])
+    numbers = torch.arange(1.0, 7).view(2, 3, 1) * mask[..., None]
+    parts = Parts(numbers, 10 * numbers, 100 * numbers, mask)
+    found = interchange.exchanged(parts, torch.Generator().manual_seed(0))
+    for sample, own in enumerate(([1, 2, 3], [4, 5, 0])):
+        assert sorted(found["temporal"][sample].flatten().tolist()) == sorted(own)
+        assert sorted(found["state"][sample].flatten().tolist()) == sorted(111 * n for n in own)
+    for name, scale in (("input", 10), ("residual", 100)):
+        assert sorted(found[name][mask].flatten().tolist()) == [scale * n for n in (1, 2, 3, 4, 5)]
+        assert found[name][~mask].abs().sum() == 0
+    assert found["temporal"][1, 2] == 0
+
+
+@pytest.mark.parametrize("kind", ["AED", "AO"])
+def test_states_that_are_left_alone_give_the_network_itself(kind):
+    model = encoder_decoder(kind, embedding_scale=2.0)
+    trace = model(batch_of())
+    states = {"decoder": trace.decoder_states, "encoder": trace.encoder_states}
+    attention, words = interchange.attend(model, trace, states)
+    torch.testing.assert_close(attention, trace.attention)
+    assert torch.equal(words, trace.logits.argmax(-1))
+
+
+def test_a_part_that_is_exchanged_for_itself_changes_nothing(store, monkeypatch):
+    found = interchange.measure_interchange(store.model(SPEC), fit_samples=600, samples=100)
+
+    def itself(parts, draw):
+        return dict(zip(PART_NAMES, parts, strict=True)) | {"state": parts.total()}
+
+    monkeypatch.setattr(interchange, "exchanged", itself)
+    same = interchange.measure_interchange(store.model(SPEC), fit_samples=600, samples=100)
+    for side in SIDES:
+        assert found["exchanged"][side]["state"]["variation"] > 0
+        for outcome in same["exchanged"][side].values():
+            assert outcome["variation"] == pytest.approx(0, abs=1e-5)
+            assert (outcome["moved"], outcome["changed"]) == (pytest.approx(0, abs=0.01),) * 2
+            assert outcome["accuracy"] == pytest.approx(same["accuracy"], abs=0.01)
+    assert same["removed"] == found["removed"]
+
+
+# What residuals hold, in networks in which it is known, and levels of decay.
+
+
+def test_residuals_are_the_interaction_without_recurrence_and_words_before_with_it(store):
+    """States of AO depend on position and present word alone, so their interaction is the whole residual."""
+    found, alone = (
+        measure_residual_contents(store.model(spec), fit_samples=600, samples=600) for spec in BOTH
+    )
+    for side in SIDES:
+        assert found["explained"][side]["history"] > 0.3
+        assert 0 < found["share"][side] < 1
+        assert alone["explained"][side]["interaction"] == pytest.approx(1, abs=1e-3)
+        assert alone["explained"][side]["history"] < 0.2
+    assert found["foreign"]["samples"] == 100  # all of one length: everyone has a partner
+    assert found["foreign"]["similarity"] < 1
+    rebuilt = {name: own["similarity"] for name, own in alone["rebuilt"].items()}
+    assert rebuilt["interaction"] == pytest.approx(1, abs=1e-3)
+    assert rebuilt["none"] - 1e-6 <= rebuilt["temperature"]
+    assert rebuilt["none"] < 1
+
+
+def test_decay_is_judged_at_the_strongest_level_that_every_network_has_learned():
+    def networks(share, *accuracies):
+        return by_seed(*({"accuracy": own, "share": share + seed} for seed, own in enumerate(accuracies)))
+
+    levels = {0.0: networks(0.5, 1.0, 0.96), 0.1: networks(0.2, 1.0, 0.95), 1.0: networks(0.0, 1.0, 0.9)}
+    found = by_decay(levels)
+    assert (found["level"], found["share"]["value"], found["share"]["n"]) == (0.1, pytest.approx(-0.3), 2)
+    unlearned = by_decay({0.0: networks(0.5, 0.9), 0.1: networks(0.2, 1.0)})
+    assert (unlearned["level"], unlearned["share"]["value"], unlearned["share"]["n"]) == (None, None, 0)
+    assert level_key(1e-4) == "0p0001"
+
+
+# Memory by hand, networks that write by themselves, and the headline counted.
+
+
+def test_words_before_are_found_at_their_lag():
+    tokens = [2, 0, 1, 2]
+    found = lagged_words(torch.tensor([tokens]), torch.ones(1, 4, dtype=torch.bool), 3)
+    there = [(place, lag - 1, tokens[place - lag]) for place in range(4) for lag in range(1, place + 1)]
+    assert [tuple(at) for at in found.view(4, LAGS, 3).nonzero().tolist()] == there
+    assert found.sum() == len(there)
+
+
+def test_a_network_without_recurrence_remembers_nothing_and_its_measure_adds_up(store):
+    """What words before tell of its states is noise."""
+    found, without = (measure_robustness(store.model(spec), samples=600) for spec in BOTH)
+    for way in ("teacher_forced", "free_running"):
+        assert sum(found[way]["covariance_share"].values()) == pytest.approx(1, abs=1e-4)
+        assert 0 < found[way]["typicality"] <= 1
+    for side in SIDES:
+        assert sum(found["variance"][side].values()) == pytest.approx(1, abs=1e-4)
+        assert found["memory"][side] > 0.3
+        assert without["memory"][side] < 0.1
+        assert without["variance"][side]["residual"] < found["variance"][side]["residual"]
+
+
+def test_a_network_that_wrote_the_right_words_is_the_teacher_forced_one(store, monkeypatch):
+    monkeypatch.setattr("notebooks.attend.robustness.measure.greedy", lambda model, batch, steps: batch)
+    found = measure_robustness(store.model(SPEC), samples=60)
+    assert found["same_words"] == 1
+    assert found["free_running"] == found["teacher_forced"]
+
+
+def test_the_headline_counts_and_names():
+    columns, unknown = ("level", "value", "holds", "clearly"), ("64", None, None, None)
+    table = [("8", 0.5, True, True), ("16", -0.1, False, False), ("32", 0.1, True, False), unknown]
+    rows = [{"half": "h", "factor": "width"} | dict(zip(columns, row, strict=True)) for row in table]
+    counted = {"settings": 3, "holds": pytest.approx(2 / 3), "clearly": pytest.approx(1 / 3)}
+    named = {"smallest": -0.1, "fails": ["width 16"], "unclear": ["width 32"]}
+    assert experiment.headline(rows) == {"h": counted | named}
+    assert experiment.headline([]) == {}
+
+
+@pytest.mark.parametrize("kind", ["VED", "AED", "AO"])
+def test_every_word_written_is_the_likeliest_after_those_before(kind):
+    model = encoder_decoder(kind, embedding_scale=2.0)
+    free = greedy(model, batch_of(), max_steps=6)
+    logits = model(free).logits.detach()
+    logits[..., [PAD, BOS]] = -torch.inf
+    assert torch.equal(logits.argmax(-1)[free.target_mask], free.target_output[free.target_mask])
+
+
+def test_with_target_shifts_by_one_and_reads_no_end_mark():
+    batch = with_target(batch_of(0, 1), torch.tensor([[4, EOS, PAD], [5, 6, 7]]))
+    assert batch.target_input.tolist() == [[BOS, 4, PAD], [BOS, 5, 6]]
+    assert batch.target_mask.tolist() == [[True, True, False], [True, True, True]]

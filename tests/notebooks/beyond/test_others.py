@@ -1,0 +1,140 @@
+"""Published weights, nothing unpickled: a network that writes molecules, and one that pronounces."""
+
+import pickle
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from attnlib.errors import CorruptFile, DataUnavailable
+from companion.runs.fingerprint import symbols as needed
+from companion.runs.procedure import Recording, RunSpec
+from notebooks.beyond.others_model import published
+from notebooks.beyond.others_vector import published_speller
+from notebooks.beyond.others_vector.experiment import _short_less_long
+from notebooks.beyond.others_vector.published_speller import LETTERS, MOST, SOUNDS, STOP
+from notebooks.beyond.your_own_model.measure import measure_report
+from notebooks.shared import packages
+from tests.companion.data.data_builders import available
+
+
+def recorded(procedure, folder, **settings):
+    """What is published; the test is skipped where its package is not on this machine."""
+    tensors = available(procedure.record, procedure.Settings(**settings), folder)
+    return Recording(RunSpec.of(procedure.__name__.rpartition(".")[2]), tensors, {})
+
+
+def test_a_vocabulary_that_would_make_an_object_is_refused():
+    assert published.symbols(pickle.dumps({"stoi": {"C": 5}, "itos": ["C"]})) == {"C": 5}
+    with pytest.raises(CorruptFile, match="texts and numbers"):
+        published.symbols(pickle.dumps({"stoi": pytest.raises}))
+
+
+def test_a_file_that_is_not_there_or_another_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setattr(packages, "find_spec", lambda _: None)
+    with pytest.raises(DataUnavailable, match="pip install --no-deps annalog"):
+        published.checksums(published.Settings())
+    monkeypatch.setattr(
+        packages, "find_spec", lambda _: SimpleNamespace(submodule_search_locations=[tmp_path])
+    )
+    path = tmp_path / published.WEIGHTS.partition("/")[2]
+    path.parent.mkdir()
+    path.write_bytes(b"other weights")
+    with pytest.raises(CorruptFile, match="version"):
+        published.checksums(published.Settings())
+
+
+def test_the_published_network_writes_molecules_back(tmp_path):
+    recording = recorded(published, tmp_path, molecules=4)
+    (batch,) = published.molecules(recording["molecules"], 4)
+    read = batch.target.roll(1, 1)
+    read[:, 0] = published.START
+    with torch.no_grad():
+        said = published.recorded_network(recording)(batch.source, batch.source_mask, read).argmax(-1)
+    assert (said == batch.target)[batch.target_mask].float().mean() > 0.9
+
+
+def test_a_head_that_looks_one_place_on_copies():
+    (batch,) = published.molecules(torch.tensor([[2, 5, 6, 3], [2, 7, 3, -1]]), 2)
+    assert batch.target.tolist() == [[5, 6, 3], [7, 3, 0]]
+    one = SimpleNamespace(
+        attended=[SimpleNamespace(heads=2)],
+        target_mask=batch.target_mask,
+        softmax=lambda _, head: [torch.eye(4)[1:], torch.eye(4)[:3]][head].expand(2, 3, 4),
+    )
+    assert published.copied(one, 0).tolist() == [5, 0]
+
+
+@pytest.mark.parametrize("measure", [published.measure_published_heads, measure_report])
+def test_how_an_analysis_is_shown_makes_no_measurement_stale(measure):
+    shown = {f"attnlib.analysis.{name}" for name in ("analyse", "report", "results:Analysis", "show")}
+    covered = needed(measure) | {name.partition(":")[0] for name in needed(measure)}
+    assert "attnlib.analysis.judge:TermSums" in covered
+    assert not covered & shown
+
+
+# The network that pronounces.
+
+
+def test_the_published_network_pronounces(tmp_path):
+    recording = recorded(published_speller, tmp_path, words=300)
+    found = published_speller.measure_vector(recording, letters=7)
+    assert np.mean(found["written"]["right"]) > 0.5
+    network = published_speller.recorded_network(recording)
+    word = torch.tensor([[*map(LETTERS.index, "cat"), published_speller.END]])
+    said = network.writes(network.vector(word))[0].tolist()
+    assert [SOUNDS[sound] for sound in said[: said.index(STOP)]] == ["K", "AE1", "T"]
+
+
+def test_gates_are_in_torchs_order():
+    """One step of the published code, written out: z leaves the old state, r stands inside the new one."""
+    draw = np.random.default_rng(0)
+    shapes = {"w_ih": (6, 2), "w_hh": (6, 2), "b_ih": 6, "b_hh": 6}
+    theirs = {f"{side}_{name}": draw.normal(size=shape).astype(np.float32)
+              for side in ("enc", "dec") for name, shape in shapes.items()}  # fmt: skip
+    ours = published_speller.as_torch_has_them(theirs)
+    cell = torch.nn.GRU(2, 2, batch_first=True)
+    cell.load_state_dict({name.partition(".")[2]: own for name, own in ours.items() if "encoder" in name})
+    x, h = (draw.normal(size=(1, 2)).astype(np.float32) for _ in range(2))
+    read = x @ theirs["enc_w_ih"].T + theirs["enc_b_ih"]
+    kept = h @ theirs["enc_w_hh"].T + theirs["enc_b_hh"]
+    r, z = (1 / (1 + np.exp(-(read + kept)[:, at : at + 2])) for at in (0, 2))
+    wanted = (1 - z) * np.tanh(read[:, 4:] + r * kept[:, 4:]) + z * h
+    found = cell(torch.from_numpy(x)[:, None], torch.from_numpy(h)[None])[1][0]
+    np.testing.assert_allclose(found.detach().numpy(), wanted, atol=1e-6)
+
+
+def test_a_word_is_right_to_its_end_mark():
+    wanted = torch.tensor([[5, 6, STOP, -1], [5, 6, 7, STOP], [5, 6, STOP, -1]])
+    written = torch.full((3, MOST), 9)
+    written[:, :4] = torch.tensor([[5, 6, STOP, 8], [5, 6, STOP, STOP], [5, 6, 7, STOP]])
+
+    class Known:
+        vector = staticmethod(lambda words: words)
+        writes = staticmethod(lambda vector: written)
+
+    assert published_speller.written_rightly(Known, None, wanted).tolist() == [True, False, False]
+
+
+def test_a_vector_that_is_a_sum_of_its_last_two_letters_is_read_there_alone():
+    draw = torch.Generator().manual_seed(0)
+    spelt = torch.randint(0, 26, (4_000, 3), generator=draw)
+    codes = torch.randn(3, 26, 64, generator=draw)
+    codes[0] = 0
+    vector = sum(codes[place][spelt[:, place]] for place in range(3))
+    found = published_speller._fold(vector, spelt, torch.arange(4_000) % 5 == 0)
+    assert found["sum"] == pytest.approx(1, abs=1e-6)
+    assert found["of_place"][0] == pytest.approx(0, abs=1e-6)
+    assert found["of_place"][1] == pytest.approx(0.5, abs=0.05)
+    assert found["read"][1:] == [1, 1]
+    assert found["read"][0] < 0.1
+    assert max(found["common"]) < 0.1
+
+
+def test_short_words_less_long_ones():
+    lengths, right = np.repeat([4, 8, 12], 100), np.repeat([1, 0, 0], 100)
+    right[250:] = 1
+    found = _short_less_long(lengths, right)
+    assert found["value"] == 0.5
+    assert 0.35 < found["low"] < found["high"] < 0.65
