@@ -63,11 +63,11 @@ def test_the_paper_profile_survives_a_killed_job_with_the_same_numbers(cluster, 
     assert process.returncode == 0, said
     submitted = set(re.findall(r"SLURM jobid (\d+)", said))
     assert len(submitted) == 4, said  # two networks, one of them twice, and the result
-    first = (checkout / "results" / "paper" / "two.json").read_bytes()
+    first = (checkout / "results" / "paper" / "temporal_share.json").read_bytes()
     shutil.rmtree(checkout / "build")
     shutil.rmtree(checkout / "results")
     run([*SNAKEMAKE, "--cores", "2", "paper"], checkout, own)
-    assert (checkout / "results" / "paper" / "two.json").read_bytes() == first
+    assert (checkout / "results" / "paper" / "temporal_share.json").read_bytes() == first
 
 
 def test_an_analysis_in_shards_gives_the_bytes_of_one_without_a_cluster(cluster, tmp_path):
