@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,7 +33,7 @@ def write(project: Project, name: str, *cells: str, header: str = HEADER) -> Fig
     return Figure(f"attend/{name}", path)
 
 
-def copied(folder: Path, *names: str) -> Path:
+def copied(folder: Path, *names: str | Path) -> Path:
     """Folders and files of this checkout, there as well."""
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -52,6 +53,14 @@ def checkout_of_two(folder: Path, steps: int = 3_000) -> Path:
     with (folder / figure / "experiment.py").open("a") as experiment:
         experiment.write(f"\n\nPROFILES = {{'paper': Config(task={small})}}\n")
     return folder
+
+
+def output_of(command: list, folder: Path, *, code: int = 0, **environment: str) -> str:
+    """All that a command says, which works in a folder and has to end with this code."""
+    own = os.environ | environment
+    done = subprocess.run(command, cwd=folder, env=own, capture_output=True, text=True)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stderr + done.stdout
 
 
 def until(true: Callable[[], object], seconds: float = 120) -> None:

@@ -19,7 +19,7 @@ from companion.book.plan import imports_of
 from companion.book.project import Project, discover, find, find_root
 from companion.results import registry
 from companion.results.request import Request
-from tests.companion.book.book_builders import ROOT, at_work, copied, until, write
+from tests.companion.book.book_builders import ROOT, at_work, copied, output_of, until, write
 
 pytestmark = pytest.mark.slow
 
@@ -143,13 +143,9 @@ def test_on_a_cluster_every_model_is_a_job_with_the_resources_of_a_training(tmp_
     """A dry run in a checkout without results or models; its tasks are made by rule and need no data."""
     profile, name = "profiles/slurm/config.yaml", "robustness"
     copied(tmp_path, "Snakefile", profile, f"notebooks/attend/{name}.md")
-    done = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--profile", "profiles/slurm", "--dry-run", "paper"],
-        cwd=tmp_path, env=os.environ | {"ATTNLIB_ROOT": str(tmp_path), "PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    found = re.findall(r"^rule (\w+):\n(?:    .*\n)*?    resources: (.*)$", done.stdout + done.stderr, re.M)
+    command = [sys.executable, "-m", "snakemake", "--profile", "profiles/slurm", "--dry-run", "paper"]
+    told = output_of(command, tmp_path, ATTNLIB_ROOT=str(tmp_path), PYTHONPATH=str(ROOT))
+    found = re.findall(r"^rule (\w+):\n(?:    .*\n)*?    resources: (.*)$", told, re.MULTILINE)
     jobs = [(rule, dict(pair.split("=", 1) for pair in line.split(", "))) for rule, line in found]
     trainings = [resources for rule, resources in jobs if rule == "answer"]
     experiment = registry.load(name)
@@ -185,10 +181,7 @@ def test_a_new_figure_runs_is_judged_and_is_in_the_book(tmp_path):
     own = {"ATTNLIB_ROOT": str(tmp_path), "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"}
 
     def python(*arguments):
-        command = [sys.executable, *arguments]
-        done = subprocess.run(command, cwd=tmp_path, env=os.environ | own, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.split()
+        return output_of([sys.executable, *arguments], tmp_path, **own).split()
 
     assert python("-m", "companion.book.parameters", "beyond/coin") == []  # its cell is as the settings say
     python("-m", "companion.book.execute", "beyond/coin")
