@@ -284,6 +284,10 @@ def test_csv_is_what_the_csv_module_writes_and_tsv_is_unquoted_whatever_its_line
     raw = read_own(path, {})
     assert raw.classes == ("no", "yes")
     assert raw.train == [(text, int(label == "yes")) for text, label in rows]
+    task = load_labelled(path)
+    assert (len(task.train), len(task.validation)) == (29, 3)  # a tenth is held out
+    assert task.checksums == checksums(path)
+    assert list(task.checksums) == ["own/my.tsv.gz"]
 
 
 @pytest.mark.parametrize(
@@ -310,13 +314,3 @@ def test_an_error_says_what_and_where(tmp_path, name, content, message):
         load_labelled(written(tmp_path / name, content))
     with pytest.raises(DataUnavailable, match="check the path"):
         load_labelled(tmp_path / "none.tsv")
-
-
-def test_an_own_table_is_a_task_with_a_tenth_held_out(tmp_path):
-    rows = [(f"text{i} of word{i % 4}", "spam" if i % 2 else "ham") for i in range(100)]
-    path = written(tmp_path / "mine.tsv", tsv(rows))
-    task = load_labelled(path)
-    assert task.classes == ("ham", "spam")
-    assert (len(task.train), len(task.validation)) == (90, 10)
-    assert task.checksums == checksums(path)
-    assert list(task.checksums) == ["own/mine.tsv"]
