@@ -30,7 +30,7 @@ def test_two_runs_give_the_same_bytes_and_no_place_of_this_machine(project):
     cells = (
         "import os, sys, pathlib\n"
         "from ipykernel.connect import get_connection_info as told\n"
-        "for step in range(3):\n    print(step, flush=True)\n"
+        "for step in range(3):\n    print(step, flush=True)\nprint('!', file=sys.stderr)\n"
         'print(os.environ["ATTNLIB_ROOT"] + "/x", object(), sys.executable, os.getcwd())\nobject()',
         f'{leave.format("x.svg")}\npathlib.Path("here").touch()\nprint(profile, task, "ipc" in told())',
     )
@@ -46,6 +46,9 @@ def test_two_runs_give_the_same_bytes_and_no_place_of_this_machine(project):
         assert str(place).encode() not in first
     assert b"papermill" not in first
     assert texts(output).endswith("quick None True\n")
+    # Streams are merged, whatever pieces they came in.
+    outputs = nbformat.read(output, as_version=4).cells[2].outputs
+    assert sorted(each.get("name", "") for each in outputs) == ["", "stderr", "stdout"]
     # The kernel stands beside the executed notebook, which is where nbval starts its own.
     assert sorted(path.name for path in output.parent.iterdir()) == ["here", "plain.files", "plain.ipynb"]
 
@@ -105,25 +108,14 @@ def test_a_figure_that_cannot_start_says_so_and_exits_with_2(project, capsys):
     assert re.search(r"cannot write into .*build/notebooks/attend", capsys.readouterr().err)
 
 
-def normalised(project, *outputs):
-    """The outputs of a cell, once normalised."""
-    cell = nbformat.v4.new_code_cell("x", outputs=list(outputs))
-    return normalise(nbformat.v4.new_notebook(cells=[cell]), project.root).cells[0].outputs
-
-
-def test_streams_are_merged_whatever_pieces_they_came_in(project):
-    said = [("stdout", "one\n"), ("stdout", "two\n"), ("stderr", "at 0x7f0012345678")]
-    outputs = (nbformat.v4.new_output("stream", name=name, text=text) for name, text in said)
-    assert [each.text for each in normalised(project, *outputs)] == ["one\ntwo\n", "at 0x0"]
-
-
 def test_large_images_are_read_in_linear_time(project):
     pixels = "iVBOR" * 400_000 + " /tmp/ipykernel_12/345.py:3: UserWarning"
     data = {"image/png": pixels[:2_000_000], "text/plain": pixels}
+    shown = nbformat.v4.new_code_cell("x", outputs=[nbformat.v4.new_output("display_data", data)])
     started = time.monotonic()
-    (output,) = normalised(project, nbformat.v4.new_output("display_data", data))
+    (cell,) = normalise(nbformat.v4.new_notebook(cells=[shown]), project.root).cells
     assert time.monotonic() - started < 20  # a quadratic search takes hours
-    assert output.data["text/plain"].endswith(" <cell>:3: UserWarning")
+    assert cell.outputs[0].data["text/plain"].endswith(" <cell>:3: UserWarning")
 
 
 # -- a module forked by the server runs as if Python had been started for it ---------------------------------

@@ -263,11 +263,6 @@ def test_a_file_that_is_not_as_it_should_be_is_named_with_the_line(read, name, c
 ROWS = [(f"a text number {i}", "no" if i % 3 else "yes") for i in range(30)]
 
 
-def written(path, content):
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return path
-
-
 def tsv(rows, header="text\tlabel"):
     return "\n".join([header, *("\t".join(row) for row in rows)]) + "\n"
 
@@ -310,7 +305,8 @@ def test_csv_is_what_the_csv_module_writes_and_tsv_is_unquoted_whatever_its_line
     ],
 )  # fmt: skip
 def test_an_error_says_what_and_where(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(CorruptFile if name == "b.tsv.gz" else BadInput, match=message):
-        load_labelled(written(tmp_path / name, content))
+        load_labelled(tmp_path / name)
     with pytest.raises(DataUnavailable, match="check the path"):
         load_labelled(tmp_path / "none.tsv")

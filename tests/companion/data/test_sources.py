@@ -211,11 +211,6 @@ def test_a_cache_that_cannot_be_written_is_named(server, tmp_path, monkeypatch):
 # -- lines of text -------------------------------------------------------------------------------------------
 
 
-def write(path, content):
-    path.write_bytes(content)
-    return path
-
-
 @pytest.mark.parametrize(
     ("content", "lines"),
     [
@@ -230,7 +225,8 @@ def write(path, content):
 )
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
 def test_only_newlines_end_lines(tmp_path, content, lines, pack):
-    assert read_lines(write(tmp_path / "file", pack(content))) == lines
+    (tmp_path / "file").write_bytes(pack(content))
+    assert read_lines(tmp_path / "file") == lines
 
 
 LATIN = "eins\nzwei\nfünf\n".encode("latin-1")
@@ -248,6 +244,6 @@ PACKED = gzip.compress(b"many words\n" * 50, mtime=0)
 )
 def test_what_cannot_be_read_says_why_and_where(tmp_path, content, error, message):
     if content is not None:
-        write(tmp_path / "file", content)
+        (tmp_path / "file").write_bytes(content)
     with pytest.raises(error, match=message):
         read_lines(tmp_path / "file")
