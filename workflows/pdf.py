@@ -25,6 +25,8 @@ from attnlib.errors import AttnlibError, BadInput
 from companion.book.project import current_project
 from companion.book.site import table_of_contents
 
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 LEFT_OUT = ("api", "command_line", "changelog")  # reference of the code: for the screen
 WIDE = 658  # pixels between the margins of the paper
 PAPER = {"format": "A4", "margin": {"top": "18mm", "bottom": "20mm", "left": "18mm", "right": "18mm"}}
@@ -64,14 +66,12 @@ def print_book(pages: list[str], site: Path, out: Path) -> None:
 
     Raises BadInput: no site, or no Chromium.
     """
-    names = ("chromium", "chromium-browser", "google-chrome")
-    chromium = next(filter(None, map(shutil.which, names)), None)
-    if chromium is None or not (site / "index.html").is_file():
+    if CHROMIUM is None or not (site / "index.html").is_file():
         way_out = "`make book` builds it; on Debian, apt install chromium"
         raise BadInput(f"a PDF needs the built site at {site} and Chromium on the path; {way_out}")
     collect = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
     with served(site) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": WIDE, "height": 900})
         page.set_default_timeout(300_000)
         found = []

@@ -48,10 +48,9 @@ def test_each_reading_is_a_job_a_shard_and_the_second_waits_for_all_of_the_first
     assert len(commands) == 7
     # What is missing is named before any job.
     (tmp_path / "a.txt").unlink()
-    lacking = ("out=report", "model=m"), "say --config shards=… source=… t"
     for given, told in (
         (config, "a.txt"),
-        lacking,
+        (("out=report", "model=m"), "say --config shards=… source=… t"),
         ((*config, "shards=two"), "shards=two: expected how many"),
     ):
         assert told in snakemake(tmp_path, *given, dry=True, code=1)[1]
