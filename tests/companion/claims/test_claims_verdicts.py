@@ -38,9 +38,11 @@ def within(absolute, published):
 
 @pytest.mark.parametrize(
     ("judge", "reproduced", "undecided", "not_reproduced"),
-    [  # estimates as (value, low, high)
+    [  # estimates as (value, low, high, n)
         # An end at 5 is not above 5; whichever side the point is on; it decides where there is no interval.
         (limit(">", 5), [(7, 6, 8), (7,)], [(7, 5, 8), (5, 4, 8)], [(4, 3, 5), (5,)]),
+        # A count decides alone; runs without an interval do not.
+        (limit(">", 5), [(7, 7, 7, 1)], [(7, None, None, 1), (4, None, None, 2)], [(4,), (4, 4, 4, 1)]),
         (limit(">=", 5), [(7, 5, 8)], [], []),
         (limit("<", 5), [(3, 2, 4)], [(3, 2, 6)], []),
         (limit("<=", 5), [(5, 5, 5)], [], []),
@@ -134,14 +136,6 @@ def test_both_keys_of_an_order_presuppose_and_each_key_has_its_smallest_effect()
         assert judge_values(Order(), values, turned, presupposes=[LEARNED]).verdict is CANNOT
     for effects, verdict in (([8, 4], YES), ([8, 5], NO), ([9, 4], NO)):
         assert judge_values(RISES, values, keys, effects=effects).verdict is verdict
-
-
-def test_a_count_decides_alone_and_runs_without_an_interval_do_not():
-    for value, verdict in ((7, YES), (4, NO)):
-        assert weigh(limit(">", 5), Estimate(value)) is verdict
-        assert weigh(limit(">", 5), Estimate(value, value, value, n=1)) is verdict
-        for n in (1, 2):
-            assert weigh(limit(">", 5), Estimate(value, n=n)) is OPEN
 
 
 def test_p_inverts_the_interval_at_the_nearest_edge():
