@@ -96,11 +96,12 @@ def test_learning_rate_and_loss_by_hand():
     assert prediction_loss(logits, torch.tensor([[1, 1]]), mask).item() == pytest.approx(0.6931472)
 
 
-def test_training_learns(tmp_path):
+def test_training_learns_and_keeps_some_fifty_records(tmp_path):
     spec = replace(SPEC, steps=150, width=16, learning_rate=1e-2)
-    trained, _ = train(spec, task(), tmp_path)
+    trained, records = train(spec, task(), tmp_path)
     before, after = (evaluate(model, task().held_out) for model in (new_model(spec, task()), trained))
     assert after["token_accuracy"] > before["token_accuracy"] + 0.2
+    assert [record["step"] for record in records] == [*range(0, 150, 3), 149]
 
 
 COUNT = """
