@@ -9,11 +9,13 @@ valid, and words follow Zipf's law. Shards are processes, one after the other, w
 
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 
 import torch
-from timing import apart, command_line, resident
+from timing import command_line
 
 from attnlib.adapters.attended import Attended, LinearMap
 from attnlib.adapters.model_pass import ModelPass
@@ -48,6 +50,12 @@ def drawn_pass(number: int, width: int) -> ModelPass:
     return ModelPass(tokens[0], masks[0], tokens[1], tokens[1], masks[1], (attended,))
 
 
+def peak() -> int:
+    """The largest resident memory of this process so far, in MB; Linux only."""
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) >> 10 for line in lines if line.startswith("VmHWM:"))
+
+
 def run_shard(folder: str, tokens: int, width: int, part: Shard) -> tuple[float, int, str]:
     """The first pass over a shard: its processor seconds, what was counted, and memory along the way."""
     torch.set_num_threads(1)
@@ -55,7 +63,7 @@ def run_shard(folder: str, tokens: int, width: int, part: Shard) -> tuple[float,
 
     def progress(_stage: str, read: int) -> None:
         if read in (200, 1_000) or read % 2_000 == 0:
-            peaks.append(f"{resident('VmHWM') >> 20} MB at {read}")
+            peaks.append(f"{peak()} MB at {read}")
 
     drawn_pass(0, width)
     clock = time.process_time()
@@ -63,7 +71,7 @@ def run_shard(folder: str, tokens: int, width: int, part: Shard) -> tuple[float,
     keep = Keep(Path(folder), {"tokens": tokens, "width": width})
     counted = valid(fit_part(stream, part, keep=keep, progress=progress))
     taken = time.process_time() - clock
-    return taken, counted, ", ".join([*peaks, f"{resident('VmHWM') >> 20} MB at end"])
+    return taken, counted, ", ".join([*peaks, f"{peak()} MB at end"])
 
 
 def valid(fit: Fit) -> int:
@@ -75,7 +83,9 @@ def measure(tokens: int, width: int, shards: int) -> tuple[float, int]:
     with tempfile.TemporaryDirectory() as folder:
         total = counted = 0
         for shard in range(shards):
-            taken, found, peaks = apart(run_shard, folder, tokens, width, Shard(shard, shards, 1))
+            with ProcessPoolExecutor(1, get_context("spawn")) as process:  # whose memory is nobody else's
+                own = process.submit(run_shard, folder, tokens, width, Shard(shard, shards, 1))
+                taken, found, peaks = own.result()
             total, counted = total + taken, counted + found
             print(f"  shard {shard}: {taken:.1f} s of processor time; {peaks}", flush=True)
         clock = time.process_time()

@@ -1,4 +1,4 @@
-"""What benchmarks share: their command line, ways to take a step timed in turns, and memory."""
+"""What benchmarks share: their command line, and ways to take a step timed in turns."""
 
 import argparse
 import statistics
@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from multiprocessing import get_context
-from pathlib import Path
 
 import torch
 
@@ -31,12 +30,6 @@ def seconds(step: Callable[[], object], clock: Callable[[], float] = time.perf_c
     began = clock()
     step()
     return clock() - began
-
-
-def apart(function: Callable[..., object], *given: object) -> object:
-    """What a function of a module returns in a process of its own, whose memory is nobody else's."""
-    with ProcessPoolExecutor(1, get_context("spawn")) as process:
-        return process.submit(function, *given).result()
 
 
 def in_turns(
@@ -78,9 +71,3 @@ def quotient(ours: list[float], theirs: list[float]) -> str:
     """Ours / theirs of each turn: median and quartiles."""
     low, middle, high = statistics.quantiles((a / b for a, b in zip(ours, theirs, strict=True)), n=4)
     return f"{middle:.2f} [{low:.2f}, {high:.2f}]"
-
-
-def resident(which: str = "VmRSS") -> int:
-    """Resident memory of this process now (VmRSS) or at most (VmHWM), in bytes; Linux only."""
-    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{which}:"))

@@ -2,7 +2,8 @@
 
 Every page is opened once, so that its formulas are drawn. The articles become one document, in the order of
 the table of contents, with folds open, links between pages, an outline and page numbers. Chromium prints it
-in one go, so nothing has to be merged. Playwright, which drives it, is what the site's tests use.
+in one go, so nothing has to be merged, and qpdf packs what it wrote. Playwright, which drives it, is what the
+site's tests use.
 """
 
 import functools
@@ -13,16 +14,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
 from pathlib import Path
 
+import pikepdf
 from playwright.sync_api import sync_playwright
 from sphinx_external_toc.parsing import parse_toc_data
 
 from attnlib.errors import AttnlibError, BadInput
 from companion.book.project import current_project
 from companion.book.site import table_of_contents
-from workflows.pack import packed
 
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 LEFT_OUT = ("api", "command_line", "changelog")  # reference of the code: for the screen
 WIDE = 658  # pixels between the margins of the paper
 PAPER = {"format": "A4", "margin": {"top": "18mm", "bottom": "20mm", "left": "18mm", "right": "18mm"}}
@@ -62,14 +66,12 @@ def print_book(pages: list[str], site: Path, out: Path) -> None:
 
     Raises BadInput: no site, or no Chromium.
     """
-    names = ("chromium", "chromium-browser", "google-chrome")
-    chromium = next(filter(None, map(shutil.which, names)), None)
-    if chromium is None or not (site / "index.html").is_file():
+    if CHROMIUM is None or not (site / "index.html").is_file():
         way_out = "`make book` builds it; on Debian, apt install chromium"
         raise BadInput(f"a PDF needs the built site at {site} and Chromium on the path; {way_out}")
     collect = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
     with served(site) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": WIDE, "height": 900})
         page.set_default_timeout(300_000)
         found = []
@@ -93,7 +95,8 @@ def print_book(pages: list[str], site: Path, out: Path) -> None:
             header_template="<span></span>", footer_template=FOOT, **PAPER,
         )  # fmt: skip
         browser.close()
-    out.write_bytes(packed(content))
+    with pikepdf.open(BytesIO(content)) as document:  # Chromium compresses no object but streams
+        document.save(out, object_stream_mode=pikepdf.ObjectStreamMode.generate)
 
 
 def main(out: Path) -> None:

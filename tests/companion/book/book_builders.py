@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,37 +24,6 @@ task = None
 
 """
 
-TWO = '''
-"""Two networks."""
-
-from companion.results.config import BaseConfig, Positive
-from companion.results.measurements import answers, measurements_of
-from companion.runs.suite import spec_of
-from notebooks.shared.measure import measure_alignment_terms
-
-
-
-class Config(BaseConfig):
-    """Settings."""
-
-    steps: Positive = STEPS  #: updates of each training
-
-
-PROFILES = {"paper": Config()}
-
-
-def measurements(config):
-    small = {"scale": "quick", "steps": config.steps, "width": 8}
-    specs = [spec_of("one_to_one", "AED", seed=seed, **small) for seed in range(2)]
-    return measurements_of(specs, measure_alignment_terms, fit_samples=100)
-
-
-def compute(config, store):
-    found = answers(measurements(config), store)
-    return {"quality": [own["quality"] for _, own in found]}, {}
-'''
-TWO_PAGE = "---\npart: IV\norder: 15\n---\n# Two\n"
-
 
 def write(project: Project, name: str, *cells: str, header: str = HEADER) -> Figure:
     """A notebook in the part ``attend``: its parameters and some cells."""
@@ -63,7 +33,7 @@ def write(project: Project, name: str, *cells: str, header: str = HEADER) -> Fig
     return Figure(f"attend/{name}", path)
 
 
-def copied(folder: Path, *names: str) -> Path:
+def copied(folder: Path, *names: str | Path) -> Path:
     """Folders and files of this checkout, there as well."""
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -75,13 +45,22 @@ def copied(folder: Path, *names: str) -> Path:
 
 
 def checkout_of_two(folder: Path, steps: int = 3_000) -> Path:
-    """A copy of the code, with one figure at the paper profile, of two networks."""
+    """A copy of the code, with one figure, of two small networks at the paper profile."""
+    figure = "notebooks/attend/temporal_share"
     copied(folder, "attnlib", "companion", "profiles", "notebooks/shared", "Snakefile", "pyproject.toml")
-    own = folder / "notebooks" / "beyond" / "two" / "experiment.py"
-    own.parent.mkdir(parents=True)
-    own.write_text(TWO.lstrip().replace("STEPS", str(steps)))
-    own.parent.with_suffix(".md").write_text(TWO_PAGE)
+    copied(folder, figure, f"{figure}.md")
+    small = f"('one_to_one',), architecture=('AED',), seeds=2, width=8, steps={steps}, fit_samples=100"
+    with (folder / figure / "experiment.py").open("a") as experiment:
+        experiment.write(f"\n\nPROFILES = {{'paper': Config(task={small})}}\n")
     return folder
+
+
+def output_of(command: list, folder: Path, *, code: int = 0, **environment: str) -> str:
+    """All that a command says, which works in a folder and has to end with this code."""
+    own = os.environ | environment
+    done = subprocess.run(command, cwd=folder, env=own, capture_output=True, text=True)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stderr + done.stdout
 
 
 def until(true: Callable[[], object], seconds: float = 120) -> None:

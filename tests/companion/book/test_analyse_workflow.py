@@ -14,6 +14,7 @@ import pytest
 
 from attnlib.analysis.command import Request, analyse_command
 from tests.attnlib.analysis.builders import save_traces
+from tests.companion.book.book_builders import output_of
 
 ROOT = Path(__file__).parents[3]
 SNAKEMAKE = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "workflows/analyse.smk")]
@@ -23,16 +24,14 @@ ALL = {"fit": 2, "judge": 2, "report": 1}
 pytestmark = pytest.mark.slow
 
 
-def environment(folder) -> dict[str, str]:
-    return os.environ | {"HOME": str(folder), "XDG_CACHE_HOME": str(folder)}
+def home(folder) -> dict[str, str]:
+    return {"HOME": str(folder), "XDG_CACHE_HOME": str(folder)}
 
 
 def snakemake(folder, *config, dry=False, where=("--cores", "1"), code=0):
     """How often each rule runs, and all that is said."""
     command = [*SNAKEMAKE, *where, *(["--dry-run"] if dry else []), "--printshellcmds", "--config", *config]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment(folder))
-    said = done.stdout + done.stderr
-    assert bool(done.returncode) == bool(code), said
+    said = output_of(command, folder, code=code, **home(folder))
     jobs = re.findall(r"^(fit|judge|report) +(\d+)$", said, re.MULTILINE)
     return {name: int(count) for name, count in jobs}, said
 
@@ -49,10 +48,9 @@ def test_each_reading_is_a_job_a_shard_and_the_second_waits_for_all_of_the_first
     assert len(commands) == 7
     # What is missing is named before any job.
     (tmp_path / "a.txt").unlink()
-    lacking = ("out=report", "model=m"), "say --config shards=… source=… t"
     for given, told in (
         (config, "a.txt"),
-        lacking,
+        (("out=report", "model=m"), "say --config shards=… source=… t"),
         ((*config, "shards=two"), "shards=two: expected how many"),
     ):
         assert told in snakemake(tmp_path, *given, dry=True, code=1)[1]
@@ -115,7 +113,8 @@ def test_any_name_is_a_name_and_after_a_kill_the_same_command_goes_on(tmp_path):
     assert "are no numbers" in " ".join(snakemake(tmp_path, *config, code=1)[1].split())
     config = (*config[:-1], "options=--every 2")
     command = [*SNAKEMAKE, "--cores", "1", "--config", *config]
-    process = subprocess.Popen(command, cwd=tmp_path, env=environment(tmp_path), start_new_session=True)
+    own = os.environ | home(tmp_path)
+    process = subprocess.Popen(command, cwd=tmp_path, env=own, start_new_session=True)
     while process.poll() is None and not list(tmp_path.glob("report/parts/*/.lock")):
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)

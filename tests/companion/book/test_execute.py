@@ -1,16 +1,20 @@
-"""Executing figures: the same bytes every time, errors that name the cell, nothing lost."""
+"""Executing figures: the same bytes every time, errors that name the cell, kernels forked by a server."""
 
+import os
 import re
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import nbformat
 import pytest
 
+from companion.book import warm
 from companion.book.execute import FigureFailed, execute, main, normalise
 from companion.results.request import Request
-from tests.companion.book.book_builders import write
+from tests.companion.book.book_builders import until, write
 
 pytestmark = pytest.mark.slow
 
@@ -42,6 +46,9 @@ def test_two_runs_give_the_same_bytes_and_no_place_of_this_machine(project):
         assert str(place).encode() not in first
     assert b"papermill" not in first
     assert texts(output).endswith("quick None True\n")
+    # Streams are merged, whatever pieces they came in.
+    outputs = nbformat.read(output, as_version=4).cells[2].outputs
+    assert [each.output_type for each in outputs] == ["stream", "execute_result"]
     # The kernel stands beside the executed notebook, which is where nbval starts its own.
     assert sorted(path.name for path in output.parent.iterdir()) == ["here", "plain.files", "plain.ipynb"]
 
@@ -101,22 +108,57 @@ def test_a_figure_that_cannot_start_says_so_and_exits_with_2(project, capsys):
     assert re.search(r"cannot write into .*build/notebooks/attend", capsys.readouterr().err)
 
 
-def normalised(project, *outputs):
-    """The outputs of a cell, once normalised."""
-    cell = nbformat.v4.new_code_cell("x", outputs=list(outputs))
-    return normalise(nbformat.v4.new_notebook(cells=[cell]), project.root).cells[0].outputs
-
-
-def test_streams_are_merged_whatever_pieces_they_came_in(project):
-    said = [("stdout", "one\n"), ("stdout", "two\n"), ("stderr", "at 0x7f0012345678")]
-    outputs = (nbformat.v4.new_output("stream", name=name, text=text) for name, text in said)
-    assert [each.text for each in normalised(project, *outputs)] == ["one\ntwo\n", "at 0x0"]
-
-
 def test_large_images_are_read_in_linear_time(project):
     pixels = "iVBOR" * 400_000 + " /tmp/ipykernel_12/345.py:3: UserWarning"
     data = {"image/png": pixels[:2_000_000], "text/plain": pixels}
+    shown = nbformat.v4.new_code_cell("x", outputs=[nbformat.v4.new_output("display_data", data)])
     started = time.monotonic()
-    (output,) = normalised(project, nbformat.v4.new_output("display_data", data))
+    (cell,) = normalise(nbformat.v4.new_notebook(cells=[shown]), project.root).cells
     assert time.monotonic() - started < 20  # a quadratic search takes hours
-    assert output.data["text/plain"].endswith(" <cell>:3: UserWarning")
+    assert cell.outputs[0].data["text/plain"].endswith(" <cell>:3: UserWarning")
+
+
+# -- a module forked by the server runs as if Python had been started for it ---------------------------------
+
+CLIENT = [sys.executable, "-P", warm.__file__]
+TOLD = """
+import os, sys
+if __name__ == "__main__":
+    here = os.path.basename(os.getcwd())
+    libraries = [name for name in ("torch", "pandas") if name in sys.modules]
+    print(sys.argv[1:], sys.stdin.read(), here, os.environ["OWN"], libraries)
+    print("said", file=sys.stderr)
+    sys.exit(3)
+"""
+
+
+def test_streams_folder_environment_and_exit_code_are_the_callers(tmp_path):
+    (tmp_path / "told.py").write_text(TOLD)
+    own = {"PYTHONPATH": str(tmp_path), "OWN": "set"}
+
+    def told() -> tuple[int, str, str]:
+        asked = {"cwd": tmp_path, "env": os.environ | own, "input": "in"}
+        done = subprocess.run([*CLIENT, "told", "a b", "c"], **asked, capture_output=True, text=True)
+        return done.returncode, done.stdout, done.stderr
+
+    with warm.server():
+        forked = told()
+    assert forked == (3, f"['a b', 'c'] in {tmp_path.name} set ['torch']\n", "said\n")
+    assert told() == (3, forked[1].replace("['torch']", "[]"), "said\n")  # Python anew
+
+
+def test_one_whose_caller_is_killed_ends(tmp_path):
+    (tmp_path / "slow.py").write_text("import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(600)")
+    with warm.server():
+        environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+        command = [*CLIENT, "slow"]
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as caller:
+            forked = int(caller.stdout.readline())
+            caller.kill()
+            until(lambda: not os.path.exists(f"/proc/{forked}"))
+
+
+def test_only_a_module_is_run_by_the_server():
+    kernel = ["ipykernel_launcher", "-f", "connection.json"]
+    assert warm.warm(["python", "-m", *kernel])[3:] == kernel
+    assert warm.warm(["ruby", "kernel.rb"]) == ["ruby", "kernel.rb"]

@@ -11,9 +11,9 @@ import pytest
 
 from tests.attnlib.analysis.builders import save_traces
 from tests.companion.book import slurm
-from tests.companion.book.book_builders import ROOT, at_work, checkout_of_two, until
+from tests.companion.book.book_builders import ROOT, at_work, checkout_of_two, output_of, until
 from tests.companion.book.test_analyse_workflow import SNAKEMAKE as ANALYSIS
-from tests.companion.book.test_analyse_workflow import environment
+from tests.companion.book.test_analyse_workflow import home
 
 SNAKEMAKE = [sys.executable, "-m", "snakemake"]
 SOON = ["--slurm-init-seconds-before-status-checks", "1", "--seconds-between-status-checks", "1"]
@@ -25,17 +25,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(slurm.why_not()), reason
 def cluster():
     with slurm.cluster() as environment:
         yield environment
-
-
-@pytest.fixture
-def checkout(tmp_path):
-    return checkout_of_two(tmp_path)
-
-
-def run(command, folder, environment):
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
 
 
 def kill_one(checkout, module: str) -> None:
@@ -50,7 +39,8 @@ def kill_one(checkout, module: str) -> None:
     os.kill(found[0], signal.SIGKILL)
 
 
-def test_the_paper_profile_survives_a_killed_job_with_the_same_numbers(cluster, checkout):
+def test_the_paper_profile_survives_a_killed_job_with_the_same_numbers(cluster, tmp_path):
+    checkout = checkout_of_two(tmp_path)
     command = [*SNAKEMAKE, "--profile", "profiles/slurm", *SOON, "paper"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     own = cluster | {"PYTHONPATH": str(checkout), "ATTNLIB_ROOT": str(checkout)}
@@ -63,11 +53,11 @@ def test_the_paper_profile_survives_a_killed_job_with_the_same_numbers(cluster, 
     assert process.returncode == 0, said
     submitted = set(re.findall(r"SLURM jobid (\d+)", said))
     assert len(submitted) == 4, said  # two networks, one of them twice, and the result
-    first = (checkout / "results" / "paper" / "two.json").read_bytes()
+    first = (checkout / "results" / "paper" / "temporal_share.json").read_bytes()
     shutil.rmtree(checkout / "build")
     shutil.rmtree(checkout / "results")
-    run([*SNAKEMAKE, "--cores", "2", "paper"], checkout, own)
-    assert (checkout / "results" / "paper" / "two.json").read_bytes() == first
+    output_of([*SNAKEMAKE, "--cores", "2", "paper"], checkout, **own)
+    assert (checkout / "results" / "paper" / "temporal_share.json").read_bytes() == first
 
 
 def test_an_analysis_in_shards_gives_the_bytes_of_one_without_a_cluster(cluster, tmp_path):
@@ -77,8 +67,8 @@ def test_an_analysis_in_shards_gives_the_bytes_of_one_without_a_cluster(cluster,
     given = {}
     for out, where in (("there", ["--executor", "slurm", "--jobs", "4", *SOON]), ("here", ["--cores", "1"])):
         config = [f"traces={name}", f"out={out}", "shards=2", "options=--every 2"]
-        own = environment(tmp_path) | cluster | {"HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
-        run([*ANALYSIS, *where, "--config", *config], tmp_path, own)
+        own = cluster | home(tmp_path) | {"PYTHONPATH": str(ROOT)}
+        output_of([*ANALYSIS, *where, "--config", *config], tmp_path, **own)
         files = sorted((tmp_path / out).glob("[!.]*.*"))
         # run.json says when the last command ran.
         given[out] = {path.name: path.read_bytes() for path in files if path.name != "run.json"}

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from attnlib.files import locked
-from tests.companion.book.book_builders import at_work, checkout_of_two, copied, until, write
+from tests.companion.book.book_builders import at_work, checkout_of_two, copied, output_of, until, write
 
 MAKE = ["make", "--file", "Makefile", "paper", "JOBS=1"]
+RESULT = "results/paper/temporal_share.json"
 COMMANDS = {
     "attnlib": [sys.executable, "-m", "attnlib.cli", "run", "attend/one", "-j", "1"],
     "snakemake": [sys.executable, "-m", "snakemake", "--cores", "1", "figures"],
@@ -61,18 +62,16 @@ def test_what_was_stopped_leaves_nothing_behind_and_goes_on(checkout, command, t
         assert "Traceback" not in said
         assert "Exception in thread" not in said
         assert said.count("the same command goes on from there") >= 1
-    again = subprocess.run(COMMANDS[command], cwd=checkout.root, capture_output=True, text=True)
-    assert again.returncode == 0, again.stdout + again.stderr
+    output_of(COMMANDS[command], checkout.root)
     assert (checkout.executed("quick") / "attend" / "one.ipynb").is_file()
 
 
 def test_the_second_of_two_builds_is_told_in_a_line_who_works(checkout):
     with locked(checkout.build):
-        for command in COMMANDS.values():
-            done = subprocess.run(command, cwd=checkout.root, capture_output=True, text=True)
-            assert done.returncode in (1, 2)
-            assert f"is being written by process {os.getpid()}, since" in done.stdout + done.stderr
-            assert "Traceback" not in done.stdout + done.stderr
+        for command, code in (("attnlib", 2), ("snakemake", 1)):
+            said = output_of(COMMANDS[command], checkout.root, code=code)
+            assert f"is being written by process {os.getpid()}, since" in said
+            assert "Traceback" not in said
 
 
 def test_make_paper_goes_on_after_a_kill_to_the_same_bytes(tmp_path):
@@ -84,15 +83,15 @@ def test_make_paper_goes_on_after_a_kill_to_the_same_bytes(tmp_path):
         (folder / ".venv").mkdir()
         (folder / ".venv" / "bin").symlink_to(Path(sys.executable).parent)
         (folder / ".venv" / ".installed").touch()  # as `make install` leaves it
-        own = {"cwd": folder, "env": os.environ | {"PYTHONPATH": str(folder)}}
+        own = {"PYTHONPATH": str(folder)}
         if killed:
-            process = subprocess.Popen(MAKE, process_group=0, stderr=subprocess.DEVNULL, **own)
+            options = {"process_group": 0, "stderr": subprocess.DEVNULL, "env": os.environ | own}
+            process = subprocess.Popen(MAKE, cwd=folder, **options)
             until(lambda folder=folder: len([*folder.glob("build/models/*/.lock")]) == 2, 300)
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             until(lambda folder=folder: not any(at_work(folder)))
-            assert not (folder / "results").exists() or not [*(folder / "results").rglob("two.json")]
-        again = subprocess.run(MAKE, capture_output=True, text=True, **own)
-        assert again.returncode == 0, again.stdout + again.stderr
-        results.append((folder / "results/paper/two.json").read_bytes())
+            assert not (folder / RESULT).exists()
+        output_of(MAKE, folder, **own)
+        results.append((folder / RESULT).read_bytes())
     assert results[0] == results[1]

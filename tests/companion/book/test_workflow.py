@@ -1,11 +1,13 @@
-"""The workflow on a checkout of two small notebooks: what is redone, why, and what a failure leaves."""
+"""The workflow of the book: what is redone, why, what a failure leaves, and how a new figure joins."""
 
+import json
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -17,7 +19,7 @@ from companion.book.plan import imports_of
 from companion.book.project import Project, discover, find, find_root
 from companion.results import registry
 from companion.results.request import Request
-from tests.companion.book.book_builders import ROOT, copied, until, write
+from tests.companion.book.book_builders import ROOT, at_work, copied, output_of, until, write
 
 pytestmark = pytest.mark.slow
 
@@ -91,26 +93,19 @@ def test_a_book_is_current_until_something_changes(project):
         assert not workflow.is_current(project)
 
 
-def test_the_lock_outlives_a_killed_attnlib_as_long_as_its_workflow(project, tmp_path):
-    engine = tmp_path / "engine"
-    slow = (
-        f"import os, pathlib, time; pathlib.Path({str(engine)!r}).write_text(f'{{os.getpid()}}.')\n"
-        "time.sleep(60)"
-    )
+def test_the_lock_outlives_a_killed_attnlib_as_long_as_its_workflow(project):
     script = (
-        "import sys\nfrom companion.book import workflow\n"
-        "from companion.book.project import current_project\n"
-        f"workflow.command = lambda *_, **__: [sys.executable, '-c', {slow!r}]\n"
+        "from companion.book import workflow\nfrom companion.book.project import current_project\n"
+        "workflow.command = lambda *_, **__: ['sleep', '60']\n"
         "workflow.run(current_project(), ['figures'], 1)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL) as parent:
-        until(lambda: engine.is_file() and engine.read_text().endswith("."))
+    own = {"cwd": project.root, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen([sys.executable, "-c", script], **own) as parent:
+        until(lambda: any(command[0] == "sleep" for _, command in at_work(project.root)))
         parent.kill()
-    pid = int(engine.read_text().removesuffix("."))
-    try:
-        assert not is_free(project)
-    finally:
-        os.kill(pid, signal.SIGKILL)
+    ((engine, _),) = at_work(project.root)
+    assert not is_free(project)
+    os.kill(engine, signal.SIGKILL)
     until(lambda: is_free(project))
 
 
@@ -148,13 +143,9 @@ def test_on_a_cluster_every_model_is_a_job_with_the_resources_of_a_training(tmp_
     """A dry run in a checkout without results or models; its tasks are made by rule and need no data."""
     profile, name = "profiles/slurm/config.yaml", "robustness"
     copied(tmp_path, "Snakefile", profile, f"notebooks/attend/{name}.md")
-    done = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--profile", "profiles/slurm", "--dry-run", "paper"],
-        cwd=tmp_path, env=os.environ | {"ATTNLIB_ROOT": str(tmp_path), "PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    found = re.findall(r"^rule (\w+):\n(?:    .*\n)*?    resources: (.*)$", done.stdout + done.stderr, re.M)
+    command = [sys.executable, "-m", "snakemake", "--profile", "profiles/slurm", "--dry-run", "paper"]
+    said = output_of(command, tmp_path, ATTNLIB_ROOT=str(tmp_path), PYTHONPATH=str(ROOT))
+    found = re.findall(r"^rule (\w+):\n(?:    .*\n)*?    resources: (.*)$", said, re.MULTILINE)
     jobs = [(rule, dict(pair.split("=", 1) for pair in line.split(", "))) for rule, line in found]
     trainings = [resources for rule, resources in jobs if rule == "answer"]
     experiment = registry.load(name)
@@ -166,3 +157,37 @@ def test_on_a_cluster_every_model_is_a_job_with_the_resources_of_a_training(tmp_
     (result,) = [resources for rule, resources in jobs if rule == "paper_result"]
     assert int(result["runtime"]) < asked["runtime"]
     assert "cores" not in settings  # it would be the number of jobs at once, all of one thread
+
+
+JUDGE_AND_STAGE = """
+from pathlib import Path
+from sphinx_external_toc.parsing import parse_toc_data
+from companion.book.site import stage, table_of_contents
+from companion.claims.verify import verify_command
+root = Path.cwd()
+verify_command(root, accept=True)
+stage(root, root / "build" / "notebooks", root / "src")
+pages = list(parse_toc_data(table_of_contents(root)))
+place = pages.index("beyond/coin")
+print(pages[place - 1], pages[place + 1], (root / "src" / "beyond" / "coin.ipynb").is_file())
+"""
+
+
+def test_a_new_figure_runs_is_judged_and_is_in_the_book(tmp_path):
+    """In a copy of what the book is made of; the toy lies in ``coin`` as in a checkout."""
+    copied(tmp_path, "attnlib", "companion", "claims", "book", "notebooks")
+    copied(tmp_path, "Snakefile", "_config.yml", "pyproject.toml")
+    shutil.copytree(Path(__file__).with_name("coin"), tmp_path, dirs_exist_ok=True)
+    own = {"ATTNLIB_ROOT": str(tmp_path), "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"}
+
+    def python(*arguments):
+        return output_of([sys.executable, *arguments], tmp_path, **own).split()
+
+    assert python("-m", "companion.book.parameters", "beyond/coin") == []  # its cell is as the settings say
+    python("-m", "companion.book.execute", "beyond/coin")
+    result = json.loads((tmp_path / "build" / "results" / "quick" / "coin.json").read_text())
+    assert 0.4 < result["values"]["heads"]["value"] < 0.6
+    around = ["beyond/along_training", "beyond/transformer_heads"]
+    assert python("-c", JUDGE_AND_STAGE)[-3:] == [*around, "True"]
+    expected = json.loads((tmp_path / "claims" / "expected.json").read_text())
+    assert expected["the-coin-shows-heads"] == {"quick": "reproduced"}

@@ -135,12 +135,22 @@ def test_a_tolerance_takes_its_number_from_the_published_table(tmp_path):
             ({"unrelated": {"ours": "majority", "table": 5}}, "no field 'table'"),
             ({"unrelated": 0, "judge": {"kind": "trend", "direction": "positive"}}, "bounds a tolerance"),
         )),
+        (b"claims: [", "p.yaml cannot be read"),
+        (b"[" * 3000, "p.yaml cannot be read"),
+        (b"paper: p\ntitle: t\nclaims: []\n", "p.yaml: its last line is not"),
+        (b"paper: p", "p.yaml: missing title"),
+        (b"paper: p\ntitle: t\nclaims: no", "p.yaml: claims: got False, expected a valid list"),
+        (b"paper: p\ntitle: t\nclaims: []\nnumbers: [1]", "p.yaml: numbers.0: expected fields"),
     ],
 )  # fmt: skip
-def test_claims_tables_and_rules_that_cannot_be_used_say_what_is_wrong(tmp_path, given, message):
-    claims, fields = given.get("claims", ()), {key: own for key, own in given.items() if key != "claims"}
+def test_claims_tables_rules_and_files_that_cannot_be_used_say_what_is_wrong(tmp_path, given, message):
+    if isinstance(given, bytes):
+        (tmp_path / "p.yaml").write_bytes(given)
+    else:
+        fields = dict(given)
+        write(tmp_path, *fields.pop("claims", ()), **fields)
     with pytest.raises(BadInput, match=message):
-        load_papers(write(tmp_path, *claims, **fields))
+        load_papers(tmp_path)
 
 
 def test_what_a_file_has_by_name_stands_in_its_claims(tmp_path):
@@ -187,23 +197,6 @@ def test_a_folder_without_claims_and_an_id_used_twice_are_refused(tmp_path):
         load_claims(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"claims: [", "p.yaml cannot be read"),
-        (b"[" * 3000, "p.yaml cannot be read"),
-        (b"paper: p\ntitle: t\nclaims: []\n", "p.yaml: its last line is not"),
-        (b"paper: p", "p.yaml: missing title"),
-        (b"paper: p\ntitle: t\nclaims: no", "p.yaml: claims: got False, expected a valid list"),
-        (b"paper: p\ntitle: t\nclaims: []\nnumbers: [1]", "p.yaml: numbers.0: expected fields"),
-    ],
-)
-def test_a_file_that_cannot_be_used(tmp_path, content, message):
-    (tmp_path / "p.yaml").write_bytes(content)
-    with pytest.raises(BadInput, match=message):
-        load_claims(tmp_path)
-
-
 def test_a_flipped_bit_of_the_published_tables_is_noticed(tmp_path):
     """Of any byte: also where a number becomes another, which nothing else would notice."""
     shutil.copytree(ROOT / "claims", tmp_path, dirs_exist_ok=True)
@@ -240,12 +233,6 @@ def test_references_into_the_tables(tmp_path):
             tables.published(Reference(**{"table": 2} | wrong))
 
 
-def test_a_rule_makes_a_claim_of_every_number_that_is_named_and_at_hand(tmp_path):
-    (claim,) = ruled(tmp_path, RULE)
-    assert (claim.id, claim.keys) == ("number-2-sst-xi-star", ("sst.validation.final",))
-    assert (claim.profiles, claim.number) == (("paper",), True)
-
-
 @pytest.mark.parametrize(
     ("unrelated", "allowed"),
     [(0, 5), (90, 3), (78, 3), ({"table": 5, "quantity": "A_baseline"}, 3), (None, 5)],
@@ -265,8 +252,9 @@ def test_what_is_unrelated_may_be_a_number_of_our_own_result(tmp_path):
     assert judge_values(claim.judge, {"sst": {"validation": {"final": 80.5}}}, claim.keys).miswired
 
 
-def test_another_reading_of_a_data_set_is_a_claim_beside_the_first(tmp_path):
+def test_a_rule_makes_a_claim_of_every_number_that_is_named_and_at_hand_in_every_reading(tmp_path):
     first, other = ruled(tmp_path, RULE | READINGS)
+    assert (first.id, first.profiles, first.number) == ("number-2-sst-xi-star", ("paper",), True)
     assert (*first.keys, first.starred) == ("sst.validation.final", "sst.validation.starred")
     assert (*other.keys, other.starred) == ("sst_as_text.validation.final", "sst_as_text.validation.starred")
     assert (first.reading, other.id) == ("", f"{first.id}-labels-as-the-text-says")

@@ -1,10 +1,19 @@
-"""From raw text to words, to a labelled task, to batches."""
+"""Labelled texts: from raw text to a task, each set as it is read, and the paper's Table 9 where data are."""
 
+import csv
+import gzip
+import io
+import tarfile
+
+import numpy as np
 import pytest
 
-from attnlib.errors import BadInput, UnknownName
-from companion.data.labelled import RawTexts, WordRules, prepare, without_html
+from attnlib.errors import BadInput, CorruptFile, DataUnavailable, UnknownName
+from companion.data import labelled_sets
+from companion.data.labelled import N_MARKS, RawTexts, WordRules, prepare, without_html
+from companion.data.labelled_sets import SOURCES, checksums, load_labelled, read_own
 from companion.data.text import Dropped
+from tests.companion.data.data_builders import available, zip_of
 
 
 @pytest.mark.parametrize(
@@ -107,3 +116,197 @@ def test_sizes_and_the_seed_of_the_split():
 def test_what_cannot_be_prepared_says_why(test, options, error, message):
     with pytest.raises(error, match=message):
         prepare(raw(TRAIN, test), **options)
+
+
+# -- the published sets --------------------------------------------------------------------------------------
+
+PUBLISHED = {"reading": "published"}
+TABLE_9 = [  # sizes and median lengths
+    ("twenty_newsgroups", PUBLISHED, (1_197, 796), (183, 207)),
+    ("sst", PUBLISHED, (5_130, 1_421), (16, 17)),
+    ("sst_as_text", PUBLISHED, (6_920, 1_821), None),  # as the text says, it has more sentences
+    ("ag_news", PUBLISHED, (20_477, 3_800), None),  # its test rows, a third of its training rows
+    # Without what is a repeat, has no word, or is trained on as well.
+    ("sms_spam", {}, (3_500, 5_574 - 444 - 2 - 3_500), None),
+    ("sst", {}, (5_130, 1_421 - 1), None),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("data", "options", "sizes", "medians"), TABLE_9)
+def test_sizes_and_medians_are_those_of_table_9(data, options, sizes, medians):
+    task = available(load_labelled, data, **options)
+    assert (len(task.train), len(task.validation)) == sizes
+    assert medians in (None, (np.median(task.train.lengths), np.median(task.validation.lengths)))
+    assert task.checksums == checksums(data)
+    if (data, options) == ("sst", PUBLISHED):  # two marks to a sentence fit the random baseline printed
+        for texts, published in ((task.validation, 8.39), (task.train, 8.48)):
+            lengths = texts.lengths + N_MARKS
+            assert 100 * np.mean((5 * lengths + 99) // 100 / lengths) == pytest.approx(published, abs=0.05)
+
+
+def test_what_is_known_without_files_and_what_is_at_hand(monkeypatch, tmp_path):
+    monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path))
+    monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "cache"))
+    assert checksums("known_polarity") == {}
+    assert all(len(digest) == 64 for data in SOURCES for digest in checksums(data).values())
+    assert [data for data in SOURCES if labelled_sets.available(data)] == ["known_polarity"]
+    (tmp_path / "sst").mkdir()
+    for part in ("train.gz", "test"):
+        assert not labelled_sets.available("sst")
+        (tmp_path / "sst" / f"stsa.fine.{part}").write_bytes(b"")
+    assert labelled_sets.available("sst")
+    assert not labelled_sets.available(str(tmp_path / "my.tsv"))
+    (tmp_path / "my.tsv").write_text("text\tlabel\n")
+    assert labelled_sets.available(str(tmp_path / "my.tsv"))
+    for function in (labelled_sets.available, load_labelled):
+        with pytest.raises(UnknownName, match="did you mean 'sst'"):
+            function("sts")
+
+
+# -- how each is read ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def read(monkeypatch, tmp_path):
+    """Reads a set from files with these bytes; a file that is not given is empty."""
+
+    def read(name, contents):
+        for file in SOURCES[name].files:
+            path = tmp_path / file.replace("/", "-")
+            path.write_bytes(contents.get(file, b""))
+        monkeypatch.setattr(labelled_sets, "locate", lambda _, file: tmp_path / file.replace("/", "-"))
+        return SOURCES[name].read()
+
+    return read
+
+
+def tar_of(members):
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as archive:
+        for name, text in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text))
+    return content.getvalue()
+
+
+NEWS = b'"1","War ""over""","A, b"\n"2","Goal","x"\n"3","Stocks","Up 3.5%"\n"4","Chip","y"\n'
+SENTENCES = b"0 awful\n1 bad\n2 so so\n3 good\n4 great\n"
+YELP = b'text,a,b\n"Good","Business Category: Bars","Review Stars: 4.0"\n"Poor","x","Review Stars: 2.0"\n'
+XML = "<review>\n<review_text>\nCafé, {}\n</review_text>\n</review>\n"
+SMS = b'ham\tsay "hi"\tthere\nspam\tWIN\n'
+SST = {"stsa.fine.train": SENTENCES, "stsa.fine.test": SENTENCES}
+FOLDERS = {
+    "aclImdb/train/pos/0_9.txt": "très bon<br />".encode(),
+    "aclImdb/test/neg/3_1.txt": b"bad",
+    "aclImdb/train/neg/0_2.txt": b"dull",
+}
+MAILS = {
+    "20news-bydate-train/rec.sport.hockey/2": "S: café\n\nbody".encode("latin-1"),
+    "20news-bydate-test/rec.sport.baseball/1": b"From: me",
+}
+AMAZON = {
+    "fdu-mtl/dvd.task.train": b"1\tgood \xe9 film\n\n0\tpoor\n",
+    "sorted_data_acl/books/negative.review": XML.format("poor").encode("latin-1"),
+    "sorted_data_acl/books/positive.review": XML.format("fine").encode("latin-1"),
+}
+STARS = zip_of({"yelp.csv": 'stars,id,text\n5,a,"Fine,\nreally"\n3,b,Meh\n1,c,Bad\n'})
+
+
+@pytest.mark.parametrize(
+    ("name", "contents", "train", "test", "dropped"),
+    [
+        ("imdb", {"aclImdb_labeled.tar.gz": tar_of(FOLDERS)}, [("dull", 0), ("très bon<br />", 1)],
+         [("bad", 0)], []),
+        ("twenty_newsgroups", {"20news-bydate-rec.sport.tar.gz": tar_of(MAILS)}, [("S: café\n\nbody", 1)],
+         [("From: me", 0)], []),
+        ("ag_news", {"train_world_business_subset.csv": NEWS, "test.csv": NEWS},
+         [('War "over" A, b', 0), ("Stocks Up 3.5%", 1)], "train", []),
+        ("sst", SST, [("bad", 0), ("so so", 0), ("great", 1)], "train",
+         ["label 0 counted from 0, very negative", "label 3 counted from 0, positive"]),
+        ("sst_as_text", SST, [("awful", 0), ("bad", 0), ("good", 1), ("great", 1)], "train",
+         ["label 2 counted from 0, neutral"]),
+        ("yelp", {"yelp.csv.zip": STARS, "dev.csv": YELP, "test.csv": gzip.compress(YELP)},
+         [("Fine,\nreally", 1), ("Bad", 0), *[("Good", 1), ("Poor", 0)] * 2], None, ["three stars"]),
+        ("amazon", AMAZON, [("good \ufffd film", 1), ("poor", 0), ("Café, poor", 0), ("Café, fine", 1)],
+         None, []),
+        *(("sms_spam", {"sms.tsv": content}, [('say "hi"\tthere', 0), ("WIN", 1)], None, [])
+          for content in (SMS, gzip.compress(SMS))),
+    ],
+)  # fmt: skip
+def test_sets_are_read(read, name, contents, train, test, dropped):
+    raw = read(name, contents)
+    assert raw.train == train
+    assert raw.test == (train if test == "train" else test)
+    assert [line.why for line in raw.dropped if line.part != "validation"] == dropped
+
+
+@pytest.mark.parametrize(
+    ("name", "contents", "message"),
+    [
+        ("imdb", {"aclImdb_labeled.tar.gz": tar_of({"a/b/c/d": b"x" * 999})[:60]}, "is no readable archive"),
+        ("ag_news", {"train_world_business_subset.csv": b'"1","a","b"\n"3","c","d\n'}, "line 2"),
+        ("sst", {"stsa.fine.train": b"0 awful\n5 best\n"}, "line 2: expected a label 0 … 4 .* got '5 best'"),
+        ("amazon", {"fdu-mtl/apparel.task.test": b"1\tx\nno label\n"}, "line 2: expected 0 or 1, a tab"),
+        ("sms_spam", {"sms.tsv": b"ham\tx\nhum\ty\n"}, "line 2: expected ham or spam"),
+        ("yelp", {"yelp.csv.zip": zip_of({"other.csv": ""})}, r"holds no readable yelp\.csv"),
+    ],
+)
+def test_a_file_that_is_not_as_it_should_be_is_named_with_the_line(read, name, contents, message):
+    with pytest.raises(CorruptFile, match=message):
+        read(name, contents)
+
+
+# -- a reader's own table ------------------------------------------------------------------------------------
+
+ROWS = [(f"a text number {i}", "no" if i % 3 else "yes") for i in range(30)]
+
+
+def tsv(rows, header="text\tlabel"):
+    return "\n".join([header, *("\t".join(row) for row in rows)]) + "\n"
+
+
+def test_csv_is_what_the_csv_module_writes_and_tsv_is_unquoted_whatever_its_line_ends(tmp_path):
+    rows = [('a comma, a "quote"\r\nand a line', "yes"), *ROWS]
+    path = tmp_path / "my.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("id", "label", "text"), *((i, b, a) for i, (a, b) in enumerate(rows))])
+    assert [(text, ("no", "yes")[label]) for text, label in read_own(path, {}).train] == rows
+    rows = [('say "hi', "yes"), ('"quoted"', "no"), *ROWS]
+    path = tmp_path / "my.tsv.gz"
+    path.write_bytes(gzip.compress(("\ufeff" + tsv(rows).replace("\n", "\r\n") + "\r\n").encode()))
+    raw = read_own(path, {})
+    assert raw.classes == ("no", "yes")
+    assert raw.train == [(text, int(label == "yes")) for text, label in rows]
+    task = load_labelled(path)
+    assert (len(task.train), len(task.validation)) == (29, 3)  # a tenth is held out
+    assert task.checksums == checksums(path)
+    assert list(task.checksums) == ["own/my.tsv.gz"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.tsv", "", "expected one column 'text' in the first row, found 0; its columns: none"),
+        ("a.tsv", tsv(ROWS, "text\tclass"), "one column 'label' .*, found 0; its columns: text, class"),
+        ("a.tsv", tsv(ROWS, "text\ttext"), "one column 'text' in the first row, found 2"),
+        ("a.tsv", tsv([*ROWS, ("x", "maybe")]), "found 3: 'no' .20 rows., 'yes' .10 rows., 'maybe' .1 rows."),
+        ("a.tsv", tsv([("x", "yes")] * 30), "two different labels, found 1: 'yes' .30 rows."),
+        ("a.tsv", tsv([]), "two different labels, found 0: no row"),
+        ("a.tsv", tsv([(f"x{i}", f"{i}") for i in range(30)]), "found 30: .* and 25 others"),
+        ("a.tsv", tsv([ROWS[0], ("x", "yes", "z")]), "line 3: expected 2 fields, as in the first row"),
+        ("a.tsv", tsv([ROWS[0], ("x", " ")]), "line 3: no label"),
+        ("a.tsv", tsv(ROWS[:19]), "19 rows; expected at least 20"),
+        ("a.csv", 'text,label\nx,yes\n"y" z,no\n', "line 3: .*a quote inside a quoted field is doubled"),
+        ("a.csv", 'text,label\n"never closed,no\n', "line 2: "),
+        ("a.txt", tsv(ROWS), "no set of labelled texts .*a path ending in .tsv or .csv"),
+        ("b.tsv.gz", gzip.compress(tsv(ROWS).encode())[:-4], "is not a complete gzip"),
+    ],
+)  # fmt: skip
+def test_an_error_says_what_and_where(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(CorruptFile if name == "b.tsv.gz" else BadInput, match=message):
+        load_labelled(tmp_path / name)
+    with pytest.raises(DataUnavailable, match="check the path"):
+        load_labelled(tmp_path / "none.tsv")

@@ -13,7 +13,7 @@ import pytest
 from attnlib.errors import BadInput, CorruptFile, DataUnavailable, UnknownName
 from companion.data import sources
 from companion.data.sources import Dataset, File, check, dataset, fetch, locate
-from companion.data.text import read_lines, read_parallel
+from companion.data.text import read_lines
 
 CONTENT = b"un\ndeux\ntrois\n" * 100
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -211,11 +211,6 @@ def test_a_cache_that_cannot_be_written_is_named(server, tmp_path, monkeypatch):
 # -- lines of text -------------------------------------------------------------------------------------------
 
 
-def write(path, content):
-    path.write_bytes(content)
-    return path
-
-
 @pytest.mark.parametrize(
     ("content", "lines"),
     [
@@ -230,7 +225,8 @@ def write(path, content):
 )
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
 def test_only_newlines_end_lines(tmp_path, content, lines, pack):
-    assert read_lines(write(tmp_path / "file", pack(content))) == lines
+    (tmp_path / "file").write_bytes(pack(content))
+    assert read_lines(tmp_path / "file") == lines
 
 
 LATIN = "eins\nzwei\nfünf\n".encode("latin-1")
@@ -248,16 +244,6 @@ PACKED = gzip.compress(b"many words\n" * 50, mtime=0)
 )
 def test_what_cannot_be_read_says_why_and_where(tmp_path, content, error, message):
     if content is not None:
-        write(tmp_path / "file", content)
+        (tmp_path / "file").write_bytes(content)
     with pytest.raises(error, match=message):
         read_lines(tmp_path / "file")
-
-
-def test_parallel_lines_correspond_or_the_line_and_both_counts_are_named(tmp_path):
-    source, target = write(tmp_path / "a", b"1\n2\n"), write(tmp_path / "b", gzip.compress(b"one\ntwo\n"))
-    assert read_parallel(source, target) == (["1", "2"], ["one", "two"])
-    write(source, b"1\n2\n3\n")
-    with pytest.raises(BadInput, match=r"a has 3, .*b has 2; line 3 of .*a has no counterpart in .*b"):
-        read_parallel(source, target)
-    with pytest.raises(BadInput, match=r"b has 2, .*a has 3; line 3 of .*a has no counterpart in .*b"):
-        read_parallel(target, source)

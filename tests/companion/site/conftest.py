@@ -1,6 +1,5 @@
 """The built site, served to a headless Chromium from which the rest of the network is cut off."""
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from workflows.pdf import served
+from workflows.pdf import CHROMIUM, served
 
 ROOT = Path(__file__).resolve().parents[3]
 HTML = ROOT / "build" / "_build" / "html"
@@ -47,15 +46,12 @@ def chromium():
     """A headless Chromium of the system; Playwright's own is never downloaded."""
     from playwright.sync_api import sync_playwright
 
-    executable = next(
-        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-    )
-    if executable is None:
+    if CHROMIUM is None:
         pytest.fail("no chromium on the path: install Debian's package 'chromium'", pytrace=False)
     with sync_playwright() as playwright:
         # The network is cut: no name but that of this machine can be looked up.
         cut = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox", cut])
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", cut])
         yield browser
         browser.close()
 

@@ -1,11 +1,7 @@
 """Where the buttons of a page lead once the repository has an address, and what launching runs."""
 
 import importlib.util
-import os
-import shutil
-import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import patch
 
@@ -13,8 +9,8 @@ import jinja2
 import nbformat
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
-ROOMS = ("attnlib/", "companion/", "notebooks/", "binder/")
+from tests.companion.book.book_builders import ROOT, copied, output_of
+
 spec = importlib.util.spec_from_file_location("book_theme", ROOT / "book" / "_theme" / "book_theme.py")
 book_theme = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(book_theme)
@@ -43,22 +39,19 @@ def test_one_setting_gives_buttons_and_the_address_of_the_pages_and_of_their_sou
 
 
 @pytest.mark.slow
-def test_what_launching_runs_makes_notebooks_that_run_as_they_are(tmp_path):
+def test_what_launching_runs_makes_notebooks_that_run_as_they_are(tmp_path, monkeypatch):
     """The start script, in a copy; pip finds all that it wants here, and is told to change nothing."""
-    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
-    for name in filter(None, names.stdout.split("\0")):
-        if name.startswith((*ROOMS, "claims/", "results/paper/one_step")):
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, tmp_path / name)
-    for name in ("Snakefile", "README.md", "LICENSE", "pyproject.toml", "requirements.lock"):
-        shutil.copy2(ROOT / name, tmp_path / name)
+    rooms = ("attnlib", "companion", "notebooks", "binder", "claims")
+    files = ("Snakefile", "README.md", "LICENSE", "pyproject.toml", "requirements.lock")
+    results = (path.relative_to(ROOT) for path in ROOT.glob("results/paper/one_step.*"))
+    copied(tmp_path, *rooms, *files, *results)
     (tmp_path / "build").mkdir()
     (tmp_path / "build" / "results").symlink_to(ROOT / "build" / "results")
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("ATTNLIB_ROOT")}
-    environment = clean | {"PYTHON": sys.executable, "PIP_DRY_RUN": "1", "PYTHONPATH": str(tmp_path)}
-    subprocess.run(["bash", "binder/postBuild"], cwd=tmp_path, env=environment, check=True)
+    monkeypatch.delenv("ATTNLIB_ROOT", raising=False)
+    own = {"PYTHON": sys.executable, "PIP_DRY_RUN": "1", "PYTHONPATH": str(tmp_path)}
+    output_of(["bash", "binder/postBuild"], tmp_path, **own)
     notebook = tmp_path / "notebooks" / "primer" / "one_step.ipynb"
     run = [sys.executable, "-m", "jupyter", "execute", "--output", "done.ipynb", notebook.name]
-    subprocess.run(run, cwd=notebook.parent, env=environment, check=True)
+    output_of(run, notebook.parent, **own)
     done = nbformat.read(notebook.with_name("done.ipynb"), as_version=4)
     assert any(cell.get("outputs") for cell in done.cells)

@@ -118,27 +118,20 @@ def test_a_figure_that_failed_or_was_never_run_has_a_page_that_says_so(root):
     assert "has not been run here" in page(root, "attend/rise.ipynb")
 
 
-def test_a_loop_over_figures_becomes_a_cell_for_each(root):
+def test_a_loop_over_figures_becomes_a_cell_for_each_whose_fold_has_its_own_name(root):
     said = nbformat.v4.new_output("stream", text="between")
-    drawn = code(image(**SAID), said, image(**FALLS), tags=["remove-input"])
+    drawn = code(image(**SAID), said, image(**FALLS), tags=["hide-cell"])
+    drawn["metadata"]["mystnb"] = {"code_prompt_show": "All lines"}
     write_notebook(root / "executed" / "attend" / "rise.ipynb", drawn)
     run(root)
     first, second, _ = json.loads(page(root, "attend/rise.ipynb"))["cells"]
     assert [output["output_type"] for output in first["outputs"]] == ["display_data", "stream"]
     assert [c["metadata"]["mystnb"]["figure"]["name"] for c in (first, second)] == ["rise", "fall"]
+    folds = [c["metadata"]["mystnb"]["code_prompt_show"] for c in (first, second)]
+    assert folds == ["All lines, 1 of 2", "All lines, 2 of 2"]
     assert "".join(first["source"]) == "draw()"
     assert "".join(second["source"]).startswith("# "), "MyST-NB leaves out a cell without source"
     assert first["id"] != second["id"]
-
-
-def test_folds_of_one_cell_have_different_names(root):
-    drawn = code(image(**SAID), image(**FALLS), tags=["hide-cell"])
-    drawn["metadata"]["mystnb"] = {"code_prompt_show": "All lines"}
-    write_notebook(root / "executed" / "attend" / "rise.ipynb", drawn)
-    run(root)
-    cells = json.loads(page(root, "attend/rise.ipynb"))["cells"][:2]
-    names = [cell["metadata"]["mystnb"]["code_prompt_show"] for cell in cells]
-    assert names == ["All lines, 1 of 2", "All lines, 2 of 2"]
 
 
 def test_images_without_a_text_are_refused(root):
