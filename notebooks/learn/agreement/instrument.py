@@ -36,6 +36,7 @@ TABLES = {
 }
 ROUNDED = ("2", "10")  # print numbers of Table 5 again
 ALL_SETS = ("3", "5", "7")  # have rows of our other sets, too
+TITLES = {"agreement": "𝒜", "kendall": "τ"}
 ENDS = ("low", "high")
 
 
@@ -56,11 +57,15 @@ def board(result: Result) -> tuple[dict, pd.DataFrame]:
         for row in rows:
             for place, choice in enumerate(CHOICES.values()):
                 if place or any(one["own"] for one in row["numbers"].values()):
-                    cells = {_head(name): _text(cell, place) for name, cell in row["numbers"].items()}
-                    texts[f"Table {number}", row["set"], choice] = cells
+                    for kind, end in (("", "chance"), ("xi ", "xi_star")):
+                        cells = {head: row["numbers"].get(kind + name) for name, (head, _) in COLUMNS.items()}
+                        cells |= {"chance, ξ*": row["numbers"].get(end)}
+                        shown = {head: _text(cell, place) for head, cell in cells.items() if cell}
+                        if shown:
+                            texts[number, row["set"], choice, "ξ" if kind else TITLES[of[0]]] = shown
     if not tables:
         return {}, pd.DataFrame()
-    index = pd.MultiIndex.from_tuples(texts, names=["table", "data", "checkpoints"])
+    index = pd.MultiIndex.from_tuples(texts, names=["table", "data", "checkpoints", "of"])
     shown = {
         "columns": COLUMNS,
         "choices": [*CHOICES.values()],
@@ -178,12 +183,6 @@ def _own(found: dict, measure: str) -> dict[str, list]:
 
 def _tenth(value: float | None) -> float | None:
     return None if value is None else round(value, 1)
-
-
-def _head(place: str) -> str:
-    name = place.removeprefix("xi ")
-    head = COLUMNS[name][0] if name in COLUMNS else {"chance": "chance", "xi_star": "ξ*"}[name]
-    return head.replace("𝒜", "ξ") if name != place else head
 
 
 def _text(cell: dict, choice: int) -> str:
