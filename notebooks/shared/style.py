@@ -195,7 +195,7 @@ AWAYS = [
     for along, above in ((1, 1), (1, -1), (-1, 1), (-1, -1), (1.3, 0), (-1.3, 0), (0, 1.3), (0, -1.3))
 ]
 LETTER, LINE = 0.62, 1.1  # width and height of a letter, of its size
-MARK = 2.5  # half of what a point is wide
+MARK = 3.5  # half of what a point is wide, and some air
 HALO = withStroke(linewidth=1.2, foreground="white")  # over lines and points
 
 
