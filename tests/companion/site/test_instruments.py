@@ -661,7 +661,11 @@ def test_claims_are_filtered_by_verdict_kind_and_paper(chromium, tmp_path):
     text = publish_string(
         scorecard_markdown(ROOT, rows), parser=Parser(), writer_name="html5", settings_overrides=settings
     )
-    (tmp_path / "scorecard.html").write_bytes(text)
+    style = (ROOT / "book" / "_static" / "attnlib.css").read_bytes()
+    text = text.replace(b"<table>", b'<table class="table">').replace(b"<body", b'<body class="bd-article"')
+    (tmp_path / "scorecard.html").write_bytes(
+        text.replace(b"</head>", b"<style>" + style + b"</style></head>")
+    )
     claims = [row for row in rows if row.profile == "paper" and not row.claim.number]
     page = chromium.new_context(viewport={"width": 800, "height": 900}).new_page()
     complaints = []
@@ -702,6 +706,14 @@ def test_claims_are_filtered_by_verdict_kind_and_paper(chromium, tmp_path):
     page.goto(f"{address}#scorecard-filter?verdict=not+reproduced")
     page.reload()
     assert ids() == left(lambda row: row.verdict is Verdict.NOT_REPRODUCED)
+    page.set_viewport_size({"width": 390, "height": 900})
+    assert page.evaluate(STICKING_OUT) <= 0
+    counts = page.locator("table:has(thead .verdict)")
+    heights = counts.locator("thead .verdict").evaluate_all("all => all.map(own => own.offsetHeight)")
+    assert max(heights) < 40  # no towers of letters
+    assert counts.locator("tbody td").first.bounding_box()["width"] > 300
+    badge = shown.first.locator("td").nth(2).locator(".verdict").bounding_box()
+    assert badge["x"] + badge["width"] < 390
     assert complaints == []
 
 
