@@ -1,16 +1,91 @@
-"""IBM Model 1 by hand, and against dictionaries."""
+"""Links of words: error rates by hand and against a loop, the diagonal, IBM Model 1 against dictionaries."""
 
+import math
 from collections import defaultdict
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlib.probes import ibm_model_1
+from attnlib.probes.alignment_error import AlignmentSums, diagonal, gold_links, words_only
 from attnlib.probes.ibm_model_1 import NO_LINK, NULL, IBMModel1
 from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import Vocabulary
+
+WORKED = {
+    # Three rows link to 0, 1, 1; of the four gold links two are hit.
+    "links that are right and links that are not": (
+        [[0.8, 0.1, 0.1], [0.2, 0.5, 0.3], [0.1, 0.5, 0.4]], {(0, 0), (1, 1), (1, 2), (2, 2)},
+        {"made": 3, "gold": 4, "rows": 3, "precision": 2 / 3, "recall": 2 / 4, "error_rate": 1 - 4 / 7,
+         "agreement": 2 / 3, "mass_on_gold": (0.8 + 0.5 + 0.3 + 0.4) / 3},
+    ),
+    "ties share their link": ([[0.5, 0.5]], {(0, 1)}, {"precision": 0.5}),
+    "a near tie is none": ([[0.5, 0.499]], {(0, 1)}, {"precision": 0}),
+    # All of its weight is on the end mark: not a link made and missed, but none.
+    "a word that attends to no word": (
+        [[0.0, 0.0], [0.5, 0.0]], {(0, 0), (1, 0)}, {"made": 1, "precision": 1.0, "recall": 0.5},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WORKED)
+def test_error_rates_by_hand(case):
+    attention, gold, expected = WORKED[case]
+    attention = torch.tensor([attention])
+    masks = (torch.ones(1, length, dtype=torch.bool) for length in attention.shape[1:])
+    found = AlignmentSums().update(attention, gold_links([gold], *attention.shape[1:]), *masks).result()
+    assert {name: getattr(found, name) for name in expected} == pytest.approx(expected)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.booleans())
+def test_two_batches_come_to_what_a_loop_counts(seed, batch, with_null):
+    """Weights that are often tied or zero, rows below null, rows without gold, anything outside the words."""
+    rng = np.random.default_rng(seed)
+    attention, null = rng.choice([0.0, 0.25, 0.5, 1.0], (batch, 4, 5)), rng.choice([0.25, 0.5], (batch, 4))
+    rows, columns = (np.arange(n) < rng.integers(0, n + 1, (batch, 1)) for n in (4, 5))
+    inside = rows[:, :, None] & columns[:, None, :]
+    gold = inside & (rng.random(inside.shape) < 0.2)
+    hits = made = 0
+    for n, s in np.argwhere(rows):
+        row, best = attention[n, s][columns[n]], attention[n, s][columns[n]].max(initial=0)
+        if best > 0 and not (with_null and best < null[n, s]):
+            made += 1
+            hits += gold[n, s][columns[n]][row == best].mean()
+    attention[~inside] = 9.0
+    given = list(map(torch.from_numpy, (attention, gold, rows, columns, *[null] * with_null)))
+    sums = [AlignmentSums().update(*(own[part] for own in given)) for part in (slice(2), slice(2, None))]
+    found, linked = (sums[0] + sums[1]).result(), int(gold.any(-1).sum())
+    assert (found.made, found.gold, found.rows) == (made, gold.sum(), linked)
+    expected = {"precision": (hits, made), "recall": (hits, gold.sum()), "agreement": (hits, linked)}
+    expected |= {"mass_on_gold": (attention[gold].sum(), linked)}
+    for name, (part, whole) in expected.items():
+        assert getattr(found, name) == pytest.approx(part / whole if whole else math.nan, nan_ok=True)
+    if made + gold.sum():
+        assert found.error_rate == pytest.approx(1 - 2 * hits / (made + gold.sum()))
+
+
+def test_the_diagonal_stretches_to_the_longer_side():
+    """Two target words halve four source words, whose middles are 1 and 3; four halve two the other way.
+
+    The middle of four is 2.
+    """
+    expected = {(3, 3): [0, 1, 2], (2, 2): [0, 1], (2, 4): [1, 3], (4, 2): [0, 0, 1, 1], (1, 4): [2]}
+    rows, columns = (torch.arange(4) < torch.tensor(side)[:, None] for side in zip(*expected, strict=True))
+    found = diagonal(rows, columns)
+    for own, places in zip(found, expected.values(), strict=True):
+        assert own[: len(places)].argmax(-1).tolist() == places
+    assert float(found.sum()) == int(rows.sum())  # none at padding
+
+
+def test_a_mask_without_end_marks():
+    mask = torch.tensor([[True, True, True], [True, False, False]])
+    assert words_only(mask).tolist() == [[True, True, False], [False, False, False]]
+
+
+# IBM Model 1.
 
 GERMAN = Vocabulary.of(["das", "Haus", "Buch", "ein"])
 ENGLISH = Vocabulary.of(["the", "house", "book", "a"])
@@ -43,7 +118,7 @@ def naive(pairs, n_target: int, iterations: int) -> tuple[dict, dict]:
     return table, counts
 
 
-def test_one_iteration_by_hand():
+def test_one_iteration_of_ibm_model_1_by_hand():
     """das, Haus, null start equal: a third of a link each. das meets the twice, house and book once."""
     model = fitted(PAIRS, 1)
     das, haus = GERMAN.encode(["das", "Haus"])
@@ -54,8 +129,7 @@ def test_one_iteration_by_hand():
     assert model.probability(NULL, words) == pytest.approx([1 / 3, 1 / 6, 1 / 3, 1 / 6])
     assert len(fitted(PAIRS).log_likelihood) == 11  # before each of ten iterations, and after
     entry = np.flatnonzero((model.sources == das) & (model.targets == the))
-    assert model.counts[entry] == pytest.approx(2 / 3)
-    assert model.cooccurrences[entry] == 2
+    assert (model.counts[entry], model.cooccurrences[entry]) == (pytest.approx(2 / 3), 2)
 
 
 def test_the_classic_corpus_finds_its_dictionary():
