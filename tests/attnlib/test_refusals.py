@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from attnlib.adapters import (
+    FrameBatch,
     Hooked,
     HuggingFace,
     LinearMap,
@@ -56,6 +57,8 @@ from tests.attnlib.adapters.adapter_builders import (
     attended_of,
     checked,
     drawn,
+    frames_batch,
+    frames_model,
     model_of,
     normal,
     pass_of,
@@ -64,6 +67,7 @@ from tests.attnlib.adapters.adapter_builders import (
     run_torch,
     softmax_of,
     traced,
+    whisper,
     without,
 )
 from tests.attnlib.analysis.builders import Toy, by_hand, fit_of, judged
@@ -386,6 +390,18 @@ def of_rows(name, *rows):
     return HuggingFace(model_of(name)).trace(TokenBatch.of_rows(*rows))
 
 
+def pass_of_another():
+    adapter = whisper()
+    one = adapter.trace(frames_batch("Whisper"))
+    adapter.trace(frames_batch("Whisper", 1))
+    return adapter.logits(one)
+
+
+def frames(name="Whisper", **changes):
+    own = vars(frames_batch(name))
+    return FrameBatch(**{name: own[name] for name in ("frames", "target", "target_mask")} | changes)
+
+
 def bart_probe(model=lambda whole: whole, **changes):
     return lexical_probe(model(model_of("Bart")), replace(traced("Bart"), **changes))
 
@@ -414,7 +430,7 @@ def wrapped(family, path, wrap=nn.Sequential):
     return model
 
 
-MORE, POSITIONS = [5] * 33, "has 33 pieces; … positions for 32: … --longest 32"
+MORE, LONG, POSITIONS = [5] * 33, torch.full((5, 7), 4), "has 33 pieces; … positions for 32: … --longest 32"
 OTHERS = "holds id 50; … embeds 50, from 0: use the tokenizer"
 BART = "model.decoder.layers.0.encoder_attn"
 
@@ -460,6 +476,16 @@ FAMILIES = [
     (lambda: bart_probe(target_outputs=traced("Bart").target_outputs.clamp(min=50)),
      "a right word has id 50; the model predicts 50 words, from 0"),
     (lambda: bart_probe(lambda whole: whole.model), "BartModel predicts no words … AutoModelForSeq2SeqLM"),
+    # Frames.
+    (lambda: whisper().trace(BATCH), "batches of attnlib.FrameBatch, not TokenBatch"),
+    (lambda: bart().trace(frames()), "attnlib.TokenBatch, not FrameBatch"),
+    (lambda: whisper().trace(frames(frames_mask=torch.ones(5, 20) > 0)), "all frames: leave frames_mask out"),
+    (lambda: HuggingFace(frames_model("GPT2")).trace(frames("GPT2", target=LONG, target_mask=LONG > 0)),
+     "Model has positions for 6"),
+    (lambda: frames(frames=torch.full((5, 4, 20), NAN)), "expected finite floating-point numbers"),
+    (lambda: frames(frames=torch.zeros(4, 4, 20)), "frames of shape (4, 4, 20) … with 5 targets"),
+    (lambda: frames(target_mask=torch.zeros(5, 4) > 0), "target row 0 is all padding"),
+    (pass_of_another, "ask for logits right after trace"),
 ]  # fmt: skip
 
 

@@ -8,7 +8,17 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from attnlib.adapters import Attended, Hooked, HuggingFace, LinearMap, ModelPass, Modules, Rotary, TokenBatch
+from attnlib.adapters import (
+    Attended,
+    FrameBatch,
+    Hooked,
+    HuggingFace,
+    LinearMap,
+    ModelPass,
+    Modules,
+    Rotary,
+    TokenBatch,
+)
 from tests.attnlib.models.model_builders import generator
 
 KINDS = ("encoder_self", "decoder_self", "cross")
@@ -193,6 +203,38 @@ def frames_model(name, **changes):
             noise = torch.randn(value.shape, generator=draw)
             value.copy_(0.5 * noise if value.dim() > 1 else value + 0.3 * noise)
     return made.eval()
+
+
+FRAMES = ("Whisper", "Speech2Text", *DECODERS)
+
+
+def frames_batch(name, seed=0, samples=5):
+    """Speech2Text makes one position of four frames, and is told where there is sound."""
+    draw, mask = generator(seed), None
+    shape = {"Whisper": (4, 20), "Speech2Text": (32, 4)}.get(name, (3, 8, 8))
+    if name == "Speech2Text":
+        mask = torch.arange(32) < torch.tensor([32, 32, 24, 32, 16][:samples])[:, None]
+    target = torch.randint(3, 8, (samples, 4), generator=draw)
+    lengths = torch.tensor([4, 2, 3, 4, 4][:samples])
+    frames = torch.randn(samples, *shape, generator=draw)
+    return FrameBatch(frames, target, torch.arange(4) < lengths[:, None], frames_mask=mask)
+
+
+def whisper(**arguments):
+    return HuggingFace(frames_model("Whisper"), **arguments)
+
+
+def plain_call(model, found, batch=None):
+    """What a model itself returns for a pass, nothing hooked, and its attention for each that was caught."""
+    given = {"input_ids": found.source_tokens, "attention_mask": found.source_mask.long()}
+    if batch is not None:  # of frames, with a mask where they have one
+        mask = batch.frames_mask
+        given = {model.main_input_name: batch.frames}
+        given |= {} if mask is None else {"attention_mask": mask.long()}
+    reads = {"decoder_input_ids": found.target_tokens, "decoder_attention_mask": found.target_mask.long()}
+    with torch.no_grad():
+        plain = model(**given, **reads, output_attentions=True)
+    return plain, [plain[f"{one.kind.removesuffix('_self')}_attentions"][one.layer] for one in found.attended]
 
 
 # -- modules --
