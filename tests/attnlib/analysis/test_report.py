@@ -31,6 +31,7 @@ from attnlib.analysis.report import (
     visible,
 )
 from attnlib.analysis.results import Example
+from attnlib.analysis.samples import ENTRIES, LONGEST, Sample
 from tests.attnlib.analysis.builders import ALL, HOSTILE, Toy
 
 TOY = Toy(ALL, ignored=(3,), bias=True)
@@ -246,6 +247,30 @@ def test_a_notebook_shows_an_analysis_in_a_few_sentences(analysis):
     assert all(shown.count(f"<p>{escape(said)}</p>") == 1 for said in [repr(analysis), *findings(analysis)])
     assert len(shown) < 5_000
     assert len(repr(replace(analysis, heads=analysis.heads * 100))) < 100
+
+
+def test_a_page_of_576_heads_is_below_five_megabytes(analysis):
+    """As many sentences and positions as are kept of so many heads."""
+    places = [(layer, head) for layer in range(12) for head in range(16)]
+
+    def everywhere(rows):
+        first = [row for row in rows if row["head"] == 0]
+        return [row | {"layer": layer, "head": head} for row in first for layer, head in places]
+
+    cut = int((ENTRIES / (4 * 576)) ** 0.5)
+    ids, weights = torch.arange(cut), torch.rand(4, cut, cut)
+    names = {(f"{kind}.{layer}", head): weights for kind in ALL for layer, head in places}
+    assert len(names) == 576
+    long = torch.arange(LONGEST)
+    example = Example(long, long, long, dict.fromkeys(names, torch.rand(LONGEST, LONGEST)))
+    large = replace(
+        analysis,
+        heads=everywhere(analysis.heads),
+        terms=everywhere(analysis.terms),
+        example=example,
+        samples=(Sample(ids, ids, ids, names, torch.rand(cut, cut)),),
+    )
+    assert len(page(large, "t", plain, script=True).encode()) < 5e6
 
 
 @given(st.floats(-2, 2))
