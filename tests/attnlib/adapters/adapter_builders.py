@@ -120,6 +120,15 @@ def assert_same_pass(found, expected):
         torch.testing.assert_close(mine.scores, theirs.scores)  # memory read from a file has other kernels
 
 
+def padded_in_front(tensor, masks, **axes):
+    """With the padding of every row in front, along the axes of some sides."""
+    for side, axis in axes.items():
+        order = torch.argsort(masks[side].int(), dim=1, stable=True)
+        rows = zip(tensor.expand(len(order), *tensor.shape[1:]), order, strict=True)
+        tensor = torch.stack([row.index_select(axis - 1, places) for row, places in rows])
+    return tensor
+
+
 def hooks_on(model):
     """How many hooks stand on a model's modules."""
     return sum(len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules())
@@ -146,18 +155,22 @@ ROWS = rows_of((5, 3, 7, 6), 100), rows_of((4, 6, 2, 5), 200)
 BATCH = TokenBatch.of_rows(*ROWS)
 
 
-def model_of(name, **changes):
+def spread(model, size):
     """With weights so large that attention is far from uniform, and with biases and norms that differ."""
-    transformers = pytest.importorskip("transformers", reason="models of Hugging Face need transformers")
-    config = getattr(transformers, f"{name}Config")(**SIZES.get(name, ABSOLUTE) | changes)
-    with torch.random.fork_rng():
-        model = transformers.AutoModelForSeq2SeqLM.from_config(config, attn_implementation="eager")
     draw = generator(0)
     with torch.no_grad():
         for value in model.parameters():
             noise = torch.randn(value.shape, generator=draw)
-            value.copy_(noise * 32**-0.5 if value.dim() > 1 else value + 0.3 * noise)
+            value.copy_(noise * size if value.dim() > 1 else value + 0.3 * noise)
     return model.eval()
+
+
+def model_of(name, **changes):
+    transformers = pytest.importorskip("transformers", reason="models of Hugging Face need transformers")
+    config = getattr(transformers, f"{name}Config")(**SIZES.get(name, ABSOLUTE) | changes)
+    with torch.random.fork_rng():
+        model = transformers.AutoModelForSeq2SeqLM.from_config(config, attn_implementation="eager")
+    return spread(model, 32**-0.5)
 
 
 # -- models of transformers that read frames --
@@ -197,12 +210,7 @@ def frames_model(name, **changes):
             )
             made = getattr(transformers, f"{name}ForConditionalGeneration")(config)
         made.set_attn_implementation("eager")
-    draw = generator(0)
-    with torch.no_grad():
-        for value in made.parameters():
-            noise = torch.randn(value.shape, generator=draw)
-            value.copy_(0.5 * noise if value.dim() > 1 else value + 0.3 * noise)
-    return made.eval()
+    return spread(made, 0.5)
 
 
 FRAMES = ("Whisper", "Speech2Text", *DECODERS)

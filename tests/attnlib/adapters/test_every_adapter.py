@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from attnlib import Stream, report
 from attnlib.adapters import (
@@ -42,6 +43,7 @@ from tests.attnlib.adapters.adapter_builders import (
     frames_model,
     hooks_on,
     model_of,
+    padded_in_front,
     pass_of,
     plain_call,
     rotary,
@@ -153,13 +155,10 @@ def test_the_model_is_left_as_it_was(name, monkeypatch):
 
 def padded_left(batch):
     """The same with padding at the left of every row, and one column more of it."""
-    moved = {}
+    masks = {side: F.pad(getattr(batch, f"{side}_mask"), (0, 1)) for side in SIDES}
+    moved = {f"{side}_mask": padded_in_front(masks[side], masks, **{side: 1}) for side in SIDES}
     for side in SIDES:
-        tokens, mask = getattr(batch, side), getattr(batch, f"{side}_mask")
-        order = torch.argsort(mask, dim=1, stable=True)
-        one = torch.zeros_like(tokens[:, :1])
-        moved[side] = torch.cat([one, tokens.take_along_dim(order, 1)], 1)
-        moved[f"{side}_mask"] = torch.cat([one.bool(), mask.take_along_dim(order, 1)], 1)
+        moved[side] = padded_in_front(F.pad(getattr(batch, side), (0, 1)), masks, **{side: 1})
     return TokenBatch(**moved)
 
 

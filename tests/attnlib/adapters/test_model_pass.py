@@ -2,14 +2,13 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
 from safetensors.torch import save_file
-from torch import nn
 
 from attnlib.adapters import (
-    Attended,
     HuggingFace,
     LinearMap,
     ModelPass,
@@ -40,6 +39,7 @@ from tests.attnlib.adapters.adapter_builders import (
     drawn,
     model_of,
     normal,
+    padded_in_front,
     pass_of,
     rotary,
     rows_of,
@@ -49,18 +49,6 @@ from tests.attnlib.adapters.adapter_builders import (
 )
 from tests.attnlib.models.model_builders import generator
 from tests.attnlib.refusals import assert_refused
-
-
-def test_rows_of_a_projection_are_dealt_out_among_the_heads_in_order():
-    # Head 0 has rows 0 and 1, head 1 rows 2 and 3: (x, y), then (10 x, 10 y), with biases 1, 2, 3, 4.
-    made = nn.Linear(2, 4)
-    with torch.no_grad():
-        made.weight.copy_(torch.tensor([[1.0, 0], [0, 1], [10, 0], [0, 10]]))
-        made.bias.copy_(torch.tensor([1.0, 2, 3, 4]))
-    own = LinearMap.of(made, 2)
-    assert own.heads == 2
-    assert own(torch.tensor([[[5.0, 7.0]]])).tolist() == [[[[6, 9]], [[53, 74]]]]
-    assert not own.weight.requires_grad
 
 
 @pytest.mark.parametrize("interleaved", [True, False])
@@ -77,17 +65,6 @@ def test_a_rotation_turns_each_pair_by_its_angle(interleaved):
     torch.testing.assert_close(rotary(length, width, interleaved=interleaved)(states), turned)
 
 
-def test_scores_by_hand():
-    # Queries 1 and 2, keys 3 and 5, doubled and with 1 added to the keys: 2 · (4, 6) and 2 · 2 · (4, 6).
-    inputs = torch.tensor([[[1.0], [2.0]]]), torch.tensor([[[3.0], [5.0]]])
-    maps = LinearMap(torch.ones(1, 1, 1)), LinearMap(torch.ones(1, 1, 1), torch.ones(1, 1))
-    one = Attended("cross", 0, *inputs, "decoder", "encoder", *maps, scale=2.0)
-    assert one.scores.tolist() == [[[[8, 12], [16, 24]]]]
-    biased = replace(one, position_bias=torch.tensor([[[[0.0, 100.0], [200.0, 0.0]]]]))
-    assert biased.scores.tolist() == [[[[8, 112], [216, 24]]]]
-    assert (one.name, one.heads) == ("cross.0", 1)
-
-
 def test_what_stands_at_padding_does_not_matter():
     one = checked()
     attention = one.attention.masked_fill(~TARGET_MASK[:, None, :, None], torch.nan)
@@ -95,27 +72,19 @@ def test_what_stands_at_padding_does_not_matter():
     pass_of(replace(one, attention=attention, key_inputs=inputs)).check()
 
 
-def turned(tensor, **axes):
-    """With the padding of every row in front, along the axes of some sides."""
-    for side, axis in axes.items():
-        order = torch.argsort(TOKENS[f"{side}_mask"].int(), dim=1, stable=True)
-        rows = zip(tensor.expand(3, *tensor.shape[1:]), order, strict=True)
-        tensor = torch.stack([row.index_select(axis - 1, places) for row, places in rows])
-    return tensor
-
-
 def test_padding_moves_to_the_right_with_all_that_belongs_to_a_position():
     valid = TARGET_MASK[:, :, None] & SOURCE_MASK[:, None]
     more = {"ignored_source": torch.arange(15).view(3, 5) % 4 == 0, "lexical_probe": torch.rand(3, 4, 5)}
     right = pass_of(checked(), **more)
     (one,) = right.attended
+    in_front = partial(padded_in_front, masks={"source": SOURCE_MASK, "target": TARGET_MASK})
     axes = {"query_inputs": {"target": 1}, "key_inputs": {"source": 1}}
     axes |= {name: {"target": 2, "source": 3} for name in ("attention", "position_bias")}
-    left = replace(one, **{name: turned(getattr(one, name), **own) for name, own in axes.items()})
+    left = replace(one, **{name: in_front(getattr(one, name), **own) for name, own in axes.items()})
     names = (*TOKENS, "target_outputs")
-    sides = {name: turned(getattr(right, name), **{name[:6]: 1}) for name in names}
-    sides["ignored_source"] = turned(right.ignored_source, source=1)
-    sides["lexical_probe"] = turned(right.lexical_probe, target=1, source=2)
+    sides = {name: in_front(getattr(right, name), **{name[:6]: 1}) for name in names}
+    sides["ignored_source"] = in_front(right.ignored_source, source=1)
+    sides["lexical_probe"] = in_front(right.lexical_probe, target=1, source=2)
     assert not sides["source_mask"][1, 0]
     found = ModelPass(**sides, attended=(left,))
     found.check()
