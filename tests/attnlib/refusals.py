@@ -1,4 +1,4 @@
-"""How tests of every folder say that something is refused."""
+"""What tests of every folder share: how they say that something is refused, and how they damage files."""
 
 import re
 
@@ -12,3 +12,10 @@ def assert_refused(call, message):
     pattern = ".*".join(map(re.escape, message.split(" … ")))
     with pytest.raises(UnknownName if "did you mean" in message else BadInput, match=pattern):
         call()
+
+
+def flip(path, place=-1):
+    """One bit of a file is another."""
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)

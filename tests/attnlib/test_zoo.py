@@ -1,6 +1,8 @@
 """Networks inside the package: they have learned, say what made them, and are read as they were written."""
 
-import json
+import shutil
+from functools import partial
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -9,13 +11,15 @@ import torch
 from attnlib import analyse, zoo
 from attnlib.adapters import encoder_decoder_pass
 from attnlib.analysis.learned import has_learned
-from attnlib.errors import Altered, BadInput, UnknownName
+from attnlib.errors import Altered
 from attnlib.models.classifiers import AttentiveClassifier
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.sequence_to_sequence import SequenceConfig, SequenceToSequence
 from attnlib.probes.lexical_probe import log_lexical_probe
 from attnlib.training.corpus import collate
+from tests.attnlib.analysis.builders import said_by
 from tests.attnlib.analysis.test_how_to import block
+from tests.attnlib.refusals import assert_refused, flip
 
 ATTENDING = [name for name in zoo.NAMES if not name.endswith(("VED", "classifier"))]
 # A quarter of the words that the translator is to write change places with the next, by chance.
@@ -95,47 +99,49 @@ def test_attention_only_is_temporal_where_words_keep_their_order():
 def test_the_lines_of_the_how_to_write_a_report(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(compile(block("python", "zoo"), "how_to.md", "exec"), {})
-    said = json.loads((tmp_path / "report/analysis.json").read_text(encoding="utf-8"))
-    assert len(said["heads"]) == 4
+    assert len(said_by(tmp_path / "report")["heads"]) == 4
 
 
-def test_what_is_not_there_is_refused():
-    with pytest.raises(UnknownName, match="no network 'reorder'; did you mean 'reordering'"):
-        zoo.load("reorder")
-    for name, kind in (("one_to_one_VED", "VED"), ("polarity_classifier", "AttentiveClassifier")):
-        with pytest.raises(
-            BadInput, match=f"{kind} has no attention between two texts: there is no analysis"
-        ):
-            zoo.load(name).stream()
-    with pytest.raises(UnknownName, match="no attention 'crosss'; did you mean 'cross'"):
-        zoo.load("reordering").stream(kinds=("crosss",))
-    with pytest.raises(BadInput, match="AO has cross-attention alone: there is no analysis of encoder_self"):
-        zoo.load("one_to_one_AO").stream(kinds=("encoder_self",))
+def pass_of_decoder(**changes):
+    """Of one that is trained no further; its words are those of another's corpus."""
+    config = SequenceConfig(source_size=60, target_size=60, width=8, **changes)
+    network = SequenceToSequence(config, torch.Generator().manual_seed(0)).eval()
+    return encoder_decoder_pass(network, collate(zoo.load("reordering").corpus, range(3)))
+
+
+def stream(name, **options):
+    return zoo.load(name).stream(**options)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (partial(zoo.load, "reorder"), "no network 'reorder'; did you mean 'reordering'"),
+        (partial(stream, "one_to_one_VED"), "VED has no attention between two texts: there is no analysis"),
+        (partial(stream, "polarity_classifier"), "AttentiveClassifier has no attention between two texts"),
+        (partial(stream, "reordering", kinds=("crosss",)), "no attention 'crosss'; did you mean 'cross'"),
+        (partial(stream, "one_to_one_AO", kinds=("encoder_self",)),
+         "AO has cross-attention alone: there is no analysis of encoder_self"),
+        (lambda: pass_of_decoder(scoring="additive"),
+         "scores are 'additive'; only those that compare states as they are"),
+    ],
+)  # fmt: skip
+def test_what_is_not_there_is_refused(call, message):
+    assert_refused(call, message)
 
 
 @pytest.mark.parametrize("name", zoo.NAMES)
 @pytest.mark.parametrize("place", [-9, 5_000, 200])
 def test_an_altered_file_is_refused(name, place, tmp_path, monkeypatch):
     """A bit of the last tensor, of one in the middle, or of what says what made it."""
-    content = bytearray((zoo.FOLDER / f"{name}.safetensors").read_bytes())
-    content[place] ^= 1
-    (tmp_path / f"{name}.safetensors").write_bytes(bytes(content))
+    flip(Path(shutil.copy(zoo.FOLDER / f"{name}.safetensors", tmp_path)), place)
     monkeypatch.setattr(zoo, "FOLDER", tmp_path)
     with pytest.raises(Altered):
         zoo.load(name)
 
 
-def test_a_score_that_compares_no_states_as_they_are_is_refused():
-    config = SequenceConfig(source_size=60, target_size=60, width=4, scoring="additive")
-    network = SequenceToSequence(config, torch.Generator().manual_seed(0)).eval()
-    with pytest.raises(BadInput, match="scores are 'additive'; only those that compare states as they are"):
-        encoder_decoder_pass(network, collate(zoo.load("reordering").corpus, [0]))
-
-
 @pytest.mark.parametrize("decoder", ["luong", "bahdanau"])
 def test_the_state_that_asks_is_the_query(decoder):
     """Bahdanau's decoder asks with the state before; the check of a pass rebuilds its attention."""
-    config = SequenceConfig(source_size=60, target_size=60, width=8, decoder=decoder)
-    network = SequenceToSequence(config, torch.Generator().manual_seed(0)).eval()
-    (one,) = encoder_decoder_pass(network, collate(zoo.load("reordering").corpus, range(3))).attended
+    (one,) = pass_of_decoder(decoder=decoder).attended
     assert one.query_inputs.shape[-1] == one.key_inputs.shape[-1] == 8

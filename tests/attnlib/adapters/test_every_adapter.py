@@ -1,6 +1,5 @@
 """What every adapter holds to, and what is of named modules, Hugging Face models and frames alone."""
 
-import json
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -51,6 +50,7 @@ from tests.attnlib.adapters.adapter_builders import (
     traced,
     whisper,
 )
+from tests.attnlib.analysis.builders import said_by
 from tests.attnlib.models.model_builders import POSITIONS, batch_of, generator, transformer
 from tests.attnlib.refusals import assert_refused
 
@@ -423,7 +423,7 @@ def test_a_report_says_that_frames_are_no_words(tmp_path):
         logits=adapter.logits,
     )
     found = report(stream, tmp_path, name=lambda side, token: f"{side} {token}")
-    said = json.loads((tmp_path / "analysis.json").read_text(encoding="utf-8"))
+    said = said_by(tmp_path)
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert said["source"] == "frames"
     assert "This encoder reads frames, not words" in said["notes"][0]

@@ -1,5 +1,6 @@
 """What tests of the analysis share: passes of a toy, hostile words, a tiny checkpoint with a text."""
 
+import json
 from functools import partial
 from itertools import product
 
@@ -182,6 +183,11 @@ def save_traces(folder, *seeds, name="{}"):
         found |= {"source_mask": valid, "target_mask": valid.clone()}
         save_file(found, folder / f"{name.format(seed)}.safetensors")
     return folder
+
+
+def said_by(folder):
+    """What a report in this folder says."""
+    return json.loads((folder / "analysis.json").read_text(encoding="utf-8"))
 
 
 def text_of(folder, source=None, target=None):

@@ -326,21 +326,12 @@ def test_shards_that_are_missing_are_listed(tmp_path):
 # Another analysis in the same folder, and damage.
 
 
-@pytest.mark.parametrize(
-    ("asked", "part", "message"),
-    [
-        ({"model": "other"}, Shard(), "model is toy there, other here"),
-        ({"target": "b.txt"}, Shard(), "target is None there, b.txt here"),
-        ({"layers": [0, 1]}, Shard(), r"layers is \[0\] there, \[0, 1\] here"),
-        ({}, Shard(every=3), "every is 5 there, 3 here"),
-    ],
-)
-def test_another_analysis_in_the_same_folder_is_refused(finished, asked, part, message):
-    before, keep = files_of(finished), keep_of(finished, **asked)
-    for use in (lambda: read(keep, part=part), lambda: merged_fit(keep, part)):
-        with pytest.raises(BadInput, match=f"part of another analysis .{message}"):
-            use()
-    assert files_of(finished) == before
+def test_another_analysis_in_the_same_folder_is_refused(finished):
+    """In all that the command asks for, of which its own tests have each; here in what only one asks for."""
+    keep = keep_of(finished, target="b.txt")
+    for use in (read, partial(merged_fit, part=Shard())):
+        with pytest.raises(BadInput, match=r"part of another analysis .target is None there, b.txt here\)"):
+            use(keep)
 
 
 def flipped(where):

@@ -25,6 +25,7 @@ from tests.attnlib.analysis.builders import (
     SOURCE,
     TARGET,
     assert_same_rows,
+    said_by,
     save_checkpoint,
     save_traces,
     text_of,
@@ -32,6 +33,7 @@ from tests.attnlib.analysis.builders import (
 )
 from tests.attnlib.analysis.test_report import FILES
 from tests.attnlib.models.model_builders import generator
+from tests.attnlib.refusals import flip
 
 transformers = pytest.importorskip("transformers", reason="the command loads models with transformers")
 
@@ -189,9 +191,7 @@ def test_saved_traces(traces, tmp_path, changed):
     done("--traces", traces, "--out", out)
     assert_same_rows(table_of(out), analyse(Stream.saved(traces)).heads, tolerance=1e-6)
     assert "saved traces of traces" in (out / "index.html").read_text(encoding="utf-8")
-    content = bytearray((traces / changed).read_bytes())
-    content[-1] ^= 1
-    (traces / changed).write_bytes(bytes(content))
+    flip(traces / changed)
     refused(["--traces", traces, "--out", out], "part of another analysis (traces is")
 
 
@@ -206,10 +206,6 @@ def test_names_with_letters_of_any_language_are_read_in_any_locale(tmp_path, loc
         assert (run.returncode, said in run.stderr) == (code, True), run.stderr.decode(errors="replace")
     page = (tmp_path / "repört" / "index.html").read_text(encoding="utf-8")
     assert "<h1>How saved traces of träces attends</h1>" in page
-
-
-def said_by(out):
-    return json.loads((out / "analysis.json").read_text(encoding="utf-8"))
 
 
 def test_a_prefix_is_read_before_every_source(corpus, tmp_path, counted):
@@ -235,16 +231,12 @@ def test_a_model_is_analysed_on_what_it_writes_itself(corpus, tmp_path):
     assert_same_rows(table_of(tmp_path / "one"), table_of(tmp_path / "two"), tolerance=1e-6)
 
 
-def test_when_it_was_made_and_how_long_it_took(whole):
-    """Beside the report, which is the same bytes whenever it is made."""
-    said = json.loads((whole / "run.json").read_text(encoding="utf-8"))
-    assert 0 < said["seconds"] < 600
-    assert abs(datetime.now(UTC) - datetime.fromisoformat(said["date"])) < timedelta(hours=1)
-    assert said["seeds"] == []
-
-
-def test_a_report_says_what_made_it(corpus, whole, tmp_path):
+def test_a_report_says_what_made_it_and_a_file_beside_it_when_and_how_long_it_took(corpus, whole, tmp_path):
     """All options but those of a call; the checksums of texts and model; versions."""
+    run = json.loads((whole / "run.json").read_text(encoding="utf-8"))
+    assert 0 < run["seconds"] < 600
+    assert abs(datetime.now(UTC) - datetime.fromisoformat(run["date"])) < timedelta(hours=1)
+    assert run["seeds"] == []
     said, options = said_by(whole), said_by(whole)["made"]["options"]
     assert said["schema"] == 3
     assert options["--ignore-special"] is False
@@ -376,4 +368,6 @@ def test_each_error_is_one_line(corpus, tmp_path, monkeypatch, words, message):
     ],
 )
 def test_another_analysis_in_the_same_folder_is_refused(corpus, whole, more, said):
+    before = files_of(whole)
     refused(given(corpus, whole, *more), said)
+    assert files_of(whole) == before

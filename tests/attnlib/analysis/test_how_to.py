@@ -1,6 +1,5 @@
 """The lines of the how-to, as they are printed."""
 
-import json
 import re
 import shlex
 import subprocess
@@ -11,7 +10,7 @@ import pytest
 import torch
 
 from tests.attnlib.adapters.adapter_builders import BATCH, Translator, drawn, frames_model
-from tests.attnlib.analysis.builders import LINES, save_checkpoint, text_of, tokenizer_of
+from tests.attnlib.analysis.builders import LINES, said_by, save_checkpoint, text_of, tokenizer_of
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "book/how_to.md").read_text(encoding="utf-8")
@@ -22,10 +21,6 @@ def block(language, word):
     blocks = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     (found,) = (own for own in blocks if word in own)
     return found
-
-
-def said_by(folder):
-    return json.loads((folder / "analysis.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(autouse=True)

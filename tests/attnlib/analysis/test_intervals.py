@@ -22,6 +22,7 @@ from attnlib.errors import BadInput, CorruptFile
 from tests.attnlib.adapters.adapter_builders import rotary
 from tests.attnlib.analysis.builders import ALL, Toy, assert_same_rows
 from tests.attnlib.models.model_builders import generator
+from tests.attnlib.refusals import flip
 
 WORDS, WIDTH, LONGEST, BATCH = 80, 6, 9, 25
 PARTS = ("temporal", "input", "mixed", "residual")
@@ -353,9 +354,7 @@ def test_a_report_gives_its_analysis_back(first, tmp_path):
         BadInput, match=f"holds no {KEPT}: give a folder that attnlib analyse or report wrote"
     ):
         read_report(tmp_path / "none")
-    content = bytearray((tmp_path / KEPT).read_bytes())
-    content[-1] ^= 1
-    (tmp_path / KEPT).write_bytes(bytes(content))
+    flip(tmp_path / KEPT)
     with pytest.raises(CorruptFile, match="its checksum is another"):
         read_report(tmp_path)
 

@@ -32,7 +32,7 @@ from attnlib.analysis.report import (
 )
 from attnlib.analysis.results import Example
 from attnlib.analysis.samples import ENTRIES, LONGEST, Sample
-from tests.attnlib.analysis.builders import ALL, HOSTILE, Toy
+from tests.attnlib.analysis.builders import ALL, HOSTILE, Toy, said_by
 
 TOY = Toy(ALL, ignored=(3,), bias=True)
 FILES = {"index.html", "analysis.json", KEPT, *(f"{table}.csv" for table in TABLES)}
@@ -56,7 +56,7 @@ def test_files_agree_with_the_analysis(tmp_path, analysis):
     found = replace(analysis, losses=Losses(3, 1), unchecked=("cross.0",), held_out=False)
     write_report(found, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == FILES
-    said = json.loads((tmp_path / "analysis.json").read_text(encoding="utf-8"))
+    said = said_by(tmp_path)
     assert (said["fitted"], said["judged"], said["held_out"]) == (found.fitted, found.judged, False)
     assert (said["losses"], said["unchecked"]) == (asdict(found.losses), ["cross.0"])
     assert (said["about"], said["notes"]) == ({"Model": "a toy"}, notes(found))

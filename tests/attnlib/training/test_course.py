@@ -20,7 +20,7 @@ from attnlib.training.checkpoint import Progress, discard_unsound, save_checkpoi
 from attnlib.training.course import Course, run_course
 from attnlib.training.evaluate import evaluate
 from tests.attnlib.models.model_builders import generator
-from tests.attnlib.refusals import assert_refused
+from tests.attnlib.refusals import assert_refused, flip
 
 COURSE = Course(steps=12, seed=3, checkpoints=(0, 4, 9, 12))
 
@@ -148,9 +148,7 @@ def test_a_damaged_checkpoint_is_deleted_and_no_other(tmp_path):
     for step in (1, 2):
         save_checkpoint(tmp_path, model, torch.optim.Adam(model.parameters()), Progress(step, []))
     first, second = sorted(tmp_path.glob("*.safetensors"))
-    content = bytearray(second.read_bytes())
-    content[-1] ^= 1
-    second.write_bytes(content)
+    flip(second)
     assert discard_unsound(tmp_path) == [second]
     assert {*tmp_path.glob("step-*")} == {first, first.with_suffix(".json")}
 
