@@ -36,7 +36,7 @@ TESTS = {  # code: its tests
     "attnlib/decomposition": f"tests/attnlib/decomposition {REFUSALS}",
     "attnlib/probes": f"tests/attnlib/probes {REFUSALS}",
     "attnlib/training": f"tests/attnlib/training {REFUSALS}",
-    "attnlib/sealed.py": "tests/attnlib/test_sealed.py",
+    "attnlib/sealed.py": "tests/attnlib/test_files.py",
     "companion/claims/estimates.py": "tests/companion/claims",
     "companion/claims/verdicts.py": "tests/companion/claims",
     "companion/runs/loop.py": "tests/companion/runs/test_training.py",

@@ -16,7 +16,7 @@ from attnlib.training.evaluate import evaluate
 from companion.runs.loop import learning_rate_at, new_model, prediction_loss, train
 from companion.runs.spec import ModelSpec
 from companion.runs.store import load_task
-from tests.attnlib.training.test_course import kill_nine
+from tests.attnlib.training.test_training import kill_nine
 
 TINY = (("max_length", 5), ("min_length", 4), ("n_held_out", 20), ("n_train", 60))
 SPEC = ModelSpec("one_to_one", "AED", 12, width=8, batch_size=16, task_options=TINY)
