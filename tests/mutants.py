@@ -1,10 +1,10 @@
 """Would the tests notice? ``python -m tests.mutants`` changes the code in one small way a time.
 
-A seed draws places of the code that numbers come from, the same ones each time. For each, a process that has
-loaded torch forks, and runs the tests of the folder in a copy of the checkout with this one change, those
-first that enter the function that has it. A mutant that no test kills is printed, and either shows what no
-test looks at or is listed, with the reason, in ``mutants.txt``. What was killed is kept in
-``build/mutants.jsonl``, from where the same command goes on.
+A seed draws places of the code that numbers come from, the same ones each time. In a copy of the checkout
+each is changed by itself, and the tests of its folder run until one fails, the one that failed last before
+all others: it often notices the next change of the same function too. A mutant that no test kills is printed,
+and either shows what no test looks at or is listed, with the reason, in ``mutants.txt``. What was killed is
+kept in ``build/mutants.jsonl``, from where the same command goes on.
 """
 
 import argparse
@@ -12,22 +12,15 @@ import ast
 import hashlib
 import json
 import os
-import random
 import resource
 import shutil
-import signal
+import subprocess
 import sys
 import tempfile
 import time
-import traceback
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-import pytest
-import scipy.stats  # noqa: F401, once here, not in every fork
-import torch  # noqa: F401
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "build" / "mutants.jsonl"
@@ -51,7 +44,7 @@ EQUIVALENT = dict(
     line.rsplit("  # ", 1)
     for line in Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines()
 )
-SECONDS = 900  # a mutant that takes longer hangs, and is noticed by that; so is one that takes CPU seconds
+SECONDS = 900  # a mutant that takes longer hangs, and is noticed by that
 MEMORY = 16 * 2**30
 
 
@@ -121,30 +114,6 @@ def mutants(path: Path) -> Iterator[Mutant]:
             setattr(node, field, old)
 
 
-def forked(work: Callable[[], bool], cpu: float) -> bool:
-    """Whether some work in a process of its own comes to the end and says yes."""
-    if (child := os.fork()) == 0:
-        code = 3
-        try:
-            os.setsid()
-            resource.setrlimit(resource.RLIMIT_CPU, (int(cpu), int(cpu)))
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-            code = int(not work())
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(code)
-    end = time.monotonic() + SECONDS
-    while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < end:
-        time.sleep(0.01)
-    with suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)
-    code = os.waitstatus_to_exitcode(ended[1] if ended[0] else os.waitpid(child, 0)[1])
-    if code == 3:
-        raise RuntimeError("the round itself is at fault")
-    return code == 0
-
-
 def copy(folder: Path) -> None:
     for name in ("attnlib", "companion", "notebooks", "tests", "claims"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -152,80 +121,31 @@ def copy(folder: Path) -> None:
         (folder / name).symlink_to(ROOT / name)
 
 
-class Round:
-    """The tests of a piece of code, once, in some order.
-
-    Attributes:
-        failed: the first test that failed
-        took: seconds of each test
-        entered: functions of the code that each test entered, where they are watched
-    """
-
-    def __init__(self, order: Callable[[str], object], watched: Path | None = None):
-        self.order, self.watched = order, str(watched)
-        self.failed = ""
-        self.took: dict[str, float] = {}
-        self.entered: dict[str, list[str]] = {}
-
-    def pytest_collection_modifyitems(self, items):
-        items.sort(key=lambda item: self.order(item.nodeid))
-
-    def pytest_runtest_logreport(self, report):
-        self.took[report.nodeid] = self.took.get(report.nodeid, 0) + report.duration
-        if report.failed:
-            self.failed = self.failed or report.nodeid
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item):
-        own: set[str] = set()
-
-        def entered(frame, event, _):
-            if event == "call" and frame.f_code.co_filename.startswith(self.watched):
-                own.add(frame.f_code.co_qualname)
-
-        sys.setprofile(entered if self.watched != "None" else None)
-        yield
-        sys.setprofile(None)
-        self.entered[item.nodeid] = sorted(own)
-
-
-def passes(folder: Path, code: str, own: Round) -> bool:
-    """Whether all tests pass in a copy of the checkout, as if this process had started there."""
-    os.chdir(folder)
-    os.environ["PYTHONPATH"] = str(folder)
-    sys.path[:] = [str(folder), *(own for own in sys.path if Path(own).resolve() != ROOT)]
-    sys.modules.pop("tests", None)
-    with open(folder / "said", "a") as said:
-        os.dup2(said.fileno(), 1)
-        os.dup2(said.fileno(), 2)
-    (folder / "note").write_text(json.dumps({"failed": "ended"}))
-    ended = pytest.main(
-        ["-x", "-q", "-s", "-p", "no:cacheprovider", *TESTS[code].split(), code], plugins=[own]
-    )
-    facts = {"failed": own.failed or f"exit code {ended}", "took": own.took, "entered": own.entered}
-    (folder / "note").write_text(json.dumps(facts))
-    return ended == 0
+def failed(folder: Path, code: str) -> str:
+    """The first test of a piece of code that fails in a copy of the checkout; nothing if all pass."""
+    options = ["-x", "-q", "--ff", "-o", f"cache_dir={folder / 'cache'}"]
+    command = [sys.executable, "-m", "pytest", *options, *TESTS[code].split(), code]
+    given = {"cwd": folder, "env": os.environ | {"PYTHONPATH": str(folder)}, "timeout": SECONDS}
+    bounds = resource.RLIMIT_AS, (MEMORY, MEMORY)
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, preexec_fn=lambda: resource.setrlimit(*bounds), **given
+        )
+    except subprocess.TimeoutExpired:
+        return "it hangs"
+    found = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return "" if done.returncode == 0 else (found or [f"exit code {done.returncode}"])[0]
 
 
 def try_all(folder: Path, code: str, drawn: list[Mutant], seed: int) -> None:
     """Try mutants of a piece of code in a copy of the checkout."""
-    shuffled = Round(lambda _: random.random(), folder / code)
-    if not forked(lambda: passes(folder, code, shuffled), SECONDS):
-        raise SystemExit(f"tests fail without a mutant: {(folder / 'said').read_text()[-9000:]}")
-    plain = json.loads((folder / "note").read_text())
-    seconds = 60 + 3 * sum(plain["took"].values())
-
-    for mutant in drawn:
-
-        def first(test: str, mutant: Mutant = mutant) -> tuple[bool, float]:
-            entered = any(own.startswith(mutant.function) for own in plain["entered"][test])
-            return not entered, plain["took"][test]
-
+    if said := failed(folder, code):
+        raise SystemExit(f"without a mutant: {said}")
+    for mutant in sorted(drawn, key=str):
         start = time.monotonic()
         (folder / mutant.path).write_text(mutant.text, encoding="utf-8")
-        killed = not forked(lambda first=first: passes(folder, code, Round(first)), seconds)
+        by = failed(folder, code)
         shutil.copy(ROOT / mutant.path, folder / mutant.path)
-        by = json.loads((folder / "note").read_text())["failed"] if killed else ""
         took = round(time.monotonic() - start, 1)
         with RESULTS.open("a", encoding="utf-8") as kept:
             kept.write(json.dumps({"key": mutant.key(seed), "by": by, "seconds": took}) + "\n")
