@@ -123,23 +123,29 @@ def test_sums_are_exact_or_kept_to_float32_rounding(batch, n_tokens, of_states, 
         assert ((found - exact).abs() <= tolerance * exact.abs()).all()
 
 
-DRAWN, WORDS, ALL = drawn(2, 4, 3, 5)
+DRAWN, WORDS, RAGGED = drawn(64, 4, 3, 5, ragged=True)
+ARRAYS, ALL = DRAWN.numpy(), torch.ones_like(RAGGED)
+FORMS = {
+    "arrays": (ARRAYS, WORDS.numpy(), RAGGED.numpy()),
+    "lists and no mask": (ARRAYS, WORDS.tolist(), None),
+    "smaller integers and no mask": (DRAWN, WORDS.int().numpy()),
+    "an array that cannot be written": (np.broadcast_to(ARRAYS, DRAWN.shape), WORDS),
+    "the other order in memory": (DRAWN.transpose(0, 1).contiguous().transpose(0, 1), WORDS, RAGGED),
+    "every second number": (torch.stack((DRAWN, DRAWN + 1), dim=-1)[..., 0], WORDS.to(torch.uint8), RAGGED),
+    "a gradient": (DRAWN.clone().requires_grad_(), WORDS, RAGGED),
+}
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        (DRAWN.numpy(), WORDS.numpy(), ALL.numpy()),
-        (DRAWN.numpy(), WORDS.tolist(), None),
-        (DRAWN, WORDS.int().numpy()),
-        (np.broadcast_to(DRAWN.numpy(), DRAWN.shape), WORDS),  # an array that cannot be written
-    ],
-)
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("make", [lambda: Components(5, 4, 3), lambda: GrowingComponents(3)])
-def test_arrays_lists_and_no_mask_are_tensors_to_the_last_digit(make, given):
-    expected = make().update(DRAWN, WORDS, ALL).split(DRAWN, WORDS, ALL)
-    for mine, theirs in zip(make().update(*given).split(*given), expected, strict=True):
-        assert torch.equal(mine, theirs)
+def test_whatever_form_a_batch_has_it_is_the_same_to_the_last_digit(make, form):
+    given = FORMS[form]
+    plain = DRAWN, WORDS, ALL if all(mask is None for mask in given[2:]) else RAGGED
+    expected, found = make().update(*plain), make().update(*given)
+    assert all(map(torch.equal, sums_of(found), sums_of(expected)))
+    parts = found.split(*given)
+    assert torch.equal(parts.stack(), expected.split(*plain).stack())
+    assert not parts.total().requires_grad
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -155,21 +161,6 @@ def test_parts_come_in_the_dtype_and_on_the_device_of_the_states(dtype, device):
     expected = exact_sums(states.cpu(), tokens.cpu(), mask.cpu(), 11)  # in float16 a running sum saturates
     for found, exact in zip((components.position_sums, components.token_sums), expected, strict=True):
         assert torch.allclose(found, exact, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize("ragged", [False, True])
-def test_neither_memory_layout_nor_the_integers_of_tokens_matter(ragged):
-    states, tokens, mask = drawn(64, ragged=ragged)
-    plain = Components(11, 5, 3).update(states, tokens, mask)
-    parts = plain.split(states, tokens, mask)
-    turned = states.transpose(0, 1).contiguous().transpose(0, 1)
-    strided = torch.stack((states, states + 1), dim=-1)[..., 0]
-    layouts = [(other, tokens) for other in (turned, strided, states.clone().requires_grad_())]
-    for other, ids in layouts + [(states, tokens.to(integer)) for integer in (torch.uint8, torch.int32)]:
-        again = Components(11, 5, 3).update(other, ids, mask)
-        assert all(map(torch.equal, sums_of(again), sums_of(plain)))
-        assert torch.equal(again.split(other, ids, mask).stack(), parts.stack())
-        assert not again.split(other, ids, mask).total().requires_grad
 
 
 def test_columns_of_padding_beyond_the_table_are_no_error():

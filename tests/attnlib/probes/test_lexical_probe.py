@@ -52,16 +52,6 @@ def test_the_probe_is_the_plain_version_at_valid_pairs_and_nothing_at_padding(fo
     assert (found[valid] < 0).all()
 
 
-@torch.no_grad()
-def test_with_one_source_position_it_is_the_probability_itself():
-    """A source of one position is attended to alone, whatever its score."""
-    model, _, _ = traced()
-    one = batch_of(pairs=[([], [5, 6])])
-    trace = model(one)
-    expected = trace.logits.log_softmax(-1).gather(-1, one.target_output[:, :, None])
-    torch.testing.assert_close(probe(model, one, trace)[one.target_mask], expected[one.target_mask])
-
-
 def test_the_probe_by_hand():
     """Two words of logits (z, −z) with z the sum of both parts: the right word has probability σ(2z)."""
     both = torch.ones(1, 2, dtype=torch.bool)
