@@ -30,7 +30,6 @@ from attnlib.analysis.checkpoint import (
 )
 from attnlib.analysis.report import notes
 from attnlib.cli import app
-from attnlib.errors import BadInput
 from attnlib.files import locked
 from tests.attnlib.adapters.adapter_builders import model_of
 from tests.attnlib.analysis.builders import (
@@ -46,7 +45,7 @@ from tests.attnlib.analysis.builders import (
 )
 from tests.attnlib.analysis.test_report import FILES
 from tests.attnlib.models.model_builders import generator
-from tests.attnlib.refusals import flip
+from tests.attnlib.refusals import assert_refused, flip
 
 transformers = pytest.importorskip("transformers", reason="checkpoints are those of transformers")
 tokenizers = pytest.importorskip("tokenizers", reason="it comes with transformers")
@@ -92,19 +91,17 @@ def test_lines_and_checksums(tmp_path, source, target, pairs):
 @pytest.mark.parametrize(
     ("source", "target", "message"),
     [
-        ("a\nb\n", "A\n", "a.txt has 2 lines, .*b.txt 1: line n of one must be"),
+        ("a\nb\n", "A\n", "a.txt has 2 lines, … b.txt 1: line n of one must be"),
         ("", "", "are empty"),
-        (b"\xff\xfe\n", b"A\n", r"a\.txt, line 1 is not UTF-8 .*: convert the file"),
-        (b"a\nb\n", b"A\nA\xe9\n", r"b\.txt, line 2 is not UTF-8 .invalid continuation"),
+        (b"\xff\xfe\n", b"A\n", "a.txt, line 1 is not UTF-8 … : convert the file"),
+        (b"a\nb\n", b"A\nA\xe9\n", "b.txt, line 2 is not UTF-8 (invalid continuation"),
     ],
 )
 def test_texts_that_are_none(tmp_path, source, target, message):
     text = text_of(tmp_path, source, target)
-    with pytest.raises(BadInput, match=message):
-        text.checked() and list(text.pairs())
+    assert_refused(lambda: text.checked() and list(text.pairs()), message)
     if source == "a\nb\n":  # when nobody has checked
-        with pytest.raises(BadInput, match=r"b\.txt ends before line 2, which the other file has"):
-            list(text.pairs())
+        assert_refused(lambda: list(text.pairs()), "b.txt ends before line 2, which the other file has")
 
 
 def test_special_pieces_are_ignored_where_asked(folder, tmp_path):
@@ -187,7 +184,7 @@ QUERY = "decoder.block.0.layer.1.EncDecAttention.q.weight"
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        *((spoil, "tiny.* cannot be loaded as an encoder–decoder with a tokenizer") for spoil in (
+        *((spoil, "tiny … cannot be loaded as an encoder–decoder with a tokenizer") for spoil in (
             spoilt("config.json"), spoilt("config.json", lambda data: b"{"),
             spoilt("config.json", lambda data: b'{"model_type": "nothing"}'),
             spoilt("config.json", lambda data: data.replace(b'"t5"', b'"bert"')),
@@ -198,21 +195,19 @@ QUERY = "decoder.block.0.layer.1.EncDecAttention.q.weight"
             edited(classifier_dropout=None),
             edited(lambda own: own | {QUERY: torch.ones(3, 16)}))),
         (decoder_alone, "type gpt2, an encoder or a decoder alone"),
-        (of_sound, "type whisper, which does not.*give saved traces"),
+        (of_sound, "type whisper, which does not … give saved traces"),
         # What it lacks would be drawn at random, and two calls would give two answers.
         (edited(lambda own: {k: v for k, v in own.items() if k != QUERY}), f"it lacks {QUERY}"),
-        (edited(num_layers=5, num_decoder_layers=5), "it lacks decoder.block.2.layer.0.* more"),
+        (edited(num_layers=5, num_decoder_layers=5), "it lacks decoder.block.2.layer.0. … more"),
         (edited(lambda own: own | {"more.weight": torch.ones(2)}), "it has beside the model's more.weight"),
-        (mute, r"tiny holds no vocabulary: its T5\w* knows [0-9,]+ pieces"),
-        (wordless, r"tiny holds no vocabulary: its .* knows 0 pieces"),
+        (mute, "tiny holds no vocabulary: its T5 … pieces"),
+        (wordless, "tiny holds no vocabulary: its … knows 0 pieces"),
     ],
 )  # fmt: skip
 def test_checkpoints_that_cannot_be_used(folder, tmp_path, spoil, message):
     other = shutil.copytree(folder, tmp_path / "tiny")
     spoil(other)
-    with pytest.raises(BadInput, match=message) as caught:
-        Checkpoint.load(str(other))
-    assert "\n" not in str(caught.value)
+    assert_refused(lambda: Checkpoint.load(str(other)), message)
 
 
 @pytest.mark.parametrize("family", ["T5", "Bart", "Marian"])
@@ -258,8 +253,7 @@ def test_a_start_that_is_no_token_is_refused(folder, tmp_path, start, padding, m
     other = shutil.copytree(folder, tmp_path / "other")
     edited(decoder_start_token_id=start, pad_token_id=padding)(other)
     stream = Checkpoint.load(str(other)).stream(text_of(tmp_path))
-    with pytest.raises(BadInput, match=message):
-        stream.trace(next(iter(stream.batches())))
+    assert_refused(lambda: stream.trace(next(iter(stream.batches()))), message)
 
 
 def test_a_folder_that_is_not_there_is_not_looked_for_elsewhere(tmp_path, monkeypatch):
@@ -272,11 +266,9 @@ def test_a_folder_that_is_not_there_is_not_looked_for_elsewhere(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     (tmp_path / "models").mkdir()
     for name in (str(tmp_path / "none"), "./none", "../none", "~/none", "a/b/none", "models/none", "none/a/"):
-        with pytest.raises(BadInput, match=f"there is no folder {name}: give one that save_pretrained wrote"):
-            Checkpoint.load(name)
+        assert_refused(partial(Checkpoint.load, name), f"there is no folder {name}: give one that save_pretr")
     for name in ("none", "somebody/none"):
-        with pytest.raises(BadInput, match=f"{name} was looked for"):
-            Checkpoint.load(name)
+        assert_refused(partial(Checkpoint.load, name), f"{name} was looked for")
 
 
 # What a model writes itself.
@@ -305,10 +297,8 @@ def test_what_is_written_is_the_likeliest_piece_at_every_step(folder, tmp_path):
         assert tokens.read[row][tokens.target_mask[row]].tolist() == read[0, :-1].tolist()
     assert (tokens.target_mask.sum(1) <= 9).all()
     assert stream.trace(batch).target_outputs.shape == tokens.target.shape
-    with pytest.raises(BadInput, match="there is no target: give a file"):
-        checkpoint.stream(ParallelText(text.source))
-    with pytest.raises(BadInput, match="generate asks the model to write it: leave one of them out"):
-        checkpoint.stream(text, generate=True)
+    assert_refused(lambda: checkpoint.stream(ParallelText(text.source)), "there is no target: give a file")
+    assert_refused(lambda: checkpoint.stream(text, generate=True), "asks the model to write it: leave one of")
 
 
 # Languages.
@@ -394,16 +384,14 @@ def test_what_is_written_begins_as_the_tokenizer_marks_it(kind, tmp_path):
 def test_languages_that_nobody_chose_are_asked_for(multilingual):
     tokenizer, source, target, _ = multilingual
     for chosen in ((None, None), (source, None), (None, target)):
-        with pytest.raises(BadInput, match="give --source-language and --target-language, each") as caught:
-            Checkpoint("m", None, tokenizer, *chosen)
-        assert "\n" not in str(caught.value)
-        assert language_codes(tokenizer)[0] in str(caught.value)
+        said = f"give --source-language and --target-language, each … {language_codes(tokenizer)[0]}"
+        assert_refused(partial(Checkpoint, "m", None, tokenizer, *chosen), said)
 
 
 @pytest.mark.parametrize("given", [("en", None), (None, "fr"), ("en", "fr")])
 def test_languages_for_a_tokenizer_without_are_refused(given):
-    with pytest.raises(BadInput, match=r"knows no languages, but '(en|fr)' is given"):
-        Checkpoint("m", None, tokenizer_of(SOURCE), *given)
+    said = f"knows no languages, but '{given[0] or given[1]}' is given"
+    assert_refused(lambda: Checkpoint("m", None, tokenizer_of(SOURCE), *given), said)
 
 
 def test_a_length_that_the_marks_alone_exceed_is_refused():
@@ -412,8 +400,8 @@ def test_a_length_that_the_marks_alone_exceed_is_refused():
     set_languages(tokenizer, "en_XX", "fr_XX")
     pair = (SOURCE[0], TARGET[0])
     assert next(text_batches(tokenizer, [pair], longest=2)).source.shape == (1, 2)
-    with pytest.raises(BadInput, match=r"longest is 1, and the tokenizer made [67] pieces all the same"):
-        next(text_batches(tokenizer, [pair], longest=1))
+    cut = text_batches(tokenizer, [pair], longest=1)
+    assert_refused(lambda: next(cut), "longest is 1, and the tokenizer made … pieces all the same")
 
 
 @pytest.mark.parametrize("kind", ["M2M100", "Marian"])

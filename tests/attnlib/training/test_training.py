@@ -372,5 +372,5 @@ def test_a_loss_that_is_not_finite_names_step_and_seed():
         bad = torch.equal(batch, batch_at(7))
         return squared(model, batch) * (float("nan") if bad else 1.0)
 
-    with pytest.raises(TrainingDiverged, match=r"nan at step 7 with seed 3 .*lower the learning rate"):
-        run(None, loss=loss)
+    said = "nan at step 7 with seed 3 … lower the learning rate"
+    assert_refused(lambda: run(None, loss=loss), said, TrainingDiverged)
