@@ -1,5 +1,6 @@
 """What tests of the analysis share: passes of a toy, hostile words, a tiny checkpoint with a text."""
 
+import csv
 import json
 from functools import partial
 from itertools import product
@@ -186,8 +187,23 @@ def save_traces(folder, *seeds, name="{}"):
 
 
 def said_by(folder):
-    """What a report in this folder says."""
-    return json.loads((folder / "analysis.json").read_text(encoding="utf-8"))
+    """What a report in this folder says; NaN and infinity are no JSON."""
+    text = (folder / "analysis.json").read_text(encoding="utf-8")
+    return json.loads(text, parse_constant=pytest.fail)
+
+
+def table_of(path):
+    """Rows of a table of comma-separated values; a cell without a number is none."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [{name: _number(cell) for name, cell in row.items()} for row in rows]
+
+
+def _number(cell):
+    try:
+        return float(cell or "nan")
+    except ValueError:
+        return cell
 
 
 def text_of(folder, source=None, target=None):

@@ -1,6 +1,5 @@
 """``attnlib analyse`` and checkpoints: from a folder and two texts, or saved traces, to a report."""
 
-import csv
 import json
 import os
 import pickle
@@ -40,6 +39,7 @@ from tests.attnlib.analysis.builders import (
     said_by,
     save_checkpoint,
     save_traces,
+    table_of,
     text_of,
     tokenizer_of,
 )
@@ -229,9 +229,7 @@ def test_unknown_words_are_counted_on_either_side(folder, tmp_path):
 def test_a_t5_that_does_not_say_what_its_decoder_starts_with(folder, tmp_path):
     """As it comes from T5Config: padding, and the report says so."""
     other = shutil.copytree(folder, tmp_path / "plain")
-    said = json.loads((other / "config.json").read_text(encoding="utf-8"))
-    del said["decoder_start_token_id"]
-    (other / "config.json").write_text(json.dumps(said), encoding="utf-8")
+    edited(decoder_start_token_id=None)(other)
     own, like = Checkpoint.load(str(other)), Checkpoint.load(str(folder))
     ones = [one.stream(text_of(tmp_path)) for one in (own, like)]
     first, second = (stream.trace(next(iter(stream.batches()))) for stream in ones)
@@ -458,15 +456,6 @@ def refused(words, message):
     assert message in said
 
 
-def table_of(out, name="heads"):
-    texts = ("kind", "term", "states")
-    with (out / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-        return [
-            {key: value if key in texts else float(value or "nan") for key, value in row.items()}
-            for row in csv.DictReader(file)
-        ]
-
-
 def files_of(out):
     files = (path for path in out.rglob("*") if path.is_file() and not path.name.endswith(".lock"))
     return {path.relative_to(out): path.read_bytes() for path in files}
@@ -503,7 +492,7 @@ def test_it_says_what_the_library_says(corpus, whole):
     stream = Stream(HuggingFace(model).trace, batches, partial(lexical_probe, model), probed=1)
     found = analyse(stream, every=3)
     for name in ("heads", "terms", "states"):
-        assert_same_rows(table_of(whole, name), getattr(found, name), tolerance=1e-6)
+        assert_same_rows(table_of(whole / f"{name}.csv"), getattr(found, name), tolerance=1e-6)
     assert len(found.heads) == 4
     assert found.heads[0]["agreement_with_probe"] >= 0
 
@@ -532,7 +521,7 @@ def report_of(out):
 def in_shards(corpus, tmp_path_factory):
     out = tmp_path_factory.mktemp("shards")
     done(*given(corpus, out, "--shards", 2))
-    assert len(table_of(out)) == 4
+    assert len(table_of(out / "heads.csv")) == 4
     return out
 
 
@@ -572,7 +561,7 @@ def test_saved_traces(traces, tmp_path, changed):
     """What the library says; refused in the same folder after a batch changed, or the weights of all."""
     out = tmp_path / "out"
     done("--traces", traces, "--out", out)
-    assert_same_rows(table_of(out), analyse(Stream.saved(traces)).heads, tolerance=1e-6)
+    assert_same_rows(table_of(out / "heads.csv"), analyse(Stream.saved(traces)).heads, tolerance=1e-6)
     assert "saved traces of traces" in (out / "index.html").read_text(encoding="utf-8")
     flip(traces / changed)
     refused(["--traces", traces, "--out", out], "part of another analysis (traces is")
@@ -602,16 +591,16 @@ def test_a_model_is_analysed_on_what_it_writes_itself(corpus, tmp_path):
     """The source alone is read; whether it predicts its own words is not asked; shards come to the same."""
     source = "--model", corpus / "tiny", "--source", corpus / "a.txt", "--generate", "--longest", 9
     sizes = "--batch-size", 4, "--every", 3, "--probed", 1
-    done(*source, *sizes, "--out", tmp_path / "one")
-    said = said_by(tmp_path / "one")
+    done(*source, *sizes, "--out", one := tmp_path / "one")
+    said = said_by(one)
     assert said["about"]["Corpus"] == "a.txt"
     assert said["about"]["Target"].startswith("what the model itself writes")
     assert "no reference to say how good" in said["about"]["Predictions"]
     assert said["made"]["options"]["--generate"] is True
     assert said["made"]["sha256"].keys() == {"source", "model"}
     assert (said["fitted"], said["judged"], said["learned"]) == (16, 8, {})
-    done(*source, *sizes, "--shards", 2, "--out", tmp_path / "two")
-    assert_same_rows(table_of(tmp_path / "one"), table_of(tmp_path / "two"), tolerance=1e-6)
+    done(*source, *sizes, "--shards", 2, "--out", two := tmp_path / "two")
+    assert_same_rows(table_of(one / "heads.csv"), table_of(two / "heads.csv"), tolerance=1e-6)
 
 
 def test_a_report_says_what_made_it_and_a_file_beside_it_when_and_how_long_it_took(corpus, whole, tmp_path):

@@ -1,6 +1,5 @@
 """Intervals of corpora whose shares are known, of one analysis and of the difference of two."""
 
-import csv
 import math
 from collections import Counter
 from dataclasses import replace
@@ -20,7 +19,7 @@ from attnlib.analysis.report import KEPT
 from attnlib.cli import app
 from attnlib.errors import CorruptFile
 from tests.attnlib.adapters.adapter_builders import rotary
-from tests.attnlib.analysis.builders import ALL, Toy, assert_same_rows
+from tests.attnlib.analysis.builders import ALL, Toy, assert_same_rows, table_of
 from tests.attnlib.models.model_builders import generator
 from tests.attnlib.refusals import assert_refused, flip
 
@@ -35,8 +34,8 @@ class Known:
     Words come as in texts, one as often as all rarer ones by Zipf's law, and prefer some places.
     """
 
-    def __init__(self, kind="cross", seed=0):
-        self.kind, draw = kind, generator(seed)
+    def __init__(self, kind="cross", seed=0, noise=NOISE):
+        self.kind, self.noise, draw = kind, noise, generator(seed)
         sides = ("query", "key") if kind == "cross" else ("query",)
 
         def normal(*shape):
@@ -61,7 +60,7 @@ class Known:
             noise = torch.randn(samples, LONGEST, WIDTH, generator=draw, dtype=torch.float64)
             ones = torch.ones_like(noise)
             parts = [self.constant[side] * ones, self.places[side] * ones, self.words[side][ids]]
-            found[side] = ids, mask, torch.stack([*parts, NOISE[side] * noise])
+            found[side] = ids, mask, torch.stack([*parts, self.noise[side] * noise])
         return found | ({"key": found["query"]} if self.kind != "cross" else {})
 
     def one(self, samples, seed):
@@ -161,19 +160,10 @@ def test_shares_do_not_move_with_the_corpus_and_intervals_narrow():
 @pytest.mark.parametrize(("left", "part"), [("words", "input"), ("places", "temporal")])
 def test_of_states_of_words_alone_all_is_input_and_of_places_alone_all_is_temporal(left, part):
     """Whatever the mean of the words is: a constant query with a word is about words. Means call it mixed."""
-    model = Known("encoder_self", seed=3)
+    model = Known("encoder_self", seed=3, noise=dict.fromkeys(NOISE, 0))
     for name in {"words", "places"} - {left}:
         for own in getattr(model, name).values():
             own.zero_()
-    draw = model.draw
-
-    def without_noise(*given):
-        found = draw(*given)
-        for _, _, parts in found.values():
-            parts[3] = 0
-        return found
-
-    model.draw = without_noise
     row = analysed(model, 200, 1)
     assert row[f"{part}_share"] == pytest.approx(1, abs=1e-6)
     assert row[f"{part}_low"] == pytest.approx(1, abs=1e-6) == row[f"{part}_high"]
@@ -371,10 +361,7 @@ def test_the_command_says_which_heads_differ(first, second, tmp_path):
     said = done.stdout.splitlines()[1:]
     assert len(said) == len(found.differing) > 1
     assert said[0].startswith(f"cross.0 head 1, {found.differing[0]['measure']}: ")
-    with table.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    for row, expected in zip(rows, found.rows, strict=True):
-        assert float(row["difference"]) == pytest.approx(expected["difference"], abs=1e-8)
+    assert_same_rows(table_of(table), found.rows, tolerance=1e-8)
     done = CliRunner().invoke(app, ["compare", str(tmp_path), str(tmp_path)])
     assert done.exit_code == 2
     assert f"holds no {KEPT}" in done.stderr

@@ -1,7 +1,6 @@
 """The report: files that agree with the analysis, and a page in which hostile words are words."""
 
 import base64
-import csv
 import hashlib
 import html
 import json
@@ -32,7 +31,7 @@ from attnlib.analysis.report import (
 )
 from attnlib.analysis.results import Example
 from attnlib.analysis.samples import ENTRIES, LONGEST, Sample
-from tests.attnlib.analysis.builders import ALL, HOSTILE, Toy, said_by
+from tests.attnlib.analysis.builders import ALL, HOSTILE, Toy, assert_same_rows, said_by, table_of
 
 TOY = Toy(ALL, ignored=(3,), bias=True)
 FILES = {"index.html", "analysis.json", KEPT, *(f"{table}.csv" for table in TABLES)}
@@ -63,17 +62,11 @@ def test_files_agree_with_the_analysis(tmp_path, analysis):
     for name in TABLES:
         rows = getattr(found, name)
         assert len(rows) > 1
-        with (tmp_path / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-            table = list(csv.DictReader(file))
-        for row, of_json, of_csv in zip(rows, said[name], table, strict=True):
-            assert list(of_json) == list(of_csv) == list(row)
-            for key, value in row.items():
-                if isinstance(value, float) and math.isnan(value):
-                    assert (of_json[key], of_csv[key]) == (None, "")
-                elif isinstance(value, float):
-                    assert of_json[key] == float(of_csv[key]) == pytest.approx(value, rel=1e-8)
-                else:
-                    assert of_json[key] == type(value)(of_csv[key]) == value
+        of_json = [{key: math.nan if own is None else own for key, own in row.items()} for row in said[name]]
+        for table in (of_json, table_of(tmp_path / f"{name}.csv")):
+            assert_same_rows(table, rows, tolerance=1e-8)
+            assert list(map(list, table)) == list(map(list, rows))  # columns in their order
+        assert "nan" not in (tmp_path / f"{name}.csv").read_text(encoding="utf-8")
     markup = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert len(notes(found)) >= 3
     for note in notes(found):
