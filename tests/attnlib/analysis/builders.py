@@ -110,11 +110,8 @@ def judged(fit, passes, probe=None):
 
 def rows_of(judgement, held_out=True):
     """Everything that a report says of it."""
-    return [
-        *head_rows(judgement, held_out=held_out),
-        *term_rows(judgement),
-        *state_rows(judgement.fit, judgement),
-    ]
+    of_heads = head_rows(judgement, held_out=held_out)
+    return [*of_heads, *term_rows(judgement), *state_rows(judgement.fit, judgement)]
 
 
 def assert_same_rows(first, second, tolerance=1e-9, but=()):
@@ -204,6 +201,12 @@ def _number(cell):
         return float(cell or "nan")
     except ValueError:
         return cell
+
+
+def files_of(folder):
+    """Contents by path, without locks."""
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(".lock"))
+    return {path.relative_to(folder): path.read_bytes() for path in files}
 
 
 def text_of(folder, source=None, target=None):

@@ -33,6 +33,7 @@ from tests.attnlib.analysis.builders import (
     Toy,
     assert_same_rows,
     by_hand,
+    files_of,
     fit_of,
     judged,
     rows_of,
@@ -248,10 +249,6 @@ def read(keep, part=None, **stream):
     stream, part = stream_of(**stream), part or Shard()
     fit = fit_part(stream, part, keep=keep)
     return fit, judge_part(stream, fit, part, keep=keep)
-
-
-def files_of(folder):
-    return {str(p.relative_to(folder)): p.read_bytes() for p in Path(folder).rglob("*") if p.is_file()}
 
 
 @pytest.fixture(scope="module")

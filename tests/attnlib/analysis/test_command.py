@@ -36,6 +36,7 @@ from tests.attnlib.analysis.builders import (
     SOURCE,
     TARGET,
     assert_same_rows,
+    files_of,
     said_by,
     save_checkpoint,
     save_traces,
@@ -454,11 +455,6 @@ def refused(words, message):
     (said,) = [line for line in run.stderr.splitlines() if line.strip() and not line.startswith(bars)]
     assert said.startswith("error: ")
     assert message in said
-
-
-def files_of(out):
-    files = (path for path in out.rglob("*") if path.is_file() and not path.name.endswith(".lock"))
-    return {path.relative_to(out): path.read_bytes() for path in files}
 
 
 @pytest.fixture(scope="module")

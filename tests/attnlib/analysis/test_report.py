@@ -10,6 +10,7 @@ import unicodedata
 from dataclasses import asdict, replace
 from html import escape
 from html.parser import HTMLParser
+from itertools import product
 
 import pytest
 import torch
@@ -201,12 +202,8 @@ def test_what_is_ignored_a_position_bias_and_a_probe_are_shown_where_there_are_a
 def test_heads_that_attend_evenly_are_grey_and_findings_count_the_others(analysis):
     """More than half: the whole interval above it; where there is none, the share."""
     heads = [dict(row, kind="cross", layer=0, head=head) for head, row in enumerate(analysis.heads * 2)][:4]
-    plain = {
-        f"{part}_{end}": 0.1
-        for part in ("temporal", "input", "mixed", "residual")
-        for end in ("share", "low")
-    }
-    plain |= {"uniform": 0.5, "no_residual_rebuilds": 0.5}
+    parts = product(("temporal", "input", "mixed", "residual"), ("share", "low"))
+    plain = {"uniform": 0.5, "no_residual_rebuilds": 0.5} | dict.fromkeys(map("_".join, parts), 0.1)
     changes = (
         {"uniform": 0.995}, {"input_share": 0.9, "input_low": 0.51, "no_residual_rebuilds": 0.95},
         {"input_share": 0.9, "input_low": 0.49}, {"temporal_share": 0.6, "temporal_low": math.nan},

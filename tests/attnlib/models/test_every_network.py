@@ -93,13 +93,11 @@ def test_word_by_word_gives_the_logits_of_the_teacher_forced_pass(name):
         torch.testing.assert_close(found[read], logits[read, step])
 
 
-TRACES = [
-    BATCH,
-    *(own()(BATCH) for own in (FORCED["AED gru"], FORCED["VED"], WRITERS["luong"], WRITERS["cho"])),
-]
+TRACED = FORCED["AED gru"], FORCED["VED"], WRITERS["luong"], WRITERS["cho"]
+TRACES = [own()(BATCH) for own in TRACED]
 
 
-@pytest.mark.parametrize("trace", [*TRACES, transformer()(BATCH).encoder_self[0][0]])
+@pytest.mark.parametrize("trace", [BATCH, *TRACES, transformer()(BATCH).encoder_self[0][0]])
 def test_a_trace_or_batch_moves_with_all_that_it_has(trace):
     moved = trace.to("meta")
     for name in (field.name for field in fields(trace)):

@@ -93,11 +93,8 @@ PAIRS = [("das Haus", "the house"), ("das Buch", "the book"), ("ein Buch", "a bo
 
 
 def fitted(pairs, *iterations) -> IBMModel1:
-    sources, targets = zip(*pairs, strict=True)
-    sides = (
-        [GERMAN.encode(line.split()) for line in sources],
-        [ENGLISH.encode(line.split()) for line in targets],
-    )
+    lines = zip((GERMAN, ENGLISH), zip(*pairs, strict=True), strict=True)
+    sides = [[words.encode(line.split()) for line in side] for words, side in lines]
     return IBMModel1.fit(Corpus.from_ids(*sides), len(GERMAN), len(ENGLISH), *iterations)
 
 
