@@ -259,31 +259,6 @@ IN_TORCH = [
 ]
 
 
-class Reader(nn.Module):
-    """A cross-attention written by hand, of two heads of width 4, answering with the words attended to."""
-
-    def __init__(self, scale=0.5):
-        super().__init__()
-        self.words, self.dropout = nn.Embedding(WORDS, 6), nn.Dropout(0.5)
-        self.to_q, self.to_k = nn.Linear(6, 4 * HEADS), nn.Linear(6, 4 * HEADS, bias=False)
-        self.softmax, self.scale, self.out = nn.Softmax(dim=-1), scale, nn.Linear(6 * HEADS, WORDS)
-
-    def projected(self, source, read):
-        return (
-            project(self.dropout(self.words(tokens))).unflatten(-1, (HEADS, -1)).transpose(1, 2)
-            for project, tokens in ((self.to_q, read), (self.to_k, source))
-        )
-
-    def attend(self, source, source_mask, read):
-        query, key = self.projected(source, read)
-        scores = query @ key.mT * self.scale
-        return self.softmax(scores.masked_fill(~source_mask[:, None, None], -torch.inf))
-
-    def forward(self, source, source_mask, read):
-        context = self.attend(source, source_mask, read) @ self.dropout(self.words(source))[:, None]
-        return self.out(context.transpose(1, 2).flatten(2))
-
-
 FUNCTIONS = {
     "torch.softmax": lambda scores: torch.softmax(scores, dim=-1),
     "Tensor.softmax": lambda scores: scores.softmax(-1),
@@ -310,16 +285,36 @@ class Within(nn.Module):
         return context.transpose(1, 2).flatten(2)
 
 
-class Functional(Reader):
-    """A reader with such an attention, and the same weights."""
+class Reader(nn.Module):
+    """A cross-attention written by hand, of two heads of width 4, answering with the words attended to.
 
-    def __init__(self, function):
+    With a function, that is within a module that returns the context.
+    """
+
+    def __init__(self, scale=0.5, function=None):
         super().__init__()
-        self.softmax = Within(function)
+        self.words, self.dropout = nn.Embedding(WORDS, 6), nn.Dropout(0.5)
+        self.to_q, self.to_k = nn.Linear(6, 4 * HEADS), nn.Linear(6, 4 * HEADS, bias=False)
+        self.softmax = nn.Softmax(dim=-1) if function is None else Within(function)
+        self.scale, self.out = scale, nn.Linear(6 * HEADS, WORDS)
+
+    def projected(self, source, read):
+        return (
+            project(self.dropout(self.words(tokens))).unflatten(-1, (HEADS, -1)).transpose(1, 2)
+            for project, tokens in ((self.to_q, read), (self.to_k, source))
+        )
+
+    def attend(self, source, source_mask, read):
+        query, key = self.projected(source, read)
+        scores = query @ key.mT * self.scale
+        return self.softmax(scores.masked_fill(~source_mask[:, None, None], -torch.inf))
 
     def forward(self, source, source_mask, read):
         values = self.dropout(self.words(source))[:, None].expand(-1, HEADS, -1, -1)
-        context = self.softmax(*self.projected(source, read), values, ~source_mask[:, None, None])
+        if isinstance(self.softmax, Within):
+            context = self.softmax(*self.projected(source, read), values, ~source_mask[:, None, None])
+        else:
+            context = self.attend(source, source_mask, read) @ values
         return self.out(context if context.dim() == 3 else context.transpose(1, 2).flatten(2))
 
 
@@ -367,7 +362,7 @@ def adapter_of(name):
     if name == "by hand":
         return Modules(drawn(Reader()), [HOOKED], run, start=2)
     if name in FUNCTIONS or name.startswith("scaled_dot_product"):
-        return Modules(drawn(Functional(name)), [HOOKED], run, start=2)
+        return Modules(drawn(Reader(function=name)), [HOOKED], run, start=2)
     if name.startswith("nn.Transformer"):
         model = Translator(batch_first="length" not in name)
         return Modules(drawn(model), IN_TORCH, run_torch, start=2)

@@ -26,7 +26,7 @@ from attnlib.analysis.results import results
 from attnlib.analysis.samples import LONGEST
 from attnlib.analysis.threads import choose_threads
 from attnlib.errors import CorruptFile
-from tests.attnlib.adapters.adapter_builders import BATCH, HOOKED, Functional, run
+from tests.attnlib.adapters.adapter_builders import BATCH, HOOKED, Reader, run
 from tests.attnlib.analysis.builders import (
     ALL,
     HEADS,
@@ -360,7 +360,7 @@ def test_a_file_that_was_flipped_cut_or_changed_is_noticed(tmp_path, finished, s
 
 def test_a_probe_that_cannot_be_taken_is_said_before_any_work(capsys):
     """And everything else of the report is there."""
-    model, seen = Functional("torch.softmax"), []
+    model, seen = Reader(function="torch.softmax"), []
     hooked = replace(HOOKED, attention=None)  # names nothing that makes the attention
     adapter = Modules(model, [hooked], run, start=2, unchecked=True)
     stream = Stream(adapter.trace, [BATCH] * 6, adapter.lexical_probe)

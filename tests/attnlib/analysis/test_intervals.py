@@ -134,7 +134,9 @@ def assert_covered(held, corpora):
           for own in (("cross", 200, 500), ("cross", 800, 100), ("encoder_self", 200, 300))),
     ],
 )  # fmt: skip
-def test_intervals_hold_the_shares_and_in_the_mean_shares_are_hardly_off(kind, lines, corpora, bias):
+def test_intervals_hold_the_shares_of_corpora_and_in_the_mean_shares_are_hardly_off(
+    kind, lines, corpora, bias
+):
     held, off, model = Counter(), Counter(), known(kind)
     for seed in range(1, corpora + 1):
         row = analysed(model, lines, seed)
