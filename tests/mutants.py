@@ -1,39 +1,26 @@
 """Would the tests notice? ``python -m tests.mutants`` changes the code in one small way a time.
 
-A seed draws places of the code that numbers come from, the same ones each time. A process that has
-collected the tests of a folder forks once for each mutant, changes one function there and in a copy of the
-checkout, and runs the tests, those first that enter this function. What is no part of a function needs a new
-process. A mutant that no test kills is printed, and either shows what no test looks at or is listed, with the
-reason, in ``mutants.txt``. What was killed is kept in ``build/mutants.jsonl``, from where the same command
-goes on.
+A seed draws places of the code that numbers come from, the same ones each time. In a copy of the checkout
+each is changed by itself, and the tests of its folder run until one fails, the one that failed last before
+all others: it often notices the next change of the same function too. A mutant that no test kills is printed,
+and either shows what no test looks at or is listed, with the reason, in ``mutants.txt``. What was killed is
+kept in ``build/mutants.jsonl``, from where the same command goes on.
 """
 
 import argparse
 import ast
-import gc
 import hashlib
 import json
-import math
 import os
-import random
 import resource
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
-import traceback
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from types import CodeType, FunctionType
-from typing import IO
-
-import pytest
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "build" / "mutants.jsonl"
@@ -42,7 +29,7 @@ TESTS = {  # code: its tests
     "attnlib/decomposition": f"tests/attnlib/decomposition {REFUSALS}",
     "attnlib/probes": f"tests/attnlib/probes {REFUSALS}",
     "attnlib/training": f"tests/attnlib/training {REFUSALS}",
-    "attnlib/sealed.py": "tests/attnlib/test_sealed.py",
+    "attnlib/sealed.py": "tests/attnlib/test_files.py",
     "companion/claims/estimates.py": "tests/companion/claims",
     "companion/claims/verdicts.py": "tests/companion/claims",
     "companion/runs/loop.py": "tests/companion/runs/test_training.py",
@@ -57,7 +44,7 @@ EQUIVALENT = dict(
     line.rsplit("  # ", 1)
     for line in Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines()
 )
-SECONDS = 900  # a mutant that takes longer hangs, and is noticed by that; so is one that takes CPU seconds
+SECONDS = 900  # a mutant that takes longer hangs, and is noticed by that
 MEMORY = 16 * 2**30
 
 
@@ -69,7 +56,6 @@ class Mutant:
     change: str
     text: str
     function: str  # whose body has the change, or nothing
-    code: CodeType | None
     around: str  # this function, or the module
 
     def __str__(self) -> str:
@@ -83,15 +69,6 @@ class Mutant:
     def key(self, seed: int) -> str:
         """What it is drawn by and kept under, which an edit of another function leaves."""
         return hashlib.sha256(f"{seed} {self.path} {self.function}\n{self.around}".encode()).hexdigest()
-
-
-def functions(code: CodeType) -> dict[str, CodeType]:
-    """Functions and methods of a module by name, those that have it for themselves."""
-    found: list[CodeType] = []
-    for own in (each for each in code.co_consts if isinstance(each, CodeType)):
-        found += functions(own).values() if not own.co_flags & 0x2 else [own]  # a class, or CO_NEWLOCALS
-    names = Counter(own.co_qualname for own in found)
-    return {own.co_qualname: own for own in found if names[own.co_qualname] == 1}
 
 
 def mutants(path: Path) -> Iterator[Mutant]:
@@ -132,123 +109,9 @@ def mutants(path: Path) -> Iterator[Mutant]:
                 f"{before} → {ast.unparse(node)}",
                 ast.unparse(tree),
                 name,
-                functions(compile(tree, str(path), "exec")).get(name),
                 ast.unparse(around),
             )
             setattr(node, field, old)
-
-
-def forked(work: Callable[[], bool], cpu: float = 0) -> bool:
-    """Whether some work in a process of its own comes to the end and says yes."""
-    if (child := os.fork()) == 0:
-        code = 3
-        try:
-            if cpu:
-                os.setsid()
-                resource.setrlimit(resource.RLIMIT_CPU, (int(cpu), int(cpu)))
-                resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-            code = int(not work())
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(code)
-    end = time.monotonic() + (SECONDS if cpu else math.inf)
-    while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < end:
-        time.sleep(0.01)
-    if cpu:
-        with suppress(ProcessLookupError):
-            os.killpg(child, signal.SIGKILL)
-    code = os.waitstatus_to_exitcode(ended[1] if ended[0] else os.waitpid(child, 0)[1])
-    if code == 3:
-        raise RuntimeError("the round itself is at fault")
-    return code == 0
-
-
-class Rounds:
-    """All mutants of a piece of code, in the process that has collected its tests.
-
-    Attributes:
-        failed: the first test that failed
-        took: seconds of each test without a mutant
-        entered: functions of the code that each test entered
-    """
-
-    def __init__(self, copy: Path, drawn: list[Mutant], seed: int, told: IO[str]):
-        self.copy, self.drawn, self.seed, self.told = copy, drawn, seed, told
-        self.failed = ""
-        self.took: dict[str, float] = {}
-        self.entered: dict[str, list[str]] = {}
-
-    def pytest_runtest_logreport(self, report):
-        self.took[report.nodeid] = self.took.get(report.nodeid, 0) + report.duration
-        if report.failed:
-            self.failed = self.failed or report.nodeid
-
-    def all_pass(self, items) -> bool:
-        for item, following in zip(items, [*items[1:], None], strict=True):
-            item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
-            if self.failed:
-                return False
-        return True
-
-    def plain(self, items, note: Path) -> bool:
-        """The tests, in any order, pass without a mutant."""
-        for item, following in zip(items, [*items[1:], None], strict=True):
-            own: set[str] = set()
-
-            def entered(frame, event, _, own=own):
-                if event == "call" and frame.f_code.co_filename.startswith(str(self.copy)):
-                    own.add(frame.f_code.co_qualname)
-
-            sys.setprofile(entered)
-            item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
-            sys.setprofile(None)
-            self.entered[item.nodeid] = sorted(own)
-        note.write_text(json.dumps([self.took, self.entered, self.failed]))
-        return not self.failed
-
-    def mutated(self, mutant: Mutant, items, note: Path) -> bool:
-        own = [each for each in gc.get_objects() if type(each) is FunctionType
-               and each.__code__.co_filename == str(self.copy / mutant.path)
-               and each.__code__.co_qualname == mutant.function]  # fmt: skip
-        if mutant.code and own:
-            for each in own:
-                each.__code__ = mutant.code
-            passed = self.all_pass(items)
-            note.write_text(self.failed)
-            return passed
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *self.arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        found = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-        note.write_text((found or [f"exit code {done.returncode}"])[0])
-        return done.returncode == 0
-
-    def pytest_runtestloop(self, session):
-        self.arguments, note = session.config.args, self.copy / "note"
-        items = random.Random(0).sample(session.items, len(session.items))
-        if not forked(lambda: self.plain(items, note), cpu=SECONDS):
-            raise RuntimeError(f"tests fail without a mutant: {note.read_text()[-200:]}")
-        self.took, self.entered, _ = json.loads(note.read_text())
-        self.cpu = 60 + 3 * os.times().children_user
-        for mutant in self.drawn:
-            self.tried(mutant, items, note)
-        return True
-
-    def tried(self, mutant: Mutant, items, note: Path) -> None:
-        def first(item) -> tuple[bool, float]:
-            entered = any(own.startswith(mutant.function) for own in self.entered[item.nodeid])
-            return not entered, self.took[item.nodeid]
-
-        start, copy = time.monotonic(), self.copy / mutant.path
-        copy.write_text(mutant.text, encoding="utf-8")
-        note.write_text("ended")
-        ordered = sorted(items, key=first)
-        killed = not forked(lambda: self.mutated(mutant, ordered, note), self.cpu)
-        shutil.copy(ROOT / mutant.path, copy)
-        by, seconds = note.read_text() if killed else "", round(time.monotonic() - start, 1)
-        with RESULTS.open("a", encoding="utf-8") as kept:
-            kept.write(json.dumps({"key": mutant.key(self.seed), "by": by, "seconds": seconds}) + "\n")
-        print(f"{'killed  ' if by else 'SURVIVED'} {seconds:6} {mutant}  {by}", file=self.told, flush=True)
 
 
 def copy(folder: Path) -> None:
@@ -258,18 +121,35 @@ def copy(folder: Path) -> None:
         (folder / name).symlink_to(ROOT / name)
 
 
-def try_all(folder: Path, code: str, drawn: list[Mutant], seed: int) -> bool:
-    """Try mutants of a piece of code in a copy of the checkout, as if this process had started there."""
-    rounds = Rounds(folder, drawn, seed, os.fdopen(os.dup(1), "w"))
-    os.chdir(folder)
-    os.environ["PYTHONPATH"] = str(folder)
-    sys.path[:] = [str(folder), *(own for own in sys.path if Path(own).resolve() != ROOT)]
-    sys.modules.pop("tests", None)
-    with open(folder / "said", "a") as said:
-        os.dup2(said.fileno(), 1)
-        os.dup2(said.fileno(), 2)
-    arguments = ["-q", "-s", "-p", "no:cacheprovider", *TESTS[code].split(), code]
-    return pytest.main(arguments, plugins=[rounds]) == 0
+def failed(folder: Path, code: str) -> str:
+    """The first test of a piece of code that fails in a copy of the checkout; nothing if all pass."""
+    options = ["-x", "-q", "--ff", "-o", f"cache_dir={folder / 'cache'}"]
+    command = [sys.executable, "-m", "pytest", *options, *TESTS[code].split(), code]
+    given = {"cwd": folder, "env": os.environ | {"PYTHONPATH": str(folder)}, "timeout": SECONDS}
+    bounds = resource.RLIMIT_AS, (MEMORY, MEMORY)
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, preexec_fn=lambda: resource.setrlimit(*bounds), **given
+        )
+    except subprocess.TimeoutExpired:
+        return "it hangs"
+    found = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return "" if done.returncode == 0 else (found or [f"exit code {done.returncode}"])[0]
+
+
+def try_all(folder: Path, code: str, drawn: list[Mutant], seed: int) -> None:
+    """Try mutants of a piece of code in a copy of the checkout."""
+    if said := failed(folder, code):
+        raise SystemExit(f"without a mutant: {said}")
+    for mutant in sorted(drawn, key=str):
+        start = time.monotonic()
+        (folder / mutant.path).write_text(mutant.text, encoding="utf-8")
+        by = failed(folder, code)
+        shutil.copy(ROOT / mutant.path, folder / mutant.path)
+        took = round(time.monotonic() - start, 1)
+        with RESULTS.open("a", encoding="utf-8") as kept:
+            kept.write(json.dumps({"key": mutant.key(seed), "by": by, "seconds": took}) + "\n")
+        print(f"{'killed  ' if by else 'SURVIVED'} {took:6} {mutant}  {by}", flush=True)
 
 
 def found_before() -> dict[str, str]:
@@ -298,9 +178,8 @@ def main() -> int:
         copy(Path(folder))
         for code in TESTS:
             left = [mutant for key, (own, mutant) in drawn.items() if own == code and not before.get(key)]
-            if left and not forked(partial(try_all, Path(folder), code, left, options.seed)):
-                print(f"{code}: {(Path(folder) / 'said').read_text()[-9000:]}")
-                return 1
+            if left:
+                try_all(Path(folder), code, left, options.seed)
     by = found_before()
     alive = [mutant for key, (_, mutant) in drawn.items() if not by[key]]
     true = [mutant for mutant in alive if not mutant.reason]

@@ -1,5 +1,6 @@
-"""Files appear whole or not at all, whoever is killed and however full the disk is; one writer a folder."""
+"""Files appear whole or not at all, have one writer a folder, and are read as they were written."""
 
+import json
 import os
 import resource
 import signal
@@ -7,9 +8,17 @@ import subprocess
 import sys
 
 import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load as any_reader
 
-from attnlib.errors import BadInput
+from attnlib import files, sealed
+from attnlib.decomposition import Components
+from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import atomic_path, holder, locked, record_holder, write_text_atomic
+from attnlib.training.checkpoint import Progress, load_newest, save_checkpoint
+from tests.attnlib.refusals import assert_refused
 
 WRITES = """
 import os, sys, time
@@ -82,11 +91,135 @@ def test_a_file_that_grows_too_large_is_refused_and_the_old_one_stays(tmp_path):
 def test_where_nothing_can_be_written_it_is_said_in_a_line(path, tmp_path):
     (tmp_path / "file").touch()
     (tmp_path / "folder").mkdir()
-    with pytest.raises(BadInput, match=r"cannot write .*: .*choose a folder you may write to"):
-        write_text_atomic(tmp_path / path, "")
+    said = "cannot write … choose a folder you may write to"
+    assert_refused(lambda: write_text_atomic(tmp_path / path, ""), said)
 
 
 def test_an_error_of_what_is_written_stays_what_it_is(tmp_path):
     with pytest.raises(ConnectionError), atomic_path(tmp_path / "download"):
         raise ConnectionError("no network")
     assert os.listdir(tmp_path) == []
+
+
+# What is read is what was written: any bit that flips is noticed, and equal contents are equal bytes.
+
+
+TENSORS = {
+    "flags": torch.tensor([True, False, True]),
+    "weights": torch.arange(6.0).reshape(3, 2).T,
+    "counts": torch.tensor(7),
+    "half": torch.tensor([1.5], dtype=torch.bfloat16),
+    "none": torch.empty(0, 4),
+}
+
+
+def assert_equal(found, expected):
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        assert found[name].dtype == value.dtype
+        assert torch.equal(found[name], value)
+
+
+def test_tensors_are_read_back_by_any_reader_and_in_any_order_are_the_same_bytes(tmp_path):
+    content = sealed.save(TENSORS, {"method": "means", "format": "x"})
+    assert_equal(any_reader(content), TENSORS)
+    assert sealed.save(dict(reversed(TENSORS.items())), {"format": "x", "method": "means"}) == content
+    sealed.save_file(TENSORS, tmp_path / "t", {"method": "means", "format": "x"})
+    assert (tmp_path / "t").read_bytes() == content
+    assert_equal(sealed.load_file(tmp_path / "t"), TENSORS)
+
+
+def components(folder):
+    states = torch.arange(12.0).reshape(2, 2, 3)
+    sums = Components(3, 2, 3, method="least_squares")
+    sums.update(states, torch.tensor([[0, 1], [1, 0]]), torch.ones(2, 2, dtype=torch.bool)).save(folder / "c")
+    return folder / "c", lambda path: Components.load(path).temporal
+
+
+def tensors(folder):
+    sealed.save_file({"a": torch.arange(3.0)}, folder / "t")
+    return folder / "t", lambda path: sealed.load_file(path)["a"]
+
+
+def record(folder):
+    sealed.write_json_atomic(folder / "r", {"loss": [1.5, None, 1e-9], "what": "Ünï", "n": 2})
+    return folder / "r", lambda path: sealed.loads(path.read_text(encoding="utf-8"))
+
+
+def checkpoint(folder):
+    """Its side file; an altered one is passed over."""
+    model = torch.nn.Linear(1, 1)
+    optimiser = torch.optim.Adam(model.parameters())
+    save_checkpoint(folder, model, optimiser, Progress(5, [{"step": 4, "loss": 0.5}]))
+
+    def read(path):
+        found = load_newest(folder, model, optimiser)
+        if found.step == 0:
+            raise CorruptFile("passed over")
+        return found
+
+    return folder / "step-00000005.json", read
+
+
+@pytest.mark.parametrize("written", [components, tensors, record, checkpoint])
+def test_no_bit_of_a_file_flips_unnoticed(written, tmp_path):
+    path, read = written(tmp_path)
+    content = path.read_bytes()
+    expected, used = read(path), 0
+    for bit in range(0, 8 * len(content), 7):  # one or two of every byte
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        try:
+            found = read(path)
+        except (CorruptFile, UnicodeDecodeError):
+            continue
+        used += 1  # white space, or a letter of 1e-9
+        assert torch.equal(found, expected) if isinstance(found, torch.Tensor) else found == expected
+    assert used < len(content)
+
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+
+
+@given(st.recursive(LEAVES, lambda own: st.lists(own) | st.dictionaries(st.text() | st.integers(), own)))
+def test_any_json_comes_back(tmp_path_factory, content):
+    path = tmp_path_factory.mktemp("sealed") / "j"
+    plain = json.loads(json.dumps(content))
+    sealed.write_json_atomic(path, content)
+    assert sealed.loads(path.read_text(encoding="utf-8")) == plain
+    if not isinstance(plain, dict) or not {"content", "seal"} & plain.keys():
+        files.write_json_atomic(path, plain)  # from before there were seals
+        assert sealed.loads(path.read_text(encoding="utf-8")) == plain
+
+
+@pytest.mark.parametrize("text", ["", "{", "[" * 100_000, '{"content": 1}', '{"seal": 1, "content": 1}'])
+def test_what_is_cut_or_altered_is_refused(text):
+    assert_refused(lambda: sealed.loads(text), "does not hold what was written there", CorruptFile)
+
+
+SUMS = {
+    "position_sums": torch.ones(2, 3, dtype=torch.float64),
+    "token_sums": torch.ones(4, 3, dtype=torch.float64),
+    "pair_counts": torch.ones(4, 2, dtype=torch.int64),
+}
+
+
+@pytest.mark.parametrize(
+    ("altered", "message"),
+    [
+        ({"position_sums": SUMS["position_sums"] * torch.nan}, "not finite"),
+        ({"pair_counts": -SUMS["pair_counts"]}, "negative counts"),
+        ({"pair_counts": 0 * SUMS["pair_counts"]}, "never seen"),
+        ({"pair_counts": SUMS["pair_counts"].double()}, "counts must be int64"),
+        ({"token_sums": SUMS["token_sums"].float()}, "sums float64"),
+        ({"token_sums": SUMS["token_sums"][:3]}, "shapes of its tables differ"),
+        ({"position_sums": SUMS["position_sums"][:, :2]}, "shapes of its tables differ"),
+        ({"pair_counts": SUMS["pair_counts"][0]}, "shapes of its tables differ"),
+    ],
+)
+def test_sums_of_no_corpus_are_refused_though_their_checksum_is_right(altered, message, tmp_path):
+    sealed.save_file(SUMS, path := tmp_path / "c", {"format": "attnlib.components/1"})
+    assert Components.load(path).method == "means"
+    sealed.save_file(SUMS | altered, path, {"format": "attnlib.components/1"})
+    assert_refused(lambda: Components.load(path), message, CorruptFile)

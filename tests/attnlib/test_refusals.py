@@ -59,6 +59,8 @@ from tests.attnlib.adapters.adapter_builders import (
     attended_of,
     checked,
     drawn,
+    frames_batch,
+    frames_model,
     model_of,
     normal,
     pass_of,
@@ -67,6 +69,7 @@ from tests.attnlib.adapters.adapter_builders import (
     run_torch,
     softmax_of,
     traced,
+    whisper,
     without,
 )
 from tests.attnlib.analysis.builders import Toy, by_hand, fit_of, judged
@@ -398,6 +401,18 @@ def of_rows(name, *rows):
     return HuggingFace(model_of(name)).trace(TokenBatch.of_rows(*rows))
 
 
+def pass_of_another():
+    adapter = whisper()
+    one = adapter.trace(frames_batch("Whisper"))
+    adapter.trace(frames_batch("Whisper", 1))
+    return adapter.logits(one)
+
+
+def frames(name="Whisper", **changes):
+    own = vars(frames_batch(name))
+    return FrameBatch(**{name: own[name] for name in ("frames", "target", "target_mask")} | changes)
+
+
 def bart_probe(model=lambda whole: whole, **changes):
     return lexical_probe(model(model_of("Bart")), replace(traced("Bart"), **changes))
 
@@ -426,7 +441,7 @@ def wrapped(family, path, wrap=nn.Sequential):
     return model
 
 
-MORE, POSITIONS = [5] * 33, "has 33 pieces; … positions for 32: … --longest 32"
+MORE, LONG, POSITIONS = [5] * 33, torch.full((5, 7), 4), "has 33 pieces; … positions for 32: … --longest 32"
 OTHERS = "holds id 50; … embeds 50, from 0: use the tokenizer"
 BART = "model.decoder.layers.0.encoder_attn"
 
@@ -474,6 +489,16 @@ FAMILIES = [
     (lambda: bart_probe(lambda whole: whole.model), "BartModel predicts no words … AutoModelForSeq2SeqLM"),
     (lambda: lexical_probe(zoo.load("lexicon_translator").network, traced("Bart")),
      "BilinearTranslator is no model of the transformers library"),
+    # Frames.
+    (lambda: whisper().trace(BATCH), "batches of attnlib.FrameBatch, not TokenBatch"),
+    (lambda: bart().trace(frames()), "attnlib.TokenBatch, not FrameBatch"),
+    (lambda: whisper().trace(frames(frames_mask=torch.ones(5, 20) > 0)), "all frames: leave frames_mask out"),
+    (lambda: HuggingFace(frames_model("GPT2")).trace(frames("GPT2", target=LONG, target_mask=LONG > 0)),
+     "Model has positions for 6"),
+    (lambda: frames(frames=torch.full((5, 4, 20), NAN)), "expected finite floating-point numbers"),
+    (lambda: frames(frames=torch.zeros(4, 4, 20)), "frames of shape (4, 4, 20) … with 5 targets"),
+    (lambda: frames(target_mask=torch.zeros(5, 4) > 0), "target row 0 is all padding"),
+    (pass_of_another, "ask for logits right after trace"),
 ]  # fmt: skip
 
 

@@ -106,16 +106,20 @@ def target(request):
     return TARGETS[request.param]
 
 
+def finished(target, folder, **options):
+    """What work leaves in a folder where nothing disturbs it, whatever was there before."""
+    folder.mkdir(exist_ok=True)
+    told = folder.parent / "told"
+    assert forked(partial(target, folder), told, **options) == 0, told.read_text()
+    return contents(folder)
+
+
 @pytest.fixture
 def whole(target, tmp_path):
     """What uninterrupted work leaves, and how many changes of files it makes."""
     folder, count = tmp_path / "whole", tmp_path / "count"
-    folder.mkdir()
     write = lambda n: count.open("a").write(".")  # noqa: E731
-    assert forked(partial(target, folder), tmp_path / "told", lambda: changes(folder, write)) == 0, (
-        tmp_path / "told"
-    ).read_text()
-    return contents(folder), count.stat().st_size
+    return finished(target, folder, before=lambda: changes(folder, write)), count.stat().st_size
 
 
 def test_killed_before_any_change_of_a_file_it_goes_on_to_the_same(target, whole, tmp_path):
@@ -125,8 +129,7 @@ def test_killed_before_any_change_of_a_file_it_goes_on_to_the_same(target, whole
         folder.mkdir()
         before = partial(changes, folder, lambda number, n=n: kill() if number == n else None)
         assert forked(partial(target, folder), told, before) == -signal.SIGKILL
-        assert forked(partial(target, folder), told) == 0, told.read_text()
-        assert contents(folder) == expected, n
+        assert finished(target, folder) == expected, n
         COUNTS["kills, all identical after the same work was asked for again"] += 1
         shutil.rmtree(folder)
 
@@ -144,8 +147,7 @@ def test_out_of_room_it_is_said_in_a_line_and_goes_on_to_the_same(target, whole,
         code = forked(partial(target, folder), told, before)
         assert code in (0, 2), told.read_text()
         assert code == 0 or not list(folder.rglob(".*.tmp"))
-        assert forked(partial(target, folder), told) == 0, told.read_text()
-        assert contents(folder) == expected, room
+        assert finished(target, folder) == expected, room
         COUNTS["disks too small, all said in a line or large enough, all identical afterwards"] += 1
         shutil.rmtree(folder)
 
@@ -159,10 +161,8 @@ def test_out_of_memory_is_said_in_a_line(wanted, tmp_path):
 @pytest.mark.parametrize("target", TARGETS.values())
 def test_of_two_at_once_both_end_or_one_is_told(target, tmp_path):
     for number in range(1 + SIZE // 4):
-        folder, alone = tmp_path / f"both{number}", tmp_path / f"alone{number}"
-        for each in (folder, alone):
-            each.mkdir()
-        assert forked(partial(target, alone), tmp_path / "told") == 0
+        folder, alone = tmp_path / f"both{number}", finished(target, tmp_path / f"alone{number}")
+        folder.mkdir()
         if (second := os.fork()) == 0:
             os._exit(forked(partial(target, folder), tmp_path / "second"))
         first = forked(partial(target, folder), tmp_path / "first")
@@ -171,29 +171,24 @@ def test_of_two_at_once_both_end_or_one_is_told(target, tmp_path):
         refused = target is analysis and 2 in codes  # the others wait
         assert sorted(codes) == [0, 2 * refused], told
         assert not refused or "is being written by process" in told[codes.index(2)]
-        assert contents(folder) == contents(alone)
+        assert contents(folder) == alone
         COUNTS["pairs of writers, all whole"] += 1
 
 
 def reread(target, folder):
     """What reading again what a target left comes to, in letters."""
-    found = _reread(target, folder)
-    plain = lambda own: own.tolist() if isinstance(own, torch.Tensor) else own  # noqa: E731
-    return repr({name: plain(own) for name, own in found.items()} if isinstance(found, dict) else found)
-
-
-def _reread(target, folder):
+    models = Store(folder / "models", trains=False)
     match target.__name__:
         case "training":
-            found = Store(folder / "models", trains=False).model(MODEL)
-            return found.model.state_dict() | {"history": found.history}
+            found = models.model(MODEL)
+            return repr([found.history, *(own.tolist() for own in found.model.state_dict().values())])
         case "procedure":
-            found = Store(folder / "models", trains=False).recording(COPYING)
-            return found.tensors | {"history": found.history}
+            found = models.recording(COPYING)
+            return repr([found.history, *(own.tolist() for own in found.tensors.values())])
         case "components":
-            return {"temporal": Components.load(folder / "sums.safetensors").temporal}
+            return repr(Components.load(folder / "sums.safetensors").temporal.tolist())
         case "result":
-            return vars(Result.load(folder / "toy.json"))
+            return repr(vars(Result.load(folder / "toy.json")))
         case "analysis":
             analysis(folder)
             return (folder / "report" / "heads.csv").read_text()
@@ -202,8 +197,7 @@ def _reread(target, folder):
 @pytest.mark.parametrize("target", [training, procedure, components, result, analysis])
 def test_a_flipped_bit_of_any_file_is_noticed_or_moves_nothing(target, tmp_path):
     folder, draw = tmp_path / "made", random.Random(2)
-    folder.mkdir()
-    assert forked(partial(target, folder), tmp_path / "told") == 0
+    finished(target, folder)
     expected = reread(target, folder)
     marks = re.compile(r"\.lock|spec\.json|\.csv|index\.html|/traces/|report/[^/]*$")
     paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and not marks.search(str(path))]

@@ -8,7 +8,17 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from attnlib.adapters import Attended, Hooked, HuggingFace, LinearMap, ModelPass, Modules, Rotary, TokenBatch
+from attnlib.adapters import (
+    Attended,
+    FrameBatch,
+    Hooked,
+    HuggingFace,
+    LinearMap,
+    ModelPass,
+    Modules,
+    Rotary,
+    TokenBatch,
+)
 from attnlib.decomposition import PART_NAMES, alignment_terms, map_parts
 from tests.attnlib.models.model_builders import generator
 
@@ -122,6 +132,15 @@ def assert_same_pass(found, expected):
         torch.testing.assert_close(mine.scores, theirs.scores)  # memory read from a file has other kernels
 
 
+def padded_in_front(tensor, masks, **axes):
+    """With the padding of every row in front, along the axes of some sides."""
+    for side, axis in axes.items():
+        order = torch.argsort(masks[side].int(), dim=1, stable=True)
+        rows = zip(tensor.expand(len(order), *tensor.shape[1:]), order, strict=True)
+        tensor = torch.stack([row.index_select(axis - 1, places) for row, places in rows])
+    return tensor
+
+
 def hooks_on(model):
     """How many hooks stand on a model's modules."""
     return sum(len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules())
@@ -148,18 +167,22 @@ ROWS = rows_of((5, 3, 7, 6), 100), rows_of((4, 6, 2, 5), 200)
 BATCH = TokenBatch.of_rows(*ROWS)
 
 
-def model_of(name, **changes):
+def spread(model, size):
     """With weights so large that attention is far from uniform, and with biases and norms that differ."""
-    transformers = pytest.importorskip("transformers", reason="models of Hugging Face need transformers")
-    config = getattr(transformers, f"{name}Config")(**SIZES.get(name, ABSOLUTE) | changes)
-    with torch.random.fork_rng():
-        model = transformers.AutoModelForSeq2SeqLM.from_config(config, attn_implementation="eager")
     draw = generator(0)
     with torch.no_grad():
         for value in model.parameters():
             noise = torch.randn(value.shape, generator=draw)
-            value.copy_(noise * 32**-0.5 if value.dim() > 1 else value + 0.3 * noise)
+            value.copy_(noise * size if value.dim() > 1 else value + 0.3 * noise)
     return model.eval()
+
+
+def model_of(name, **changes):
+    transformers = pytest.importorskip("transformers", reason="models of Hugging Face need transformers")
+    config = getattr(transformers, f"{name}Config")(**SIZES.get(name, ABSOLUTE) | changes)
+    with torch.random.fork_rng():
+        model = transformers.AutoModelForSeq2SeqLM.from_config(config, attn_implementation="eager")
+    return spread(model, 32**-0.5)
 
 
 # -- models of transformers that read frames --
@@ -199,12 +222,39 @@ def frames_model(name, **changes):
             )
             made = getattr(transformers, f"{name}ForConditionalGeneration")(config)
         made.set_attn_implementation("eager")
-    draw = generator(0)
+    return spread(made, 0.5)
+
+
+FRAMES = ("Whisper", "Speech2Text", *DECODERS)
+
+
+def frames_batch(name, seed=0, samples=5):
+    """Speech2Text makes one position of four frames, and is told where there is sound."""
+    draw, mask = generator(seed), None
+    shape = {"Whisper": (4, 20), "Speech2Text": (32, 4)}.get(name, (3, 8, 8))
+    if name == "Speech2Text":
+        mask = torch.arange(32) < torch.tensor([32, 32, 24, 32, 16][:samples])[:, None]
+    target = torch.randint(3, 8, (samples, 4), generator=draw)
+    lengths = torch.tensor([4, 2, 3, 4, 4][:samples])
+    frames = torch.randn(samples, *shape, generator=draw)
+    return FrameBatch(frames, target, torch.arange(4) < lengths[:, None], frames_mask=mask)
+
+
+def whisper(**arguments):
+    return HuggingFace(frames_model("Whisper"), **arguments)
+
+
+def plain_call(model, found, batch=None):
+    """What a model itself returns for a pass, nothing hooked, and its attention for each that was caught."""
+    given = {"input_ids": found.source_tokens, "attention_mask": found.source_mask.long()}
+    if batch is not None:  # of frames, with a mask where they have one
+        mask = batch.frames_mask
+        given = {model.main_input_name: batch.frames}
+        given |= {} if mask is None else {"attention_mask": mask.long()}
+    reads = {"decoder_input_ids": found.target_tokens, "decoder_attention_mask": found.target_mask.long()}
     with torch.no_grad():
-        for value in made.parameters():
-            noise = torch.randn(value.shape, generator=draw)
-            value.copy_(0.5 * noise if value.dim() > 1 else value + 0.3 * noise)
-    return made.eval()
+        plain = model(**given, **reads, output_attentions=True)
+    return plain, [plain[f"{one.kind.removesuffix('_self')}_attentions"][one.layer] for one in found.attended]
 
 
 # -- modules --
@@ -219,31 +269,6 @@ HOOKED = Hooked("to_q", "to_k", heads=HEADS, attention="softmax")
 IN_TORCH = [
     Hooked(*[name.format(n)] * 2, kind=kind, layer=n) for kind, name in PLACES.items() for n in range(2)
 ]
-
-
-class Reader(nn.Module):
-    """A cross-attention written by hand, of two heads of width 4, answering with the words attended to."""
-
-    def __init__(self, scale=0.5):
-        super().__init__()
-        self.words, self.dropout = nn.Embedding(WORDS, 6), nn.Dropout(0.5)
-        self.to_q, self.to_k = nn.Linear(6, 4 * HEADS), nn.Linear(6, 4 * HEADS, bias=False)
-        self.softmax, self.scale, self.out = nn.Softmax(dim=-1), scale, nn.Linear(6 * HEADS, WORDS)
-
-    def projected(self, source, read):
-        return (
-            project(self.dropout(self.words(tokens))).unflatten(-1, (HEADS, -1)).transpose(1, 2)
-            for project, tokens in ((self.to_q, read), (self.to_k, source))
-        )
-
-    def attend(self, source, source_mask, read):
-        query, key = self.projected(source, read)
-        scores = query @ key.mT * self.scale
-        return self.softmax(scores.masked_fill(~source_mask[:, None, None], -torch.inf))
-
-    def forward(self, source, source_mask, read):
-        context = self.attend(source, source_mask, read) @ self.dropout(self.words(source))[:, None]
-        return self.out(context.transpose(1, 2).flatten(2))
 
 
 FUNCTIONS = {
@@ -272,16 +297,36 @@ class Within(nn.Module):
         return context.transpose(1, 2).flatten(2)
 
 
-class Functional(Reader):
-    """A reader with such an attention, and the same weights."""
+class Reader(nn.Module):
+    """A cross-attention written by hand, of two heads of width 4, answering with the words attended to.
 
-    def __init__(self, function):
+    With a function, that is within a module that returns the context.
+    """
+
+    def __init__(self, scale=0.5, function=None):
         super().__init__()
-        self.softmax = Within(function)
+        self.words, self.dropout = nn.Embedding(WORDS, 6), nn.Dropout(0.5)
+        self.to_q, self.to_k = nn.Linear(6, 4 * HEADS), nn.Linear(6, 4 * HEADS, bias=False)
+        self.softmax = nn.Softmax(dim=-1) if function is None else Within(function)
+        self.scale, self.out = scale, nn.Linear(6 * HEADS, WORDS)
+
+    def projected(self, source, read):
+        return (
+            project(self.dropout(self.words(tokens))).unflatten(-1, (HEADS, -1)).transpose(1, 2)
+            for project, tokens in ((self.to_q, read), (self.to_k, source))
+        )
+
+    def attend(self, source, source_mask, read):
+        query, key = self.projected(source, read)
+        scores = query @ key.mT * self.scale
+        return self.softmax(scores.masked_fill(~source_mask[:, None, None], -torch.inf))
 
     def forward(self, source, source_mask, read):
         values = self.dropout(self.words(source))[:, None].expand(-1, HEADS, -1, -1)
-        context = self.softmax(*self.projected(source, read), values, ~source_mask[:, None, None])
+        if isinstance(self.softmax, Within):
+            context = self.softmax(*self.projected(source, read), values, ~source_mask[:, None, None])
+        else:
+            context = self.attend(source, source_mask, read) @ values
         return self.out(context if context.dim() == 3 else context.transpose(1, 2).flatten(2))
 
 
@@ -329,7 +374,7 @@ def adapter_of(name):
     if name == "by hand":
         return Modules(drawn(Reader()), [HOOKED], run, start=2)
     if name in FUNCTIONS or name.startswith("scaled_dot_product"):
-        return Modules(drawn(Functional(name)), [HOOKED], run, start=2)
+        return Modules(drawn(Reader(function=name)), [HOOKED], run, start=2)
     if name.startswith("nn.Transformer"):
         model = Translator(batch_first="length" not in name)
         return Modules(drawn(model), IN_TORCH, run_torch, start=2)

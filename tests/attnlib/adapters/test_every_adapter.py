@@ -1,4 +1,4 @@
-"""What every adapter holds to, and what is of Hugging Face models and of named modules alone."""
+"""What every adapter holds to, and what is of named modules, Hugging Face models and frames alone."""
 
 import warnings
 from dataclasses import replace
@@ -8,7 +8,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
+from attnlib import Stream, report
 from attnlib.adapters import (
     Hooked,
     HuggingFace,
@@ -23,41 +25,46 @@ from attnlib.decomposition.growing import GrowingComponents
 from tests.attnlib.adapters.adapter_builders import (
     BATCH,
     FAMILIES,
+    FRAMES,
     FULL,
     FUNCTIONS,
     HOOKED,
     KINDS,
     ROWS,
     SIDES,
+    WIDTHS,
     Reader,
     adapter_of,
     assert_same_pass,
     checked,
     drawn,
+    frames_batch,
+    frames_model,
     hooks_on,
     model_of,
+    padded_in_front,
     pass_of,
+    plain_call,
     rotary,
     run,
     terms_of,
     traced,
+    whisper,
 )
+from tests.attnlib.analysis.builders import said_by
 from tests.attnlib.models.model_builders import POSITIONS, batch_of, generator, transformer
 from tests.attnlib.refusals import assert_refused
 
 
 def by_family(name):
-    """A plain call of the model, nothing hooked."""
     found = traced(name)
-    with torch.no_grad():
-        plain = model_of(name)(
-            input_ids=found.source_tokens,
-            attention_mask=found.source_mask.long(),
-            decoder_input_ids=found.target_tokens,
-            decoder_attention_mask=found.target_mask.long(),
-            output_attentions=True,
-        )
-    return found, [plain[f"{one.kind.removesuffix('_self')}_attentions"][one.layer] for one in found.attended]
+    return found, plain_call(model_of(name), found)[1]
+
+
+def by_frames(name):
+    batch = frames_batch(name)
+    found = HuggingFace(frames_model(name), kinds=KINDS).trace(batch)
+    return found, plain_call(frames_model(name), found, batch)[1]
 
 
 @torch.no_grad()
@@ -88,7 +95,8 @@ def rotated(**layout):
 
 
 ADAPTERS = {
-    **{name: lambda name=name: by_family(name) for name in FAMILIES},
+    **{name: partial(by_family, name) for name in FAMILIES},
+    **{name: partial(by_frames, name) for name in FRAMES},
     "by hand": by_reader,
     "nn.Transformer": by_torch,
     "tensors": lambda: as_given(pass_of_tensors(FULL)),
@@ -103,7 +111,7 @@ ADAPTERS = {
 def test_scores_make_the_models_attention_and_nine_terms_and_the_position_bias_make_the_scores(name):
     found, expected = ADAPTERS[name]()
     parts = {
-        site: Components(64, 8, states.shape[-1])
+        site: Components(64, 10, states.shape[-1])
         .update(states, found.tokens(side), found.mask(side))
         .split(states, found.tokens(side), found.mask(side))
         for site, (side, states) in found.sites().items()
@@ -148,13 +156,10 @@ def test_the_model_is_left_as_it_was(name, monkeypatch):
 
 def padded_left(batch):
     """The same with padding at the left of every row, and one column more of it."""
-    moved = {}
+    masks = {side: F.pad(getattr(batch, f"{side}_mask"), (0, 1)) for side in SIDES}
+    moved = {f"{side}_mask": padded_in_front(masks[side], masks, **{side: 1}) for side in SIDES}
     for side in SIDES:
-        tokens, mask = getattr(batch, side), getattr(batch, f"{side}_mask")
-        order = torch.argsort(mask, dim=1, stable=True)
-        one = torch.zeros_like(tokens[:, :1])
-        moved[side] = torch.cat([one, tokens.take_along_dim(order, 1)], 1)
-        moved[f"{side}_mask"] = torch.cat([one.bool(), mask.take_along_dim(order, 1)], 1)
+        moved[side] = padded_in_front(F.pad(getattr(batch, side), (0, 1)), masks, **{side: 1})
     return TokenBatch(**moved)
 
 
@@ -394,3 +399,64 @@ def test_tables_of_all_words_are_what_is_said():
     ]
     assert len(tables) == 5  # the encoder's last states are read by both cross-attentions
     assert sum(tables) == adapter.table_bytes(4)
+
+
+# Encoders of pictures and sound: the source has positions and no words.
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_positions_and_predictions_are_those_of_a_plain_call(name):
+    adapter = HuggingFace(frames_model(name), kinds=KINDS)
+    one = adapter.trace(frames_batch(name))
+    lengths = {"Whisper": [10] * 5, "Speech2Text": [8, 8, 6, 8, 4]}.get(name, [5] * 5)
+    assert one.source_mask.sum(1).tolist() == lengths
+    assert len(one.attended) == len({own.name for own in one.attended}) >= 5
+    logits = plain_call(frames_model(name), one, frames_batch(name))[0].logits
+    torch.testing.assert_close(adapter.logits(one)[one.target_mask], logits[one.target_mask])
+
+
+def test_a_report_says_that_frames_are_no_words(tmp_path):
+    adapter = whisper(kinds=KINDS, ignored=[0, 1])
+    stream = Stream(
+        adapter.trace,
+        [frames_batch("Whisper", seed) for seed in range(5)],
+        partial(lexical_probe, adapter.model),
+        logits=adapter.logits,
+    )
+    found = report(stream, tmp_path, name=lambda side, token: f"{side} {token}")
+    said = said_by(tmp_path)
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert said["source"] == "frames"
+    assert "This encoder reads frames, not words" in said["notes"][0]
+    assert said["notes"][0] in page
+    assert "reads input_features, which a pass does not hold" in found.no_probe[0]
+    assert said["learned"]["sentences"] == 5
+    parts = {kind: {row["term"] for row in said["terms"] if row["kind"] == kind} for kind in KINDS}
+    assert not any(term.endswith("·input") for term in parts["cross"])
+    assert not any("input" in term for term in parts["encoder_self"])
+    assert {"input·temporal", "input·residual"} <= parts["cross"]
+    assert {"input·input"} <= parts["decoder_self"]
+    assert "<bdi>target␣3</bdi>" in page
+    assert "<bdi>source" not in page
+    for row in said["heads"]:
+        parts = ("temporal", "input", "mixed", "residual")
+        assert sum(row[f"{part}_share"] for part in parts) == pytest.approx(1)
+
+
+def test_ids_of_frames_are_never_among_the_ignored():
+    one = whisper(ignored=[0, 1, 3]).trace(frames_batch("Whisper"))
+    assert one.source_tokens.unique().tolist() == [2]
+    assert bool(one.counted("source").all())
+
+
+def test_two_berts_read_words():
+    """What is known of their forms holds for an encoder of words as well: trace compares the attention."""
+    transformers = pytest.importorskip("transformers", reason="models of Hugging Face need transformers")
+    halves = [transformers.BertConfig(**WIDTHS, vocab_size=50, max_position_embeddings=12) for _ in range(2)]
+    config = transformers.EncoderDecoderConfig.from_encoder_decoder_configs(*halves)
+    config.decoder_start_token_id = config.pad_token_id = 0
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        two = transformers.EncoderDecoderModel(config)
+    two.set_attn_implementation("eager")
+    assert len(HuggingFace(two, kinds=KINDS).trace(BATCH).attended) == 6

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
@@ -40,6 +41,7 @@ from tests.attnlib.adapters.adapter_builders import (
     drawn,
     model_of,
     normal,
+    padded_in_front,
     pass_of,
     rotary,
     rows_of,
@@ -63,6 +65,17 @@ def test_rows_of_a_projection_are_dealt_out_among_the_heads_in_order():
     assert not own.weight.requires_grad
 
 
+def test_scores_by_hand():
+    # Queries 1 and 2, keys 3 and 5, doubled and with 1 added to the keys: 2 · (4, 6) and 2 · 2 · (4, 6).
+    inputs = torch.tensor([[[1.0], [2.0]]]), torch.tensor([[[3.0], [5.0]]])
+    maps = LinearMap(torch.ones(1, 1, 1)), LinearMap(torch.ones(1, 1, 1), torch.ones(1, 1))
+    one = Attended("cross", 0, *inputs, "decoder", "encoder", *maps, scale=2.0)
+    assert one.scores.tolist() == [[[[8, 12], [16, 24]]]]
+    biased = replace(one, position_bias=torch.tensor([[[[0.0, 100.0], [200.0, 0.0]]]]))
+    assert biased.scores.tolist() == [[[[8, 112], [216, 24]]]]
+    assert (one.name, one.heads) == ("cross.0", 1)
+
+
 @pytest.mark.parametrize("interleaved", [True, False])
 def test_a_rotation_turns_each_pair_by_its_angle(interleaved):
     length, width = 4, 6
@@ -77,17 +90,6 @@ def test_a_rotation_turns_each_pair_by_its_angle(interleaved):
     torch.testing.assert_close(rotary(length, width, interleaved=interleaved)(states), turned)
 
 
-def test_scores_by_hand():
-    # Queries 1 and 2, keys 3 and 5, doubled and with 1 added to the keys: 2 · (4, 6) and 2 · 2 · (4, 6).
-    inputs = torch.tensor([[[1.0], [2.0]]]), torch.tensor([[[3.0], [5.0]]])
-    maps = LinearMap(torch.ones(1, 1, 1)), LinearMap(torch.ones(1, 1, 1), torch.ones(1, 1))
-    one = Attended("cross", 0, *inputs, "decoder", "encoder", *maps, scale=2.0)
-    assert one.scores.tolist() == [[[[8, 12], [16, 24]]]]
-    biased = replace(one, position_bias=torch.tensor([[[[0.0, 100.0], [200.0, 0.0]]]]))
-    assert biased.scores.tolist() == [[[[8, 112], [216, 24]]]]
-    assert (one.name, one.heads) == ("cross.0", 1)
-
-
 def test_what_stands_at_padding_does_not_matter():
     one = checked()
     attention = one.attention.masked_fill(~TARGET_MASK[:, None, :, None], torch.nan)
@@ -95,27 +97,19 @@ def test_what_stands_at_padding_does_not_matter():
     pass_of(replace(one, attention=attention, key_inputs=inputs)).check()
 
 
-def turned(tensor, **axes):
-    """With the padding of every row in front, along the axes of some sides."""
-    for side, axis in axes.items():
-        order = torch.argsort(TOKENS[f"{side}_mask"].int(), dim=1, stable=True)
-        rows = zip(tensor.expand(3, *tensor.shape[1:]), order, strict=True)
-        tensor = torch.stack([row.index_select(axis - 1, places) for row, places in rows])
-    return tensor
-
-
 def test_padding_moves_to_the_right_with_all_that_belongs_to_a_position():
     valid = TARGET_MASK[:, :, None] & SOURCE_MASK[:, None]
     more = {"ignored_source": torch.arange(15).view(3, 5) % 4 == 0, "lexical_probe": torch.rand(3, 4, 5)}
     right = pass_of(checked(), **more)
     (one,) = right.attended
+    in_front = partial(padded_in_front, masks={"source": SOURCE_MASK, "target": TARGET_MASK})
     axes = {"query_inputs": {"target": 1}, "key_inputs": {"source": 1}}
     axes |= {name: {"target": 2, "source": 3} for name in ("attention", "position_bias")}
-    left = replace(one, **{name: turned(getattr(one, name), **own) for name, own in axes.items()})
+    left = replace(one, **{name: in_front(getattr(one, name), **own) for name, own in axes.items()})
     names = (*TOKENS, "target_outputs")
-    sides = {name: turned(getattr(right, name), **{name[:6]: 1}) for name in names}
-    sides["ignored_source"] = turned(right.ignored_source, source=1)
-    sides["lexical_probe"] = turned(right.lexical_probe, target=1, source=2)
+    sides = {name: in_front(getattr(right, name), **{name[:6]: 1}) for name in names}
+    sides["ignored_source"] = in_front(right.ignored_source, source=1)
+    sides["lexical_probe"] = in_front(right.lexical_probe, target=1, source=2)
     assert not sides["source_mask"][1, 0]
     found = ModelPass(**sides, attended=(left,))
     found.check()
@@ -211,8 +205,7 @@ def test_a_file_that_was_cut_off_is_corrupt(tmp_path, name):
     write(tmp_path, "a.safetensors", PLAIN)
     write(tmp_path, name, PLAIN)
     (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-5])
-    with pytest.raises(CorruptFile, match=f"{name} cannot be read as safetensors"):
-        list(saved_passes(tmp_path))
+    assert_refused(lambda: list(saved_passes(tmp_path)), f"{name} cannot be read as safetensors", CorruptFile)
 
 
 def test_packed_hand_worked():

@@ -1,5 +1,7 @@
 """What tests of the analysis share: passes of a toy, hostile words, a tiny checkpoint with a text."""
 
+import csv
+import json
 from functools import partial
 from itertools import product
 
@@ -108,11 +110,9 @@ def judged(fit, passes, probe=None):
 
 def rows_of(judgement, held_out=True):
     """Everything that a report says of it."""
-    return [
-        *head_rows(judgement, held_out=held_out),
-        *term_rows(judgement, held_out=held_out),
-        *state_rows(judgement.fit, judgement),
-    ]
+    of_heads = head_rows(judgement, held_out=held_out)
+    of_terms = term_rows(judgement, held_out=held_out)
+    return [*of_heads, *of_terms, *state_rows(judgement.fit, judgement)]
 
 
 def assert_same_rows(first, second, tolerance=1e-9, but=()):
@@ -182,6 +182,32 @@ def save_traces(folder, *seeds, name="{}"):
         found |= {"source_mask": valid, "target_mask": valid.clone()}
         save_file(found, folder / f"{name.format(seed)}.safetensors")
     return folder
+
+
+def said_by(folder):
+    """What a report in this folder says; NaN and infinity are no JSON."""
+    text = (folder / "analysis.json").read_text(encoding="utf-8")
+    return json.loads(text, parse_constant=pytest.fail)
+
+
+def table_of(path):
+    """Rows of a table of comma-separated values; a cell without a number is none."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [{name: _number(cell) for name, cell in row.items()} for row in rows]
+
+
+def _number(cell):
+    try:
+        return float(cell or "nan")
+    except ValueError:
+        return cell
+
+
+def files_of(folder):
+    """Contents by path, without locks."""
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(".lock"))
+    return {path.relative_to(folder): path.read_bytes() for path in files}
 
 
 def text_of(folder, source=None, target=None):

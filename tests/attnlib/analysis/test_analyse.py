@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlib.adapters import Modules
-from attnlib.analysis import Keep, Losses, Shard, Stream, analyse
+from attnlib.analysis import Keep, Losses, Shard, Stream, analyse, samples
 from attnlib.analysis.analyse import merged_analysis
 from attnlib.analysis.fit import counted_attention
 from attnlib.analysis.judge import Judgement
@@ -25,19 +25,22 @@ from attnlib.analysis.report import notes
 from attnlib.analysis.results import results
 from attnlib.analysis.samples import LONGEST
 from attnlib.analysis.threads import choose_threads
-from attnlib.errors import BadInput, CorruptFile
-from tests.attnlib.adapters.adapter_builders import BATCH, HOOKED, Functional, run
+from attnlib.errors import CorruptFile
+from tests.attnlib.adapters.adapter_builders import BATCH, HOOKED, Reader, run
 from tests.attnlib.analysis.builders import (
     ALL,
     HEADS,
     Toy,
     assert_same_rows,
     by_hand,
+    files_of,
     fit_of,
     judged,
     rows_of,
 )
+from tests.attnlib.refusals import assert_refused
 
+REBUILDS = ("temporal_rebuilds", "input_rebuilds", "no_residual_rebuilds")
 TOY = Toy(ALL, ignored=(3,), bias=True)
 ASKED = {"model": "toy", "layers": (0,)}
 shards, every = st.integers(1, 9), st.integers(1, 9)
@@ -89,31 +92,64 @@ def test_rows_are_in_the_order_of_kinds_layers_and_heads():
     assert list(found.example.attention) == [(f"{kind}.{layer}", head) for kind, layer, head in places]
 
 
-def test_the_example_is_the_first_sample_judged_with_its_attention():
-    found, one, ignored = analyse(stream_of(5, probed=None)).example, TOY(4), 0
-    valid = {side: one.mask(side)[0] for side in ("source", "target")}
-    assert torch.equal(found.source, one.source_tokens[0][valid["source"]])
-    assert torch.equal(found.read, one.target_tokens[0][valid["target"]])
-    assert torch.equal(found.target, one.target_outputs[0][valid["target"]])
-    for attended, head in product(one.attended, range(HEADS)):
-        asks, answers = one.sides(attended.kind)
-        full, _ = counted_attention(one, attended, head)
-        counted = one.counted(asks)[0][:, None] & one.counted(answers)[0]
-        full, counted = (own[valid[asks]][:, valid[answers]] for own in (full[0], counted))
-        shown = found.attention[attended.name, head]
-        assert torch.equal(shown[counted], full[counted])
-        assert shown[~counted].isnan().all()  # what is ignored is no zero
-        ignored += int((~counted).sum())
-    assert ignored > 0
+def test_what_is_shown_are_the_first_samples_judged_with_their_attention_and_probe():
+    found, one = analyse(Stream(TOY, range(5), TOY.probe)), TOY(4)
+    counted = {side: one.counted(side) for side in ("source", "target")}
+    whole = (counted["source"].any(1) & counted["target"].any(1)).nonzero()[:, 0].tolist()
+    assert len(found.samples) == len(whole) > 1
+    for row, shown in [(0, found.example), *zip(whole, found.samples, strict=True)]:
+        valid = {side: one.mask(side)[row] for side in counted}
+        assert torch.equal(shown.source, one.source_tokens[row][valid["source"]])
+        assert torch.equal(shown.read, one.target_tokens[row][valid["target"]])
+        assert torch.equal(shown.target, one.target_outputs[row][valid["target"]])
+        for attended, head in product(one.attended, range(HEADS)):
+            asks, answers = one.sides(attended.kind)
+            full, allowed = (own[row] for own in counted_attention(one, attended, head))
+            seen = counted[asks][row][:, None] & counted[answers][row]
+            if shown is not found.example:  # which shows zeros where a decoder cannot look
+                seen, probe = seen & allowed, TOY.probe(one)[row][valid["target"]][:, valid["source"]]
+                torch.testing.assert_close(shown.probe, probe)
+            full, seen = (own[valid[asks]][:, valid[answers]] for own in (full, seen))
+            weights = shown.attention if shown is found.example else shown.maps
+            own = weights[attended.name, head].reshape(-1, *full.shape)[0]
+            torch.testing.assert_close(own, full.masked_fill(~seen, torch.nan), equal_nan=True)
+    assert analyse(Stream(TOY, range(5))).samples[0].probe is None
 
 
-def test_a_long_example_is_cut():
+@pytest.mark.parametrize("bias", [True, False])
+def test_what_terms_rebuild_of_the_sentences_shown_is_what_the_rows_say(bias):
+    """Of the only batch that is judged: 1 − total variation, over rows of two positions at least."""
+    toy = Toy(ALL, bias=bias)
+    found = analyse(Stream(toy, range(5)), method="means")
+    assert len(found.samples) == found.judged
+    for row in found.heads:
+        maps = [own.maps[f"{row['kind']}.{row['layer']}", row["head"]] for own in found.samples]
+        for place, measure in enumerate(REBUILDS, start=1):
+            similar = []
+            for own in maps:
+                full = (~own[0].isnan()).sum(-1) >= 2
+                apart = (own[place] - own[0]).abs().nan_to_num().sum(-1)[full] / 2
+                similar += (1 - apart).tolist()
+            assert sum(similar) / len(similar) == pytest.approx(row[measure], abs=1e-9)
+
+
+@pytest.mark.parametrize("entries", [4 * HEADS * 3 * 20, 4 * HEADS * 9, samples.ENTRIES])
+def test_no_more_sentences_and_positions_are_kept_than_fit(monkeypatch, entries):
+    monkeypatch.setattr(samples, "ENTRIES", entries)
+    found = analyse(Stream(Toy(), range(5))).samples
+    assert sum(maps.numel() for own in found for maps in own.maps.values()) <= entries
+    assert len(found) >= 1
+    assert analyse(Stream(Toy(), range(5)), heads=[0]).samples[0].maps.keys() == {("cross.0", 0)}
+
+
+def test_a_long_sentence_is_cut():
     length = LONGEST + 5
     one = by_hand([[1.0] * length] * 3, [False] * length)
-    found = analyse(Stream(lambda one: one, [one] * 5)).example
-    assert found.source.tolist() == list(range(LONGEST))
-    assert found.attention["cross.0", 0].shape == (3, LONGEST)
-    assert found.lengths == (length, 3)
+    found = analyse(Stream(lambda one: one, [one] * 5))
+    assert found.example.source.tolist() == list(range(LONGEST))
+    assert found.example.attention["cross.0", 0].shape == (3, LONGEST)
+    assert found.example.lengths == (length, 3)
+    assert found.samples[0].maps["cross.0", 0].shape == (4, 3, LONGEST)
 
 
 def kept(folder, stream, shards=1, every=5):
@@ -126,8 +162,7 @@ def kept(folder, stream, shards=1, every=5):
 
 
 def test_shards_of_a_corpus_too_small_are_refused(tmp_path):
-    with pytest.raises(BadInput, match="take fewer shards than 3"):
-        kept(tmp_path, stream_of(4), shards=3)
+    assert_refused(lambda: kept(tmp_path, stream_of(4), shards=3), "take fewer shards than 3")
 
 
 @pytest.mark.parametrize("every", [5, 1])
@@ -216,10 +251,6 @@ def read(keep, part=None, **stream):
     return fit, judge_part(stream, fit, part, keep=keep)
 
 
-def files_of(folder):
-    return {str(p.relative_to(folder)): p.read_bytes() for p in Path(folder).rglob("*") if p.is_file()}
-
-
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """What passes that nothing disturbed leave behind."""
@@ -285,28 +316,17 @@ def test_shards_that_are_missing_are_listed(tmp_path):
     with pytest.raises(Killed):
         fit_part(stream_of(killed_at=3), parts[0], keep=keep)  # begun is not finished
     assert keep.lacking("fit", parts[0]) == [0, 2, 3]
-    with pytest.raises(BadInput, match=r"shards 0, 2, 3 of 4 have no finished fit"):
-        merged_fit(keep, parts[0])
+    assert_refused(lambda: merged_fit(keep, parts[0]), "shards 0, 2, 3 of 4 have no finished fit")
 
 
 # Another analysis in the same folder, and damage.
 
 
-@pytest.mark.parametrize(
-    ("asked", "part", "message"),
-    [
-        ({"model": "other"}, Shard(), "model is toy there, other here"),
-        ({"target": "b.txt"}, Shard(), "target is None there, b.txt here"),
-        ({"layers": [0, 1]}, Shard(), r"layers is \[0\] there, \[0, 1\] here"),
-        ({}, Shard(every=3), "every is 5 there, 3 here"),
-    ],
-)
-def test_another_analysis_in_the_same_folder_is_refused(finished, asked, part, message):
-    before, keep = files_of(finished), keep_of(finished, **asked)
-    for use in (lambda: read(keep, part=part), lambda: merged_fit(keep, part)):
-        with pytest.raises(BadInput, match=f"part of another analysis .{message}"):
-            use()
-    assert files_of(finished) == before
+def test_another_analysis_in_the_same_folder_is_refused(finished):
+    """In all that the command asks for, of which its own tests have each; here in what only one asks for."""
+    keep = keep_of(finished, target="b.txt")
+    for use in (read, partial(merged_fit, part=Shard())):
+        assert_refused(partial(use, keep), "part of another analysis (target is None there, b.txt here)")
 
 
 def flipped(where):
@@ -334,13 +354,13 @@ def test_a_file_that_was_flipped_cut_or_changed_is_noticed(tmp_path, finished, s
     before = path.read_bytes()
     path.write_bytes(damage(before))
     assert path.read_bytes() != before
-    with pytest.raises(CorruptFile, match=rf"{stage}-0-of-1.sums\.safetensors is not what .*make this part"):
-        read(keep)
+    said = f"{stage}-0-of-1/sums.safetensors is not what … make this part"
+    assert_refused(lambda: read(keep), said, CorruptFile)
 
 
 def test_a_probe_that_cannot_be_taken_is_said_before_any_work(capsys):
     """And everything else of the report is there."""
-    model, seen = Functional("torch.softmax"), []
+    model, seen = Reader(function="torch.softmax"), []
     hooked = replace(HOOKED, attention=None)  # names nothing that makes the attention
     adapter = Modules(model, [hooked], run, start=2, unchecked=True)
     stream = Stream(adapter.trace, [BATCH] * 6, adapter.lexical_probe)
@@ -358,8 +378,8 @@ def test_a_probe_that_cannot_be_taken_is_said_before_any_work(capsys):
 def test_logits_of_another_model_are_refused_before_any_work():
     seen = []
     stream = replace(stream_of(10), logits=lambda one: logits_of(one, 0)[..., :3])
-    with pytest.raises(BadInput, match="a right word has id 7; the model predicts 3 words"):
-        analyse(stream, progress=lambda *own: seen.append(own))
+    analysed = partial(analyse, stream, progress=lambda *own: seen.append(own))
+    assert_refused(analysed, "a right word has id 7; the model predicts 3 words")
     assert seen == []
 
 

@@ -1,18 +1,27 @@
-"""Shares of corpora whose shares are known: what the intervals say of them, and what a constant is."""
+"""Intervals of corpora whose shares are known, of one analysis and of the difference of two."""
 
+import math
 from collections import Counter
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import pytest
 import torch
+from typer.testing import CliRunner
 
 from attnlib.adapters import Attended, LinearMap, ModelPass
-from attnlib.analysis import Stream, analyse
+from attnlib.analysis import Stream, analyse, compare, read_report, write_report
+from attnlib.analysis.compare import MEASURES
 from attnlib.analysis.fit import Fit
-from attnlib.analysis.judge import Judgement
+from attnlib.analysis.judge import PARTS as ALL_PARTS
+from attnlib.analysis.judge import REBUILT, Judgement, part_of, sample_keys
+from attnlib.analysis.report import KEPT
+from attnlib.cli import app
+from attnlib.errors import CorruptFile
 from tests.attnlib.adapters.adapter_builders import rotary
+from tests.attnlib.analysis.builders import ALL, Toy, assert_same_rows, table_of
 from tests.attnlib.models.model_builders import generator
+from tests.attnlib.refusals import assert_refused, flip
 
 WORDS, WIDTH, LONGEST, BATCH = 80, 6, 9, 25
 PARTS = ("temporal", "input", "mixed", "residual")
@@ -25,8 +34,8 @@ class Known:
     Words come as in texts, one as often as all rarer ones by Zipf's law, and prefer some places.
     """
 
-    def __init__(self, kind="cross", seed=0):
-        self.kind, draw = kind, generator(seed)
+    def __init__(self, kind="cross", seed=0, noise=NOISE):
+        self.kind, self.noise, draw = kind, noise, generator(seed)
         sides = ("query", "key") if kind == "cross" else ("query",)
 
         def normal(*shape):
@@ -51,7 +60,7 @@ class Known:
             noise = torch.randn(samples, LONGEST, WIDTH, generator=draw, dtype=torch.float64)
             ones = torch.ones_like(noise)
             parts = [self.constant[side] * ones, self.places[side] * ones, self.words[side][ids]]
-            found[side] = ids, mask, torch.stack([*parts, NOISE[side] * noise])
+            found[side] = ids, mask, torch.stack([*parts, self.noise[side] * noise])
         return found | ({"key": found["query"]} if self.kind != "cross" else {})
 
     def one(self, samples, seed):
@@ -90,10 +99,7 @@ class Known:
             explains = (terms * terms.sum((0, 1))).sum((2, 3, 4))
             for i, mine in enumerate(names):
                 for j, other in enumerate(names):
-                    both = {mine, other} - {"constant"}
-                    part = "mixed" if len(both) == 2 else min(both, default="constant")
-                    part = "residual" if "residual" in both else part
-                    explained[part] += float(explains[i, j])
+                    explained[part_of(f"{mine}·{other}")] += float(explains[i, j])
         return {part: explained[part] / sum(explained.values()) for part in PARTS}
 
 
@@ -112,39 +118,33 @@ def analysed(model, lines, seed, **options):
     return analysis_of(model, lines, seed, **options).heads[0]
 
 
-def coverage(kind, lines, corpora):
-    """How often the interval of each share holds it, and by how much shares are off in the mean."""
+def assert_covered(held, corpora):
+    """Within what 95 of 100 may come to in so many corpora, and in many 92 to 98."""
+    slack = max(0.03, 3.3 * (0.95 * 0.05 / corpora) ** 0.5)
+    assert {part: count / corpora for part, count in held.items()} == pytest.approx(
+        dict.fromkeys(held, 0.95), abs=slack
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "lines", "corpora", "bias"),
+    [
+        ("cross", 200, 25, 0.04), ("encoder_self", 200, 25, 0.04),
+        *(pytest.param(*own, 0.01, marks=pytest.mark.slow)
+          for own in (("cross", 200, 500), ("cross", 800, 100), ("encoder_self", 200, 300))),
+    ],
+)  # fmt: skip
+def test_intervals_hold_the_shares_of_corpora_and_in_the_mean_shares_are_hardly_off(
+    kind, lines, corpora, bias
+):
     held, off, model = Counter(), Counter(), known(kind)
     for seed in range(1, corpora + 1):
         row = analysed(model, lines, seed)
         for part, share in model.shares.items():
             held[part] += row[f"{part}_low"] <= share <= row[f"{part}_high"]
             off[part] += (row[f"{part}_share"] - share) / corpora
-    return {part: held[part] / corpora for part in PARTS}, off
-
-
-def assert_covered(held, corpora):
-    """Within what 95 of 100 may come to in so many corpora, and in many 92 to 98."""
-    slack = max(0.03, 3.3 * (0.95 * 0.05 / corpora) ** 0.5)
-    for part, share in held.items():
-        assert abs(share - 0.95) <= slack, (part, held)
-
-
-@pytest.mark.parametrize("kind", ["cross", "encoder_self"])
-def test_intervals_hold_the_shares_of_few_corpora(kind):
-    held, off = coverage(kind, 200, 25)
-    assert_covered(held, 25)
-    assert max(map(abs, off.values())) < 0.04
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "lines", "corpora"), [("cross", 200, 500), ("cross", 800, 100), ("encoder_self", 200, 300)]
-)
-def test_intervals_hold_the_shares_of_many_corpora(kind, lines, corpora):
-    held, off = coverage(kind, lines, corpora)
     assert_covered(held, corpora)
-    assert max(map(abs, off.values())) < 0.01
+    assert max(map(abs, off.values())) < bias
 
 
 def test_shares_do_not_move_with_the_corpus_and_intervals_narrow():
@@ -162,19 +162,10 @@ def test_shares_do_not_move_with_the_corpus_and_intervals_narrow():
 @pytest.mark.parametrize(("left", "part"), [("words", "input"), ("places", "temporal")])
 def test_of_states_of_words_alone_all_is_input_and_of_places_alone_all_is_temporal(left, part):
     """Whatever the mean of the words is: a constant query with a word is about words. Means call it mixed."""
-    model = Known("encoder_self", seed=3)
+    model = Known("encoder_self", seed=3, noise=dict.fromkeys(NOISE, 0))
     for name in {"words", "places"} - {left}:
         for own in getattr(model, name).values():
             own.zero_()
-    draw = model.draw
-
-    def without_noise(*given):
-        found = draw(*given)
-        for _, _, parts in found.values():
-            parts[3] = 0
-        return found
-
-    model.draw = without_noise
     row = analysed(model, 200, 1)
     assert row[f"{part}_share"] == pytest.approx(1, abs=1e-6)
     assert row[f"{part}_low"] == pytest.approx(1, abs=1e-6) == row[f"{part}_high"]
@@ -220,3 +211,153 @@ def test_words_that_were_not_fitted_on_move_no_share():
     assert judged.seen["k"]["unseen_words"] >= int((new & one.source_mask).sum()) > 5
     for name in ("absolute", "products", "moments", "similarity"):
         torch.testing.assert_close(*(own[name] for own in sums))
+
+
+# Two analyses: a head does not differ from itself, an altered one does.
+
+BATCHES = range(25)
+
+
+def toy(altered=0.0, kinds=("cross",)):
+    """Its second head asks for something else the more it is altered."""
+    made = Toy(kinds, bias=True)
+    query, key = made.maps["cross"]
+    weight = query.weight.clone()
+    weight[1] += altered * torch.randn(weight[1].shape, generator=generator(5), dtype=weight.dtype)
+    made.maps["cross"] = [LinearMap(weight, query.bias), key]
+    return made
+
+
+@pytest.fixture(scope="module")
+def first():
+    return analyse(Stream(toy(), BATCHES))
+
+
+@pytest.fixture(scope="module")
+def second():
+    return analyse(Stream(toy(3.0), BATCHES))
+
+
+def test_a_head_that_was_altered_differs_and_the_other_does_not(first, second):
+    found = compare(first, second)
+    assert found.paired
+    assert len(found.rows) == 2 * len(MEASURES)
+    assert {row["head"] for row in found.differing} == {1}
+    assert all(row["difference"] == row["low"] == row["high"] == 0 for row in found.rows if row["head"] == 0)
+    values = {(row["head"], row["measure"]): row for row in found.rows}
+    for row, other in zip(first.heads, second.heads, strict=True):
+        for measure in MEASURES:
+            own = values[row["head"], measure]
+            assert (own["first"], own["second"]) == (row[measure], other[measure])
+            assert own["low"] <= own["high"]
+    back = {(row["head"], row["measure"]): row for row in compare(second, first).rows}
+    assert all(back[place]["low"] == pytest.approx(-row["high"]) for place, row in values.items())
+
+
+def test_the_same_sentences_narrow_the_interval_of_a_small_change(first):
+    """Of other sentences all that varies from one to the next is in it."""
+    little = compare(first, analyse(Stream(toy(0.02), BATCHES)))
+    other = compare(first, analyse(Stream(toy(0.02), range(100, 125))))
+    assert (little.paired, other.paired) == (True, False)
+    for mine, theirs in zip(little.rows, other.rows, strict=True):
+        if mine["head"] == 1:
+            assert mine["high"] - mine["low"] < 0.3 * (theirs["high"] - theirs["low"])
+
+
+def test_blocks_add_up_to_what_the_rows_say(first):
+    for row in first.heads:
+        *sums, rows = first.blocks[f"{row['kind']}.{row['layer']}", row["head"]].sum(0).tolist()
+        assert rows == row["rows"]
+        explained = sums[: len(ALL_PARTS)]
+        for measure, own in zip(MEASURES, sums, strict=True):
+            whole = rows if measure.endswith("rebuilds") else sum(explained)
+            assert own / whole == pytest.approx(row[measure])
+    assert len(MEASURES) == len(ALL_PARTS) + len(REBUILT)
+
+
+def test_a_sentence_has_its_key_in_whatever_batch():
+    """Alone and without padding as well; another word on either side is another key."""
+    one = replace(toy()(0), attended=())
+    keys = sample_keys(one)
+    assert len(set(keys.tolist())) == len(keys)
+    for row, key in enumerate(keys):
+        valid = {side: one.mask(side)[row] for side in ("source", "target")}
+        names = {"source": ("source_tokens", "source_mask")}
+        names["target"] = ("target_tokens", "target_outputs", "target_mask")
+        alone = replace(
+            one, **{name: getattr(one, name)[row, valid[of]][None] for of in names for name in names[of]}
+        )
+        assert sample_keys(alone).tolist() == [key]
+        for name in ("source_tokens", "target_outputs"):
+            changed = getattr(alone, name).clone()
+            changed[0, -1] += 1
+            assert sample_keys(replace(alone, **{name: changed})).tolist() != [key]
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_intervals_hold_the_differences_of_two_models_whose_shares_are_known(paired):
+    models, corpora, held = (known("cross"), Known("cross", seed=11)), 30, Counter()
+    for seed in range(1, corpora + 1):
+        other = seed if paired else seed + 100
+        found = compare(analysis_of(models[0], 200, seed), analysis_of(models[1], 200, other))
+        assert found.paired == paired
+        for row in found.rows:
+            part = row["measure"].removesuffix("_share")
+            if part in models[0].shares:
+                difference = models[1].shares[part] - models[0].shares[part]
+                held[part] += row["low"] <= difference <= row["high"]
+    assert_covered(held, corpora)
+
+
+def test_without_held_out_sentences_nothing_is_known_of_how_sure_it_is(first):
+    found = compare(first, replace(first, held_out=False))
+    assert all(math.isnan(row["low"]) and math.isnan(row["high"]) for row in found.rows)
+    assert found.differing == []
+    assert repr(found).endswith("nothing says how sure differences are")
+
+
+def test_heads_of_one_alone_are_named_and_none_in_both_is_an_error(first):
+    more = analyse(Stream(toy(kinds=ALL), BATCHES))
+    assert compare(first, more).alone == tuple(f"{kind}.0 head {n}" for kind in ALL[1:] for n in range(2))
+    rest = replace(more, heads=[row for row in more.heads if row["kind"] != "cross"])
+    for other, said in (
+        (rest, "no head is in both: the first has cross.0 head 0, … analyse the"),
+        (replace(first, blocks={}), "the second analysis has no blocks of sentences: make it again"),
+        (
+            replace(first, method="means"),
+            "one is by least_squares, the other by means: analyse both",
+        ),
+    ):
+        assert_refused(partial(compare, first, other), said)
+
+
+def test_a_report_gives_its_analysis_back(first, tmp_path):
+    write_report(replace(first, about={"Model": "a toy"}), tmp_path)
+    found = read_report(tmp_path)
+    for table in ("heads", "terms", "states"):
+        assert_same_rows(getattr(found, table), getattr(first, table), tolerance=1e-8)
+    assert (found.about, found.fitted, repr(found)) == ({"Model": "a toy"}, first.fitted, repr(first))
+    assert torch.equal(found.keys, first.keys)
+    assert all(torch.equal(found.blocks[head], own) for head, own in first.blocks.items())
+    said = f"holds no {KEPT}: give a folder that attnlib analyse or report wrote"
+    assert_refused(lambda: read_report(tmp_path / "none"), said)
+    flip(tmp_path / KEPT)
+    assert_refused(lambda: read_report(tmp_path), "its checksum is another", CorruptFile)
+
+
+def test_the_command_says_which_heads_differ(first, second, tmp_path):
+    for name, own in (("one", first), ("other", second)):
+        write_report(own, tmp_path / name)
+    table = tmp_path / "differences.csv"
+    words = ["compare", str(tmp_path / "one"), str(tmp_path / "other"), "--out", str(table)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    found = compare(first, second)
+    assert done.stdout.startswith(f"{found!r}\n")
+    said = done.stdout.splitlines()[1:]
+    assert len(said) == len(found.differing) > 1
+    assert said[0].startswith(f"cross.0 head 1, {found.differing[0]['measure']}: ")
+    assert_same_rows(table_of(table), found.rows, tolerance=1e-8)
+    done = CliRunner().invoke(app, ["compare", str(tmp_path), str(tmp_path)])
+    assert done.exit_code == 2
+    assert f"holds no {KEPT}" in done.stderr

@@ -1,7 +1,6 @@
 """The report: files that agree with the analysis, and a page in which hostile words are words."""
 
 import base64
-import csv
 import hashlib
 import html
 import json
@@ -11,6 +10,7 @@ import unicodedata
 from dataclasses import asdict, replace
 from html import escape
 from html.parser import HTMLParser
+from itertools import product
 
 import pytest
 import torch
@@ -31,7 +31,8 @@ from attnlib.analysis.report import (
     visible,
 )
 from attnlib.analysis.results import Example
-from tests.attnlib.analysis.builders import ALL, HOSTILE, Toy
+from attnlib.analysis.samples import ENTRIES, LONGEST, Sample
+from tests.attnlib.analysis.builders import ALL, HOSTILE, Toy, assert_same_rows, said_by, table_of
 
 TOY = Toy(ALL, ignored=(3,), bias=True)
 FILES = {"index.html", "analysis.json", KEPT, *(f"{table}.csv" for table in TABLES)}
@@ -55,24 +56,18 @@ def test_files_agree_with_the_analysis(tmp_path, analysis):
     found = replace(analysis, losses=Losses(3, 1), unchecked=("cross.0",), held_out=False)
     write_report(found, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == FILES
-    said = json.loads((tmp_path / "analysis.json").read_text(encoding="utf-8"))
+    said = said_by(tmp_path)
     assert (said["fitted"], said["judged"], said["held_out"]) == (found.fitted, found.judged, False)
     assert (said["losses"], said["unchecked"]) == (asdict(found.losses), ["cross.0"])
     assert (said["about"], said["notes"]) == ({"Model": "a toy"}, notes(found))
     for name in TABLES:
         rows = getattr(found, name)
         assert len(rows) > 1
-        with (tmp_path / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-            table = list(csv.DictReader(file))
-        for row, of_json, of_csv in zip(rows, said[name], table, strict=True):
-            assert list(of_json) == list(of_csv) == list(row)
-            for key, value in row.items():
-                if isinstance(value, float) and math.isnan(value):
-                    assert (of_json[key], of_csv[key]) == (None, "")
-                elif isinstance(value, float):
-                    assert of_json[key] == float(of_csv[key]) == pytest.approx(value, rel=1e-8)
-                else:
-                    assert of_json[key] == type(value)(of_csv[key]) == value
+        of_json = [{key: math.nan if own is None else own for key, own in row.items()} for row in said[name]]
+        for table in (of_json, table_of(tmp_path / f"{name}.csv")):
+            assert_same_rows(table, rows, tolerance=1e-8)
+            assert list(map(list, table)) == list(map(list, rows))  # columns in their order
+        assert "nan" not in (tmp_path / f"{name}.csv").read_text(encoding="utf-8")
     markup = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert len(notes(found)) >= 3
     for note in notes(found):
@@ -211,12 +206,8 @@ def test_what_is_ignored_a_position_bias_and_a_probe_are_shown_where_there_are_a
 def test_heads_that_attend_evenly_are_grey_and_findings_count_the_others(analysis):
     """More than half: the whole interval above it; where there is none, the share."""
     heads = [dict(row, kind="cross", layer=0, head=head) for head, row in enumerate(analysis.heads * 2)][:4]
-    plain = {
-        f"{part}_{end}": 0.1
-        for part in ("temporal", "input", "mixed", "residual")
-        for end in ("share", "low")
-    }
-    plain |= {"uniform": 0.5, "no_residual_rebuilds": 0.5}
+    parts = product(("temporal", "input", "mixed", "residual"), ("share", "low"))
+    plain = {"uniform": 0.5, "no_residual_rebuilds": 0.5} | dict.fromkeys(map("_".join, parts), 0.1)
     changes = (
         {"uniform": 0.995}, {"input_share": 0.9, "input_low": 0.51, "no_residual_rebuilds": 0.95},
         {"input_share": 0.9, "input_low": 0.49}, {"temporal_share": 0.6, "temporal_low": math.nan},
@@ -250,6 +241,30 @@ def test_a_notebook_shows_an_analysis_in_a_few_sentences(analysis):
     assert all(shown.count(f"<p>{escape(said)}</p>") == 1 for said in [repr(analysis), *findings(analysis)])
     assert len(shown) < 5_000
     assert len(repr(replace(analysis, heads=analysis.heads * 100))) < 100
+
+
+def test_a_page_of_576_heads_is_below_five_megabytes(analysis):
+    """As many sentences and positions as are kept of so many heads."""
+    places = [(layer, head) for layer in range(12) for head in range(16)]
+
+    def everywhere(rows):
+        first = [row for row in rows if row["head"] == 0]
+        return [row | {"layer": layer, "head": head} for row in first for layer, head in places]
+
+    cut = int((ENTRIES / (4 * 576)) ** 0.5)
+    ids, weights = torch.arange(cut), torch.rand(4, cut, cut)
+    names = {(f"{kind}.{layer}", head): weights for kind in ALL for layer, head in places}
+    assert len(names) == 576
+    long = torch.arange(LONGEST)
+    example = Example(long, long, long, dict.fromkeys(names, torch.rand(LONGEST, LONGEST)))
+    large = replace(
+        analysis,
+        heads=everywhere(analysis.heads),
+        terms=everywhere(analysis.terms),
+        example=example,
+        samples=(Sample(ids, ids, ids, names, torch.rand(cut, cut)),),
+    )
+    assert len(page(large, "t", plain, script=True).encode()) < 5e6
 
 
 @given(st.floats(-2, 2))

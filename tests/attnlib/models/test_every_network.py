@@ -1,17 +1,20 @@
-"""What holds for every network: parameters, padding, later words, writing word by word; what is refused."""
+"""What holds for every network: parameters, padding, later words, writing, search; what is refused."""
 
-from dataclasses import fields, replace
-from functools import partial
+from dataclasses import dataclass, fields, replace
+from functools import partial, reduce
+from itertools import product
 
 import pytest
 import torch
+from torch import Tensor
 
 from attnlib.models.attention import Score, masked_softmax
 from attnlib.models.classifiers import ClassifierConfig
 from attnlib.models.config import ModelConfig
-from attnlib.models.search import beam_search, translate
+from attnlib.models.search import beam_search, greedy_search, translate
 from attnlib.models.sequence_to_sequence import SequenceConfig
 from attnlib.models.translator import TranslatorConfig
+from attnlib.training.vocabulary import BOS, EOS, PAD
 from tests.attnlib.models.model_builders import (
     NETWORKS,
     POSITIONS,
@@ -21,6 +24,7 @@ from tests.attnlib.models.model_builders import (
     batch_of,
     classifier,
     encoder_decoder,
+    generator,
     sequence_network,
     transformer,
     translator,
@@ -89,13 +93,11 @@ def test_word_by_word_gives_the_logits_of_the_teacher_forced_pass(name):
         torch.testing.assert_close(found[read], logits[read, step])
 
 
-TRACES = [
-    BATCH,
-    *(own()(BATCH) for own in (FORCED["AED gru"], FORCED["VED"], WRITERS["luong"], WRITERS["cho"])),
-]
+TRACED = FORCED["AED gru"], FORCED["VED"], WRITERS["luong"], WRITERS["cho"]
+TRACES = [own()(BATCH) for own in TRACED]
 
 
-@pytest.mark.parametrize("trace", [*TRACES, transformer()(BATCH).encoder_self[0][0]])
+@pytest.mark.parametrize("trace", [BATCH, *TRACES, transformer()(BATCH).encoder_self[0][0]])
 def test_a_trace_or_batch_moves_with_all_that_it_has(trace):
     moved = trace.to("meta")
     for name in (field.name for field in fields(trace)):
@@ -160,3 +162,93 @@ small = partial(replace, SMALL)
 )  # fmt: skip
 def test_what_cannot_be_is_refused(call, message):
     assert_refused(call, message)
+
+
+# Greedy and beam search against exhaustive search on a tiny vocabulary.
+
+
+WORDS, STEPS = 6, 4  # pad, bos, eos, unk and two words
+
+
+class Table:
+    """A network whose next word depends on the source and on all words before, drawn at random.
+
+    What has been read is a number: each beginning has its own.
+    """
+
+    def __init__(self, seed: int):
+        self.seed = seed
+
+    def begin(self, source, mask):
+        return Read(source[:, 0])
+
+    def write(self, words, state):
+        code = state.code * WORDS + words
+        return torch.stack([self.logits(entry) for entry in code.tolist()]), Read(code)
+
+    def logits(self, code: int) -> Tensor:
+        return 2 * torch.randn(WORDS, generator=generator(1_000 * self.seed + code))
+
+    def log_probabilities(self, source: int, words: tuple[int, ...]) -> Tensor:
+        """Of the next word, neither padding nor the mark of a beginning."""
+        code = reduce(lambda code, word: code * WORDS + word, (BOS, *words), source)
+        logits = self.logits(code)
+        logits[[PAD, BOS]] = -torch.inf
+        return logits.log_softmax(0)
+
+    def log_probability(self, source: int, words: tuple[int, ...]) -> float:
+        return sum(float(self.log_probabilities(source, words[:at])[word]) for at, word in enumerate(words))
+
+
+@dataclass(frozen=True)
+class Read:
+    code: Tensor
+
+
+def targets():
+    """All that may be written: ended within the steps, or cut off."""
+    others = [word for word in range(WORDS) if word not in (PAD, BOS, EOS)]
+    for length in range(STEPS):
+        yield from ((*words, EOS) for words in product(others, repeat=length))
+    yield from product(others, repeat=STEPS)
+
+
+def plain(row: Tensor) -> tuple[int, ...]:
+    return tuple(word for word in row.tolist() if word != PAD)
+
+
+SOURCE = torch.tensor([[4], [5], [6]])
+MASK = torch.ones_like(SOURCE, dtype=torch.bool)
+ALL = len(list(targets()))
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.6, 1.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_beam_that_holds_everything_is_exhaustive_search(seed, penalty):
+    network = Table(seed)
+    found = beam_search(network, SOURCE, MASK, STEPS, beams=ALL, length_penalty=penalty)
+    for row, source in enumerate(SOURCE[:, 0].tolist()):
+        known = {words: network.log_probability(source, words) for words in targets()}
+        ranked = sorted(known, key=lambda words: -known[words] / len(words) ** penalty)
+        assert [plain(words) for words in found.words[row]] == ranked
+        expected = torch.tensor([known[words] for words in ranked])
+        torch.testing.assert_close(found.log_probability[row], expected)
+        assert expected.exp().sum().item() == pytest.approx(1)  # they are all that can be written
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_greedy_takes_the_likeliest_word_at_every_step(seed):
+    network = Table(seed)
+    found = greedy_search(network, SOURCE, MASK, STEPS)
+    for row, source in enumerate(SOURCE[:, 0].tolist()):
+        words = ()
+        while len(words) < STEPS and EOS not in words:
+            words += (int(network.log_probabilities(source, words).argmax()),)
+        assert plain(found.words[row, 0]) == words
+        assert float(found.log_probability[row, 0]) == pytest.approx(network.log_probability(source, words))
+
+
+def test_fewer_targets_than_beams_leave_the_rest_empty():
+    found = beam_search(Table(0), SOURCE, MASK, 1, beams=10)
+    assert int(found.log_probability.isneginf().sum(1)[0]) == 10 - (WORDS - 2)
+    assert (found.words[found.log_probability.isneginf()] == PAD).all()

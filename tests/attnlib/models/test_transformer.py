@@ -1,4 +1,4 @@
-"""The Transformer against torch's own layers, one attention by hand, and each head as a trace."""
+"""The Transformer against torch's own layers, each head as a trace, and positions by hand."""
 
 import math
 from dataclasses import replace
@@ -55,6 +55,25 @@ def torchs_stack(kind, stack, norms):
     return layers
 
 
+def test_one_attention_by_hand():
+    # Two heads of width 1. The values are four times the inputs, the output map swaps the heads. A query of
+    # log 3 gives 3 times the weight to a key that is greater by 1.
+    attention = MultiHeadAttention(TransformerConfig(5, 5, width=2, heads=2))
+    with torch.no_grad():
+        for module in attention.children():
+            module.weight.copy_(torch.eye(2))
+            module.bias.zero_()
+        attention.value_map.weight.mul_(4)
+        attention.output_map.weight.copy_(torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
+    keys = torch.tensor([[[0.0, 0.0], [1.0, 1.0], [9.0, 9.0]]])
+    queries = torch.tensor([[[0.0, math.log(3)], [math.log(3), 0.0]]])
+    seen = torch.tensor([[[True, True, False]]])
+    output, attended = attention(queries, attention.answer(keys), seen)
+    expected = torch.tensor([[[0.5, 0.5, 0], [0.25, 0.75, 0]], [[0.25, 0.75, 0], [0.5, 0.5, 0]]])
+    torch.testing.assert_close(attended.attention, expected[None])
+    torch.testing.assert_close(output, torch.tensor([[[3.0, 2.0], [2.0, 3.0]]]))
+
+
 def test_the_network_is_that_of_torchs_layers():
     model = transformer()
     encoder = torchs_stack("Encoder", model.encoder, ["self_norm", "feed_norm"])
@@ -73,25 +92,6 @@ def test_the_network_is_that_of_torchs_layers():
     logits, trace = model.readout(model.decoder_norm(states)), model(BATCH)
     torch.testing.assert_close(trace.encoder_states[BATCH.source_mask], memory[BATCH.source_mask])
     torch.testing.assert_close(trace.logits[BATCH.target_mask], logits[BATCH.target_mask])
-
-
-def test_one_attention_by_hand():
-    # Two heads of width 1. The values are four times the inputs, the output map swaps the heads. A query of
-    # log 3 gives 3 times the weight to a key that is greater by 1.
-    attention = MultiHeadAttention(TransformerConfig(5, 5, width=2, heads=2))
-    with torch.no_grad():
-        for module in attention.children():
-            module.weight.copy_(torch.eye(2))
-            module.bias.zero_()
-        attention.value_map.weight.mul_(4)
-        attention.output_map.weight.copy_(torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
-    keys = torch.tensor([[[0.0, 0.0], [1.0, 1.0], [9.0, 9.0]]])
-    queries = torch.tensor([[[0.0, math.log(3)], [math.log(3), 0.0]]])
-    seen = torch.tensor([[[True, True, False]]])
-    output, attended = attention(queries, attention.answer(keys), seen)
-    expected = torch.tensor([[[0.5, 0.5, 0], [0.25, 0.75, 0]], [[0.25, 0.75, 0], [0.5, 0.5, 0]]])
-    torch.testing.assert_close(attended.attention, expected[None])
-    torch.testing.assert_close(output, torch.tensor([[[3.0, 2.0], [2.0, 3.0]]]))
 
 
 def test_a_beams_probability_is_that_of_its_words():

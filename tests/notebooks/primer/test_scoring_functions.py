@@ -14,7 +14,7 @@ from companion.results.config import override
 from notebooks.primer.scoring_functions import experiment, measure
 from notebooks.primer.scoring_functions.asked_before import PreviousStateQueries
 from tests.attnlib.models.model_builders import SEQUENCES, batch_of, sequence_network
-from tests.attnlib.models.test_sequence_to_sequence import check_against_definition
+from tests.attnlib.models.test_equations import check_against_definition
 from tests.notebooks.figure_builders import tiny
 
 TINY = tiny("scoring_functions")

@@ -1,0 +1,414 @@
+"""Networks by their equations, one sentence at a time; attention, positions, recurrence, scores by hand."""
+
+import math
+from dataclasses import replace
+from typing import get_args
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import expit
+
+from attnlib.models.attention import BILINEAR, Score, Scoring
+from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
+from attnlib.models.encoder_decoder import TABLE_ROWS, shuffled_positions, sinusoidal_positions
+from attnlib.models.recurrence import FUSED, fused_layer, unroll
+from attnlib.models.search import translate
+from attnlib.models.translator import BilinearTranslator, TranslatorConfig
+from attnlib.training.vocabulary import BOS, EOS, PAD
+from tests.attnlib.models.model_builders import (
+    PAIRS,
+    RECURRENT,
+    SEQUENCES,
+    batch_of,
+    classifier,
+    encoder_decoder,
+    generator,
+    sequence_network,
+    translator,
+)
+
+BATCH = batch_of()
+
+
+# VED, AED and AO.
+
+
+@pytest.mark.parametrize("kind", RECURRENT)
+def test_loop_and_fused_give_the_same_trace(kind):
+    model = encoder_decoder(kind)
+    fused, loop = model(BATCH), model(BATCH, implementation="loop")
+    torch.testing.assert_close(loop.logits, fused.logits, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["AED", "AO"])
+def test_attention_is_the_softmax_of_dot_products_and_the_context_its_mean(kind):
+    trace = encoder_decoder(kind)(BATCH)
+    for i, s in np.ndindex(trace.decoder_states.shape[:2]):
+        keys = trace.encoder_states[i, trace.source_mask[i]]
+        scores = torch.stack([trace.decoder_states[i, s] @ key for key in keys])
+        torch.testing.assert_close(trace.scores[i, s, : len(keys)], scores)
+        torch.testing.assert_close(trace.attention[i, s, : len(keys)], scores.softmax(0))
+        torch.testing.assert_close(trace.context[i, s], scores.softmax(0) @ keys)
+        assert not trace.attention[i, s, len(keys) :].any()
+
+
+def test_attention_without_feedback_leaves_decoder_states_to_the_recurrence():
+    """AED's decoder states are VED's: the context never enters the recurrence."""
+    with_attention, without = encoder_decoder("AED"), encoder_decoder("VED")
+    shared = {name: value for name, value in with_attention.state_dict().items() if "readout" not in name}
+    without.load_state_dict(shared, strict=False)
+    assert torch.equal(with_attention(BATCH).decoder_states, without(BATCH).decoder_states)
+
+
+def test_attention_only_knows_order_from_positions_alone():
+    turned = replace(BATCH, source=BATCH.source.flip(1), source_mask=BATCH.source_mask.flip(1))
+    for positions, same in (("none", True), ("sinusoidal", False)):
+        model = encoder_decoder("AO", positions=positions)
+        assert torch.allclose(model(turned).logits, model(BATCH).logits) == same
+
+
+def test_sinusoidal_positions_by_their_formula():
+    table = sinusoidal_positions(7, 6)
+    for t, i in np.ndindex(7, 3):
+        angle = t / 10_000 ** (2 * i / 6)
+        assert table[t, 2 * i].item() == pytest.approx(np.sin(angle), abs=1e-6)
+        assert table[t, 2 * i + 1].item() == pytest.approx(np.cos(angle), abs=1e-6)
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "shuffled"])
+def test_a_later_first_position_is_the_end_of_a_longer_sentence(positions):
+    model = encoder_decoder("AO", positions=positions)
+    inputs = torch.randn(2, 5, 6, generator=generator(1)).double()
+    whole, _ = model.encode_inputs(inputs)
+    end, _ = model.encode_inputs(inputs[:, 2:], first_position=2)
+    torch.testing.assert_close(end, whole[:, 2:])
+    assert not torch.allclose(model.encode_inputs(inputs[:, 2:])[0], end)
+
+
+def test_shuffled_codes_are_the_same_codes_in_another_order():
+    shuffled, plain = shuffled_positions(TABLE_ROWS, 6), sinusoidal_positions(TABLE_ROWS, 6)
+    assert sorted(map(tuple, shuffled.tolist())) == sorted(map(tuple, plain.tolist()))
+    assert not torch.equal(shuffled, plain)
+
+
+@pytest.mark.parametrize("cell", FUSED)
+@pytest.mark.parametrize("implementation", ["fused", "loop"])
+@torch.no_grad()
+def test_the_state_handed_on_is_that_of_the_last_valid_step(cell, implementation):
+    inputs, layer = torch.randn(1, 5, 6, generator=generator(2)).double(), fused_layer(cell, 6).double()
+    draw = generator()
+    for parameter in layer.parameters():
+        parameter.uniform_(-0.7, 0.7, generator=draw)
+    _, short = unroll(layer, inputs[:, :3], implementation=implementation)
+    lengths = torch.tensor([3, 5])
+    states, last = unroll(layer, inputs.repeat(2, 1, 1), lengths=lengths, implementation=implementation)
+    both = zip(last, short, strict=True) if isinstance(last, tuple) else [(last, short)]
+    for found, expected in both:
+        torch.testing.assert_close(found.narrow(-2, 0, 1), expected)
+    assert torch.all(states[0, 3:] == 0)
+
+
+FIRST = math.tanh(2.75)  # of a vanilla step
+GATED = (1 - expit(2.75)) * math.tanh(0.25)
+KEPT = expit(0.75 - GATED)
+
+
+@pytest.mark.parametrize("implementation", ["fused", "loop"])
+@pytest.mark.parametrize(
+    ("cell", "parameters", "expected"),
+    [
+        ("vanilla", (2.0, -1.0, 0.5, 0.25), [FIRST, math.tanh(-FIRST + 0.75)]),
+        # The gate and the candidate: from the input, from the state, and two biases.
+        ("ugrnn", ((2, 0.5), (-1, 1), (0.75, -0.25), (0, 0)),
+         [GATED, KEPT * GATED + (1 - KEPT) * math.tanh(GATED - 0.25)]),
+    ],
+)  # fmt: skip
+@torch.no_grad()
+def test_two_steps_by_hand(cell, parameters, expected, implementation):
+    layer = fused_layer(cell, 1)
+    for parameter, values in zip(layer.parameters(), parameters, strict=True):
+        parameter.copy_(torch.tensor(values).view_as(parameter))
+    states, _ = unroll(layer, torch.tensor([[[1.0], [0.0]]]), implementation=implementation)
+    assert states.flatten().tolist() == pytest.approx(expected)
+
+
+# Scoring functions.
+
+QUERY, KEYS = torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[3.0, -1.0], [0.5, 1.0]]])
+
+
+def score_of(scoring, query_width=2, key_width=2, **weights):
+    score, draw = Score(scoring, query_width, key_width), generator(0)
+    with torch.no_grad():
+        for name, parameter in score.named_parameters():
+            given = weights.get(name.partition(".")[0], torch.randn(parameter.shape, generator=draw))
+            parameter.copy_(torch.as_tensor(given))
+    return score
+
+
+UNIT, LAST = [[1.0, 0.0], [0.0, 1.0]], [[1.0, 10.0]]
+# tanh of the sum of q and k, weighted by 1 and 10.
+OF_SUMS = [math.tanh(4) + 10 * math.tanh(1), math.tanh(1.5) + 10 * math.tanh(3)]
+
+
+@pytest.mark.parametrize(
+    ("scoring", "weights", "expected"),
+    [
+        ("dot", {}, [1.0, 2.5]),
+        ("scaled_dot", {}, [1 / math.sqrt(2), 2.5 / math.sqrt(2)]),
+        # The map turns (3, −1) to (−1, 3) and (0.5, 1) to (1, 0.5).
+        ("general", {"key_map": UNIT[::-1]}, [5.0, 2.0]),
+        ("additive", {"query_map": UNIT, "key_map": UNIT, "last": LAST}, OF_SUMS),
+        ("concat", {"joined_map": [[1.0, 0, 1.0, 0], [0, 1.0, 0, 1.0]], "last": LAST}, OF_SUMS),
+    ],
+)
+def test_scores_worked_by_hand(scoring, weights, expected):
+    found = score_of(scoring, **weights)(QUERY, KEYS)
+    torch.testing.assert_close(found, torch.tensor([[expected]]))
+
+
+def test_concat_and_additive_are_one_function():
+    concat = score_of("concat", 3, 5)
+    additive = Score("additive", 3, 5)
+    with torch.no_grad():
+        additive.query_map.weight.copy_(concat.joined_map.weight[:, :3])
+        additive.key_map.weight.copy_(concat.joined_map.weight[:, 3:])
+        additive.last.weight.copy_(concat.last.weight)
+    queries, keys = (torch.randn(2, *size, generator=generator(2)) for size in ((4, 3), (6, 5)))
+    torch.testing.assert_close(concat(queries, keys), additive(queries, keys))
+    joined = torch.cat([queries[:, :, None].expand(-1, -1, 6, -1), keys[:, None].expand(-1, 4, -1, -1)], -1)
+    plain = concat.last(torch.tanh(concat.joined_map(joined)))[..., 0]
+    torch.testing.assert_close(concat(queries, keys), plain)
+
+
+@pytest.mark.parametrize("scoring", get_args(Scoring))
+def test_only_the_bilinear_ones_are_linear_in_the_keys(scoring):
+    score = score_of(scoring, 4, 4)
+    queries, one, two = torch.randn(3, 1, 2, 4, generator=generator(3))
+    apart, together = score(queries, one) + score(queries, two), score(queries, one + two)
+    assert torch.allclose(apart, together, atol=1e-5) == (scoring in BILINEAR)
+
+
+# The primer's networks.
+
+
+def by_definition(model, source, target, *, previous_query=False):
+    """Encoder and decoder states, queries, attention and logits of one sentence, word by word."""
+    config = model.config
+    words = [*(source[::-1] if config.reverse else source), EOS]
+    encoded, last = model.encoder(model.embedding_source.weight[words])
+    if config.reverse:
+        encoded = torch.cat([encoded[:-1].flip(0), encoded[-1:]])
+    lasts = [own.reshape(config.layers, -1) for own in (last if config.cell == "lstm" else [last])]
+    bahdanau = config.link == "attention" and config.decoder == "bahdanau"
+    luong = config.link == "attention" and config.decoder == "luong"
+    summary = model.summary_map(lasts[0][-1]).tanh() if config.link == "every_step" else None
+    if config.bidirectional or config.link == "every_step" or bahdanau:
+        lasts[0] = model.start_map(lasts[0]).tanh()
+        lasts[1:] = [torch.zeros_like(lasts[0])] * (config.cell == "lstm")
+
+    def attend(query):
+        row = model.score(query[None, None], encoded[None])[0, 0].softmax(-1)
+        found["queries"].append(query)
+        found["attention"].append(row)
+        return row @ encoded
+
+    found = {name: [] for name in ("queries", "attention", "decoder_states", "logits")}
+    fed = torch.zeros(config.width).double()
+    for token in [BOS, *target]:
+        before = lasts[0][-1]
+        parts = [model.embedding_target.weight[token]]
+        parts += [summary] if summary is not None else []
+        parts += [fed] if config.input_feeding else []
+        parts += [attend(before)] if bahdanau else []
+        state = tuple(lasts) if config.cell == "lstm" else lasts[0]
+        (x,), state = model.decoder(torch.cat(parts)[None], state)
+        lasts = list(state) if config.cell == "lstm" else [state]
+        if luong:
+            context = attend(before if previous_query else x)
+            features = fed = model.attentional_map(torch.cat([context, x])).tanh()
+        else:
+            features = x if config.link == "initial" else torch.cat([x, *parts])
+        found["decoder_states"].append(x)
+        found["logits"].append(model.readout(features))
+    return {"encoder_states": encoded} | {name: torch.stack(rows) for name, rows in found.items() if rows}
+
+
+def check_against_definition(model, definition=by_definition, **options):
+    trace = model(batch_of())
+    for sample, (source, target) in enumerate(PAIRS):
+        found = definition(model, source, target, **options)
+        for name, expected in found.items():
+            ours = getattr(trace, name)[sample, : len(expected)]
+            torch.testing.assert_close(ours[..., : expected.shape[-1]], expected)
+            assert not ours[..., expected.shape[-1] :].any()  # attention at padding
+        assert (trace.attention is None) == ("attention" not in found)
+
+
+@pytest.mark.parametrize("kind", SEQUENCES)
+@torch.no_grad()
+def test_a_padded_batch_is_what_the_equations_say_of_each_sentence(kind):
+    check_against_definition(sequence_network(kind))
+
+
+# The second paper's networks: sizes to the last parameter, equations, what is trained, what is written.
+
+
+@pytest.mark.parametrize(
+    ("network", "config", "total", "but_the_words"),
+    [
+        (BilinearTranslator, TranslatorConfig(attention="learned"), 8_180_544, 6_132_544),
+        (BilinearTranslator, TranslatorConfig(attention="uniform"), 8_180_544, 6_132_544),
+        (AttentiveClassifier, ClassifierConfig(words=4_691), 2_682_182, 1_274_882),  # A.8, for SMS
+    ],
+)
+def test_as_many_parameters_as_published(network, config, total, but_the_words):
+    model = network(config, generator())
+    counted = sum(parameter.numel() for parameter in model.parameters())
+    assert (counted, counted - model.embedding.weight.numel()) == (total, but_the_words)
+
+
+TOKENS = torch.tensor([[1, 5, 6, 7, 2, 0], [1, 4, 2, 0, 0, 0], [1, 9, 8, 11, 10, 2]])
+MASK = torch.tensor([[1, 1, 1, 1, 1, 0], [1, 1, 1, 0, 0, 0], [1] * 6]).bool()
+
+
+@pytest.mark.parametrize(
+    ("made", "attention", "frozen"),
+    [
+        (classifier, "learned", set()),
+        (classifier, "uniform", {"attention_hidden", "attention_score"}),
+        (classifier, "alone", {"embedding", "forwards", "backwards", "readout"}),
+        (translator, "learned", set()),
+        (translator, "uniform", {"query"}),
+    ],
+)
+def test_what_is_trained(made, attention, frozen):
+    model = made(attention=attention)
+    if made is classifier:
+        loss = classification_loss(model(TOKENS, MASK).logit, torch.tensor([0, 1, 1]))
+    else:
+        loss = model.loss(BATCH)
+    loss.backward()
+    moved = {name.partition(".")[0] for name, own in model.named_parameters() if own.grad is not None}
+    assert moved == {name for name, _ in model.named_children()} - frozen
+
+
+def translator_by_definition(model, source, target):
+    """One sentence, step by step, with neither padding nor batch."""
+    config = model.config
+    states, last = model.encoder(model.embedding.weight[[*source, EOS]])
+    carried = [own.unflatten(0, (config.layers, 2)).mean(1) for own in last]  # over the directions
+    found = {name: [] for name in ("scores", "attention", "context", "logits")}
+    for token in [BOS, *target]:
+        (x,), carried = model.decoder(model.embedding.weight[[token]], tuple(carried))
+        scores = states @ (model.query.weight @ x + model.query.bias)
+        scores = scores if config.attention == "learned" else torch.zeros_like(scores)
+        mean = scores.softmax(0) @ states
+        context = model.readout.context(mean)
+        joined = model.readout.hidden(torch.cat([context, x])).relu() if config.form == "joined" else None
+        logits = model.readout.output(context + x if joined is None else joined)
+        for name, row in zip(found, (scores, scores.softmax(0), mean, logits), strict=True):
+            found[name].append(row)
+    return {"encoder_states": states} | {name: torch.stack(rows) for name, rows in found.items()}
+
+
+@pytest.mark.parametrize("attention", ["learned", "uniform"])
+@pytest.mark.parametrize(("form", "layers"), [("joined", 2), ("summed", 2), ("joined", 1)])
+@torch.no_grad()
+def test_a_padded_batch_of_translations_is_what_the_equations_say_of_each_sentence(attention, form, layers):
+    model = translator(attention=attention, form=form, layers=layers)
+    check_against_definition(model, translator_by_definition)
+
+
+def test_loss_is_the_mean_over_valid_words_of_the_whole_pass():
+    model = translator()
+    trace = model(BATCH)
+    chosen = trace.logits.log_softmax(-1).gather(-1, BATCH.target_output[:, :, None])[:, :, 0]
+    plain = -chosen[BATCH.target_mask].sum() / BATCH.target_mask.sum()
+    torch.testing.assert_close(model.loss(BATCH), plain)
+    gradients = [torch.autograd.grad(value, list(model.parameters())) for value in (model.loss(BATCH), plain)]
+    for ours, expected in zip(*gradients, strict=True):
+        torch.testing.assert_close(ours, expected)
+
+
+def test_dropout_between_layers_while_training_alone():
+    model = translator().train()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        assert model.loss(BATCH).item() != model.loss(BATCH).item()
+    model.eval()
+    assert model.loss(BATCH).item() == model.loss(BATCH).item()
+    assert model.encoder.dropout == model.decoder.dropout == 0.5
+
+
+@torch.no_grad()
+def test_translations_are_the_likeliest_words_given_those_before():
+    model = translator(seed=5)
+    written = translate(model, BATCH.source, BATCH.source_mask, 6)
+    assert written.shape[1] <= 6
+    for (source, _), row in zip(PAIRS, written.tolist(), strict=True):
+        said = row[: row.index(EOS) + 1] if EOS in row else row
+        logits = translator_by_definition(model, source, [word for word in said if word != EOS])["logits"]
+        logits[:, [PAD, BOS]] = -torch.inf
+        assert logits.argmax(-1)[: len(said)].tolist() == said
+        assert set(row[len(said) :]) <= {PAD}
+
+
+@pytest.mark.parametrize("kind", ["learned", "uniform"])
+def test_a_text_is_what_equations_7_and_8_say_position_by_position(kind):
+    """Of the states of an LSTM in either direction over the text alone."""
+    model = classifier(kind)
+    trace = model(TOKENS, MASK)
+    hidden, score, readout = model.attention_hidden, model.attention_score, model.readout
+    for row, length in enumerate(MASK.sum(1).tolist()):
+        inputs = model.embedding.weight[TOKENS[row, :length]]
+        backwards, _ = model.backwards(inputs.flip(0))
+        states = torch.cat([model.forwards(inputs)[0], backwards.flip(0)], dim=1)
+        torch.testing.assert_close(trace.states[row, :length], states)
+        scores = [score(torch.clamp(hidden.weight @ state + hidden.bias, min=0))[0] for state in states]
+        attention = torch.stack(scores).softmax(0)
+        attention = attention if kind == "learned" else torch.full_like(attention, 1 / length)
+        torch.testing.assert_close(trace.attention[row, :length], attention)
+        context = (attention[:, None] * states).sum(0)
+        torch.testing.assert_close(trace.logit[row], readout.weight[0] @ context + readout.bias[0])
+    assert torch.all(trace.attention[~MASK] == 0)
+
+
+def test_texts_of_unlike_length_are_run_in_groups_with_the_same_outcome(monkeypatch):
+    lengths = torch.tensor([6, 1, 40, 25, 3, 9, 10])
+    mask = torch.arange(40) < lengths[:, None]
+    tokens = torch.randint(12, mask.shape, generator=generator(0))
+    found = []
+    for large in (10**9, 0):
+        monkeypatch.setattr("attnlib.models.classifiers._LARGE", large)
+        model = classifier()
+        logit = model(tokens, mask).logit
+        classification_loss(logit, torch.tensor([0, 1, 1, 0, 0, 1, 1])).backward()
+        found.append([logit, *(parameter.grad for parameter in model.parameters())])
+    for together, apart in zip(*found, strict=True):
+        torch.testing.assert_close(apart, together)
+
+
+def test_equation_12_the_log_odds_are_the_attended_mean_of_the_probe():
+    trace = classifier()(TOKENS, MASK)
+    for label in (0, 1):
+        probe = torch.sigmoid((2 * label - 1) * trace.log_odds)
+        right = torch.sigmoid((trace.attention * torch.logit(probe)).sum(1))
+        torch.testing.assert_close(right, torch.sigmoid((2 * label - 1) * trace.logit))
+
+
+def test_attention_can_be_given():
+    model = classifier()
+    given = torch.tensor([[0, 0, 1, 0, 0, 9], [1, 0, 0, 9, 9, 9], [0, 0, 0, 0, 0.5, 0.5]]).double()
+    trace = model(TOKENS, MASK, attention=given)
+    expected = [trace.log_odds[0, 2], trace.log_odds[1, 0], trace.log_odds[2, 4:].mean()]
+    torch.testing.assert_close(trace.logit, torch.stack(expected))
+    own = model(TOKENS, MASK)
+    torch.testing.assert_close(model(TOKENS, MASK, attention=own.attention).logit, own.logit)
+
+
+def test_the_loss_is_minus_the_log_of_the_right_label():
+    logits = torch.tensor([0.0, 2.0, -1.0]).double()
+    right = torch.sigmoid(torch.tensor([0.0, 2.0, 1.0]).double())
+    torch.testing.assert_close(classification_loss(logits, torch.tensor([1, 1, 0])), -right.log().mean())
