@@ -9,9 +9,6 @@ from companion.runs.store import Store
 from notebooks.beyond.transformer_heads import experiment
 from notebooks.beyond.your_own_model.measure import ROWS, measure_report
 
-PLACE = "Part IV, “Your own model”"
-QUESTION = "How do I get from a model of my own to such numbers, and what may I conclude from them?"
-
 
 class Config(BaseConfig):
     """Settings."""
