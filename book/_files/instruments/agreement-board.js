@@ -115,8 +115,9 @@ Instruments.start("agreement-board", (stage, data) => {
     buttons.forEach((row, set) => row.forEach((button, n) => {
       const name = columns()[n];
       button.setAttribute("aria-pressed", String(set === state.set && n === state.column));
-      button.setAttribute("aria-label", words(set, name));
-      button.replaceChildren(strip(set, name), make("span", {}, both(numberOf(set, name))));
+      const shown = both(numberOf(set, name)); // a button's name begins with what is seen, for those who speak to it
+      button.setAttribute("aria-label", `${shown}: ${words(set, name)}`);
+      button.replaceChildren(strip(set, name), make("span", {}, shown));
     }));
     for (const cell of grid.querySelectorAll("[data-end]")) {
       const [set, end] = cell.dataset.end.split(",");
