@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from safetensors import safe_open
@@ -27,9 +27,12 @@ from attnlib.analysis.analyse import analyse
 from attnlib.analysis.fit import head_of
 from attnlib.analysis.judge import REBUILT
 from attnlib.analysis.learned import has_learned
+from attnlib.analysis.passes import Progress
 from attnlib.analysis.results import KINDS, Analysis, Example
 from attnlib.analysis.samples import LONGEST, Sample
+from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Losses, Stream
+from attnlib.decomposition.components import Method
 from attnlib.decomposition.typicality import MINIMUM_CELL
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import atomic_path, write_text_atomic
@@ -65,7 +68,12 @@ def report(
     *,
     title: str = "How this model attends",
     name: Name | None = None,
-    **options: Any,
+    heads: Collection[int] | None = None,
+    method: Method = "least_squares",
+    every: int = 5,
+    keep: Keep | None = None,
+    progress: Progress | None = None,
+    about: dict[str, str] | None = None,
 ) -> Analysis:
     """Analyse a model on a corpus and write what was found.
 
@@ -75,12 +83,13 @@ def report(
             ``analysis.safetensors``, which :func:`read_report` reads.
         name: the word of an id, given ``"source"`` or ``"target"`` and the id; the id itself by default.
             Whatever it returns is shown as text.
-        options: heads, method, every, about, progress and keep of :func:`~attnlib.analysis.analyse.analyse`.
+        heads, method, every, keep, progress, about: as in :func:`~attnlib.analysis.analyse.analyse`.
 
     Raises:
         BadInput: an empty corpus, or a folder that cannot be written.
     """
-    analysis = analyse(stream, **options)
+    options = {"heads": heads, "method": method, "every": every, "keep": keep, "progress": progress}
+    analysis = analyse(stream, **options, about=about)
     write_report(analysis, folder, title=title, name=name)
     return analysis
 
@@ -139,12 +148,6 @@ def read_report(folder: str | Path) -> Analysis:
     own = {name: said[name] for name in (*AS_IT_IS, "learned")}
     own |= {name: tuple(said.get(name, ())) for name in LISTS} | {"losses": Losses(**said.get("losses", {}))}
     return Analysis(**rows, **own, blocks=blocks, keys=tensors.get("keys"))
-
-
-FRAMES = [
-    "This encoder reads frames, not words: the source has positions alone, and terms with an input part of "
-    "it are left out. No lexical probe is taken of frames."
-]
 
 
 def reads_frames(analysis: Analysis) -> bool:
@@ -247,82 +250,20 @@ def _named_heads(rows: list[dict], most: int = 6) -> str:
 
 def notes(analysis: Analysis) -> list[str]:
     """What the numbers are not of, what nothing checked, and what is too small."""
-    worst = max(analysis.states, key=lambda row: row["unseen_words"], default={"unseen_words": 0})
-    fewest = min(analysis.heads, key=lambda row: row["typicality_coverage"], default={})
-    ignored = max((row["on_ignored"] for row in analysis.heads), default=0.0)
-    losses = analysis.losses
-    even = [row for row in analysis.heads if row["uniform"] >= EVEN]
-    found = FRAMES * reads_frames(analysis)
-    if analysis.learned and not has_learned(analysis.learned):
-        found.append(
-            "The model has not learned this text: it predicts {accuracy:.0%} of the next words, where the "
-            "most frequent word alone is right in {most_frequent:.0%}, at a loss of {loss:.2f}, where "
-            "guessing by frequency has {loss_by_frequency:.2f}. Its attention need not mean anything.".format(
-                **analysis.learned
-            )
-        )
-    if not analysis.learned:
-        found.append("Nothing says whether the model has learned this text: no logits were given.")
-    if even:
-        found.append(
-            f"{len(even)} of {len(analysis.heads)} heads attend within {1 - EVEN:.0%} of evenly: their "
-            "scores hardly vary, and their shares, which are grey, are those of noise."
-        )
-    if not analysis.held_out:
-        found.append(
-            "No part of the corpus was held out, being too small or by wish: components were fitted and "
-            "judged on the same samples, so that residuals are too small, and nothing is known of how sure "
-            "shares are. Give more text."
-        )
-    if analysis.unchecked:
-        more = f" and {len(analysis.unchecked) - 6} more" if len(analysis.unchecked) > 6 else ""
-        found.append(
-            f"The scores of {', '.join(analysis.unchecked[:6])}{more} were checked against nothing, because "
-            "the model's own attention was not given: should a scale, a bias or a mask be missing, the "
-            "numbers are of something else."
-        )
-    for why in analysis.no_probe:
-        found.append(f"No lexical probe was taken: {why}.")
-    if worst["unseen_words"] > 0.05:
-        found.append(
-            f"{worst['unseen_words']:.0%} of the positions judged hold a word that was not fitted on "
-            f"({worst['states']}): "
-            + (
-                "its input component is zero, and what it carries counts as residual."
-                if analysis.method == "means"
-                else "shares and rebuilt attention are about the others."
-            )
-        )
-    if fewest and fewest["typicality_coverage"] < 0.5:
-        covered, beyond = fewest["typicality_coverage"], fewest["typicality_beyond"]
-        reasons = {
-            "are longer than averages are kept of": beyond,
-            f"are of a size that was seen too rarely, fewer than {MINIMUM_CELL} times": 1 - covered - beyond,
+    said = _template("notes.txt.j2").render(
+        vars(analysis)
+        | {
+            "frames": reads_frames(analysis),
+            "has_learned": bool(analysis.learned) and has_learned(analysis.learned),
+            "even": sum(row["uniform"] >= EVEN for row in analysis.heads),
+            "within": 1 - EVEN,
+            "unseen": max(analysis.states, key=lambda row: row["unseen_words"], default={"unseen_words": 0}),
+            "fewest": min(analysis.heads, key=lambda row: row["typicality_coverage"], default=None),
+            "minimum_cell": MINIMUM_CELL,
+            "ignored": max((row["on_ignored"] for row in analysis.heads), default=0.0),
         }
-        said = " and ".join(f"{share:.0%} {reason}" for reason, share in reasons.items() if share >= 0.005)
-        found.append(
-            f"Typicality is of {covered:.0%} of the samples judged, where it is of the fewest "
-            f"({fewest['kind']}.{fewest['layer']}, head {fewest['head']}): {said}."
-        )
-    if ignored > 0.2:
-        found.append(
-            f"Up to {ignored:.0%} of a head's attention goes to positions that are left out of the analysis, "
-            "such as the end mark of the source; shares are about the rest."
-        )
-    for side, share in losses.unknown.items():
-        if share > 0.05:
-            found.append(
-                f"{share:.0%} of the pieces of the {side} are unknown to the tokenizer, and are one word "
-                "here: is it that of the model, and of this language?"
-            )
-    if losses.left_out:
-        found.append(f"Left out for an empty side: {losses.left_out:,} pairs of the corpus.")
-    if losses.cut:
-        found.append(
-            f"Cut off at the longest length that was asked for: {losses.cut:,} pairs; their rest was not "
-            "read."
-        )
-    return found
+    )
+    return [" ".join(note.split()) for note in said.split("\n\n") if note.strip()]
 
 
 # -- the page --
@@ -423,18 +364,19 @@ def _bytes(weights: Tensor) -> str:
 
 
 @cache
-def _template() -> "Template":
+def _template(name: str = "report.html.j2") -> "Template":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     made = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
+        autoescape=name.endswith(".html.j2"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     made.filters |= {"number": number, "square": square, "paint": _paint, "sentence": sentence}
-    return made.get_template("report.html.j2")
+    made.filters["percent"] = "{:.0%}".format
+    return made.get_template(name)
 
 
 def _kind(analysis: Analysis, kind: str) -> dict:
