@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Train and measure what a figure still lacks with many processes at once, on a machine that has four packages and a GPU:
 #
-#     workflows/side_by_side.sh learn/agreement data=imdb 16 --device cuda
+#     workflows/side_by_side.sh learn/agreement data=twenty_newsgroups 12 --device cuda
 #     workflows/side_by_side.sh beyond/transformer_heads task=scan 16 --device cuda
 #
-# The second word chooses networks: those whose description has it. Networks are trained on the device, then measured on the
-# CPU, since agreement is sorting. What is interrupted goes on with the same command; answers end in build/answers, from where
-# `python -m companion.runs.archive` packs them. Sixteen networks share a GPU well if its driver's multi-process service runs
-# (`nvidia-cuda-mps-control -d`); without it they take turns. TensorFloat products are rounded to 10 bits: they are off.
+# The second word chooses networks: those whose description has it. They are trained on the device and measured there, or on
+# the CPU where a measure knows no device. What is interrupted goes on with the same command; answers end in build/answers, from
+# where `python -m companion.runs.archive` packs them. Twelve networks of a row share a GPU well; of twenty each takes
+# twice as long. TensorFloat products are rounded to 10 bits: they are off.
 set -euo pipefail
 figure=$1 chosen=$2 processes=$3
 shift 3
@@ -35,4 +35,4 @@ PYTHON
 
 answer() { xargs --no-run-if-empty -d '\n' -n 1 -P "$processes" python3 -m companion.runs.answer --profile "$PROFILE" "$@"; }
 lacking specs | answer "$@"
-lacking keys | answer
+lacking keys | answer "$@" || lacking keys | answer
