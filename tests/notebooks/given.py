@@ -1,6 +1,9 @@
 """Answers and courses that are given, so that what is made of them can be worked by hand."""
 
+from types import SimpleNamespace
+
 from attnlib.errors import NotMeasured
+from companion.runs.procedure import Recording
 
 NOTHING = {"value": None, "low": None, "high": None, "n": 0}  # the interval of no networks
 
@@ -17,6 +20,12 @@ class Given:
         if found is None:
             raise NotMeasured(spec.setting)
         return found
+
+
+def recording_of(tensors, seed=0, **settings):
+    """What a run recorded, of which no more is known than its seed and some settings."""
+    spec = SimpleNamespace(seed=seed, setting=f"seed {seed}", resolved=SimpleNamespace(**settings))
+    return Recording(spec, tensors, {})
 
 
 def by_seed(*measured):
