@@ -3,7 +3,9 @@
 from types import SimpleNamespace
 
 from attnlib.errors import NotMeasured
+from attnlib.training.corpus import collate
 from companion.runs.procedure import Recording
+from notebooks.shared.sequence_course import judged_samples
 
 NOTHING = {"value": None, "low": None, "high": None, "n": 0}  # the interval of no networks
 
@@ -26,6 +28,12 @@ def recording_of(tensors, seed=0, **settings):
     """What a run recorded, of which no more is known than its seed and some settings."""
     spec = SimpleNamespace(seed=seed, setting=f"seed {seed}", resolved=SimpleNamespace(**settings))
     return Recording(spec, tensors, {})
+
+
+def written_rightly(recording):
+    """What a network that makes no mistake writes for the samples that are judged."""
+    judged = judged_samples(recording.spec.resolved)
+    return collate(judged, range(len(judged))).target_output
 
 
 def by_seed(*measured):

@@ -110,11 +110,8 @@ def test_a_word_is_right_to_its_end_mark():
     written = torch.full((3, MOST), 9)
     written[:, :4] = torch.tensor([[5, 6, STOP, 8], [5, 6, STOP, STOP], [5, 6, 7, STOP]])
 
-    class Known:
-        vector = staticmethod(lambda words: words)
-        writes = staticmethod(lambda vector: written)
-
-    assert published_speller.written_rightly(Known, None, wanted).tolist() == [True, False, False]
+    known = SimpleNamespace(vector=lambda words: words, writes=lambda vector: written)
+    assert published_speller.written_rightly(known, None, wanted).tolist() == [True, False, False]
 
 
 def test_a_vector_that_is_a_sum_of_its_last_two_letters_is_read_there_alone():

@@ -11,11 +11,11 @@ from attnlib.adapters.library_models import transformer_pass
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import Judgement
 from attnlib.decomposition.components import Components
-from attnlib.models.transformer import Transformer, TransformerConfig
 from attnlib.training.corpus import Corpus, collate
 from notebooks.beyond.transformer_heads import experiment, measure
 from notebooks.beyond.transformer_heads.experiment import ANCHORED
 from notebooks.shared.spearman import spearman
+from tests.attnlib.models.model_builders import SMALL, batch_of, transformer
 from tests.notebooks.figure_builders import tiny
 
 KINDS = ("cross", "encoder_self", "decoder_self")
@@ -42,18 +42,11 @@ def test_steps_that_read_a_double_by_hand():
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "relative", "rotary"])
 def test_shares_of_a_head_sum_to_one_and_a_bias_is_counted(positions):
-    draw = np.random.default_rng(0)
-    config = TransformerConfig(9, 9, width=8, heads=2, layers=2, positions=positions)
-    network = Transformer(config, torch.Generator().manual_seed(0)).eval()
-    for name, parameter in network.named_parameters():
-        if name.endswith("distance_bias"):
-            torch.nn.init.normal_(parameter, generator=torch.Generator().manual_seed(1))
-    texts = [draw.integers(4, 9, size=5).tolist() for _ in range(60)]
-    batch = collate(Corpus.from_ids(texts, texts), range(60))
-    one = transformer_pass(network, batch)
+    texts = np.random.default_rng(0).integers(4, 8, size=(60, 5)).tolist()
+    one = transformer_pass(transformer(positions=positions), batch_of(pairs=[(text, text) for text in texts]))
     judgement = Judgement(Fit().update(one)).update(one)
     rows = measure.numbers_of_heads(judgement)
-    assert len(rows) == len(KINDS) * 2 * 2
+    assert len(rows) == len(KINDS) * SMALL.layers * SMALL.heads
     shares = judgement.heads["cross.1", 0].terms.result().covariance
     content = ("input·input", "input·residual", "residual·input", "residual·residual")
     (second,) = (row for row in rows if (row["kind"], row["layer"], row["head"]) == ("cross", 1, 0))

@@ -1,7 +1,6 @@
 """Errors and what follows them: against a network that can be followed by hand, and on tiny networks."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from notebooks.primer.one_vector.experiment import after_error, early_over_late
 from notebooks.primer.one_vector.measure import damage, guessed_lengths, measure_error_growth, written_bleu
 from notebooks.shared.bleu import corpus_bleu
 from notebooks.shared.sequence_course import judged_samples
+from tests.notebooks.given import recording_of, written_rightly
 
 
 class Counter:
@@ -66,11 +66,9 @@ def test_bleu_is_that_against_the_text_and_a_missing_word_is_never_right(monkeyp
     monkeypatch.setattr(measure, "load_task", lambda _: task)
     monkeypatch.setattr(measure, "judged_samples", lambda _: corpus)
     rows = [[4, 5, 6, put, 7, 8, 9, EOS], [4, 5, 6, 7, EOS, PAD, PAD, PAD]]
-    held = type("Held", (dict,), {"spec": SimpleNamespace(resolved=None)})
-    recording = held(written=torch.tensor(rows, dtype=torch.int32))
     texts = [f"a b c {said} d e f", "a b c d"]
     expected, _ = corpus_bleu(texts, [f"a b c {'zebra' if missing else 'g'} d e f", "a b c d"])
-    assert written_bleu(recording) == pytest.approx(expected)
+    assert written_bleu(recording_of({"written": torch.tensor(rows)})) == pytest.approx(expected)
     assert (expected == pytest.approx(100)) is (said == "g" and not missing)
 
 
@@ -84,7 +82,7 @@ def test_accuracies_by_place_are_those_of_a_loop_over_sentences_of_one_length(re
     """Of the network, and of one that is right but for the first word of the shorter sentences."""
     judged = judged_samples(recording.spec.resolved)
     if spoilt:
-        wanted = collate(judged, range(len(judged))).target_output.to(torch.int32)
+        wanted = written_rightly(recording)
         wanted[torch.from_numpy(judged.target_lengths < judged.target_lengths.max()), 0] = EOS
         recording = written_as(recording, wanted)
     found = measure_error_growth(recording, samples=20)
@@ -102,9 +100,8 @@ def test_accuracies_by_place_are_those_of_a_loop_over_sentences_of_one_length(re
 
 
 def test_a_perfect_copy_has_all_of_it_right(recording):
-    judged = judged_samples(recording.spec.resolved)
-    wanted = collate(judged, range(len(judged))).target_output.to(torch.int32)
-    perfect = written_as(recording, wanted, right=torch.ones_like(recording["right"]))
+    right = torch.ones_like(recording["right"])
+    perfect = written_as(recording, written_rightly(recording), right=right)
     found = measure_error_growth(perfect, samples=5)
     assert {found[n] for n in ("exact_match", "length_right", "token_accuracy", "own_accuracy")} == {1}
     assert found["beam"]["exact_match"] < 1  # of the network as it is
