@@ -27,9 +27,7 @@ def random_corpus(seed: int = 0) -> Corpus:
     return Corpus.from_ids(sources, targets)
 
 
-@pytest.fixture(scope="module")
-def bags() -> Bags:
-    return Bags.of(random_corpus(), *SIZES)
+BAGS = Bags.of(random_corpus(), *SIZES)
 
 
 # Count tables by hand, against Model 1 with a null word, and by what must hold of any corpus.
@@ -90,33 +88,31 @@ def test_the_theory_by_hand():
     assert theory.logits[:4].abs().max() == 0  # words that stand nowhere
 
 
-def test_the_measured_derivative_is_the_slope_of_one_gradient_step(bags):
-    output, embeddings = derivative.random_proxy(bags, 32, seed=1)
-    slopes, rate = derivative.gradients(bags, output, embeddings), 1e-7
+def test_the_measured_derivative_is_the_slope_of_one_gradient_step():
+    output, embeddings = derivative.random_proxy(BAGS, 32, seed=1)
+    slopes, rate = derivative.gradients(BAGS, output, embeddings), 1e-7
     before = embeddings @ output.T
     after = (embeddings - rate * slopes[1]) @ (output - rate * slopes[0]).T
-    measured = derivative_at_random(bags, 32, seed=1)
+    measured = derivative_at_random(BAGS, 32, seed=1)
     assert torch.allclose(measured.logits, (after - before) / rate, rtol=1e-4, atol=1e-4)
     stepped = (after.softmax(-1) - before.softmax(-1)) / rate
     assert torch.allclose(measured.probabilities, stepped, rtol=1e-4, atol=1e-5)
 
 
-def test_the_gradients_are_those_of_the_loss_word_by_word(bags):
-    corpus = random_corpus()
-    output, embeddings = (side.requires_grad_() for side in derivative.random_proxy(bags, 8, seed=0))
-    loss = torch.zeros((), dtype=torch.float64)
+def test_the_gradients_are_those_of_the_loss_word_by_word():
+    corpus, loss = random_corpus(), 0
+    output, embeddings = (side.requires_grad_() for side in derivative.random_proxy(BAGS, 8, seed=0))
     for i in range(len(corpus)):
         said = (output @ embeddings[corpus.source(i).tolist()].mean(0)).log_softmax(0)
         loss = loss - said[corpus.target(i).tolist()].sum()
     expected = torch.autograd.grad(loss, (output, embeddings))
-    for ours, theirs in zip(derivative.gradients(bags, output, embeddings), expected, strict=True):
-        assert torch.allclose(ours, theirs)
+    torch.testing.assert_close(derivative.gradients(BAGS, output, embeddings), expected)
 
 
-def test_the_probabilities_lack_a_factor_in_print(bags):
+def test_the_probabilities_lack_a_factor_in_print():
     """Measured over 2 (C − mean C), as equation 15 has it, the slope is 1/|O|; with the factor it is one."""
-    theory = derivative.derivative_in_theory(bags)
-    measured = derivative_at_random(bags, 4096, seed=0).probabilities
+    theory = derivative.derivative_in_theory(BAGS)
+    measured = derivative_at_random(BAGS, 4096, seed=0).probabilities
     printed, derived = (compare(measured, one) for one in (theory.logits, theory.probabilities))
     assert printed.slope == pytest.approx(1 / TARGET_WORDS, rel=0.03)
     assert derived.slope == pytest.approx(1, abs=0.03)

@@ -59,8 +59,8 @@ def new_copier(seed=0, **changes):
     return Copier(CopierConfig(**{"words": 5, "width": 6} | changes), generator(seed)).double()
 
 
-def a_batch(length=5, samples=3):
-    return copy_batch(draw_sources("permutation", length, samples, generator()), length)
+def a_batch(order=None, length=5, samples=3):
+    return copy_batch(draw_sources("permutation", length, samples, generator()), length, order)
 
 
 @pytest.mark.parametrize(("number", "scans"), [(1, 2), (2, 0)])
@@ -105,8 +105,7 @@ def test_one_word_of_several_heads_by_the_equations(cell):
 
 def test_uniform_attention_ignores_the_queries_and_gives_them_no_gradient():
     model, batch = new_copier(attention="uniform", heads=2), a_batch()
-    loss = copier.copier_loss(model, batch)
-    loss.backward()
+    copier.copier_loss(model, batch).backward()
     assert torch.all(model(batch).attention == 1 / 5)
     assert model.queries.weight.grad is None
     assert model.encoder.weight_hh_l0.grad.abs().sum() > 0
@@ -152,24 +151,10 @@ def test_parameters_come_from_the_generator_alone(network):
 # Attention moved to one word, and to all but one.
 
 
-class Reader:
-    """States are the words themselves; what is said is the word most, or least, present in the context."""
-
-    config = SimpleNamespace(heads=1)
-
-    def __init__(self, sign):
-        self.sign = sign
-
-    def read_out(self, context, decoder_states):
-        return self.sign * context
-
-
-def reordered(order=None):
-    return copy_batch(draw_sources("permutation", 6, 8, generator()), 6, order)
-
-
-def moved(reader, batch):
-    states = functional.one_hot(batch.source, 6).float()
+def moved(batch, read_out, states=None, heads=1):
+    """By a network that says what ``read_out`` makes of the context; states are the words themselves."""
+    reader = SimpleNamespace(config=SimpleNamespace(heads=heads), read_out=read_out)
+    states = functional.one_hot(batch.source, 6).float() if states is None else states
     return moved_attention(reader, SimpleNamespace(encoder_states=states, decoder_states=states), batch)
 
 
@@ -178,8 +163,9 @@ ORDERS = pytest.mark.parametrize("order", [None, torch.tensor([3, 0, 5, 1, 4, 2]
 
 @ORDERS
 def test_who_says_what_is_shown_and_who_says_what_is_missing(order):
-    batch = reordered(order)
-    sees, misses = ({n: share.item() for n, share in moved(Reader(sign), batch).items()} for sign in (1, -1))
+    """The word most, or least, present in the context."""
+    shares = (moved(a_batch(order, 6, 8), lambda context, _, s=sign: s * context) for sign in (1, -1))
+    sees, misses = ({name: share.item() for name, share in own.items()} for own in shares)
     assert (sees["says_shown"], sees["says_left_out"], sees["right_without"]) == (1, 0, 0)
     assert (misses["says_shown"], misses["says_left_out"], misses["right_without"]) == (0, 1, 1)
     assert sees["right_at_uniform"] == pytest.approx(1 / 6)  # ties: one word, whatever is due
@@ -187,7 +173,7 @@ def test_who_says_what_is_shown_and_who_says_what_is_missing(order):
 
 @ORDERS
 def test_the_weight_on_later_words_is_theirs_alone(order):
-    batch = reordered(order)
+    batch = a_batch(order, 6, 8)
     time = torch.empty(6, dtype=torch.long)  # of a source place: when its word is due
     time[batch.place] = torch.arange(6)
     steps = torch.arange(6)[:, None]
@@ -196,15 +182,9 @@ def test_the_weight_on_later_words_is_theirs_alone(order):
 
 
 def test_the_words_asked_for_are_those_that_the_decoder_has_not_read():
-    batch, seen = reordered(), []
-
-    class Listening(Reader):
-        def read_out(self, context, decoder_states):
-            seen.append((context.argmax(-1), decoder_states.shape[1]))
-            return context
-
-    moved(Listening(1), batch)
-    shown, asked = seen[0]
+    batch, seen = a_batch(None, 6, 8), []
+    moved(batch, lambda *given: seen.append(given) or given[0])
+    shown, asked = seen[0][0].argmax(-1), seen[0][1].shape[1]
     assert asked == 6 // 2
     assert torch.equal(shown, batch.target[:, 6 // 2 :])
     for step in range(asked):
@@ -212,12 +192,10 @@ def test_the_words_asked_for_are_those_that_the_decoder_has_not_read():
 
 
 def test_several_heads_make_a_context_as_many_times_as_long():
-    batch, norms = reordered(), []
+    norms = []
     for heads in (1, 3):
-        network = Copier(CopierConfig(6, width=8, heads=heads), generator(1))
-        network.read_out = lambda context, states: norms.append(context.mean().item()) or states
-        states = torch.ones(8, 6, 8)
-        moved_attention(network, SimpleNamespace(encoder_states=states, decoder_states=states), batch)
+        says = lambda context, states: norms.append(context.mean().item()) or states  # noqa: E731
+        moved(a_batch(None, 6, 8), says, torch.ones(8, 6, 8), heads)
     assert norms == pytest.approx([1] * 4 + [3] * 4)
 
 
