@@ -238,31 +238,26 @@ def test_what_is_compared_differs_in_seed_and_attention_alone():
         assert {name for name, _ in set(normal.settings) ^ set(uniform.settings)} == {"attention", "saliency"}
 
 
-def test_a_readers_own_data_is_the_only_row(tmp_path):
-    path = tmp_path / "mine.tsv"
-    path.write_text("text\tlabel\n" + "".join(f"a b c{i}\t{'yes' if i % 2 else 'no'}\n" for i in range(40)))
+def test_a_readers_own_data_is_the_only_row_and_what_cannot_be_used_is_refused_before_any_training(tmp_path):
+    path, *files = (tmp_path / name for name in ("mine.tsv", "my.en", "my.de"))
+    path.write_text("text\tlabel\n" + "".join(f"a b c{i}\t{i % 2}\n" for i in range(40)))
     (own,), (part,) = (rows(Config(data=path, **given)).values() for given in ({}, {"n_train": 30}))
     settings = dict(own.normal[0].settings)
     assert settings["data"] == str(path)
     assert not {"n_train", "n_validation"} & set(settings)  # all of it, whatever the profile takes of others
     assert dict(part.normal[0].settings)["n_train"] == 30
     assert {one.spec for one in experiment.measurements(Config(data=path))} <= set(own.specs)
-    files = {"source": tmp_path / "my.en", "target": tmp_path / "my.de"}
+    files = dict(zip(("source", "target"), files, strict=True))
     for file in files.values():
         file.write_text("a b c\n" * 30)
     (pairs,) = rows(Config(**files, seeds=4)).values()
     assert len(pairs.normal) == 4
-
-
-def test_own_files_that_cannot_be_used_are_refused_before_any_training(tmp_path):
-    table, source, target = (tmp_path / name for name in ("three.tsv", "my.en", "my.de"))
-    table.write_text("text\tlabel\n" + "".join(f"a{i}\t{i % 3}\n" for i in range(40)))
-    source.write_text("a\nb\n")
-    target.write_text("a\n")
-    with pytest.raises(BadInput, match="expected two different labels, found 3"):
-        Config(data=table)
+    files["target"].write_text("a\n")
     with pytest.raises(BadInput, match="line 2"):
-        Config(source=source, target=target)
+        Config(**files)
+    path.write_text("text\tlabel\n" + "".join(f"a{i}\t{i % 3}\n" for i in range(40)))
+    with pytest.raises(BadInput, match="expected two different labels, found 3"):
+        Config(data=path)
 
 
 def test_a_set_that_is_not_at_hand_says_so(monkeypatch):

@@ -8,7 +8,6 @@ from attnlib.probes.ibm_model_1 import IBMModel1
 from attnlib.training.corpus import Corpus, Task
 from attnlib.training.vocabulary import Vocabulary
 from companion.runs.procedure import RunSpec
-from companion.runs.store import Store
 from notebooks.learn.early_dynamics import count_tables, derivative
 from notebooks.learn.early_dynamics.count_tables import CountTables, cooccurrence, shared_counts, translation
 from notebooks.learn.early_dynamics.derivative import Bags, compare, derivative_at_random
@@ -139,9 +138,9 @@ def text(monkeypatch) -> Task:
     return task
 
 
-def test_iterations_find_the_translations_and_agreement_of_links_is_counted(text, tmp_path):
+def test_iterations_find_the_translations_and_agreement_of_links_is_counted(text, store):
     """ein is the one word in doubt: after the iterations every word has its own, from C most have."""
-    found = record(Settings(**COUNTED), tmp_path)
+    found = store.recording(RunSpec.of("word_counts", **COUNTED))
     assert found["words"].tolist() == found["iterated_words"][:, 0].tolist() == [4, 5, 6, 7]
     assert (found["iterated"][:, 0] > 0.9).all()
     assert (found["log_likelihood"].diff() >= -1e-9).all()
@@ -154,14 +153,10 @@ def test_iterations_find_the_translations_and_agreement_of_links_is_counted(text
         for place, word in enumerate(text.train.target(i))
     ]
     assert found["agreement"].item() == pytest.approx(np.mean(hits))
-
-
-@pytest.mark.usefixtures("text")
-def test_words_stand_for_ids(tmp_path):
-    found = measure_word_counts(Store(tmp_path).recording(RunSpec.of("word_counts", **COUNTED)))
-    assert [row["source"] for row in found["rows"]] == GERMAN
-    assert [row["iterated"][0][0] for row in found["rows"]] == ENGLISH
-    assert found["chance"] == pytest.approx(1 / 3)
+    measured = measure_word_counts(found)  # where words stand for ids
+    assert [row["source"] for row in measured["rows"]] == GERMAN
+    assert [row["iterated"][0][0] for row in measured["rows"]] == ENGLISH
+    assert measured["chance"] == pytest.approx(1 / 3)
 
 
 @pytest.mark.usefixtures("text")
