@@ -13,7 +13,6 @@ from attnlib.analysis.judge import Judgement
 from attnlib.decomposition.components import Components
 from attnlib.training.corpus import Corpus, collate
 from notebooks.beyond.transformer_heads import experiment, measure
-from notebooks.beyond.transformer_heads.experiment import ANCHORED
 from notebooks.shared.spearman import spearman
 from tests.attnlib.models.model_builders import SMALL, batch_of, transformer
 from tests.notebooks.figure_builders import tiny
@@ -141,7 +140,7 @@ def test_differences_by_hand():
     assert found["smallest"]["value"] == pytest.approx(0.1)  # rotary's 0.1, then sinusoidal's 0.1
     assert found["rotary"]["value"] == pytest.approx((0.1 + 0.4) / 2)
     assert every["sinusoidal_less"]["rotary"]["value"] == pytest.approx((0.3 + 0.1) / 2)
-    more = [head(ANCHORED, "rotary", seed, number=0.9) for seed in numbers]
+    more = [head(experiment.ANCHORED, "rotary", seed, number=0.9) for seed in numbers]
     every = experiment.differences(pd.DataFrame([*rows, *more]))
     assert every["anchored_less_free"]["rotary"]["value"] == pytest.approx(0.25)
     found = experiment.differences(pd.DataFrame(rows[:-1]))["one_to_one_less_reordering"]

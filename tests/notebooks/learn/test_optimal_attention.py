@@ -11,7 +11,6 @@ from attnlib.models.translator import Readout, TranslatorConfig
 from attnlib.training.corpus import Batch, collate
 from companion.data import labelled_sets, parallel
 from notebooks.learn.optimal_attention import experiment, measure
-from notebooks.learn.optimal_attention.experiment import COUNTEREXAMPLE, Config, counterexample
 from notebooks.shared.agreement import measure_translation, recorded_batches, recorded_probe
 from notebooks.shared.translation import load_pieces, recorded_network
 from tests.attnlib.models.model_builders import generator, translator
@@ -79,7 +78,7 @@ def test_a_readers_own_set_is_no_other_where_it_is_not_at_hand(monkeypatch):
     for sets in (parallel, labelled_sets):
         monkeypatch.setattr(sets, "available", lambda name: False)
     chosen = {"translation": "iwslt14_de_en", "classification": "my.tsv"}
-    assert experiment.data_of(Config(dataset="iwslt14_de_en", texts="my.tsv")) == chosen
+    assert experiment.data_of(experiment.Config(dataset="iwslt14_de_en", texts="my.tsv")) == chosen
 
 
 def one_sentence():
@@ -90,7 +89,7 @@ def one_sentence():
     readout.context.weight.data[:, :3] = torch.eye(3)
     readout.output.weight.data.copy_(torch.eye(3))
     states = torch.zeros(1, 3, 6, dtype=torch.float64)
-    states[0, :, :3] = torch.tensor(COUNTEREXAMPLE)
+    states[0, :, :3] = torch.tensor(experiment.COUNTEREXAMPLE)
     decoder, attention = torch.zeros(1, 1, 3).double(), torch.full((1, 1, 3), 1 / 3).double()
 
     def network(batch):
@@ -192,7 +191,7 @@ def test_equation_12_rebuilds_a_classifiers_loss_and_would_show_if_it_did_not():
 
 
 def test_the_counterexample_by_hand():
-    found = counterexample()
+    found = experiment.counterexample()
     assert found["probe_second"] == pytest.approx(1 / (1 + math.exp(5) + math.exp(-10)))
     assert found["optimal_first"] < 1e-6
     assert found["right"] == pytest.approx(1 / (1 + 2 * math.exp(-2.5)))

@@ -7,7 +7,6 @@ import pytest
 
 from attnlib.errors import DataUnavailable
 from notebooks.primer.source_reversal import experiment
-from notebooks.primer.source_reversal.experiment import measure_longest_sentences
 from notebooks.shared.measure import measure_learning_curve
 from notebooks.shared.sequence_course import judged_samples
 from notebooks.shared.words import link_distances
@@ -41,7 +40,7 @@ def test_curves_and_the_longest_quarter_of_the_lengths_are_counted_by_thirds(sto
     recording = store.recording(experiment.measurements(config)[0].spec)
     judged = judged_samples(recording.spec.resolved)
     chosen = [i for i in range(len(judged)) if len(judged.target(i)) in (10, 11, 12)]
-    curve, longest = measure_learning_curve(recording), measure_longest_sentences(recording)
+    curve, longest = measure_learning_curve(recording), experiment.measure_longest_sentences(recording)
     thirds = by_thirds(recording, judged, range(len(judged)))
     for name, values in thirds.items():
         assert curve[name][-1] == pytest.approx(np.mean(values))

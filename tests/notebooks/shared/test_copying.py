@@ -11,7 +11,6 @@ from torch.nn import functional
 from notebooks.shared import copier
 from notebooks.shared.classifier_proxy import ClassifierProxy
 from notebooks.shared.copied_sentences import copy_batch, draw_sources
-from notebooks.shared.copier import BagOfWords, Copier, CopierConfig, lstm_scan
 from notebooks.shared.copying import turned_away
 from notebooks.shared.permutation_copying import moved_attention, weight_on_later
 from notebooks.shared.translation_proxy import TranslationProxy
@@ -56,7 +55,7 @@ def test_a_batch_reads_a_start_mark_and_then_what_it_said():
 
 
 def new_copier(seed=0, **changes):
-    return Copier(CopierConfig(**{"words": 5, "width": 6} | changes), generator(seed)).double()
+    return copier.Copier(copier.CopierConfig(**{"words": 5, "width": 6} | changes), generator(seed)).double()
 
 
 def a_batch(order=None, length=5, samples=3):
@@ -67,7 +66,7 @@ def a_batch(order=None, length=5, samples=3):
 def test_fast_and_plain_recurrence_agree_and_threads_leave_it_to_torch(monkeypatch, number, scans):
     monkeypatch.setattr(torch, "get_num_threads", lambda: number)
     calls = []
-    monkeypatch.setattr(copier, "lstm_scan", lambda *given: calls.append(1) or lstm_scan(*given))
+    monkeypatch.setattr(copier, "lstm_scan", lambda *given: calls.append(1) or copier.lstm_scan(*given))
     batch, found = a_batch(), {}
     for implementation in ("fast", "plain"):
         model = new_copier()
@@ -123,13 +122,13 @@ def test_the_probe_is_what_the_network_says_when_all_attention_stands_at_one_pla
 
 
 def test_what_is_drawn_has_torchs_own_scale():
-    model = Copier(CopierConfig(words=30, width=64), generator(4))
+    model = copier.Copier(copier.CopierConfig(words=30, width=64), generator(4))
     assert model.embedding.weight.std().item() == pytest.approx(1, abs=0.05)
     assert model.hidden.weight.abs().max().item() == pytest.approx(128**-0.5, rel=0.01)
 
 
 def test_the_bags_loss_is_the_mean_over_steps_of_one_distribution():
-    model = BagOfWords(5, 4, generator()).double()
+    model = copier.BagOfWords(5, 4, generator()).double()
     source, target = torch.tensor([[0, 1, 4]]), torch.tensor([[2, 2, 3]])
     says = (model.readout @ model.embedding[[0, 1, 4]].mean(0)).softmax(0)
     expected = -(2 * says[2].log() + says[3].log()) / 3
@@ -137,10 +136,10 @@ def test_the_bags_loss_is_the_mean_over_steps_of_one_distribution():
     torch.testing.assert_close(model.dictionary()[4], (model.readout @ model.embedding[4]).softmax(0))
 
 
-@pytest.mark.parametrize("network", [BagOfWords, TranslationProxy, ClassifierProxy, Copier])
+@pytest.mark.parametrize("network", [copier.BagOfWords, TranslationProxy, ClassifierProxy, copier.Copier])
 def test_parameters_come_from_the_generator_alone(network):
     before = torch.random.get_rng_state()
-    sizes = [CopierConfig(12, 5)] if network is Copier else [12, 5]
+    sizes = [copier.CopierConfig(12, 5)] if network is copier.Copier else [12, 5]
     first, again, other = (network(*sizes, generator(seed)) for seed in (0, 0, 1))
     assert torch.equal(torch.random.get_rng_state(), before)
     for part, value in first.named_parameters():

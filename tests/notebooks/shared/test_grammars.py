@@ -16,9 +16,7 @@ from companion.data.text import read_lines
 from notebooks.primer.one_vector.dates import FORMS, dates, write
 from notebooks.shared import lexicon
 from notebooks.shared import reordering as orders
-from notebooks.shared.lexicon import summarise
 from notebooks.shared.number_words import number_words, spell
-from notebooks.shared.reordering import reordering
 from notebooks.shared.scan import commands, interpret, simple_commands
 from tests.companion.data.data_builders import available, pairs, sources
 
@@ -58,7 +56,7 @@ IN_ORDER = frozenset((i, i) for i in range(11))  # of five phrases
 
 
 def test_without_reordering_every_sample_is_the_diagonal_and_has_staying_words_only():
-    task = reordering(p=0, n_train=200, n_held_out=200)
+    task = orders.reordering(p=0, n_train=200, n_held_out=200)
     assert all(t == s for links in task.gold for t, s in links)
     assert np.array_equal(task.train.source_ids, task.train.target_ids)
     seen = {word for source in sources(task, "train") for word in source}
@@ -72,7 +70,7 @@ def test_without_reordering_every_sample_is_the_diagonal_and_has_staying_words_o
     [("both", 2.0**-6), ("local", 2.0**-5), ("global", 2.0**-1)],
 )
 def test_the_dial_is_the_share_of_reordered_samples(p, reach, stays):
-    task = reordering(p=p, reach=reach, min_phrases=5, max_phrases=5, n_train=1, n_held_out=1500)
+    task = orders.reordering(p=p, reach=reach, min_phrases=5, max_phrases=5, n_train=1, n_held_out=1500)
     moved = np.mean([links != IN_ORDER for links in task.gold])
     expected = p * (1 - stays)
     assert abs(moved - expected) < 5 * np.sqrt(expected * (1 - expected) / 1500)
@@ -85,7 +83,7 @@ def test_the_dial_is_the_share_of_reordered_samples(p, reach, stays):
 @pytest.mark.parametrize(("source", "translation", "order", "summary", "kept"), WORKED["sentences"])
 def test_sentences_worked_by_hand(source, translation, order, summary, kept):
     assert lexicon.translate(source.split()) == (tuple(translation.split()), linked(order))
-    assert summarise(source.split()) == (tuple(summary.split()), linked(kept))
+    assert lexicon.summarise(source.split()) == (tuple(summary.split()), linked(kept))
 
 
 def test_an_adjective_without_a_noun_after_it_stays():
@@ -199,7 +197,7 @@ def copied(words):
 RULES = {
     "scan": lambda words: (interpret(words), None),
     "lexicon_translation": lexicon.translate,
-    "lexicon_summary": summarise,
+    "lexicon_summary": lexicon.summarise,
     "copying_sample": copied,
     "copying_permutation": copied,
 }
