@@ -65,8 +65,8 @@ def a_batch(order=None, length=5, samples=3):
 @pytest.mark.parametrize(("number", "scans"), [(1, 2), (2, 0)])
 def test_fast_and_plain_recurrence_agree_and_threads_leave_it_to_torch(monkeypatch, number, scans):
     monkeypatch.setattr(torch, "get_num_threads", lambda: number)
-    calls = []
-    monkeypatch.setattr(copier, "lstm_scan", lambda *given: calls.append(1) or copier.lstm_scan(*given))
+    calls, scan = [], copier.lstm_scan
+    monkeypatch.setattr(copier, "lstm_scan", lambda *given: calls.append(1) or scan(*given))
     batch, found = a_batch(), {}
     for implementation in ("fast", "plain"):
         model = new_copier()
