@@ -11,7 +11,6 @@ from scipy.stats import binomtest
 
 from attnlib.errors import NotMeasured
 from companion.runs.procedure import RunSpec
-from companion.runs.store import Store
 from notebooks.learn.multi_head import experiment
 from notebooks.learn.multi_head.multi_head import Settings, new_network
 from notebooks.shared.copying import ATTENTION, PROBES
@@ -78,12 +77,12 @@ def test_networks_of_one_body_differ_in_their_query_maps_alone():
     assert one.queries.weight.abs().max() <= 6**-0.5
 
 
-def test_the_recording_has_a_weight_for_each_head_and_equal_heads_learn_alike(tmp_path):
+def test_the_recording_has_a_weight_for_each_head_and_equal_heads_learn_alike(store):
     """So that copies are one head with a longer context."""
     spec = RunSpec.of(
         "multi_head", heads=(3, 3, 1), length=4, width=8, steps=20, every=20, learning_rate=0.01
     )
-    recording = Store(tmp_path).recording(spec)
+    recording = store.recording(spec)
     one, copy, other = recording["head_right"].T
     torch.testing.assert_close(recording["head_right"].mean(dim=1), recording["attention_right"])
     torch.testing.assert_close(one, copy)

@@ -99,8 +99,7 @@ def test_asked_before_is_luongs_network_asked_by_the_state_of_the_step_before(ce
         sequence_network(network=kind, scoring="general", cell=cell, layers=layers)
         for kind in (PreviousStateQueries, SequenceToSequence)
     )
-    for name, value in before.state_dict().items():
-        assert torch.equal(value, present.state_dict()[name])
+    torch.testing.assert_close(before.state_dict(), present.state_dict(), rtol=0, atol=0)
     check_against_definition(before, previous_query=True)
 
 
