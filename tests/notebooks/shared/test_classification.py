@@ -122,12 +122,8 @@ def test_the_logit_is_the_mean_of_the_words_own_log_odds():
 
 def test_places_by_hand():
     log_odds = torch.tensor([[0.0, 1, 2, 3, 4], [10.0, 11, 12, 13, 14]])
-    found = locality(log_odds, torch.tensor([1, 2]))
-    assert found.keyword.tolist() == [1, 12]
-    assert found.next.tolist() == [2, 13]
-    assert found.mean.tolist() == [2, 12]
-    assert found.last.tolist() == [4, 14]
-    assert found.first.tolist() == [0, 10]
+    found = {place: own.tolist() for place, own in vars(locality(log_odds, torch.tensor([1, 2]))).items()}
+    assert found == {"keyword": [1, 12], "next": [2, 13], "mean": [2, 12], "last": [4, 14], "first": [0, 10]}
     # keywords at the ends are left out
     assert apart(torch.arange(6), 6).tolist() == [False, True, True, True, False, False]
 
