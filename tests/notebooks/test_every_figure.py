@@ -35,8 +35,7 @@ from companion.results.request import Request
 from companion.results.result import Result
 from companion.results.run import run
 from notebooks.attend.temporal_share.drawing import readme_figure
-from tests.notebooks.figure_builders import smallest, tiny
-from tests.notebooks.given import Given
+from tests.notebooks.figure_builders import Given, smallest, tiny
 
 ROOT = RESULTS.parents[1]
 DIGESTS = Path(__file__).with_name("drawings.json")

@@ -17,7 +17,7 @@ from notebooks.shared.suite import SuiteConfig, each_planned
 from notebooks.shared.summaries import level_key
 from notebooks.shared.translators import greedy, with_target
 from tests.attnlib.models.model_builders import batch_of, encoder_decoder
-from tests.notebooks.given import by_seed
+from tests.notebooks.figure_builders import by_seed
 
 # One length: position and end mark are not confounded, and few held-out samples make cells of thirty.
 SHORT = {"min_length": 7, "max_length": 7, "n_train": 600, "n_held_out": 100}

@@ -21,7 +21,7 @@ from notebooks.shared import agreement as measures
 from notebooks.shared.agreement import measure_agreement, measure_course, measure_ties
 from notebooks.shared.intervals import mean_interval
 from notebooks.shared.ragged import padded_cells
-from tests.notebooks.given import Given, recording_of
+from tests.notebooks.figure_builders import Given, recording_of
 
 # Recordings of classifiers whose every agreement can be worked by hand.
 

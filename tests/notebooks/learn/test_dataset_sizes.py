@@ -13,7 +13,7 @@ from companion.results.request import Request
 from companion.results.run import run
 from notebooks.learn.dataset_sizes.experiment import PARAMETERS, QUANTITIES, published_row, rows
 from notebooks.learn.dataset_sizes.text_sizes import Settings, measure_text_sizes, record
-from tests.notebooks.given import recording_of
+from tests.notebooks.figure_builders import recording_of
 
 
 def test_the_parameters_give_the_printed_vocabularies_but_for_20_newsgroups():

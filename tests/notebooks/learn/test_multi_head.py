@@ -14,8 +14,7 @@ from companion.runs.procedure import RunSpec
 from notebooks.learn.multi_head import experiment
 from notebooks.learn.multi_head.multi_head import Settings, new_network
 from notebooks.shared.copying import ATTENTION, PROBES
-from tests.notebooks.figure_builders import tiny
-from tests.notebooks.given import NOTHING, Given, by_seed
+from tests.notebooks.figure_builders import NOTHING, Given, by_seed, tiny
 
 ENDS = {0: 0.97, 1: 0.5, 2: 0.4}  # one good head and two bad ones
 

@@ -15,8 +15,7 @@ from notebooks.shared.copied_sentences import copy_batch, draw_sources
 from notebooks.shared.copier import BagOfWords, Copier, CopierConfig, copier_loss
 from notebooks.shared.copying import ATTENTION, PROBES
 from notebooks.shared.plan import settings_of
-from tests.notebooks.figure_builders import tiny
-from tests.notebooks.given import NOTHING, Given, by_seed
+from tests.notebooks.figure_builders import NOTHING, Given, by_seed, tiny
 
 
 def computed(accuracies, **changes):

@@ -11,7 +11,7 @@ import torch
 from attnlib.errors import BadInput
 from notebooks.learn.resting_attention.experiment import Config, compute, pair_spread
 from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
-from tests.notebooks.given import Given, recording_of
+from tests.notebooks.figure_builders import Given, recording_of
 
 # Three texts of label 0 and one of label 1: <bos> a b <eos>, twice <bos> a <eos>, and <bos> a b <eos>.
 LENGTHS, LABELS = (4, 3, 3, 4), (0, 0, 0, 1)

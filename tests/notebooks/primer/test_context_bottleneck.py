@@ -9,7 +9,7 @@ from attnlib.training.vocabulary import PAD
 from notebooks.primer.context_bottleneck.experiment import capacity, quarter, slope
 from notebooks.shared.measure import exact_matches, measure_by_length, measure_summary_bits
 from notebooks.shared.sequence_course import judged_samples
-from tests.notebooks.given import written_rightly
+from tests.notebooks.figure_builders import written_rightly
 
 
 def test_a_shared_capacity_has_slope_minus_one_and_a_word_of_its_own_zero():

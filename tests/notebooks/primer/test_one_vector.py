@@ -12,7 +12,7 @@ from notebooks.primer.one_vector import measure
 from notebooks.primer.one_vector.experiment import after_error, early_over_late
 from notebooks.shared.bleu import corpus_bleu
 from notebooks.shared.sequence_course import judged_samples
-from tests.notebooks.given import recording_of, written_rightly
+from tests.notebooks.figure_builders import recording_of, written_rightly
 
 
 class Counter:

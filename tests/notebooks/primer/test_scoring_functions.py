@@ -16,8 +16,7 @@ from notebooks.primer.scoring_functions import experiment, measure
 from notebooks.primer.scoring_functions.asked_before import PreviousStateQueries
 from tests.attnlib.models.model_builders import SEQUENCES, batch_of, sequence_network
 from tests.attnlib.models.test_equations import check_against_definition
-from tests.notebooks.figure_builders import tiny
-from tests.notebooks.given import recording_of
+from tests.notebooks.figure_builders import recording_of, tiny
 
 TINY = tiny("scoring_functions")
 

@@ -15,7 +15,7 @@ from notebooks.shared.copying import turned_away
 from notebooks.shared.permutation_copying import moved_attention, weight_on_later
 from notebooks.shared.translation_proxy import TranslationProxy
 from tests.attnlib.models.model_builders import generator
-from tests.notebooks.given import by_seed
+from tests.notebooks.figure_builders import by_seed
 
 # Sentences.
 

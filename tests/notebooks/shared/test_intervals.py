@@ -14,7 +14,7 @@ from attnlib.errors import BadInput
 from notebooks.shared import intervals
 from notebooks.shared.intervals import hierarchical_bootstrap, jackknife_interval, mean_interval
 from notebooks.shared.spearman import average_ranks, spearman, spearman_of_points, stratified_spearman
-from tests.notebooks.given import NOTHING
+from tests.notebooks.figure_builders import NOTHING
 
 
 def test_hand_worked_interval():
