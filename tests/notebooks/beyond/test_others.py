@@ -1,6 +1,7 @@
 """Published weights, nothing unpickled: a network that writes molecules, and one that pronounces."""
 
 import pickle
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,6 +17,7 @@ from notebooks.beyond.others_vector.experiment import _short_less_long
 from notebooks.beyond.others_vector.published_speller import LETTERS, MOST, SOUNDS, STOP
 from notebooks.beyond.your_own_model.measure import measure_report
 from notebooks.shared import packages
+from tests.attnlib.refusals import assert_refused
 from tests.companion.data.data_builders import available
 
 
@@ -27,22 +29,20 @@ def recorded(procedure, folder, **settings):
 
 def test_a_vocabulary_that_would_make_an_object_is_refused():
     assert published.symbols(pickle.dumps({"stoi": {"C": 5}, "itos": ["C"]})) == {"C": 5}
-    with pytest.raises(CorruptFile, match="texts and numbers"):
-        published.symbols(pickle.dumps({"stoi": pytest.raises}))
+    made = pickle.dumps({"stoi": pytest.raises})
+    assert_refused(lambda: published.symbols(made), "texts and numbers", CorruptFile)
 
 
 def test_a_file_that_is_not_there_or_another_is_refused(monkeypatch, tmp_path):
     monkeypatch.setattr(packages, "find_spec", lambda _: None)
-    with pytest.raises(DataUnavailable, match="pip install --no-deps annalog"):
-        published.checksums(published.Settings())
-    monkeypatch.setattr(
-        packages, "find_spec", lambda _: SimpleNamespace(submodule_search_locations=[tmp_path])
-    )
+    checksums = partial(published.checksums, published.Settings())
+    assert_refused(checksums, "pip install --no-deps annalog", DataUnavailable)
+    there = SimpleNamespace(submodule_search_locations=[tmp_path])
+    monkeypatch.setattr(packages, "find_spec", lambda _: there)
     path = tmp_path / published.WEIGHTS.partition("/")[2]
     path.parent.mkdir()
     path.write_bytes(b"other weights")
-    with pytest.raises(CorruptFile, match="version"):
-        published.checksums(published.Settings())
+    assert_refused(checksums, "version", CorruptFile)
 
 
 def test_the_published_network_writes_molecules_back(tmp_path):

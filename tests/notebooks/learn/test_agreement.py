@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import one_hot
 
-from attnlib.errors import BadInput
 from attnlib.probes.agreement import agreement, halves
 from attnlib.training.vocabulary import EOS
 from companion.runs.store import Store
@@ -21,6 +20,7 @@ from notebooks.shared import agreement as measures
 from notebooks.shared.agreement import measure_agreement, measure_course, measure_ties
 from notebooks.shared.intervals import mean_interval
 from notebooks.shared.ragged import padded_cells
+from tests.attnlib.refusals import assert_refused
 from tests.notebooks.figure_builders import Given, recording_of
 
 # Recordings of classifiers whose every agreement can be worked by hand.
@@ -220,8 +220,7 @@ LOOKED_AT = "seed 0 and seed 1 were looked at on other samples"
     ],
 )  # fmt: skip
 def test_what_cannot_be_asked_is_refused(measure, first, second, wanted, message):
-    with pytest.raises(BadInput, match=message):
-        measure(first, second, **wanted)
+    assert_refused(lambda: measure(first, second, **wanted), message)
 
 
 # Which runs are compared, and what is refused.
@@ -253,11 +252,9 @@ def test_a_readers_own_data_is_the_only_row_and_what_cannot_be_used_is_refused_b
     (pairs,) = rows(Config(**files, seeds=4)).values()
     assert len(pairs.normal) == 4
     files["target"].write_text("a\n")
-    with pytest.raises(BadInput, match="line 2"):
-        Config(**files)
+    assert_refused(lambda: Config(**files), "line 2")
     path.write_text("text\tlabel\n" + "".join(f"a{i}\t{i % 3}\n" for i in range(40)))
-    with pytest.raises(BadInput, match="expected two different labels, found 3"):
-        Config(data=path)
+    assert_refused(lambda: Config(data=path), "expected two different labels, found 3")
 
 
 def test_a_set_that_is_not_at_hand_says_so(monkeypatch):

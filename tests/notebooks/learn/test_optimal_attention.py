@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from attnlib.errors import BadInput
 from attnlib.models.translator import Readout, TranslatorConfig
 from attnlib.training.corpus import Batch, collate
 from companion.data import labelled_sets, parallel
@@ -14,6 +13,7 @@ from notebooks.learn.optimal_attention import experiment, measure
 from notebooks.shared.agreement import measure_translation, recorded_batches, recorded_probe
 from notebooks.shared.translation import load_pieces, recorded_network
 from tests.attnlib.models.model_builders import generator, translator
+from tests.attnlib.refusals import assert_refused
 from tests.notebooks.figure_builders import tiny
 
 
@@ -46,8 +46,7 @@ def test_batches_from_a_recording_are_those_of_the_data(trained):
         seen += batch.indices.tolist()
     assert sorted(seen) == list(range(12))
     assert sum(len(batch) for batch in recorded_batches(recording, 5)) == 5
-    with pytest.raises(BadInput, match="-1 samples"):
-        next(recorded_batches(recording, -1))
+    assert_refused(lambda: next(recorded_batches(recording, -1)), "-1 samples")
 
 
 @pytest.mark.slow
@@ -70,8 +69,7 @@ def test_what_is_measured_fits_together(trained):
     assert "optimal_main_probe" not in found["agreement"]
     assert 0 <= own["optimal_main_probe"] < own["optimal_other_probe"]
     assert measure.measure_probe_identity(summed, samples=0)["all_words"]["largest"] < 1e-10
-    with pytest.raises(BadInput, match="'joined'"):
-        measure.measure_optimal_attention(main, samples=0)
+    assert_refused(lambda: measure.measure_optimal_attention(main, samples=0), "'joined'")
 
 
 def test_a_readers_own_set_is_no_other_where_it_is_not_at_hand(monkeypatch):

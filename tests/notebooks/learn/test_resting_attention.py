@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.errors import BadInput
 from notebooks.learn.resting_attention.experiment import Config, compute, pair_spread
 from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
+from tests.attnlib.refusals import assert_refused
 from tests.notebooks.figure_builders import Given, recording_of
 
 # Three texts of label 0 and one of label 1: <bos> a b <eos>, twice <bos> a <eos>, and <bos> a b <eos>.
@@ -47,8 +47,7 @@ def test_what_disagrees_over_all_positions_may_agree_among_the_words_of_the_same
     assert found["all"]["both"]["chance"] == pytest.approx(100 * (1 / 4 + 1 / 3 + 1 / 3 + 1 / 4) / 4)
     assert found["words"]["both"]["chance"] == pytest.approx(75)
     assert found["words"]["1"]["chance"] == pytest.approx(50)
-    with pytest.raises(BadInput, match="other texts"):
-        measure_apart(first, recorded(OTHER, lengths=(3, 4, 3, 4)))
+    assert_refused(lambda: measure_apart(first, recorded(OTHER, lengths=(3, 4, 3, 4))), "other texts")
 
 
 def computed(*known, torn=False):
