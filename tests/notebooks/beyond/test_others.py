@@ -12,8 +12,7 @@ from attnlib.errors import CorruptFile, DataUnavailable
 from companion.runs.fingerprint import symbols as needed
 from companion.runs.procedure import Recording, RunSpec
 from notebooks.beyond.others_model import published
-from notebooks.beyond.others_vector import published_speller
-from notebooks.beyond.others_vector.experiment import _short_less_long
+from notebooks.beyond.others_vector import experiment, published_speller
 from notebooks.beyond.others_vector.published_speller import LETTERS, MOST, SOUNDS, STOP
 from notebooks.beyond.your_own_model.measure import measure_report
 from notebooks.shared import packages
@@ -132,6 +131,6 @@ def test_a_vector_that_is_a_sum_of_its_last_two_letters_is_read_there_alone():
 def test_short_words_less_long_ones():
     lengths, right = np.repeat([4, 8, 12], 100), np.repeat([1, 0, 0], 100)
     right[250:] = 1
-    found = _short_less_long(lengths, right)
+    found = experiment._short_less_long(lengths, right)
     assert found["value"] == 0.5
     assert 0.35 < found["low"] < found["high"] < 0.65

@@ -8,10 +8,9 @@ from attnlib.probes.ibm_model_1 import IBMModel1
 from attnlib.training.corpus import Corpus, Task
 from attnlib.training.vocabulary import Vocabulary
 from companion.runs.procedure import RunSpec
-from notebooks.learn.early_dynamics import count_tables, derivative
+from notebooks.learn.early_dynamics import count_tables, derivative, experiment
 from notebooks.learn.early_dynamics.count_tables import CountTables, cooccurrence, shared_counts, translation
 from notebooks.learn.early_dynamics.derivative import Bags, compare, derivative_at_random
-from notebooks.learn.early_dynamics.experiment import compute
 from notebooks.learn.early_dynamics.word_counts import Settings, checksums, measure_word_counts, record
 from tests.notebooks.figure_builders import tiny
 
@@ -196,7 +195,7 @@ def test_reviews_have_one_polar_word_and_its_label():
 
 
 def test_numbers_known_by_hand():
-    values, _ = compute(tiny("early_dynamics", text="none"), store=None)
+    values, _ = experiment.compute(tiny("early_dynamics", text="none"), store=None)
     for name in ("permutation", "mixture"):  # Figures 4 and 8: a quarter for each, and it stays so
         for stage in ("counted", "iterated"):
             for key in ("right", "first", "aligned"):

@@ -10,8 +10,7 @@ from attnlib.training.corpus import Corpus, Task, collate
 from attnlib.training.vocabulary import BOS, EOS, PAD, Vocabulary
 from notebooks.primer.one_vector import measure
 from notebooks.primer.one_vector.experiment import after_error, early_over_late
-from notebooks.shared.bleu import corpus_bleu
-from notebooks.shared.sequence_course import judged_samples
+from notebooks.shared import bleu, sequence_course
 from tests.notebooks.figure_builders import recording_of, written_rightly
 
 
@@ -66,7 +65,7 @@ def test_bleu_is_that_against_the_text_and_a_missing_word_is_never_right(monkeyp
     monkeypatch.setattr(measure, "judged_samples", lambda _: corpus)
     rows = [[4, 5, 6, put, 7, 8, 9, EOS], [4, 5, 6, 7, EOS, PAD, PAD, PAD]]
     texts = [f"a b c {said} d e f", "a b c d"]
-    expected, _ = corpus_bleu(texts, [f"a b c {'zebra' if missing else 'g'} d e f", "a b c d"])
+    expected, _ = bleu.corpus_bleu(texts, [f"a b c {'zebra' if missing else 'g'} d e f", "a b c d"])
     assert measure.written_bleu(recording_of({"written": torch.tensor(rows)})) == pytest.approx(expected)
     assert (expected == pytest.approx(100)) is (said == "g" and not missing)
 
@@ -79,7 +78,7 @@ def written_as(recording, written, **tensors):
 @pytest.mark.parametrize("spoilt", [False, True])
 def test_accuracies_by_place_are_those_of_a_loop_over_sentences_of_one_length(recording, spoilt):
     """Of the network, and of one that is right but for the first word of the shorter sentences."""
-    judged = judged_samples(recording.spec.resolved)
+    judged = sequence_course.judged_samples(recording.spec.resolved)
     if spoilt:
         wanted = written_rightly(recording)
         wanted[torch.from_numpy(judged.target_lengths < judged.target_lengths.max()), 0] = EOS

@@ -11,8 +11,7 @@ from attnlib.models.sequence_to_sequence import SequenceToSequence
 from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import EOS, Vocabulary
 from companion.results.config import override
-from notebooks.primer.scoring_functions import experiment, measure
-from notebooks.primer.scoring_functions.asked_before import PreviousStateQueries
+from notebooks.primer.scoring_functions import asked_before, experiment, measure
 from tests.attnlib.models.model_builders import SEQUENCES, batch_of, sequence_network
 from tests.attnlib.models.test_equations import check_against_definition
 from tests.attnlib.refusals import assert_refused
@@ -95,7 +94,7 @@ def test_bleu_is_held_against_the_words_of_the_text(monkeypatch):
 def test_asked_before_is_luongs_network_asked_by_the_state_of_the_step_before(cell, layers):
     before, present = (
         sequence_network(network=kind, scoring="general", cell=cell, layers=layers)
-        for kind in (PreviousStateQueries, SequenceToSequence)
+        for kind in (asked_before.PreviousStateQueries, SequenceToSequence)
     )
     torch.testing.assert_close(before.state_dict(), present.state_dict(), rtol=0, atol=0)
     check_against_definition(before, previous_query=True)

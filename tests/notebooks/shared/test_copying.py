@@ -8,10 +8,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from notebooks.shared import copier
+from notebooks.shared import copier, copying
 from notebooks.shared.classifier_proxy import ClassifierProxy
 from notebooks.shared.copied_sentences import copy_batch, draw_sources
-from notebooks.shared.copying import turned_away
 from notebooks.shared.permutation_copying import moved_attention, weight_on_later
 from notebooks.shared.translation_proxy import TranslationProxy
 from tests.attnlib.models.model_builders import generator
@@ -211,7 +210,7 @@ def course(accuracy=0.5, right=0.02, later=0.1, shown=0.0, left_out=0.6, without
 
 def test_networks_that_failed_are_grouped_by_where_their_attention_stands():
     courses = course(accuracy=0.99, right=0.9), course(right=0.02), course(right=0.04), course(right=0.3)
-    found = turned_away(by_seed(*courses), 10)
+    found = copying.turned_away(by_seed(*courses), 10)
     away = found["away"]
     assert (away["n"], found["drawn"]["n"]) == (2, 1)
     assert away["weight"]["value"] == pytest.approx(0.3)  # 0.2 and 0.4 times 1/10

@@ -15,7 +15,6 @@ from notebooks.shared.bleu import bleu, bleu_counts, corpus_bleu
 from notebooks.shared.ragged import RaggedRows, joined_cells, padded_cells, valid_cells
 from notebooks.shared.saliency import translation_saliency
 from notebooks.shared.translation import load_pieces, probed_parts
-from notebooks.shared.translation_proxy import TranslationProxy
 from tests.attnlib.models.model_builders import PAIRS, batch_of, generator
 from tests.attnlib.refusals import assert_refused
 
@@ -134,7 +133,7 @@ def test_saliency_where_it_is_asked_for(tmp_path):
 
 def test_the_proxys_record_is_of_every_sample_alone(proxied):
     data = load_pieces(PROXY)
-    proxy = TranslationProxy(len(data.pieces), 32, generator())
+    proxy = translation_proxy.TranslationProxy(len(data.pieces), 32, generator())
     for i in range(0, 70, 10):
         alone = collate(data.validation, [i])
         with torch.no_grad():
@@ -156,7 +155,7 @@ BATCH = batch_of()
 
 @torch.no_grad()
 def test_equation_5_and_the_loss():
-    proxy, losses = TranslationProxy(12, 5, generator()), []
+    proxy, losses = translation_proxy.TranslationProxy(12, 5, generator()), []
     assert sum(parameter.numel() for parameter in proxy.parameters()) == 2 * 12 * 5
     for i, (source, target) in enumerate(PAIRS):
         bag = torch.stack([proxy.output.weight @ proxy.embedding.weight[word] for word in (*source, EOS)])
@@ -169,7 +168,7 @@ def test_equation_5_and_the_loss():
 @pytest.mark.parametrize("at_once", [1, 3, 512])
 @torch.no_grad()
 def test_equation_6(at_once):
-    proxy = TranslationProxy(12, 5, generator())
+    proxy = translation_proxy.TranslationProxy(12, 5, generator())
     found = proxy.log_probe(BATCH, at_once=at_once)
     assert (found == -torch.inf).sum() == found.numel() - sum((len(a) + 1) * (len(b) + 1) for a, b in PAIRS)
     for i, (source, target) in enumerate(PAIRS):
