@@ -11,7 +11,6 @@ from attnlib.adapters.library_models import transformer_pass
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import Judgement
 from attnlib.decomposition.components import Components
-from attnlib.training.corpus import Corpus, collate
 from notebooks.beyond.transformer_heads import experiment, measure
 from notebooks.shared.spearman import spearman
 from tests.attnlib.models.model_builders import SMALL, batch_of, transformer
@@ -33,8 +32,7 @@ def head(task="one_to_one", positions="sinusoidal", seed=0, layer=1, number=0.0,
 
 def test_steps_that_read_a_double_by_hand():
     # A B A C: after reading A (steps 1 and 3) the word has a double, after B it has none. D E: never.
-    batch = collate(Corpus.from_ids([[4, 5, 4, 6], [7, 8]], [[4, 5, 4, 6], [7, 8]]), [0, 1])
-    once, again = measure.steps_by_reading(batch)
+    once, again = measure.steps_by_reading(batch_of(pairs=[(text, text) for text in ([4, 5, 4, 6], [7, 8])]))
     assert once.nonzero().tolist() == [[0, 2], [1, 1]]
     assert again.nonzero().tolist() == [[0, 1], [0, 3]]
 
