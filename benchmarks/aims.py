@@ -69,9 +69,7 @@ def components(turns: int) -> None:
     ways: dict[str, Callable[[], object]] = {"sum": states.sum}
     for words, ids in tokens.items():
         for padding, mask in masks.items():
-            ways[f"update, {words} words, {padding} padding"] = lambda i=ids, m=mask: fitted.update(
-                states, i, m
-            )
+            ways[f"update, {words} words, {padding} padding"] = partial(fitted.update, states, ids, mask)
     ways["split, Zipf's words, a quarter padding"] = partial(fitted.split, states, zipf, padded)
     found = least(ways, turns)
     note = f"{states.nbytes / found['sum'] / 1e9:.0f} GB/s are summed"
@@ -89,9 +87,7 @@ def corpus(width: int = CORPUS_WIDTH) -> None:
         clock = time.process_time()
         fit = fit_part(stream, Shard(every=1), method="least_squares")
         points["first"].append(time.process_time() - clock)
-        clock = time.process_time()
-        judge_part(stream, fit, Shard(every=1))
-        points["second"].append(time.process_time() - clock)
+        points["second"].append(seconds(partial(judge_part, stream, fit, Shard(every=1)), time.process_time))
         counts.append(valid(fit))
     billion = {}
     for reading, taken in points.items():
@@ -99,17 +95,10 @@ def corpus(width: int = CORPUS_WIDTH) -> None:
         billion[reading] = start + 1e9 * slope
         apart = np.abs(np.polyval((slope, start), counts) / taken - 1).max()
         times = ", ".join(f"{count:,}: {own:.1f} s" for count, own in zip(counts, taken, strict=True))
-        print(
-            f"  {reading} reading: {times}; a billion {billion[reading]:,.0f} s; off the line by {apart:.0%}"
-        )
+        print(f"  {reading} reading: {times}; a billion {billion[reading]:,.0f} s; off by {apart:.0%}")
     rate = counts[-1] / points["second"][-1]
-    said(
-        "second reading, times as fast as before",
-        rate / SECOND_READING_BEFORE,
-        3,
-        more=True,
-        note=f"{rate:,.0f}/s",
-    )
+    faster, note = rate / SECOND_READING_BEFORE, f"{rate:,.0f}/s"
+    said("second reading, times as fast as before", faster, 3, more=True, note=note)
     hours = ((1 - 1 / EVERY) * billion["first"] + billion["second"] / EVERY) / 3600
     said(f"hours for a billion positions of width {width}", hours, 2.5, note="one core, a fifth judged")
 
@@ -168,9 +157,7 @@ def shard(part: Shard, tokens: int = 3_000_000, width: int = 64) -> float:
     """Processor seconds of both readings of a part."""
     torch.set_num_threads(1)
     stream = Stream(lambda number: drawn_pass(number, width), range(tokens // TOKENS), probed=0)
-    clock = time.process_time()
-    judge_part(stream, fit_part(stream, part), part)
-    return time.process_time() - clock
+    return seconds(lambda: judge_part(stream, fit_part(stream, part), part), time.process_time)
 
 
 def shards(turns: int) -> None:

@@ -74,11 +74,8 @@ def main() -> None:
         for words, chi in (("one shuffle", shuffles), (f"a scatter of {scatter:.2f}", repeated)):
             ratio = exp((chi[1] - chi[2]) / 2)
             times = f"{ratio:.3g}" if ratio < 1e6 else "over a million"
-            print(
-                f"  by {words}: χ² of four numbers {chi[1]:.1f} with one mark, {chi[2]:.1f} with two;",
-                end=" ",
-            )
-            print(f"two are {times} times as likely")
+            both = f"{chi[1]:.1f} with one mark, {chi[2]:.1f} with two"
+            print(f"  by {words}: χ² of four numbers {both}; two are {times} times as likely")
 
 
 if __name__ == "__main__":

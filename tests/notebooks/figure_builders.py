@@ -1,13 +1,19 @@
-"""The smallest settings at which each experiment runs all of its lines."""
+"""The smallest settings of each experiment, and given answers, from which its numbers are worked by hand."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import yaml
 
+from attnlib.errors import NotMeasured
+from attnlib.training.corpus import collate
 from companion.results import registry
 from companion.results.config import BaseConfig, override
+from companion.runs.procedure import Recording
+from notebooks.shared.sequence_course import judged_samples
 
 TINY = yaml.safe_load(Path(__file__).with_name("tiny.yaml").read_text(encoding="utf-8"))
+NOTHING = {"value": None, "low": None, "high": None, "n": 0}  # the interval of no networks
 
 
 def tiny(name: str, **changes: object) -> BaseConfig:
@@ -18,3 +24,34 @@ def tiny(name: str, **changes: object) -> BaseConfig:
 def smallest(name: str) -> dict[str, object]:
     """What a tiny run changes of the quick one."""
     return TINY.get(name) or getattr(registry.load(name), "TINY", {})  # beside a figure that is new
+
+
+class Given:
+    """A store that knows what ``answer`` says of a run, or of a run, a measure and other specs."""
+
+    def __init__(self, answer):
+        self.answer, self.measured = answer, []
+
+    def cached(self, spec, measure, **settings):
+        self.measured.append(getattr(spec, "resolved", spec))
+        found = self.answer(spec, measure, **settings)
+        if found is None:
+            raise NotMeasured(spec.setting)
+        return found
+
+
+def recording_of(tensors, seed=0, **settings):
+    """What a run recorded, of which no more is known than its seed and some settings."""
+    spec = SimpleNamespace(seed=seed, setting=f"seed {seed}", resolved=SimpleNamespace(**settings))
+    return Recording(spec, tensors, {})
+
+
+def written_rightly(recording):
+    """What a network that makes no mistake writes for the samples that are judged."""
+    judged = judged_samples(recording.spec.resolved)
+    return collate(judged, range(len(judged))).target_output
+
+
+def by_seed(*measured):
+    """What was measured of seeds 0, 1, … of one kind of network."""
+    return [({"seed": seed}, own) for seed, own in enumerate(measured)]

@@ -35,8 +35,7 @@ from companion.results.request import Request
 from companion.results.result import Result
 from companion.results.run import run
 from notebooks.attend.temporal_share.drawing import readme_figure
-from tests.notebooks.figure_builders import smallest, tiny
-from tests.notebooks.given import Given
+from tests.notebooks.figure_builders import Given, smallest, tiny
 
 ROOT = RESULTS.parents[1]
 DIGESTS = Path(__file__).with_name("drawings.json")
@@ -77,17 +76,20 @@ def drawn(figure: str, folder: Path) -> dict[str, str]:
     """Digest of each drawing and table of a notebook's cells on the committed result."""
     result = Result.load(RESULTS / f"{figure.rpartition('/')[2]}.json")
     page = Sheet(figure, None, result, folder, drawn={})
-    cells = jupytext.read(ROOT / "notebooks" / f"{figure}.md").cells
-    names: dict = {}
-    with patch.object(notebook, "open_page", lambda *_: page), redirect_stdout(StringIO()):
-        for cell in cells:
-            if cell.cell_type == "code":
-                shown = _run(cell.source, f"{figure}.md", names)
-                if isinstance(shown, pd.DataFrame):
-                    page.drawn[f"table {len(page.drawn) + 1}"] = _digest(shown.to_csv(float_format="%.6g"))
-                elif isinstance(shown, Markdown):
-                    page.drawn[f"table {len(page.drawn) + 1}"] = _digest(shown.data)
+    for shown in shown_by_cells(figure, page):
+        if isinstance(shown, pd.DataFrame):
+            page.drawn[f"table {len(page.drawn) + 1}"] = _digest(shown.to_csv(float_format="%.6g"))
+        elif isinstance(shown, Markdown):
+            page.drawn[f"table {len(page.drawn) + 1}"] = _digest(shown.data)
     return page.drawn
+
+
+def shown_by_cells(figure: str, page: notebook.Page, **names: object) -> Iterator[object]:
+    """What one cell of a notebook after the other shows, of what the page holds."""
+    with patch.object(notebook, "open_page", lambda *_: page), redirect_stdout(StringIO()):
+        for cell in jupytext.read(ROOT / "notebooks" / f"{figure}.md").cells:
+            if cell.cell_type == "code":
+                yield _run(cell.source, f"{figure}.md", names)
 
 
 def _run(source: str, name: str, names: dict) -> object:
@@ -165,14 +167,9 @@ def test_an_experiment_runs_at_a_tiny_size_and_has_what_its_claims_read(name, tm
         pytest.skip("reads published texts: set ATTNLIB_DATA")
     module = registry.load(name)
     result = run(Request(name, parameters=smallest(name)), out=tmp_path, models=models)
-    given = [given for profile in module.PROFILES.values() for given in vars(profile).items()]
-    free = {
-        own
-        for field, value in given
-        if isinstance(value, tuple)
-        for v in value
-        for own in (str(v), f"{field}_{v}")
-    }
+    settings = [setting for profile in module.PROFILES.values() for setting in vars(profile).items()]
+    several = [(field, one) for field, value in settings if isinstance(value, tuple) for one in value]
+    free = {own for field, one in several for own in (str(one), f"{field}_{one}")}
     keys = [key for claim in load_claims(ROOT / "claims") if claim.experiment == name for key in claim.keys]
     asked = [key for key in dict.fromkeys(keys) if not key.startswith(BY_OUTCOME)]
     lost = [key for key in asked if not _resolves(result.values, key.split("."), free)]

@@ -4,12 +4,9 @@ import json
 import re
 import subprocess
 import sys
-from contextlib import redirect_stdout
 from dataclasses import replace
-from io import StringIO
 from unittest.mock import patch
 
-import jupytext
 import nbformat
 import pandas as pd
 import pytest
@@ -26,7 +23,7 @@ from companion.results.request import Request
 from companion.results.run import run
 from tests.faults.conftest import COUNTS
 from tests.notebooks.figure_builders import smallest
-from tests.notebooks.test_every_figure import ROOT, _run
+from tests.notebooks.test_every_figure import ROOT, shown_by_cells
 
 FORMS = (
     "<x-{}>", '"><x-{}>', "'><x-{}/onload=alert(1)>", "</td></table><x-{}>", "</script><x-{}>", "--><x-{}>",
@@ -105,18 +102,13 @@ def test_fifty_hostile_words_are_words(figure, tmp_path, models, monkeypatch):
     )
     result = replace(result, tables=tables)
     page, displayed = notebook.Page(figure, result, None, tmp_path / "files"), []
-    names: dict = {"display": displayed.append}
-    show = lambda shown, **_: displayed.append(shown)  # noqa: E731
     with (
-        patch.object(notebook, "open_page", lambda *_: page),
-        patch("IPython.display.display", show),
+        patch("IPython.display.display", lambda shown, **_: displayed.append(shown)),
         patch.object(pd.DataFrame, "head", lambda frame, *_: frame),
         pd.option_context("display.max_rows", None),
-        redirect_stdout(StringIO()),
     ):
-        for cell in jupytext.read(ROOT / "notebooks" / f"{figure}.md").cells:
-            if cell.cell_type == "code":
-                displayed.append(_run(cell.source, f"{figure}.md", names))
+        for own in shown_by_cells(figure, page, display=displayed.append):
+            displayed.append(own)  # after what the cell itself has displayed
         shown = [own for own in displayed if own is not None]
         pages = [*map(parsed, built(shown, tmp_path / "site"))]
     drawn = [own["image/svg+xml"] for own in shown if isinstance(own, dict) and "image/svg+xml" in own]

@@ -21,14 +21,8 @@ NUMBER = re.compile(r"(?<![\w.,])[−+-]?\d[\d.,]*")
 def texts_of(page: str, source: str) -> Iterator[tuple[int, str]]:
     """Line and text of what a reader sees: Markdown, captions and alternative texts, or words of claims."""
     if page.endswith(".yaml"):
-        nodes = [yaml.compose(source)]
-        for node in nodes:  # which grow on the way
-            if isinstance(node, yaml.MappingNode):
-                nodes += [value for _, value in node.value]
-            elif isinstance(node, yaml.SequenceNode):
-                nodes += node.value
-            elif " " in node.value:
-                yield node.start_mark.line + 1, node.value
+        said = (event for event in yaml.parse(source) if isinstance(event, yaml.ScalarEvent))
+        yield from ((event.start_mark.line + 1, event.value) for event in said if " " in event.value)
         return
     prose = source
     for pattern, word in RULES["not_prose"].items():

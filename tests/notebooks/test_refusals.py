@@ -21,14 +21,12 @@ from notebooks.learn.resting_attention.experiment import pair_spread
 from notebooks.primer.one_vector.dates import FORMS, write
 from notebooks.primer.scoring_functions.asked_before import PreviousStateQueries
 from notebooks.primer.source_reversal.experiment import count_distances
-from notebooks.shared import copier, copying, lexicon, locality, number_words, pieces, ragged
-from notebooks.shared.bleu import bleu_counts, corpus_bleu
+from notebooks.shared import bleu, copier, copying, lexicon, locality, number_words, pieces, ragged, unrolled
 from notebooks.shared.copied_sentences import draw_sources, words_of
 from notebooks.shared.probe_bits import probe_bits
 from notebooks.shared.reordering import translate
 from notebooks.shared.scan import interpret
 from notebooks.shared.transformer_sequences import tie_encoder
-from notebooks.shared.unrolled import UnrolledComponents
 from notebooks.shared.words import link_distances
 from tests.attnlib.models.model_builders import generator, sequence_network, transformer
 from tests.attnlib.refusals import assert_refused
@@ -103,8 +101,8 @@ MEASURES = [
     (lambda: copying.judged([({}, {"steps": [0]})], 4), "no snapshot after 4 updates"),
     (lambda: copying.check_checkpoints(15, 10, 40), "steps is 15, and a network that is trained for longer"),
     (lambda: memory.one_length(UNEVEN), "2 lengths"),
-    (lambda: UnrolledComponents(3, 2, 4).update(*NOT_FINITE), "not finite"),
-    (lambda: UnrolledComponents(3_000, 20, 8), "at most 4,096: take shorter sentences"),
+    (lambda: unrolled.UnrolledComponents(3, 2, 4).update(*NOT_FINITE), "not finite"),
+    (lambda: unrolled.UnrolledComponents(3_000, 20, 8), "at most 4,096: take shorter sentences"),
     (lambda: probe_bits(VECTORS, IDS, VECTORS, 0 * IDS, words=3), "expected 0 … 2"),
     (lambda: link_distances([(0, 3)], 3), "beyond a source of 3 words"),
     (lambda: count_distances("scan"), "'scan' has no known links"),
@@ -112,7 +110,7 @@ MEASURES = [
     (lambda: best_checkpoint([torch.nan]), "no checkpoint has a row"),
     (lambda: pair_spread({}), "no units"),
     *((partial(score, *sides), "hypotheses and 0 references; give one each")
-      for score in (bleu_counts, corpus_bleu) for sides in ((["a"], []), ([], []))),
+      for score in (bleu.bleu_counts, bleu.corpus_bleu) for sides in ((["a"], []), ([], []))),
 ]  # fmt: skip
 
 # Networks.

@@ -11,17 +11,13 @@ from notebooks.attend.regularisation.experiment import by_decay
 from notebooks.attend.regularisation.measure import measure_residual_contents
 from notebooks.attend.robustness import experiment
 from notebooks.attend.robustness.measure import measure_robustness
-from notebooks.shared import interchange
-from notebooks.shared.measure import LAGS, lagged_words
-from notebooks.shared.suite import SuiteConfig, each_planned
-from notebooks.shared.summaries import level_key
-from notebooks.shared.translators import greedy, with_target
+from notebooks.shared import interchange, measure, suite, summaries, translators
 from tests.attnlib.models.model_builders import batch_of, encoder_decoder
-from tests.notebooks.given import by_seed
+from tests.notebooks.figure_builders import by_seed
 
 # One length: position and end mark are not confounded, and few held-out samples make cells of thirty.
 SHORT = {"min_length": 7, "max_length": 7, "n_train": 600, "n_held_out": 100}
-SPEC = each_planned(SuiteConfig(width=8, steps=4), "one_to_one", "AED", 1, task_options=SHORT)[0]
+SPEC = suite.each_planned(suite.SuiteConfig(width=8, steps=4), "one_to_one", "AED", 1, task_options=SHORT)[0]
 BOTH = SPEC, replace(SPEC, architecture="AO")  # with recurrence, and without
 SIDES = "encoder", "decoder"
 
@@ -100,7 +96,7 @@ def test_decay_is_judged_at_the_strongest_level_that_every_network_has_learned()
     assert (found["level"], found["share"]["value"], found["share"]["n"]) == (0.1, pytest.approx(-0.3), 2)
     unlearned = by_decay({0.0: networks(0.5, 0.9), 0.1: networks(0.2, 1.0)})
     assert (unlearned["level"], unlearned["share"]["value"], unlearned["share"]["n"]) == (None, None, 0)
-    assert level_key(1e-4) == "0p0001"
+    assert summaries.level_key(1e-4) == "0p0001"
 
 
 # Memory by hand, networks that write by themselves, and the headline counted.
@@ -108,9 +104,9 @@ def test_decay_is_judged_at_the_strongest_level_that_every_network_has_learned()
 
 def test_words_before_are_found_at_their_lag():
     tokens = [2, 0, 1, 2]
-    found = lagged_words(torch.tensor([tokens]), torch.ones(1, 4, dtype=torch.bool), 3)
+    found = measure.lagged_words(torch.tensor([tokens]), torch.ones(1, 4, dtype=torch.bool), 3)
     there = [(place, lag - 1, tokens[place - lag]) for place in range(4) for lag in range(1, place + 1)]
-    assert [tuple(at) for at in found.view(4, LAGS, 3).nonzero().tolist()] == there
+    assert [tuple(at) for at in found.view(4, measure.LAGS, 3).nonzero().tolist()] == there
     assert found.sum() == len(there)
 
 
@@ -147,13 +143,13 @@ def test_the_headline_counts_and_names():
 @pytest.mark.parametrize("kind", ["VED", "AED", "AO"])
 def test_every_word_written_is_the_likeliest_after_those_before(kind):
     model = encoder_decoder(kind, embedding_scale=2.0)
-    free = greedy(model, batch_of(), max_steps=6)
+    free = translators.greedy(model, batch_of(), max_steps=6)
     logits = model(free).logits.detach()
     logits[..., [PAD, BOS]] = -torch.inf
     assert torch.equal(logits.argmax(-1)[free.target_mask], free.target_output[free.target_mask])
 
 
 def test_with_target_shifts_by_one_and_reads_no_end_mark():
-    batch = with_target(batch_of(0, 1), torch.tensor([[4, EOS, PAD], [5, 6, 7]]))
+    batch = translators.with_target(batch_of(0, 1), torch.tensor([[4, EOS, PAD], [5, 6, 7]]))
     assert batch.target_input.tolist() == [[BOS, 4, PAD], [BOS, 5, 6]]
     assert batch.target_mask.tolist() == [[True, True, False], [True, True, True]]

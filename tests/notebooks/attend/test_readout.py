@@ -10,8 +10,7 @@ from attnlib.training.corpus import Corpus, Task
 from attnlib.training.evaluate import evaluate, traces
 from attnlib.training.vocabulary import BOS, EOS, Vocabulary
 from companion.data.registry import load
-from notebooks.attend.readout import measure
-from notebooks.attend.readout.experiment import measurements
+from notebooks.attend.readout import experiment, measure
 from notebooks.shared.measure import fit_components
 from tests.notebooks.figure_builders import tiny
 
@@ -19,7 +18,7 @@ from tests.notebooks.figure_builders import tiny
 @pytest.fixture(scope="module", params=["AED", "AO"])
 def trained(request, store):
     config = tiny("readout", architecture=request.param)
-    return store.model(measurements(config)[0].spec)
+    return store.model(experiment.measurements(config)[0].spec)
 
 
 def test_parts_and_bias_sum_to_the_logits(trained):

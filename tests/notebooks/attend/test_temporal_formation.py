@@ -6,8 +6,7 @@ import torch
 
 from attnlib.training.corpus import collate
 from companion.data.registry import load
-from notebooks.attend.temporal_formation import measure
-from notebooks.attend.temporal_formation.experiment import measurements, name_of
+from notebooks.attend.temporal_formation import experiment, measure
 from notebooks.shared.measure import fit_components
 from tests.notebooks.figure_builders import tiny
 
@@ -15,8 +14,8 @@ from tests.notebooks.figure_builders import tiny
 @pytest.fixture(scope="module")
 def trained(store):
     """One network of each kind, by the name the chapter gives it."""
-    planned = measurements(tiny("temporal_formation", cell="gru,lstm"))
-    return {name_of(each.spec)["kind"]: store.model(each.spec) for each in planned}
+    planned = experiment.measurements(tiny("temporal_formation", cell="gru,lstm"))
+    return {experiment.name_of(each.spec)["kind"]: store.model(each.spec) for each in planned}
 
 
 @pytest.mark.parametrize("kind", ["AED", "AED-lstm", "AO", "AO-none"])

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from attnlib.training.vocabulary import MARKS
 from companion.runs.store import TrainedModel
-from notebooks.attend.without_attention import measure
-from notebooks.attend.without_attention.experiment import _in_turn
+from notebooks.attend.without_attention import experiment, measure
 from notebooks.shared.synthetic import one_to_one
 from notebooks.shared.unrolled import UnrolledComponents
 
@@ -67,7 +66,7 @@ def test_a_queue_says_each_exchanged_word_at_its_own_step(queue):
     for way in measure.WAYS:
         assert np.array_equal(found[way]["flip"], np.eye(LENGTH, LENGTH + 1))
         assert np.array(found[way]["margin"])[:, :-1].diagonal() == pytest.approx(18, abs=1e-3)
-    assert _in_turn(np.array(found["component"]["variation"])) == 1
+    assert experiment._in_turn(np.array(found["component"]["variation"])) == 1
 
 
 # A state as a sum over the words read: against least squares, and a recurrence whose answer is known.

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.models.config import ModelConfig
-from attnlib.models.encoder_decoder import EncoderDecoder
-from attnlib.training.corpus import Corpus, collate
+from attnlib.training.corpus import collate
 from companion.runs.procedure import RunSpec
 from notebooks.beyond.along_training import along_training, experiment, measure
 from notebooks.beyond.along_training.along_training import load_task, network_at, new_network
+from tests.attnlib.models.model_builders import batch_of, encoder_decoder, generator
 
 
 def test_the_probe_is_what_the_network_says_with_all_attention_on_one_position(recording):
@@ -143,16 +142,12 @@ def test_the_first_snapshot_is_the_untrained_network_of_learned_and_uniform_alik
 
 
 def test_a_uniform_network_reads_out_the_mean_of_valid_states_and_has_its_twins_parameters():
-    config = ModelConfig("AED", source_size=8, target_size=9, width=6)
-    learned, uniform = (
-        kind(config, torch.Generator().manual_seed(3))
-        for kind in (EncoderDecoder, along_training.UniformEncoderDecoder)
-    )
-    batch = collate(Corpus.from_ids([[4, 5, 6], [7]], [[4, 5], [6, 7, 4]]), [0, 1])
-    one, other = learned(batch), uniform(batch)
-    for sample, length in ((0, 4), (1, 2)):  # end marks included
+    learned = encoder_decoder(seed=3)
+    uniform = along_training.UniformEncoderDecoder(learned.config, generator(3)).double()
+    one, other = learned(batch_of()), uniform(batch_of())
+    for sample, length in enumerate((4, 6, 2)):  # end marks included
         mean = other.encoder_states[sample, :length].mean(0)
-        torch.testing.assert_close(other.context[sample], mean.expand(4, 6))
+        torch.testing.assert_close(other.context[sample], mean.expand(5, 6))
         assert not other.attention[sample, :, length:].any()
     torch.testing.assert_close(one.encoder_states, other.encoder_states)
     torch.testing.assert_close(one.decoder_states, other.decoder_states)

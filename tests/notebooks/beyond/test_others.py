@@ -1,6 +1,7 @@
 """Published weights, nothing unpickled: a network that writes molecules, and one that pronounces."""
 
 import pickle
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,11 +12,11 @@ from attnlib.errors import CorruptFile, DataUnavailable
 from companion.runs.fingerprint import symbols as needed
 from companion.runs.procedure import Recording, RunSpec
 from notebooks.beyond.others_model import published
-from notebooks.beyond.others_vector import published_speller
-from notebooks.beyond.others_vector.experiment import _short_less_long
+from notebooks.beyond.others_vector import experiment, published_speller
 from notebooks.beyond.others_vector.published_speller import LETTERS, MOST, SOUNDS, STOP
 from notebooks.beyond.your_own_model.measure import measure_report
 from notebooks.shared import packages
+from tests.attnlib.refusals import assert_refused
 from tests.companion.data.data_builders import available
 
 
@@ -27,22 +28,20 @@ def recorded(procedure, folder, **settings):
 
 def test_a_vocabulary_that_would_make_an_object_is_refused():
     assert published.symbols(pickle.dumps({"stoi": {"C": 5}, "itos": ["C"]})) == {"C": 5}
-    with pytest.raises(CorruptFile, match="texts and numbers"):
-        published.symbols(pickle.dumps({"stoi": pytest.raises}))
+    made = pickle.dumps({"stoi": pytest.raises})
+    assert_refused(lambda: published.symbols(made), "texts and numbers", CorruptFile)
 
 
 def test_a_file_that_is_not_there_or_another_is_refused(monkeypatch, tmp_path):
     monkeypatch.setattr(packages, "find_spec", lambda _: None)
-    with pytest.raises(DataUnavailable, match="pip install --no-deps annalog"):
-        published.checksums(published.Settings())
-    monkeypatch.setattr(
-        packages, "find_spec", lambda _: SimpleNamespace(submodule_search_locations=[tmp_path])
-    )
+    checksums = partial(published.checksums, published.Settings())
+    assert_refused(checksums, "pip install --no-deps annalog", DataUnavailable)
+    there = SimpleNamespace(submodule_search_locations=[tmp_path])
+    monkeypatch.setattr(packages, "find_spec", lambda _: there)
     path = tmp_path / published.WEIGHTS.partition("/")[2]
     path.parent.mkdir()
     path.write_bytes(b"other weights")
-    with pytest.raises(CorruptFile, match="version"):
-        published.checksums(published.Settings())
+    assert_refused(checksums, "version", CorruptFile)
 
 
 def test_the_published_network_writes_molecules_back(tmp_path):
@@ -110,11 +109,8 @@ def test_a_word_is_right_to_its_end_mark():
     written = torch.full((3, MOST), 9)
     written[:, :4] = torch.tensor([[5, 6, STOP, 8], [5, 6, STOP, STOP], [5, 6, 7, STOP]])
 
-    class Known:
-        vector = staticmethod(lambda words: words)
-        writes = staticmethod(lambda vector: written)
-
-    assert published_speller.written_rightly(Known, None, wanted).tolist() == [True, False, False]
+    known = SimpleNamespace(vector=lambda words: words, writes=lambda vector: written)
+    assert published_speller.written_rightly(known, None, wanted).tolist() == [True, False, False]
 
 
 def test_a_vector_that_is_a_sum_of_its_last_two_letters_is_read_there_alone():
@@ -135,6 +131,6 @@ def test_a_vector_that_is_a_sum_of_its_last_two_letters_is_read_there_alone():
 def test_short_words_less_long_ones():
     lengths, right = np.repeat([4, 8, 12], 100), np.repeat([1, 0, 0], 100)
     right[250:] = 1
-    found = _short_less_long(lengths, right)
+    found = experiment._short_less_long(lengths, right)
     assert found["value"] == 0.5
     assert 0.35 < found["low"] < found["high"] < 0.65

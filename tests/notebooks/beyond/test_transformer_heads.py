@@ -11,11 +11,9 @@ from attnlib.adapters.library_models import transformer_pass
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import Judgement
 from attnlib.decomposition.components import Components
-from attnlib.models.transformer import Transformer, TransformerConfig
-from attnlib.training.corpus import Corpus, collate
 from notebooks.beyond.transformer_heads import experiment, measure
-from notebooks.beyond.transformer_heads.experiment import ANCHORED
 from notebooks.shared.spearman import spearman
+from tests.attnlib.models.model_builders import SMALL, batch_of, transformer
 from tests.notebooks.figure_builders import tiny
 
 KINDS = ("cross", "encoder_self", "decoder_self")
@@ -34,26 +32,18 @@ def head(task="one_to_one", positions="sinusoidal", seed=0, layer=1, number=0.0,
 
 def test_steps_that_read_a_double_by_hand():
     # A B A C: after reading A (steps 1 and 3) the word has a double, after B it has none. D E: never.
-    batch = collate(Corpus.from_ids([[4, 5, 4, 6], [7, 8]], [[4, 5, 4, 6], [7, 8]]), [0, 1])
-    once, again = measure.steps_by_reading(batch)
+    once, again = measure.steps_by_reading(batch_of(pairs=[(text, text) for text in ([4, 5, 4, 6], [7, 8])]))
     assert once.nonzero().tolist() == [[0, 2], [1, 1]]
     assert again.nonzero().tolist() == [[0, 1], [0, 3]]
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "relative", "rotary"])
 def test_shares_of_a_head_sum_to_one_and_a_bias_is_counted(positions):
-    draw = np.random.default_rng(0)
-    config = TransformerConfig(9, 9, width=8, heads=2, layers=2, positions=positions)
-    network = Transformer(config, torch.Generator().manual_seed(0)).eval()
-    for name, parameter in network.named_parameters():
-        if name.endswith("distance_bias"):
-            torch.nn.init.normal_(parameter, generator=torch.Generator().manual_seed(1))
-    texts = [draw.integers(4, 9, size=5).tolist() for _ in range(60)]
-    batch = collate(Corpus.from_ids(texts, texts), range(60))
-    one = transformer_pass(network, batch)
+    texts = np.random.default_rng(0).integers(4, 8, size=(60, 5)).tolist()
+    one = transformer_pass(transformer(positions=positions), batch_of(pairs=[(text, text) for text in texts]))
     judgement = Judgement(Fit().update(one)).update(one)
     rows = measure.numbers_of_heads(judgement)
-    assert len(rows) == len(KINDS) * 2 * 2
+    assert len(rows) == len(KINDS) * SMALL.layers * SMALL.heads
     shares = judgement.heads["cross.1", 0].terms.result().covariance
     content = ("input·input", "input·residual", "residual·input", "residual·residual")
     (second,) = (row for row in rows if (row["kind"], row["layer"], row["head"]) == ("cross", 1, 0))
@@ -148,7 +138,7 @@ def test_differences_by_hand():
     assert found["smallest"]["value"] == pytest.approx(0.1)  # rotary's 0.1, then sinusoidal's 0.1
     assert found["rotary"]["value"] == pytest.approx((0.1 + 0.4) / 2)
     assert every["sinusoidal_less"]["rotary"]["value"] == pytest.approx((0.3 + 0.1) / 2)
-    more = [head(ANCHORED, "rotary", seed, number=0.9) for seed in numbers]
+    more = [head(experiment.ANCHORED, "rotary", seed, number=0.9) for seed in numbers]
     every = experiment.differences(pd.DataFrame([*rows, *more]))
     assert every["anchored_less_free"]["rotary"]["value"] == pytest.approx(0.25)
     found = experiment.differences(pd.DataFrame(rows[:-1]))["one_to_one_less_reordering"]

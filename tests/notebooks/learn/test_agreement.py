@@ -2,18 +2,16 @@
 
 import math
 from itertools import permutations
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.nn.functional import one_hot
 
-from attnlib.errors import BadInput
 from attnlib.probes.agreement import agreement, halves
 from attnlib.training.vocabulary import EOS
-from companion.runs.procedure import Recording
 from companion.runs.store import Store
 from notebooks.learn.agreement import experiment
 from notebooks.learn.agreement.contextualised import best_checkpoint, contextualise
@@ -22,22 +20,21 @@ from notebooks.shared import agreement as measures
 from notebooks.shared.agreement import measure_agreement, measure_course, measure_ties
 from notebooks.shared.intervals import mean_interval
 from notebooks.shared.ragged import padded_cells
-from tests.notebooks.given import Given
+from tests.attnlib.refusals import assert_refused
+from tests.notebooks.figure_builders import Given, recording_of
 
 # Recordings of classifiers whose every agreement can be worked by hand.
 
 TEXTS = 8
-SELECTING, REPORTING = (half.tolist() for half in halves(TEXTS))
 # Right at first on all texts that select and none that report, then on half of those that select and all that
 # report: 50 % and 75 % of all. So the half that selects takes the first snapshot, all take the second.
 CORRECT = ("1111 0000", "1100 1111")
 
 
-def by_text(pattern):
-    """``"0000 0111"``: a digit a text, those that select first, in the order of the texts."""
-    selecting, reporting = pattern.split()
-    found = dict(zip(SELECTING, selecting, strict=True)) | dict(zip(REPORTING, reporting, strict=True))
-    return torch.tensor([int(found[text]) for text in range(TEXTS)])
+def by_text(snapshots):
+    """In the order of the texts; ``"0000 0111"`` has a digit a text, those that select first."""
+    digits = torch.tensor([list(map(int, pattern.replace(" ", ""))) for pattern in snapshots])
+    return digits[:, torch.cat(halves(TEXTS)).argsort()]
 
 
 def recorded(seed=0, correct=CORRECT, train=None, **by_position):
@@ -49,15 +46,14 @@ def recorded(seed=0, correct=CORRECT, train=None, **by_position):
         "steps": torch.tensor([0, 10]),
         "validation.offsets": torch.arange(0, 2 * TEXTS + 1, 2),
         "validation.labels": torch.tensor([0, 1] * (TEXTS // 2)),
-        "validation.correct": torch.stack([by_text(snapshot) for snapshot in correct]).bool(),
+        "validation.correct": by_text(correct).bool(),
     }
     for name, snapshots in by_position.items():
-        rows = torch.nn.functional.one_hot(torch.stack([by_text(one) for one in snapshots]), 2).float()
-        tensors[f"validation.{name}"] = rows.flatten(1)
+        tensors[f"validation.{name}"] = one_hot(by_text(snapshots), 2).float().flatten(1)
     if train is not None:
         tensors |= {name.replace("validation", "train"): value.clone() for name, value in tensors.items()}
-        tensors["train.correct"] = torch.stack([by_text(snapshot) for snapshot in train]).bool()
-    return Recording(SimpleNamespace(seed=seed, setting=f"seed {seed}"), tensors, {})
+        tensors["train.correct"] = by_text(train).bool()
+    return recording_of(tensors, seed)
 
 
 # What is measured of recordings, one alone or two together.
@@ -119,7 +115,7 @@ def test_quality_counts_words_not_sentences():
             [[[4, 4, 4, 3, 2, 1, 4, 3, 2, 1], [1, 1, 0, 0, 0, 0, 1, 0, 0, 0]]]
         ),
     }
-    course = measure_course(Recording(SimpleNamespace(), tensors, {}))
+    course = measure_course(recording_of(tensors))
     assert course["majority"] == {"validation": 50}  # two end marks of four words to write
     found = course["parts"]["validation"]
     assert found["accuracy"]["all"] == [50.0]
@@ -156,7 +152,7 @@ def translated(seed=0, *, uniform=False, samples=4):
         "validation.log_probe": torch.tensor(snapshots if uniform else free).flatten(1),
         "validation.attention": torch.tensor(free).flatten(1),
     }
-    return Recording(SimpleNamespace(seed=seed, setting=f"seed {seed}"), tensors, {})
+    return recording_of(tensors, seed)
 
 
 def test_ties_by_hand():
@@ -165,12 +161,9 @@ def test_ties_by_hand():
     assert found["tied"] == found["tied_ends"] == [0, 50]
     assert found["chance"] == [50, 75]  # both words of a tie are at the top
     assert found["chance_broken"] == 50
-    assert found["attention"]["counted"] == {
-        "selecting": [[0, 2, 0], [2, 2, 0]], "reporting": [[0, 2, 0], [2, 2, 0]]
-    }  # fmt: skip
-    assert found["attention"]["broken"] == {
-        "selecting": [[0, 2, 0], [1, 2, 0]], "reporting": [[0, 2, 0], [2, 2, 0]]
-    }  # fmt: skip
+    counted = {half: [[0, 2, 0], [2, 2, 0]] for half in ("selecting", "reporting")}
+    broken = counted | {"selecting": [[0, 2, 0], [1, 2, 0]]}
+    assert found["attention"] == {"counted": counted, "broken": broken}
 
 
 # Variants of saliency, held against a probe.
@@ -227,8 +220,7 @@ LOOKED_AT = "seed 0 and seed 1 were looked at on other samples"
     ],
 )  # fmt: skip
 def test_what_cannot_be_asked_is_refused(measure, first, second, wanted, message):
-    with pytest.raises(BadInput, match=message):
-        measure(first, second, **wanted)
+    assert_refused(lambda: measure(first, second, **wanted), message)
 
 
 # Which runs are compared, and what is refused.
@@ -245,31 +237,24 @@ def test_what_is_compared_differs_in_seed_and_attention_alone():
         assert {name for name, _ in set(normal.settings) ^ set(uniform.settings)} == {"attention", "saliency"}
 
 
-def test_a_readers_own_data_is_the_only_row(tmp_path):
-    path = tmp_path / "mine.tsv"
-    path.write_text("text\tlabel\n" + "".join(f"a b c{i}\t{'yes' if i % 2 else 'no'}\n" for i in range(40)))
+def test_a_readers_own_data_is_the_only_row_and_what_cannot_be_used_is_refused_before_any_training(tmp_path):
+    path, *files = (tmp_path / name for name in ("mine.tsv", "my.en", "my.de"))
+    path.write_text("text\tlabel\n" + "".join(f"a b c{i}\t{i % 2}\n" for i in range(40)))
     (own,), (part,) = (rows(Config(data=path, **given)).values() for given in ({}, {"n_train": 30}))
     settings = dict(own.normal[0].settings)
     assert settings["data"] == str(path)
     assert not {"n_train", "n_validation"} & set(settings)  # all of it, whatever the profile takes of others
     assert dict(part.normal[0].settings)["n_train"] == 30
     assert {one.spec for one in experiment.measurements(Config(data=path))} <= set(own.specs)
-    files = {"source": tmp_path / "my.en", "target": tmp_path / "my.de"}
+    files = dict(zip(("source", "target"), files, strict=True))
     for file in files.values():
         file.write_text("a b c\n" * 30)
     (pairs,) = rows(Config(**files, seeds=4)).values()
     assert len(pairs.normal) == 4
-
-
-def test_own_files_that_cannot_be_used_are_refused_before_any_training(tmp_path):
-    table, source, target = (tmp_path / name for name in ("three.tsv", "my.en", "my.de"))
-    table.write_text("text\tlabel\n" + "".join(f"a{i}\t{i % 3}\n" for i in range(40)))
-    source.write_text("a\nb\n")
-    target.write_text("a\n")
-    with pytest.raises(BadInput, match="expected two different labels, found 3"):
-        Config(data=table)
-    with pytest.raises(BadInput, match="line 2"):
-        Config(source=source, target=target)
+    files["target"].write_text("a\n")
+    assert_refused(lambda: Config(**files), "line 2")
+    path.write_text("text\tlabel\n" + "".join(f"a{i}\t{i % 3}\n" for i in range(40)))
+    assert_refused(lambda: Config(data=path), "expected two different labels, found 3")
 
 
 def test_a_set_that_is_not_at_hand_says_so(monkeypatch):
@@ -292,8 +277,10 @@ OTHERS = {
 }
 
 
-def answered(runs):
-    """What is asked of the runs, answered from recordings by the kind of the run."""
+@pytest.fixture
+def table():
+    """Runs, and what is asked of them, answered from recordings by the kind of the run."""
+    runs = measures.classifier_runs(2, 2, {"data": "known_polarity"}, 8)
     recordings = {
         spec: recorded(spec.seed, **tops)
         for kind, tops in ({"normal": NORMAL} | OTHERS).items()
@@ -303,13 +290,7 @@ def answered(runs):
     def answer(spec, measure, *, other_specs=(), **settings):
         return measure(*(recordings[one] for one in (spec, *other_specs)), **settings)
 
-    return measures.gathered(runs.measurements(), Given(answer))
-
-
-@pytest.fixture
-def table():
-    runs = measures.classifier_runs(2, 2, {"data": "known_polarity"}, 8)
-    return runs, answered(runs)
+    return runs, measures.gathered(runs.measurements(), Given(answer))
 
 
 @pytest.fixture
@@ -371,13 +352,11 @@ def pairs_of(values):
 
 def test_two_seeds_have_an_interval_unless_both_pairs_are_of_the_same_two_runs():
     numbers = pairs_of([[None, 40.0], [44.0, None]])
+    of_four_runs = mean_interval([40.0, 44.0]).as_dict()
+    of_two_runs = of_four_runs | {"low": math.nan, "high": math.nan}
     for column in measures.COLUMNS:
-        found = over_pairs(numbers, column)
-        if column in ("alpha_alpha", "alpha_beta"):
-            assert (found["value"], found["n"]) == (42, 2)
-            assert math.isnan(found["low"])
-        else:
-            assert found == pytest.approx(mean_interval([40.0, 44.0]).as_dict())
+        expected = of_two_runs if column in ("alpha_alpha", "alpha_beta") else of_four_runs
+        assert over_pairs(numbers, column) == pytest.approx(expected, nan_ok=True)
 
 
 def test_of_what_each_network_adds_the_interval_is_students():

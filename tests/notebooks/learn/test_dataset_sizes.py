@@ -11,9 +11,9 @@ from companion.data import labelled_sets
 from companion.data.labelled import RawTexts, WordRules
 from companion.results.request import Request
 from companion.results.run import run
-from companion.runs.procedure import Recording, RunSpec
 from notebooks.learn.dataset_sizes.experiment import PARAMETERS, QUANTITIES, published_row, rows
-from notebooks.learn.dataset_sizes.text_sizes import measure_text_sizes, record
+from notebooks.learn.dataset_sizes.text_sizes import Settings, measure_text_sizes, record
+from tests.notebooks.figure_builders import recording_of
 
 
 def test_the_parameters_give_the_printed_vocabularies_but_for_20_newsgroups():
@@ -32,11 +32,8 @@ def test_lengths_words_and_what_was_dropped_counted_by_hand(monkeypatch):
     raw = RawTexts("sst", ("no", "yes"), texts, test, WordRules(html=True, mask_integers=True))
     monkeypatch.setitem(labelled_sets.SOURCES, "sst", SimpleNamespace(read=lambda: raw))
 
-    def counted_as(reading):
-        spec = RunSpec.of("text_sizes", data="sst", reading=reading)
-        return measure_text_sizes(Recording(spec, record(spec.resolved, Path()), {}))
-
-    found = counted_as("published")
+    as_published, cleaned = (Settings(data="sst", reading=reading) for reading in ("published", "cleaned"))
+    found = measure_text_sizes(recording_of(record(as_published, Path())))
     assert found["parts"]["train"]["texts"] == 4
     assert found["parts"]["train"]["words"]["median"] == 3  # lengths 4, 3, 3 and 1: br is a word here
     assert found["parts"]["validation"]["words"]["quantiles"][2] == 3  # 1, 3 and 4
@@ -45,7 +42,7 @@ def test_lengths_words_and_what_was_dropped_counted_by_hand(monkeypatch):
     assert ["train", "texts", "no word in it", 1] in found["dropped"]
     assert ["train", "words", "integers of two or more digits, read as <unk>", 3] in found["dropped"]
     assert not any("HTML" in line[2] for line in found["dropped"])  # as published it stays
-    found = counted_as("cleaned")
+    found = measure_text_sizes(recording_of(record(cleaned, Path())))
     assert found["different"] == 4 + 3
     assert found["parts"]["validation"]["texts"] == 2
     assert ["validation", "texts", "trained on as well", 1] in found["dropped"]
@@ -56,7 +53,7 @@ def test_lengths_words_and_what_was_dropped_counted_by_hand(monkeypatch):
 def test_pairs_are_measured_on_both_sides():
     sides = {"train.source": torch.tensor([1, 2, 6]), "train.target": torch.tensor([4, 5, 9])}
     rest = {"kept": torch.tensor(8), "dropped": torch.tensor(list(b"[]"), dtype=torch.uint8)}
-    found = measure_text_sizes(Recording(RunSpec.of("text_sizes"), sides | rest, {}))
+    found = measure_text_sizes(recording_of(sides | rest))
     train = found["parts"]["train"]
     assert (train["texts"], train["source"]["median"], train["target"]["median"]) == (3, 2, 5)
     assert train["source"]["quantiles"] == pytest.approx([1.1, 1.5, 2, 4, 5.6])

@@ -8,11 +8,9 @@ from attnlib.probes.ibm_model_1 import IBMModel1
 from attnlib.training.corpus import Corpus, Task
 from attnlib.training.vocabulary import Vocabulary
 from companion.runs.procedure import RunSpec
-from companion.runs.store import Store
-from notebooks.learn.early_dynamics import count_tables, derivative
+from notebooks.learn.early_dynamics import count_tables, derivative, experiment
 from notebooks.learn.early_dynamics.count_tables import CountTables, cooccurrence, shared_counts, translation
 from notebooks.learn.early_dynamics.derivative import Bags, compare, derivative_at_random
-from notebooks.learn.early_dynamics.experiment import compute
 from notebooks.learn.early_dynamics.word_counts import Settings, checksums, measure_word_counts, record
 from tests.notebooks.figure_builders import tiny
 
@@ -27,9 +25,7 @@ def random_corpus(seed: int = 0) -> Corpus:
     return Corpus.from_ids(sources, targets)
 
 
-@pytest.fixture(scope="module")
-def bags() -> Bags:
-    return Bags.of(random_corpus(), *SIZES)
+BAGS = Bags.of(random_corpus(), *SIZES)
 
 
 # Count tables by hand, against Model 1 with a null word, and by what must hold of any corpus.
@@ -90,33 +86,31 @@ def test_the_theory_by_hand():
     assert theory.logits[:4].abs().max() == 0  # words that stand nowhere
 
 
-def test_the_measured_derivative_is_the_slope_of_one_gradient_step(bags):
-    output, embeddings = derivative.random_proxy(bags, 32, seed=1)
-    slopes, rate = derivative.gradients(bags, output, embeddings), 1e-7
+def test_the_measured_derivative_is_the_slope_of_one_gradient_step():
+    output, embeddings = derivative.random_proxy(BAGS, 32, seed=1)
+    slopes, rate = derivative.gradients(BAGS, output, embeddings), 1e-7
     before = embeddings @ output.T
     after = (embeddings - rate * slopes[1]) @ (output - rate * slopes[0]).T
-    measured = derivative_at_random(bags, 32, seed=1)
+    measured = derivative_at_random(BAGS, 32, seed=1)
     assert torch.allclose(measured.logits, (after - before) / rate, rtol=1e-4, atol=1e-4)
     stepped = (after.softmax(-1) - before.softmax(-1)) / rate
     assert torch.allclose(measured.probabilities, stepped, rtol=1e-4, atol=1e-5)
 
 
-def test_the_gradients_are_those_of_the_loss_word_by_word(bags):
-    corpus = random_corpus()
-    output, embeddings = (side.requires_grad_() for side in derivative.random_proxy(bags, 8, seed=0))
-    loss = torch.zeros((), dtype=torch.float64)
+def test_the_gradients_are_those_of_the_loss_word_by_word():
+    corpus, loss = random_corpus(), 0
+    output, embeddings = (side.requires_grad_() for side in derivative.random_proxy(BAGS, 8, seed=0))
     for i in range(len(corpus)):
         said = (output @ embeddings[corpus.source(i).tolist()].mean(0)).log_softmax(0)
         loss = loss - said[corpus.target(i).tolist()].sum()
     expected = torch.autograd.grad(loss, (output, embeddings))
-    for ours, theirs in zip(derivative.gradients(bags, output, embeddings), expected, strict=True):
-        assert torch.allclose(ours, theirs)
+    torch.testing.assert_close(derivative.gradients(BAGS, output, embeddings), expected)
 
 
-def test_the_probabilities_lack_a_factor_in_print(bags):
+def test_the_probabilities_lack_a_factor_in_print():
     """Measured over 2 (C − mean C), as equation 15 has it, the slope is 1/|O|; with the factor it is one."""
-    theory = derivative.derivative_in_theory(bags)
-    measured = derivative_at_random(bags, 4096, seed=0).probabilities
+    theory = derivative.derivative_in_theory(BAGS)
+    measured = derivative_at_random(BAGS, 4096, seed=0).probabilities
     printed, derived = (compare(measured, one) for one in (theory.logits, theory.probabilities))
     assert printed.slope == pytest.approx(1 / TARGET_WORDS, rel=0.03)
     assert derived.slope == pytest.approx(1, abs=0.03)
@@ -143,9 +137,9 @@ def text(monkeypatch) -> Task:
     return task
 
 
-def test_iterations_find_the_translations_and_agreement_of_links_is_counted(text, tmp_path):
+def test_iterations_find_the_translations_and_agreement_of_links_is_counted(text, store):
     """ein is the one word in doubt: after the iterations every word has its own, from C most have."""
-    found = record(Settings(**COUNTED), tmp_path)
+    found = store.recording(RunSpec.of("word_counts", **COUNTED))
     assert found["words"].tolist() == found["iterated_words"][:, 0].tolist() == [4, 5, 6, 7]
     assert (found["iterated"][:, 0] > 0.9).all()
     assert (found["log_likelihood"].diff() >= -1e-9).all()
@@ -158,14 +152,10 @@ def test_iterations_find_the_translations_and_agreement_of_links_is_counted(text
         for place, word in enumerate(text.train.target(i))
     ]
     assert found["agreement"].item() == pytest.approx(np.mean(hits))
-
-
-@pytest.mark.usefixtures("text")
-def test_words_stand_for_ids(tmp_path):
-    found = measure_word_counts(Store(tmp_path).recording(RunSpec.of("word_counts", **COUNTED)))
-    assert [row["source"] for row in found["rows"]] == GERMAN
-    assert [row["iterated"][0][0] for row in found["rows"]] == ENGLISH
-    assert found["chance"] == pytest.approx(1 / 3)
+    measured = measure_word_counts(found)  # where words stand for ids
+    assert [row["source"] for row in measured["rows"]] == GERMAN
+    assert [row["iterated"][0][0] for row in measured["rows"]] == ENGLISH
+    assert measured["chance"] == pytest.approx(1 / 3)
 
 
 @pytest.mark.usefixtures("text")
@@ -205,7 +195,7 @@ def test_reviews_have_one_polar_word_and_its_label():
 
 
 def test_numbers_known_by_hand():
-    values, _ = compute(tiny("early_dynamics", text="none"), store=None)
+    values, _ = experiment.compute(tiny("early_dynamics", text="none"), store=None)
     for name in ("permutation", "mixture"):  # Figures 4 and 8: a quarter for each, and it stays so
         for stage in ("counted", "iterated"):
             for key in ("right", "first", "aligned"):

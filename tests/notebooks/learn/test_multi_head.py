@@ -11,13 +11,10 @@ from scipy.stats import binomtest
 
 from attnlib.errors import NotMeasured
 from companion.runs.procedure import RunSpec
-from companion.runs.store import Store
 from notebooks.learn.multi_head import experiment
-from notebooks.learn.multi_head.experiment import chances, compute, good_head, share_difference, together
 from notebooks.learn.multi_head.multi_head import Settings, new_network
 from notebooks.shared.copying import ATTENTION, PROBES
-from tests.notebooks.figure_builders import tiny
-from tests.notebooks.given import NOTHING, Given, by_seed
+from tests.notebooks.figure_builders import NOTHING, Given, by_seed, tiny
 
 ENDS = {0: 0.97, 1: 0.5, 2: 0.4}  # one good head and two bad ones
 
@@ -38,7 +35,7 @@ def computed(ends, missing=(), **changes):
         return None if heads in missing else course | others
 
     store = Given(answer)
-    return store.measured, *compute(tiny("multi_head", **changes), store)
+    return store.measured, *experiment.compute(tiny("multi_head", **changes), store)
 
 
 def test_heads_are_good_or_bad_on_all_their_data_or_neither():
@@ -79,12 +76,12 @@ def test_networks_of_one_body_differ_in_their_query_maps_alone():
     assert one.queries.weight.abs().max() <= 6**-0.5
 
 
-def test_the_recording_has_a_weight_for_each_head_and_equal_heads_learn_alike(tmp_path):
+def test_the_recording_has_a_weight_for_each_head_and_equal_heads_learn_alike(store):
     """So that copies are one head with a longer context."""
     spec = RunSpec.of(
         "multi_head", heads=(3, 3, 1), length=4, width=8, steps=20, every=20, learning_rate=0.01
     )
-    recording = Store(tmp_path).recording(spec)
+    recording = store.recording(spec)
     one, copy, other = recording["head_right"].T
     torch.testing.assert_close(recording["head_right"].mean(dim=1), recording["attention_right"])
     torch.testing.assert_close(one, copy)
@@ -130,12 +127,12 @@ def network(*snapshots):
 def test_which_head_attends_is_read_where_the_network_has_learned():
     failed = learned(0.1, 0.9, 0.2, accuracy=0.5)
     ends = by_seed(learned(0.9, 0.2, 0.1), learned(0.3, 0.2, 0.8), failed)
-    found = good_head(ends, ending(0.99, 0.5), steps=10)
+    found = experiment.good_head(ends, ending(0.99, 0.5), steps=10)
     assert (found["alone"]["n"], found["alone"]["failed"]["value"]) == (2, 0.5)
     assert (found["n"], found["wins"]["value"], found["wins"]["n"]) == (2, 0.5, 2)
     assert found["weight"]["value"] == pytest.approx(0.6)
     assert found["best_other"]["value"] == pytest.approx(0.5)
-    assert good_head([], [], 10)["wins"] == NOTHING
+    assert experiment.good_head([], [], 10)["wins"] == NOTHING
 
 
 def test_a_head_is_drawn_at_or_above_uniform_attention():
@@ -145,21 +142,21 @@ def test_a_head_is_drawn_at_or_above_uniform_attention():
         network(start, (0.3, 0.2), (0.1, 0.24)),  # one head turned after the early snapshot
         network(start, (0.9, 0.1), (0.9, 0.1)),
     )
-    found = together(networks, 4, 1)
+    found = experiment.together(networks, 4, 1)
     assert (found["n"], found["all_drawn"], found["none_drawn"], found["mixed"]) == (3, 1, 1, 1)
     assert found["same"]["value"] == pytest.approx(2 / 3)
-    assert together([], 4, 1)["same"]["value"] is None
+    assert experiment.together([], 4, 1)["same"]["value"] is None
 
 
 def test_more_heads_are_compared_with_the_first_of_them_alone():
     alone = by_seed(*(network((weight,)) for weight in (0.9, 0.9, 0.1)))
     several = by_seed(*(network(weights) for weights in ((0.1, 0.9), (0.1, 0.2), (0.2, 0.1), (0.9, 0.9))))
-    found = chances(alone, several, 4)  # one drawn head is enough; seed 3 has no partner
+    found = experiment.chances(alone, several, 4)  # one drawn head is enough; seed 3 has no partner
     assert [found[name] for name in ("both", "several_only", "alone_only", "neither")] == [1, 0, 1, 1]
     assert (found["alone"]["value"], found["several"]["value"]) == (pytest.approx(2 / 3), 0.5)
     less = found["several_less_alone"]
     assert (less["value"], less["n"]) == (pytest.approx(-1 / 3), 3)
-    assert chances([], [], 4)["several_less_alone"] == NOTHING
+    assert experiment.chances([], [], 4)["several_less_alone"] == NOTHING
 
 
 # A difference of shares over pairs.
@@ -189,7 +186,7 @@ def test_a_difference_of_shares_has_newcombes_interval(counts):
         if phi > 0:  # corrected for continuity
             excess = both * neither - first * second
             phi *= max(excess - n / 2, 0) / excess
-    found = share_difference(pairs)
+    found = experiment.share_difference(pairs)
     below = (one - low) ** 2 - 2 * phi * (one - low) * (other_high - other) + (other_high - other) ** 2
     above = (high - one) ** 2 - 2 * phi * (high - one) * (other - other_low) + (other - other_low) ** 2
     assert found.value == pytest.approx((first - second) / n)

@@ -6,19 +6,19 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from attnlib.errors import BadInput
-from attnlib.models.translator import BilinearTranslator, Readout, TranslatorConfig
+from attnlib.models.translator import Readout, TranslatorConfig
 from attnlib.training.corpus import Batch, collate
 from companion.data import labelled_sets, parallel
 from notebooks.learn.optimal_attention import experiment, measure
-from notebooks.learn.optimal_attention.experiment import COUNTEREXAMPLE, Config, counterexample
 from notebooks.shared.agreement import measure_translation, recorded_batches, recorded_probe
 from notebooks.shared.translation import load_pieces, recorded_network
+from tests.attnlib.models.model_builders import generator, translator
+from tests.attnlib.refusals import assert_refused
 from tests.notebooks.figure_builders import tiny
 
 
 @pytest.fixture(scope="module")
-def translator(store):
+def trained(store):
     """Tiny networks, by form and seed."""
     config = tiny("optimal_attention")
     specs = {form: experiment._translators(config, form) for form in experiment.FORMS}
@@ -28,8 +28,8 @@ def translator(store):
 
 @pytest.mark.slow
 @torch.no_grad()
-def test_batches_from_a_recording_are_those_of_the_data(translator):
-    recording = translator("summed")
+def test_batches_from_a_recording_are_those_of_the_data(trained):
+    recording = trained("summed")
     data = load_pieces(recording.spec.resolved)
     seen = []
     for batch in recorded_batches(recording, 0, together=5):
@@ -46,13 +46,12 @@ def test_batches_from_a_recording_are_those_of_the_data(translator):
         seen += batch.indices.tolist()
     assert sorted(seen) == list(range(12))
     assert sum(len(batch) for batch in recorded_batches(recording, 5)) == 5
-    with pytest.raises(BadInput, match="-1 samples"):
-        next(recorded_batches(recording, -1))
+    assert_refused(lambda: next(recorded_batches(recording, -1)), "-1 samples")
 
 
 @pytest.mark.slow
-def test_what_is_measured_fits_together(translator):
-    summed, other = (translator("summed", seed) for seed in (0, 1))
+def test_what_is_measured_fits_together(trained):
+    summed, other = (trained("summed", seed) for seed in (0, 1))
     found = measure.measure_optimal_attention(summed, other, samples=0)
     quality = measure_translation(summed)
     words = int(summed["validation.target_mask"].sum())
@@ -64,21 +63,20 @@ def test_what_is_measured_fits_together(translator):
     assert likelihood["optimal"] > max(likelihood[name] for name in ("learned", "uniform", "largest_probe"))
     assert found["residual"] < 1e-6
     assert measure.measure_optimal_attention(summed, samples=3)["samples"] == 3
-    main = translator("joined")
+    main = trained("joined")
     own = measure.measure_optimal_attention(summed, summed, main, samples=0)["agreement"]
     assert own["optimal_other_probe"] == pytest.approx(own["optimal_probe"], abs=1.5 / words)
     assert "optimal_main_probe" not in found["agreement"]
     assert 0 <= own["optimal_main_probe"] < own["optimal_other_probe"]
     assert measure.measure_probe_identity(summed, samples=0)["all_words"]["largest"] < 1e-10
-    with pytest.raises(BadInput, match="'joined'"):
-        measure.measure_optimal_attention(translator("joined"), samples=0)
+    assert_refused(lambda: measure.measure_optimal_attention(main, samples=0), "'joined'")
 
 
 def test_a_readers_own_set_is_no_other_where_it_is_not_at_hand(monkeypatch):
     for sets in (parallel, labelled_sets):
         monkeypatch.setattr(sets, "available", lambda name: False)
     chosen = {"translation": "iwslt14_de_en", "classification": "my.tsv"}
-    assert experiment.data_of(Config(dataset="iwslt14_de_en", texts="my.tsv")) == chosen
+    assert experiment.data_of(experiment.Config(dataset="iwslt14_de_en", texts="my.tsv")) == chosen
 
 
 def one_sentence():
@@ -89,7 +87,7 @@ def one_sentence():
     readout.context.weight.data[:, :3] = torch.eye(3)
     readout.output.weight.data.copy_(torch.eye(3))
     states = torch.zeros(1, 3, 6, dtype=torch.float64)
-    states[0, :, :3] = torch.tensor(COUNTEREXAMPLE)
+    states[0, :, :3] = torch.tensor(experiment.COUNTEREXAMPLE)
     decoder, attention = torch.zeros(1, 1, 3).double(), torch.full((1, 1, 3), 1 / 3).double()
 
     def network(batch):
@@ -137,10 +135,10 @@ def test_the_counterexample_through_the_measure():
 
 
 def test_the_steepest_descent_is_that_of_the_loss():
-    generator = torch.Generator().manual_seed(1)
-    encoder, decoder = (torch.randn(2, n, 7, generator=generator, dtype=torch.float64) for n in (5, 3))
+    draw = generator(1)
+    encoder, decoder = (torch.randn(2, n, 7, generator=draw, dtype=torch.float64) for n in (5, 3))
     attention = torch.full((2, 3, 5), 0.2, dtype=torch.float64, requires_grad=True)
-    right = torch.randint(7, (2, 3), generator=generator)
+    right = torch.randint(7, (2, 3), generator=draw)
     logits = attention @ encoder + decoder
     likelihood = logits.log_softmax(-1).gather(-1, right[..., None])[..., 0]
     (slopes,) = torch.autograd.grad(likelihood.sum(), attention)
@@ -149,11 +147,10 @@ def test_the_steepest_descent_is_that_of_the_loss():
 
 
 def random_translator(form, words):
-    generator = torch.Generator().manual_seed(3)
-    network = BilinearTranslator(TranslatorConfig(words=words, width=8, form=form), generator).double().eval()
+    network, draw = translator(3, words=words, width=8, form=form), generator(4)
     for parameter in network.parameters():
         parameter.data *= 3
-    source, target = (torch.randint(words, (3, length), generator=generator) for length in (5, 4))
+    source, target = (torch.randint(words, (3, length), generator=draw) for length in (5, 4))
     mask = torch.arange(5) < torch.tensor([5, 3, 1])[:, None]
     return network, Batch(source, mask, target, target, torch.ones(3, 4, dtype=torch.bool), torch.arange(3))
 
@@ -192,7 +189,7 @@ def test_equation_12_rebuilds_a_classifiers_loss_and_would_show_if_it_did_not():
 
 
 def test_the_counterexample_by_hand():
-    found = counterexample()
+    found = experiment.counterexample()
     assert found["probe_second"] == pytest.approx(1 / (1 + math.exp(5) + math.exp(-10)))
     assert found["optimal_first"] < 1e-6
     assert found["right"] == pytest.approx(1 / (1 + 2 * math.exp(-2.5)))

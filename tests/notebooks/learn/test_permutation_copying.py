@@ -7,7 +7,6 @@ import torch
 
 from companion.runs.keys import model_key
 from companion.runs.procedure import RunSpec
-from companion.runs.store import Store
 from notebooks.learn.fixed_permutation.experiment import _late_rise, doublings, furthest
 from notebooks.learn.fixed_permutation.place_codes import Settings, new_network
 from notebooks.learn.permutation_copying.experiment import compute, events, knowledge_first
@@ -15,8 +14,8 @@ from notebooks.shared import permutation_copying as procedure
 from notebooks.shared.copied_sentences import copy_batch, draw_sources
 from notebooks.shared.copier import BagOfWords, Copier, CopierConfig, copier_loss
 from notebooks.shared.copying import ATTENTION, PROBES
-from tests.notebooks.figure_builders import TINY, tiny
-from tests.notebooks.given import NOTHING, Given, by_seed
+from notebooks.shared.plan import settings_of
+from tests.notebooks.figure_builders import NOTHING, Given, by_seed, tiny
 
 
 def computed(accuracies, **changes):
@@ -139,13 +138,11 @@ def test_networks_that_get_there_later_than_the_others_were_followed_are_held_ag
 # A fixed order against copying: the same words and parameters, in pairs by seed.
 
 
-def test_networks_of_one_seed_differ_in_the_order_of_their_targets_alone(tmp_path):
-    settings = {name: TINY["fixed_permutation"][name] for name in ("length", "width", "steps", "every")}
-    specs = [
-        RunSpec.of("permutation_copying", kind="sample", network="proxy", order=order, **settings)
-        for order in ("copy", "permuted")
-    ]
-    copied, permuted = (Store(tmp_path).recording(spec) for spec in specs)
+def test_networks_of_one_seed_differ_in_the_order_of_their_targets_alone(store):
+    settings = settings_of(tiny("fixed_permutation"), "length", "width", "steps", "every")
+    settings |= {"kind": "sample", "network": "proxy"}
+    specs = [RunSpec.of("permutation_copying", order=order, **settings) for order in ("copy", "permuted")]
+    copied, permuted = map(store.recording, specs)
     assert model_key(specs[0]) != model_key(specs[1])
     # A bag of words does not see the order, so its course is the same.
     torch.testing.assert_close(copied["loss"], permuted["loss"])

@@ -7,7 +7,7 @@ from attnlib.models import classifiers
 from attnlib.models.classifiers import AttentiveClassifier
 from notebooks.learn.probe_locality.experiment import PLACES, Config, compute
 from notebooks.learn.probe_locality.keyword import KEYWORD, Settings, checkpoints, keyword_batch, record
-from tests.notebooks.given import Given
+from tests.notebooks.figure_builders import Given
 
 
 def computed(*courses, steps=20):

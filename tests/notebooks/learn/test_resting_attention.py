@@ -3,27 +3,15 @@
 import math
 from itertools import permutations
 from statistics import fmean, stdev
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from attnlib.errors import BadInput
-from companion.runs.procedure import Recording
 from notebooks.learn.resting_attention.experiment import Config, compute, pair_spread
 from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
-from tests.notebooks.given import Given
-
-
-def recorded(attention, log_polarity, lengths, labels, seed=0):
-    """A classifier looked at twice; the first snapshot is empty, so that only the last can be meant."""
-    tensors = {"offsets": torch.tensor([0, *lengths]).cumsum(0), "labels": torch.tensor(labels)}
-    for name, last in {"attention": attention, "log_polarity": log_polarity}.items():
-        tensors[name] = torch.tensor([[0.0] * len(last), last])
-    tensors = {f"validation.{name}": tensor for name, tensor in tensors.items()}
-    return Recording(SimpleNamespace(seed=seed, setting=f"seed {seed}"), tensors, {})
-
+from tests.attnlib.refusals import assert_refused
+from tests.notebooks.figure_builders import Given, recording_of
 
 # Three texts of label 0 and one of label 1: <bos> a b <eos>, twice <bos> a <eos>, and <bos> a b <eos>.
 LENGTHS, LABELS = (4, 3, 3, 4), (0, 0, 0, 1)
@@ -32,8 +20,16 @@ OTHER = [0.1, 0.3, 0.2, 0.4, 0.6, 0.3, 0.1, 0.1, 0.2, 0.7, 0.1, 0.6, 0.2, 0.1]
 SURE = [1.0, -1, -1, 2.0, -1.0, 5, 1.0, 3.0, -1, -2.0, -4.0, 9, 9, 1.0]
 
 
+def recorded(attention, lengths=LENGTHS):
+    """A classifier looked at twice; the first snapshot is empty, so that only the last can be meant."""
+    tensors = {"offsets": torch.tensor([0, *lengths]).cumsum(0), "labels": torch.tensor(LABELS)}
+    for name, last in {"attention": attention, "log_polarity": SURE}.items():
+        tensors[name] = torch.tensor([[0.0] * len(last), last])
+    return recording_of({f"validation.{name}": tensor for name, tensor in tensors.items()})
+
+
 def test_shares_are_of_the_texts_of_a_label():
-    found = measure_resting(recorded(ONE, SURE, LENGTHS, LABELS))
+    found = measure_resting(recorded(ONE))
     shares = {"begin": 200 / 3, "end": 100 / 3}  # the third has two largest, of which the first is the mark
     shares |= {"begin_right": 200 / 3, "end_right": 200 / 3, "begin_weight": 110 / 3, "end_weight": 70 / 3}
     assert found["0"] == pytest.approx({"texts": 3} | shares)
@@ -41,9 +37,9 @@ def test_shares_are_of_the_texts_of_a_label():
     assert found["1"] == pytest.approx(rarer | {"begin_weight": 10, "end_weight": 10})
 
 
-def test_what_disagrees_over_all_positions_may_agree_among_the_words():
-    first, second = (recorded(values, SURE, LENGTHS, LABELS) for values in (ONE, OTHER))
-    found = measure_apart(first, second)
+def test_what_disagrees_over_all_positions_may_agree_among_the_words_of_the_same_texts():
+    first = recorded(ONE)
+    found = measure_apart(first, recorded(OTHER))
     agreement = {at: {label: cell["agreement"] for label, cell in own.items()} for at, own in found.items()}
     assert agreement["all"] == {"both": 25, "0": 0, "1": 100}
     assert agreement["words"] == dict.fromkeys(("both", "0", "1"), 100)
@@ -51,12 +47,7 @@ def test_what_disagrees_over_all_positions_may_agree_among_the_words():
     assert found["all"]["both"]["chance"] == pytest.approx(100 * (1 / 4 + 1 / 3 + 1 / 3 + 1 / 4) / 4)
     assert found["words"]["both"]["chance"] == pytest.approx(75)
     assert found["words"]["1"]["chance"] == pytest.approx(50)
-
-
-def test_only_the_same_texts_are_compared():
-    first = recorded(ONE, SURE, LENGTHS, LABELS)
-    with pytest.raises(BadInput, match="other texts"):
-        measure_apart(first, recorded(OTHER, SURE, (3, 4, 3, 4), LABELS))
+    assert_refused(lambda: measure_apart(first, recorded(OTHER, lengths=(3, 4, 3, 4))), "other texts")
 
 
 def computed(*known, torn=False):
@@ -133,8 +124,6 @@ def test_the_interval_is_not_below_zero_and_takes_four_units():
     assert (math.isnan(two.value), two.n) == (True, 2)
     alike = pair_spread(dict.fromkeys(permutations(range(5), 2), 0.1))
     assert (alike.value, alike.low, alike.high) == pytest.approx((0, 0, 0), abs=1e-7)
-
-
-def test_pairs_that_are_missing_are_left_out():
-    some = {pair: number for pair, number in sums([0.0, 1.0, 5.0, 2.0]).items() if pair != (0, 1)}
-    assert pair_spread(some).value > 0
+    some = sums([0.0, 1.0, 5.0, 2.0])
+    del some[0, 1]
+    assert pair_spread(some).value > 0  # a pair that is missing is left out

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
-import torch
 
-from attnlib.training.vocabulary import EOS, PAD
+from attnlib.training.vocabulary import PAD
 from notebooks.primer.context_bottleneck.experiment import capacity, quarter, slope
 from notebooks.shared.measure import exact_matches, measure_by_length, measure_summary_bits
 from notebooks.shared.sequence_course import judged_samples
+from tests.notebooks.figure_builders import written_rightly
 
 
 def test_a_shared_capacity_has_slope_minus_one_and_a_word_of_its_own_zero():
@@ -43,11 +43,7 @@ def test_bits_are_what_is_left_of_the_words_surprise(recording):
 
 def test_an_exact_match_has_every_word_and_the_end_mark(recording):
     judged = judged_samples(recording.spec.resolved)
-    longest = int(judged.target_lengths.max()) + 1
-    written = torch.full((len(judged), longest + 1), PAD, dtype=torch.int32)
-    for i in range(len(judged)):
-        words = [*judged.target(i).tolist(), EOS]
-        written[i, : len(words)] = torch.tensor(words)
+    written = written_rightly(recording)
     written[1, 0] += 1  # a wrong word
     written[2, int((written[2] != PAD).sum()) - 1] = PAD  # no end mark
     changed = type(recording)(recording.spec, dict(recording.tensors) | {"written": written}, {})

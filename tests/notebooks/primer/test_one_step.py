@@ -63,13 +63,10 @@ def test_the_instrument_has_the_numbers_of_the_rows_and_words_are_never_markup()
     ]
     data, table = sentences(SimpleNamespace(tables={"map": rows[::-1]}, config={"pair": 0, "place": 1}))
     (found,) = data["sentences"]
-    assert found["attention"] == [[[1, 0, 0], [0, 1, 0]], [[0, 1, 0], [0, 0, 1]]]
-    assert found["probability"] == [[0.25, 0.25], [0.5, 0.5]]
-    assert (found["steps"], found["source"], found["target"]) == (
-        [0, 10],
-        ["a", HOSTILE, "<eos>"],
-        ["x", "y"],
-    )
+    expected = {"steps": [0, 10], "source": ["a", HOSTILE, "<eos>"], "target": ["x", "y"]}
+    expected |= {"attention": [[[1, 0, 0], [0, 1, 0]], [[0, 1, 0], [0, 0, 1]]]}
+    expected |= {"probability": [[0.25, 0.25], [0.5, 0.5]]}
+    assert found == found | expected
     assert (data["sentence"], data["word"]) == (0, 1)
     assert table["attention after training"]["y"] == f"a 0.00, {HOSTILE} 0.00, <eos> 1.00"
     text = instrument("one-step", data, table, label=HOSTILE)

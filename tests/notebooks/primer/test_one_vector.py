@@ -1,7 +1,6 @@
 """Errors and what follows them: against a network that can be followed by hand, and on tiny networks."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,9 +10,8 @@ from attnlib.training.corpus import Corpus, Task, collate
 from attnlib.training.vocabulary import BOS, EOS, PAD, Vocabulary
 from notebooks.primer.one_vector import measure
 from notebooks.primer.one_vector.experiment import after_error, early_over_late
-from notebooks.primer.one_vector.measure import damage, guessed_lengths, measure_error_growth, written_bleu
-from notebooks.shared.bleu import corpus_bleu
-from notebooks.shared.sequence_course import judged_samples
+from notebooks.shared import bleu, sequence_course
+from tests.notebooks.figure_builders import recording_of, written_rightly
 
 
 class Counter:
@@ -36,7 +34,7 @@ def row(place, wrong, right, words):
 
 def test_one_wrong_word_shifts_all_that_follow():
     """After the right word the counter makes no fault; after any other, every later word is wrong."""
-    rows = damage(Counter(), BATCH, words=9, seed=0)
+    rows = measure.damage(Counter(), BATCH, words=9, seed=0)
     # At the last place a wrong word leaves one more to come, the end mark, which is then not written.
     assert rows == [row(place, 1, 0, 6 - place) | {"sentences": 2} for place in range(1, 6)]
     assert after_error(rows) == 1
@@ -53,7 +51,7 @@ def test_shares_are_over_the_right_word_and_weighted_by_what_follows():
 def test_the_length_is_guessed_from_the_sources_length_alone():
     train = Corpus.from_ids([[4]] * 3 + [[4, 5]] * 2, [[4], [4, 5], [4, 5], [4, 5, 6], [4, 5, 6]])
     judged = Corpus.from_ids([[5], [5, 4], [4, 4, 4]], [[4]] * 3)
-    assert guessed_lengths(train, judged).tolist() == [2, 3, 2]  # of three words nothing is known
+    assert measure.guessed_lengths(train, judged).tolist() == [2, 3, 2]  # of three words nothing is known
 
 
 @pytest.mark.parametrize("missing", [True, False])
@@ -66,11 +64,9 @@ def test_bleu_is_that_against_the_text_and_a_missing_word_is_never_right(monkeyp
     monkeypatch.setattr(measure, "load_task", lambda _: task)
     monkeypatch.setattr(measure, "judged_samples", lambda _: corpus)
     rows = [[4, 5, 6, put, 7, 8, 9, EOS], [4, 5, 6, 7, EOS, PAD, PAD, PAD]]
-    held = type("Held", (dict,), {"spec": SimpleNamespace(resolved=None)})
-    recording = held(written=torch.tensor(rows, dtype=torch.int32))
     texts = [f"a b c {said} d e f", "a b c d"]
-    expected, _ = corpus_bleu(texts, [f"a b c {'zebra' if missing else 'g'} d e f", "a b c d"])
-    assert written_bleu(recording) == pytest.approx(expected)
+    expected, _ = bleu.corpus_bleu(texts, [f"a b c {'zebra' if missing else 'g'} d e f", "a b c d"])
+    assert measure.written_bleu(recording_of({"written": torch.tensor(rows)})) == pytest.approx(expected)
     assert (expected == pytest.approx(100)) is (said == "g" and not missing)
 
 
@@ -82,12 +78,12 @@ def written_as(recording, written, **tensors):
 @pytest.mark.parametrize("spoilt", [False, True])
 def test_accuracies_by_place_are_those_of_a_loop_over_sentences_of_one_length(recording, spoilt):
     """Of the network, and of one that is right but for the first word of the shorter sentences."""
-    judged = judged_samples(recording.spec.resolved)
+    judged = sequence_course.judged_samples(recording.spec.resolved)
     if spoilt:
-        wanted = collate(judged, range(len(judged))).target_output.to(torch.int32)
+        wanted = written_rightly(recording)
         wanted[torch.from_numpy(judged.target_lengths < judged.target_lengths.max()), 0] = EOS
         recording = written_as(recording, wanted)
-    found = measure_error_growth(recording, samples=20)
+    found = measure.measure_error_growth(recording, samples=20)
     targets = [[*judged.target(i).tolist(), EOS] for i in range(len(judged))]
     own = [i for i, target in enumerate(targets) if len(target) == found["length"] + 1]
     assert found["of_length"] == len(own) < len(judged)
@@ -102,10 +98,9 @@ def test_accuracies_by_place_are_those_of_a_loop_over_sentences_of_one_length(re
 
 
 def test_a_perfect_copy_has_all_of_it_right(recording):
-    judged = judged_samples(recording.spec.resolved)
-    wanted = collate(judged, range(len(judged))).target_output.to(torch.int32)
-    perfect = written_as(recording, wanted, right=torch.ones_like(recording["right"]))
-    found = measure_error_growth(perfect, samples=5)
+    right = torch.ones_like(recording["right"])
+    perfect = written_as(recording, written_rightly(recording), right=right)
+    found = measure.measure_error_growth(perfect, samples=5)
     assert {found[n] for n in ("exact_match", "length_right", "token_accuracy", "own_accuracy")} == {1}
     assert found["beam"]["exact_match"] < 1  # of the network as it is
     assert found["bleu"] == pytest.approx(100)

@@ -7,33 +7,26 @@ import pytest
 import torch
 
 from attnlib.models.sequence_to_sequence import NAMED, SequenceConfig, SequenceToSequence
-from attnlib.training.corpus import Corpus, collate
 from notebooks.primer.path_length.experiment import decay
 from notebooks.primer.path_length.measure import gradient_norms
-
-BATCH = collate(Corpus.from_ids([[4, 5, 6], [7, 8, 4, 5, 6]], [[4, 5], [6, 7, 4, 4]]), [0, 1])
+from tests.attnlib.models.model_builders import batch_of, generator, sequence_network
 
 
 @pytest.mark.parametrize("kind", [*NAMED, "plain"])
 def test_norms_are_those_of_finite_differences(kind):
-    config = SequenceConfig(9, 8, width=5, **NAMED.get(kind, {}))
-    network = SequenceToSequence(config, torch.Generator().manual_seed(0)).double()
-    found = gradient_norms(network, BATCH)
-    inputs, step = network.embedding_source(BATCH.source).detach(), 1e-5
+    network, batch = sequence_network(kind), batch_of(0, 1)
+    found = gradient_norms(network, batch)
+    inputs, step = network.embedding_source(batch.source).detach(), 1e-5
 
     def outputs(moved):
-        logits = network.decode(BATCH, *network.encode_inputs(moved, BATCH.source_mask)).logits
-        right = logits.gather(-1, BATCH.target_output[..., None])[..., 0]
+        logits = network.decode(batch, *network.encode_inputs(moved, batch.source_mask)).logits
+        right = logits.gather(-1, batch.target_output[..., None])[..., 0]
         return (right - logits.mean(-1)).detach()
 
-    for t in range(inputs.shape[1]):
-        slopes = []
-        for direction in range(5):
-            nudge = torch.zeros_like(inputs)
-            nudge[:, t, direction] = step
-            slopes.append((outputs(inputs + nudge) - outputs(inputs - nudge)) / (2 * step))
-        expected = torch.stack(slopes, -1).norm(dim=-1)
-        torch.testing.assert_close(found[:, :, t], expected, rtol=1e-4, atol=1e-8)
+    nudges = step * torch.eye(inputs[0].numel(), dtype=torch.float64).view(-1, *inputs.shape[1:])
+    slopes = [(outputs(inputs + nudge) - outputs(inputs - nudge)) / (2 * step) for nudge in nudges]
+    expected = torch.stack(slopes, -1).unflatten(-1, inputs.shape[1:]).norm(dim=-1)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-8)
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -49,12 +42,11 @@ def test_decay_is_the_slope_over_distance(reverse):
 
 def test_before_training_neither_cell_nor_width_changes_the_rate_much():
     """As the page says: all within a tenth of each other."""
-    corpus = Corpus.from_ids(*2 * [[[4 + (3 * i + j * j) % 10 for j in range(12)] for i in range(16)]])
-    batch, rates = collate(corpus, range(16)), []
+    texts = [[4 + (3 * i + j * j) % 10 for j in range(12)] for i in range(16)]
+    batch, rates = batch_of(pairs=[(text, text) for text in texts]), []
     for cell, width in product(("gru", "lstm"), (16, 64, 256)):
-        network = SequenceToSequence(
-            SequenceConfig(14, 14, link="initial", cell=cell, width=width), torch.Generator().manual_seed(0)
-        )
+        config = SequenceConfig(14, 14, link="initial", cell=cell, width=width)
+        network = SequenceToSequence(config, generator())
         rates.append(decay(gradient_norms(network, batch)[:, :12, :12].mean(0).tolist(), reverse=False))
     assert max(rates) < 0.9 * np.mean(rates) < 0
     assert min(rates) > 1.1 * np.mean(rates)

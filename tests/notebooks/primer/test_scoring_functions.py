@@ -4,24 +4,24 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from torch.nn.utils.rnn import pad_sequence
 from torch.utils.flop_counter import FlopCounterMode
 
-from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import SequenceToSequence
 from attnlib.training.corpus import Corpus
-from attnlib.training.vocabulary import EOS, PAD, Vocabulary
+from attnlib.training.vocabulary import EOS, Vocabulary
 from companion.results.config import override
-from notebooks.primer.scoring_functions import experiment, measure
-from notebooks.primer.scoring_functions.asked_before import PreviousStateQueries
+from notebooks.primer.scoring_functions import asked_before, experiment, measure
 from tests.attnlib.models.model_builders import SEQUENCES, batch_of, sequence_network
 from tests.attnlib.models.test_equations import check_against_definition
-from tests.notebooks.figure_builders import tiny
+from tests.attnlib.refusals import assert_refused
+from tests.notebooks.figure_builders import recording_of, tiny
 
 TINY = tiny("scoring_functions")
 
 
-def recording_of(store, kind, config=TINY):
-    return store.recording(experiment.specs_of_kind(config, kind)[0])
+def recorded(store, *kind, config=TINY):
+    return store.recording(experiment.specs_of_kind(config, experiment.Kind("reordering", *kind))[0])
 
 
 @pytest.mark.parametrize(("threshold", "expected"), [(0.5, 12.5), (0.1, 0), (0.9, None)])
@@ -30,18 +30,10 @@ def test_speed_is_the_first_time_a_course_reaches_the_threshold(threshold, expec
     assert experiment.updates_to(threshold, measured) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
-    ("decoder", "asking", "silent"),
-    [
-        ("luong", "present", "previous"),
-        (experiment.BEFORE, "previous", "present"),
-        ("bahdanau", "previous", "present"),
-    ],
-)
-def test_scores_are_those_of_the_state_that_asks_and_of_no_other(store, decoder, asking, silent):
-    found = measure.measure_asking_state(
-        recording_of(store, experiment.Kind("reordering", decoder, 1, "dot"))
-    )
+@pytest.mark.parametrize("decoder", ["luong", "bahdanau", experiment.BEFORE])
+def test_scores_are_those_of_the_state_that_asks_and_of_no_other(store, decoder):
+    asking, silent = ("present", "previous") if decoder == "luong" else ("previous", "present")
+    found = measure.measure_asking_state(recorded(store, decoder, 1, "dot"))
     assert found[asking] < 1e-5
     assert found[silent] > 0.05
     assert 0 < found["weight_on_gold"] < 1
@@ -52,8 +44,7 @@ def test_a_state_knows_later_words_in_two_directions_only(store):
     wide = override(TINY, {"width": 32, "n_train": 100, "steps": 1, "snapshots": 1})
     bits = {}
     for directions in (1, 2):
-        kind = experiment.Kind("reordering", "bahdanau", directions, "additive")
-        recording = recording_of(store, kind, wide)
+        recording = recorded(store, "bahdanau", directions, "additive", config=wide)
         found = measure.measure_context_of_states(recording, size=3, samples=1_000)
         bits[directions] = dict(zip(measure.OFFSETS, found["bits"], strict=True))
     assert bits[1][1] < 0.05
@@ -63,8 +54,7 @@ def test_a_state_knows_later_words_in_two_directions_only(store):
 
 def test_cost_is_that_of_a_sentence_of_mean_length(store):
     dot, additive = (
-        measure.measure_cost(recording_of(store, experiment.Kind("reordering", "luong", 1, score)))
-        for score in ("dot", "additive")
+        measure.measure_cost(recorded(store, "luong", 1, score)) for score in ("dot", "additive")
     )
     width, source, target = 6, dot["source"], dot["target"]
     assert 6 <= source == target <= 8  # five words or seven, and the end mark
@@ -86,20 +76,16 @@ def test_bleu_is_held_against_the_words_of_the_text(monkeypatch):
     monkeypatch.setattr(measure, "load_task", lambda _: SimpleNamespace(target_vocabulary=vocabulary))
     monkeypatch.setattr(measure, "read_translation", lambda name: SimpleNamespace(validation=lines))
 
-    def recording_of(*rows):
-        written = torch.full((2, 8), PAD)
-        for i, row in enumerate(rows):
-            written[i, : len(row) + 1] = torch.tensor([*row, EOS])
-        settings = SimpleNamespace(task="captions", task_options=())
-        return type("Fake", (dict,), {"spec": SimpleNamespace(resolved=settings)})(written=written)
+    def bleu_of(*rows):
+        written = pad_sequence([torch.tensor([*row, EOS]) for row in rows], batch_first=True)
+        return measure.measure_bleu(recording_of({"written": written}, task="captions", task_options=()))
 
-    found = measure.measure_bleu(recording_of(*ids))
+    found = bleu_of(*ids)
     assert found["sentences"] == 2
     assert 60 < found["bleu"] < 100  # all but the rare word
-    assert measure.measure_bleu(recording_of(*ids[::-1]))["bleu"] < 20
+    assert bleu_of(*ids[::-1])["bleu"] < 20
     lines.reverse()
-    with pytest.raises(BadInput, match="not its validation sentences"):
-        measure.measure_bleu(recording_of(*ids))
+    assert_refused(lambda: bleu_of(*ids), "not its validation sentences")
 
 
 @pytest.mark.parametrize("layers", [1, 2])
@@ -108,10 +94,9 @@ def test_bleu_is_held_against_the_words_of_the_text(monkeypatch):
 def test_asked_before_is_luongs_network_asked_by_the_state_of_the_step_before(cell, layers):
     before, present = (
         sequence_network(network=kind, scoring="general", cell=cell, layers=layers)
-        for kind in (PreviousStateQueries, SequenceToSequence)
+        for kind in (asked_before.PreviousStateQueries, SequenceToSequence)
     )
-    for name, value in before.state_dict().items():
-        assert torch.equal(value, present.state_dict()[name])
+    torch.testing.assert_close(before.state_dict(), present.state_dict(), rtol=0, atol=0)
     check_against_definition(before, previous_query=True)
 
 

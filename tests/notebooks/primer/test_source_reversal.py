@@ -7,10 +7,8 @@ import pytest
 
 from attnlib.errors import DataUnavailable
 from notebooks.primer.source_reversal import experiment
-from notebooks.primer.source_reversal.experiment import measure_longest_sentences
+from notebooks.shared import sequence_course, words
 from notebooks.shared.measure import measure_learning_curve
-from notebooks.shared.sequence_course import judged_samples
-from notebooks.shared.words import link_distances
 from tests.notebooks.figure_builders import tiny
 
 
@@ -21,7 +19,7 @@ def test_distances_are_the_steps_of_the_two_recurrences(length, reverse):
     order = list(range(length))[::-1] if reverse else list(range(length))
     links = [(target, source) for target in range(3) for source in range(length)]
     expected = [len(order) - 1 - order.index(source) + 1 + (target + 1) for target, source in links]
-    assert link_distances(links, length, reverse=reverse) == expected
+    assert words.link_distances(links, length, reverse=reverse) == expected
 
 
 def by_thirds(recording, judged, chosen):
@@ -39,9 +37,9 @@ def test_curves_and_the_longest_quarter_of_the_lengths_are_counted_by_thirds(sto
     """Of four to twelve words the longest quarter has ten, eleven and twelve."""
     config = tiny("source_reversal", longest=12, judged=300)
     recording = store.recording(experiment.measurements(config)[0].spec)
-    judged = judged_samples(recording.spec.resolved)
+    judged = sequence_course.judged_samples(recording.spec.resolved)
     chosen = [i for i in range(len(judged)) if len(judged.target(i)) in (10, 11, 12)]
-    curve, longest = measure_learning_curve(recording), measure_longest_sentences(recording)
+    curve, longest = measure_learning_curve(recording), experiment.measure_longest_sentences(recording)
     thirds = by_thirds(recording, judged, range(len(judged)))
     for name, values in thirds.items():
         assert curve[name][-1] == pytest.approx(np.mean(values))

@@ -5,8 +5,7 @@ import torch
 from torch.nn import Linear
 
 from companion.runs.procedure import Recording
-from notebooks.shared import best_snapshots, classification, translation
-from notebooks.shared.agreement import measure_course
+from notebooks.shared import agreement, best_snapshots, classification, translation
 from notebooks.shared.best_snapshots import CHOOSING, GROUPS, keep_if_best, seen_where_best
 
 TEXTS = classification.Settings(
@@ -26,7 +25,7 @@ def test_snapshots_that_were_best_have_it_and_others_not_a_number(tmp_path, monk
     monkeypatch.setattr(best_snapshots, "_best", lambda notes: {part: set(notes) for part in notes[0]})
     every = procedure.record(settings, tmp_path / "every")
     assert best.keys() == every.keys()
-    parts = measure_course(Recording(None, every, {}))["parts"]
+    parts = agreement.measure_course(Recording(None, every, {}))["parts"]
     assert len(parts) == 2
     for part, qualities_of_part in parts.items():
         values, found = (recording[f"{part}.saliency"] for recording in (every, best))

@@ -9,7 +9,6 @@ from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
 from companion.data.labelled import collate_labelled
 from notebooks.shared import classification, classifier_proxy
 from notebooks.shared.classification import load_task, log_polarity, probed_parts
-from notebooks.shared.classifier_proxy import ClassifierProxy
 from notebooks.shared.locality import apart, locality, probability_of_right_label
 from tests.attnlib.models.model_builders import generator
 
@@ -105,7 +104,7 @@ def test_a_readers_own_table_goes_through_the_same_recipe(tmp_path):
 
 
 def test_the_logit_is_the_mean_of_the_words_own_log_odds():
-    model = ClassifierProxy(4, 2, generator())
+    model = classifier_proxy.ClassifierProxy(4, 2, generator())
     with torch.no_grad():
         model.embedding.copy_(torch.tensor([[9.0, 9], [1, 0], [0, 1], [2, 2]]))
         model.readout.copy_(torch.tensor([3.0, -1]))
@@ -114,7 +113,7 @@ def test_the_logit_is_the_mean_of_the_words_own_log_odds():
     assert model.log_odds(tokens).tolist() == [[3, -1, 4], [3, 4, 18]]
     assert model(tokens, mask).tolist() == [2, 3.5]
     # drawn at the scale of section 4.1
-    variance = ClassifierProxy(2_000, 50, generator()).embedding.detach().var()
+    variance = classifier_proxy.ClassifierProxy(2_000, 50, generator()).embedding.detach().var()
     assert float(variance) * 50 == pytest.approx(1, abs=0.02)
 
 
@@ -123,12 +122,8 @@ def test_the_logit_is_the_mean_of_the_words_own_log_odds():
 
 def test_places_by_hand():
     log_odds = torch.tensor([[0.0, 1, 2, 3, 4], [10.0, 11, 12, 13, 14]])
-    found = locality(log_odds, torch.tensor([1, 2]))
-    assert found.keyword.tolist() == [1, 12]
-    assert found.next.tolist() == [2, 13]
-    assert found.mean.tolist() == [2, 12]
-    assert found.last.tolist() == [4, 14]
-    assert found.first.tolist() == [0, 10]
+    found = {place: own.tolist() for place, own in vars(locality(log_odds, torch.tensor([1, 2]))).items()}
+    assert found == {"keyword": [1, 12], "next": [2, 13], "mean": [2, 12], "last": [4, 14], "first": [0, 10]}
     # keywords at the ends are left out
     assert apart(torch.arange(6), 6).tolist() == [False, True, True, True, False, False]
 

@@ -8,15 +8,13 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from notebooks.shared import copier
+from notebooks.shared import copier, copying
 from notebooks.shared.classifier_proxy import ClassifierProxy
 from notebooks.shared.copied_sentences import copy_batch, draw_sources
-from notebooks.shared.copier import BagOfWords, Copier, CopierConfig, lstm_scan
-from notebooks.shared.copying import turned_away
 from notebooks.shared.permutation_copying import moved_attention, weight_on_later
 from notebooks.shared.translation_proxy import TranslationProxy
 from tests.attnlib.models.model_builders import generator
-from tests.notebooks.given import by_seed
+from tests.notebooks.figure_builders import by_seed
 
 # Sentences.
 
@@ -56,18 +54,18 @@ def test_a_batch_reads_a_start_mark_and_then_what_it_said():
 
 
 def new_copier(seed=0, **changes):
-    return Copier(CopierConfig(**{"words": 5, "width": 6} | changes), generator(seed)).double()
+    return copier.Copier(copier.CopierConfig(**{"words": 5, "width": 6} | changes), generator(seed)).double()
 
 
-def a_batch(length=5, samples=3):
-    return copy_batch(draw_sources("permutation", length, samples, generator()), length)
+def a_batch(order=None, length=5, samples=3):
+    return copy_batch(draw_sources("permutation", length, samples, generator()), length, order)
 
 
 @pytest.mark.parametrize(("number", "scans"), [(1, 2), (2, 0)])
 def test_fast_and_plain_recurrence_agree_and_threads_leave_it_to_torch(monkeypatch, number, scans):
     monkeypatch.setattr(torch, "get_num_threads", lambda: number)
-    calls = []
-    monkeypatch.setattr(copier, "lstm_scan", lambda *given: calls.append(1) or lstm_scan(*given))
+    calls, scan = [], copier.lstm_scan
+    monkeypatch.setattr(copier, "lstm_scan", lambda *given: calls.append(1) or scan(*given))
     batch, found = a_batch(), {}
     for implementation in ("fast", "plain"):
         model = new_copier()
@@ -105,8 +103,7 @@ def test_one_word_of_several_heads_by_the_equations(cell):
 
 def test_uniform_attention_ignores_the_queries_and_gives_them_no_gradient():
     model, batch = new_copier(attention="uniform", heads=2), a_batch()
-    loss = copier.copier_loss(model, batch)
-    loss.backward()
+    copier.copier_loss(model, batch).backward()
     assert torch.all(model(batch).attention == 1 / 5)
     assert model.queries.weight.grad is None
     assert model.encoder.weight_hh_l0.grad.abs().sum() > 0
@@ -124,13 +121,13 @@ def test_the_probe_is_what_the_network_says_when_all_attention_stands_at_one_pla
 
 
 def test_what_is_drawn_has_torchs_own_scale():
-    model = Copier(CopierConfig(words=30, width=64), generator(4))
+    model = copier.Copier(copier.CopierConfig(words=30, width=64), generator(4))
     assert model.embedding.weight.std().item() == pytest.approx(1, abs=0.05)
     assert model.hidden.weight.abs().max().item() == pytest.approx(128**-0.5, rel=0.01)
 
 
 def test_the_bags_loss_is_the_mean_over_steps_of_one_distribution():
-    model = BagOfWords(5, 4, generator()).double()
+    model = copier.BagOfWords(5, 4, generator()).double()
     source, target = torch.tensor([[0, 1, 4]]), torch.tensor([[2, 2, 3]])
     says = (model.readout @ model.embedding[[0, 1, 4]].mean(0)).softmax(0)
     expected = -(2 * says[2].log() + says[3].log()) / 3
@@ -138,10 +135,10 @@ def test_the_bags_loss_is_the_mean_over_steps_of_one_distribution():
     torch.testing.assert_close(model.dictionary()[4], (model.readout @ model.embedding[4]).softmax(0))
 
 
-@pytest.mark.parametrize("network", [BagOfWords, TranslationProxy, ClassifierProxy, Copier])
+@pytest.mark.parametrize("network", [copier.BagOfWords, TranslationProxy, ClassifierProxy, copier.Copier])
 def test_parameters_come_from_the_generator_alone(network):
     before = torch.random.get_rng_state()
-    sizes = [CopierConfig(12, 5)] if network is Copier else [12, 5]
+    sizes = [copier.CopierConfig(12, 5)] if network is copier.Copier else [12, 5]
     first, again, other = (network(*sizes, generator(seed)) for seed in (0, 0, 1))
     assert torch.equal(torch.random.get_rng_state(), before)
     for part, value in first.named_parameters():
@@ -152,24 +149,10 @@ def test_parameters_come_from_the_generator_alone(network):
 # Attention moved to one word, and to all but one.
 
 
-class Reader:
-    """States are the words themselves; what is said is the word most, or least, present in the context."""
-
-    config = SimpleNamespace(heads=1)
-
-    def __init__(self, sign):
-        self.sign = sign
-
-    def read_out(self, context, decoder_states):
-        return self.sign * context
-
-
-def reordered(order=None):
-    return copy_batch(draw_sources("permutation", 6, 8, generator()), 6, order)
-
-
-def moved(reader, batch):
-    states = functional.one_hot(batch.source, 6).float()
+def moved(batch, read_out, states=None, heads=1):
+    """By a network that says what ``read_out`` makes of the context; states are the words themselves."""
+    reader = SimpleNamespace(config=SimpleNamespace(heads=heads), read_out=read_out)
+    states = functional.one_hot(batch.source, 6).float() if states is None else states
     return moved_attention(reader, SimpleNamespace(encoder_states=states, decoder_states=states), batch)
 
 
@@ -178,8 +161,9 @@ ORDERS = pytest.mark.parametrize("order", [None, torch.tensor([3, 0, 5, 1, 4, 2]
 
 @ORDERS
 def test_who_says_what_is_shown_and_who_says_what_is_missing(order):
-    batch = reordered(order)
-    sees, misses = ({n: share.item() for n, share in moved(Reader(sign), batch).items()} for sign in (1, -1))
+    """The word most, or least, present in the context."""
+    shares = (moved(a_batch(order, 6, 8), lambda context, _, s=sign: s * context) for sign in (1, -1))
+    sees, misses = ({name: share.item() for name, share in own.items()} for own in shares)
     assert (sees["says_shown"], sees["says_left_out"], sees["right_without"]) == (1, 0, 0)
     assert (misses["says_shown"], misses["says_left_out"], misses["right_without"]) == (0, 1, 1)
     assert sees["right_at_uniform"] == pytest.approx(1 / 6)  # ties: one word, whatever is due
@@ -187,7 +171,7 @@ def test_who_says_what_is_shown_and_who_says_what_is_missing(order):
 
 @ORDERS
 def test_the_weight_on_later_words_is_theirs_alone(order):
-    batch = reordered(order)
+    batch = a_batch(order, 6, 8)
     time = torch.empty(6, dtype=torch.long)  # of a source place: when its word is due
     time[batch.place] = torch.arange(6)
     steps = torch.arange(6)[:, None]
@@ -196,15 +180,9 @@ def test_the_weight_on_later_words_is_theirs_alone(order):
 
 
 def test_the_words_asked_for_are_those_that_the_decoder_has_not_read():
-    batch, seen = reordered(), []
-
-    class Listening(Reader):
-        def read_out(self, context, decoder_states):
-            seen.append((context.argmax(-1), decoder_states.shape[1]))
-            return context
-
-    moved(Listening(1), batch)
-    shown, asked = seen[0]
+    batch, seen = a_batch(None, 6, 8), []
+    moved(batch, lambda *given: seen.append(given) or given[0])
+    shown, asked = seen[0][0].argmax(-1), seen[0][1].shape[1]
     assert asked == 6 // 2
     assert torch.equal(shown, batch.target[:, 6 // 2 :])
     for step in range(asked):
@@ -212,12 +190,10 @@ def test_the_words_asked_for_are_those_that_the_decoder_has_not_read():
 
 
 def test_several_heads_make_a_context_as_many_times_as_long():
-    batch, norms = reordered(), []
+    norms = []
     for heads in (1, 3):
-        network = Copier(CopierConfig(6, width=8, heads=heads), generator(1))
-        network.read_out = lambda context, states: norms.append(context.mean().item()) or states
-        states = torch.ones(8, 6, 8)
-        moved_attention(network, SimpleNamespace(encoder_states=states, decoder_states=states), batch)
+        says = lambda context, states: norms.append(context.mean().item()) or states  # noqa: E731
+        moved(a_batch(None, 6, 8), says, torch.ones(8, 6, 8), heads)
     assert norms == pytest.approx([1] * 4 + [3] * 4)
 
 
@@ -234,7 +210,7 @@ def course(accuracy=0.5, right=0.02, later=0.1, shown=0.0, left_out=0.6, without
 
 def test_networks_that_failed_are_grouped_by_where_their_attention_stands():
     courses = course(accuracy=0.99, right=0.9), course(right=0.02), course(right=0.04), course(right=0.3)
-    found = turned_away(by_seed(*courses), 10)
+    found = copying.turned_away(by_seed(*courses), 10)
     away = found["away"]
     assert (away["n"], found["drawn"]["n"]) == (2, 1)
     assert away["weight"]["value"] == pytest.approx(0.3)  # 0.2 and 0.4 times 1/10

@@ -1,11 +1,14 @@
 """Tasks made by rule: by hand, against what was published or another rule, and how samples are drawn."""
 
+import re
+from contextlib import suppress
 from datetime import date, datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
+from transformers.models.whisper.english_normalizer import EnglishNumberNormalizer
 
 from companion.data.registry import load
 from companion.data.sources import dataset, locate
@@ -13,9 +16,7 @@ from companion.data.text import read_lines
 from notebooks.primer.one_vector.dates import FORMS, dates, write
 from notebooks.shared import lexicon
 from notebooks.shared import reordering as orders
-from notebooks.shared.lexicon import summarise
 from notebooks.shared.number_words import number_words, spell
-from notebooks.shared.reordering import reordering
 from notebooks.shared.scan import commands, interpret, simple_commands
 from tests.companion.data.data_builders import available, pairs, sources
 
@@ -55,7 +56,7 @@ IN_ORDER = frozenset((i, i) for i in range(11))  # of five phrases
 
 
 def test_without_reordering_every_sample_is_the_diagonal_and_has_staying_words_only():
-    task = reordering(p=0, n_train=200, n_held_out=200)
+    task = orders.reordering(p=0, n_train=200, n_held_out=200)
     assert all(t == s for links in task.gold for t, s in links)
     assert np.array_equal(task.train.source_ids, task.train.target_ids)
     seen = {word for source in sources(task, "train") for word in source}
@@ -69,7 +70,7 @@ def test_without_reordering_every_sample_is_the_diagonal_and_has_staying_words_o
     [("both", 2.0**-6), ("local", 2.0**-5), ("global", 2.0**-1)],
 )
 def test_the_dial_is_the_share_of_reordered_samples(p, reach, stays):
-    task = reordering(p=p, reach=reach, min_phrases=5, max_phrases=5, n_train=1, n_held_out=1500)
+    task = orders.reordering(p=p, reach=reach, min_phrases=5, max_phrases=5, n_train=1, n_held_out=1500)
     moved = np.mean([links != IN_ORDER for links in task.gold])
     expected = p * (1 - stays)
     assert abs(moved - expected) < 5 * np.sqrt(expected * (1 - expected) / 1500)
@@ -82,7 +83,7 @@ def test_the_dial_is_the_share_of_reordered_samples(p, reach, stays):
 @pytest.mark.parametrize(("source", "translation", "order", "summary", "kept"), WORKED["sentences"])
 def test_sentences_worked_by_hand(source, translation, order, summary, kept):
     assert lexicon.translate(source.split()) == (tuple(translation.split()), linked(order))
-    assert summarise(source.split()) == (tuple(summary.split()), linked(kept))
+    assert lexicon.summarise(source.split()) == (tuple(summary.split()), linked(kept))
 
 
 def test_an_adjective_without_a_noun_after_it_stays():
@@ -101,16 +102,11 @@ PATTERNS = (
 
 def read_date(words):
     """All dates that a source can mean, by datetime."""
-    joined = ""
-    for word in words:
-        if word not in ("st", "nd", "rd", "th"):
-            joined += word if word.isdigit() and joined[-1:].isdigit() else " " + word
+    joined = re.sub(r" (st|nd|rd|th)\b|(?<=\d) (?=\d)", "", " ".join(words))
     found = set()
     for pattern in PATTERNS:
-        try:
-            found.add(datetime.strptime(joined.strip(), pattern).date())
-        except ValueError:
-            continue
+        with suppress(ValueError):
+            found.add(datetime.strptime(joined, pattern).date())
     return found
 
 
@@ -151,25 +147,12 @@ def test_drawn_dates_mean_their_targets_and_forms_and_lengths_are_all_met():
 
 # Number words
 
-UNITS = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
-)  # fmt: skip
-TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-WORTH = {word: n for n, word in enumerate(UNITS)} | {word: 10 * n for n, word in enumerate(TENS, 2)}
+listener = EnglishNumberNormalizer()
 
 
 def read_number(words):
-    """The value of number words, by the rule of a listener: add, and multiply when a scale is heard."""
-    total = group = 0
-    for word in words:
-        if word == "hundred":
-            group *= 100
-        elif word in ("thousand", "million"):
-            total, group = total + group * {"thousand": 1000, "million": 10**6}[word], 0
-        else:
-            group += WORTH[word]
-    return total + group
+    """The value of number words, by Whisper's listener, who leaves "one" alone as a word."""
+    return int(listener(" ".join(words)).replace("one", "1"))
 
 
 @pytest.mark.parametrize(("number", "words", "places"), WORKED["numbers"])
@@ -201,7 +184,7 @@ def test_drawn_numbers_are_their_words_and_gold_links_each_to_digits_that_it_say
             else:
                 # The digits linked, each at its place in the group, add up to the word.
                 own = sum(int(digits[-1 - place]) * 10 ** (place % 3) for place in after)
-                assert WORTH[word] == (own // 100 if after[0] % 3 == 2 else own)
+                assert read_number([word]) == (own // 100 if after[0] % 3 == 2 else own)
 
 
 # Samples drawn by rules
@@ -214,7 +197,7 @@ def copied(words):
 RULES = {
     "scan": lambda words: (interpret(words), None),
     "lexicon_translation": lexicon.translate,
-    "lexicon_summary": summarise,
+    "lexicon_summary": lexicon.summarise,
     "copying_sample": copied,
     "copying_permutation": copied,
 }

@@ -2,6 +2,7 @@
 
 import math
 from itertools import permutations
+from statistics import fmean
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from attnlib.errors import BadInput
 from notebooks.shared import intervals
 from notebooks.shared.intervals import hierarchical_bootstrap, jackknife_interval, mean_interval
 from notebooks.shared.spearman import average_ranks, spearman, spearman_of_points, stratified_spearman
-from tests.notebooks.given import NOTHING
+from tests.notebooks.figure_builders import NOTHING
 
 
 def test_hand_worked_interval():
@@ -35,14 +36,10 @@ def test_hand_worked_interval():
 # The jackknife
 
 
-def mean(values):
-    return sum(values) / len(values)
-
-
 def products(values):
     """The mean of x·y over pairs of different values."""
     pairs = [x * y for x, y in permutations(values, 2)]
-    return mean(pairs) if pairs else math.nan
+    return fmean(pairs) if pairs else math.nan
 
 
 def test_the_jackknife_by_hand():
@@ -53,10 +50,10 @@ def test_the_jackknife_by_hand():
     assert found.low + found.high == pytest.approx(22 / 3)
     assert found.n == 3
     values = [3.0, 1.0, 4.0, 1.0, 5.0]  # of a mean it is Student's interval
-    assert jackknife_interval(values, mean).as_dict() == pytest.approx(mean_interval(values).as_dict())
+    assert jackknife_interval(values, fmean).as_dict() == pytest.approx(mean_interval(values).as_dict())
 
 
-@pytest.mark.parametrize(("units", "statistic"), [([2.0], products), ([1.0, 2.0], products), ([1.0], mean)])
+@pytest.mark.parametrize(("units", "statistic"), [([2.0], products), ([1.0, 2.0], products), ([1.0], fmean)])
 def test_where_a_number_needs_every_unit_there_is_none(units, statistic):
     found = jackknife_interval(units, statistic)
     assert np.isnan([found.low, found.high]).all()
@@ -113,7 +110,7 @@ def test_points_under_a_correlation_and_resamples_without_one():
         (intervals.share_interval, (0, 0), "0 of 0"),
         (intervals.share_interval, (3, 2), "3 of 2"),
         (intervals.share_interval, (-1, 4), "-1 of 4"),
-        (jackknife_interval, ([], mean), "jackknife of no units"),
+        (jackknife_interval, ([], fmean), "jackknife of no units"),
         (hierarchical_bootstrap, ({"scan": []}, None), "Group 'scan' has no rows"),
         (hierarchical_bootstrap, ([[1.0], [[1.0, 2.0]]], None), "one width"),
         (hierarchical_bootstrap, ([], None), "at least one"),

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlib.errors import BadInput
 from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import BOS, EOS, MARKS, PAD
 from companion.data.labelled import LabelledBatches, LabelledTexts, collate_labelled, judging_batches
 from companion.data.parallel import ParallelText
 from companion.data.text import Dropped
 from notebooks.shared.pieces import EqualLengthBatches, piece_corpus, train_pieces
+from tests.attnlib.refusals import assert_refused
 
 LINES = ["ein kleiner hund läuft", "a small dog runs", "zwei hunde", "two dogs run fast"] * 3
 
@@ -81,10 +81,8 @@ def test_what_is_too_long_or_too_much_is_dropped_and_counted():
     ]
     longest = int(corpus.train.source_lengths.max())  # just as many are not too many
     assert len(piece_corpus(TEXT, size=24, n_train=20, longest=longest).train) == 20
-    for options, message in (({"longest": 1}, "no train pair has at most 1 pieces"),
-                             ({"n_validation": 0}, "no validation pair is left")):  # fmt: skip
-        with pytest.raises(BadInput, match=message):
-            piece_corpus(TEXT, size=24, **options)
+    assert_refused(lambda: piece_corpus(TEXT, size=24, longest=1), "no train pair has at most 1 pieces")
+    assert_refused(lambda: piece_corpus(TEXT, size=24, n_validation=0), "no validation pair is left")
 
 
 # -- batches -------------------------------------------------------------------------------------------------
