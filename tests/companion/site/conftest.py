@@ -56,12 +56,33 @@ def chromium():
         browser.close()
 
 
+@pytest.fixture
+def opened(chromium):
+    """``opened(path, width=800)`` is a page of a file, in a window of its own, which must not complain."""
+    pages, complaints = [], []
+
+    def opened(path: Path, address: str = "", *, width: int = 800, **options: object):
+        pages.append(page := chromium.new_page(viewport={"width": width, "height": 900}, **options))
+        page.on("dialog", lambda dialog: complaints.append(dialog.message) or dialog.dismiss())
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("request", lambda asked: asked.url.startswith("file:") or complaints.append(asked.url))
+        page.on("requestfailed", lambda asked: complaints.append(asked.url))
+        page.goto(path.as_uri() + address)
+        return page
+
+    yield opened
+    assert complaints == []
+    for page in pages:
+        page.close()
+
+
 @pytest.fixture(scope="session")
 def visit(chromium, address: str):
     """``with visit(path, scheme="light", width=1280) as visited:`` has a page open, its formulas drawn.
 
-    ``outside`` has the requests that would have left this machine, ``complaints`` these, files of the site
-    that are not there, and errors of scripts; ``bytes()`` is the size of all that the page asked for.
+    ``complaints`` has requests that would have left this machine, files of the site that are not there, and
+    errors of scripts; ``bytes()`` is the size of all that the page asked for.
     """
     contexts: dict[tuple[str, int], object] = {}  # one each, so that scripts are read once
 
@@ -70,12 +91,11 @@ def visit(chromium, address: str):
         if (scheme, width) not in contexts:
             size = {"width": width, "height": 900}
             contexts[scheme, width] = chromium.new_context(viewport=size, color_scheme=scheme)
-        page, outside, complaints = contexts[scheme, width].new_page(), [], []
+        page, complaints = contexts[scheme, width].new_page(), []
         sizes: dict[str, int] = {}
 
         def asked(request) -> None:
             if not request.url.startswith((address, "data:", "blob:")):
-                outside.append(request.url)
                 complaints.append(f"{path}: {request.url}")
 
         def heard(message) -> None:
@@ -96,9 +116,7 @@ def visit(chromium, address: str):
         page.goto(address + path)
         page.evaluate("() => document.fonts.ready.then(() => true)")
         page.wait_for_timeout(100)
-        yield SimpleNamespace(
-            page=page, outside=outside, complaints=complaints, bytes=lambda: sum(sizes.values())
-        )
+        yield SimpleNamespace(page=page, complaints=complaints, bytes=lambda: sum(sizes.values()))
         page.close()
 
     return open_page
