@@ -35,21 +35,16 @@ WHERE_USED = {
 def imports(path: Path, *, executed: bool = False) -> frozenset[str]:
     """What a module imports; with ``executed`` without what only type checkers read."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    if executed:
-        tree = WithoutTypeChecking().visit(tree)
+    checked = (each for each in ast.walk(tree) if isinstance(each, ast.If))
+    typing = {own for each in checked if ast.unparse(each.test) == "TYPE_CHECKING" for own in ast.walk(each)}
     found = set()
-    for node in ast.walk(tree):
+    for node in {*ast.walk(tree)} - (typing if executed else set()):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute, so that code can be traced"
             found.update(f"{node.module}.{alias.name}" for alias in node.names)
     return frozenset(found)
-
-
-class WithoutTypeChecking(ast.NodeTransformer):
-    def visit_If(self, node: ast.If) -> ast.If | None:
-        return None if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING" else node
 
 
 def rooms(path: Path) -> set[str]:
