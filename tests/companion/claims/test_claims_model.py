@@ -64,18 +64,18 @@ def test_a_claim_is_read_or_says_why_it_is_not_judged(tmp_path):
 
 def test_a_tolerance_takes_its_number_from_the_published_table(tmp_path):
     published = {"table": 2, "dataset": "IMDB", "quantity": "xi_star"}
-    claim = without("smallest_effect") | {"published": published}
-    claim |= {"judge": {"kind": "tolerance", "absolute": 1}}
-    (read,) = load_claims(write(tmp_path, claim, **TABLES))
+    (read,) = load_claims(write(tmp_path, TOLERANCE | {"published": published}, **TABLES))
     assert read.judge == Tolerance(absolute=1, published=87)
-    write(tmp_path, claim | {"published": {"table": 2, "dataset": "IMDB"}}, **TABLES)
-    with pytest.raises(BadInput, match="a-claim: a tolerance needs one published number"):
-        load_claims(tmp_path)
+
+
+TOLERANCE = without("smallest_effect") | {"judge": {"kind": "tolerance", "absolute": 1}}
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        (TABLES | {"claims": [TOLERANCE | {"published": {"table": 2, "dataset": "IMDB"}}]},
+         "a-claim: a tolerance needs one published number"),
         *((NAMED | {"claims": [claim]}, f"p.yaml: .*{message}") for claim, message in (
             (without("judge", "keys"), "claims.a-claim: missing keys, judge; .*not_run"),
             (without("says"), "missing claims.a-claim.says"),
