@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from typer.testing import CliRunner
@@ -177,26 +178,22 @@ def test_data_that_is_not_at_hand_is_said_before_anything_is_trained(project, tm
 def test_what_figures_read_is_downloaded_and_its_lack_stops_nothing(project, monkeypatch, tmp_path, capsys):
     tasks = ("multi30k_en_fr", "one_to_one", "scan")
     specs = {task: SimpleNamespace(roots=(registry.builder(task),)) for task in tasks}
-    result, asked = SimpleNamespace(current=False, specs=specs), []
-
-    def refuse(data):
-        asked.append(data.name)
-        raise DataUnavailable("cannot download: no network")
-
-    def found(data):
-        return [SimpleNamespace(state="ok" if data.name == "scan" else "missing")]
-
-    for name, own in (("PlannedResult", lambda *_: result), ("fetch", refuse), ("check", found)):
-        monkeypatch.setattr(plan, name, own)
+    result = SimpleNamespace(current=False, specs=specs)
+    fetch = Mock(side_effect=DataUnavailable("cannot download: no network"))
+    monkeypatch.setattr(plan, "PlannedResult", lambda *_: result)
+    monkeypatch.setattr(plan, "fetch", fetch)
+    monkeypatch.setattr(
+        plan, "check", lambda data: [SimpleNamespace(state="ok" if data.name == "scan" else "missing")]
+    )
     plan.bring_data(project, [Request("temporal_share")])
-    assert asked == ["multi30k"]
+    fetch.assert_called_once_with(dataset("multi30k"))
     assert "multi30k: cannot download: no network" in capsys.readouterr().err
     result.current = True
     plan.bring_data(project, [Request("temporal_share")])
     result.current = False
     monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path))
     plan.bring_data(project, [Request("temporal_share")])
-    assert asked == ["multi30k"], "neither for a current result nor in place of a named folder"
+    fetch.assert_called_once()  # neither for a current result nor in place of a named folder"
 
 
 def test_minutes_include_training_once(tmp_path):

@@ -2,6 +2,7 @@
 
 import csv
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pandas as pd
 import pytest
@@ -77,10 +78,8 @@ def test_a_run_of_its_own_shows_and_touches_itself_alone_and_says_whose_numbers_
 
 
 def test_without_data_the_committed_result_stands_in(made, project, monkeypatch):
-    def unavailable(*arguments, **settings):
-        raise DataUnavailable("multi30k/train.en is not available here")
-
-    monkeypatch.setattr(notebook, "run", unavailable)
+    unavailable = DataUnavailable("multi30k/train.en is not available here")
+    monkeypatch.setattr(notebook, "run", Mock(side_effect=unavailable))
     with pytest.raises(DataUnavailable, match="not available here"):
         _ = open_page(FIGURE, NAMES).leading
     PAPER.save(project.results("paper"))

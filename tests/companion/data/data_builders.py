@@ -27,6 +27,15 @@ def sources(task, part):
     return [source for source, _ in pairs(task, part)]
 
 
+def put(folder, files):
+    """Files of text or bytes, and archives of texts by name."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = zip_of(content) if isinstance(content, dict) else content
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
 def zip_of(members):
     """The bytes of an archive with these texts by name."""
     content = io.BytesIO()
