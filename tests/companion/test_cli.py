@@ -176,15 +176,14 @@ def test_data_that_is_not_at_hand_is_said_before_anything_is_trained(project, tm
 
 
 def test_what_figures_read_is_downloaded_and_its_lack_stops_nothing(project, monkeypatch, tmp_path, capsys):
-    tasks = ("multi30k_en_fr", "one_to_one", "scan")
+    tasks = ("multi30k_en_fr", "one_to_one", "tatoeba_en_fr")
     specs = {task: SimpleNamespace(roots=(registry.builder(task),)) for task in tasks}
     result = SimpleNamespace(current=False, specs=specs)
     fetch = Mock(side_effect=DataUnavailable("cannot download: no network"))
     monkeypatch.setattr(plan, "PlannedResult", lambda *_: result)
     monkeypatch.setattr(plan, "fetch", fetch)
-    monkeypatch.setattr(
-        plan, "check", lambda data: [SimpleNamespace(state="ok" if data.name == "scan" else "missing")]
-    )
+    states = {"multi30k": "missing", "tatoeba": "ok"}
+    monkeypatch.setattr(plan, "check", lambda data: [SimpleNamespace(state=states[data.name])])
     plan.bring_data(project, [Request("temporal_share")])
     fetch.assert_called_once_with(dataset("multi30k"))
     assert "multi30k: cannot download: no network" in capsys.readouterr().err

@@ -90,14 +90,13 @@ def contents(folder):
         if path.is_file() and not path.name.endswith(".lock"):
             content = path.read_bytes().replace(str(folder).encode(), b"")
             if path.name == "history.json":
-                found_there = sealed.loads(content.decode())
-                kept = {"records", "held_out", "parameters", "tensors"} & found_there.keys()
-                content = json.dumps({name: found_there[name] for name in sorted(kept)}).encode()
+                kept = {"records", "held_out", "parameters", "tensors"}
+                there = sorted(sealed.loads(content.decode()).items())
+                content = json.dumps([own for own in there if own[0] in kept]).encode()
             if path.name == "analysis.safetensors":  # its checksum and its padding go by the folder's name
                 content = re.sub(rb'"sha256":"\w+"| ', b"", content[8:])
-            found[str(path.relative_to(folder))] = re.sub(
-                rb'"seconds": ?[\d.]+|"date": ?"[^"]*"', b"", content
-            )
+            content = re.sub(rb'"seconds": ?[\d.]+|"date": ?"[^"]*"', b"", content)
+            found[str(path.relative_to(folder))] = content
     return found
 
 

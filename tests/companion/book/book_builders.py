@@ -6,10 +6,11 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from companion.book.project import Figure, Project
 
-ROOT = Path(__file__).parents[3]
+ROOT, Found = Path(__file__).parents[3], TypeVar("Found")
 
 HEADER = """---
 kernelspec: {display_name: Python 3, language: python, name: python3}
@@ -63,11 +64,12 @@ def output_of(command: list, folder: Path, *, code: int = 0, **environment: str)
     return done.stderr + done.stdout
 
 
-def until(true: Callable[[], object], seconds: float = 120) -> None:
+def until(true: Callable[[], Found], seconds: float = 120) -> Found:
     end = time.monotonic() + seconds
-    while not true():
+    while not (found := true()):
         assert time.monotonic() < end
         time.sleep(0.05)
+    return found
 
 
 def at_work(folder: Path) -> Iterator[tuple[int, list[str]]]:

@@ -215,17 +215,6 @@ def checkout(project):
     return project
 
 
-def started(checkout, command):
-    """It, in a process group of its own as a terminal has it, and once its figure is at work."""
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    # Where the tests run in the background, SIGINT is ignored by all they start.
-    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    options = {"cwd": checkout.root, "process_group": 0, "preexec_fn": heard}
-    process = subprocess.Popen(COMMANDS[command], **options, **pipes)
-    until(lambda: (checkout.root / "begun").is_file() and (checkout.root / "begun").read_text())
-    return process
-
-
 @pytest.mark.parametrize(
     ("command", "to", "number", "code"),
     [
@@ -237,7 +226,13 @@ def started(checkout, command):
     ],
 )
 def test_what_was_stopped_leaves_nothing_behind_and_goes_on(checkout, command, to, number, code):
-    process = started(checkout, command)
+    """In a process group of its own, as a terminal has it, and once its figure is at work."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    # Where the tests run in the background, SIGINT is ignored by all they start.
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    options = {"cwd": checkout.root, "process_group": 0, "preexec_fn": heard}
+    process = subprocess.Popen(COMMANDS[command], **options, **pipes)
+    until(lambda: (checkout.root / "begun").is_file() and (checkout.root / "begun").read_text())
     (os.killpg if to == "group" else os.kill)(process.pid, number)
     said = process.communicate(timeout=120)[0]
     until(lambda: not any(at_work(checkout.root)))

@@ -1,7 +1,6 @@
 """The scorecard: every claim on it, escaped, linked, and built without a warning."""
 
 import re
-import subprocess
 import sys
 
 import pytest
@@ -12,6 +11,7 @@ from companion.claims.scorecard import answers, scorecard_markdown, status
 from companion.claims.verdicts import Verdict
 from companion.claims.verify import verify
 from companion.results import registry
+from tests.companion.book.book_builders import output_of
 from tests.companion.claims.claims_builders import READINGS, RULE, claim, of, save, write_paper, written
 
 NASTY = "a *b* _c_ `d` [e](f) {g} <h> $i$ |j| #k \\l {{m}} ~n~ ^o^ &amp; --- 'q' \"r\" https://s.t"
@@ -58,8 +58,9 @@ def root(tmp_path, monkeypatch):
     return tmp_path
 
 
-def row_of(page, name):
-    return next(line for line in page.splitlines() if f'id="claim-{name}"' in line)
+@pytest.fixture
+def page(root):
+    return scorecard_markdown(root, verify(root))
 
 
 OPEN = '<span class="verdict undecided">undecided</span>'
@@ -80,13 +81,12 @@ OPEN = '<span class="verdict undecided">undecided</span>'
         ("never", ['<span class="verdict cannot-be-run">cannot be run</span>', r"\<lost\>", "Published: 53"]),
     ],
 )  # fmt: skip
-def test_a_claim_stands_with_its_number_verdict_and_figure(root, name, parts):
-    row = row_of(scorecard_markdown(root, verify(root)), name)
+def test_a_claim_stands_with_its_number_verdict_and_figure(page, name, parts):
+    (row,) = (line for line in page.splitlines() if f'id="claim-{name}"' in line)
     assert [part for part in parts if part not in row] == []
 
 
-def test_what_would_change_our_mind_has_a_table_of_its_own_and_counts_for_no_paper(root):
-    page = scorecard_markdown(root, verify(root))
+def test_what_would_change_our_mind_has_a_table_of_its_own_and_counts_for_no_paper(page):
     section = page.partition("### What would change our mind\n")[2].partition("Every number that")[0]
     assert re.findall('id="claim-([a-z-]+)"', section) == ["falls"]
     lines = [line for line in page.splitlines() if "paper\\>:" in line or "numbers of Table 2" in line]
@@ -103,20 +103,18 @@ def test_a_published_number_has_the_verdict_of_the_claim_about_it_alone(root):
     assert status(Entry("9", "IMDB", "size", "1", ""), rows) is Verdict.NOT_RUN
 
 
-def test_a_page_builds_without_a_warning_and_show_text_as_it_is(root):
+def test_a_page_builds_without_a_warning_and_show_text_as_it_is(root, page):
     source, html = root / "source", root / "html"
     for part in ("attend", "learn"):
         (source / part).mkdir(parents=True)
     (source / "conf.py").write_text(CONFIGURATION, encoding="utf-8")
-    page = scorecard_markdown(root, verify(root))
     linked = set(re.findall(r"\]\(/((?:\w+/)?\w+)\)", page))
     contents = {"toy": page} | {name: f"# {name}\n" for name in sorted(linked)}
     contents["index"] = "\n".join(["# Front\n", "```{toctree}", *contents, "```", ""])
     for name, text in contents.items():
         (source / f"{name}.md").write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", source, html]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    output_of(command, root)
     toy = (html / "toy.html").read_text(encoding="utf-8")
     assert 'href="attend/toy.html"' in toy
     assert '<span class="verdict undecided">undecided</span>' in toy

@@ -82,8 +82,6 @@ def edited(old, new, name="attnlib/toy/numbers.py"):
 
 
 ANNOTATED = 'def scaled(values: list[float], factor: int) -> list:\n    "Scale."'
-
-
 NO_NUMBER_MOVES = [
     ("def scaled(values, factor):", ANNOTATED),
     ("UNIT = 3", "# units\nUNIT: int = 3"),
