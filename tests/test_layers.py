@@ -57,18 +57,6 @@ def module(name: str) -> Path | None:
     return path_of(name) or path_of(name.rpartition(".")[0])
 
 
-def reached(path: Path) -> set[Path]:
-    """A module and all of this project that it imports, directly or not."""
-    found, waiting = set(), [path]
-    while waiting:
-        path = waiting.pop()
-        if path not in found:
-            found.add(path)
-            names = (name for name in imports(path, executed=True) if name.partition(".")[0] in ROOMS)
-            waiting += [each for each in map(module, names) if each is not None]
-    return found
-
-
 def test_the_three_rooms_have_one_direction():
     for path in FILES["attnlib"]:
         assert rooms(path) <= {"attnlib"}, path
@@ -99,7 +87,12 @@ NODE = [
 
 @pytest.mark.parametrize("start", NODE, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_what_a_bare_node_runs_needs_four_packages(start):
-    for path in reached(start):
-        needed = {name.partition(".")[0] for name in imports(path, executed=True)}
-        allowed = BARE | WHERE_USED.get(path.relative_to(ROOT).as_posix(), set())
-        assert needed <= allowed | sys.stdlib_module_names, path
+    """So does all of this project that it imports, directly or not."""
+    found, waiting = set(), [start]
+    while waiting:
+        if (path := waiting.pop()) not in found:
+            found.add(path)
+            needed = {name: name.partition(".")[0] for name in imports(path, executed=True)}
+            allowed = BARE | WHERE_USED.get(path.relative_to(ROOT).as_posix(), set())
+            assert {*needed.values()} <= allowed | sys.stdlib_module_names, path
+            waiting += filter(None, (module(name) for name in needed if needed[name] in ROOMS))

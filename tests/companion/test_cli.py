@@ -25,6 +25,7 @@ from companion.runs.spec import ModelSpec
 from companion.runs.store import load_task
 from tests.companion.book.book_builders import copied
 from tests.companion.claims.claims_builders import claim, write_paper
+from tests.companion.data.data_builders import put
 
 
 @pytest.fixture
@@ -67,8 +68,7 @@ def test_any_name_is_a_name_also_where_the_locale_has_ascii_only(project, tmp_pa
     copied(project.root, "Snakefile", "profiles/default", "notebooks/attend/alignment_breakdown")
     root = project.root.rename(tmp_path / "ordnér-日本")
     write_paper(root / "claims", claim("a-claim", experiment="alignment_breakdown"))
-    for name in names[:2]:
-        (root / name).write_text("a b\n" * 40)
+    put(root, dict.fromkeys(names[:2], "a b\n" * 40))
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "ATTNLIB_ROOT": str(root)}
     run = ["run", "attend/alignment_breakdown", "--explain", "-p", f"source={names[0]}", "-p"]
     own, gone = ([*run, f"target={name}"] for name in names[1:])
@@ -117,8 +117,7 @@ def prepared(project, name: str, *words: str, profile: str = "quick"):
 
 
 def test_a_run_is_recorded_apart_from_the_book_with_the_callers_paths(project, tmp_path):
-    for name in ("my.en", "my.fr"):
-        (tmp_path / name).write_text("a b c\n" * 40, encoding="utf-8")
+    put(tmp_path, dict.fromkeys(("my.en", "my.fr"), "a b c\n" * 40))
     words = ["source=my.en", "target=my.fr", "seeds=1"]
     request, result = prepared(project, "alignment_breakdown", *words)
     own = {"source": str(tmp_path / "my.en"), "target": str(tmp_path / "my.fr"), "seeds": 1}
@@ -134,8 +133,7 @@ def test_a_run_is_recorded_apart_from_the_book_with_the_callers_paths(project, t
 
 
 def test_a_row_of_the_books_tables_shares_its_answers(project):
-    (project.notebooks / "learn").mkdir()
-    (project.notebooks / "learn" / "agreement.md").touch()
+    put(project.notebooks, {"learn/agreement.md": ""})
     one, other = ["classification=amazon", "translation="], ["classification=", "translation=multi30k_de_en"]
     part = [*one, "long_seeds=2"]
     rows = [("paper", one, True), ("paper", other, True), ("paper", part, False)]
@@ -205,8 +203,7 @@ def test_minutes_include_training_once(tmp_path):
 
 
 def test_data_list_and_check(project, tmp_path, monkeypatch):
-    path = tmp_path / "mirror" / "scan" / dataset("scan").files[0].name
-    path.parent.mkdir(parents=True)
+    (tmp_path / "mirror").mkdir()
     monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path / "mirror"))
     for words, code, told in [
         ("data list", 0, f"mirror: {tmp_path / 'mirror'}"),
@@ -215,6 +212,6 @@ def test_data_list_and_check(project, tmp_path, monkeypatch):
         ("data check scan", 1, "expected sha256"),
     ]:
         if code:
-            path.write_text("not this")
+            put(tmp_path / "mirror" / "scan", {dataset("scan").files[0].name: "not this"})
         found = attnlib(*words.split())
         assert (found.exit_code, told in found.output) == (code, True), words

@@ -157,7 +157,6 @@ def test_out_of_memory_is_said_in_a_line(wanted, tmp_path):
     assert (tmp_path / "told").read_text().startswith("error: out of memory; what was finished is kept")
 
 
-@pytest.mark.parametrize("target", TARGETS.values())
 def test_of_two_at_once_both_end_or_one_is_told(target, tmp_path):
     for number in range(1 + SIZE // 4):
         folder, alone = tmp_path / f"both{number}", finished(target, tmp_path / f"alone{number}")

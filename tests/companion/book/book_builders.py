@@ -4,13 +4,16 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+import psutil
+
 from companion.book.project import Figure, Project
 
-ROOT, Found = Path(__file__).parents[3], TypeVar("Found")
+ROOT = Path(__file__).parents[3]
+Found = TypeVar("Found")
 
 HEADER = """---
 kernelspec: {display_name: Python 3, language: python, name: python3}
@@ -72,11 +75,7 @@ def until(true: Callable[[], Found], seconds: float = 120) -> Found:
     return found
 
 
-def at_work(folder: Path) -> Iterator[tuple[int, list[str]]]:
+def at_work(folder: Path) -> list[tuple[int, list[str]]]:
     """Number and command of every process that works below a folder."""
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if os.readlink(process / "cwd").startswith(str(folder)):
-                yield int(process.name), (process / "cmdline").read_text().split("\0")
-        except OSError:
-            continue
+    found = [own.info for own in psutil.process_iter(["pid", "cwd", "cmdline"])]
+    return [(own["pid"], own["cmdline"]) for own in found if (own["cwd"] or "").startswith(str(folder))]

@@ -15,6 +15,7 @@ from attnlib.analysis.command import Request, analyse_command
 from tests.attnlib.analysis.builders import save_traces
 from tests.companion.book import slurm
 from tests.companion.book.book_builders import ROOT, at_work, checkout_of_two, output_of, until
+from tests.companion.data.data_builders import put
 
 SNAKEMAKE = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "workflows/analyse.smk")]
 TEXT = ("model=m", "source=a.txt", "target=b.txt")
@@ -36,8 +37,7 @@ def snakemake(folder, *config, dry=False, where=("--cores", "1"), code=0):
 
 
 def test_each_reading_is_a_job_a_shard_and_the_second_waits_for_all_of_the_first(tmp_path):
-    for name in ("a.txt", "b.txt"):
-        (tmp_path / name).touch()
+    put(tmp_path, {"a.txt": "", "b.txt": ""})
     config = (*TEXT, "out=report", "shards=3", "options=--layers 0-1")
     cluster = ("--executor", "slurm", "--jobs", "8")
     jobs, said = snakemake(tmp_path, *config, dry=True, where=cluster)
@@ -92,8 +92,7 @@ def test_a_changed_text_or_model_is_noticed(tmp_path):
     files = [tmp_path / "a.txt", tmp_path / "b.txt", tmp_path / "m/model.safetensors"]
     marks = [tmp_path / f"report/parts/{stage}-0-of-1/done" for stage in ("fit", "judge")]
     for date, path in enumerate([*files, *marks, tmp_path / "report/index.html"]):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
+        put(path.parent, {path.name: ""})
         os.utime(path, (1000 + date, 1000 + date))
     config = (*TEXT, "out=report", "shards=1")
     assert "Nothing to be done" in snakemake(tmp_path, *config, dry=True)[1]

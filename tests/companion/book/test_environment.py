@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from tests.companion.book.book_builders import ROOT, output_of
+from tests.companion.book.book_builders import ROOT, copied, output_of
 
 CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
 PYTHONS = ("3.11.9", "3.12.4", "3.13.1")
@@ -72,8 +72,7 @@ def test_environment_yml_and_makefile_say_what_pyproject_says():
 
 
 def test_make_says_what_to_do_without_a_suitable_python(tmp_path):
-    (tmp_path / "requirements.lock").touch()
-    (tmp_path / "pyproject.toml").touch()
+    copied(tmp_path, "requirements.lock", "pyproject.toml")
     make = ["make", "--file", str(ROOT / "Makefile"), "install", "PYTHON="]
     assert "no Python 3.11, 3.12 or 3.13" in output_of(make, tmp_path, code=2)
     assert not (tmp_path / ".venv").exists()

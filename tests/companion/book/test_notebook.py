@@ -20,6 +20,7 @@ from companion.results.request import Request
 from companion.results.result import Result
 from companion.results.run import code_of
 from companion.runs.keys import model_key
+from tests.companion.data.data_builders import put
 
 QUICK = Result(
     "temporal_share",
@@ -92,9 +93,7 @@ def test_a_result_of_other_data_is_not_current(made, tmp_path, monkeypatch):
     """The same file names in another folder, or the same file with another content, are another corpus."""
     own = NAMES | {"source": "my.en", "target": "my.fr"}
     for place in ("a", "b", "b"):
-        (tmp_path / place).mkdir(exist_ok=True)
-        for name in ("my.en", "my.fr"):
-            (tmp_path / place / name).write_text(place)
+        put(tmp_path / place, {"my.en": place, "my.fr": place})
         monkeypatch.chdir(tmp_path / place)
         open_page(FIGURE, own)
     (_, first, _), (_, second, _) = made

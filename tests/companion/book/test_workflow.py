@@ -21,6 +21,7 @@ from companion.book.project import Project, discover, find, find_root
 from companion.results import registry
 from companion.results.request import Request
 from tests.companion.book.book_builders import ROOT, at_work, checkout_of_two, copied, output_of, until, write
+from tests.companion.data.data_builders import put
 
 pytestmark = pytest.mark.slow
 
@@ -65,10 +66,8 @@ def test_only_what_changed_is_redone_and_a_failure_leaves_the_rest_standing(proj
     assert "draw attend/two" not in said
 
     # A figure that failed is tried again, though the site was built without it.
-    (project.root / "_config.yml").touch()
     made.with_name("two.ipynb").unlink()
-    project.site.parent.mkdir(parents=True)
-    project.site.touch()
+    put(project.root, {"_config.yml": "", "build/_build/html/index.html": ""})
     assert "draw attend/two\n" in told(capfd, workflow.run(project, ["book"], 1, explain=True))
 
 
@@ -83,9 +82,7 @@ def test_a_run_of_its_own_is_computed_and_drawn_in_its_folder(project, capfd):
 
 
 def test_a_book_is_current_until_something_changes(project):
-    for path in ("_config.yml", "book/index.md", "build/_build/html/index.html"):
-        (project.root / path).parent.mkdir(parents=True, exist_ok=True)
-        (project.root / path).touch()
+    put(project.root, dict.fromkeys(("_config.yml", "book/index.md", "build/_build/html/index.html"), ""))
     assert not workflow.is_current(project)
     for change in (lambda: write(project, "one", "print(4)"), project.site.unlink):
         workflow.mark_current(project, workflow.state(project, workflow.INPUTS))

@@ -6,6 +6,7 @@ from companion.claims.model import load_papers
 from companion.claims.verdicts import Judgement
 from companion.claims.verify import ClaimVerdict
 from companion.results.result import Result
+from tests.companion.data.data_builders import put
 
 READINGS = {
     "readings": {"labels as the text says": {"SST": "sst_as_text"}},
@@ -31,11 +32,10 @@ def rule(**fields):
 
 def write_paper(folder, *claims, name="p.yaml", table=None, **fields):
     """A file of claims, and the CSV of its published tables where there is one."""
-    folder.mkdir(exist_ok=True)
     content = {"paper": "p", "title": "A paper", "url": "https://example.org", "claims": list(claims)}
-    (folder / name).write_text(yaml.safe_dump(content | fields, explicit_end=True), encoding="utf-8")
+    put(folder, {name: yaml.safe_dump(content | fields, explicit_end=True)})
     if table is not None:
-        (folder / "t.csv").write_text(f"table,dataset,quantity,value,note\n{table}", encoding="utf-8")
+        put(folder, {"t.csv": f"table,dataset,quantity,value,note\n{table}"})
     return folder
 
 

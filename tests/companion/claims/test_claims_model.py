@@ -12,7 +12,6 @@ from attnlib.errors import BadInput
 from companion.claims.model import load_claims, load_papers
 from companion.claims.published import Reference, Rule, read_tables
 from companion.claims.verdicts import Tolerance, Trend, judge_values
-from companion.results import registry
 from companion.results.result import Result
 from tests.companion.claims.claims_builders import READINGS, claim, rule, write_paper
 
@@ -42,13 +41,6 @@ def ruled(folder, numbers):
 
 def without(*names):
     return {name: value for name, value in CLAIM.items() if name not in names}
-
-
-def test_every_claim_of_the_project_loads_and_is_judged_or_says_why(pytestconfig):
-    papers = load_papers(pytestconfig.rootpath / "claims")
-    claims = [claim for paper in papers for claim in paper.claims if not claim.number]
-    assert {claim.experiment for claim in claims if claim.judge} <= set(registry.names())
-    assert all(claim.judge or claim.not_run or claim.cannot_be_run for claim in claims)
 
 
 def test_a_claim_is_read_or_says_why_it_is_not_judged(tmp_path):

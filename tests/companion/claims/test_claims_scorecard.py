@@ -13,6 +13,7 @@ from companion.claims.verify import verify
 from companion.results import registry
 from tests.companion.book.book_builders import output_of
 from tests.companion.claims.claims_builders import READINGS, RULE, claim, of, save, write_paper, written
+from tests.companion.data.data_builders import put
 
 NASTY = "a *b* _c_ `d` [e](f) {g} <h> $i$ |j| #k \\l {{m}} ~n~ ^o^ &amp; --- 'q' \"r\" https://s.t"
 TABLE = "2,IMDB,xi_star,87,starred in the paper\n2,SST,xi_star,78,\n"
@@ -50,8 +51,7 @@ def root(tmp_path, monkeypatch):
     unavailable = [{"dataset": "SST", "reason": "data: not here"}]
     about = {"title": "A <paper>", "csv": "t.csv", "tables": {2: "two & more"}, "unavailable": unavailable}
     write_paper(tmp_path / "claims", *claims, table=TABLE, **about)
-    (tmp_path / "notebooks" / "attend").mkdir(parents=True)
-    (tmp_path / "notebooks" / "attend" / "toy.md").write_text("# A toy *figure*\n", encoding="utf-8")
+    put(tmp_path, {"notebooks/attend/toy.md": "# A toy *figure*\n"})
     values = {"x": {"value": 9.0, "low": 4.0, "high": 10.0, "n": 3}, "y": 2.0}
     save(tmp_path, values)
     save(tmp_path, values, "paper", stale=True)
@@ -105,14 +105,10 @@ def test_a_published_number_has_the_verdict_of_the_claim_about_it_alone(root):
 
 def test_a_page_builds_without_a_warning_and_show_text_as_it_is(root, page):
     source, html = root / "source", root / "html"
-    for part in ("attend", "learn"):
-        (source / part).mkdir(parents=True)
-    (source / "conf.py").write_text(CONFIGURATION, encoding="utf-8")
     linked = set(re.findall(r"\]\(/((?:\w+/)?\w+)\)", page))
     contents = {"toy": page} | {name: f"# {name}\n" for name in sorted(linked)}
     contents["index"] = "\n".join(["# Front\n", "```{toctree}", *contents, "```", ""])
-    for name, text in contents.items():
-        (source / f"{name}.md").write_text(text, encoding="utf-8")
+    put(source, {"conf.py": CONFIGURATION} | {f"{name}.md": text for name, text in contents.items()})
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", source, html]
     output_of(command, root)
     toy = (html / "toy.html").read_text(encoding="utf-8")

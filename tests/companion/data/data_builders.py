@@ -1,4 +1,4 @@
-"""What the tests of data share."""
+"""What the tests of data share, and how all tests of this room put files into a folder."""
 
 import io
 import zipfile

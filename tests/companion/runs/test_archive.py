@@ -35,36 +35,29 @@ def no_calls_yet():
     CALLS.clear()
 
 
-@pytest.fixture
-def archived(tmp_path):
-    """An archive that knows the first model, and no models any more."""
-    store = Store(tmp_path / "models", archive=tmp_path / "archive")
-    store.cached(SPECS[0], widths, factor=2)
-    shutil.rmtree(tmp_path / "models")
-    CALLS.clear()
-    return tmp_path
-
-
 def silent(folder):
     """A store that does not train."""
     return Store(folder / "models", archive=folder / "archive", trains=False)
 
 
-def test_an_archived_answer_needs_no_model_and_another_is_measured_where_the_store_trains(archived):
-    store, planned = silent(archived), measurements_of(SPECS, widths, factor=2)
+def test_an_archived_answer_needs_no_model_and_another_is_measured_where_the_store_trains(tmp_path):
+    Store(tmp_path / "models", archive=tmp_path / "archive").cached(SPECS[0], widths, factor=2)
+    shutil.rmtree(tmp_path / "models")
+    CALLS.clear()
+    store, planned = silent(tmp_path), measurements_of(SPECS, widths, factor=2)
     assert store.cached(SPECS[0], widths, factor=2) == {"width": 16, "third": 0.3333333}
     assert store.history(SPECS[0])["held_out"].keys() == {"loss", "token_accuracy", "exact_match"}
     assert not CALLS
-    assert not (archived / "models").exists()
+    assert not (tmp_path / "models").exists()
     with pytest.raises(NotMeasured, match="one_to_one AO width 8 seed 0 is not trained yet"):
         store.cached(SPECS[0], widths, factor=3)
     assert not_measured(planned, store) == (SPECS[1],)
     ((name, found),) = answers(planned, store)
     assert (name["seed"], found["width"]) == (0, 16)
-    fresh = answers(planned, Store(archived / "models", archive=archived / "archive"))
+    fresh = answers(planned, Store(tmp_path / "models", archive=tmp_path / "archive"))
     assert CALLS == [1]
-    shutil.rmtree(archived / "models")
-    assert answers(planned, silent(archived)) == fresh
+    shutil.rmtree(tmp_path / "models")
+    assert answers(planned, silent(tmp_path)) == fresh
     assert len(fresh) == 2
 
 

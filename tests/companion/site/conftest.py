@@ -94,23 +94,19 @@ def visit(chromium, address: str):
         page, complaints = contexts[scheme, width].new_page(), []
         sizes: dict[str, int] = {}
 
-        def asked(request) -> None:
-            if not request.url.startswith((address, "data:", "blob:")):
-                complaints.append(f"{path}: {request.url}")
-
-        def heard(message) -> None:
-            # The text of a missing file does not name it; its answer does.
-            if message.type == "error" and "404" not in message.text:
-                complaints.append(f"{path}: {message.text}")
+        def complain(of: object) -> None:
+            complaints.append(f"{path}: {of}")
 
         def answered(response) -> None:
             sizes[response.url] = int(response.headers.get("content-length", 0))
             if response.status >= 400:
-                complaints.append(f"{path}: {response.status} {response.url}")
+                complain(f"{response.status} {response.url}")
 
-        page.on("request", asked)
-        page.on("pageerror", lambda error: complaints.append(f"{path}: {error}"))
-        page.on("console", heard)
+        own = (address, "data:", "blob:")
+        page.on("request", lambda asked: asked.url.startswith(own) or complain(asked.url))
+        page.on("pageerror", complain)
+        # The text of a missing file does not name it; its answer does.
+        page.on("console", lambda said: said.type != "error" or "404" in said.text or complain(said.text))
         page.on("response", answered)
         page.set_default_timeout(90_000)
         page.goto(address + path)

@@ -17,6 +17,7 @@ from attnlib.errors import BadInput
 from companion.book.site import stage, table_of_contents
 from tests.companion.book.book_builders import ROOT, copied, output_of
 from tests.companion.claims.claims_builders import save
+from tests.companion.data.data_builders import put
 
 SAID = {"alt": "A line that rises.", "caption": "It rises.", "name": "rise"}
 FALLS = {"alt": "A line that falls.", "caption": "It falls.", "name": "fall"}
@@ -28,7 +29,6 @@ def image(**metadata):
 
 
 def write_notebook(path: Path, *cells) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(nbformat.v4.new_notebook(cells=list(cells)), path)
 
 
@@ -39,18 +39,16 @@ def code(*outputs, **metadata):
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A repository with one prose page and one figure that has been run."""
-    (tmp_path / "book").mkdir()
-    (tmp_path / "book" / "index.md").write_text("# Front\n\n<!-- book:figure attend/rise -->\n")
     toc = "format: jb-book\nroot: index\nparts:\n- caption: One\n  chapters:\n  - notebooks: II\n"
-    (tmp_path / "book" / "_toc.yml").write_text(toc)
-    (tmp_path / "notebooks" / "attend").mkdir(parents=True)
-    head = "---\npart: II\norder: 20\n---\n\n"
-    (tmp_path / "notebooks" / "attend" / "rise.md").write_text(f"{head}# How it rises\n")
-    executed = tmp_path / "executed" / "attend"
-    write_notebook(executed / "rise.ipynb", code(tags=["injected-parameters"]), code(image(**SAID)))
-    (executed / "rise.files").mkdir()
-    for name in ("rise.svg", "rise.png", "rise.csv", "other.txt"):
-        (executed / "rise.files" / name).write_text(name)
+    files = {
+        "book/index.md": "# Front\n\n<!-- book:figure attend/rise -->\n",
+        "book/_toc.yml": toc,
+        "notebooks/attend/rise.md": "---\npart: II\norder: 20\n---\n\n# How it rises\n",
+    }
+    made = ("rise.svg", "rise.png", "rise.csv", "other.txt")
+    put(tmp_path, files | {f"executed/attend/rise.files/{name}": name for name in made})
+    rise = tmp_path / "executed" / "attend" / "rise.ipynb"
+    write_notebook(rise, code(tags=["injected-parameters"]), code(image(**SAID)))
     return tmp_path
 
 
