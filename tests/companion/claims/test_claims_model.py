@@ -4,7 +4,6 @@ import random
 import re
 import shutil
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +14,6 @@ from companion.claims.verdicts import Tolerance, Trend, judge_values
 from companion.results.result import Result
 from tests.companion.claims.claims_builders import READINGS, claim, rule, write_paper
 
-ROOT = Path(__file__).parents[3]
 TREND = {"kind": "trend", "direction": "positive"}
 EFFECT = {"value": 0.3, "because": "less is no trend"}
 CLAIM = claim(
@@ -189,9 +187,9 @@ def test_a_folder_without_claims_and_an_id_used_twice_are_refused(tmp_path):
         load_claims(tmp_path)
 
 
-def test_a_flipped_bit_of_the_published_tables_is_noticed(tmp_path):
+def test_a_flipped_bit_of_the_published_tables_is_noticed(tmp_path, pytestconfig):
     """Of any byte: also where a number becomes another, which nothing else would notice."""
-    shutil.copytree(ROOT / "claims", tmp_path, dirs_exist_ok=True)
+    shutil.copytree(pytestconfig.rootpath / "claims", tmp_path, dirs_exist_ok=True)
     path, draw = tmp_path / "published" / "snell2021_tables.csv", random.Random(0)
     whole = path.read_bytes()
     assert read_tables(path).entries
