@@ -55,8 +55,7 @@ class Mutant:
     source: str  # of this line
     change: str
     text: str
-    function: str  # whose body has the change, or nothing
-    around: str  # this function, or the module
+    around: str  # the function whose body has the change, below its name, or the module
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}  {self.change}"
@@ -68,7 +67,16 @@ class Mutant:
 
     def key(self, seed: int) -> str:
         """What it is drawn by and kept under, which an edit of another function leaves."""
-        return hashlib.sha256(f"{seed} {self.path} {self.function}\n{self.around}".encode()).hexdigest()
+        return hashlib.sha256(f"{seed} {self.path} {self.around}".encode()).hexdigest()
+
+
+def functions(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Functions and methods, by name."""
+    for own in ast.iter_child_nodes(node):
+        if isinstance(own, ast.FunctionDef):
+            yield prefix + own.name, own
+        elif isinstance(own, ast.ClassDef):
+            yield from functions(own, f"{prefix}{own.name}.")
 
 
 def mutants(path: Path) -> Iterator[Mutant]:
@@ -76,18 +84,8 @@ def mutants(path: Path) -> Iterator[Mutant]:
     tree, lines = ast.parse(text), text.splitlines()
     outside = {id(each) for node in ast.walk(tree) for name in ("annotation", "returns")
                if (found := getattr(node, name, None)) for each in ast.walk(found)}  # fmt: skip
-    inside: dict[int, tuple[str, ast.AST]] = {}
-
-    def note(node: ast.AST, name: str) -> None:
-        for own in ast.iter_child_nodes(node):
-            if isinstance(own, ast.FunctionDef):
-                inside.update(
-                    (id(each), (name + own.name, own)) for line in own.body for each in ast.walk(line)
-                )
-            elif isinstance(own, ast.ClassDef):
-                note(own, f"{name}{own.name}.")
-
-    note(tree, "")
+    bodies = [(found, line) for found in functions(tree) for line in found[1].body]
+    inside = {id(each): found for found, line in bodies for each in ast.walk(line)}
     for node in ast.walk(tree):
         match node:
             case ast.Compare(ops=[op]) if type(op) in SWAPS:
@@ -102,15 +100,9 @@ def mutants(path: Path) -> Iterator[Mutant]:
             old, before = getattr(node, field), ast.unparse(node)
             setattr(node, field, value)
             name, around = inside.get(id(node), ("", tree))
-            yield Mutant(
-                str(path.relative_to(ROOT)),
-                node.lineno,
-                lines[node.lineno - 1].strip(),
-                f"{before} → {ast.unparse(node)}",
-                ast.unparse(tree),
-                name,
-                ast.unparse(around),
-            )
+            place = str(path.relative_to(ROOT)), node.lineno, lines[node.lineno - 1].strip()
+            changed = f"{before} → {ast.unparse(node)}", ast.unparse(tree), f"{name}\n{ast.unparse(around)}"
+            yield Mutant(*place, *changed)
             setattr(node, field, old)
 
 

@@ -35,21 +35,16 @@ WHERE_USED = {
 def imports(path: Path, *, executed: bool = False) -> frozenset[str]:
     """What a module imports; with ``executed`` without what only type checkers read."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    if executed:
-        tree = WithoutTypeChecking().visit(tree)
+    checked = (each for each in ast.walk(tree) if isinstance(each, ast.If))
+    typing = {own for each in checked if ast.unparse(each.test) == "TYPE_CHECKING" for own in ast.walk(each)}
     found = set()
-    for node in ast.walk(tree):
+    for node in {*ast.walk(tree)} - (typing if executed else set()):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute, so that code can be traced"
             found.update(f"{node.module}.{alias.name}" for alias in node.names)
     return frozenset(found)
-
-
-class WithoutTypeChecking(ast.NodeTransformer):
-    def visit_If(self, node: ast.If) -> ast.If | None:
-        return None if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING" else node
 
 
 def rooms(path: Path) -> set[str]:
@@ -60,18 +55,6 @@ def rooms(path: Path) -> set[str]:
 def module(name: str) -> Path | None:
     """The file of a module of this project; of ``package.module.name`` too."""
     return path_of(name) or path_of(name.rpartition(".")[0])
-
-
-def reached(path: Path) -> set[Path]:
-    """A module and all of this project that it imports, directly or not."""
-    found, waiting = set(), [path]
-    while waiting:
-        path = waiting.pop()
-        if path not in found:
-            found.add(path)
-            names = (name for name in imports(path, executed=True) if name.partition(".")[0] in ROOMS)
-            waiting += [each for each in map(module, names) if each is not None]
-    return found
 
 
 def test_the_three_rooms_have_one_direction():
@@ -104,7 +87,12 @@ NODE = [
 
 @pytest.mark.parametrize("start", NODE, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_what_a_bare_node_runs_needs_four_packages(start):
-    for path in reached(start):
-        needed = {name.partition(".")[0] for name in imports(path, executed=True)}
-        allowed = BARE | WHERE_USED.get(path.relative_to(ROOT).as_posix(), set())
-        assert needed <= allowed | sys.stdlib_module_names, path
+    """So does all of this project that it imports, directly or not."""
+    found, waiting = set(), [start]
+    while waiting:
+        if (path := waiting.pop()) not in found:
+            found.add(path)
+            needed = {name: name.partition(".")[0] for name in imports(path, executed=True)}
+            allowed = BARE | WHERE_USED.get(path.relative_to(ROOT).as_posix(), set())
+            assert {*needed.values()} <= allowed | sys.stdlib_module_names, path
+            waiting += filter(None, (module(name) for name in needed if needed[name] in ROOMS))

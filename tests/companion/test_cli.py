@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from typer.testing import CliRunner
@@ -24,6 +25,7 @@ from companion.runs.spec import ModelSpec
 from companion.runs.store import load_task
 from tests.companion.book.book_builders import copied
 from tests.companion.claims.claims_builders import claim, write_paper
+from tests.companion.data.data_builders import put
 
 
 @pytest.fixture
@@ -66,8 +68,7 @@ def test_any_name_is_a_name_also_where_the_locale_has_ascii_only(project, tmp_pa
     copied(project.root, "Snakefile", "profiles/default", "notebooks/attend/alignment_breakdown")
     root = project.root.rename(tmp_path / "ordnér-日本")
     write_paper(root / "claims", claim("a-claim", experiment="alignment_breakdown"))
-    for name in names[:2]:
-        (root / name).write_text("a b\n" * 40)
+    put(root, dict.fromkeys(names[:2], "a b\n" * 40))
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "ATTNLIB_ROOT": str(root)}
     run = ["run", "attend/alignment_breakdown", "--explain", "-p", f"source={names[0]}", "-p"]
     own, gone = ([*run, f"target={name}"] for name in names[1:])
@@ -116,8 +117,7 @@ def prepared(project, name: str, *words: str, profile: str = "quick"):
 
 
 def test_a_run_is_recorded_apart_from_the_book_with_the_callers_paths(project, tmp_path):
-    for name in ("my.en", "my.fr"):
-        (tmp_path / name).write_text("a b c\n" * 40, encoding="utf-8")
+    put(tmp_path, dict.fromkeys(("my.en", "my.fr"), "a b c\n" * 40))
     words = ["source=my.en", "target=my.fr", "seeds=1"]
     request, result = prepared(project, "alignment_breakdown", *words)
     own = {"source": str(tmp_path / "my.en"), "target": str(tmp_path / "my.fr"), "seeds": 1}
@@ -133,8 +133,7 @@ def test_a_run_is_recorded_apart_from_the_book_with_the_callers_paths(project, t
 
 
 def test_a_row_of_the_books_tables_shares_its_answers(project):
-    (project.notebooks / "learn").mkdir()
-    (project.notebooks / "learn" / "agreement.md").touch()
+    put(project.notebooks, {"learn/agreement.md": ""})
     one, other = ["classification=amazon", "translation="], ["classification=", "translation=multi30k_de_en"]
     part = [*one, "long_seeds=2"]
     rows = [("paper", one, True), ("paper", other, True), ("paper", part, False)]
@@ -175,28 +174,23 @@ def test_data_that_is_not_at_hand_is_said_before_anything_is_trained(project, tm
 
 
 def test_what_figures_read_is_downloaded_and_its_lack_stops_nothing(project, monkeypatch, tmp_path, capsys):
-    tasks = ("multi30k_en_fr", "one_to_one", "scan")
+    tasks = ("multi30k_en_fr", "one_to_one", "tatoeba_en_fr")
     specs = {task: SimpleNamespace(roots=(registry.builder(task),)) for task in tasks}
-    result, asked = SimpleNamespace(current=False, specs=specs), []
-
-    def refuse(data):
-        asked.append(data.name)
-        raise DataUnavailable("cannot download: no network")
-
-    def found(data):
-        return [SimpleNamespace(state="ok" if data.name == "scan" else "missing")]
-
-    for name, own in (("PlannedResult", lambda *_: result), ("fetch", refuse), ("check", found)):
-        monkeypatch.setattr(plan, name, own)
+    result = SimpleNamespace(current=False, specs=specs)
+    fetch = Mock(side_effect=DataUnavailable("cannot download: no network"))
+    monkeypatch.setattr(plan, "PlannedResult", lambda *_: result)
+    monkeypatch.setattr(plan, "fetch", fetch)
+    states = {"multi30k": "missing", "tatoeba": "ok"}
+    monkeypatch.setattr(plan, "check", lambda data: [SimpleNamespace(state=states[data.name])])
     plan.bring_data(project, [Request("temporal_share")])
-    assert asked == ["multi30k"]
+    fetch.assert_called_once_with(dataset("multi30k"))
     assert "multi30k: cannot download: no network" in capsys.readouterr().err
     result.current = True
     plan.bring_data(project, [Request("temporal_share")])
     result.current = False
     monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path))
     plan.bring_data(project, [Request("temporal_share")])
-    assert asked == ["multi30k"], "neither for a current result nor in place of a named folder"
+    fetch.assert_called_once()  # neither for a current result nor in place of a named folder"
 
 
 def test_minutes_include_training_once(tmp_path):
@@ -209,8 +203,7 @@ def test_minutes_include_training_once(tmp_path):
 
 
 def test_data_list_and_check(project, tmp_path, monkeypatch):
-    path = tmp_path / "mirror" / "scan" / dataset("scan").files[0].name
-    path.parent.mkdir(parents=True)
+    (tmp_path / "mirror").mkdir()
     monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path / "mirror"))
     for words, code, told in [
         ("data list", 0, f"mirror: {tmp_path / 'mirror'}"),
@@ -219,6 +212,6 @@ def test_data_list_and_check(project, tmp_path, monkeypatch):
         ("data check scan", 1, "expected sha256"),
     ]:
         if code:
-            path.write_text("not this")
+            put(tmp_path / "mirror" / "scan", {dataset("scan").files[0].name: "not this"})
         found = attnlib(*words.split())
         assert (found.exit_code, told in found.output) == (code, True), words

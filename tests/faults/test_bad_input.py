@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 from functools import cache, partial
-from pathlib import Path
 
 import pytest
 import torch
@@ -26,7 +25,7 @@ from attnlib.decomposition import Components
 from attnlib.errors import AttnlibError
 from attnlib.training.checkpoint import Progress, load_newest, save_checkpoint
 from companion.book.parameters import check_parallel, with_parameters
-from companion.book.project import Project, discover
+from companion.book.project import current_project, discover
 from companion.claims.model import load_claims
 from companion.data.labelled_sets import read_own
 from companion.data.text import read_parallel
@@ -38,7 +37,6 @@ from tests.attnlib.analysis import builders
 from tests.companion.claims.claims_builders import claim, write_paper
 from tests.faults.conftest import COUNTS, SIZE, forked
 
-ROOT = Path(__file__).parents[2]
 FOUND = [  # what once gave a traceback, a hang or a wrong number
     ("alignment_breakdown", "seeds", "1000000000"), ("context_bottleneck", "width", ""),
     ("one_step", "width", "100000000"), ("one_step", "learning_rate", "-0.0"),
@@ -82,7 +80,7 @@ def outcome(kind, use):
 
 @cache
 def settings_of_figures():
-    figures = discover(Project(ROOT)).values()
+    figures = discover(current_project()).values()
     profiles = {figure.experiment: registry.load(figure.experiment).PROFILES for figure in figures}
     return [(name, own) for name, known in profiles.items() for own in vars(known["quick"])]
 
@@ -146,10 +144,8 @@ def analysed(path):
 )
 def test_a_pipe_without_a_writer_is_no_file(read, tmp_path):
     os.mkfifo(tmp_path / "p.safetensors")
-    told = tmp_path / "told"
-    assert forked(partial(read, tmp_path / "p.safetensors"), told, partial(signal.alarm, 20)) == 2, (
-        told.read_text()
-    )
+    code = forked(partial(read, tmp_path / "p.safetensors"), tmp_path / "told", partial(signal.alarm, 20))
+    assert code == 2, (tmp_path / "told").read_text()
 
 
 TABLES = st.sampled_from(["position_sums", "token_sums", "pair_counts", "square_sum", "more"])

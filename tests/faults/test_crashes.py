@@ -90,14 +90,13 @@ def contents(folder):
         if path.is_file() and not path.name.endswith(".lock"):
             content = path.read_bytes().replace(str(folder).encode(), b"")
             if path.name == "history.json":
-                found_there = sealed.loads(content.decode())
-                kept = {"records", "held_out", "parameters", "tensors"} & found_there.keys()
-                content = json.dumps({name: found_there[name] for name in sorted(kept)}).encode()
+                kept = {"records", "held_out", "parameters", "tensors"}
+                there = sorted(sealed.loads(content.decode()).items())
+                content = json.dumps([own for own in there if own[0] in kept]).encode()
             if path.name == "analysis.safetensors":  # its checksum and its padding go by the folder's name
                 content = re.sub(rb'"sha256":"\w+"| ', b"", content[8:])
-            found[str(path.relative_to(folder))] = re.sub(
-                rb'"seconds": ?[\d.]+|"date": ?"[^"]*"', b"", content
-            )
+            content = re.sub(rb'"seconds": ?[\d.]+|"date": ?"[^"]*"', b"", content)
+            found[str(path.relative_to(folder))] = content
     return found
 
 
@@ -158,7 +157,6 @@ def test_out_of_memory_is_said_in_a_line(wanted, tmp_path):
     assert (tmp_path / "told").read_text().startswith("error: out of memory; what was finished is kept")
 
 
-@pytest.mark.parametrize("target", TARGETS.values())
 def test_of_two_at_once_both_end_or_one_is_told(target, tmp_path):
     for number in range(1 + SIZE // 4):
         folder, alone = tmp_path / f"both{number}", finished(target, tmp_path / f"alone{number}")

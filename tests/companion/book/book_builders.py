@@ -4,12 +4,16 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
+
+import psutil
 
 from companion.book.project import Figure, Project
 
 ROOT = Path(__file__).parents[3]
+Found = TypeVar("Found")
 
 HEADER = """---
 kernelspec: {display_name: Python 3, language: python, name: python3}
@@ -63,18 +67,15 @@ def output_of(command: list, folder: Path, *, code: int = 0, **environment: str)
     return done.stderr + done.stdout
 
 
-def until(true: Callable[[], object], seconds: float = 120) -> None:
+def until(true: Callable[[], Found], seconds: float = 120) -> Found:
     end = time.monotonic() + seconds
-    while not true():
+    while not (found := true()):
         assert time.monotonic() < end
         time.sleep(0.05)
+    return found
 
 
-def at_work(folder: Path) -> Iterator[tuple[int, list[str]]]:
+def at_work(folder: Path) -> list[tuple[int, list[str]]]:
     """Number and command of every process that works below a folder."""
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if os.readlink(process / "cwd").startswith(str(folder)):
-                yield int(process.name), (process / "cmdline").read_text().split("\0")
-        except OSError:
-            continue
+    found = [own.info for own in psutil.process_iter(["pid", "cwd", "cmdline"])]
+    return [(own["pid"], own["cmdline"]) for own in found if (own["cwd"] or "").startswith(str(folder))]

@@ -8,15 +8,15 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from attnlib.analysis.command import Request, analyse_command
 from tests.attnlib.analysis.builders import save_traces
-from tests.companion.book.book_builders import output_of
+from tests.companion.book import slurm
+from tests.companion.book.book_builders import ROOT, at_work, checkout_of_two, output_of, until
+from tests.companion.data.data_builders import put
 
-ROOT = Path(__file__).parents[3]
 SNAKEMAKE = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "workflows/analyse.smk")]
 TEXT = ("model=m", "source=a.txt", "target=b.txt")
 TRACES = ("traces=traces", "out=report", "shards=2", "options=--every 2")
@@ -37,8 +37,7 @@ def snakemake(folder, *config, dry=False, where=("--cores", "1"), code=0):
 
 
 def test_each_reading_is_a_job_a_shard_and_the_second_waits_for_all_of_the_first(tmp_path):
-    for name in ("a.txt", "b.txt"):
-        (tmp_path / name).touch()
+    put(tmp_path, {"a.txt": "", "b.txt": ""})
     config = (*TEXT, "out=report", "shards=3", "options=--layers 0-1")
     cluster = ("--executor", "slurm", "--jobs", "8")
     jobs, said = snakemake(tmp_path, *config, dry=True, where=cluster)
@@ -93,8 +92,7 @@ def test_a_changed_text_or_model_is_noticed(tmp_path):
     files = [tmp_path / "a.txt", tmp_path / "b.txt", tmp_path / "m/model.safetensors"]
     marks = [tmp_path / f"report/parts/{stage}-0-of-1/done" for stage in ("fit", "judge")]
     for date, path in enumerate([*files, *marks, tmp_path / "report/index.html"]):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
+        put(path.parent, {path.name: ""})
         os.utime(path, (1000 + date, 1000 + date))
     config = (*TEXT, "out=report", "shards=1")
     assert "Nothing to be done" in snakemake(tmp_path, *config, dry=True)[1]
@@ -126,4 +124,64 @@ def test_any_name_is_a_name_and_after_a_kill_the_same_command_goes_on(tmp_path):
         alone = (tmp_path / "alone" / name).read_text().replace(f"{tmp_path}/", "")
         assert (tmp_path / "report" / name).read_text() == alone
     assert "index.html" in names
+    assert not list(tmp_path.rglob("ran"))
+
+
+# -- on a real scheduler, it and the paper profile give the bytes that they give here ----------------------
+
+BOOK = [sys.executable, "-m", "snakemake"]
+ON_SLURM = pytest.mark.skipif(bool(slurm.why_not()), reason=slurm.why_not())
+SOON = ["--slurm-init-seconds-before-status-checks", "1", "--seconds-between-status-checks", "1"]
+SOON += ["--latency-wait", "10", "--slurm-status-command", "squeue"]  # sacct needs a database
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with slurm.cluster() as environment:
+        yield environment
+
+
+@ON_SLURM
+def test_the_paper_profile_survives_a_killed_job_with_the_same_numbers(cluster, tmp_path):
+    checkout = checkout_of_two(tmp_path)
+    command = [*BOOK, "--profile", "profiles/slurm", *SOON, "paper"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    own = cluster | {"PYTHONPATH": str(checkout), "ATTNLIB_ROOT": str(checkout)}
+    process = subprocess.Popen(command, cwd=checkout, env=own, **pipes)
+    answers = ["-m", "companion.runs.answer"]
+
+    def trains() -> list[int]:
+        found = [number for number, command in at_work(checkout) if command[1:3] == answers]
+        return found if any(checkout.glob("build/models/*/.lock")) else []
+
+    try:
+        os.kill(until(trains, 300)[0], signal.SIGKILL)  # of one job
+        said = process.communicate(timeout=400)[0]
+    finally:
+        process.kill()
+    assert process.returncode == 0, said
+    submitted = set(re.findall(r"SLURM jobid (\d+)", said))
+    assert len(submitted) == 4, said  # two networks, one of them twice, and the result
+    first = (checkout / "results" / "paper" / "temporal_share.json").read_bytes()
+    shutil.rmtree(checkout / "build")
+    shutil.rmtree(checkout / "results")
+    output_of([*BOOK, "--cores", "2", "paper"], checkout, **own)
+    assert (checkout / "results" / "paper" / "temporal_share.json").read_bytes() == first
+
+
+@ON_SLURM
+def test_an_analysis_in_shards_gives_the_bytes_of_one_without_a_cluster(cluster, tmp_path):
+    """Under any name: a cluster's shell runs nothing of it."""
+    name = 'it\'s "x" $(touch ran) `touch ran`'
+    save_traces(tmp_path / name, *range(4))
+    given = {}
+    for out, where in (("there", ["--executor", "slurm", "--jobs", "4", *SOON]), ("here", ["--cores", "1"])):
+        config = [f"traces={name}", f"out={out}", "shards=2", "options=--every 2"]
+        own = cluster | home(tmp_path) | {"PYTHONPATH": str(ROOT)}
+        output_of([*SNAKEMAKE, *where, "--config", *config], tmp_path, **own)
+        files = sorted((tmp_path / out).glob("[!.]*.*"))
+        # run.json says when the last command ran.
+        given[out] = {path.name: path.read_bytes() for path in files if path.name != "run.json"}
+    assert given["there"] == given["here"]
+    assert "index.html" in given["here"]
     assert not list(tmp_path.rglob("ran"))

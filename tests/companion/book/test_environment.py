@@ -1,10 +1,7 @@
 """The places that name packages agree: pyproject, the lock, environment.yml, the Makefile."""
 
-import os
 import re
-import subprocess
 import tomllib
-from pathlib import Path
 
 import pytest
 import yaml
@@ -12,7 +9,8 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-ROOT = Path(__file__).parents[3]
+from tests.companion.book.book_builders import ROOT, copied, output_of
+
 CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
 PYTHONS = ("3.11.9", "3.12.4", "3.13.1")
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -74,14 +72,9 @@ def test_environment_yml_and_makefile_say_what_pyproject_says():
 
 
 def test_make_says_what_to_do_without_a_suitable_python(tmp_path):
-    (tmp_path / "requirements.lock").touch()
-    (tmp_path / "pyproject.toml").touch()
-    done = subprocess.run(
-        ["make", "--file", str(ROOT / "Makefile"), "install", "PYTHON="],
-        cwd=tmp_path, capture_output=True, text=True, check=False, env={"PATH": os.environ["PATH"]},
-    )  # fmt: skip
-    assert done.returncode != 0
-    assert "no Python 3.11, 3.12 or 3.13" in done.stderr
+    copied(tmp_path, "requirements.lock", "pyproject.toml")
+    make = ["make", "--file", str(ROOT / "Makefile"), "install", "PYTHON="]
+    assert "no Python 3.11, 3.12 or 3.13" in output_of(make, tmp_path, code=2)
     assert not (tmp_path / ".venv").exists()
 
 

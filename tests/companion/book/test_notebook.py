@@ -2,6 +2,7 @@
 
 import csv
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pandas as pd
 import pytest
@@ -19,6 +20,7 @@ from companion.results.request import Request
 from companion.results.result import Result
 from companion.results.run import code_of
 from companion.runs.keys import model_key
+from tests.companion.data.data_builders import put
 
 QUICK = Result(
     "temporal_share",
@@ -77,10 +79,8 @@ def test_a_run_of_its_own_shows_and_touches_itself_alone_and_says_whose_numbers_
 
 
 def test_without_data_the_committed_result_stands_in(made, project, monkeypatch):
-    def unavailable(*arguments, **settings):
-        raise DataUnavailable("multi30k/train.en is not available here")
-
-    monkeypatch.setattr(notebook, "run", unavailable)
+    unavailable = DataUnavailable("multi30k/train.en is not available here")
+    monkeypatch.setattr(notebook, "run", Mock(side_effect=unavailable))
     with pytest.raises(DataUnavailable, match="not available here"):
         _ = open_page(FIGURE, NAMES).leading
     PAPER.save(project.results("paper"))
@@ -93,9 +93,7 @@ def test_a_result_of_other_data_is_not_current(made, tmp_path, monkeypatch):
     """The same file names in another folder, or the same file with another content, are another corpus."""
     own = NAMES | {"source": "my.en", "target": "my.fr"}
     for place in ("a", "b", "b"):
-        (tmp_path / place).mkdir(exist_ok=True)
-        for name in ("my.en", "my.fr"):
-            (tmp_path / place / name).write_text(place)
+        put(tmp_path / place, {"my.en": place, "my.fr": place})
         monkeypatch.chdir(tmp_path / place)
         open_page(FIGURE, own)
     (_, first, _), (_, second, _) = made

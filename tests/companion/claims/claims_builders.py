@@ -5,6 +5,8 @@ import yaml
 from companion.claims.model import load_papers
 from companion.claims.verdicts import Judgement
 from companion.claims.verify import ClaimVerdict
+from companion.results.result import Result
+from tests.companion.data.data_builders import put
 
 READINGS = {
     "readings": {"labels as the text says": {"SST": "sst_as_text"}},
@@ -30,11 +32,10 @@ def rule(**fields):
 
 def write_paper(folder, *claims, name="p.yaml", table=None, **fields):
     """A file of claims, and the CSV of its published tables where there is one."""
-    folder.mkdir(exist_ok=True)
     content = {"paper": "p", "title": "A paper", "url": "https://example.org", "claims": list(claims)}
-    (folder / name).write_text(yaml.safe_dump(content | fields, explicit_end=True), encoding="utf-8")
+    put(folder, {name: yaml.safe_dump(content | fields, explicit_end=True)})
     if table is not None:
-        (folder / "t.csv").write_text(f"table,dataset,quantity,value,note\n{table}", encoding="utf-8")
+        put(folder, {"t.csv": f"table,dataset,quantity,value,note\n{table}"})
     return folder
 
 
@@ -45,6 +46,13 @@ def written(folder, rule=RULE, **rules):
     table = "2,IMDB,xi_star,90,\n2,SST,xi_star,84,\n"
     (paper,) = load_papers(write_paper(folder, numbers=[rule], csv="t.csv", table=table, **rules))
     return paper
+
+
+def save(root, values, profile="quick", experiment="toy", *, stale=False):
+    """A result with these values, where verdicts are looked for."""
+    folder = root / "results" / "paper" if profile == "paper" else root / "build" / "results" / "quick"
+    origin = {"code": "0"} if stale else {}
+    return Result(experiment, profile, {}, values, {"points": [{"x": 1}]}, {}, provenance=origin).save(folder)
 
 
 def of(claim, verdict, *estimates, profile="paper", **about):

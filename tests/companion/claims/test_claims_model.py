@@ -4,7 +4,6 @@ import random
 import re
 import shutil
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -12,11 +11,9 @@ from attnlib.errors import BadInput
 from companion.claims.model import load_claims, load_papers
 from companion.claims.published import Reference, Rule, read_tables
 from companion.claims.verdicts import Tolerance, Trend, judge_values
-from companion.results import registry
 from companion.results.result import Result
 from tests.companion.claims.claims_builders import READINGS, claim, rule, write_paper
 
-ROOT = Path(__file__).parents[3]
 TREND = {"kind": "trend", "direction": "positive"}
 EFFECT = {"value": 0.3, "because": "less is no trend"}
 CLAIM = claim(
@@ -44,13 +41,6 @@ def without(*names):
     return {name: value for name, value in CLAIM.items() if name not in names}
 
 
-def test_every_claim_of_the_project_loads_and_is_judged_or_says_why(pytestconfig):
-    papers = load_papers(pytestconfig.rootpath / "claims")
-    claims = [claim for paper in papers for claim in paper.claims if not claim.number]
-    assert {claim.experiment for claim in claims if claim.judge} <= set(registry.names())
-    assert all(claim.judge or claim.not_run or claim.cannot_be_run for claim in claims)
-
-
 def test_a_claim_is_read_or_says_why_it_is_not_judged(tmp_path):
     told = {"id": "b", "place": "x", "says": "y", "kind": "falsifier"}
     others = told | {"not_run": "Not\nyet."}, told | {"id": "c", "cannot_be_run": "No data."}
@@ -64,18 +54,18 @@ def test_a_claim_is_read_or_says_why_it_is_not_judged(tmp_path):
 
 def test_a_tolerance_takes_its_number_from_the_published_table(tmp_path):
     published = {"table": 2, "dataset": "IMDB", "quantity": "xi_star"}
-    claim = without("smallest_effect") | {"published": published}
-    claim |= {"judge": {"kind": "tolerance", "absolute": 1}}
-    (read,) = load_claims(write(tmp_path, claim, **TABLES))
+    (read,) = load_claims(write(tmp_path, TOLERANCE | {"published": published}, **TABLES))
     assert read.judge == Tolerance(absolute=1, published=87)
-    write(tmp_path, claim | {"published": {"table": 2, "dataset": "IMDB"}}, **TABLES)
-    with pytest.raises(BadInput, match="a-claim: a tolerance needs one published number"):
-        load_claims(tmp_path)
+
+
+TOLERANCE = without("smallest_effect") | {"judge": {"kind": "tolerance", "absolute": 1}}
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        (TABLES | {"claims": [TOLERANCE | {"published": {"table": 2, "dataset": "IMDB"}}]},
+         "a-claim: a tolerance needs one published number"),
         *((NAMED | {"claims": [claim]}, f"p.yaml: .*{message}") for claim, message in (
             (without("judge", "keys"), "claims.a-claim: missing keys, judge; .*not_run"),
             (without("says"), "missing claims.a-claim.says"),
@@ -197,9 +187,9 @@ def test_a_folder_without_claims_and_an_id_used_twice_are_refused(tmp_path):
         load_claims(tmp_path)
 
 
-def test_a_flipped_bit_of_the_published_tables_is_noticed(tmp_path):
+def test_a_flipped_bit_of_the_published_tables_is_noticed(tmp_path, pytestconfig):
     """Of any byte: also where a number becomes another, which nothing else would notice."""
-    shutil.copytree(ROOT / "claims", tmp_path, dirs_exist_ok=True)
+    shutil.copytree(pytestconfig.rootpath / "claims", tmp_path, dirs_exist_ok=True)
     path, draw = tmp_path / "published" / "snell2021_tables.csv", random.Random(0)
     whole = path.read_bytes()
     assert read_tables(path).entries

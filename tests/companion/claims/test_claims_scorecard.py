@@ -1,7 +1,6 @@
 """The scorecard: every claim on it, escaped, linked, and built without a warning."""
 
 import re
-import subprocess
 import sys
 
 import pytest
@@ -12,11 +11,18 @@ from companion.claims.scorecard import answers, scorecard_markdown, status
 from companion.claims.verdicts import Verdict
 from companion.claims.verify import verify
 from companion.results import registry
-from companion.results.result import Result
-from tests.companion.claims.claims_builders import READINGS, RULE, claim, of, write_paper, written
+from tests.companion.book.book_builders import output_of
+from tests.companion.claims.claims_builders import READINGS, RULE, claim, of, save, write_paper, written
+from tests.companion.data.data_builders import put
 
 NASTY = "a *b* _c_ `d` [e](f) {g} <h> $i$ |j| #k \\l {{m}} ~n~ ^o^ &amp; --- 'q' \"r\" https://s.t"
 TABLE = "2,IMDB,xi_star,87,starred in the paper\n2,SST,xi_star,78,\n"
+LEARNED = [
+    {"keys": ["x", "y"], "threshold": 1, "says": "it is learned"},
+    {"keys": ["x", "y"], "relation": "<=", "threshold": 9, "says": "more would not help"},
+]
+ORDER = {"kind": "order", "independent": True}
+EFFECT = {"value": 0.5, "because": "less is nothing", "seen_before": True}
 CONFIGURATION = """
 extensions = ["myst_parser"]
 myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath", "substitution"]
@@ -33,20 +39,9 @@ def root(tmp_path, monkeypatch):
         claim("plain"),
         claim("nasty", says=NASTY, place=NASTY),
         claim("two-keys", keys=["x", "y"], about="data"),
-        claim(
-            "learned",
-            presupposes=[
-                {"keys": ["x", "y"], "threshold": 1, "says": "it is learned"},
-                {"keys": ["x", "y"], "relation": "<=", "threshold": 9, "says": "more would not help"},
-            ],
-        ),
+        claim("learned", presupposes=LEARNED),
         claim("unlearned", presupposes={"keys": ["y"], "threshold": 3, "says": "it is learned"}),
-        claim(
-            "ordered",
-            keys=["x", "y"],
-            judge={"kind": "order", "independent": True},
-            smallest_effect={"value": 0.5, "because": "less is nothing", "seen_before": True},
-        ),
+        claim("ordered", keys=["x", "y"], judge=ORDER, smallest_effect=EFFECT),
         claim("tolerated", published=published, judge={"kind": "tolerance", "absolute": 80}),
         claim("without-a-page", experiment="pageless"),
         claim("falls", kind="falsifier"),
@@ -56,17 +51,16 @@ def root(tmp_path, monkeypatch):
     unavailable = [{"dataset": "SST", "reason": "data: not here"}]
     about = {"title": "A <paper>", "csv": "t.csv", "tables": {2: "two & more"}, "unavailable": unavailable}
     write_paper(tmp_path / "claims", *claims, table=TABLE, **about)
-    (tmp_path / "notebooks" / "attend").mkdir(parents=True)
-    (tmp_path / "notebooks" / "attend" / "toy.md").write_text("# A toy *figure*\n", encoding="utf-8")
+    put(tmp_path, {"notebooks/attend/toy.md": "# A toy *figure*\n"})
     values = {"x": {"value": 9.0, "low": 4.0, "high": 10.0, "n": 3}, "y": 2.0}
-    Result("toy", "quick", {}, values, {}, {}).save(tmp_path / "build" / "results" / "quick")
-    stale = {"code": "0" * 16}
-    Result("toy", "paper", {}, values, {}, {}, provenance=stale).save(tmp_path / "results" / "paper")
+    save(tmp_path, values)
+    save(tmp_path, values, "paper", stale=True)
     return tmp_path
 
 
-def row_of(page, name):
-    return next(line for line in page.splitlines() if f'id="claim-{name}"' in line)
+@pytest.fixture
+def page(root):
+    return scorecard_markdown(root, verify(root))
 
 
 OPEN = '<span class="verdict undecided">undecided</span>'
@@ -87,13 +81,12 @@ OPEN = '<span class="verdict undecided">undecided</span>'
         ("never", ['<span class="verdict cannot-be-run">cannot be run</span>', r"\<lost\>", "Published: 53"]),
     ],
 )  # fmt: skip
-def test_a_claim_stands_with_its_number_verdict_and_figure(root, name, parts):
-    row = row_of(scorecard_markdown(root, verify(root)), name)
+def test_a_claim_stands_with_its_number_verdict_and_figure(page, name, parts):
+    (row,) = (line for line in page.splitlines() if f'id="claim-{name}"' in line)
     assert [part for part in parts if part not in row] == []
 
 
-def test_what_would_change_our_mind_has_a_table_of_its_own_and_counts_for_no_paper(root):
-    page = scorecard_markdown(root, verify(root))
+def test_what_would_change_our_mind_has_a_table_of_its_own_and_counts_for_no_paper(page):
     section = page.partition("### What would change our mind\n")[2].partition("Every number that")[0]
     assert re.findall('id="claim-([a-z-]+)"', section) == ["falls"]
     lines = [line for line in page.splitlines() if "paper\\>:" in line or "numbers of Table 2" in line]
@@ -110,27 +103,14 @@ def test_a_published_number_has_the_verdict_of_the_claim_about_it_alone(root):
     assert status(Entry("9", "IMDB", "size", "1", ""), rows) is Verdict.NOT_RUN
 
 
-@pytest.mark.slow
-def test_the_page_of_this_project_holds_every_claim(pytestconfig):
-    page = scorecard_markdown(pytestconfig.rootpath, verify(pytestconfig.rootpath))
-    for paper in load_papers(pytestconfig.rootpath / "claims"):
-        assert all(f'id="claim-{claim.id}"' in page for claim in paper.claims if not claim.number)
-
-
-def test_a_page_builds_without_a_warning_and_show_text_as_it_is(root):
+def test_a_page_builds_without_a_warning_and_show_text_as_it_is(root, page):
     source, html = root / "source", root / "html"
-    for part in ("attend", "learn"):
-        (source / part).mkdir(parents=True)
-    (source / "conf.py").write_text(CONFIGURATION, encoding="utf-8")
-    page = scorecard_markdown(root, verify(root))
     linked = set(re.findall(r"\]\(/((?:\w+/)?\w+)\)", page))
     contents = {"toy": page} | {name: f"# {name}\n" for name in sorted(linked)}
     contents["index"] = "\n".join(["# Front\n", "```{toctree}", *contents, "```", ""])
-    for name, text in contents.items():
-        (source / f"{name}.md").write_text(text, encoding="utf-8")
+    put(source, {"conf.py": CONFIGURATION} | {f"{name}.md": text for name, text in contents.items()})
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", source, html]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    output_of(command, root)
     toy = (html / "toy.html").read_text(encoding="utf-8")
     assert 'href="attend/toy.html"' in toy
     assert '<span class="verdict undecided">undecided</span>' in toy
@@ -148,7 +128,7 @@ def test_ours_is_starred_where_most_runs_are_and_a_result_must_say_so(tmp_path, 
     written(tmp_path / "claims", RULE | READINGS)
     values = {"final": {"value": 83.0}} | ({"starred": share} if share else {})
     values = {"sst": {"validation": values}, "sst_as_text": {"cannot_be_run": "data: not available here"}}
-    Result("agreement", "paper", {}, values, {}, {}).save(tmp_path / "results" / "paper")
+    save(tmp_path, values, "paper", "agreement")
     row = next(row for row in verify(tmp_path) if row.profile == "paper")
     assert row.starred is starred
     assert row.judgement.miswired is (row.verdict is Verdict.NOT_RUN) is lacking

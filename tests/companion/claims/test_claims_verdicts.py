@@ -23,7 +23,7 @@ from companion.claims.verdicts import (
 )
 
 YES, OPEN, NO = Verdict.REPRODUCED, Verdict.UNDECIDED, Verdict.NOT_REPRODUCED
-CANNOT, NOT_RUN = Verdict.CANNOT_BE_JUDGED, Verdict.NOT_RUN
+CANNOT, NOT_RUN, NEVER = Verdict.CANNOT_BE_JUDGED, Verdict.NOT_RUN, Verdict.CANNOT_BE_RUN
 SOMETIMES = Band(above=0, below=1)
 RISES, FALLS = Trend(direction="positive"), Trend(direction="negative")
 
@@ -76,25 +76,24 @@ VALUES = {
     "c": {"value": 1, "low": 0, "high": 2, "n": 3},
     "a_minus_b": {"value": 3, "low": 2, "high": 4, "n": 3},
 }
+PARTS = {"a": YES, "b": OPEN, "c": NO}
 
 
 @pytest.mark.parametrize(
     ("keys", "verdict", "reason"),
     [
-        (["a"], YES, ""),
-        (["a", "b"], OPEN, "1 of 2 parts reproduced"),
-        (["a", "b", "c"], NO, "1 of 3 parts reproduced"),
-        (["b", "c"], NO, ""),
-        (["a", "b", "nothing"], CANNOT, "undefined: nothing; 1 of 3 parts reproduced"),
-        (["c", "nothing"], NO, "undefined: nothing"),
+        ("a", YES, ""),
+        ("ab", OPEN, "1 of 2 parts reproduced"),
+        ("abc", NO, "1 of 3 parts reproduced"),
+        ("bc", NO, ""),
+        ("ab-", CANNOT, "undefined: -; 1 of 3 parts reproduced"),
+        ("c-", NO, "undefined: -"),
     ],
 )
 def test_a_claim_with_several_keys_claims_all_of_them(keys, verdict, reason):
-    judgement = judge_values(limit(">", 3), VALUES | {"nothing": None}, keys)
+    judgement = judge_values(limit(">", 3), VALUES | {"-": None}, list(keys))
     assert (judgement.verdict, judgement.reason) == (verdict, reason)
-    assert [judgement.parts[key] for key in keys if key in "abc"] == [
-        {"a": YES, "b": OPEN, "c": NO}[key] for key in keys if key in "abc"
-    ]
+    assert judgement.parts.items() >= {key: PARTS[key] for key in keys if key != "-"}.items()
 
 
 LEARNED = Presupposition(
@@ -232,13 +231,8 @@ def test_a_number_is_found_by_its_dotted_key_and_told(key, found, told):
         ("text", NOT_RUN, "leads to 'much'", True),
         ("truth", NOT_RUN, "leads to True", True),
         ("bad.faild", NOT_RUN, "the result has no key 'bad.faild'", True),
-        ("multi30k_en_fr", Verdict.CANNOT_BE_RUN, "data: Multi30k is not available here", False),
-        (
-            "multi30k_en_fr.AO.typicality",
-            Verdict.CANNOT_BE_RUN,
-            "data: Multi30k is not available here",
-            False,
-        ),
+        ("multi30k_en_fr", NEVER, "data: Multi30k is not available here", False),
+        ("multi30k_en_fr.AO.typicality", NEVER, "data: Multi30k is not available here", False),
         ("bad.failed", NOT_RUN, "3 heads are bad", False),  # no evidence against the statement
         ("gap", NOT_RUN, "so too", False),
         ("undefined", CANNOT, "undefined: undefined", False),

@@ -10,18 +10,12 @@ from scipy.stats import false_discovery_control
 from attnlib.errors import BadInput
 from companion.book.project import PROFILES
 from companion.claims.verdicts import Judgement, Verdict
-from companion.claims.verify import (
-    ClaimVerdict,
-    chance,
-    discovered,
-    read_expected,
-    summaries,
-    verify,
-    verify_command,
-)
+from companion.claims.verify import ClaimVerdict, chance, discovered, read_expected, summaries, verify
+from companion.claims.verify import verify_command as command
 from companion.results import recompute, registry
 from companion.results.result import Result
 from companion.runs import answer
+from tests.companion.claims import claims_builders as builders
 from tests.companion.claims.claims_builders import claim, write_paper
 
 CLAIMS = [
@@ -44,7 +38,7 @@ def told(root, capsys):
 
     def told(code, *pieces, **options):
         capsys.readouterr()
-        found = verify_command(root=root, **options)
+        found = command(root=root, **options)
         said = capsys.readouterr().out
         assert (found, [piece for piece in pieces if piece not in said]) == (code, [])
         return said
@@ -56,14 +50,10 @@ def write(root, claims):
     write_paper(root / "claims", *claims)
 
 
-def save(root, values, profile="quick", stale=False):
-    """A result with these values, or with one of ``x``."""
-    if not isinstance(values, dict):
-        values = {"x": {"value": values, "low": values - 1, "high": values + 1, "n": 3}}
-    folder = root / "results" / "paper" if profile == "paper" else root / "build" / "results" / "quick"
-    tables = {"points": [{"x": 1}]}
-    made = Result("toy", profile, {}, values, tables, {}, provenance={"code": "0"} if stale else {})
-    return made.save(folder)
+def save(root, x, *profile, **options):
+    """A result of ``x``, and an interval around it."""
+    values = {"x": {"value": x, "low": x - 1, "high": x + 1, "n": 3}}
+    return builders.save(root, values, *profile, **options)
 
 
 def test_a_row_for_every_claim_and_profile(root):
@@ -161,9 +151,9 @@ def test_claims_and_expectations_come_and_go(root, told):
 
 
 def test_a_result_that_lacks_the_key_fails_unless_stale(root, told):
-    save(root, {"xx": 1.0})
+    builders.save(root, {"xx": 1.0})
     told(1, "did you mean 'xx'")
-    save(root, {"xx": 1.0}, stale=True)
+    builders.save(root, {"xx": 1.0}, stale=True)
     told(0)
 
 
@@ -177,15 +167,6 @@ def test_a_result_that_cannot_be_read_is_one_problem_and_the_others_are_judged(r
     assert said.count("problem") == 1
 
 
-def test_a_committed_result_that_is_lost_is_a_problem_where_verdicts_were_expected(root, told):
-    path = save(root, 9, "paper")
-    told(0, accept=True)
-    path.unlink()
-    told(1, "problem: results/paper/toy.json is missing")
-    (root / "claims" / "expected.json").unlink()
-    told(0)  # it has not been run yet
-
-
 def test_a_current_result_that_no_longer_decides_what_was_expected_is_a_problem(root, told):
     path = save(root, 9, "paper")
     told(0, accept=True)
@@ -193,46 +174,39 @@ def test_a_current_result_that_no_longer_decides_what_was_expected_is_a_problem(
     told(1, "above-five at paper: not run at this profile, and `reproduced` was expected: ")
 
 
-@pytest.mark.parametrize("content", [b"[]", b"{", b"{}", b"\xff", b'{"seal": null}', None])
-def test_a_result_whose_origin_is_lost_is_no_result(root, told, content):
-    path = save(root, 9, "paper").with_name("toy.provenance.json")
-    path.unlink() if content is None else path.write_bytes(content)
-    told(1, "problem: results/paper/toy.json is not a result as it was written")
-
-
-def altered(path, change):
-    content = json.loads(path.read_text(encoding="utf-8"))
-    change(content)
-    path.write_text(json.dumps(content), encoding="utf-8")
+ALTERED = {
+    '"value": 9': '"value": 9.001', '"x": {': '"y": 1, "x": {', '"config": {}': '"config": {"seeds": 3}',
+    '"data": {}': '"data": {"file": "00"}', '"missing": []': '"missing": ["toy AED: 1"]', "[1]": "[2]",
+    '"paper"': '"quick"', '"toy"': '"another"',
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("name", "was", "becomes", "message"),
     [
-        lambda content: content["values"]["x"].update(value=9.001),
-        lambda content: content["values"].update(y=1),
-        lambda content: content["config"].update(seeds=3),
-        lambda content: content["data"].update(file="00"),
-        lambda content: content["missing"].append("toy AED: 1"),
-        lambda content: content["tables"]["points"][1].__setitem__(0, 2),
-        lambda content: content.update(profile="quick"),
-        lambda content: content.update(experiment="another"),
+        ("toy.json", "", None, "problem: results/paper/toy.json is missing"),
+        *(("toy.provenance.json", "", content, "results/paper/toy.json is not a result as it was written")
+          for content in ("[]", "{", "{}", "\xff", '{"seal": null}', None)),
+        *(("toy.json", *own, "(it holds other numbers than were computed)") for own in ALTERED.items()),
+        ("toy.provenance.json", "{", '{"date": "2020",', "(its provenance was altered)"),
+        ("toy.points.csv", "1", "2", "results/paper/toy.points.csv holds other numbers than the result"),
     ],
-)
-def test_a_committed_result_that_was_altered_by_hand_is_a_problem(root, told, change):
+)  # fmt: skip
+def test_a_committed_result_that_is_lost_or_altered_by_hand_is_a_problem(
+    root, told, name, was, becomes, message
+):
     """Whether or not a verdict moves."""
-    path = save(root, 9, "paper")
+    told(0)  # what has not been run yet is none
+    path = save(root, 9, "paper").with_name(name)
     told(0, accept=True)
-    altered(path, change)
-    told(1, "(it holds other numbers than were computed)", "`python -m companion.results.recompute toy`")
+    if becomes is None:
+        path.unlink()
+    else:
+        content = path.read_text().replace(was, becomes) if was else becomes
+        path.write_text(content, encoding="latin-1")
+    told(1, message, *["`python -m companion.results.recompute toy`"] * (was in ALTERED))
     save(root, 9, "paper")
     told(0)
-    table = path.with_name("toy.points.csv")
-    table.write_text(table.read_text(encoding="utf-8").replace("1", "2"), encoding="utf-8")
-    told(1, "results/paper/toy.points.csv holds other numbers than the result")
-    save(root, 9, "paper")
-    altered(path.with_name("toy.provenance.json"), lambda content: content.update(date="2020"))
-    told(1, "(its provenance was altered)")
 
 
 def test_a_result_that_the_archive_does_not_give_is_a_problem_when_recomputed(root, told, monkeypatch):

@@ -1,4 +1,4 @@
-"""What the tests of data share."""
+"""What the tests of data share, and how all tests of this room put files into a folder."""
 
 import io
 import zipfile
@@ -25,6 +25,15 @@ def pairs(task, part):
 
 def sources(task, part):
     return [source for source, _ in pairs(task, part)]
+
+
+def put(folder, files):
+    """Files of text or bytes, and archives of texts by name."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = zip_of(content) if isinstance(content, dict) else content
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
 def zip_of(members):

@@ -13,7 +13,7 @@ from companion.data import labelled_sets
 from companion.data.labelled import N_MARKS, RawTexts, WordRules, prepare, without_html
 from companion.data.labelled_sets import SOURCES, checksums, load_labelled, read_own
 from companion.data.text import Dropped
-from tests.companion.data.data_builders import available, zip_of
+from tests.companion.data.data_builders import available, put
 
 
 @pytest.mark.parametrize(
@@ -151,10 +151,9 @@ def test_what_is_known_without_files_and_what_is_at_hand(monkeypatch, tmp_path):
     assert checksums("known_polarity") == {}
     assert all(len(digest) == 64 for data in SOURCES for digest in checksums(data).values())
     assert [data for data in SOURCES if labelled_sets.available(data)] == ["known_polarity"]
-    (tmp_path / "sst").mkdir()
     for part in ("train.gz", "test"):
         assert not labelled_sets.available("sst")
-        (tmp_path / "sst" / f"stsa.fine.{part}").write_bytes(b"")
+        put(tmp_path, {f"sst/stsa.fine.{part}": b""})
     assert labelled_sets.available("sst")
     assert not labelled_sets.available(str(tmp_path / "my.tsv"))
     (tmp_path / "my.tsv").write_text("text\tlabel\n")
@@ -172,10 +171,8 @@ def read(monkeypatch, tmp_path):
     """Reads a set from files with these bytes; a file that is not given is empty."""
 
     def read(name, contents):
-        for file in SOURCES[name].files:
-            path = tmp_path / file.replace("/", "-")
-            path.write_bytes(contents.get(file, b""))
-        monkeypatch.setattr(labelled_sets, "locate", lambda _, file: tmp_path / file.replace("/", "-"))
+        put(tmp_path, dict.fromkeys(SOURCES[name].files, b"") | contents)
+        monkeypatch.setattr(labelled_sets, "locate", lambda _, file: tmp_path / file)
         return SOURCES[name].read()
 
     return read
@@ -211,7 +208,7 @@ AMAZON = {
     "sorted_data_acl/books/negative.review": XML.format("poor").encode("latin-1"),
     "sorted_data_acl/books/positive.review": XML.format("fine").encode("latin-1"),
 }
-STARS = zip_of({"yelp.csv": 'stars,id,text\n5,a,"Fine,\nreally"\n3,b,Meh\n1,c,Bad\n'})
+STARS = {"yelp.csv": 'stars,id,text\n5,a,"Fine,\nreally"\n3,b,Meh\n1,c,Bad\n'}
 
 
 @pytest.mark.parametrize(
@@ -250,7 +247,7 @@ def test_sets_are_read(read, name, contents, train, test, dropped):
         ("sst", {"stsa.fine.train": b"0 awful\n5 best\n"}, "line 2: expected a label 0 … 4 .* got '5 best'"),
         ("amazon", {"fdu-mtl/apparel.task.test": b"1\tx\nno label\n"}, "line 2: expected 0 or 1, a tab"),
         ("sms_spam", {"sms.tsv": b"ham\tx\nhum\ty\n"}, "line 2: expected ham or spam"),
-        ("yelp", {"yelp.csv.zip": zip_of({"other.csv": ""})}, r"holds no readable yelp\.csv"),
+        ("yelp", {"yelp.csv.zip": {"other.csv": ""}}, r"holds no readable yelp\.csv"),
     ],
 )
 def test_a_file_that_is_not_as_it_should_be_is_named_with_the_line(read, name, contents, message):
@@ -305,7 +302,7 @@ def test_csv_is_what_the_csv_module_writes_and_tsv_is_unquoted_whatever_its_line
     ],
 )  # fmt: skip
 def test_an_error_says_what_and_where(tmp_path, name, content, message):
-    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    put(tmp_path, {name: content})
     with pytest.raises(CorruptFile if name == "b.tsv.gz" else BadInput, match=message):
         load_labelled(tmp_path / name)
     with pytest.raises(DataUnavailable, match="check the path"):

@@ -14,7 +14,7 @@ from companion.data import text
 from companion.data.parallel import parallel, read_translation, translation_checksums
 from companion.data.registry import load
 from companion.data.sources import dataset
-from tests.companion.data.data_builders import available, pairs, sources, zip_of
+from tests.companion.data.data_builders import available, pairs, put, sources
 
 
 def joined(task, part):
@@ -44,12 +44,9 @@ def test_tokens_worked_by_hand(line, words):
 
 @pytest.fixture
 def files(tmp_path):
-    source, target = tmp_path / "a.en", tmp_path / "a.fr.gz"
-    source.write_text("A dog runs.\nA cat.\n\nThe dog!\nA zebra runs.\n", encoding="utf-8")
-    target.write_bytes(
-        gzip.compress("Un chien court.\nUn chat.\nvide\nL'animal !\nUn zèbre court.\n".encode())
-    )
-    return {"source": source, "target": str(target)}
+    french = gzip.compress("Un chien court.\nUn chat.\nvide\nL'animal !\nUn zèbre court.\n".encode())
+    put(tmp_path, {"a.en": "A dog runs.\nA cat.\n\nThe dog!\nA zebra runs.\n", "a.fr.gz": french})
+    return {"source": tmp_path / "a.en", "target": str(tmp_path / "a.fr.gz")}
 
 
 def test_vocabularies_come_from_the_training_lines_and_empty_pairs_are_dropped(files):
@@ -72,9 +69,8 @@ def test_pairs_with_links_come_first_among_the_held_out_and_are_trained_on(tmp_p
         "target": ["das Haus schläft", "ein Hund", "", "der Hund schläft", "eine so lange Zeile", "das Haus"],
         "links": ["0-0 1-1 2-2", "", "", "0-0 1-1 2-1 2-2", "0-3", ""],
     }  # fmt: skip
+    put(tmp_path, {role: "\n".join(own) + "\n" for role, own in lines.items()})
     linked = {role: tmp_path / role for role in lines}
-    for role, path in linked.items():
-        path.write_text("\n".join(lines[role]) + "\n", encoding="utf-8")
     task = load("aligned", **linked, min_count=1, max_length=3, n_held_out=1)
     # The empty pair and the long one are dropped with their lines of links.
     assert joined(task, "held_out") == ["the house sleeps", "the dog sleeps", "the house"]
@@ -84,7 +80,7 @@ def test_pairs_with_links_come_first_among_the_held_out_and_are_trained_on(tmp_p
     assert trained == ["ein hund", "das haus schläft", "der hund schläft"]
     assert set(task.checksums) == {"source/source", "target/target", "links/links"}
     # Every line may have links.
-    linked["links"].write_text("0-0\n1-1\n\n1-1\n0-0\n0-1\n", encoding="utf-8")
+    put(tmp_path, {"links": "0-0\n1-1\n\n1-1\n0-0\n0-1\n"})
     task = load("aligned", **linked)
     assert len(task.train) == len(task.held_out) == len(task.gold) == 5
 
@@ -109,11 +105,10 @@ REFUSED = [
 
 @pytest.mark.parametrize(("options", "message"), REFUSED)
 def test_files_and_sizes_that_cannot_be_used_are_refused(files, tmp_path, options, message):
-    for role in {"source", "links"} & options.keys():
-        if options[role]:
-            path = tmp_path / ("a.en" if role == "source" else "links")
-            path.write_text(options[role], encoding="utf-8")
-            options = options | {role: path}
+    for role, name in {"source": "a.en", "links": "links"}.items():
+        if options.get(role):
+            put(tmp_path, {name: options[role]})
+            options = options | {role: tmp_path / name}
     with pytest.raises(BadInput, match=message):
         parallel(**files | options)
 
@@ -126,8 +121,7 @@ def placed(monkeypatch, tmp_path):
     """Puts files where published ones are looked for, those of an archive under its name."""
 
     def placed(contents):
-        for name, content in contents.items():
-            (tmp_path / name).write_bytes(zip_of(content) if isinstance(content, dict) else content.encode())
+        put(tmp_path, contents)
         monkeypatch.setattr(corpora, "locate", lambda _, name: tmp_path / name.rpartition("/")[2])
         return tmp_path
 
@@ -263,8 +257,7 @@ def test_news_commentary_drops_numerical_empty_and_odd_lines_and_counts_them(tmp
         with pytest.raises(UnknownName, match="did you mean 'multi30k_en_de'"):
             function("multi30k_en_d")
     assert [name for name in corpora.NAMES if corpora.available(name)] == ["known_lexicon", "parallel_files"]
-    (tmp_path / "news_commentary").mkdir()
-    (tmp_path / f"{name}.gz").write_bytes(gzip.compress(content))
+    put(tmp_path, {f"{name}.gz": gzip.compress(content)})
     assert corpora.available("news_it_pt")
     text = read_translation("news_it_pt")
     assert (len(text.train), len(text.validation)) == (18, 2)
@@ -290,14 +283,13 @@ def test_the_split_is_nine_to_one_and_loses_nothing(n):
 
 def test_a_readers_files_as_text(tmp_path):
     paths = {"source": str(tmp_path / "my.en"), "target": str(tmp_path / "my.xx")}
-    (tmp_path / "my.en").write_text("".join(f"word {i}\n" for i in range(20)) + " \n", encoding="utf-8")
-    (tmp_path / "my.xx").write_text("".join(f"wort {i}\n" for i in range(20)) + "leer\n", encoding="utf-8")
+    lines = {word: "".join(f"{word} {i}\n" for i in range(20)) for word in ("word", "wort")}
+    put(tmp_path, {"my.en": lines["word"] + " \n", "my.xx": lines["wort"] + "leer\n", "one": "a\n"})
     text = read_translation("parallel_files", **paths)
     assert (len(text.train), len(text.validation)) == (18, 2)
     assert all(source.replace("word", "wort") == target for source, target in text.train)
     assert counts(text) == {("pool", "pairs", "an empty side"): 1}
     assert list(translation_checksums("parallel_files", **paths)) == ["source/my.en", "target/my.xx"]
-    (tmp_path / "one").write_text("a\n", encoding="utf-8")
     one = tmp_path / "one"
     for files, message in (
         ((), "source=PATH and target=PATH"), ((paths["source"], one), "line 2"), ((one, one), "at least 2")

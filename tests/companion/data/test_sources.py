@@ -5,7 +5,8 @@ import hashlib
 import re
 import threading
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from attnlib.errors import BadInput, CorruptFile, DataUnavailable, UnknownName
 from companion.data import sources
 from companion.data.sources import Dataset, File, check, dataset, fetch, locate
 from companion.data.text import read_lines
+from tests.companion.data.data_builders import put
 
 CONTENT = b"un\ndeux\ntrois\n" * 100
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -75,7 +77,7 @@ def test_a_file_is_found_plain_or_compressed_in_mirror_or_cache(places, place, s
 def test_the_mirror_comes_before_the_cache_and_what_has_no_checksum_is_said(places):
     for place in places:
         (place / "sub/a.fr").write_bytes(CONTENT)
-    (places[0] / "free.tsv.gz").write_bytes(b"anything")
+    put(places[0], {"free.tsv.gz": b"anything"})
     assert [locate(TOY, name) for name in ("sub/a.fr", "free.tsv")] == [
         places[0] / name for name in ("sub/a.fr", "free.tsv.gz")
     ]
@@ -129,27 +131,23 @@ def test_where_the_folders_are(monkeypatch, tmp_path):
         sources.mirror_folder()
 
 
-class Handler(BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.server.requests.append(self.path)
-        if self.path == "/gone":
-            self.send_error(404)
-            return
-        body = gzip.compress(CONTENT) if self.path.endswith(".gz") else CONTENT
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        # A truncated answer: less than was promised, then the connection is closed.
-        self.wfile.write(body[: len(body) // 2] if "truncated" in self.path else body)
+class Handler(SimpleHTTPRequestHandler):
+    def copyfile(self, source, outputfile):
+        """A truncated answer: less than was promised, then the connection is closed."""
+        content = source.read()
+        outputfile.write(content[: len(content) // 2] if "truncated" in self.path else content)
 
     def log_message(self, *arguments):
-        pass
+        self.server.requests.append(self.path)
 
 
 @pytest.fixture
-def server(places, monkeypatch):
+def server(places, monkeypatch, tmp_path):
     monkeypatch.delenv("ATTNLIB_DATA")
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    put(tmp_path / "served", dict.fromkeys(("a.fr", "truncated"), CONTENT))
+    put(tmp_path / "served", dict.fromkeys(("a.fr.gz", "truncated.gz"), gzip.compress(CONTENT)))
+    handler = partial(Handler, directory=tmp_path / "served")
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.requests = []
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -230,14 +228,13 @@ def test_only_newlines_end_lines(tmp_path, content, lines, pack):
 
 
 LATIN = "eins\nzwei\nfünf\n".encode("latin-1")
-LATINS = LATIN, gzip.compress(LATIN, mtime=0)
 PACKED = gzip.compress(b"many words\n" * 50, mtime=0)
 
 
 @pytest.mark.parametrize(
     ("content", "error", "message"),
     [
-        *((latin, BadInput, "file, line 3: byte 0xfc is not UTF-8") for latin in LATINS),
+        *((pack(LATIN), BadInput, "file, line 3: byte 0xfc is not UTF-8") for pack in (bytes, gzip.compress)),
         *((PACKED[:cut], CorruptFile, "file is not a complete gzip file") for cut in (5, 20, -9)),
         (None, DataUnavailable, "cannot read .*file: No such file"),
     ],

@@ -6,6 +6,7 @@ import pytest
 
 from companion.runs import fingerprint as module
 from companion.runs.fingerprint import fingerprint, symbols
+from tests.companion.data.data_builders import put
 
 CACHED = (module._module, module._resolve, module._form, module._checksums)
 
@@ -66,10 +67,7 @@ def tree(tmp_path, monkeypatch):
         forget()
         for path in tmp_path.rglob("*.py"):
             path.unlink()
-        for name, text in files.items():
-            path = tmp_path / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(textwrap.dedent(text), encoding="utf-8")
+        put(tmp_path, {name: textwrap.dedent(text) for name, text in files.items()})
         return fingerprint(root)
 
     monkeypatch.setattr(module, "ROOT", tmp_path)
@@ -84,8 +82,6 @@ def edited(old, new, name="attnlib/toy/numbers.py"):
 
 
 ANNOTATED = 'def scaled(values: list[float], factor: int) -> list:\n    "Scale."'
-
-
 NO_NUMBER_MOVES = [
     ("def scaled(values, factor):", ANNOTATED),
     ("UNIT = 3", "# units\nUNIT: int = 3"),

@@ -56,12 +56,33 @@ def chromium():
         browser.close()
 
 
+@pytest.fixture
+def opened(chromium):
+    """``opened(path, width=800)`` is a page of a file, in a window of its own, which must not complain."""
+    pages, complaints = [], []
+
+    def opened(path: Path, address: str = "", *, width: int = 800, **options: object):
+        pages.append(page := chromium.new_page(viewport={"width": width, "height": 900}, **options))
+        page.on("dialog", lambda dialog: complaints.append(dialog.message) or dialog.dismiss())
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("request", lambda asked: asked.url.startswith("file:") or complaints.append(asked.url))
+        page.on("requestfailed", lambda asked: complaints.append(asked.url))
+        page.goto(path.as_uri() + address)
+        return page
+
+    yield opened
+    assert complaints == []
+    for page in pages:
+        page.close()
+
+
 @pytest.fixture(scope="session")
 def visit(chromium, address: str):
     """``with visit(path, scheme="light", width=1280) as visited:`` has a page open, its formulas drawn.
 
-    ``outside`` has the requests that would have left this machine, ``complaints`` these, files of the site
-    that are not there, and errors of scripts; ``bytes()`` is the size of all that the page asked for.
+    ``complaints`` has requests that would have left this machine, files of the site that are not there, and
+    errors of scripts; ``bytes()`` is the size of all that the page asked for.
     """
     contexts: dict[tuple[str, int], object] = {}  # one each, so that scripts are read once
 
@@ -70,35 +91,28 @@ def visit(chromium, address: str):
         if (scheme, width) not in contexts:
             size = {"width": width, "height": 900}
             contexts[scheme, width] = chromium.new_context(viewport=size, color_scheme=scheme)
-        page, outside, complaints = contexts[scheme, width].new_page(), [], []
+        page, complaints = contexts[scheme, width].new_page(), []
         sizes: dict[str, int] = {}
 
-        def asked(request) -> None:
-            if not request.url.startswith((address, "data:", "blob:")):
-                outside.append(request.url)
-                complaints.append(f"{path}: {request.url}")
-
-        def heard(message) -> None:
-            # The text of a missing file does not name it; its answer does.
-            if message.type == "error" and "404" not in message.text:
-                complaints.append(f"{path}: {message.text}")
+        def complain(of: object) -> None:
+            complaints.append(f"{path}: {of}")
 
         def answered(response) -> None:
             sizes[response.url] = int(response.headers.get("content-length", 0))
             if response.status >= 400:
-                complaints.append(f"{path}: {response.status} {response.url}")
+                complain(f"{response.status} {response.url}")
 
-        page.on("request", asked)
-        page.on("pageerror", lambda error: complaints.append(f"{path}: {error}"))
-        page.on("console", heard)
+        own = (address, "data:", "blob:")
+        page.on("request", lambda asked: asked.url.startswith(own) or complain(asked.url))
+        page.on("pageerror", complain)
+        # The text of a missing file does not name it; its answer does.
+        page.on("console", lambda said: said.type != "error" or "404" in said.text or complain(said.text))
         page.on("response", answered)
         page.set_default_timeout(90_000)
         page.goto(address + path)
         page.evaluate("() => document.fonts.ready.then(() => true)")
         page.wait_for_timeout(100)
-        yield SimpleNamespace(
-            page=page, outside=outside, complaints=complaints, bytes=lambda: sum(sizes.values())
-        )
+        yield SimpleNamespace(page=page, complaints=complaints, bytes=lambda: sum(sizes.values()))
         page.close()
 
     return open_page

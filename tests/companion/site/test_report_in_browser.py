@@ -39,12 +39,10 @@ def analysis():
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("report")
-    write_report(
-        analysis(), folder, title="x" * 300 + HOSTILE[0], name=lambda _, token: HOSTILE[token % len(HOSTILE)]
-    )
-    return folder
+def report(tmp_path_factory):
+    folder, title = tmp_path_factory.mktemp("report"), "x" * 300 + HOSTILE[0]
+    write_report(analysis(), folder, title=title, name=lambda _, token: HOSTILE[token % len(HOSTILE)])
+    return folder / "index.html"
 
 
 STICKING_OUT = """() => [...document.querySelectorAll('body *')]
@@ -64,14 +62,8 @@ BRIGHTNESS = """() => ['color', 'backgroundColor'].map(name => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_hostile_words_are_seen_on_a_telephone_by_day_and_by_night(chromium, folder, scheme):
-    page = chromium.new_page(viewport={"width": 390, "height": 800}, color_scheme=scheme)
-    complaints = []
-    page.on("dialog", lambda dialog: complaints.append(dialog.message) or dialog.dismiss())
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("request", lambda asked: asked.url.startswith("file:") or complaints.append(asked.url))
-    page.goto((folder / "index.html").as_uri())
+def test_hostile_words_are_seen_on_a_telephone_by_day_and_by_night(opened, report, scheme):
+    page = opened(report, width=390, color_scheme=scheme)
     page.evaluate("document.querySelectorAll('details').forEach(own => own.open = true)")
     page.wait_for_timeout(300)
 
@@ -95,18 +87,11 @@ def test_hostile_words_are_seen_on_a_telephone_by_day_and_by_night(chromium, fol
     text, ground = page.evaluate(BRIGHTNESS)
     assert (text > ground) == (scheme == "dark")
     assert abs(text - ground) > 150
-    assert complaints == []
-    page.close()
 
 
-def test_a_click_shows_a_head_and_sorts_a_table(chromium, folder):
+def test_a_click_shows_a_head_and_sorts_a_table(opened, report):
     """With the numbers of the analysis, its words as they are, and another sentence and map where asked."""
-    found = analysis()
-    page = chromium.new_page(viewport={"width": 900, "height": 800})
-    complaints = []
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("console", lambda message: complaints.append(message.text))
-    page.goto((folder / "index.html").as_uri())
+    found, page = analysis(), opened(report)
     assert not page.locator("#head").is_visible()
     grid = page.locator("[data-kind=cross] table.grid").first
     grid.locator("tbody tr").nth(0).locator("td").nth(1).click()
@@ -132,5 +117,3 @@ def test_a_click_shows_a_head_and_sorts_a_table(chromium, folder):
         values = [float(text) for text in table.locator("tbody tr td:nth-child(3)").all_inner_texts()]
         assert values == sorted(values, reverse=down), turns
         assert len(set(values)) > 1
-    assert complaints == []
-    page.close()

@@ -1,13 +1,19 @@
-"""The book in a browser without a network: quiet, legible, searchable, and whole.
+"""The book in a browser without a network: quiet, legible, searchable, and whole; and on paper.
 
 Opening a page is what takes time, so every page is opened once in each of three ways for all tests.
 """
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote
 
+import pikepdf
 import pytest
+
+from attnlib.errors import BadInput
+from workflows import pdf
+from workflows.pdf import print_book
 
 WAYS = {
     "light": {"scheme": "light", "width": 1280},
@@ -96,7 +102,7 @@ def test_a_request_that_would_leave_is_seen_and_goes_nowhere(visit):
     with visit("index.html") as visited:
         reached = visited.page.evaluate("fetch('https://example.org/').then(() => true, () => false)")
         assert not reached
-        assert visited.outside == ["https://example.org/"]
+        assert "index.html: https://example.org/" in visited.complaints
 
 
 def test_formulas_are_drawn_where_there_are_any_and_katex_stays_away_elsewhere(seen, html, pages):
@@ -202,3 +208,38 @@ def test_in_a_narrow_window_wide_figures_scroll_by_keyboard(seen, pages):
         wide = [figure for figure in seen["light", path]["figures"] if figure["scrolls"] or figure["stop"]]
         assert wide == [], path
     assert any(seen["narrow", path]["figures"] for path in pages)
+
+
+# -- on paper: pages of the site become one packed document --------------------------------------------------
+
+COLLECT = Path(pdf.__file__).with_suffix(".js").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_pages_become_one_document_with_links_between_them(html, tmp_path):
+    pages = ["index.html", "learn/optimal_attention.html", "notation.html"]
+    with ThreadPoolExecutor(1) as thread:  # the browser of the other tests holds this one's event loop
+        thread.submit(print_book, pages, html, tmp_path / "book.pdf").result()
+    with pikepdf.open(tmp_path / "book.pdf") as found:
+        assert len(found.pages) >= 8
+        objects = [own.unparse(resolved=True) for own in found.objects]
+    assert (tmp_path / "book.pdf").read_bytes().count(b" obj\n") < len(objects) / 2, "objects are packed"
+    whole = b"\n".join(objects)
+    assert b"/Outlines" in whole
+    assert rb"and the lexical probe \(Snell A.1\)" in whole, "words of a heading of two lines are joined"
+    assert b"/Dest /notation" in whole
+    assert b"http://127.0.0.1" not in whole, "a link would lead to the server that printed it"
+
+
+def test_what_is_folded_with_its_code_is_printed_without_the_code(visit):
+    with visit("learn/optimal_attention.html") as visited:
+        folds = visited.page.locator(".tag_hide-cell details").count()
+        visited.page.evaluate(COLLECT, ["learn/optimal_attention.html"])  # the article is left as printed
+        assert folds > 0
+        assert visited.page.locator(".tag_hide-cell details .cell_output").count() == folds
+        assert visited.page.locator(".bd-article .cell_input").count() == 0
+
+
+def test_without_a_site_the_way_out_is_named(tmp_path):
+    with pytest.raises(BadInput, match="make book"):
+        print_book(["index.html"], tmp_path, tmp_path / "book.pdf")

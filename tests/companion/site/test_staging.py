@@ -1,16 +1,23 @@
-"""Putting the book's sources together: what is staged, what a failed figure leaves, what is refused."""
+"""The book's sources put together: what is staged, refused and launched, and what a failed figure leaves."""
 
+import importlib.util
 import json
 import re
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import patch
 
+import jinja2
 import nbformat
 import pytest
 from sphinx_external_toc.parsing import parse_toc_data
 
 from attnlib.errors import BadInput
 from companion.book.site import stage, table_of_contents
-from companion.results.result import Result
+from tests.companion.book.book_builders import ROOT, copied, output_of
+from tests.companion.claims.claims_builders import save
+from tests.companion.data.data_builders import put
 
 SAID = {"alt": "A line that rises.", "caption": "It rises.", "name": "rise"}
 FALLS = {"alt": "A line that falls.", "caption": "It falls.", "name": "fall"}
@@ -22,7 +29,6 @@ def image(**metadata):
 
 
 def write_notebook(path: Path, *cells) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(nbformat.v4.new_notebook(cells=list(cells)), path)
 
 
@@ -33,18 +39,16 @@ def code(*outputs, **metadata):
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A repository with one prose page and one figure that has been run."""
-    (tmp_path / "book").mkdir()
-    (tmp_path / "book" / "index.md").write_text("# Front\n\n<!-- book:figure attend/rise -->\n")
     toc = "format: jb-book\nroot: index\nparts:\n- caption: One\n  chapters:\n  - notebooks: II\n"
-    (tmp_path / "book" / "_toc.yml").write_text(toc)
-    (tmp_path / "notebooks" / "attend").mkdir(parents=True)
-    head = "---\npart: II\norder: 20\n---\n\n"
-    (tmp_path / "notebooks" / "attend" / "rise.md").write_text(f"{head}# How it rises\n")
-    executed = tmp_path / "executed" / "attend"
-    write_notebook(executed / "rise.ipynb", code(tags=["injected-parameters"]), code(image(**SAID)))
-    (executed / "rise.files").mkdir()
-    for name in ("rise.svg", "rise.png", "rise.csv", "other.txt"):
-        (executed / "rise.files" / name).write_text(name)
+    files = {
+        "book/index.md": "# Front\n\n<!-- book:figure attend/rise -->\n",
+        "book/_toc.yml": toc,
+        "notebooks/attend/rise.md": "---\npart: II\norder: 20\n---\n\n# How it rises\n",
+    }
+    made = ("rise.svg", "rise.png", "rise.csv", "other.txt")
+    put(tmp_path, files | {f"executed/attend/rise.files/{name}": name for name in made})
+    rise = tmp_path / "executed" / "attend" / "rise.ipynb"
+    write_notebook(rise, code(tags=["injected-parameters"]), code(image(**SAID)))
     return tmp_path
 
 
@@ -89,7 +93,7 @@ def test_marks_are_filled_with_todays_results_and_what_is_wrong_is_named_with_so
     text = nbformat.v4.new_markdown_cell("# How it rises\n\nBy 1.00.")
     write_notebook(root / "executed" / "attend" / "rise.ipynb", text, code(image(**SAID)))
     for gain in (1, 2):
-        Result("source_reversal", "paper", {}, {"gain": gain}, {}, {}).save(root / "results" / "paper")
+        save(root, {"gain": gain}, "paper", "source_reversal")
         assert "attend/rise.ipynb" in run(root)[0]
         told = "".join(json.loads(page(root, "attend/rise.ipynb"))["cells"][0]["source"])
         assert f'By <span class="num" title="paper profile; source_reversal: gain">{gain}</span>.' in told
@@ -169,3 +173,51 @@ def test_what_has_no_place_or_leads_nowhere_is_refused(root, name, text, message
     (root / "book" / "_toc.yml").unlink()
     with pytest.raises(BadInput, match="no table of contents"):
         run(root)
+
+
+# -- where buttons lead once the repository has an address, and what launching runs --------------------------
+
+spec = importlib.util.spec_from_file_location("book_theme", ROOT / "book" / "_theme" / "book_theme.py")
+book_theme = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(book_theme)
+
+
+def configured(url: str) -> SimpleNamespace:
+    options = {"use_download_button": True}
+    config = SimpleNamespace(html_theme_options=options, html_context={}, html_baseurl=None)
+    with patch.object(book_theme.yaml, "safe_load", lambda _: {"repository": {"url": url, "branch": "main"}}):
+        book_theme.link_the_repository(None, config)
+    return config
+
+
+def test_one_setting_gives_buttons_and_the_address_of_the_pages_and_of_their_sources():
+    assert configured("").html_context == {}
+    config = configured("https://github.com/someone/book")
+    assert config.html_baseurl == "https://someone.github.io/book/"
+    assert config.html_theme_options["repository_url"] == "https://github.com/someone/book"
+    template = jinja2.Template(config.html_context["edit_page_url_template"])
+    sources = {"attend/temporal_share.ipynb": "notebooks/attend/temporal_share.md"}
+    sources |= {"how_to.md": "book/how_to.md", "scorecard.md": "claims/README.md"}
+    for page, source in sources.items():
+        shown = template.render(file_name=page)
+        assert shown == f"https://github.com/someone/book/edit/main/{source}"
+        assert (ROOT / source).is_file()
+
+
+@pytest.mark.slow
+def test_what_launching_runs_makes_notebooks_that_run_as_they_are(tmp_path, monkeypatch):
+    """The start script, in a copy; pip finds all that it wants here, and is told to change nothing."""
+    rooms = ("attnlib", "companion", "notebooks", "binder", "claims")
+    files = ("Snakefile", "README.md", "LICENSE", "pyproject.toml", "requirements.lock")
+    results = (path.relative_to(ROOT) for path in ROOT.glob("results/paper/one_step.*"))
+    copied(tmp_path, *rooms, *files, *results)
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "results").symlink_to(ROOT / "build" / "results")
+    monkeypatch.delenv("ATTNLIB_ROOT", raising=False)
+    own = {"PYTHON": sys.executable, "PIP_DRY_RUN": "1", "PYTHONPATH": str(tmp_path)}
+    output_of(["bash", "binder/postBuild"], tmp_path, **own)
+    notebook = tmp_path / "notebooks" / "primer" / "one_step.ipynb"
+    run = [sys.executable, "-m", "jupyter", "execute", "--output", "done.ipynb", notebook.name]
+    output_of(run, notebook.parent, **own)
+    done = nbformat.read(notebook.with_name("done.ipynb"), as_version=4)
+    assert any(cell.get("outputs") for cell in done.cells)
