@@ -1,13 +1,8 @@
 """Training: corpora, batches and words; a course of the same bits whatever interrupts it."""
 
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from functools import partial
 from itertools import islice, pairwise
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,7 +13,6 @@ from hypothesis import strategies as st
 from torch import nn
 
 from attnlib.errors import TrainingDiverged
-from attnlib.sealed import loads
 from attnlib.training.checkpoint import Progress, discard_unsound, save_checkpoint
 from attnlib.training.corpus import Corpus, collate, evaluation_batches, training_batches
 from attnlib.training.course import Course, run_course
@@ -284,32 +278,6 @@ def test_a_finished_course_is_read_not_run(tmp_path):
     assert torch.equal(weights(done), weights(again))
     assert records == same_records
     assert_refused(partial(run, tmp_path, replace(COURSE, seed=5)), "another course")
-
-
-def kill_nine(folder, code, *words):
-    """A process that trains into a folder, killed once it has saved a state there."""
-    process = subprocess.Popen([sys.executable, "-c", code, *words], cwd=Path(__file__).parents[3])
-    patience = time.monotonic() + 60
-    while not list(folder.glob("step-*.json")) and process.poll() is None and time.monotonic() < patience:
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL, "it must not have finished by itself"
-
-
-@pytest.mark.slow
-def test_kill_nine_and_resume_in_a_new_process(tmp_path):
-    course = Course(steps=1000, seed=3, checkpoints=(500,))
-    code = (
-        "import sys, pathlib\nfrom tests.attnlib.training.test_training import Course, run\n"
-        f"run(pathlib.Path(sys.argv[1]), {course!r}, seconds_between_saves=0.02)\n"
-    )
-    kill_nine(tmp_path, code, str(tmp_path))
-    saved = max(loads(path.read_text())["step"] for path in tmp_path.glob("step-*.json"))
-    assert 0 < saved < 1000
-    resumed, records = run(tmp_path, course)
-    whole, whole_records = run(None, course)
-    assert torch.equal(weights(resumed), weights(whole))
-    assert records == whole_records
 
 
 def test_a_damaged_checkpoint_is_deleted_and_no_other(tmp_path):
