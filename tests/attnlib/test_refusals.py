@@ -48,11 +48,13 @@ from tests.attnlib.adapters.adapter_builders import (
     ABSOLUTE,
     BATCH,
     FULL,
+    GPT2,
     HOOKED,
     KINDS,
     PLAIN,
     RELATIVE,
     TARGET_MASK,
+    WIDTHS,
     Reader,
     Translator,
     adapter_of,
@@ -363,10 +365,7 @@ MODULES = [
     (lambda: probed(ENCODER, run_torch, Translator), "no cross-attention is hooked"),
 ]  # fmt: skip
 
-TINY = {"n_layer": 1, "n_embd": 8, "n_head": 2, "vocab_size": 20, "bos_token_id": 0, "eos_token_id": 0}
-BERT = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 20}
-BERT |= {"intermediate_size": 8}
-HALVES = {"GPT2LMHeadModel": TINY, "BertModel": BERT, "BartForCausalLM": ABSOLUTE, "T5EncoderModel": RELATIVE}
+HALVES = {"GPT2LMHeadModel": GPT2, "BertModel": WIDTHS, "BartForCausalLM": ABSOLUTE, "T5EncoderModel": RELATIVE}
 FAR = dict.fromkeys((f"max_{half}_position_embeddings" for half in ("encoder", "decoder")), 32)
 CROSS = "decoder.block.1.layer.1.EncDecAttention"
 

@@ -371,10 +371,9 @@ def run_torch(model, batch):
 
 
 def adapter_of(name):
-    if name == "by hand":
-        return Modules(drawn(Reader()), [HOOKED], run, start=2)
-    if name in FUNCTIONS or name.startswith("scaled_dot_product"):
-        return Modules(drawn(Reader(function=name)), [HOOKED], run, start=2)
+    if name == "by hand" or name in FUNCTIONS or name.startswith("scaled_dot_product"):
+        model = Reader(function=None if name == "by hand" else name)
+        return Modules(drawn(model), [HOOKED], run, start=2)
     if name.startswith("nn.Transformer"):
         model = Translator(batch_first="length" not in name)
         return Modules(drawn(model), IN_TORCH, run_torch, start=2)

@@ -31,7 +31,7 @@ from attnlib.analysis.checkpoint import (
 from attnlib.analysis.report import notes
 from attnlib.cli import app
 from attnlib.files import locked
-from tests.attnlib.adapters.adapter_builders import model_of
+from tests.attnlib.adapters.adapter_builders import GPT2, model_of
 from tests.attnlib.analysis.builders import (
     LINES,
     SOURCE,
@@ -174,8 +174,7 @@ def edited(change=lambda own: own, **config):
 
 
 def decoder_alone(folder):
-    sizes = {"n_layer": 1, "n_embd": 8, "n_head": 2, "vocab_size": 20}
-    transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes)).save_pretrained(folder)
+    transformers.GPT2LMHeadModel(transformers.GPT2Config(**GPT2)).save_pretrained(folder)
 
 
 def of_sound(folder):

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 
 import pytest
 import torch
@@ -35,12 +35,9 @@ class Known:
     """
 
     def __init__(self, kind="cross", seed=0, noise=NOISE):
-        self.kind, self.noise, draw = kind, noise, generator(seed)
+        self.kind, self.noise = kind, noise
         sides = ("query", "key") if kind == "cross" else ("query",)
-
-        def normal(*shape):
-            return torch.randn(*shape, generator=draw, dtype=torch.float64)
-
+        normal = partial(torch.randn, generator=generator(seed), dtype=torch.float64)
         self.constant = {side: normal(WIDTH) for side in sides}
         self.places = {side: 0.8 * normal(LONGEST, WIDTH) for side in sides}
         self.words = {side: normal(WORDS, WIDTH) for side in sides}
@@ -69,12 +66,10 @@ class Known:
         states = queries.sum(0), keys.sum(0)
         sites = ("q", "k") if self.kind == "cross" else ("q", "q")
         attended = Attended(self.kind, 0, *states, *sites, *self.maps, scale=0.3)
-        source, source_mask = (answers, key_mask) if self.kind == "cross" else (asks, query_mask)
         tokens = {"target_tokens": asks, "target_outputs": asks, "target_mask": query_mask}
-        return ModelPass(source_tokens=source, source_mask=source_mask, attended=(attended,), **tokens)
+        return ModelPass(source_tokens=answers, source_mask=key_mask, attended=(attended,), **tokens)
 
-    @property
-    @cache  # noqa: B019, there are two
+    @cached_property
     def shares(self):
         """By another way than the library's: covariances of what the parts known make, over many samples."""
         explained, many = Counter(), self.draw(8000, 9_999)
@@ -103,9 +98,7 @@ class Known:
         return {part: explained[part] / sum(explained.values()) for part in PARTS}
 
 
-@cache
-def known(kind):
-    return Known(kind)
+known = cache(Known)
 
 
 def analysis_of(model, lines, seed, **options):

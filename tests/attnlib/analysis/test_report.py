@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import html
 import json
 import math
 import re
@@ -71,7 +70,7 @@ def test_files_agree_with_the_analysis(tmp_path, analysis):
     markup = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert len(notes(found)) >= 3
     for note in notes(found):
-        assert f'<p class="note">{html.escape(note)}</p>'.replace("&#x27;", "&#39;") in markup
+        assert f'<p class="note">{escape(note)}</p>'.replace("&#x27;", "&#39;") in markup
 
 
 class Page(HTMLParser):

@@ -328,8 +328,7 @@ def test_loss_is_the_mean_over_valid_words_of_the_whole_pass():
     plain = -chosen[BATCH.target_mask].sum() / BATCH.target_mask.sum()
     torch.testing.assert_close(model.loss(BATCH), plain)
     gradients = [torch.autograd.grad(value, list(model.parameters())) for value in (model.loss(BATCH), plain)]
-    for ours, expected in zip(*gradients, strict=True):
-        torch.testing.assert_close(ours, expected)
+    torch.testing.assert_close(*gradients)
 
 
 def test_dropout_between_layers_while_training_alone():
@@ -386,8 +385,7 @@ def test_texts_of_unlike_length_are_run_in_groups_with_the_same_outcome(monkeypa
         logit = model(tokens, mask).logit
         classification_loss(logit, torch.tensor([0, 1, 1, 0, 0, 1, 1])).backward()
         found.append([logit, *(parameter.grad for parameter in model.parameters())])
-    for together, apart in zip(*found, strict=True):
-        torch.testing.assert_close(apart, together)
+    torch.testing.assert_close(*found)
 
 
 def test_equation_12_the_log_odds_are_the_attended_mean_of_the_probe():

@@ -1,6 +1,6 @@
 """What holds for every network: parameters, padding, later words, writing, search; what is refused."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import partial, reduce
 from itertools import product
 
@@ -93,8 +93,7 @@ def test_word_by_word_gives_the_logits_of_the_teacher_forced_pass(name):
         torch.testing.assert_close(found[read], logits[read, step])
 
 
-TRACED = FORCED["AED gru"], FORCED["VED"], WRITERS["luong"], WRITERS["cho"]
-TRACES = [own()(BATCH) for own in TRACED]
+TRACES = [own()(BATCH) for own in (FORCED["AED gru"], FORCED["VED"], WRITERS["luong"], WRITERS["cho"])]
 
 
 @pytest.mark.parametrize("trace", [BATCH, *TRACES, transformer()(BATCH).encoder_self[0][0]])
@@ -180,11 +179,11 @@ class Table:
         self.seed = seed
 
     def begin(self, source, mask):
-        return Read(source[:, 0])
+        return source[:, 0]
 
     def write(self, words, state):
-        code = state.code * WORDS + words
-        return torch.stack([self.logits(entry) for entry in code.tolist()]), Read(code)
+        code = state * WORDS + words
+        return torch.stack([self.logits(entry) for entry in code.tolist()]), code
 
     def logits(self, code: int) -> Tensor:
         return 2 * torch.randn(WORDS, generator=generator(1_000 * self.seed + code))
@@ -198,11 +197,6 @@ class Table:
 
     def log_probability(self, source: int, words: tuple[int, ...]) -> float:
         return sum(float(self.log_probabilities(source, words[:at])[word]) for at, word in enumerate(words))
-
-
-@dataclass(frozen=True)
-class Read:
-    code: Tensor
 
 
 def targets():

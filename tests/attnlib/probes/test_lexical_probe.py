@@ -6,7 +6,7 @@ from itertools import accumulate
 import numpy as np
 import pytest
 import torch
-from scipy import optimize
+from scipy import optimize, special
 from torch.profiler import ProfilerActivity, profile
 
 from attnlib.probes.lexical_probe import log_lexical_probe, log_probability_of_pairs
@@ -113,10 +113,8 @@ def rows(problem, found):
 
 
 def loss_and_slopes(attention, encoder, decoder, word):
-    logits = attention @ encoder + decoder
-    p = np.exp(logits - logits.max())
-    p /= p.sum()
-    return -np.log(p[word]), encoder @ p - encoder[:, word]
+    log_p = special.log_softmax(attention @ encoder + decoder)
+    return -log_p[word], encoder @ np.exp(log_p) - encoder[:, word]
 
 
 def solved_alone(encoder):
