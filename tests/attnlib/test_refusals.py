@@ -83,10 +83,8 @@ TERMS = torch.zeros(3, 3, 2, 4, 5)
 FOUR, FIVE = torch.ones(2, 4, dtype=torch.bool), torch.ones(2, 5, dtype=torch.bool)
 WIDE = Parts(*(torch.zeros(2, 4, 4),) * 3, mask=FOUR)
 NARROW = Parts(*(torch.zeros(2, 4, 1),) * 3, mask=FOUR)
-DOUBLE = Parts(*(part.double() for part in WIDE), mask=FOUR)
 MEANS, EXACT = Components(3, 3, 4), Components(3, 3, 4, method="least_squares")
 CELLS = AttentionCells().update(torch.ones(1, 2, 3), FOUR[:1, :2], FIVE[:1, :3])
-ONE_SUBSET = SubstitutionSums({"none": []})
 
 DECOMPOSITION = [
     (lambda: Components(0, 5, 3), "n_tokens=0"),
@@ -97,13 +95,13 @@ DECOMPOSITION = [
     (lambda: MEANS.variance_explained(), "keep no sum of squares"),
     (lambda: EXACT.variance_explained(), "call update before"),
     (lambda: alignment_terms(WIDE, NARROW), "width must agree"),
-    (lambda: alignment_terms(WIDE, DOUBLE), "one dtype"),
+    (lambda: alignment_terms(WIDE, Parts(*WIDE.stack().double(), mask=FOUR)), "one dtype"),
     (lambda: map_parts(WIDE, torch.zeros(3, 5)), "expected (out, 4)"),
     (lambda: map_parts(WIDE, torch.zeros(3, 4), torch.zeros(4)), "expected (3,)"),
     (lambda: ShareSums().update(TERMS, FIVE, FOUR), "expected"),
     (lambda: valid_rows(TERMS, FOUR[:1], FIVE), "target mask of"),
     (lambda: SubstitutionSums({"mine": [("temporal", "residuals")]}), "did you mean 'residual'"),
-    (lambda: SubstitutionSums().merge(ONE_SUBSET), "same subsets"),
+    (lambda: SubstitutionSums().merge(SubstitutionSums({"none": []})), "same subsets"),
     (lambda: typicality([torch.eye(2)] * 3, minimum=1), "minimum=1"),
     (lambda: CELLS.update(torch.ones(2, 4, 5), FIVE, FOUR), "expected"),
     (lambda: CELLS.average_attention((9, 9)), "(9, 9); cells with most samples: [(3, 2)"),
@@ -122,7 +120,6 @@ DECOMPOSITION = [
 
 ROW, SHORT = torch.zeros(1, 3), torch.zeros(1, 1)
 BOTH = torch.ones(1, 2, dtype=torch.bool)
-PADDED = torch.tensor([[True, False]])
 
 
 def align(links, length, target_words):
@@ -138,10 +135,6 @@ def optimum(encoder=1.0, words=3, positions=2, mask=BOTH):
     optimal_attention(*logits, torch.zeros(1, positions, dtype=torch.long), mask, BOTH)
 
 
-def probe_of_pairs(**options):
-    log_probability_of_pairs(*[ROW[..., None]] * 2, None, *[ROW > 0] * 3, **options)
-
-
 PROBES = [
     (lambda: agreement(ROW, SHORT), "the same length"),
     (lambda: agreement_with_ties_broken(ROW, SHORT), "the same length"),
@@ -154,14 +147,14 @@ PROBES = [
     (lambda: gold_links([{(3, 0)}], 3, 2), "leads outside"),
     (lambda: gold_links([{(0, 2)}], 3, 2), "leads outside"),
     (lambda: gold_links([{(-1, 0)}], 3, 2), "leads outside"),
-    (lambda: align({(1, 0)}, 2, PADDED), "outside the words"),
+    (lambda: align({(1, 0)}, 2, torch.tensor([[True, False]])), "outside the words"),
     (lambda: align(set(), 3, BOTH), "give all three as"),
     (lambda: fit([], []), "at least one sentence pair"),
     (lambda: fit([[4]], [[]]), "at least one sentence pair"),
     (lambda: fit([[4]], [[4]], 0), "iterations is 0"),
     (lambda: fit([[7]], [[4]]), "a source word has id 7, but n_source is 6; ids end at 5"),
     (lambda: fit([[4]], [[6]]), "a target word has id 6, but n_target is 6"),
-    (lambda: probe_of_pairs(at_once=0), "at_once is 0"),
+    (partial(log_probability_of_pairs, *[ROW] * 2, None, *[ROW > 0] * 3, at_once=0), "at_once is 0"),
     (lambda: optimum(positions=1), "words has shape"),
     (lambda: optimum(words=1), "only one word"),
     (lambda: optimum(mask=~BOTH), "no valid source position"),
@@ -290,14 +283,6 @@ def modules(*hooks):
     return Modules(Reader(), hooks, run)
 
 
-def torchs(key="0", **settings):
-    return Modules(nn.Sequential(nn.MultiheadAttention(8, 2, **settings)), [Hooked("0", key)], run_torch)
-
-
-def attention_of(model, batch):
-    return model.attend(batch.source, batch.source_mask, batch.read)
-
-
 def caught(one=HOOKED, run=run, model=Reader, **settings):
     return Modules(drawn(model()), [one], run, **{"start": 2} | settings).trace(BATCH)
 
@@ -342,7 +327,8 @@ MODULES = [
     (lambda: modules(Hooked("to_q", "to_k", 2)), "cross.0: nothing checks the scores made of to_q and to_k"),
     (lambda: modules(), "no attention is hooked: name the modules of one or more"),
     (lambda: modules(HOOKED, HOOKED), "2 attentions are called cross.0: give each a layer"),
-    (lambda: torchs("words"), "0 makes queries and keys: name it for both, not 'words'"),
+    (lambda: Modules(nn.Sequential(nn.MultiheadAttention(8, 2)), [Hooked("0", "words")], run_torch),
+     "0 makes queries and keys: name it for both, not 'words'"),
     (lambda: caught(start=None), "give it ``read``, or Modules a start"),
     (lambda: caught(run=lambda model, batch: None), "to_q was not run: is it the module of another path"),
     (lambda: caught(Hooked("to_q", "to_k", 3, SHOWN)), "8 dimensions cannot be shared by 3 heads"),
@@ -360,12 +346,14 @@ MODULES = [
      "softmax runs more than once in a pass"),
     (lambda: probed(model=Aside), "the model does not go on with the attention that softmax returns"),
     (lambda: probed(replace(HOOKED, attention=None), unchecked=True), "cross.0: name the module that"),
-    (lambda: probed(run=attention_of), "run returns shape (4, 2, 6, 7); … logits of shape (4, 6) by 50"),
+    (lambda: probed(run=lambda model, batch: model.attend(batch.source, batch.source_mask, batch.read)),
+     "run returns shape (4, 2, 6, 7); … logits of shape (4, 6) by 50"),
     (lambda: probed(run=lambda *own: list(run(*own))), "run returns list"),
     (lambda: probed(ENCODER, run_torch, Translator), "no cross-attention is hooked"),
 ]  # fmt: skip
 
-HALVES = {"GPT2LMHeadModel": GPT2, "BertModel": WIDTHS, "BartForCausalLM": ABSOLUTE, "T5EncoderModel": RELATIVE}
+HALVES = {"GPT2LMHeadModel": GPT2, "BertModel": WIDTHS}
+HALVES |= {"BartForCausalLM": ABSOLUTE, "T5EncoderModel": RELATIVE}
 FAR = dict.fromkeys((f"max_{half}_position_embeddings" for half in ("encoder", "decoder")), 32)
 CROSS = "decoder.block.1.layer.1.EncDecAttention"
 
@@ -416,18 +404,11 @@ def bart_probe(model=lambda whole: whole, **changes):
     return lexical_probe(model(model_of("Bart")), replace(traced("Bart"), **changes))
 
 
-class Coarse(nn.Linear):
-    """As quantised projections do, it computes otherwise than with its weight."""
+class Linear8bit(nn.Linear):
+    """As quantised projections do, it computes otherwise, by a name that says no more than nn.Linear's."""
 
     def forward(self, states):
         return super().forward(states).round()
-
-
-class Linear8bit(nn.Linear):
-    """A projection of numbers of eight bits, by a name that says no more than nn.Linear's."""
-
-    def forward(self, states):
-        return super().forward(states)
 
 
 Linear8bit.__qualname__ = Linear8bit.__name__ = "Linear"
@@ -471,7 +452,7 @@ FAMILIES = [
     # A layer whose projections or attention are wrapped is not left out.
     *((lambda side=side, wrap=wrap: HuggingFace(wrapped("T5", f"{CROSS}.{side}", wrap)),
        f"{CROSS}.{side} is … merge_and_unload")
-      for side in "qk" for wrap in (nn.Sequential, lambda _: Coarse(2, 2))),
+      for side in "qk" for wrap in (nn.Sequential, lambda _: Linear8bit(2, 2))),
     (lambda: HuggingFace(wrapped("Bart", BART)), f"{BART} is Sequential, which has no query"),
     (lambda: HuggingFace(wrapped("T5", f"{CROSS}.q", lambda _: Linear8bit(2, 2))),
      f"{CROSS}.q is of the class {__name__}.Linear, … quantised model: load it in full"),

@@ -46,14 +46,10 @@ ASKED = {"model": "toy", "layers": (0,)}
 shards, every = st.integers(1, 9), st.integers(1, 9)
 
 
-class Killed(Exception):
-    """What ends a process in the middle."""
-
-
 def stream_of(batches=20, *, probed=2, killed_at=None, seen=None):
     def trace(number):
         if number == killed_at:
-            raise Killed
+            raise SystemExit
         if seen is not None:
             seen.append(number)
         return TOY(number)
@@ -266,7 +262,7 @@ def finished(tmp_path_factory):
 )  # 4, 9, 14 and 19 are judged
 def test_a_pass_that_was_killed_goes_on_to_the_same_bytes(tmp_path, finished, killed_at, seconds):
     for number in killed_at:
-        with pytest.raises(Killed):
+        with pytest.raises(SystemExit):
             read(keep_of(tmp_path, seconds), killed_at=number)
     fit, judgement = read(keep_of(tmp_path))
     assert files_of(tmp_path) == files_of(finished)
@@ -274,7 +270,7 @@ def test_a_pass_that_was_killed_goes_on_to_the_same_bytes(tmp_path, finished, ki
 
 
 def test_what_was_read_is_not_read_again_and_progress_counts_from_the_start(tmp_path):
-    with pytest.raises(Killed):
+    with pytest.raises(SystemExit):
         read(keep_of(tmp_path), killed_at=7)
     seen, told = [], []
     fit_part(stream_of(seen=seen), keep=keep_of(tmp_path), progress=lambda *one: told.append(one))
@@ -313,7 +309,7 @@ def test_shards_that_are_missing_are_listed(tmp_path):
     keep, parts = keep_of(tmp_path), Shard(0, 4).all_shards()
     for _ in range(2):
         assert fit_part(stream_of(), parts[1], heads=[1], keep=keep).heads == (1,)
-    with pytest.raises(Killed):
+    with pytest.raises(SystemExit):
         fit_part(stream_of(killed_at=3), parts[0], keep=keep)  # begun is not finished
     assert keep.lacking("fit", parts[0]) == [0, 2, 3]
     assert_refused(lambda: merged_fit(keep, parts[0]), "shards 0, 2, 3 of 4 have no finished fit")

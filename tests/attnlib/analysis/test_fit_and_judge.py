@@ -389,7 +389,9 @@ def test_samples_with_nothing_counted_are_left_out():
     source, target = one.ignored_source.clone(), one.ignored_target.clone()
     source[1], target[4] = True, True
     spoilt = replace(one, ignored_source=source, ignored_target=target)
-    without = taken(one, [0, 2, 3, 5])
+    kept = [0, 2, 3, 5]
+    attended = tuple(replace(own, **tensors_of(own, kept)) for own in one.attended)
+    without = replace(one, **tensors_of(one, kept), attended=attended)
     fit = fit_of(map(toy, range(9)))
     first, second = (judged(fit, [some], toy.probe) for some in (spoilt, without))
     assert first.samples == second.samples <= 4
@@ -398,14 +400,8 @@ def test_samples_with_nothing_counted_are_left_out():
     assert_same_rows(rows_of(first), rows_of(second))
 
 
-def taken(one, chosen):
-    """Some of the samples of a pass."""
-    attended = [
-        replace(own, query_inputs=own.query_inputs[chosen], key_inputs=own.key_inputs[chosen])
-        for own in one.attended
-    ]
-    tensors = {name: own[chosen] for name, own in vars(one).items() if isinstance(own, torch.Tensor)}
-    return replace(one, **tensors, attended=tuple(attended))
+def tensors_of(made, samples):
+    return {name: own[samples] for name, own in vars(made).items() if isinstance(own, torch.Tensor)}
 
 
 def test_unseen_words_and_places_are_counted():

@@ -109,13 +109,7 @@ def test_an_encoder_of_sound(here):
     hears = transformers.WhisperFeatureExtractor(feature_size=4, chunk_length=1)
     tokenizer = tokenizer_of(LINES)
     sizes = {"vocab_size": len(tokenizer), "max_source_positions": 50, "max_target_positions": 20}
-
-    class Processor:
-        def __call__(self, sounds, **options):
-            return hears(sounds, **options)
-
-    processor, rng = Processor(), torch.Generator().manual_seed(0)
-    processor.tokenizer = tokenizer
+    processor, rng = transformers.WhisperProcessor(hears, tokenizer), torch.Generator().manual_seed(0)
     model = frames_model("Whisper", **sizes)
     sounds = [torch.randn(16_000, generator=rng).numpy() for _ in range(40)]
     given = {"model": model, "processor": processor, "sounds": sounds, "texts": LINES[:40]}

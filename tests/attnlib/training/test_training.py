@@ -147,11 +147,8 @@ def test_decoding_undoes_encoding(sentences):
     assert len(vocabulary) == 4 + len({word for sentence in sentences for word in sentence})
 
 
-STREAM = {"batch_size": 4, "seed": 0, "start_step": 0}
-
-
 def first_batch(corpus, **wrong):
-    return next(training_batches(corpus, **STREAM | wrong))
+    return next(training_batches(corpus, **{"batch_size": 4, "seed": 0} | wrong))
 
 
 @pytest.mark.parametrize(
@@ -186,10 +183,6 @@ def test_what_makes_no_sense_is_refused(call, message):
 
 
 COURSE = Course(steps=12, seed=3, checkpoints=(0, 4, 9, 12))
-
-
-class Interrupted(Exception):
-    pass
 
 
 def new_network():
@@ -236,7 +229,7 @@ def test_what_an_update_draws_comes_from_seed_and_step_and_the_callers_random_st
 def test_an_interrupted_course_ends_in_the_same_bits_and_looks_once_at_each_checkpoint(tmp_path, stop):
     def interrupt(step, steps, loss):
         if step == stop + 1:
-            raise Interrupted
+            raise SystemExit
 
     def snapshot(step, model):
         assert not model.training
@@ -245,7 +238,7 @@ def test_an_interrupted_course_ends_in_the_same_bits_and_looks_once_at_each_chec
     snapshots = []
     whole, records = run(None, visit=snapshot)
     expected, snapshots = snapshots, []
-    with pytest.raises(Interrupted):
+    with pytest.raises(SystemExit):
         run(tmp_path, visit=snapshot, report=interrupt, seconds_between_saves=0)
     resumed, resumed_records = run(tmp_path, visit=snapshot)
     assert torch.equal(weights(whole), weights(resumed))
@@ -260,9 +253,9 @@ def test_a_checkpoint_whose_visit_was_cut_short_is_visited_again_and_no_other(tm
     def snapshot(step, model):
         snapshots.append(step)
         if snapshots == [0, 4]:
-            raise Interrupted
+            raise SystemExit
 
-    with pytest.raises(Interrupted):
+    with pytest.raises(SystemExit):
         run(tmp_path, visit=snapshot)  # no state was saved: the resumed course makes all updates again
     model, _ = run(tmp_path, visit=snapshot)
     assert snapshots == [0, 4, 4, 9, 12]
