@@ -7,7 +7,6 @@ from itertools import product
 
 import pytest
 import torch
-from safetensors.torch import save_file
 from torch import nn
 
 from attnlib.adapters import (
@@ -25,6 +24,7 @@ from attnlib.adapters import (
 from attnlib.adapters.model_pass import UNIT, WORST, squared_sizes, unit_errors
 from attnlib.adapters.tensors import MAPS
 from attnlib.errors import BadInput, CorruptFile
+from attnlib.sealed import save_file
 from tests.attnlib.adapters.adapter_builders import (
     FAMILIES,
     FULL,
@@ -174,13 +174,9 @@ def test_padding_at_the_left_moves_to_the_right_before_it_is_known_what_is_predi
     torch.testing.assert_close(found.attended[0].scores[0, 0, :2, :2], inner)
 
 
-def write(folder, name, given):
-    save_file({key: value.contiguous().clone() for key, value in given.items()}, folder / name)
-
-
 def test_what_was_saved_comes_back_in_the_order_of_the_names(tmp_path):
-    write(tmp_path, "b.safetensors", PLAIN)
-    write(tmp_path, "a.safetensors", FULL)
+    save_file(PLAIN, tmp_path / "b.safetensors")
+    save_file(FULL, tmp_path / "a.safetensors")
     (tmp_path / "notes.txt").write_text("not a batch")
     first, second = saved_passes(tmp_path)
     assert_same_pass(first, pass_of_tensors(FULL))
@@ -189,9 +185,9 @@ def test_what_was_saved_comes_back_in_the_order_of_the_names(tmp_path):
 
 def test_weights_may_stand_in_a_file_of_their_own(tmp_path):
     maps = {name: value for name, value in FULL.items() if name.endswith(("weight", "_bias", "scale"))}
-    write(tmp_path, MAPS, maps)
+    save_file(maps, tmp_path / MAPS)
     for batch in "ab":
-        write(tmp_path, f"{batch}.safetensors", without(FULL, *maps))
+        save_file(without(FULL, *maps), tmp_path / f"{batch}.safetensors")
     passes = list(saved_passes(tmp_path))
     assert len(passes) == 2
     for found in passes:
@@ -200,8 +196,8 @@ def test_weights_may_stand_in_a_file_of_their_own(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.safetensors", MAPS])
 def test_a_file_that_was_cut_off_is_corrupt(tmp_path, name):
-    write(tmp_path, "a.safetensors", PLAIN)
-    write(tmp_path, name, PLAIN)
+    save_file(PLAIN, tmp_path / "a.safetensors")
+    save_file(PLAIN, tmp_path / name)
     (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-5])
     assert_refused(lambda: list(saved_passes(tmp_path)), f"{name} cannot be read as safetensors", CorruptFile)
 

@@ -42,7 +42,6 @@ from tests.attnlib.refusals import assert_refused, flip
 
 REBUILDS = ("temporal_rebuilds", "input_rebuilds", "no_residual_rebuilds")
 TOY = Toy(ALL, ignored=(3,), bias=True)
-ASKED = {"model": "toy", "layers": (0,)}
 shards, every = st.integers(1, 9), st.integers(1, 9)
 
 
@@ -58,7 +57,7 @@ def stream_of(batches=20, *, probed=2, killed_at=None, seen=None):
 
 
 def keep_of(folder, seconds=0.0, **asked):
-    return Keep(Path(folder), ASKED | asked, seconds)
+    return Keep(Path(folder), {"model": "toy", "layers": (0,)} | asked, seconds)
 
 
 @pytest.mark.parametrize("method", ["means", "least_squares"])

@@ -31,7 +31,7 @@ from attnlib.analysis.checkpoint import (
 from attnlib.analysis.report import notes
 from attnlib.cli import app
 from attnlib.files import locked
-from tests.attnlib.adapters.adapter_builders import GPT2, model_of
+from tests.attnlib.adapters.adapter_builders import GPT2, WHISPER, model_of
 from tests.attnlib.analysis.builders import (
     LINES,
     SOURCE,
@@ -173,22 +173,9 @@ def edited(change=lambda own: own, **config):
     return edit
 
 
-def decoder_alone(folder):
-    transformers.GPT2LMHeadModel(transformers.GPT2Config(**GPT2)).save_pretrained(folder)
-
-
-def of_sound(folder):
-    transformers.WhisperConfig(d_model=8, vocab_size=20, pad_token_id=1).save_pretrained(folder)
-
-
 def mute(folder):
     for path in folder.glob("tokenizer*"):
         path.unlink()
-
-
-def wordless(folder):
-    mute(folder)
-    tokenizer_of([""]).save_pretrained(folder)
 
 
 QUERY = "decoder.block.0.layer.1.EncDecAttention.q.weight"
@@ -207,14 +194,17 @@ QUERY = "decoder.block.0.layer.1.EncDecAttention.q.weight"
             *(spoilt("tokenizer.json", lambda _, said=said: said) for said in (b"", b"{", b"[]", b"{}")),
             edited(classifier_dropout=None),
             edited(lambda own: own | {QUERY: torch.ones(3, 16)}))),
-        (decoder_alone, "type gpt2, an encoder or a decoder alone"),
-        (of_sound, "type whisper, which does not … give saved traces"),
+        (lambda folder: transformers.GPT2LMHeadModel(transformers.GPT2Config(**GPT2)).save_pretrained(folder),
+         "type gpt2, an encoder or a decoder alone"),
+        (lambda folder: transformers.WhisperConfig(**WHISPER).save_pretrained(folder),
+         "type whisper, which does not … give saved traces"),
         # What it lacks would be drawn at random, and two calls would give two answers.
         (edited(lambda own: {k: v for k, v in own.items() if k != QUERY}), f"it lacks {QUERY}"),
         (edited(num_layers=5, num_decoder_layers=5), "it lacks decoder.block.2.layer.0. … more"),
         (edited(lambda own: own | {"more.weight": torch.ones(2)}), "it has beside the model's more.weight"),
         (mute, "tiny holds no vocabulary: its T5 … pieces"),
-        (wordless, "tiny holds no vocabulary: its … knows 0 pieces"),
+        (lambda folder: tokenizer_of([""]).save_pretrained(folder),
+         "tiny holds no vocabulary: its … knows 0 pieces"),
     ],
 )  # fmt: skip
 def test_checkpoints_that_cannot_be_used(folder, tmp_path, spoil, message):
@@ -515,10 +505,7 @@ def test_again_is_the_same_and_asks_for_nothing_new(corpus, whole, monkeypatch):
 
 # In shards: what remains is said, and the report is the same bytes in any order.
 
-FIRST, SECOND = (
-    f"the {one} pass over shards %s of 2 is not finished: run them, then this command again"
-    for one in ("first", "second")
-)
+UNFINISHED = "the {} pass over shards {} of 2 is not finished: run them, then this command again"
 
 
 def report_of(out):
@@ -536,9 +523,9 @@ def in_shards(corpus, tmp_path_factory):
 def test_a_stage_that_the_one_before_is_not_finished_for_fails(corpus, tmp_path):
     """So that a workflow does not take it for done."""
     stage = partial(given, corpus, tmp_path, "--shards", 2, "--stage")
-    refused(stage("report"), SECOND % "0, 1")
+    refused(stage("report"), UNFINISHED.format("second", "0, 1"))
     done(*stage("fit", "--shard", 1))
-    refused(stage("judge", "--shard", 1), FIRST % "0")
+    refused(stage("judge", "--shard", 1), UNFINISHED.format("first", "0"))
     assert not (tmp_path / "index.html").exists()
 
 

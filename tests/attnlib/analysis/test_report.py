@@ -167,23 +167,20 @@ def test_the_page_runs_its_own_script_and_no_other(analysis):
         assert (byte == 255) if math.isnan(weight) else abs(byte / 254 - weight) < 0.002
 
 
-def maps_of(markup):
-    """Words of columns and rows, and what each square says, of every matrix of the example."""
-    drawn = re.findall(r"<summary>[^<]*, layer \d+, head \d+</summary>(.*?)</details>", markup, re.S)
-    return [(re.findall(r"<bdi>(.*?)</bdi>", d), re.findall(r'<td [^>]*title="([^"]*)"', d)) for d in drawn]
-
-
 def test_words_and_weights_are_in_their_places(analysis, markup):
     """Rows of cross-attention are the words predicted, those of the decoder's own the words read."""
-    example, found = analysis.example, maps_of(markup)
+    example = analysis.example
+    found = re.findall(r"<summary>[^<]*, layer \d+, head \d+</summary>(.*?)</details>", markup, re.S)
     sides = {"cross": ("source", "source", "target", "target"), "encoder_self": ("source",) * 4}
     sides["decoder_self"] = ("target", "read", "target", "read")
     assert len(found) == len(example.attention)
-    for ((at, _), weights), (words, shown) in zip(example.attention.items(), found, strict=True):
+    for ((at, _), weights), drawn in zip(example.attention.items(), found, strict=True):
         key, keys, query, queries = sides[at.split(".")[0]]
         columns, rows = getattr(example, keys).tolist(), getattr(example, queries).tolist()
-        assert words == [f"{key}-{n}" for n in columns] + [f"{query}-{n}" for n in rows]
-        assert shown == ["left out" if own != own else f"{own:.2f}" for own in weights.flatten().tolist()]
+        words = [f"{key}-{n}" for n in columns] + [f"{query}-{n}" for n in rows]
+        shown = ["left out" if own != own else f"{own:.2f}" for own in weights.flatten().tolist()]
+        assert re.findall(r"<bdi>(.*?)</bdi>", drawn) == words
+        assert re.findall(r'<td [^>]*title="([^"]*)"', drawn) == shown
 
 
 @pytest.mark.parametrize("kinds", [{"ignored": (3,)}, {"bias": True}, {"probe": True}])

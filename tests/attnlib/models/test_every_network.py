@@ -213,14 +213,13 @@ def plain(row: Tensor) -> tuple[int, ...]:
 
 SOURCE = torch.tensor([[4], [5], [6]])
 MASK = torch.ones_like(SOURCE, dtype=torch.bool)
-ALL = len(list(targets()))
 
 
 @pytest.mark.parametrize("penalty", [0.0, 0.6, 1.0])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_beam_that_holds_everything_is_exhaustive_search(seed, penalty):
-    network = Table(seed)
-    found = beam_search(network, SOURCE, MASK, STEPS, beams=ALL, length_penalty=penalty)
+    network, everything = Table(seed), len(list(targets()))
+    found = beam_search(network, SOURCE, MASK, STEPS, beams=everything, length_penalty=penalty)
     for row, source in enumerate(SOURCE[:, 0].tolist()):
         known = {words: network.log_probability(source, words) for words in targets()}
         ranked = sorted(known, key=lambda words: -known[words] / len(words) ** penalty)
