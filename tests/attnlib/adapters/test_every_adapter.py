@@ -67,7 +67,6 @@ def by_frames(name):
     return found, plain_call(frames_model(name), found, batch)[1]
 
 
-@torch.no_grad()
 def by_reader():
     found, model = traced("by hand"), adapter_of("by hand").model.eval()
     return found, [model.attend(found.source_tokens, found.source_mask, found.target_tokens)]

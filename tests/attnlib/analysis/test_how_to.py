@@ -151,7 +151,6 @@ ATTENDING = [name for name in zoo.NAMES if not name.endswith(("VED", "classifier
 LEAST = {"lexicon_translator": 0.8}
 
 
-@torch.no_grad()
 def right(found: zoo.Trained) -> float:
     """The share of the words, or labels, of its sentences that a network predicts."""
     batch = collate(found.corpus, range(800))
@@ -197,7 +196,6 @@ def test_those_with_attention_are_analysed(name):
     assert {row["kind"] for row in one.heads} == set(kinds)
 
 
-@torch.no_grad()
 def test_the_translator_is_probed_without_training():
     """β of a word is largest at the word of the lexicon that it translates."""
     found = zoo.load("lexicon_translator")

@@ -247,7 +247,6 @@ def check_against_definition(model, definition=by_definition, **options):
 
 
 @pytest.mark.parametrize("kind", SEQUENCES)
-@torch.no_grad()
 def test_a_padded_batch_is_what_the_equations_say_of_each_sentence(kind):
     check_against_definition(sequence_network(kind))
 
@@ -315,7 +314,6 @@ def translator_by_definition(model, source, target):
 
 @pytest.mark.parametrize("attention", ["learned", "uniform"])
 @pytest.mark.parametrize(("form", "layers"), [("joined", 2), ("summed", 2), ("joined", 1)])
-@torch.no_grad()
 def test_a_padded_batch_of_translations_is_what_the_equations_say_of_each_sentence(attention, form, layers):
     model = translator(attention=attention, form=form, layers=layers)
     check_against_definition(model, translator_by_definition)
@@ -341,7 +339,6 @@ def test_dropout_between_layers_while_training_alone():
     assert model.encoder.dropout == model.decoder.dropout == 0.5
 
 
-@torch.no_grad()
 def test_translations_are_the_likeliest_words_given_those_before():
     model = translator(seed=5)
     written = translate(model, BATCH.source, BATCH.source_mask, 6)

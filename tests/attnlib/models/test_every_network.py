@@ -55,7 +55,6 @@ def test_one_seed_starts_every_kind_of_attention_in_the_same_place():
 
 
 @pytest.mark.parametrize("name", FORCED)
-@torch.no_grad()
 def test_a_sample_alone_and_padded_in_a_batch_has_the_same_logits_whatever_stands_at_padding(name):
     model = FORCED[name]()
     source = BATCH.source.masked_fill(~BATCH.source_mask, 5)
@@ -69,7 +68,6 @@ def test_a_sample_alone_and_padded_in_a_batch_has_the_same_logits_whatever_stand
 
 
 @pytest.mark.parametrize("name", FORCED)
-@torch.no_grad()
 def test_a_later_target_word_changes_no_earlier_logits(name):
     model = FORCED[name]()
     before = model(BATCH).logits
@@ -83,7 +81,6 @@ def test_a_later_target_word_changes_no_earlier_logits(name):
 
 
 @pytest.mark.parametrize("name", WRITERS)
-@torch.no_grad()
 def test_word_by_word_gives_the_logits_of_the_teacher_forced_pass(name):
     model = WRITERS[name]()
     logits, state = model(BATCH).logits, model.begin(BATCH.source, BATCH.source_mask)

@@ -42,7 +42,6 @@ def plain(model, batch, trace):
 
 @pytest.mark.parametrize("form", ["joined", "summed"])
 @pytest.mark.parametrize("at_once", [1, 7, 512])
-@torch.no_grad()
 def test_the_probe_is_the_plain_version_at_valid_pairs_and_nothing_at_padding(form, at_once):
     model, batch, trace = traced(form)
     found = probe(model, batch, trace, at_once=at_once)
