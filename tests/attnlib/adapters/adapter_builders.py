@@ -217,9 +217,8 @@ def frames_model(name, **changes):
             starts = {"decoder_start_token_id": 2, "pad_token_id": 1}
             made = transformers.VisionEncoderDecoderModel(make(picture, writer, **starts))
         else:
-            config = getattr(transformers, f"{name}Config")(
-                **{"Whisper": WHISPER}.get(name, SPEECH) | changes
-            )
+            sizes = WHISPER if name == "Whisper" else SPEECH
+            config = getattr(transformers, f"{name}Config")(**sizes | changes)
             made = getattr(transformers, f"{name}ForConditionalGeneration")(config)
         made.set_attn_implementation("eager")
     return spread(made, 0.5)
@@ -311,10 +310,8 @@ class Reader(nn.Module):
         self.scale, self.out = scale, nn.Linear(6 * HEADS, WORDS)
 
     def projected(self, source, read):
-        return (
-            project(self.dropout(self.words(tokens))).unflatten(-1, (HEADS, -1)).transpose(1, 2)
-            for project, tokens in ((self.to_q, read), (self.to_k, source))
-        )
+        query, key = self.to_q(self.dropout(self.words(read))), self.to_k(self.dropout(self.words(source)))
+        return (own.unflatten(-1, (HEADS, -1)).transpose(1, 2) for own in (query, key))
 
     def attend(self, source, source_mask, read):
         query, key = self.projected(source, read)
@@ -342,15 +339,10 @@ class Translator(nn.Module):
     def forward(self, source, source_mask, read, read_mask):
         first = self.transformer.batch_first
         turned = (lambda states: states) if first else (lambda states: states.transpose(0, 1))
-        states = self.transformer(
-            turned(self.words(source)),
-            turned(self.words(read)),
-            tgt_mask=torch.ones(read.shape[1], read.shape[1]).triu(1).bool(),
-            src_key_padding_mask=~source_mask,
-            tgt_key_padding_mask=~read_mask,
-            memory_key_padding_mask=~source_mask,
-        )
-        return self.out(turned(states))
+        masks = dict.fromkeys(("src_key_padding_mask", "memory_key_padding_mask"), ~source_mask)
+        masks["tgt_mask"] = torch.ones(read.shape[1], read.shape[1]).triu(1).bool()
+        words = turned(self.words(source)), turned(self.words(read))
+        return self.out(turned(self.transformer(*words, **masks, tgt_key_padding_mask=~read_mask)))
 
 
 def drawn(model, seed=0):

@@ -88,9 +88,8 @@ def as_given(found):
 
 
 def rotated(**layout):
-    return as_given(
-        pass_of(checked(query_rotation=rotary(4, 4, **layout), key_rotation=rotary(5, 4, **layout)))
-    )
+    rotations = {"query_rotation": rotary(4, 4, **layout), "key_rotation": rotary(5, 4, **layout)}
+    return as_given(pass_of(checked(**rotations)))
 
 
 ADAPTERS = {
@@ -171,11 +170,8 @@ def test_what_stands_at_padding_does_not_matter(name, at_padding):
     }
     adapter = adapter_of(name)
     assert_same_pass(adapter.trace(replace(BATCH, **padded)), traced(name))
-    given, one = (
-        adapter.trace(own)
-        for own in (replace(BATCH, **padded, read=padded["target"]), replace(BATCH, read=BATCH.target))
-    )
-    assert_same_pass(given, one)
+    one = adapter.trace(replace(BATCH, read=BATCH.target))
+    assert_same_pass(adapter.trace(replace(BATCH, **padded, read=padded["target"])), one)
     soiled = {
         own: getattr(one, own).masked_fill(~one.mask(own[:6]), at_padding)
         for own in ("source_tokens", "target_tokens", "target_outputs")
@@ -262,9 +258,8 @@ def test_arguments_come_by_place_and_by_name_and_keys_may_have_another_width(wid
     for call in CALLS:
 
         def run(model, batch, call=call):
-            return call(
-                model["attend"], model["words"](batch.read), model["others"](batch.source), ~batch.source_mask
-            )
+            words, keys = model["words"](batch.read), model["others"](batch.source)
+            return call(model["attend"], words, keys, ~batch.source_mask)
 
         found += Modules(model, [Hooked("attend", "attend")], run, start=2).trace(BATCH).attended
     assert {one.key_inputs.shape[-1] for one in found} == {width}  # and the scores were checked
@@ -412,12 +407,8 @@ def test_positions_and_predictions_are_those_of_a_plain_call(name):
 
 def test_a_report_says_that_frames_are_no_words(tmp_path):
     adapter = whisper(kinds=KINDS, ignored=[0, 1])
-    stream = Stream(
-        adapter.trace,
-        [frames_batch("Whisper", seed) for seed in range(5)],
-        partial(lexical_probe, adapter.model),
-        logits=adapter.logits,
-    )
+    batches = [frames_batch("Whisper", seed) for seed in range(5)]
+    stream = Stream(adapter.trace, batches, partial(lexical_probe, adapter.model), logits=adapter.logits)
     found = report(stream, tmp_path, name=lambda side, token: f"{side} {token}")
     said = said_by(tmp_path)
     page = (tmp_path / "index.html").read_text(encoding="utf-8")

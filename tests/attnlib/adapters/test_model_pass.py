@@ -101,26 +101,21 @@ def test_what_stands_at_padding_does_not_matter():
 def test_padding_moves_to_the_right_with_all_that_belongs_to_a_position():
     valid = TARGET_MASK[:, :, None] & SOURCE_MASK[:, None]
     more = {"ignored_source": torch.arange(15).view(3, 5) % 4 == 0, "lexical_probe": torch.rand(3, 4, 5)}
-    right = pass_of(checked(), **more)
-    (one,) = right.attended
+    one = checked(position_bias=normal(3, 2, 4, 5, seed=9))
+    right = pass_of(one, **more)
     in_front = partial(padded_in_front, masks={"source": SOURCE_MASK, "target": TARGET_MASK})
     axes = {"query_inputs": {"target": 1}, "key_inputs": {"source": 1}}
     axes |= {name: {"target": 2, "source": 3} for name in ("attention", "position_bias")}
     left = replace(one, **{name: in_front(getattr(one, name), **own) for name, own in axes.items()})
-    names = (*TOKENS, "target_outputs")
-    sides = {name: in_front(getattr(right, name), **{name[:6]: 1}) for name in names}
+    sides = {n: in_front(getattr(right, n), **{n[:6]: 1}) for n in (*TOKENS, "target_outputs")}
     sides["ignored_source"] = in_front(right.ignored_source, source=1)
     sides["lexical_probe"] = in_front(right.lexical_probe, target=1, source=2)
     assert not sides["source_mask"][1, 0]
     found = ModelPass(**sides, attended=(left,))
     found.check()
-    for name in names:
-        assert torch.equal(getattr(found, name), getattr(right, name)), name
+    assert_same_pass(found, right)
     assert torch.equal(found.counted("source"), right.counted("source"))
     assert torch.equal(found.lexical_probe[valid], right.lexical_probe[valid])
-    for name in ("query_inputs", "key_inputs", "attention"):
-        assert torch.equal(getattr(found.attended[0], name), getattr(one, name)), name
-    torch.testing.assert_close(found.attended[0].scores, one.scores)
 
 
 def test_without_an_attention_it_is_said_that_nothing_is_checked():
@@ -342,14 +337,9 @@ def test_errors_are_counted_in_roundings_beside_the_largest_weight(own, scores, 
 
 def test_squares_of_what_is_rounded():
     # Query (2, -1), key (3, 4), scale 1/2: terms 3 and -2, score 1, with its bias 6.
-    one = replace(
-        attended_of(1, 1, 1, 2, 1),
-        query_inputs=torch.tensor([[[2.0, -1.0]]]),
-        key_inputs=torch.tensor([[[3.0, 4.0]]]),
-        query_map=LinearMap(torch.eye(2)[None]),
-        key_map=LinearMap(torch.eye(2)[None]),
-        position_bias=torch.tensor([[[[5.0]]]]),
-    )
+    states = {"query_inputs": torch.tensor([[[2.0, -1.0]]]), "key_inputs": torch.tensor([[[3.0, 4.0]]])}
+    maps = dict.fromkeys(("query_map", "key_map"), LinearMap(torch.eye(2)[None]))
+    one = attended_of(1, 1, 1, 2, 1, **states, **maps, position_bias=torch.tensor([[[[5.0]]]]))
     assert squared_sizes(one)(0).tolist() == [[[2 * (3**2 + 2**2) + 1 + 6**2 + 1]]]
     # Terms that cancel in a query are rounded all the same: 2 - 2 = 0, of squares 4 + 4.
     one = replace(one, query_map=LinearMap(torch.tensor([[[1.0, 2.0], [0.0, 0.0]]])), position_bias=None)
@@ -369,9 +359,8 @@ def test_one_wrong_weight_among_thousands_is_noticed():
     least, largest = one.scores[row][:13].argmin(), one.scores[row][:13].argmax()
     squares = squared_sizes(one)(0)[1, 3]
     attention[row][least] *= (12 * UNIT[torch.float32] * (squares[least] + squares[largest]).sqrt()).exp()
-    with pytest.raises(
-        BadInput, match=r"head 0: attention .* is up to 12 times rounding .*, 0\.\d+ in the mean"
-    ):
+    said = r"head 0: attention .* is up to 12 times rounding .*, 0\.\d+ in the mean"
+    with pytest.raises(BadInput, match=said):
         replace(found, attended=(replace(one, attention=attention),)).check()
 
 

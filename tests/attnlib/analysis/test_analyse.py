@@ -218,9 +218,8 @@ def test_what_a_reader_must_know_is_noted(changed, said):
         table: [own | {key: row[key] for key in own.keys() & row.keys()} for own in getattr(found, table)]
         for table in ("heads", "states")
     }
-    noted = notes(
-        replace(found, **rows, **{key: changed[key] for key in changed.keys() & vars(found).keys()})
-    )
+    own = {key: changed[key] for key in changed.keys() & vars(found).keys()}
+    noted = notes(replace(found, **rows, **own))
     assert len(noted) == bool(said)
     assert not said or said in noted[0]
 

@@ -307,6 +307,7 @@ def test_what_is_written_is_the_likeliest_piece_at_every_step(folder, tmp_path):
 
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
 PIECES = [*SPECIAL, *(f"▁{word}" for word in sorted(set(" ".join(LINES).split())))]
+IDS = {piece: number for number, piece in enumerate(PIECES)}
 
 
 def of_scores(kind):
@@ -336,10 +337,7 @@ def write_vocabulary(folder, words):
 MULTILINGUAL = {
     "mbart": (lambda _: of_scores("MBartTokenizer"), "en_XX", "fr_XX", "fr_XX"),
     "mbart50": (lambda _: of_scores("MBart50Tokenizer"), "en_XX", "fr_XX", "fr_XX"),
-    "nllb": (
-        lambda _: transformers.NllbTokenizer(vocab={piece: n for n, piece in enumerate(PIECES)}),
-        *("eng_Latn", "fra_Latn", "fra_Latn"),
-    ),
+    "nllb": (lambda _: transformers.NllbTokenizer(vocab=IDS), "eng_Latn", "fra_Latn", "fra_Latn"),
     "m2m": (lambda folder: of_pieces(folder, "M2M100"), "en", "fr", "__fr__"),
 }
 
@@ -473,9 +471,9 @@ def counted(monkeypatch):
     seen, kind = [], transformers.PreTrainedTokenizerFast
     call = kind.__call__
 
-    def counting(self, text=None, text_target=None, **more):
+    def counting(self, text=None, **more):
         seen.extend(text or ())
-        return call(self, text=text, text_target=text_target, **more)
+        return call(self, text=text, **more)
 
     monkeypatch.setattr(kind, "__call__", counting)
     return seen

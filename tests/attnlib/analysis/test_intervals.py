@@ -105,9 +105,8 @@ def analysed(model, lines, seed, **options):
 def assert_covered(held, corpora):
     """Within what 95 of 100 may come to in so many corpora, and in many 92 to 98."""
     slack = max(0.03, 3.3 * (0.95 * 0.05 / corpora) ** 0.5)
-    assert {part: count / corpora for part, count in held.items()} == pytest.approx(
-        dict.fromkeys(held, 0.95), abs=slack
-    )
+    shares = {part: count / corpora for part, count in held.items()}
+    assert shares == pytest.approx(dict.fromkeys(held, 0.95), abs=slack)
 
 
 @pytest.mark.parametrize(
@@ -264,13 +263,10 @@ def test_a_sentence_has_its_key_in_whatever_batch():
     one = replace(toy()(0), attended=())
     keys = sample_keys(one)
     assert len(set(keys.tolist())) == len(keys)
+    names = ("source_tokens", "source_mask", "target_tokens", "target_outputs", "target_mask")
     for row, key in enumerate(keys):
-        valid = {side: one.mask(side)[row] for side in ("source", "target")}
-        names = {"source": ("source_tokens", "source_mask")}
-        names["target"] = ("target_tokens", "target_outputs", "target_mask")
-        alone = replace(
-            one, **{name: getattr(one, name)[row, valid[of]][None] for of in names for name in names[of]}
-        )
+        given = {name: getattr(one, name)[row, one.mask(name[:6])[row]][None] for name in names}
+        alone = replace(one, **given)
         assert sample_keys(alone).tolist() == [key]
         for name in ("source_tokens", "target_outputs"):
             changed = getattr(alone, name).clone()
@@ -307,10 +303,7 @@ def test_heads_of_one_alone_are_named_and_none_in_both_is_an_error(first):
     for other, said in (
         (rest, "no head is in both: the first has cross.0 head 0, … analyse the"),
         (replace(first, blocks={}), "the second analysis has no blocks of sentences: make it again"),
-        (
-            replace(first, method="means"),
-            "one is by least_squares, the other by means: analyse both",
-        ),
+        (replace(first, method="means"), "one is by least_squares, the other by means: analyse both"),
     ):
         assert_refused(partial(compare, first, other), said)
 

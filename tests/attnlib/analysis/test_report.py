@@ -124,9 +124,8 @@ def test_the_page_runs_its_own_script_and_no_other(analysis):
     assert f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'" in markup
     data = json.loads(scripts[0][1])
     assert data["samples"][0]["words"]["source"][0] == visible(hostile)
-    assert [tuple(own[:3]) for own in data["heads"]] == [
-        (row["kind"], row["layer"], row["head"]) for row in analysis.heads
-    ]
+    places = [[row["kind"], row["layer"], row["head"]] for row in analysis.heads]
+    assert [own[:3] for own in data["heads"]] == places
     for kind, layer, head, shares in data["heads"]:
         place = {"kind": kind, "layer": layer, "head": head}
         own = [term["covariance_share"] for term in analysis.terms if place.items() <= term.items()]
@@ -189,9 +188,8 @@ def test_heads_that_attend_evenly_are_grey_and_findings_count_the_others(analysi
         "attention (and half of what even attention lacks) in 1."
     ]
     even = [row | {"uniform": 0.995, "no_residual_rebuilds": 0.999} for row in rows]
-    assert findings(replace(found, heads=even)) == [
-        "Cross-attention, 4 heads: all attend evenly, and there is nothing to share."
-    ]
+    (said,) = findings(replace(found, heads=even))
+    assert said == "Cross-attention, 4 heads: all attend evenly, and there is nothing to share."
     (blunt,) = findings(replace(found, heads=[row | {"uniform": 0.86} for row in rows]))
     assert blunt.endswith("in 1."), "0.95 is more than half of what 0.86 lacks"
     (blunt,) = findings(replace(found, heads=[row | {"uniform": 0.91} for row in rows]))
@@ -225,13 +223,9 @@ def test_a_page_of_576_heads_is_below_five_megabytes(analysis):
     assert len(names) == 576
     long = torch.arange(LONGEST)
     example = Example(long, long, long, dict.fromkeys(names, torch.rand(LONGEST, LONGEST)))
-    large = replace(
-        analysis,
-        heads=everywhere(analysis.heads),
-        terms=everywhere(analysis.terms),
-        example=example,
-        samples=(Sample(ids, ids, ids, names, torch.rand(cut, cut)),),
-    )
+    rows = {table: everywhere(getattr(analysis, table)) for table in ("heads", "terms")}
+    sample = Sample(ids, ids, ids, names, torch.rand(cut, cut))
+    large = replace(analysis, **rows, example=example, samples=(sample,))
     assert len(page(large, "t", plain, script=True).encode()) < 5e6
 
 
