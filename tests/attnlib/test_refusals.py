@@ -396,8 +396,7 @@ def pass_of_another():
 
 
 def frames(name="Whisper", **changes):
-    own = vars(frames_batch(name))
-    return FrameBatch(**{name: own[name] for name in ("frames", "target", "target_mask")} | changes)
+    return replace(frames_batch(name), **changes)
 
 
 def bart_probe(model=lambda whole: whole, **changes):

@@ -227,15 +227,14 @@ def frames_model(name, **changes):
 FRAMES = ("Whisper", "Speech2Text", *DECODERS)
 
 
-def frames_batch(name, seed=0, samples=5):
+def frames_batch(name, seed=0):
     """Speech2Text makes one position of four frames, and is told where there is sound."""
     draw, mask = generator(seed), None
     shape = {"Whisper": (4, 20), "Speech2Text": (32, 4)}.get(name, (3, 8, 8))
     if name == "Speech2Text":
-        mask = torch.arange(32) < torch.tensor([32, 32, 24, 32, 16][:samples])[:, None]
-    target = torch.randint(3, 8, (samples, 4), generator=draw)
-    lengths = torch.tensor([4, 2, 3, 4, 4][:samples])
-    frames = torch.randn(samples, *shape, generator=draw)
+        mask = torch.arange(32) < torch.tensor([32, 32, 24, 32, 16])[:, None]
+    target, lengths = torch.randint(3, 8, (5, 4), generator=draw), torch.tensor([4, 2, 3, 4, 4])
+    frames = torch.randn(5, *shape, generator=draw)
     return FrameBatch(frames, target, torch.arange(4) < lengths[:, None], frames_mask=mask)
 
 
