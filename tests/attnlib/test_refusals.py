@@ -45,19 +45,15 @@ from attnlib.probes.lexical_probe import log_probability_of_pairs
 from attnlib.probes.optimal_attention import optimal_attention
 from attnlib.training.corpus import Corpus
 from tests.attnlib.adapters.adapter_builders import (
-    ABSOLUTE,
+    ALONE,
     BATCH,
     FULL,
-    GPT2,
     HOOKED,
     KINDS,
     PLAIN,
-    RELATIVE,
     TARGET_MASK,
-    WIDTHS,
     Reader,
     Translator,
-    adapter_of,
     attended_of,
     checked,
     drawn,
@@ -69,7 +65,6 @@ from tests.attnlib.adapters.adapter_builders import (
     rotary,
     run,
     run_torch,
-    softmax_of,
     traced,
     whisper,
     without,
@@ -207,7 +202,7 @@ PASSES = [
     *((partial(rechecked, **changes), f"cross.1, head … : {GAP}") for changes in (
         {"scale": 0.501}, {"position_bias": None}, {"key_map": ONE.query_map},
         {"query_rotation": rotary(4, 4)}, {"attention": ONE.attention.flip(1)})),
-    (lambda: rechecked(attention=softmax_of(ONE.scores, torch.tensor(True))),
+    (lambda: rechecked(attention=ONE.scores.softmax(-1)),
      "of a row's attention is on what is masked here; give the masks that the model was given"),
     (lambda: rechecked(causal=True), "of a row's attention is on what is masked here"),
     (lambda: rechecked(attention=ONE.attention * 0.99), "head 0: a row of attention is 0.01 away from a sum"),
@@ -352,8 +347,6 @@ MODULES = [
     (lambda: probed(ENCODER, run_torch, Translator), "no cross-attention is hooked"),
 ]  # fmt: skip
 
-HALVES = {"GPT2LMHeadModel": GPT2, "BertModel": WIDTHS}
-HALVES |= {"BartForCausalLM": ABSOLUTE, "T5EncoderModel": RELATIVE}
 FAR = dict.fromkeys((f"max_{half}_position_embeddings" for half in ("encoder", "decoder")), 32)
 CROSS = "decoder.block.1.layer.1.EncDecAttention"
 
@@ -364,7 +357,7 @@ def transformers():
 
 def half(name):
     made = getattr(transformers(), name)
-    return HuggingFace(made(made.config_class(**HALVES[name])))
+    return HuggingFace(made(made.config_class(**ALONE[name])))
 
 
 def of_prophets():
@@ -425,7 +418,7 @@ OTHERS = "holds id 50; … embeds 50, from 0: use the tokenizer"
 BART = "model.decoder.layers.0.encoder_attn"
 
 FAMILIES = [
-    *((partial(half, name), f"{name} lacks an encoder or a decoder, … whole") for name in HALVES),
+    *((partial(half, name), f"{name} lacks an encoder or a decoder, … whole") for name in ALONE),
     (lambda: HuggingFace(nn.Linear(2, 2)), "Linear is no model … see attnlib.adapters.Modules"),
     (of_prophets, "has no cross-attention in the form of T5, BART, mBART or Marian"),
     # LED's encoder looks through windows; its cross-attention is BART's, and it keeps it to itself.
@@ -433,7 +426,7 @@ FAMILIES = [
      "LED … has no encoder_self attention of a known form"),
     (lambda: HuggingFace(model_of("LED", attention_window=8, **FAR)).trace(BATCH),
      "cross.0 returns no attention, though … with attnlib.adap"),
-    (lambda: adapter_of("scaled_dot_product, heads apart").trace(BATCH),
+    (lambda: traced("scaled_dot_product, heads apart"),
      "attention of shape (4, 2, 6, 6); expected (4, 2, 6, 7) … has to return the heads joined"),
     (lambda: bart(kinds=("self",)), "no kind of attention 'self'"),
     (lambda: bart(kinds=("encoder-self",)), "did you mean 'encoder_self'"),

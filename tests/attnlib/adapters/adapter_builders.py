@@ -141,11 +141,6 @@ def padded_in_front(tensor, masks, **axes):
     return tensor
 
 
-def hooks_on(model):
-    """How many hooks stand on a model's modules."""
-    return sum(len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules())
-
-
 # -- models of transformers --
 
 FAMILIES = ("T5", "MT5", "Bart", "MBart", "Marian", "Pegasus", "M2M100")
@@ -163,8 +158,7 @@ def rows_of(lengths, seed):
     return [torch.randint(3, 50, (own,), generator=generator(seed + own)).tolist() for own in lengths]
 
 
-ROWS = rows_of((5, 3, 7, 6), 100), rows_of((4, 6, 2, 5), 200)
-BATCH = TokenBatch.of_rows(*ROWS)
+BATCH = TokenBatch.of_rows(rows_of((5, 3, 7, 6), 100), rows_of((4, 6, 2, 5), 200))
 
 
 def spread(model, size):
@@ -203,6 +197,8 @@ DECODERS = {
     "Bert": WRITES | WIDTHS | {"max_position_embeddings": 6},
     "TrOCR": WRITES | WRITER | {"max_position_embeddings": 6, "cross_attention_hidden_size": 8},
 }
+ALONE = {"GPT2LMHeadModel": GPT2, "BertModel": WIDTHS}  # an encoder or a decoder
+ALONE |= {"BartForCausalLM": ABSOLUTE, "T5EncoderModel": RELATIVE}
 
 
 @cache
@@ -240,19 +236,6 @@ def frames_batch(name, seed=0):
 
 def whisper(**arguments):
     return HuggingFace(frames_model("Whisper"), **arguments)
-
-
-def plain_call(model, found, batch=None):
-    """What a model itself returns for a pass, nothing hooked, and its attention for each that was caught."""
-    given = {"input_ids": found.source_tokens, "attention_mask": found.source_mask.long()}
-    if batch is not None:  # of frames, with a mask where they have one
-        mask = batch.frames_mask
-        given = {model.main_input_name: batch.frames}
-        given |= {} if mask is None else {"attention_mask": mask.long()}
-    reads = {"decoder_input_ids": found.target_tokens, "decoder_attention_mask": found.target_mask.long()}
-    with torch.no_grad():
-        plain = model(**given, **reads, output_attentions=True)
-    return plain, [plain[f"{one.kind.removesuffix('_self')}_attentions"][one.layer] for one in found.attended]
 
 
 # -- modules --

@@ -30,21 +30,17 @@ from tests.attnlib.adapters.adapter_builders import (
     FUNCTIONS,
     HOOKED,
     KINDS,
-    ROWS,
     SIDES,
     WIDTHS,
-    Reader,
     adapter_of,
     assert_same_pass,
     checked,
     drawn,
     frames_batch,
     frames_model,
-    hooks_on,
     model_of,
     padded_in_front,
     pass_of,
-    plain_call,
     rotary,
     run,
     terms_of,
@@ -54,6 +50,19 @@ from tests.attnlib.adapters.adapter_builders import (
 from tests.attnlib.analysis.builders import said_by
 from tests.attnlib.models.model_builders import POSITIONS, batch_of, generator, transformer
 from tests.attnlib.refusals import assert_refused
+
+
+def plain_call(model, found, batch=None):
+    """What a model itself returns for a pass, nothing hooked, and its attention for each that was caught."""
+    given = {"input_ids": found.source_tokens, "attention_mask": found.source_mask.long()}
+    if batch is not None:  # of frames, with a mask where they have one
+        mask = batch.frames_mask
+        given = {model.main_input_name: batch.frames}
+        given |= {} if mask is None else {"attention_mask": mask.long()}
+    reads = {"decoder_input_ids": found.target_tokens, "decoder_attention_mask": found.target_mask.long()}
+    with torch.no_grad():
+        plain = model(**given, **reads, output_attentions=True)
+    return plain, [plain[f"{one.kind.removesuffix('_self')}_attentions"][one.layer] for one in found.attended]
 
 
 def by_family(name):
@@ -128,6 +137,11 @@ def test_scores_make_the_models_attention_and_nine_terms_and_the_position_bias_m
             scores = one.scores[:, head][allowed]
             assert (total[allowed] - scores).abs().max() <= 1e-5 * scores.abs().max(), one.name
             assert scores.std() > 0.05
+
+
+def hooks_on(model):
+    """How many hooks stand on a model's modules."""
+    return sum(len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules())
 
 
 @pytest.mark.parametrize("name", ["T5", "by hand", "nn.Transformer"])
@@ -268,7 +282,7 @@ def test_arguments_come_by_place_and_by_name_and_keys_may_have_another_width(wid
 
 
 def test_logits_may_come_in_an_object_or_first_in_a_tuple():
-    model, found = drawn(Reader()), []
+    model, found = adapter_of("by hand").model, []
     for wrap in (lambda own: own, lambda own: (own, None), lambda own: SimpleNamespace(logits=own)):
         adapter = Modules(model, [HOOKED], lambda *own, wrap=wrap: wrap(run(*own)), start=2)
         found.append(adapter.lexical_probe(adapter.trace(BATCH)))
@@ -303,7 +317,7 @@ def test_a_decoder_that_does_not_say_what_it_starts_with_takes_what_is_read():
 
 
 def test_ignored_tokens_are_seen_by_the_model_and_not_counted():
-    special = [ROWS[0][0][1], ROWS[1][3][2]]
+    special = [int(BATCH.source[0, 1]), int(BATCH.target[3, 2])]
     found = HuggingFace(model_of("T5"), kinds=KINDS, ignored=special).trace(BATCH)
     assert_same_pass(found, traced("T5"))
     for side in SIDES:

@@ -14,7 +14,6 @@ from attnlib.adapters import (
     HuggingFace,
     LinearMap,
     ModelPass,
-    Modules,
     Rotary,
     TokenBatch,
     pass_of_tensors,
@@ -28,14 +27,12 @@ from attnlib.sealed import save_file
 from tests.attnlib.adapters.adapter_builders import (
     FAMILIES,
     FULL,
-    HEADS,
-    HOOKED,
     KINDS,
     PLAIN,
     SOURCE_MASK,
     TARGET_MASK,
     TOKENS,
-    Reader,
+    adapter_of,
     assert_same_pass,
     attended_of,
     checked,
@@ -46,7 +43,6 @@ from tests.attnlib.adapters.adapter_builders import (
     pass_of,
     rotary,
     rows_of,
-    run,
     to,
     without,
 )
@@ -244,12 +240,13 @@ LONG = TokenBatch.of_rows(rows_of((25, 13, 7, 21), 1), rows_of((20, 16, 2, 24), 
 
 def of_reader(dtype, size):
     """A cross-attention written by hand; queries are multiplied by the size."""
-    model = drawn(Reader())
-    model.words = drawn(model.words, seed=1)
+    adapter = adapter_of("by hand")
+    drawn(adapter.model.words, seed=1)
     with torch.no_grad():
-        for value in model.to_q.parameters():
+        for value in adapter.model.to_q.parameters():
             value *= size
-    return Modules(model.to(dtype), [HOOKED], run, start=2).trace(LONG)
+    adapter.model.to(dtype)
+    return adapter.trace(LONG)
 
 
 def of_family(name, dtype, size):
@@ -369,7 +366,7 @@ def test_what_is_wrong_a_little_everywhere_is_noticed():
     found = of_reader(torch.bfloat16, 1)
     (one,) = found.attended
     noise = torch.randn(one.scores.shape, generator=generator(0))
-    sizes = torch.stack([squared_sizes(one)(head) for head in range(HEADS)], 1)
+    sizes = torch.stack([squared_sizes(one)(head) for head in range(one.heads)], 1)
     off = replace(one, position_bias=1.9 * UNIT[torch.bfloat16] * sizes.sqrt() * noise.clamp(-2, 2))
     with pytest.raises(BadInput, match=r"is up to [0-7](\.\d+)? times rounding .*, [1-9][.\d]* in the mean"):
         replace(found, attended=(off,)).check()

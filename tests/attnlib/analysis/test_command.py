@@ -19,15 +19,8 @@ from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
 from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe, text_batches
-from attnlib.analysis import Stream, analyse, read_report
-from attnlib.analysis.checkpoint import (
-    Checkpoint,
-    ParallelText,
-    ignorable_ids,
-    language_codes,
-    set_languages,
-    tokenizer_digest,
-)
+from attnlib.analysis import Checkpoint, ParallelText, Stream, analyse, read_report
+from attnlib.analysis.checkpoint import ignorable_ids, language_codes, set_languages, tokenizer_digest
 from attnlib.analysis.report import notes
 from attnlib.cli import app
 from attnlib.files import locked

@@ -17,19 +17,7 @@ from attnlib.analysis.results import head_rows, state_rows, term_rows
 from attnlib.decomposition import PART_NAMES, SUBSETS, Components, ShareSums, SubstitutionSums, typicality
 from attnlib.probes.agreement import agreement, chance_agreement
 from tests.attnlib.adapters.adapter_builders import terms_of
-from tests.attnlib.analysis.builders import (
-    ALL,
-    HEADS,
-    LONGEST,
-    WIDTH,
-    WORDS,
-    Toy,
-    assert_same_rows,
-    by_hand,
-    fit_of,
-    judged,
-    rows_of,
-)
+from tests.attnlib.analysis.builders import ALL, Toy, assert_same_rows, by_hand, fit_of, judged, rows_of
 from tests.attnlib.decomposition.component_builders import attention_matrices, padded, term_batches
 
 
@@ -270,7 +258,8 @@ def test_cross_attention_is_judged_by_components_of_what_counts(ignored):
     """Fixed tables over all batches at once, one product of heads at a time."""
     toy = Toy(ignored=ignored)
     passes = [toy(number) for number in range(20)]
-    components = {site: Components(WORDS, LONGEST, WIDTH) for site in ("encoder", "decoder.cross")}
+    # eight words, five places, states of width 4
+    components = {site: Components(8, 5, 4) for site in ("encoder", "decoder.cross")}
 
     def each(one, method):
         found, whole = {}, whole_samples(one)
@@ -301,7 +290,7 @@ def test_terms_of_every_kind_of_attention_sum_to_its_scores(bias):
     """Shares sum to one, and what varies is what the scores themselves vary by."""
     toy = Toy(ALL, bias=bias, ignored=(3,))
     judgement = judged(fit_of(map(toy, range(15))), map(toy, range(15, 20)))
-    assert len(judgement.heads) == len(ALL) * HEADS
+    assert len(judgement.heads) == len(ALL) * 2
     assert len({row["term"] for row in term_rows(judgement)}) == 9 + bias
     for row in term_rows(judgement):
         own = judgement.heads[f"{row['kind']}.{row['layer']}", row["head"]].terms
@@ -329,7 +318,7 @@ def test_agreement_is_the_probes_own():
     toy = Toy(ignored=(3,))
     passes = list(map(toy, range(20)))
     judgement = judged(fit_of(passes[:15]), passes[15:], toy.probe)
-    for head in range(HEADS):
+    for head in range(passes[0].attended[0].heads):
         found = []
         for one in passes[15:]:
             attention, _ = counted_attention(one, one.attended[0], head)

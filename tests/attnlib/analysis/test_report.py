@@ -17,18 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlib.analysis import Analysis, Losses, Stream, analyse, write_report
-from attnlib.analysis.report import (
-    KEPT,
-    SENTENCE,
-    SHOWN,
-    TABLES,
-    findings,
-    notes,
-    number,
-    page,
-    sentence,
-    visible,
-)
+from attnlib.analysis.report import KEPT, SENTENCE, TABLES, findings, notes, number, page, sentence, visible
 from attnlib.analysis.results import Example
 from attnlib.analysis.samples import ENTRIES, LONGEST, Sample
 from tests.attnlib.analysis.builders import ALL, HOSTILE, Toy, assert_same_rows, said_by, table_of
@@ -291,7 +280,7 @@ def test_any_word_is_shown_as_one_that_can_be_seen_and_written(word):
         ("e\u0301", "e\u0301"),
         ("\u0903", "◌\u0903"),
         ("", "⟨empty⟩"),
-        ("x" * (SHOWN + 1), "x" * SHOWN + "…"),
+        ("x" * 61, "x" * 60 + "…"),
     ],
 )
 def test_words_as_they_are_shown(word, shown):
