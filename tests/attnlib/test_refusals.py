@@ -45,17 +45,15 @@ from attnlib.probes.lexical_probe import log_probability_of_pairs
 from attnlib.probes.optimal_attention import optimal_attention
 from attnlib.training.corpus import Corpus
 from tests.attnlib.adapters.adapter_builders import (
-    ABSOLUTE,
+    ALONE,
     BATCH,
     FULL,
     HOOKED,
     KINDS,
     PLAIN,
-    RELATIVE,
     TARGET_MASK,
     Reader,
     Translator,
-    adapter_of,
     attended_of,
     checked,
     drawn,
@@ -67,7 +65,6 @@ from tests.attnlib.adapters.adapter_builders import (
     rotary,
     run,
     run_torch,
-    softmax_of,
     traced,
     whisper,
     without,
@@ -81,10 +78,8 @@ TERMS = torch.zeros(3, 3, 2, 4, 5)
 FOUR, FIVE = torch.ones(2, 4, dtype=torch.bool), torch.ones(2, 5, dtype=torch.bool)
 WIDE = Parts(*(torch.zeros(2, 4, 4),) * 3, mask=FOUR)
 NARROW = Parts(*(torch.zeros(2, 4, 1),) * 3, mask=FOUR)
-DOUBLE = Parts(*(part.double() for part in WIDE), mask=FOUR)
 MEANS, EXACT = Components(3, 3, 4), Components(3, 3, 4, method="least_squares")
 CELLS = AttentionCells().update(torch.ones(1, 2, 3), FOUR[:1, :2], FIVE[:1, :3])
-ONE_SUBSET = SubstitutionSums({"none": []})
 
 DECOMPOSITION = [
     (lambda: Components(0, 5, 3), "n_tokens=0"),
@@ -95,13 +90,13 @@ DECOMPOSITION = [
     (lambda: MEANS.variance_explained(), "keep no sum of squares"),
     (lambda: EXACT.variance_explained(), "call update before"),
     (lambda: alignment_terms(WIDE, NARROW), "width must agree"),
-    (lambda: alignment_terms(WIDE, DOUBLE), "one dtype"),
+    (lambda: alignment_terms(WIDE, Parts(*WIDE.stack().double(), mask=FOUR)), "one dtype"),
     (lambda: map_parts(WIDE, torch.zeros(3, 5)), "expected (out, 4)"),
     (lambda: map_parts(WIDE, torch.zeros(3, 4), torch.zeros(4)), "expected (3,)"),
     (lambda: ShareSums().update(TERMS, FIVE, FOUR), "expected"),
     (lambda: valid_rows(TERMS, FOUR[:1], FIVE), "target mask of"),
     (lambda: SubstitutionSums({"mine": [("temporal", "residuals")]}), "did you mean 'residual'"),
-    (lambda: SubstitutionSums().merge(ONE_SUBSET), "same subsets"),
+    (lambda: SubstitutionSums().merge(SubstitutionSums({"none": []})), "same subsets"),
     (lambda: typicality([torch.eye(2)] * 3, minimum=1), "minimum=1"),
     (lambda: CELLS.update(torch.ones(2, 4, 5), FIVE, FOUR), "expected"),
     (lambda: CELLS.average_attention((9, 9)), "(9, 9); cells with most samples: [(3, 2)"),
@@ -120,7 +115,6 @@ DECOMPOSITION = [
 
 ROW, SHORT = torch.zeros(1, 3), torch.zeros(1, 1)
 BOTH = torch.ones(1, 2, dtype=torch.bool)
-PADDED = torch.tensor([[True, False]])
 
 
 def align(links, length, target_words):
@@ -136,10 +130,6 @@ def optimum(encoder=1.0, words=3, positions=2, mask=BOTH):
     optimal_attention(*logits, torch.zeros(1, positions, dtype=torch.long), mask, BOTH)
 
 
-def probe_of_pairs(**options):
-    log_probability_of_pairs(*[ROW[..., None]] * 2, None, *[ROW > 0] * 3, **options)
-
-
 PROBES = [
     (lambda: agreement(ROW, SHORT), "the same length"),
     (lambda: agreement_with_ties_broken(ROW, SHORT), "the same length"),
@@ -152,14 +142,14 @@ PROBES = [
     (lambda: gold_links([{(3, 0)}], 3, 2), "leads outside"),
     (lambda: gold_links([{(0, 2)}], 3, 2), "leads outside"),
     (lambda: gold_links([{(-1, 0)}], 3, 2), "leads outside"),
-    (lambda: align({(1, 0)}, 2, PADDED), "outside the words"),
+    (lambda: align({(1, 0)}, 2, torch.tensor([[True, False]])), "outside the words"),
     (lambda: align(set(), 3, BOTH), "give all three as"),
     (lambda: fit([], []), "at least one sentence pair"),
     (lambda: fit([[4]], [[]]), "at least one sentence pair"),
     (lambda: fit([[4]], [[4]], 0), "iterations is 0"),
     (lambda: fit([[7]], [[4]]), "a source word has id 7, but n_source is 6; ids end at 5"),
     (lambda: fit([[4]], [[6]]), "a target word has id 6, but n_target is 6"),
-    (lambda: probe_of_pairs(at_once=0), "at_once is 0"),
+    (partial(log_probability_of_pairs, *[ROW] * 2, None, *[ROW > 0] * 3, at_once=0), "at_once is 0"),
     (lambda: optimum(positions=1), "words has shape"),
     (lambda: optimum(words=1), "only one word"),
     (lambda: optimum(mask=~BOTH), "no valid source position"),
@@ -212,7 +202,7 @@ PASSES = [
     *((partial(rechecked, **changes), f"cross.1, head … : {GAP}") for changes in (
         {"scale": 0.501}, {"position_bias": None}, {"key_map": ONE.query_map},
         {"query_rotation": rotary(4, 4)}, {"attention": ONE.attention.flip(1)})),
-    (lambda: rechecked(attention=softmax_of(ONE.scores, torch.tensor(True))),
+    (lambda: rechecked(attention=ONE.scores.softmax(-1)),
      "of a row's attention is on what is masked here; give the masks that the model was given"),
     (lambda: rechecked(causal=True), "of a row's attention is on what is masked here"),
     (lambda: rechecked(attention=ONE.attention * 0.99), "head 0: a row of attention is 0.01 away from a sum"),
@@ -288,14 +278,6 @@ def modules(*hooks):
     return Modules(Reader(), hooks, run)
 
 
-def torchs(key="0", **settings):
-    return Modules(nn.Sequential(nn.MultiheadAttention(8, 2, **settings)), [Hooked("0", key)], run_torch)
-
-
-def attention_of(model, batch):
-    return model.attend(batch.source, batch.source_mask, batch.read)
-
-
 def caught(one=HOOKED, run=run, model=Reader, **settings):
     return Modules(drawn(model()), [one], run, **{"start": 2} | settings).trace(BATCH)
 
@@ -340,7 +322,8 @@ MODULES = [
     (lambda: modules(Hooked("to_q", "to_k", 2)), "cross.0: nothing checks the scores made of to_q and to_k"),
     (lambda: modules(), "no attention is hooked: name the modules of one or more"),
     (lambda: modules(HOOKED, HOOKED), "2 attentions are called cross.0: give each a layer"),
-    (lambda: torchs("words"), "0 makes queries and keys: name it for both, not 'words'"),
+    (lambda: Modules(nn.Sequential(nn.MultiheadAttention(8, 2)), [Hooked("0", "words")], run_torch),
+     "0 makes queries and keys: name it for both, not 'words'"),
     (lambda: caught(start=None), "give it ``read``, or Modules a start"),
     (lambda: caught(run=lambda model, batch: None), "to_q was not run: is it the module of another path"),
     (lambda: caught(Hooked("to_q", "to_k", 3, SHOWN)), "8 dimensions cannot be shared by 3 heads"),
@@ -358,15 +341,12 @@ MODULES = [
      "softmax runs more than once in a pass"),
     (lambda: probed(model=Aside), "the model does not go on with the attention that softmax returns"),
     (lambda: probed(replace(HOOKED, attention=None), unchecked=True), "cross.0: name the module that"),
-    (lambda: probed(run=attention_of), "run returns shape (4, 2, 6, 7); … logits of shape (4, 6) by 50"),
+    (lambda: probed(run=lambda model, batch: model.attend(batch.source, batch.source_mask, batch.read)),
+     "run returns shape (4, 2, 6, 7); … logits of shape (4, 6) by 50"),
     (lambda: probed(run=lambda *own: list(run(*own))), "run returns list"),
     (lambda: probed(ENCODER, run_torch, Translator), "no cross-attention is hooked"),
 ]  # fmt: skip
 
-TINY = {"n_layer": 1, "n_embd": 8, "n_head": 2, "vocab_size": 20, "bos_token_id": 0, "eos_token_id": 0}
-BERT = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 20}
-BERT |= {"intermediate_size": 8}
-HALVES = {"GPT2LMHeadModel": TINY, "BertModel": BERT, "BartForCausalLM": ABSOLUTE, "T5EncoderModel": RELATIVE}
 FAR = dict.fromkeys((f"max_{half}_position_embeddings" for half in ("encoder", "decoder")), 32)
 CROSS = "decoder.block.1.layer.1.EncDecAttention"
 
@@ -377,7 +357,7 @@ def transformers():
 
 def half(name):
     made = getattr(transformers(), name)
-    return HuggingFace(made(made.config_class(**HALVES[name])))
+    return HuggingFace(made(made.config_class(**ALONE[name])))
 
 
 def of_prophets():
@@ -409,26 +389,18 @@ def pass_of_another():
 
 
 def frames(name="Whisper", **changes):
-    own = vars(frames_batch(name))
-    return FrameBatch(**{name: own[name] for name in ("frames", "target", "target_mask")} | changes)
+    return replace(frames_batch(name), **changes)
 
 
 def bart_probe(model=lambda whole: whole, **changes):
     return lexical_probe(model(model_of("Bart")), replace(traced("Bart"), **changes))
 
 
-class Coarse(nn.Linear):
-    """As quantised projections do, it computes otherwise than with its weight."""
+class Linear8bit(nn.Linear):
+    """As quantised projections do, it computes otherwise, by a name that says no more than nn.Linear's."""
 
     def forward(self, states):
         return super().forward(states).round()
-
-
-class Linear8bit(nn.Linear):
-    """A projection of numbers of eight bits, by a name that says no more than nn.Linear's."""
-
-    def forward(self, states):
-        return super().forward(states)
 
 
 Linear8bit.__qualname__ = Linear8bit.__name__ = "Linear"
@@ -446,7 +418,7 @@ OTHERS = "holds id 50; … embeds 50, from 0: use the tokenizer"
 BART = "model.decoder.layers.0.encoder_attn"
 
 FAMILIES = [
-    *((partial(half, name), f"{name} lacks an encoder or a decoder, … whole") for name in HALVES),
+    *((partial(half, name), f"{name} lacks an encoder or a decoder, … whole") for name in ALONE),
     (lambda: HuggingFace(nn.Linear(2, 2)), "Linear is no model … see attnlib.adapters.Modules"),
     (of_prophets, "has no cross-attention in the form of T5, BART, mBART or Marian"),
     # LED's encoder looks through windows; its cross-attention is BART's, and it keeps it to itself.
@@ -454,7 +426,7 @@ FAMILIES = [
      "LED … has no encoder_self attention of a known form"),
     (lambda: HuggingFace(model_of("LED", attention_window=8, **FAR)).trace(BATCH),
      "cross.0 returns no attention, though … with attnlib.adap"),
-    (lambda: adapter_of("scaled_dot_product, heads apart").trace(BATCH),
+    (lambda: traced("scaled_dot_product, heads apart"),
      "attention of shape (4, 2, 6, 6); expected (4, 2, 6, 7) … has to return the heads joined"),
     (lambda: bart(kinds=("self",)), "no kind of attention 'self'"),
     (lambda: bart(kinds=("encoder-self",)), "did you mean 'encoder_self'"),
@@ -472,7 +444,7 @@ FAMILIES = [
     # A layer whose projections or attention are wrapped is not left out.
     *((lambda side=side, wrap=wrap: HuggingFace(wrapped("T5", f"{CROSS}.{side}", wrap)),
        f"{CROSS}.{side} is … merge_and_unload")
-      for side in "qk" for wrap in (nn.Sequential, lambda _: Coarse(2, 2))),
+      for side in "qk" for wrap in (nn.Sequential, lambda _: Linear8bit(2, 2))),
     (lambda: HuggingFace(wrapped("Bart", BART)), f"{BART} is Sequential, which has no query"),
     (lambda: HuggingFace(wrapped("T5", f"{CROSS}.q", lambda _: Linear8bit(2, 2))),
      f"{CROSS}.q is of the class {__name__}.Linear, … quantised model: load it in full"),

@@ -141,11 +141,6 @@ def padded_in_front(tensor, masks, **axes):
     return tensor
 
 
-def hooks_on(model):
-    """How many hooks stand on a model's modules."""
-    return sum(len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules())
-
-
 # -- models of transformers --
 
 FAMILIES = ("T5", "MT5", "Bart", "MBart", "Marian", "Pegasus", "M2M100")
@@ -163,8 +158,7 @@ def rows_of(lengths, seed):
     return [torch.randint(3, 50, (own,), generator=generator(seed + own)).tolist() for own in lengths]
 
 
-ROWS = rows_of((5, 3, 7, 6), 100), rows_of((4, 6, 2, 5), 200)
-BATCH = TokenBatch.of_rows(*ROWS)
+BATCH = TokenBatch.of_rows(rows_of((5, 3, 7, 6), 100), rows_of((4, 6, 2, 5), 200))
 
 
 def spread(model, size):
@@ -203,6 +197,8 @@ DECODERS = {
     "Bert": WRITES | WIDTHS | {"max_position_embeddings": 6},
     "TrOCR": WRITES | WRITER | {"max_position_embeddings": 6, "cross_attention_hidden_size": 8},
 }
+ALONE = {"GPT2LMHeadModel": GPT2, "BertModel": WIDTHS}  # an encoder or a decoder
+ALONE |= {"BartForCausalLM": ABSOLUTE, "T5EncoderModel": RELATIVE}
 
 
 @cache
@@ -217,9 +213,8 @@ def frames_model(name, **changes):
             starts = {"decoder_start_token_id": 2, "pad_token_id": 1}
             made = transformers.VisionEncoderDecoderModel(make(picture, writer, **starts))
         else:
-            config = getattr(transformers, f"{name}Config")(
-                **{"Whisper": WHISPER}.get(name, SPEECH) | changes
-            )
+            sizes = WHISPER if name == "Whisper" else SPEECH
+            config = getattr(transformers, f"{name}Config")(**sizes | changes)
             made = getattr(transformers, f"{name}ForConditionalGeneration")(config)
         made.set_attn_implementation("eager")
     return spread(made, 0.5)
@@ -228,33 +223,19 @@ def frames_model(name, **changes):
 FRAMES = ("Whisper", "Speech2Text", *DECODERS)
 
 
-def frames_batch(name, seed=0, samples=5):
+def frames_batch(name, seed=0):
     """Speech2Text makes one position of four frames, and is told where there is sound."""
     draw, mask = generator(seed), None
     shape = {"Whisper": (4, 20), "Speech2Text": (32, 4)}.get(name, (3, 8, 8))
     if name == "Speech2Text":
-        mask = torch.arange(32) < torch.tensor([32, 32, 24, 32, 16][:samples])[:, None]
-    target = torch.randint(3, 8, (samples, 4), generator=draw)
-    lengths = torch.tensor([4, 2, 3, 4, 4][:samples])
-    frames = torch.randn(samples, *shape, generator=draw)
+        mask = torch.arange(32) < torch.tensor([32, 32, 24, 32, 16])[:, None]
+    target, lengths = torch.randint(3, 8, (5, 4), generator=draw), torch.tensor([4, 2, 3, 4, 4])
+    frames = torch.randn(5, *shape, generator=draw)
     return FrameBatch(frames, target, torch.arange(4) < lengths[:, None], frames_mask=mask)
 
 
 def whisper(**arguments):
     return HuggingFace(frames_model("Whisper"), **arguments)
-
-
-def plain_call(model, found, batch=None):
-    """What a model itself returns for a pass, nothing hooked, and its attention for each that was caught."""
-    given = {"input_ids": found.source_tokens, "attention_mask": found.source_mask.long()}
-    if batch is not None:  # of frames, with a mask where they have one
-        mask = batch.frames_mask
-        given = {model.main_input_name: batch.frames}
-        given |= {} if mask is None else {"attention_mask": mask.long()}
-    reads = {"decoder_input_ids": found.target_tokens, "decoder_attention_mask": found.target_mask.long()}
-    with torch.no_grad():
-        plain = model(**given, **reads, output_attentions=True)
-    return plain, [plain[f"{one.kind.removesuffix('_self')}_attentions"][one.layer] for one in found.attended]
 
 
 # -- modules --
@@ -311,10 +292,8 @@ class Reader(nn.Module):
         self.scale, self.out = scale, nn.Linear(6 * HEADS, WORDS)
 
     def projected(self, source, read):
-        return (
-            project(self.dropout(self.words(tokens))).unflatten(-1, (HEADS, -1)).transpose(1, 2)
-            for project, tokens in ((self.to_q, read), (self.to_k, source))
-        )
+        query, key = self.to_q(self.dropout(self.words(read))), self.to_k(self.dropout(self.words(source)))
+        return (own.unflatten(-1, (HEADS, -1)).transpose(1, 2) for own in (query, key))
 
     def attend(self, source, source_mask, read):
         query, key = self.projected(source, read)
@@ -342,15 +321,10 @@ class Translator(nn.Module):
     def forward(self, source, source_mask, read, read_mask):
         first = self.transformer.batch_first
         turned = (lambda states: states) if first else (lambda states: states.transpose(0, 1))
-        states = self.transformer(
-            turned(self.words(source)),
-            turned(self.words(read)),
-            tgt_mask=torch.ones(read.shape[1], read.shape[1]).triu(1).bool(),
-            src_key_padding_mask=~source_mask,
-            tgt_key_padding_mask=~read_mask,
-            memory_key_padding_mask=~source_mask,
-        )
-        return self.out(turned(states))
+        masks = dict.fromkeys(("src_key_padding_mask", "memory_key_padding_mask"), ~source_mask)
+        masks["tgt_mask"] = torch.ones(read.shape[1], read.shape[1]).triu(1).bool()
+        words = turned(self.words(source)), turned(self.words(read))
+        return self.out(turned(self.transformer(*words, **masks, tgt_key_padding_mask=~read_mask)))
 
 
 def drawn(model, seed=0):
@@ -371,10 +345,9 @@ def run_torch(model, batch):
 
 
 def adapter_of(name):
-    if name == "by hand":
-        return Modules(drawn(Reader()), [HOOKED], run, start=2)
-    if name in FUNCTIONS or name.startswith("scaled_dot_product"):
-        return Modules(drawn(Reader(function=name)), [HOOKED], run, start=2)
+    if name == "by hand" or name in FUNCTIONS or name.startswith("scaled_dot_product"):
+        model = Reader(function=None if name == "by hand" else name)
+        return Modules(drawn(model), [HOOKED], run, start=2)
     if name.startswith("nn.Transformer"):
         model = Translator(batch_first="length" not in name)
         return Modules(drawn(model), IN_TORCH, run_torch, start=2)

@@ -30,21 +30,17 @@ from tests.attnlib.adapters.adapter_builders import (
     FUNCTIONS,
     HOOKED,
     KINDS,
-    ROWS,
     SIDES,
     WIDTHS,
-    Reader,
     adapter_of,
     assert_same_pass,
     checked,
     drawn,
     frames_batch,
     frames_model,
-    hooks_on,
     model_of,
     padded_in_front,
     pass_of,
-    plain_call,
     rotary,
     run,
     terms_of,
@@ -54,6 +50,19 @@ from tests.attnlib.adapters.adapter_builders import (
 from tests.attnlib.analysis.builders import said_by
 from tests.attnlib.models.model_builders import POSITIONS, batch_of, generator, transformer
 from tests.attnlib.refusals import assert_refused
+
+
+def plain_call(model, found, batch=None):
+    """What a model itself returns for a pass, nothing hooked, and its attention for each that was caught."""
+    given = {"input_ids": found.source_tokens, "attention_mask": found.source_mask.long()}
+    if batch is not None:  # of frames, with a mask where they have one
+        mask = batch.frames_mask
+        given = {model.main_input_name: batch.frames}
+        given |= {} if mask is None else {"attention_mask": mask.long()}
+    reads = {"decoder_input_ids": found.target_tokens, "decoder_attention_mask": found.target_mask.long()}
+    with torch.no_grad():
+        plain = model(**given, **reads, output_attentions=True)
+    return plain, [plain[f"{one.kind.removesuffix('_self')}_attentions"][one.layer] for one in found.attended]
 
 
 def by_family(name):
@@ -67,7 +76,6 @@ def by_frames(name):
     return found, plain_call(frames_model(name), found, batch)[1]
 
 
-@torch.no_grad()
 def by_reader():
     found, model = traced("by hand"), adapter_of("by hand").model.eval()
     return found, [model.attend(found.source_tokens, found.source_mask, found.target_tokens)]
@@ -89,9 +97,8 @@ def as_given(found):
 
 
 def rotated(**layout):
-    return as_given(
-        pass_of(checked(query_rotation=rotary(4, 4, **layout), key_rotation=rotary(5, 4, **layout)))
-    )
+    rotations = {"query_rotation": rotary(4, 4, **layout), "key_rotation": rotary(5, 4, **layout)}
+    return as_given(pass_of(checked(**rotations)))
 
 
 ADAPTERS = {
@@ -132,6 +139,11 @@ def test_scores_make_the_models_attention_and_nine_terms_and_the_position_bias_m
             assert scores.std() > 0.05
 
 
+def hooks_on(model):
+    """How many hooks stand on a model's modules."""
+    return sum(len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules())
+
+
 @pytest.mark.parametrize("name", ["T5", "by hand", "nn.Transformer"])
 def test_the_model_is_left_as_it_was(name, monkeypatch):
     adapter = adapter_of(name)
@@ -154,18 +166,14 @@ def test_the_model_is_left_as_it_was(name, monkeypatch):
     assert torch.backends.mha.get_fastpath_enabled() == before
 
 
-def padded_left(batch):
-    """The same with padding at the left of every row, and one column more of it."""
-    masks = {side: F.pad(getattr(batch, f"{side}_mask"), (0, 1)) for side in SIDES}
-    moved = {f"{side}_mask": padded_in_front(masks[side], masks, **{side: 1}) for side in SIDES}
-    for side in SIDES:
-        moved[side] = padded_in_front(F.pad(getattr(batch, side), (0, 1)), masks, **{side: 1})
-    return TokenBatch(**moved)
-
-
 @pytest.mark.parametrize("name", ["T5", "Bart", "by hand", "nn.Transformer"])
 def test_padding_at_the_left_gives_the_same_pass(name):
-    assert_same_pass(adapter_of(name).trace(padded_left(BATCH)), traced(name))
+    """With one column more of it."""
+    masks = {side: F.pad(getattr(BATCH, f"{side}_mask"), (0, 1)) for side in SIDES}
+    moved = {f"{side}_mask": padded_in_front(masks[side], masks, **{side: 1}) for side in SIDES}
+    for side in SIDES:
+        moved[side] = padded_in_front(F.pad(getattr(BATCH, side), (0, 1)), masks, **{side: 1})
+    assert_same_pass(adapter_of(name).trace(TokenBatch(**moved)), traced(name))
 
 
 @pytest.mark.parametrize("at_padding", [-100, 10**6])
@@ -176,11 +184,8 @@ def test_what_stands_at_padding_does_not_matter(name, at_padding):
     }
     adapter = adapter_of(name)
     assert_same_pass(adapter.trace(replace(BATCH, **padded)), traced(name))
-    given, one = (
-        adapter.trace(own)
-        for own in (replace(BATCH, **padded, read=padded["target"]), replace(BATCH, read=BATCH.target))
-    )
-    assert_same_pass(given, one)
+    one = adapter.trace(replace(BATCH, read=BATCH.target))
+    assert_same_pass(adapter.trace(replace(BATCH, **padded, read=padded["target"])), one)
     soiled = {
         own: getattr(one, own).masked_fill(~one.mask(own[:6]), at_padding)
         for own in ("source_tokens", "target_tokens", "target_outputs")
@@ -267,9 +272,8 @@ def test_arguments_come_by_place_and_by_name_and_keys_may_have_another_width(wid
     for call in CALLS:
 
         def run(model, batch, call=call):
-            return call(
-                model["attend"], model["words"](batch.read), model["others"](batch.source), ~batch.source_mask
-            )
+            words, keys = model["words"](batch.read), model["others"](batch.source)
+            return call(model["attend"], words, keys, ~batch.source_mask)
 
         found += Modules(model, [Hooked("attend", "attend")], run, start=2).trace(BATCH).attended
     assert {one.key_inputs.shape[-1] for one in found} == {width}  # and the scores were checked
@@ -278,7 +282,7 @@ def test_arguments_come_by_place_and_by_name_and_keys_may_have_another_width(wid
 
 
 def test_logits_may_come_in_an_object_or_first_in_a_tuple():
-    model, found = drawn(Reader()), []
+    model, found = adapter_of("by hand").model, []
     for wrap in (lambda own: own, lambda own: (own, None), lambda own: SimpleNamespace(logits=own)):
         adapter = Modules(model, [HOOKED], lambda *own, wrap=wrap: wrap(run(*own)), start=2)
         found.append(adapter.lexical_probe(adapter.trace(BATCH)))
@@ -313,7 +317,7 @@ def test_a_decoder_that_does_not_say_what_it_starts_with_takes_what_is_read():
 
 
 def test_ignored_tokens_are_seen_by_the_model_and_not_counted():
-    special = [ROWS[0][0][1], ROWS[1][3][2]]
+    special = [int(BATCH.source[0, 1]), int(BATCH.target[3, 2])]
     found = HuggingFace(model_of("T5"), kinds=KINDS, ignored=special).trace(BATCH)
     assert_same_pass(found, traced("T5"))
     for side in SIDES:
@@ -417,12 +421,8 @@ def test_positions_and_predictions_are_those_of_a_plain_call(name):
 
 def test_a_report_says_that_frames_are_no_words(tmp_path):
     adapter = whisper(kinds=KINDS, ignored=[0, 1])
-    stream = Stream(
-        adapter.trace,
-        [frames_batch("Whisper", seed) for seed in range(5)],
-        partial(lexical_probe, adapter.model),
-        logits=adapter.logits,
-    )
+    batches = [frames_batch("Whisper", seed) for seed in range(5)]
+    stream = Stream(adapter.trace, batches, partial(lexical_probe, adapter.model), logits=adapter.logits)
     found = report(stream, tmp_path, name=lambda side, token: f"{side} {token}")
     said = said_by(tmp_path)
     page = (tmp_path / "index.html").read_text(encoding="utf-8")

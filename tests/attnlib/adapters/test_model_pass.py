@@ -3,10 +3,10 @@
 import math
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 import pytest
 import torch
-from safetensors.torch import save_file
 from torch import nn
 
 from attnlib.adapters import (
@@ -14,7 +14,6 @@ from attnlib.adapters import (
     HuggingFace,
     LinearMap,
     ModelPass,
-    Modules,
     Rotary,
     TokenBatch,
     pass_of_tensors,
@@ -24,17 +23,16 @@ from attnlib.adapters import (
 from attnlib.adapters.model_pass import UNIT, WORST, squared_sizes, unit_errors
 from attnlib.adapters.tensors import MAPS
 from attnlib.errors import BadInput, CorruptFile
+from attnlib.sealed import save_file
 from tests.attnlib.adapters.adapter_builders import (
     FAMILIES,
     FULL,
-    HEADS,
-    HOOKED,
     KINDS,
     PLAIN,
     SOURCE_MASK,
     TARGET_MASK,
     TOKENS,
-    Reader,
+    adapter_of,
     assert_same_pass,
     attended_of,
     checked,
@@ -45,7 +43,6 @@ from tests.attnlib.adapters.adapter_builders import (
     pass_of,
     rotary,
     rows_of,
-    run,
     to,
     without,
 )
@@ -100,35 +97,27 @@ def test_what_stands_at_padding_does_not_matter():
 def test_padding_moves_to_the_right_with_all_that_belongs_to_a_position():
     valid = TARGET_MASK[:, :, None] & SOURCE_MASK[:, None]
     more = {"ignored_source": torch.arange(15).view(3, 5) % 4 == 0, "lexical_probe": torch.rand(3, 4, 5)}
-    right = pass_of(checked(), **more)
-    (one,) = right.attended
+    one = checked(position_bias=normal(3, 2, 4, 5, seed=9))
+    right = pass_of(one, **more)
     in_front = partial(padded_in_front, masks={"source": SOURCE_MASK, "target": TARGET_MASK})
     axes = {"query_inputs": {"target": 1}, "key_inputs": {"source": 1}}
     axes |= {name: {"target": 2, "source": 3} for name in ("attention", "position_bias")}
     left = replace(one, **{name: in_front(getattr(one, name), **own) for name, own in axes.items()})
-    names = (*TOKENS, "target_outputs")
-    sides = {name: in_front(getattr(right, name), **{name[:6]: 1}) for name in names}
+    sides = {n: in_front(getattr(right, n), **{n[:6]: 1}) for n in (*TOKENS, "target_outputs")}
     sides["ignored_source"] = in_front(right.ignored_source, source=1)
     sides["lexical_probe"] = in_front(right.lexical_probe, target=1, source=2)
     assert not sides["source_mask"][1, 0]
     found = ModelPass(**sides, attended=(left,))
     found.check()
-    for name in names:
-        assert torch.equal(getattr(found, name), getattr(right, name)), name
+    assert_same_pass(found, right)
     assert torch.equal(found.counted("source"), right.counted("source"))
     assert torch.equal(found.lexical_probe[valid], right.lexical_probe[valid])
-    for name in ("query_inputs", "key_inputs", "attention"):
-        assert torch.equal(getattr(found.attended[0], name), getattr(one, name)), name
-    torch.testing.assert_close(found.attended[0].scores, one.scores)
-
-
-def bare(*layers):
-    return PLAIN | {f"cross.{layer}.query_states": normal(3, 4, 6, seed=layer) for layer in layers}
 
 
 def test_without_an_attention_it_is_said_that_nothing_is_checked():
     """Layers come in the order of their numbers."""
-    assert pass_of_tensors(bare(10, 9)).unchecked == ("cross.0", "cross.9", "cross.10")
+    bare = PLAIN | dict.fromkeys(("cross.10.query_states", "cross.9.query_states"), normal(3, 4, 6))
+    assert pass_of_tensors(bare).unchecked == ("cross.0", "cross.9", "cross.10")
     found = pass_of_tensors(FULL)
     assert found.unchecked == ()
     assert torch.equal(found.target_outputs, FULL["target_outputs"])
@@ -176,13 +165,9 @@ def test_padding_at_the_left_moves_to_the_right_before_it_is_known_what_is_predi
     torch.testing.assert_close(found.attended[0].scores[0, 0, :2, :2], inner)
 
 
-def write(folder, name, given):
-    save_file({key: value.contiguous().clone() for key, value in given.items()}, folder / name)
-
-
 def test_what_was_saved_comes_back_in_the_order_of_the_names(tmp_path):
-    write(tmp_path, "b.safetensors", PLAIN)
-    write(tmp_path, "a.safetensors", FULL)
+    save_file(PLAIN, tmp_path / "b.safetensors")
+    save_file(FULL, tmp_path / "a.safetensors")
     (tmp_path / "notes.txt").write_text("not a batch")
     first, second = saved_passes(tmp_path)
     assert_same_pass(first, pass_of_tensors(FULL))
@@ -191,9 +176,9 @@ def test_what_was_saved_comes_back_in_the_order_of_the_names(tmp_path):
 
 def test_weights_may_stand_in_a_file_of_their_own(tmp_path):
     maps = {name: value for name, value in FULL.items() if name.endswith(("weight", "_bias", "scale"))}
-    write(tmp_path, MAPS, maps)
+    save_file(maps, tmp_path / MAPS)
     for batch in "ab":
-        write(tmp_path, f"{batch}.safetensors", without(FULL, *maps))
+        save_file(without(FULL, *maps), tmp_path / f"{batch}.safetensors")
     passes = list(saved_passes(tmp_path))
     assert len(passes) == 2
     for found in passes:
@@ -202,8 +187,8 @@ def test_weights_may_stand_in_a_file_of_their_own(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.safetensors", MAPS])
 def test_a_file_that_was_cut_off_is_corrupt(tmp_path, name):
-    write(tmp_path, "a.safetensors", PLAIN)
-    write(tmp_path, name, PLAIN)
+    save_file(PLAIN, tmp_path / "a.safetensors")
+    save_file(PLAIN, tmp_path / name)
     (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-5])
     assert_refused(lambda: list(saved_passes(tmp_path)), f"{name} cannot be read as safetensors", CorruptFile)
 
@@ -250,18 +235,18 @@ def test_sentences_go_through_the_tokenizer_each_side_with_its_own_marks():
 
 
 HALF = (torch.bfloat16, torch.float16)
-PRECISIONS = (*HALF, torch.float32)
 LONG = TokenBatch.of_rows(rows_of((25, 13, 7, 21), 1), rows_of((20, 16, 2, 24), 2))
 
 
 def of_reader(dtype, size):
     """A cross-attention written by hand; queries are multiplied by the size."""
-    model = drawn(Reader())
-    model.words = drawn(model.words, seed=1)
+    adapter = adapter_of("by hand")
+    drawn(adapter.model.words, seed=1)
     with torch.no_grad():
-        for value in model.to_q.parameters():
+        for value in adapter.model.to_q.parameters():
             value *= size
-    return Modules(model.to(dtype), [HOOKED], run, start=2).trace(LONG)
+    adapter.model.to(dtype)
+    return adapter.trace(LONG)
 
 
 def of_family(name, dtype, size):
@@ -293,25 +278,20 @@ def of_head(one, head):
     return replace(one, **maps, attention=one.attention[:, [head]], position_bias=bias)
 
 
-def assert_only_what_is_right_passes(found):
-    """Heads by themselves, so that one does not hide another."""
-    found.check()
-    for one in found.attended:
-        for what, wrong in WRONG.items():
-            if what == "no position bias" and one.position_bias is None:
-                continue
-            for head in range(0, one.heads, 2):
-                alone = replace(found, attended=(of_head(replace(one, **wrong(one)), head),))
-                assert_refused(alone.check, "attention from the caught projections is up to")
-
-
 @pytest.mark.parametrize("name", ["by hand", "T5", "Bart", "Marian"])
-@pytest.mark.parametrize("dtype", PRECISIONS)
+@pytest.mark.parametrize("dtype", [*HALF, torch.float32])
 @pytest.mark.parametrize("size", [1, 15])
 def test_in_every_precision(name, dtype, size):
+    """Heads by themselves, so that one does not hide another."""
     found = of_reader(dtype, size) if name == "by hand" else of_family(name, dtype, size)
     assert size == 1 or max(float(one.scores.abs().max()) for one in found.attended) > 50
-    assert_only_what_is_right_passes(found)
+    found.check()
+    for one, (what, wrong) in product(found.attended, WRONG.items()):
+        if what == "no position bias" and one.position_bias is None:
+            continue
+        for head in range(0, one.heads, 2):
+            alone = replace(found, attended=(of_head(replace(one, **wrong(one)), head),))
+            assert_refused(alone.check, "attention from the caught projections is up to")
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -354,14 +334,9 @@ def test_errors_are_counted_in_roundings_beside_the_largest_weight(own, scores, 
 
 def test_squares_of_what_is_rounded():
     # Query (2, -1), key (3, 4), scale 1/2: terms 3 and -2, score 1, with its bias 6.
-    one = replace(
-        attended_of(1, 1, 1, 2, 1),
-        query_inputs=torch.tensor([[[2.0, -1.0]]]),
-        key_inputs=torch.tensor([[[3.0, 4.0]]]),
-        query_map=LinearMap(torch.eye(2)[None]),
-        key_map=LinearMap(torch.eye(2)[None]),
-        position_bias=torch.tensor([[[[5.0]]]]),
-    )
+    states = {"query_inputs": torch.tensor([[[2.0, -1.0]]]), "key_inputs": torch.tensor([[[3.0, 4.0]]])}
+    maps = dict.fromkeys(("query_map", "key_map"), LinearMap(torch.eye(2)[None]))
+    one = attended_of(1, 1, 1, 2, 1, **states, **maps, position_bias=torch.tensor([[[[5.0]]]]))
     assert squared_sizes(one)(0).tolist() == [[[2 * (3**2 + 2**2) + 1 + 6**2 + 1]]]
     # Terms that cancel in a query are rounded all the same: 2 - 2 = 0, of squares 4 + 4.
     one = replace(one, query_map=LinearMap(torch.tensor([[[1.0, 2.0], [0.0, 0.0]]])), position_bias=None)
@@ -381,9 +356,8 @@ def test_one_wrong_weight_among_thousands_is_noticed():
     least, largest = one.scores[row][:13].argmin(), one.scores[row][:13].argmax()
     squares = squared_sizes(one)(0)[1, 3]
     attention[row][least] *= (12 * UNIT[torch.float32] * (squares[least] + squares[largest]).sqrt()).exp()
-    with pytest.raises(
-        BadInput, match=r"head 0: attention .* is up to 12 times rounding .*, 0\.\d+ in the mean"
-    ):
+    said = r"head 0: attention .* is up to 12 times rounding .*, 0\.\d+ in the mean"
+    with pytest.raises(BadInput, match=said):
         replace(found, attended=(replace(one, attention=attention),)).check()
 
 
@@ -392,7 +366,7 @@ def test_what_is_wrong_a_little_everywhere_is_noticed():
     found = of_reader(torch.bfloat16, 1)
     (one,) = found.attended
     noise = torch.randn(one.scores.shape, generator=generator(0))
-    sizes = torch.stack([squared_sizes(one)(head) for head in range(HEADS)], 1)
+    sizes = torch.stack([squared_sizes(one)(head) for head in range(one.heads)], 1)
     off = replace(one, position_bias=1.9 * UNIT[torch.bfloat16] * sizes.sqrt() * noise.clamp(-2, 2))
     with pytest.raises(BadInput, match=r"is up to [0-7](\.\d+)? times rounding .*, [1-9][.\d]* in the mean"):
         replace(found, attended=(off,)).check()

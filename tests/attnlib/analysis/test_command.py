@@ -19,19 +19,12 @@ from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
 from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe, text_batches
-from attnlib.analysis import Stream, analyse, read_report
-from attnlib.analysis.checkpoint import (
-    Checkpoint,
-    ParallelText,
-    ignorable_ids,
-    language_codes,
-    set_languages,
-    tokenizer_digest,
-)
+from attnlib.analysis import Checkpoint, ParallelText, Stream, analyse, read_report
+from attnlib.analysis.checkpoint import ignorable_ids, language_codes, set_languages, tokenizer_digest
 from attnlib.analysis.report import notes
 from attnlib.cli import app
 from attnlib.files import locked
-from tests.attnlib.adapters.adapter_builders import model_of
+from tests.attnlib.adapters.adapter_builders import GPT2, WHISPER, model_of
 from tests.attnlib.analysis.builders import (
     LINES,
     SOURCE,
@@ -173,25 +166,6 @@ def edited(change=lambda own: own, **config):
     return edit
 
 
-def decoder_alone(folder):
-    sizes = {"n_layer": 1, "n_embd": 8, "n_head": 2, "vocab_size": 20}
-    transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes)).save_pretrained(folder)
-
-
-def of_sound(folder):
-    transformers.WhisperConfig(d_model=8, vocab_size=20, pad_token_id=1).save_pretrained(folder)
-
-
-def mute(folder):
-    for path in folder.glob("tokenizer*"):
-        path.unlink()
-
-
-def wordless(folder):
-    mute(folder)
-    tokenizer_of([""]).save_pretrained(folder)
-
-
 QUERY = "decoder.block.0.layer.1.EncDecAttention.q.weight"
 
 
@@ -208,14 +182,18 @@ QUERY = "decoder.block.0.layer.1.EncDecAttention.q.weight"
             *(spoilt("tokenizer.json", lambda _, said=said: said) for said in (b"", b"{", b"[]", b"{}")),
             edited(classifier_dropout=None),
             edited(lambda own: own | {QUERY: torch.ones(3, 16)}))),
-        (decoder_alone, "type gpt2, an encoder or a decoder alone"),
-        (of_sound, "type whisper, which does not … give saved traces"),
+        (lambda folder: transformers.GPT2LMHeadModel(transformers.GPT2Config(**GPT2)).save_pretrained(folder),
+         "type gpt2, an encoder or a decoder alone"),
+        (lambda folder: transformers.WhisperConfig(**WHISPER).save_pretrained(folder),
+         "type whisper, which does not … give saved traces"),
         # What it lacks would be drawn at random, and two calls would give two answers.
         (edited(lambda own: {k: v for k, v in own.items() if k != QUERY}), f"it lacks {QUERY}"),
         (edited(num_layers=5, num_decoder_layers=5), "it lacks decoder.block.2.layer.0. … more"),
         (edited(lambda own: own | {"more.weight": torch.ones(2)}), "it has beside the model's more.weight"),
-        (mute, "tiny holds no vocabulary: its T5 … pieces"),
-        (wordless, "tiny holds no vocabulary: its … knows 0 pieces"),
+        (lambda folder: [path.unlink() for path in folder.glob("tokenizer*")],
+         "tiny holds no vocabulary: its T5 … pieces"),
+        (lambda folder: tokenizer_of([""]).save_pretrained(folder),
+         "tiny holds no vocabulary: its … knows 0 pieces"),
     ],
 )  # fmt: skip
 def test_checkpoints_that_cannot_be_used(folder, tmp_path, spoil, message):
@@ -318,6 +296,7 @@ def test_what_is_written_is_the_likeliest_piece_at_every_step(folder, tmp_path):
 
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
 PIECES = [*SPECIAL, *(f"▁{word}" for word in sorted(set(" ".join(LINES).split())))]
+IDS = {piece: number for number, piece in enumerate(PIECES)}
 
 
 def of_scores(kind):
@@ -347,10 +326,7 @@ def write_vocabulary(folder, words):
 MULTILINGUAL = {
     "mbart": (lambda _: of_scores("MBartTokenizer"), "en_XX", "fr_XX", "fr_XX"),
     "mbart50": (lambda _: of_scores("MBart50Tokenizer"), "en_XX", "fr_XX", "fr_XX"),
-    "nllb": (
-        lambda _: transformers.NllbTokenizer(vocab={piece: n for n, piece in enumerate(PIECES)}),
-        *("eng_Latn", "fra_Latn", "fra_Latn"),
-    ),
+    "nllb": (lambda _: transformers.NllbTokenizer(vocab=IDS), "eng_Latn", "fra_Latn", "fra_Latn"),
     "m2m": (lambda folder: of_pieces(folder, "M2M100"), "en", "fr", "__fr__"),
 }
 
@@ -484,9 +460,9 @@ def counted(monkeypatch):
     seen, kind = [], transformers.PreTrainedTokenizerFast
     call = kind.__call__
 
-    def counting(self, text=None, text_target=None, **more):
+    def counting(self, text=None, **more):
         seen.extend(text or ())
-        return call(self, text=text, text_target=text_target, **more)
+        return call(self, text=text, **more)
 
     monkeypatch.setattr(kind, "__call__", counting)
     return seen
@@ -516,10 +492,7 @@ def test_again_is_the_same_and_asks_for_nothing_new(corpus, whole, monkeypatch):
 
 # In shards: what remains is said, and the report is the same bytes in any order.
 
-FIRST, SECOND = (
-    f"the {one} pass over shards %s of 2 is not finished: run them, then this command again"
-    for one in ("first", "second")
-)
+UNFINISHED = "the {} pass over shards {} of 2 is not finished: run them, then this command again"
 
 
 def report_of(out):
@@ -537,9 +510,9 @@ def in_shards(corpus, tmp_path_factory):
 def test_a_stage_that_the_one_before_is_not_finished_for_fails(corpus, tmp_path):
     """So that a workflow does not take it for done."""
     stage = partial(given, corpus, tmp_path, "--shards", 2, "--stage")
-    refused(stage("report"), SECOND % "0, 1")
+    refused(stage("report"), UNFINISHED.format("second", "0, 1"))
     done(*stage("fit", "--shard", 1))
-    refused(stage("judge", "--shard", 1), FIRST % "0")
+    refused(stage("judge", "--shard", 1), UNFINISHED.format("first", "0"))
     assert not (tmp_path / "index.html").exists()
 
 

@@ -17,19 +17,7 @@ from attnlib.analysis.results import head_rows, state_rows, term_rows
 from attnlib.decomposition import PART_NAMES, SUBSETS, Components, ShareSums, SubstitutionSums, typicality
 from attnlib.probes.agreement import agreement, chance_agreement
 from tests.attnlib.adapters.adapter_builders import terms_of
-from tests.attnlib.analysis.builders import (
-    ALL,
-    HEADS,
-    LONGEST,
-    WIDTH,
-    WORDS,
-    Toy,
-    assert_same_rows,
-    by_hand,
-    fit_of,
-    judged,
-    rows_of,
-)
+from tests.attnlib.analysis.builders import ALL, Toy, assert_same_rows, by_hand, fit_of, judged, rows_of
 from tests.attnlib.decomposition.component_builders import attention_matrices, padded, term_batches
 
 
@@ -270,7 +258,8 @@ def test_cross_attention_is_judged_by_components_of_what_counts(ignored):
     """Fixed tables over all batches at once, one product of heads at a time."""
     toy = Toy(ignored=ignored)
     passes = [toy(number) for number in range(20)]
-    components = {site: Components(WORDS, LONGEST, WIDTH) for site in ("encoder", "decoder.cross")}
+    # eight words, five places, states of width 4
+    components = {site: Components(8, 5, 4) for site in ("encoder", "decoder.cross")}
 
     def each(one, method):
         found, whole = {}, whole_samples(one)
@@ -301,7 +290,7 @@ def test_terms_of_every_kind_of_attention_sum_to_its_scores(bias):
     """Shares sum to one, and what varies is what the scores themselves vary by."""
     toy = Toy(ALL, bias=bias, ignored=(3,))
     judgement = judged(fit_of(map(toy, range(15))), map(toy, range(15, 20)))
-    assert len(judgement.heads) == len(ALL) * HEADS
+    assert len(judgement.heads) == len(ALL) * 2
     assert len({row["term"] for row in term_rows(judgement)}) == 9 + bias
     for row in term_rows(judgement):
         own = judgement.heads[f"{row['kind']}.{row['layer']}", row["head"]].terms
@@ -329,7 +318,7 @@ def test_agreement_is_the_probes_own():
     toy = Toy(ignored=(3,))
     passes = list(map(toy, range(20)))
     judgement = judged(fit_of(passes[:15]), passes[15:], toy.probe)
-    for head in range(HEADS):
+    for head in range(passes[0].attended[0].heads):
         found = []
         for one in passes[15:]:
             attention, _ = counted_attention(one, one.attended[0], head)
@@ -389,7 +378,9 @@ def test_samples_with_nothing_counted_are_left_out():
     source, target = one.ignored_source.clone(), one.ignored_target.clone()
     source[1], target[4] = True, True
     spoilt = replace(one, ignored_source=source, ignored_target=target)
-    without = taken(one, [0, 2, 3, 5])
+    kept = [0, 2, 3, 5]
+    attended = tuple(replace(own, **tensors_of(own, kept)) for own in one.attended)
+    without = replace(one, **tensors_of(one, kept), attended=attended)
     fit = fit_of(map(toy, range(9)))
     first, second = (judged(fit, [some], toy.probe) for some in (spoilt, without))
     assert first.samples == second.samples <= 4
@@ -398,14 +389,8 @@ def test_samples_with_nothing_counted_are_left_out():
     assert_same_rows(rows_of(first), rows_of(second))
 
 
-def taken(one, chosen):
-    """Some of the samples of a pass."""
-    attended = [
-        replace(own, query_inputs=own.query_inputs[chosen], key_inputs=own.key_inputs[chosen])
-        for own in one.attended
-    ]
-    tensors = {name: own[chosen] for name, own in vars(one).items() if isinstance(own, torch.Tensor)}
-    return replace(one, **tensors, attended=tuple(attended))
+def tensors_of(made, samples):
+    return {name: own[samples] for name, own in vars(made).items() if isinstance(own, torch.Tensor)}
 
 
 def test_unseen_words_and_places_are_counted():

@@ -109,13 +109,7 @@ def test_an_encoder_of_sound(here):
     hears = transformers.WhisperFeatureExtractor(feature_size=4, chunk_length=1)
     tokenizer = tokenizer_of(LINES)
     sizes = {"vocab_size": len(tokenizer), "max_source_positions": 50, "max_target_positions": 20}
-
-    class Processor:
-        def __call__(self, sounds, **options):
-            return hears(sounds, **options)
-
-    processor, rng = Processor(), torch.Generator().manual_seed(0)
-    processor.tokenizer = tokenizer
+    processor, rng = transformers.WhisperProcessor(hears, tokenizer), torch.Generator().manual_seed(0)
     model = frames_model("Whisper", **sizes)
     sounds = [torch.randn(16_000, generator=rng).numpy() for _ in range(40)]
     given = {"model": model, "processor": processor, "sounds": sounds, "texts": LINES[:40]}
@@ -157,7 +151,6 @@ ATTENDING = [name for name in zoo.NAMES if not name.endswith(("VED", "classifier
 LEAST = {"lexicon_translator": 0.8}
 
 
-@torch.no_grad()
 def right(found: zoo.Trained) -> float:
     """The share of the words, or labels, of its sentences that a network predicts."""
     batch = collate(found.corpus, range(800))
@@ -203,7 +196,6 @@ def test_those_with_attention_are_analysed(name):
     assert {row["kind"] for row in one.heads} == set(kinds)
 
 
-@torch.no_grad()
 def test_the_translator_is_probed_without_training():
     """β of a word is largest at the word of the lexicon that it translates."""
     found = zoo.load("lexicon_translator")

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 
 import pytest
 import torch
@@ -25,7 +25,6 @@ from tests.attnlib.refusals import assert_refused, flip
 
 WORDS, WIDTH, LONGEST, BATCH = 80, 6, 9, 25
 PARTS = ("temporal", "input", "mixed", "residual")
-NOISE = {"query": 0.7, "key": 0.6}
 
 
 class Known:
@@ -34,64 +33,51 @@ class Known:
     Words come as in texts, one as often as all rarer ones by Zipf's law, and prefer some places.
     """
 
-    def __init__(self, kind="cross", seed=0, noise=NOISE):
-        self.kind, self.noise, draw = kind, noise, generator(seed)
-        sides = ("query", "key") if kind == "cross" else ("query",)
-
-        def normal(*shape):
-            return torch.randn(*shape, generator=draw, dtype=torch.float64)
-
-        self.constant = {side: normal(WIDTH) for side in sides}
-        self.places = {side: 0.8 * normal(LONGEST, WIDTH) for side in sides}
-        self.words = {side: normal(WORDS, WIDTH) for side in sides}
+    def __init__(self, kind="cross", seed=0, noise=(0.7, 0.6)):
+        self.kind, self.noise = kind, noise
+        sides = range(2 if kind == "cross" else 1)
+        normal = partial(torch.randn, generator=generator(seed), dtype=torch.float64)
+        self.constant = [normal(WIDTH) for _ in sides]
+        self.places = [0.8 * normal(LONGEST, WIDTH) for _ in sides]
+        self.words = [normal(WORDS, WIDTH) for _ in sides]
         self.maps = [LinearMap(normal(1, 4, WIDTH), normal(1, 4)) for _ in range(2)]
         self.odds = 1 / torch.arange(1, WORDS + 1)
-        if kind != "cross":
-            for own in (self.constant, self.places, self.words):
-                own["key"] = own["query"]
 
     def draw(self, samples, seed):
         """Ids, masks, and the four parts of the states of both sides; in self-attention they are one."""
-        draw, found = generator(seed), {}
-        for side in ("query", "key") if self.kind == "cross" else ("query",):
+        draw, found, known = generator(seed), [], (self.constant, self.places, self.words, self.noise)
+        for constant, place, words, size in zip(*known, strict=False):
             ids = torch.multinomial(self.odds.expand(samples, -1), LONGEST, True, generator=draw)
             ids[:, 1::2] = ids[:, 1::2].sort(1).values  # the rarer ones late
             mask = torch.arange(LONGEST) < torch.randint(3, LONGEST + 1, (samples, 1), generator=draw)
             noise = torch.randn(samples, LONGEST, WIDTH, generator=draw, dtype=torch.float64)
             ones = torch.ones_like(noise)
-            parts = [self.constant[side] * ones, self.places[side] * ones, self.words[side][ids]]
-            found[side] = ids, mask, torch.stack([*parts, self.noise[side] * noise])
-        return found | ({"key": found["query"]} if self.kind != "cross" else {})
+            found.append((ids, mask, torch.stack([constant * ones, place * ones, words[ids], size * noise])))
+        return found[0], found[-1]
 
     def one(self, samples, seed):
-        found = self.draw(samples, seed)
-        (asks, query_mask, queries), (answers, key_mask, keys) = found["query"], found["key"]
+        (asks, query_mask, queries), (answers, key_mask, keys) = self.draw(samples, seed)
         states = queries.sum(0), keys.sum(0)
         sites = ("q", "k") if self.kind == "cross" else ("q", "q")
         attended = Attended(self.kind, 0, *states, *sites, *self.maps, scale=0.3)
-        source, source_mask = (answers, key_mask) if self.kind == "cross" else (asks, query_mask)
         tokens = {"target_tokens": asks, "target_outputs": asks, "target_mask": query_mask}
-        return ModelPass(source_tokens=source, source_mask=source_mask, attended=(attended,), **tokens)
+        return ModelPass(source_tokens=answers, source_mask=key_mask, attended=(attended,), **tokens)
 
-    @property
-    @cache  # noqa: B019, there are two
+    @cached_property
     def shares(self):
         """By another way than the library's: covariances of what the parts known make, over many samples."""
-        explained, many = Counter(), self.draw(8000, 9_999)
-        means = {side: parts[:, mask].mean(1) for side, (_, mask, parts) in many.items()}
+        explained = Counter()
+        means = [parts[1:3, mask].mean(1) for _, mask, parts in self.draw(8000, 9_999)]
         for seed in range(8):
-            found = self.draw(1000, 10_000 + seed)
+            (_, query_mask, queries), (_, key_mask, keys) = self.draw(1000, 10_000 + seed)
             mapped = []
-            for side, own in zip(("query", "key"), self.maps, strict=True):
-                parts = found[side][2].clone()
-                for place in (1, 2):  # of position and word the mean is constant
-                    mean = means[side][place]
-                    parts[place] -= mean
-                    parts[0] += mean
+            for parts, mean, own in zip((queries, keys), means, self.maps, strict=True):
+                # of position and word the mean is constant
+                parts = torch.stack([parts[0] + mean.sum(0), *(parts[1:3] - mean[:, None, None]), parts[3]])
                 moved = parts @ own.weight[0].T
                 moved[0] += own.bias[0]
                 mapped.append(moved)
-            allowed = found["query"][1][:, :, None] & found["key"][1][:, None]
+            allowed = query_mask[:, :, None] & key_mask[:, None]
             terms = torch.einsum("ibsw,jbtw->ijbst", *mapped) * allowed
             counts = allowed.sum(-1, keepdim=True).clamp(min=1)
             terms = (terms - terms.sum(-1, keepdim=True) / counts) * allowed
@@ -103,9 +89,7 @@ class Known:
         return {part: explained[part] / sum(explained.values()) for part in PARTS}
 
 
-@cache
-def known(kind):
-    return Known(kind)
+known = cache(Known)
 
 
 def analysis_of(model, lines, seed, **options):
@@ -121,9 +105,8 @@ def analysed(model, lines, seed, **options):
 def assert_covered(held, corpora):
     """Within what 95 of 100 may come to in so many corpora, and in many 92 to 98."""
     slack = max(0.03, 3.3 * (0.95 * 0.05 / corpora) ** 0.5)
-    assert {part: count / corpora for part, count in held.items()} == pytest.approx(
-        dict.fromkeys(held, 0.95), abs=slack
-    )
+    shares = {part: count / corpora for part, count in held.items()}
+    assert shares == pytest.approx(dict.fromkeys(held, 0.95), abs=slack)
 
 
 @pytest.mark.parametrize(
@@ -162,9 +145,9 @@ def test_shares_do_not_move_with_the_corpus_and_intervals_narrow():
 @pytest.mark.parametrize(("left", "part"), [("words", "input"), ("places", "temporal")])
 def test_of_states_of_words_alone_all_is_input_and_of_places_alone_all_is_temporal(left, part):
     """Whatever the mean of the words is: a constant query with a word is about words. Means call it mixed."""
-    model = Known("encoder_self", seed=3, noise=dict.fromkeys(NOISE, 0))
+    model = Known("encoder_self", seed=3, noise=(0, 0))
     for name in {"words", "places"} - {left}:
-        for own in getattr(model, name).values():
+        for own in getattr(model, name):
             own.zero_()
     row = analysed(model, 200, 1)
     assert row[f"{part}_share"] == pytest.approx(1, abs=1e-6)
@@ -280,13 +263,10 @@ def test_a_sentence_has_its_key_in_whatever_batch():
     one = replace(toy()(0), attended=())
     keys = sample_keys(one)
     assert len(set(keys.tolist())) == len(keys)
+    names = ("source_tokens", "source_mask", "target_tokens", "target_outputs", "target_mask")
     for row, key in enumerate(keys):
-        valid = {side: one.mask(side)[row] for side in ("source", "target")}
-        names = {"source": ("source_tokens", "source_mask")}
-        names["target"] = ("target_tokens", "target_outputs", "target_mask")
-        alone = replace(
-            one, **{name: getattr(one, name)[row, valid[of]][None] for of in names for name in names[of]}
-        )
+        given = {name: getattr(one, name)[row, one.mask(name[:6])[row]][None] for name in names}
+        alone = replace(one, **given)
         assert sample_keys(alone).tolist() == [key]
         for name in ("source_tokens", "target_outputs"):
             changed = getattr(alone, name).clone()
@@ -323,10 +303,7 @@ def test_heads_of_one_alone_are_named_and_none_in_both_is_an_error(first):
     for other, said in (
         (rest, "no head is in both: the first has cross.0 head 0, … analyse the"),
         (replace(first, blocks={}), "the second analysis has no blocks of sentences: make it again"),
-        (
-            replace(first, method="means"),
-            "one is by least_squares, the other by means: analyse both",
-        ),
+        (replace(first, method="means"), "one is by least_squares, the other by means: analyse both"),
     ):
         assert_refused(partial(compare, first, other), said)
 

@@ -46,9 +46,8 @@ def side(corpus, dtype):
 @given(CORPORA, CORPORA, TOLERANCES)
 def test_terms_sum_to_the_score_and_each_is_the_product_of_its_two_parts(first, second, precision):
     dtype, tolerance = precision
-    (decoder, target_mask, decoder_parts), (encoder, source_mask, encoder_parts) = (
-        side(corpus, dtype) for corpus in (first, second)
-    )
+    decoder, target_mask, decoder_parts = side(first, dtype)
+    encoder, source_mask, encoder_parts = side(second, dtype)
     terms = alignment_terms(decoder_parts, encoder_parts)
     scores = decoder @ encoder.transpose(1, 2)
     slack = 4 * tolerance * decoder.norm(dim=-1).max() * encoder.norm(dim=-1).max()
@@ -299,7 +298,6 @@ def test_sums_of_terms_and_matrices_take_arrays_and_no_masks():
         assert str(sums().update(terms.numpy()).result()) == str(sums().update(terms, mask, mask).result())
     attention = terms.sum((0, 1)).softmax(-1)
     cells = AttentionCells().update(attention.numpy())
-    assert torch.equal(
-        cells.judge(attention, minimum=2), cells.judge(attention.numpy(), mask, mask, minimum=2)
-    )
+    judged = cells.judge(attention.numpy(), mask, mask, minimum=2)
+    assert torch.equal(cells.judge(attention, minimum=2), judged)
     assert typicality([np.eye(3)] * 30).value == 1

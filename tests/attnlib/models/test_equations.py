@@ -247,7 +247,6 @@ def check_against_definition(model, definition=by_definition, **options):
 
 
 @pytest.mark.parametrize("kind", SEQUENCES)
-@torch.no_grad()
 def test_a_padded_batch_is_what_the_equations_say_of_each_sentence(kind):
     check_against_definition(sequence_network(kind))
 
@@ -315,7 +314,6 @@ def translator_by_definition(model, source, target):
 
 @pytest.mark.parametrize("attention", ["learned", "uniform"])
 @pytest.mark.parametrize(("form", "layers"), [("joined", 2), ("summed", 2), ("joined", 1)])
-@torch.no_grad()
 def test_a_padded_batch_of_translations_is_what_the_equations_say_of_each_sentence(attention, form, layers):
     model = translator(attention=attention, form=form, layers=layers)
     check_against_definition(model, translator_by_definition)
@@ -328,8 +326,7 @@ def test_loss_is_the_mean_over_valid_words_of_the_whole_pass():
     plain = -chosen[BATCH.target_mask].sum() / BATCH.target_mask.sum()
     torch.testing.assert_close(model.loss(BATCH), plain)
     gradients = [torch.autograd.grad(value, list(model.parameters())) for value in (model.loss(BATCH), plain)]
-    for ours, expected in zip(*gradients, strict=True):
-        torch.testing.assert_close(ours, expected)
+    torch.testing.assert_close(*gradients)
 
 
 def test_dropout_between_layers_while_training_alone():
@@ -342,7 +339,6 @@ def test_dropout_between_layers_while_training_alone():
     assert model.encoder.dropout == model.decoder.dropout == 0.5
 
 
-@torch.no_grad()
 def test_translations_are_the_likeliest_words_given_those_before():
     model = translator(seed=5)
     written = translate(model, BATCH.source, BATCH.source_mask, 6)
@@ -386,8 +382,7 @@ def test_texts_of_unlike_length_are_run_in_groups_with_the_same_outcome(monkeypa
         logit = model(tokens, mask).logit
         classification_loss(logit, torch.tensor([0, 1, 1, 0, 0, 1, 1])).backward()
         found.append([logit, *(parameter.grad for parameter in model.parameters())])
-    for together, apart in zip(*found, strict=True):
-        torch.testing.assert_close(apart, together)
+    torch.testing.assert_close(*found)
 
 
 def test_equation_12_the_log_odds_are_the_attended_mean_of_the_probe():

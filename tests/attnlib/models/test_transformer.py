@@ -78,13 +78,8 @@ def test_the_network_is_that_of_torchs_layers():
     model = transformer()
     encoder = torchs_stack("Encoder", model.encoder, ["self_norm", "feed_norm"])
     decoder = torchs_stack("Decoder", model.decoder, ["self_norm", "cross_norm", "feed_norm"])
-    source, target = (
-        embedding(words) + sinusoidal_positions(words.shape[1], SMALL.width)
-        for embedding, words in (
-            (model.embedding_source, BATCH.source),
-            (model.embedding_target, BATCH.target_input),
-        )
-    )
+    words = model.embedding_source(BATCH.source), model.embedding_target(BATCH.target_input)
+    source, target = (own + sinusoidal_positions(own.shape[1], SMALL.width) for own in words)
     memory = model.encoder_norm(encoder(source, src_key_padding_mask=~BATCH.source_mask))
     steps = BATCH.target_mask.shape[1]
     padding = {"tgt_key_padding_mask": ~BATCH.target_mask, "memory_key_padding_mask": ~BATCH.source_mask}
@@ -127,12 +122,9 @@ def test_each_head_is_torchs_attention_on_the_inputs_that_are_kept(kind):
             inputs = head.query_inputs, head.key_inputs, head.key_inputs
             queries, keys, values = (own(x)[..., rows] for own, x in zip(maps, inputs, strict=True))
             identity = torch.eye(keys.shape[1], dtype=keys.dtype).expand(3, -1, -1)
-            weights, context = (
-                scaled_dot_product_attention(queries, keys, own, attn_mask=allowed)
-                for own in (identity, values)
-            )
-            torch.testing.assert_close(head.attention, weights)
-            torch.testing.assert_close(head.context, context)
+            for found, own in ((head.attention, identity), (head.context, values)):
+                expected = scaled_dot_product_attention(queries, keys, own, attn_mask=allowed)
+                torch.testing.assert_close(found, expected)
             torch.testing.assert_close(head.values, values)
             query, key = model.projections(kind, layer, number)
             torch.testing.assert_close(head.decoder_states, head.query_inputs @ query.weight.T + query.bias)

@@ -1,13 +1,8 @@
 """Training: corpora, batches and words; a course of the same bits whatever interrupts it."""
 
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from functools import partial
 from itertools import islice, pairwise
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,7 +13,6 @@ from hypothesis import strategies as st
 from torch import nn
 
 from attnlib.errors import TrainingDiverged
-from attnlib.sealed import loads
 from attnlib.training.checkpoint import Progress, discard_unsound, save_checkpoint
 from attnlib.training.corpus import Corpus, collate, evaluation_batches, training_batches
 from attnlib.training.course import Course, run_course
@@ -153,11 +147,8 @@ def test_decoding_undoes_encoding(sentences):
     assert len(vocabulary) == 4 + len({word for sentence in sentences for word in sentence})
 
 
-STREAM = {"batch_size": 4, "seed": 0, "start_step": 0}
-
-
 def first_batch(corpus, **wrong):
-    return next(training_batches(corpus, **STREAM | wrong))
+    return next(training_batches(corpus, **{"batch_size": 4, "seed": 0} | wrong))
 
 
 @pytest.mark.parametrize(
@@ -192,10 +183,6 @@ def test_what_makes_no_sense_is_refused(call, message):
 
 
 COURSE = Course(steps=12, seed=3, checkpoints=(0, 4, 9, 12))
-
-
-class Interrupted(Exception):
-    pass
 
 
 def new_network():
@@ -242,7 +229,7 @@ def test_what_an_update_draws_comes_from_seed_and_step_and_the_callers_random_st
 def test_an_interrupted_course_ends_in_the_same_bits_and_looks_once_at_each_checkpoint(tmp_path, stop):
     def interrupt(step, steps, loss):
         if step == stop + 1:
-            raise Interrupted
+            raise SystemExit
 
     def snapshot(step, model):
         assert not model.training
@@ -251,7 +238,7 @@ def test_an_interrupted_course_ends_in_the_same_bits_and_looks_once_at_each_chec
     snapshots = []
     whole, records = run(None, visit=snapshot)
     expected, snapshots = snapshots, []
-    with pytest.raises(Interrupted):
+    with pytest.raises(SystemExit):
         run(tmp_path, visit=snapshot, report=interrupt, seconds_between_saves=0)
     resumed, resumed_records = run(tmp_path, visit=snapshot)
     assert torch.equal(weights(whole), weights(resumed))
@@ -266,9 +253,9 @@ def test_a_checkpoint_whose_visit_was_cut_short_is_visited_again_and_no_other(tm
     def snapshot(step, model):
         snapshots.append(step)
         if snapshots == [0, 4]:
-            raise Interrupted
+            raise SystemExit
 
-    with pytest.raises(Interrupted):
+    with pytest.raises(SystemExit):
         run(tmp_path, visit=snapshot)  # no state was saved: the resumed course makes all updates again
     model, _ = run(tmp_path, visit=snapshot)
     assert snapshots == [0, 4, 4, 9, 12]
@@ -284,32 +271,6 @@ def test_a_finished_course_is_read_not_run(tmp_path):
     assert torch.equal(weights(done), weights(again))
     assert records == same_records
     assert_refused(partial(run, tmp_path, replace(COURSE, seed=5)), "another course")
-
-
-def kill_nine(folder, code, *words):
-    """A process that trains into a folder, killed once it has saved a state there."""
-    process = subprocess.Popen([sys.executable, "-c", code, *words], cwd=Path(__file__).parents[3])
-    patience = time.monotonic() + 60
-    while not list(folder.glob("step-*.json")) and process.poll() is None and time.monotonic() < patience:
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL, "it must not have finished by itself"
-
-
-@pytest.mark.slow
-def test_kill_nine_and_resume_in_a_new_process(tmp_path):
-    course = Course(steps=1000, seed=3, checkpoints=(500,))
-    code = (
-        "import sys, pathlib\nfrom tests.attnlib.training.test_training import Course, run\n"
-        f"run(pathlib.Path(sys.argv[1]), {course!r}, seconds_between_saves=0.02)\n"
-    )
-    kill_nine(tmp_path, code, str(tmp_path))
-    saved = max(loads(path.read_text())["step"] for path in tmp_path.glob("step-*.json"))
-    assert 0 < saved < 1000
-    resumed, records = run(tmp_path, course)
-    whole, whole_records = run(None, course)
-    assert torch.equal(weights(resumed), weights(whole))
-    assert records == whole_records
 
 
 def test_a_damaged_checkpoint_is_deleted_and_no_other(tmp_path):
