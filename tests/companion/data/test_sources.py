@@ -234,7 +234,10 @@ PACKED = gzip.compress(b"many words\n" * 50, mtime=0)
 @pytest.mark.parametrize(
     ("content", "error", "message"),
     [
-        *((pack(LATIN), BadInput, "file, line 3: byte 0xfc is not UTF-8") for pack in (bytes, gzip.compress)),
+        *(
+            (file, BadInput, "file, line 3: byte 0xfc is not UTF-8")
+            for file in (LATIN, gzip.compress(LATIN, mtime=0))
+        ),
         *((PACKED[:cut], CorruptFile, "file is not a complete gzip file") for cut in (5, 20, -9)),
         (None, DataUnavailable, "cannot read .*file: No such file"),
     ],
