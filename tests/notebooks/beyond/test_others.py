@@ -105,12 +105,14 @@ def test_gates_are_in_torchs_order():
 
 
 def test_a_word_is_right_to_its_end_mark():
-    wanted = torch.tensor([[5, 6, STOP, -1], [5, 6, 7, STOP], [5, 6, STOP, -1]])
-    written = torch.full((3, MOST), 9)
-    written[:, :4] = torch.tensor([[5, 6, STOP, 8], [5, 6, STOP, STOP], [5, 6, 7, STOP]])
+    wanted = torch.full((4, MOST + 1), -1)
+    wanted[:3, :4] = torch.tensor([[5, 6, STOP, -1], [5, 6, 7, STOP], [5, 6, STOP, -1]])
+    wanted[3] = torch.tensor([9] * MOST + [STOP])  # ends where nothing is written any more
+    written = torch.full((4, MOST), 9)
+    written[:3, :4] = torch.tensor([[5, 6, STOP, 8], [5, 6, STOP, STOP], [5, 6, 7, STOP]])
 
     known = SimpleNamespace(vector=lambda words: words, writes=lambda vector: written)
-    assert published_speller.written_rightly(known, None, wanted).tolist() == [True, False, False]
+    assert published_speller.written_rightly(known, None, wanted).tolist() == [True, False, False, False]
 
 
 def test_a_vector_that_is_a_sum_of_its_last_two_letters_is_read_there_alone():
