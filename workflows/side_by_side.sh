@@ -6,8 +6,8 @@
 #
 # The second word chooses networks: those whose description has it. They are trained on the device and measured there, or on
 # the CPU where a measure knows no device. What is interrupted goes on with the same command; answers end in build/answers, from
-# where `python -m companion.runs.archive` packs them. Twelve networks of a row share a GPU well; of twenty each takes
-# twice as long. TensorFloat products are rounded to 10 bits: they are off.
+# where `python -m companion.runs.archive` packs them. Twelve networks of a row share a GPU well; more get in each
+# other's way. TensorFloat products are rounded to 10 bits: they are off.
 set -euo pipefail
 figure=$1 chosen=$2 processes=$3
 shift 3
