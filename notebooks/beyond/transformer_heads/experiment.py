@@ -18,6 +18,7 @@ from notebooks.shared.plan import Plan, answered, by_network, each_seed, every, 
 from notebooks.shared.spearman import spearman_of_points
 from notebooks.shared.summaries import less, rows_of, summarised
 from notebooks.shared.task_patterns import STATES
+from notebooks.shared.translators import LEARNED
 
 if TYPE_CHECKING:  # a bare node reads from here what is measured, and has no pandas
     import pandas as pd
@@ -234,19 +235,21 @@ PROFILES = {
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Shares of the terms by kind of attention, layer, task and positions; the predictions; two controls.
 
-    Rank correlations are over all heads of the trained networks' cross-attention, with intervals from
-    resampling tasks × positions and then seeds; the anchored control is in none of them.
+    What is compared or correlated is of networks that learned their task. Rank correlations are over all heads
+    of their trained cross-attention, with intervals from resampling tasks × positions and then seeds; the
+    anchored control is in none of them.
     """
     import pandas as pd
 
     networks, again = (answered(plan, store) for plan in _plan(config))
     rows = [
-        name | row
+        name | {"learned": int(measured["token_accuracy"][-1] >= LEARNED)} | row
         for name, measured in by_network(networks, "task", "positions")
         for row in head_rows(measured, config.least_spread)
     ]
-    columns = ("task", "positions", "seed", "state", "kind", "layer", "varies", *measure.NUMBERS)
+    columns = ("task", "positions", "seed", "learned", "state", "kind", "layer", "varies", *measure.NUMBERS)
     heads = pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(measure.NUMBERS, float))
+    heads = heads[heads["learned"] == 1]
     judged = heads[heads["task"] != ANCHORED]
     of_each = {
         kind: [(name, numbers_of(measured, config.least_spread)) for name, measured in points]
