@@ -69,7 +69,8 @@ AGAINST = (*SHARES[:4], "temporal_rebuilds", "input_rebuilds")  # typicality, fo
 
 
 def cross_heads(heads: "pd.DataFrame") -> "pd.DataFrame":
-    return heads[(heads["kind"] == "cross") & (heads["state"] == "trained")]
+    """Those that are judged: trained, of networks that learned their task."""
+    return heads[(heads["kind"] == "cross") & (heads["state"] == "trained") & (heads["learned"] == 1)]
 
 
 def correlations(heads: "pd.DataFrame") -> dict[str, dict]:
@@ -113,7 +114,7 @@ def differences(heads: "pd.DataFrame") -> dict[str, dict]:
     import pandas as pd
 
     rows = cross_heads(heads)
-    kinds, anchored = (list(own["positions"].unique()) for own in (rows, rows[rows["task"] == ANCHORED]))
+    kinds, anchored = (own["positions"].unique() for own in (heads, heads[heads["task"] == ANCHORED]))
 
     def apart(task: str, kind: str, other_task: str, other_kind: str) -> "pd.Series":
         one, other = (
@@ -249,7 +250,6 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ]
     columns = ("task", "positions", "seed", "learned", "state", "kind", "layer", "varies", *measure.NUMBERS)
     heads = pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(measure.NUMBERS, float))
-    heads = heads[heads["learned"] == 1]
     judged = heads[heads["task"] != ANCHORED]
     of_each = {
         kind: [(name, numbers_of(measured, config.least_spread)) for name, measured in points]

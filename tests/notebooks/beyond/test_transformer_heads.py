@@ -27,7 +27,7 @@ def head(task="one_to_one", positions="sinusoidal", seed=0, layer=1, number=0.0,
     numbers = dict.fromkeys(("temporal_share", "input_share", "mixed_share", "residual_share"), number)
     numbers |= dict.fromkeys(("typicality", "temporal_rebuilds", "input_rebuilds"), number)
     named = {"task": task, "positions": positions, "seed": seed, "layer": layer, "head": 1}
-    return named | {"kind": "cross", "state": "trained", "varies": 1} | numbers | more
+    return named | {"kind": "cross", "state": "trained", "varies": 1, "learned": 1} | numbers | more
 
 
 def test_steps_that_read_a_double_by_hand():
@@ -143,3 +143,7 @@ def test_differences_by_hand():
     assert every["anchored_less_free"]["rotary"]["value"] == pytest.approx(0.25)
     found = experiment.differences(pd.DataFrame(rows[:-1]))["one_to_one_less_reordering"]
     assert found["smallest"]["n"] == 1  # a seed without a kind, rotary on reordering, has no smallest
+    found = experiment.differences(pd.DataFrame([*rows[:-1], rows[-1] | {"learned": 0}]))
+    assert found["one_to_one_less_reordering"]["smallest"]["n"] == 1  # nor has one that did not learn it
+    nothing = experiment.differences(pd.DataFrame([row | {"learned": 0} for row in rows]))["sinusoidal_less"]
+    assert nothing["rotary"]["value"] is None
