@@ -236,9 +236,9 @@ PROFILES = {
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Shares of the terms by kind of attention, layer, task and positions; the predictions; two controls.
 
-    What is compared or correlated is of networks that learned their task. Rank correlations are over all heads
-    of their trained cross-attention, with intervals from resampling tasks × positions and then seeds; the
-    anchored control is in none of them.
+    What is compared or correlated is of networks that learned their task. Rank correlations are over all
+    heads of their trained cross-attention, with intervals from resampling tasks × positions and then seeds;
+    the anchored control is in none of them.
     """
     import pandas as pd
 
