@@ -46,7 +46,7 @@ def least(ways: Mapping[str, Callable[[], object]], turns: int) -> dict[str, flo
     for turn in range(turns + 1):
         for name, way in ways.items():
             elsewhere.add_(1)
-            taken = seconds(way, time.process_time)
+            taken = seconds(way)
             found[name] = min(found[name], taken) if turn else found[name]
     return found
 
@@ -87,7 +87,7 @@ def corpus(width: int = CORPUS_WIDTH) -> None:
         clock = time.process_time()
         fit = fit_part(stream, Shard(every=1), method="least_squares")
         points["first"].append(time.process_time() - clock)
-        points["second"].append(seconds(partial(judge_part, stream, fit, Shard(every=1)), time.process_time))
+        points["second"].append(seconds(partial(judge_part, stream, fit, Shard(every=1))))
         counts.append(valid(fit))
     billion = {}
     for reading, taken in points.items():
@@ -157,7 +157,7 @@ def shard(part: Shard, tokens: int = 3_000_000, width: int = 64) -> float:
     """Processor seconds of both readings of a part."""
     torch.set_num_threads(1)
     stream = Stream(lambda number: drawn_pass(number, width), range(tokens // TOKENS), probed=0)
-    return seconds(lambda: judge_part(stream, fit_part(stream, part), part), time.process_time)
+    return seconds(lambda: judge_part(stream, fit_part(stream, part), part))
 
 
 def shards(turns: int) -> None:

@@ -87,7 +87,7 @@ class Copier(nn.Module):
         """A pass under teacher forcing; ``plain`` leaves recurrence to torch, same to rounding.
 
         With several threads ``fast`` leaves it to torch, too, which shares the products of a step among them
-        to better effect (``benchmarks/training_step.py``).
+        to better effect (``benchmarks/README.md``).
         """
         encoder_states, last = self._unroll(self.encoder, batch.source, None, implementation)
         decoder_states, _ = self._unroll(self.decoder, batch.target_read, last, implementation)
