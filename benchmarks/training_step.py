@@ -36,7 +36,7 @@ from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from attnlib.training.corpus import Batch, Corpus, collate
 from attnlib.training.vocabulary import PAD
-from companion.runs.allocator import keep_freed_memory
+from companion.runs.command import keep_freed_memory
 from companion.runs.loop import prediction_loss
 from notebooks.shared.copied_sentences import copy_batch, draw_sources, words_of
 from notebooks.shared.copier import Copier, CopierConfig
