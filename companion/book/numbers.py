@@ -124,15 +124,13 @@ def _figure(value: object, spec: re.Match | None) -> str:
     return text.replace("-", "−").replace("%", "\N{NO-BREAK SPACE}%")
 
 
-def table(
-    result: Result, rows: Mapping[object, str], columns: Mapping[object, str], way: str = "±"
-) -> pd.DataFrame:
+def table(result: Result, rows: Mapping[object, str], columns: Mapping[object, str]) -> pd.DataFrame:
     """A small table of a result: the cell is the number at ``<row's key>.<column's key>``.
 
     Args:
         rows: heading → key of what was measured. One of which the result has nothing is left out.
         columns: heading (or several, in a tuple) → key below that of the row, with its own way to write it
-            (``forward.mean|.1f``) or in the ``way`` of all.
+            (``forward.mean|.1f``), or else as ``|±``.
 
     Raises MissingKey: a column that no row has.
     """
@@ -141,7 +139,7 @@ def table(
     def cell(start: str, text: str) -> str | None:
         key, *ways = text.split("|")
         try:
-            return written(value_at(result, ".".join(filter(None, (start, key)))), ways or [way])
+            return written(value_at(result, ".".join(filter(None, (start, key)))), ways or ["±"])
         except MissingKey as error:
             wrong.append(error)
         except (CannotBeRun, NotRun):

@@ -29,7 +29,8 @@ from companion.book.numbers import NOTHING, value_at, written
 from companion.book.project import PROFILES, Project, find, find_root
 from companion.claims.estimates import CannotBeRun, NotRun
 from companion.claims.model import Claim, load_claims
-from companion.claims.verdicts import Judgement, Verdict, not_there
+from companion.claims.verdicts import Judgement, Verdict
+from companion.claims.verify import judge
 from companion.results import registry
 from companion.results.result import Result
 from companion.runs.command import errors_in_a_line
@@ -86,15 +87,8 @@ class Book:
             return claim.judged_by({}), ""
         at = None if profile is None and len(claim.profiles) > 1 else profile or claim.profiles[0]
         result = self.leading(claim.experiment, at)
-        if result is None:
-            way_out = f"`attnlib run {claim.experiment}` computes it"
-            return Judgement(Verdict.NOT_RUN, {}, way_out), at or PROFILES[0]
-
-        def others(experiment: str) -> dict:
-            found = self.leading(experiment, result.profile)
-            return found.values if found else not_there(experiment)
-
-        return claim.judged_by(result.values, others=others), result.profile
+        at = result.profile if result else at or PROFILES[0]
+        return judge(claim, at, self.leading).judgement, at
 
 
 def num(book: Book, text: str, page: str) -> Shown:

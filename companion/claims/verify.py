@@ -7,7 +7,7 @@ entry does count: whoever adds a claim accepts its verdict.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from csv import DictReader
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -103,7 +103,7 @@ def verify(root: Path, *, experiment: str | None = None) -> list[ClaimVerdict]:
     load, expected = cache(partial(_load, project)), read_expected(project.root)
     claims = [each for each in load_claims(project.root / "claims") if experiment in (None, each.experiment)]
     return [
-        replace(_judge(claim, at, load), expected=expected.get((claim.id, at)))
+        replace(judge(claim, at, load), expected=expected.get((claim.id, at)))
         for claim in claims
         for at in PROFILES
     ]
@@ -119,7 +119,8 @@ def _load(project: Project, experiment: str | None, profile: str) -> Result | st
         return f"{path}: {error}".replace(f"{path}: {path}", str(path)).replace(f"{project.root}/", "")
 
 
-def _judge(claim: Claim, profile: str, load: Callable[..., Result | str | None]) -> ClaimVerdict:
+def judge(claim: Claim, profile: str, load: Callable[..., Result | str | None]) -> ClaimVerdict:
+    """The verdict on a claim at a profile; ``load`` finds the result of an experiment there."""
     result = load(claim.experiment, profile)
 
     def others(experiment: str) -> dict:
@@ -249,7 +250,8 @@ def not_in_the_archive() -> Iterator[str]:
 class Chance:
     """Of verdicts that rest on intervals, at most one in twenty is expected to be wrong.
 
-    ``limit`` is the largest p at which a verdict survives a false discovery rate of as much.
+    ``limit`` is the largest p at which a verdict survives a false discovery rate of as much (Benjamini and
+    Hochberg 1995).
     """
 
     verdicts: int
@@ -264,20 +266,14 @@ class Chance:
         return p is not None and p <= self.limit
 
 
-def discovered(ps: Sequence[float]) -> float:
-    """The largest p that survives (Benjamini and Hochberg 1995): the k-th of n that is at most 5 % · k/n.
-
-    >>> discovered([0.01, 0.02, 0.9, 0.04])
-    0.02
-    """
-    ranked = enumerate(sorted(ps), start=1)
-    return max((p for rank, p in ranked if p <= LEVEL * rank / len(ps)), default=0.0)
-
-
 def chance(rows: Iterable[ClaimVerdict]) -> Chance:
     """Among the verdicts of the paper profile that intervals decide; the open ones are of the family, too."""
+    from scipy.stats import false_discovery_control  # which takes a second to import
+
     known = [row.judgement for row in rows if row.profile == "paper" and row.judgement.p is not None]
-    limit = discovered([each.p for each in known])
+    ps = [each.p for each in known]
+    adjusted = zip(ps, false_discovery_control(ps), strict=True)
+    limit = max((p for p, rate in adjusted if rate <= LEVEL), default=0.0)
     ours = [each.p for each in known if each.verdict.decided]
     return Chance(len(ours), sum(p <= limit for p in ours), limit)
 

@@ -12,10 +12,9 @@ try:
 
     from companion.results.request import Request
     from companion.results.run import run
-    from companion.runs.allocator import keep_freed_memory
     from companion.runs.answer import add_machine, progress
     from companion.runs.archive import Archive
-    from companion.runs.command import errors_in_a_line, parser_of
+    from companion.runs.command import errors_in_a_line, keep_freed_memory, parser_of
 except ModuleNotFoundError as error:
     sys.exit(
         f"error: {error.name} is not installed, and a result is computed where the book is built; here "

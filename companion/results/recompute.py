@@ -39,11 +39,6 @@ def committed() -> list[str]:
     return [name for name in registry.names() if (RESULTS / f"{name}.json").is_file()]
 
 
-def _committed(name: str) -> Result | None:
-    with suppress(CorruptFile):  # it is written anew
-        return Result.load(RESULTS / f"{name}.json")
-
-
 @errors_in_a_line
 def main(arguments: list[str] | None = None) -> int:
     """Recompute, compare, write; exit code 1 if a number has changed."""
@@ -52,7 +47,9 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     changed = 0
     for name in options.name or committed():
-        before, today = _committed(name), recomputed(name, Archive(ARCHIVE))
+        before, today = None, recomputed(name, Archive(ARCHIVE))
+        with suppress(CorruptFile):  # it is written anew
+            before = Result.load(RESULTS / f"{name}.json")
         if before and before.digest == today.digest:
             origin = before.provenance | {part: today.provenance[part] for part in RECOMPUTED}
             replace(before, provenance=origin).save_provenance(RESULTS)

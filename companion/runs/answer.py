@@ -18,9 +18,8 @@ import torch
 
 from attnlib.errors import UnknownName
 from companion.results import registry
-from companion.runs.allocator import keep_freed_memory
 from companion.runs.archive import Archive, Measurement
-from companion.runs.command import errors_in_a_line, parser_of
+from companion.runs.command import errors_in_a_line, keep_freed_memory, parser_of
 from companion.runs.fingerprint import ROOT
 from companion.runs.keys import Spec, identity, model_key, read_spec
 from companion.runs.store import Store, answer_name

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -21,6 +19,7 @@ from companion.book.project import Project, discover
 from companion.results import registry
 from companion.results.request import Request
 from companion.results.run import run
+from tests.companion.book.book_builders import built
 from tests.faults.conftest import COUNTS
 from tests.notebooks.figure_builders import smallest
 from tests.notebooks.test_every_figure import ROOT, shown_by_cells
@@ -50,14 +49,7 @@ def hostile(page):
     return [own for own in markup if re.match(r"x-\d|javascript:|onload", own)]
 
 
-CONFIGURATION = """
-extensions = ["myst_nb"]
-nb_execution_mode = "off"
-myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath", "substitution"]
-"""
-
-
-def built(displayed, folder):
+def page_of(displayed, folder):
     """The page of a notebook with these outputs: as Jupyter writes it, and as the book's site has it."""
     bundles = [own if isinstance(own, dict) else DisplayFormatter().format(own)[0] for own in displayed]
     texts = [{kind: own for kind, own in bundle.items() if isinstance(own, str)} for bundle in bundles]
@@ -67,10 +59,7 @@ def built(displayed, folder):
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     folder.mkdir()
     nbformat.write(notebook, folder / "index.ipynb")
-    (folder / "conf.py").write_text(CONFIGURATION)
-    sphinx = [sys.executable, "-m", "sphinx", "-q", "-b", "html", folder, folder / "html"]
-    subprocess.run(sphinx, check=True, capture_output=True)
-    site = (folder / "html" / "index.html").read_text(encoding="utf-8")
+    site = (built(folder) / "index.html").read_text(encoding="utf-8")
     return [HTMLExporter().from_notebook_node(notebook)[0], site]
 
 
@@ -110,7 +99,7 @@ def test_fifty_hostile_words_are_words(figure, tmp_path, models, monkeypatch):
         for own in shown_by_cells(figure, page, display=displayed.append):
             displayed.append(own)  # after what the cell itself has displayed
         shown = [own for own in displayed if own is not None]
-        pages = [*map(parsed, built(shown, tmp_path / "site"))]
+        pages = [*map(parsed, page_of(shown, tmp_path / "site"))]
     drawn = [own["image/svg+xml"] for own in shown if isinstance(own, dict) and "image/svg+xml" in own]
     assert not [own for each in (*pages, *map(parsed, drawn)) for own in hostile(each)]
     # With comments: a drawing has the words that it draws as outlines there.

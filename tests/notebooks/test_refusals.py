@@ -12,7 +12,9 @@ import yaml
 from attnlib.training.corpus import Corpus
 from companion.results import registry
 from companion.results.config import override
-from companion.runs import registry as procedures
+from companion.runs.procedure import RunSpec
+from companion.runs.spec import ModelSpec
+from companion.runs.store import Store
 from notebooks.attend.without_attention import measure as memory
 from notebooks.learn.agreement.contextualised import best_checkpoint, contextualise
 from notebooks.learn.early_dynamics import count_tables, derivative
@@ -36,7 +38,7 @@ REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text(enco
 
 def make(kind, name, given):
     if kind == "procedures":
-        return procedures.load(name).Settings(**given)
+        return RunSpec.of(name, **given)
     return override(registry.load(name).PROFILES["quick"], given)
 
 
@@ -116,6 +118,8 @@ MEASURES = [
 # Networks.
 
 NETWORKS = [
+    (lambda: ModelSpec("one_to_one", "AED", steps=0), "steps is 0"),
+    (lambda: Store("nowhere").model(ModelSpec("one_to_won", "AED", 2)), "did you mean 'one_to_one'"),
     (lambda: copier.CopierConfig(5, 8, "lstm", 1, "uniforn"), "did you mean 'uniform'"),
     (lambda: copier.CopierConfig(5, 8, "lstm", 0), "heads is 0"),
     (lambda: tie_encoder(transformer(positions="rotary")), "self-attention that would be tied"),

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -65,6 +66,21 @@ def output_of(command: list, folder: Path, *, code: int = 0, **environment: str)
     done = subprocess.run(command, cwd=folder, env=own, capture_output=True, text=True)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stderr + done.stdout
+
+
+CONFIGURATION = """
+extensions = ["myst_nb"]
+nb_execution_mode = "off"
+myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath", "substitution"]
+"""
+
+
+def built(folder: Path, *options: str) -> Path:
+    """The HTML of the pages in a folder, with the marks that the book's pages have."""
+    (folder / "conf.py").write_text(CONFIGURATION)
+    sphinx = [sys.executable, "-m", "sphinx", "-q", *options, "-b", "html", folder, folder / "html"]
+    output_of(sphinx, folder)
+    return folder / "html"
 
 
 def until(true: Callable[[], Found], seconds: float = 120) -> Found:

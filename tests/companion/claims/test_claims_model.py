@@ -52,12 +52,6 @@ def test_a_claim_is_read_or_says_why_it_is_not_judged(tmp_path):
     assert reasons == [("Not yet.", False, "falsifier"), ("No data.", True, "falsifier")]
 
 
-def test_a_tolerance_takes_its_number_from_the_published_table(tmp_path):
-    published = {"table": 2, "dataset": "IMDB", "quantity": "xi_star"}
-    (read,) = load_claims(write(tmp_path, TOLERANCE | {"published": published}, **TABLES))
-    assert read.judge == Tolerance(absolute=1, published=87)
-
-
 TOLERANCE = without("smallest_effect") | {"judge": {"kind": "tolerance", "absolute": 1}}
 
 

@@ -1,7 +1,6 @@
 """The scorecard: every claim on it, escaped, linked, and built without a warning."""
 
 import re
-import sys
 
 import pytest
 
@@ -11,7 +10,7 @@ from companion.claims.scorecard import answers, scorecard_markdown, status
 from companion.claims.verdicts import Verdict
 from companion.claims.verify import verify
 from companion.results import registry
-from tests.companion.book.book_builders import output_of
+from tests.companion.book.book_builders import built
 from tests.companion.claims.claims_builders import READINGS, RULE, claim, of, save, write_paper, written
 from tests.companion.data.data_builders import put
 
@@ -23,10 +22,6 @@ LEARNED = [
 ]
 ORDER = {"kind": "order", "independent": True}
 EFFECT = {"value": 0.5, "because": "less is nothing", "seen_before": True}
-CONFIGURATION = """
-extensions = ["myst_parser"]
-myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath", "substitution"]
-"""
 
 
 @pytest.fixture
@@ -104,13 +99,11 @@ def test_a_published_number_has_the_verdict_of_the_claim_about_it_alone(root):
 
 
 def test_a_page_builds_without_a_warning_and_show_text_as_it_is(root, page):
-    source, html = root / "source", root / "html"
     linked = set(re.findall(r"\]\(/((?:\w+/)?\w+)\)", page))
     contents = {"toy": page} | {name: f"# {name}\n" for name in sorted(linked)}
     contents["index"] = "\n".join(["# Front\n", "```{toctree}", *contents, "```", ""])
-    put(source, {"conf.py": CONFIGURATION} | {f"{name}.md": text for name, text in contents.items()})
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", source, html]
-    output_of(command, root)
+    put(root / "source", {f"{name}.md": text for name, text in contents.items()})
+    html = built(root / "source", "-W", "--keep-going")
     toy = (html / "toy.html").read_text(encoding="utf-8")
     assert 'href="attend/toy.html"' in toy
     assert '<span class="verdict undecided">undecided</span>' in toy

@@ -1,7 +1,8 @@
 """What the tests of data share, and how all tests of this room put files into a folder."""
 
-import io
-import zipfile
+import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -28,18 +29,14 @@ def sources(task, part):
 
 
 def put(folder, files):
-    """Files of text or bytes, and archives of texts by name."""
+    """Files of text or bytes, and archives of such by name."""
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        content = zip_of(content) if isinstance(content, dict) else content
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-
-
-def zip_of(members):
-    """The bytes of an archive with these texts by name."""
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        for name, text in members.items():
-            archive.writestr(name, text)
-    return content.getvalue()
+        if isinstance(content, dict):
+            with TemporaryDirectory() as members:
+                put(Path(members), content)
+                kind = "gztar" if name.endswith(".tar.gz") else "zip"
+                Path(shutil.make_archive(path, kind, members)).replace(path)
+        else:
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())

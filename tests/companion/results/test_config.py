@@ -11,9 +11,7 @@ from attnlib.errors import BadInput
 from companion.book.parameters import CELL, cell, check_parallel, documented, split_assignments, written
 from companion.book.project import Project, discover
 from companion.results import config as settings
-from companion.results import registry
 from companion.results.config import AboveZero, BaseConfig, Fraction, OneOf, Positive, override
-from companion.results.measurements import specs_of
 from notebooks.attend.word_alignment import experiment as word_alignment
 from notebooks.shared.suite import PROFILES, SuiteConfig, model_specs
 
@@ -114,13 +112,6 @@ def test_hashes_tell_settings_apart():
     assert settings.config_hash(QUICK) != settings.config_hash(override(QUICK, {"seeds": 4}))
     assert settings.plain(override(QUICK, FILES))["source"] == "a.en"
     assert settings.path_fields(QUICK) == ("source", "target")
-
-
-def test_every_experiment_asks_of_networks_that_the_workflow_trains():
-    for name in registry.names():
-        module = registry.load(name)
-        for config in module.PROFILES.values():
-            assert set(specs_of(module.measurements(config))) <= set(module.models(config))
 
 
 # -- parameters of notebooks ---------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from attnlib.errors import BadInput, CorruptFile, NotMeasured, UnknownName
+from attnlib.errors import BadInput, CorruptFile, NotMeasured
 from attnlib.sealed import save_file
 from companion.results.measurements import answers, measurements_of, not_measured, specs_of
 from companion.runs.answer import ARCHIVE
@@ -272,31 +272,6 @@ def test_a_bare_node_trains_what_a_spec_says(spec, tmp_path, capsys):
     said = capsys.readouterr()
     assert said.out == f"{model_key(spec)}: trained\n"
     assert f"{spec.setting}: step" in said.err
-
-
-@pytest.mark.parametrize(
-    ("procedure", "settings", "error", "message"),
-    [
-        (None, {"task": "one_to_won"}, UnknownName, "did you mean 'one_to_one'"),
-        (None, {"steps": 0}, BadInput, "steps is 0"),
-        ("permutation_copyin", {}, UnknownName, "did you mean 'permutation_copying'"),
-        ("permutation_copying", {"widht": 3}, UnknownName, "did you mean 'width'"),
-        ("classification", {"attention": "even"}, UnknownName, "no attention 'even'"),
-        ("classification", {"width": 0}, BadInput, "width is 0"),
-        ("classification", {"steps": 0}, BadInput, "steps is 0"),
-        ("classification", {"n_train": -1}, BadInput, "n_train is -1"),
-        ("translation", {"attention": "hard"}, UnknownName, "attention"),
-        ("translation_proxy", {"longest": -1}, BadInput, "longest is -1"),
-        ("transformer_sequences", {"heads": 3}, BadInput, "which 3 heads do not divide"),
-        ("transformer_sequences", {"positions": "sine"}, UnknownName, "no positions 'sine'"),
-        ("transformer_sequences", {"layers": 0}, BadInput, "layers is 0"),
-        ("transformer_sequences", {"batch_size": 0}, BadInput, "batch_size is 0"),
-        ("recurrent_sequences", {"source": "a.txt"}, BadInput, "source and target go together"),
-    ],
-)
-def test_a_spec_that_makes_no_sense_is_refused(tmp_path, procedure, settings, error, message):
-    with pytest.raises(error, match=message):
-        RunSpec.of(procedure, **settings) if procedure else Store(tmp_path).model(replace(MODEL, **settings))
 
 
 def test_snapshots_are_stacked_by_checkpoint_and_a_gap_is_said(tmp_path):

@@ -107,7 +107,7 @@ def test_training_learns_and_keeps_some_fifty_records(tmp_path):
 COUNT = """
 import resource
 import torch
-from companion.runs.allocator import keep_freed_memory
+from companion.runs.command import keep_freed_memory
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
