@@ -5,7 +5,8 @@ interval: without one a count decides alone, and runs decide nothing. A trend, a
 have a smallest effect, by which a number has to be past the threshold to mean what the words say.
 
 A statement with several keys has a part for each, and claims all of them: it is refuted by one part that is
-not reproduced; failing that it cannot be judged if one part cannot; failing that it is undecided if one part
+not reproduced, if that would be seen in one of so many parts in fewer than 5 % of cases (Bonferroni), and
+else undecided; failing that it cannot be judged if one part cannot; failing that it is undecided if one part
 is. The reason counts the parts that are reproduced.
 """
 
@@ -322,6 +323,16 @@ def p_value(judge: Judge, estimate: Estimate) -> float | None:
     return float(2 * stdtr(freedom, -abs(nearest - estimate.value) / half * stdtrit(freedom, 0.975)))
 
 
+def verdict_of_parts(of_parts: Mapping[str, tuple[Verdict, float | None]]) -> Verdict:
+    """The first of their verdicts; one part of several refutes at a level of 5 % for all (Bonferroni)."""
+    worst = min((own for own, _ in of_parts.values()), key=list(Verdict).index)
+    against = [p or 0.0 for own, p in of_parts.values() if own is Verdict.NOT_REPRODUCED]  # a count is sure
+    if worst is not Verdict.NOT_REPRODUCED or len(of_parts) == 1 or min(against) <= 0.05 / len(of_parts):
+        return worst
+    unjudged = any(own is Verdict.CANNOT_BE_JUDGED for own, _ in of_parts.values())
+    return Verdict.CANNOT_BE_JUDGED if unjudged else Verdict.UNDECIDED
+
+
 def p_of_parts(verdict: Verdict, of_parts: Mapping[str, tuple[Verdict, float | None]]) -> float | None:
     """A refutation needs one part of many (Bonferroni); anything else needs all of them."""
     against = [p for own, p in of_parts.values() if own is Verdict.NOT_REPRODUCED]
@@ -375,11 +386,13 @@ def judge_values(
         parts[label] = verdict, p_value(held, own)
         for each, lacking in failing:
             failed.setdefault(each, {}).update(lacking)
-    verdict = min((own for own, _ in parts.values()), key=list(Verdict).index)
+    verdict = verdict_of_parts(parts)
     good = sum(own is Verdict.REPRODUCED for own, _ in parts.values())
     reasons = [each.reason(lacking) for each, lacking in failed.items()]
     reasons += [f"undefined: {', '.join(undefined)}"] * bool(undefined)
     reasons += [f"{good} of {len(parts)} parts reproduced"] * (0 < good < len(parts))
+    chance = verdict is Verdict.UNDECIDED and Verdict.NOT_REPRODUCED in {own for own, _ in parts.values()}
+    reasons += [f"that one of {len(parts)} parts fails may be chance"] * chance
     return Judgement(
         verdict,
         evidence,

@@ -35,10 +35,13 @@ def followed(points: list[Point], at: int, steps: int) -> dict:
     """The :func:`outcome` of networks that are judged ``at`` some updates and followed to ``steps``.
 
     ``late`` fail when they are judged and not at the end; ``late_attending`` of these attend in the end.
+    ``gains``: in accuracy since they are judged.
     """
     late = [course for _, course in points if has_failed(until(course, at)) and not has_failed(course)]
     attending = sum(enough(course["attention_accuracy"][-1]) for course in late)
-    return outcome(points, steps) | {"steps": steps, "late": len(late), "late_attending": attending}
+    gains = over_seeds(points, lambda course: course["accuracy"][-1] - until(course, at)["accuracy"][-1])
+    counts = {"steps": steps, "late": len(late), "late_attending": attending}
+    return outcome(points, steps) | counts | {"gains": gains}
 
 
 def enough(accuracy: float) -> bool:

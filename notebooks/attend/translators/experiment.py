@@ -18,7 +18,7 @@ from companion.results.measurements import Measurement, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from companion.runs.suite import point
-from notebooks.shared.intervals import Point, by_kind, each_over_seeds, grouped
+from notebooks.shared.intervals import Point, by_kind, each_over_seeds, grouped, interval_of
 from notebooks.shared.plan import by_spec
 from notebooks.shared.suite import TRANSLATIONS, each_planned
 from notebooks.shared.summaries import level_key
@@ -92,6 +92,6 @@ def _summary(points: list[Point]) -> dict:
     first = {how: own[0][1] for how, own in trained.items() if own[0][0]["seed"] == 0}
     twice = first.get((TWICE, rate))
     return each_over_seeds(trained[1, rate]) | {
-        "gain_of_twice": None if twice is None else gain(first[1, rate], twice),
+        "gain_of_twice": interval_of() if twice is None else interval_of([gain(first[1, rate], twice)]),
         "loss_at_rate": {level_key(each): m["loss"] for (_, each), m in first.items() if each != rate},
     }

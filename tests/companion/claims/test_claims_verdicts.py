@@ -166,6 +166,23 @@ def test_a_refutation_needs_one_part_and_pays_for_the_choice():
     assert p_of_parts(NO, {str(n): (NO, 0.04) for n in range(30)}) == 1  # of however many parts
 
 
+def test_a_part_that_may_fail_by_chance_leaves_a_statement_open():
+    def interval(value, half):
+        return {"value": value, "low": value - half, "high": value + half}
+
+    values = {"good": interval(2, 1), "just": interval(-1, 0.9), "far": interval(-1, 0.5), "count": -1}
+
+    def verdict(*keys):
+        return judge_values(limit(">", 0), values, keys).verdict
+
+    assert verdict("just") is NO  # p = 0.029, which twice is more than 0.05
+    assert verdict("good", "just") is OPEN
+    assert verdict("good", "just", "far") is NO
+    assert verdict("good", "just", "count") is NO  # a count is sure
+    nothing = judge_values(limit(">", 0), values | {"nothing": None}, ["nothing", "just"])
+    assert nothing.verdict is Verdict.CANNOT_BE_JUDGED
+
+
 def test_order_takes_the_interval_of_the_difference():
     # a - b is 3; widest 0 to 5, independent 3 - √(1 + 4) to 3 + √(1 + 1), paired 2 to 4
     assert judge_values(Order(), VALUES, ["a", "b"]).verdict is OPEN
