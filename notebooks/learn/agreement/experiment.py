@@ -111,7 +111,7 @@ def _jackknifed(numbers: Pairs, of: Callable[..., float] = lambda number, *_: nu
         return sum(found) / len(found) if found else math.nan
 
     seeds = _seeds(numbers)
-    return interval_of() if math.isnan(mean(seeds)) else jackknife_interval(seeds, mean).as_dict()
+    return interval_of() if math.isnan(mean(seeds)) else jackknife_interval(seeds, mean)
 
 
 # From what was asked of a data set's runs to the numbers of its row in the agreement tables, in percent.

@@ -171,7 +171,7 @@ def _agreeing(pairs: list[dict]) -> dict:
 
     return {
         "agreement": bounded(over_pairs(agreed)),
-        "spread": pair_spread(agreed).as_dict(),
+        "spread": pair_spread(agreed),
         "chance": bounded(over_pairs(chance)),
         "lowest": min(agreed.values()),
         "highest": max(agreed.values()),
@@ -209,6 +209,4 @@ def pair_spread(numbers: Mapping[tuple[int, int], float]) -> Interval:
         corrected = n * variance(some) - (n - 1) * without
         return math.nan if math.isnan(corrected) else math.sqrt(max(corrected, 0.0))
 
-    found = jackknife_interval(range(len(units)), deviation)
-    low = found.low if math.isnan(found.low) else max(found.low, 0.0)
-    return Interval(found.value, low, found.high, found.n)
+    return bounded(jackknife_interval(range(len(units)), deviation), high=math.inf)
