@@ -305,7 +305,7 @@ def measure_translation(recording: Recording) -> dict:
 # What saliency may mean in translation: the paper names its method alone (gradients). Of target position s
 # and the embedding e_t of source position t, under teacher forcing:
 #
-#     logit             ⟨∂ logit_s[y_s] / ∂e_t, e_t⟩, as :mod:`notebooks.shared.saliency` has it
+#     logit             ⟨∂ logit_s[y_s] / ∂e_t, e_t⟩, as :mod:`notebooks.shared.translation` has it
 #     log_probability   the same of log p_s[y_s]
 #     gradient_norm     |∂ log p_s[y_s] / ∂e_t|
 #

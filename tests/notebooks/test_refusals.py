@@ -14,14 +14,15 @@ from companion.results import registry
 from companion.results.config import override
 from companion.runs import registry as procedures
 from notebooks.attend.without_attention import measure as memory
-from notebooks.learn.agreement.contextualised import best_checkpoint, contextualise
+from notebooks.learn.agreement.experiment import best_checkpoint, contextualise
 from notebooks.learn.early_dynamics import count_tables, derivative
-from notebooks.learn.probe_locality.keyword import keyword_batch
+from notebooks.learn.optimal_attention.experiment import probability_of_right_label
+from notebooks.learn.probe_locality.keyword import keyword_batch, locality
 from notebooks.learn.resting_attention.experiment import pair_spread
 from notebooks.primer.one_vector.dates import FORMS, write
 from notebooks.primer.scoring_functions.asked_before import PreviousStateQueries
 from notebooks.primer.source_reversal.experiment import count_distances
-from notebooks.shared import bleu, copier, copying, lexicon, locality, number_words, pieces, ragged, unrolled
+from notebooks.shared import bleu, copier, copying, lexicon, number_words, pieces, ragged, unrolled
 from notebooks.shared.copied_sentences import draw_sources, words_of
 from notebooks.shared.probe_bits import probe_bits
 from notebooks.shared.reordering import translate
@@ -96,8 +97,8 @@ MEASURES = [
     (lambda: derivative.compare(torch.ones(2, 2), torch.zeros(2, 2)), "zero everywhere"),
     (lambda: count_tables.draw("permutations", 4, seed=0), "no corpus … did you mean 'permutation'"),
     (lambda: ragged.padded(torch.ones(3), torch.tensor([0, 2])), "3 positions, but the offsets end at 2"),
-    *((partial(locality.locality, torch.zeros(1, 6), place), "must differ") for place in ENDS),
-    (lambda: locality.probability_of_right_label(*INFINITE), "log odds are infinite"),
+    *((partial(locality, torch.zeros(1, 6), place), "must differ") for place in ENDS),
+    (lambda: probability_of_right_label(*INFINITE), "log odds are infinite"),
     (lambda: copying.judged([({}, {"steps": [0]})], 4), "no snapshot after 4 updates"),
     (lambda: copying.check_checkpoints(15, 10, 40), "steps is 15, and a network that is trained for longer"),
     (lambda: memory.one_length(UNEVEN), "2 lengths"),

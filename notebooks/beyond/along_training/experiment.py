@@ -21,8 +21,8 @@ from notebooks.shared.summaries import crossing, less, rows_of, summarised
 # *rebuilds* of the attention, its similarity to the full one less that of uniform attention, starts near 0
 # and grows as attention comes to be made of these terms. ``with_input``, ``beyond`` and the order by
 # ``word_accuracy`` were added after trial networks had shown that input by input stays at 0 on the tasks made
-# by rule. *Translation* is the share of the lexical probe on the right source word (along_training.py); ``gain``
-# is the logarithm of β at its best position less that of its mean, which needs no links.
+# by rule. *Translation* is the share of the lexical probe on the right source word (along_training.py), and
+# ``gain`` the logarithm of β at its best position less that of its mean, which needs no links.
 
 # Groups are tasks.
 TERMS = ("temporal", "input", "with_input", "beyond")

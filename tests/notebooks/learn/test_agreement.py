@@ -14,8 +14,7 @@ from attnlib.probes.agreement import agreement, halves
 from attnlib.training.vocabulary import EOS
 from companion.runs.store import Store
 from notebooks.learn.agreement import experiment
-from notebooks.learn.agreement.contextualised import best_checkpoint, contextualise
-from notebooks.learn.agreement.experiment import Config, over_pairs, row, rows
+from notebooks.learn.agreement.experiment import Config, best_checkpoint, contextualise, over_pairs, row, rows
 from notebooks.shared import agreement as measures
 from notebooks.shared.agreement import measure_agreement, measure_course, measure_ties
 from notebooks.shared.intervals import mean_interval

@@ -7,9 +7,10 @@ import torch
 
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
 from companion.data.labelled import collate_labelled
+from notebooks.learn.optimal_attention.experiment import probability_of_right_label
+from notebooks.learn.probe_locality.keyword import apart, locality
 from notebooks.shared import classification, classifier_proxy
 from notebooks.shared.classification import load_task, log_polarity, probed_parts
-from notebooks.shared.locality import apart, locality, probability_of_right_label
 from tests.attnlib.models.model_builders import generator
 
 SMALL = {"data": "known_polarity", "n_train": 300, "n_validation": 50, "embedding_width": 12}

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from notebooks.shared.agreement import SALIENCY_VARIANTS, saliency_variants
-from notebooks.shared.saliency import saliency, translation_saliency
+from notebooks.shared.classification import saliency
+from notebooks.shared.translation import translation_saliency
 from tests.attnlib.models.model_builders import batch_of, classifier, translator
 
 TOKENS = torch.tensor([[1, 5, 6, 7, 2], [1, 4, 2, 0, 0]])

@@ -13,8 +13,7 @@ from attnlib.training.vocabulary import BOS, EOS, UNK
 from notebooks.shared import translation, translation_proxy
 from notebooks.shared.bleu import bleu, bleu_counts, corpus_bleu
 from notebooks.shared.ragged import RaggedRows, joined_cells, padded_cells, valid_cells
-from notebooks.shared.saliency import translation_saliency
-from notebooks.shared.translation import load_pieces, probed_parts
+from notebooks.shared.translation import load_pieces, probed_parts, translation_saliency
 from tests.attnlib.models.model_builders import PAIRS, batch_of, generator
 from tests.attnlib.refusals import assert_refused
 
