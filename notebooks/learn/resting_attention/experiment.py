@@ -14,9 +14,9 @@ from companion.results.measurements import Measurement, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
-from notebooks.shared.agreement import classifier_runs, gathered
-from notebooks.shared.intervals import Interval, bounded, interval_of, jackknife_interval, nested, over_pairs
-from notebooks.shared.plan import settings_of
+from notebooks.shared.agreement import gathered
+from notebooks.shared.intervals import bounded, grouped, interval_of, jackknife_interval, nested, over_pairs
+from notebooks.shared.plan import each_seed, settings_of
 
 Data = Annotated[str, OneOf(labelled_sets.names())]
 Several = Annotated[int, Field(ge=2)]  # networks are held against each other
@@ -57,10 +57,11 @@ PROFILES = {
 
 def rows(config: Config) -> dict[str, tuple[RunSpec, ...]]:
     """The networks by data set, in the order of seeds; they are those of the agreement tables."""
-    shared = settings_of(config, "n_train", "n_validation", "learning_rate", "steps", "embedding_width")
+    names = ("n_train", "n_validation", "learning_rate", "steps", "embedding_width", "width")
+    shared = settings_of(config, *names)
     seeds = dict.fromkeys(config.beside, config.beside_seeds) | dict.fromkeys(config.data, config.seeds)
     return {
-        name: classifier_runs(seeds[name], 0, shared | {"data": name}, config.width).normal
+        name: each_seed(seeds[name], RunSpec.of, "classification", data=name, **shared)
         for name in dict.fromkeys((*config.data, *config.beside))
         if not config.only_at_hand or labelled_sets.available(name)
     }
@@ -150,10 +151,8 @@ def _own_mark(labels: dict[str, list[dict]], places: dict[int, str], common: str
 
 def _grouped(rows: list[dict], columns: tuple[str, ...], summary: Callable[[list[dict]], Any]) -> dict:
     """A summary of each group of rows, by one column after the other."""
-    groups: dict[tuple, list[dict]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[column] for column in columns), []).append(row)
-    return nested({group: summary(own) for group, own in groups.items()})
+    groups = grouped(zip(rows, rows, strict=True), *columns)
+    return nested({names: summary([row for row, _ in own]) for names, own in groups.items()})
 
 
 def _ends(pairs: list[dict]) -> dict:
@@ -178,7 +177,7 @@ def _agreeing(pairs: list[dict]) -> dict:
     }
 
 
-def pair_spread(numbers: Mapping[tuple[int, int], float]) -> Interval:
+def pair_spread(numbers: Mapping[tuple[int, int], float]) -> dict:
     """Standard deviation of a number over pairs of units drawn at random, with an interval over units.
 
     All pairs of n units are no sample of pairs: they share their units, and their plain variance v_n is too
