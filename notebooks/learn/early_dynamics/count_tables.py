@@ -15,7 +15,6 @@ the next table: expectation-maximisation. This is the paper's Model 1, without t
 Tables are dense, (source words, target words): for vocabularies of up to some thousands.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,14 +23,14 @@ from jaxtyping import Float, Int
 from attnlib.errors import BadInput, check_known
 from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import MARKS
-from notebooks.learn.early_dynamics.derivative import Bags
+from notebooks.learn.early_dynamics.derivative import Bags, check_ids
 
 Table = Float[np.ndarray, "source_words target_words"]
 
 
 def cooccurrence(corpus: Corpus, n_source: int, n_target: int) -> Table:
     """C, equation 16; ids are rows and columns."""
-    _check_counts(corpus, n_source, n_target)
+    check_ids(corpus, n_source, n_target)
     counts = np.zeros((n_source, n_target))
     for i in range(len(corpus)):
         source, target = corpus.source(i), corpus.target(i)
@@ -58,7 +57,7 @@ def alignment(table: Table, source, target) -> Float[np.ndarray, "target source"
 
 def shared_counts(corpus: Corpus, table: Table) -> Table:
     """The next count table: every target word shared by α among the words of its source."""
-    _check_counts(corpus, *table.shape)
+    check_ids(corpus, *table.shape)
     counts = np.zeros_like(table)
     for i in range(len(corpus)):
         source, target = corpus.source(i), corpus.target(i)
@@ -68,7 +67,7 @@ def shared_counts(corpus: Corpus, table: Table) -> Table:
 
 def log_likelihood(corpus: Corpus, table: Table) -> float:
     """Σ_m Σ_s log( 1/L Σ_t Trans(target word s | source word t) ), in nats: what the iterations raise."""
-    _check_counts(corpus, *table.shape)
+    check_ids(corpus, *table.shape)
     total = 0.0
     with np.errstate(divide="ignore"):  # a word that nothing translates to makes it minus infinity
         for i in range(len(corpus)):
@@ -94,12 +93,6 @@ class CountTables:
             counts.append(shared_counts(corpus, translation(counts[-1])))
         found = tuple(log_likelihood(corpus, translation(table)) for table in counts)
         return cls(tuple(counts), found)
-
-
-def _check_counts(corpus: Corpus, n_source: int, n_target: int) -> None:
-    for side, ids, size in (("source", corpus.source_ids, n_source), ("target", corpus.target_ids, n_target)):
-        if len(ids) and ids.max() >= size:
-            raise BadInput(f"a {side} word has id {ids.max()}, but there are {size} {side} words")
 
 
 # Small corpora whose count tables the paper draws, with the translation of every word known: Figures 1
@@ -204,10 +197,4 @@ def _packed(sources, targets, source_words, target_words, right) -> CountCorpus:
     return CountCorpus(Corpus.from_ids(*pairs), tuple(source_words), tuple(target_words), np.array(right))
 
 
-CORPORA: dict[str, Callable[[int, np.random.Generator], CountCorpus]] = {
-    "lexicon": _lexicon,
-    "permutation": _permutation,
-    "sample": _sample,
-    "mixture": _mixture,
-    "polarity": _polarity,
-}
+CORPORA = {make.__name__[1:]: make for make in (_lexicon, _permutation, _sample, _mixture, _polarity)}
