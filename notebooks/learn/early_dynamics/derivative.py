@@ -17,7 +17,7 @@ come to the same:
 
     dθ̂_io/dτ → 2 (C_io − mean over o' of C_io')                                             (equation 54)
 
-with the count table C (count_tables.py, beside). The probabilities θ_i = softmax(θ̂_i) follow by
+with the count table C (word_counts.py, beside). The probabilities θ_i = softmax(θ̂_i) follow by
 the chain rule, dθ_io = θ_io (dθ̂_io − Σ_o' θ_io' dθ̂_io'). At θ = 1/N the sum is the mean of a centred row,
 zero, so
 
