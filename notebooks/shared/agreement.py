@@ -399,10 +399,6 @@ class Runs:
     proxy: tuple[RunSpec, ...]  # bags of words
     alone: tuple[RunSpec, ...] = ()  # networks whose attention layer alone is trained; may be fewer
 
-    @property
-    def specs(self) -> tuple[RunSpec, ...]:
-        return (*self.normal, *self.uniform, *self.proxy, *self.alone)
-
     def pairs(self, column: str) -> tuple[tuple[RunSpec, RunSpec], ...]:
         """Every two runs of the column's kinds with different seeds, among the seeds that both kinds have.
 
