@@ -13,7 +13,7 @@ from companion.claims.published import Entry
 from companion.claims.scorecard import SIGNS, answers
 from companion.claims.verify import ClaimVerdict, verify
 from companion.results.result import Result
-from notebooks.shared.data_names import data_name, data_of
+from notebooks.shared.style import data_name, data_of
 
 CHOICES = {"": "apart", "_optimistic": "as in the paper"}  # who chooses the checkpoint, see the page
 PARTS = {"validation": ("validation",), "training": ("train", "training")}  # of texts and of sentence pairs

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from notebooks.learn.resting_attention.experiment import Config, compute, pair_spread
-from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
+from notebooks.learn.resting_attention import experiment
+from notebooks.learn.resting_attention.experiment import measure_apart, measure_resting, pair_spread
 from tests.attnlib.refusals import assert_refused
 from tests.notebooks.figure_builders import Given, recording_of
 
@@ -67,7 +67,7 @@ def computed(*known, torn=False):
         cell = {"agreement": 10.0 if 2 in seeds else 90.0, "chance": 8.0}
         return {"all": {"both": cell}, "words": {"both": cell | {"agreement": 50.0 + sum(seeds)}}}
 
-    return compute(Config(data=("known_polarity",), beside=()), Given(answer))
+    return experiment.compute(experiment.Config(data=("known_polarity",), beside=()), Given(answer))
 
 
 def test_places_and_pairs_are_counted_and_averaged():
