@@ -180,25 +180,21 @@ def dot_rows(
 def at(found: dict, key: str) -> dict | float | None:
     """What stands at a dotted key; None where nothing does."""
     for part in key.split("."):
-        if not isinstance(found, dict) or part not in found:
-            return None
-        found = found[part]
+        found = found.get(part) if isinstance(found, dict) else None
     return found
 
 
 def draw_dot(axes: Axes, dot: Dot, found: dict, place: float) -> None:
     """A dot and its interval in the row at a place."""
     interval = at(found, dot.key)
-    if isinstance(interval, dict):
-        value, low, high = interval["value"], interval["low"], interval["high"]
-    else:
-        value, low, high = interval, None, None
-    if value is None:
+    interval = interval if isinstance(interval, dict) else {"value": interval, "low": None}
+    if interval["value"] is None:
         return
     height = place + dot.shift
-    if low is not None:
-        axes.plot([low, high], [height, height], color=dot.colour, lw=1.3, solid_capstyle="butt")
-    axes.plot(value, height, dot.marker, **_props(dot))
+    if interval["low"] is not None:
+        ends = interval["low"], interval["high"]
+        axes.plot(ends, [height, height], color=dot.colour, lw=1.3, solid_capstyle="butt")
+    axes.plot(interval["value"], height, dot.marker, **_props(dot))
 
 
 def _props(dot: Dot) -> dict[str, object]:

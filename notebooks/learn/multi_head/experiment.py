@@ -16,11 +16,12 @@ from companion.runs.store import Store
 from notebooks.shared import copying
 from notebooks.shared.copied_sentences import words_of
 from notebooks.shared.intervals import Point, bounded, interval, matched, over_seeds, paired, share_interval
-from notebooks.shared.plan import settings_of
+from notebooks.shared.plan import picked, settings_of
 
 SCENARIOS = ("all_bad", "copied", "one_good", "random", "alone")
 SCREENED = ("all_bad", "copied", "one_good")  # made of heads that were tried alone
 KINDS = ("good", "bad")
+BESIDE = ("body", "seed")  # what a row is named by beside its heads
 BAD = 0.6  # accuracy under which a single head's course ends on all data seeds (the authors' configuration)
 UNSEEN = 100_000  # heads of the random scenario are numbered from here, beyond all candidates
 EARLY = 20  # updates after which the way that attention goes may show
@@ -205,11 +206,7 @@ def _spec(config: Config, heads: tuple[int, ...], seed: int, body: int) -> RunSp
 def _points(scenario: str, specs: Iterable[RunSpec], store: Store) -> list[Point]:
     """Every network that the store knows or may train, under the columns that name it in this chapter."""
     return [
-        (
-            {"scenario": scenario, "heads": " ".join(map(str, name["heads"]))}
-            | {"body": name["body"], "seed": name["seed"]},
-            course,
-        )
+        ({"scenario": scenario, "heads": " ".join(map(str, name["heads"]))} | picked(name, BESIDE), course)
         for name, course in answers(measurements_of(specs, copying.measure_copying), store)
     ]
 
