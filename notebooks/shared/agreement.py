@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -27,6 +27,7 @@ from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
 from notebooks.shared.best_snapshots import CHOOSING, GROUPS, qualities
 from notebooks.shared.bleu import bleu
+from notebooks.shared.plan import each_seed
 from notebooks.shared.ragged import RaggedRows, padded_cells
 from notebooks.shared.translation import recorded_network
 
@@ -305,7 +306,7 @@ def measure_translation(recording: Recording) -> dict:
 # What saliency may mean in translation: the paper names its method alone (gradients). Of target position s
 # and the embedding e_t of source position t, under teacher forcing:
 #
-#     logit             ⟨∂ logit_s[y_s] / ∂e_t, e_t⟩, as :mod:`notebooks.shared.saliency` has it
+#     logit             ⟨∂ logit_s[y_s] / ∂e_t, e_t⟩, as :mod:`notebooks.shared.translation` has it
 #     log_probability   the same of log p_s[y_s]
 #     gradient_norm     |∂ log p_s[y_s] / ∂e_t|
 #
@@ -398,10 +399,6 @@ class Runs:
     proxy: tuple[RunSpec, ...]  # bags of words
     alone: tuple[RunSpec, ...] = ()  # networks whose attention layer alone is trained; may be fewer
 
-    @property
-    def specs(self) -> tuple[RunSpec, ...]:
-        return (*self.normal, *self.uniform, *self.proxy, *self.alone)
-
     def pairs(self, column: str) -> tuple[tuple[RunSpec, RunSpec], ...]:
         """Every two runs of the column's kinds with different seeds, among the seeds that both kinds have.
 
@@ -457,31 +454,22 @@ class Runs:
 
 def classifier_runs(seeds: int, frozen: int, shared: dict[str, object], width: int) -> Runs:
     """Runs on labelled texts; ``shared`` are settings of networks and proxies alike."""
-
-    def network(**own: object) -> RunSpec:
-        return RunSpec.of("classification", width=width, **shared, **own)
-
-    runs = _runs(seeds, network, lambda seed: RunSpec.of("classifier_proxy", **shared, seed=seed))
-    return replace(
-        runs, alone=tuple(network(seed=seed, saliency=False, attention="alone") for seed in range(frozen))
+    network = {"width": width, **shared}
+    return Runs(
+        each_seed(seeds, RunSpec.of, "classification", **network),
+        each_seed(seeds, RunSpec.of, "classification", saliency=False, attention="uniform", **network),
+        each_seed(seeds, RunSpec.of, "classifier_proxy", **shared),
+        each_seed(frozen, RunSpec.of, "classification", saliency=False, attention="alone", **network),
     )
 
 
 def translator_runs(seeds: int, shared: dict[str, object]) -> Runs:
     """Runs on sentence pairs; ``shared`` are settings of networks and proxies alike."""
-    return _runs(
-        seeds,
-        lambda **own: RunSpec.of("translation", **shared, **own),
-        lambda seed: RunSpec.of("translation_proxy", **shared, seed=seed),
-        keep_network=True,  # so that the chapter on optimal attention shares those of Multi30k
-    )
-
-
-def _runs(seeds: int, network: Callable, proxy: Callable, **of_normal: object) -> Runs:
+    kept = {"keep_network": True}  # so that the chapter on optimal attention shares those of Multi30k
     return Runs(
-        tuple(network(seed=seed, saliency=True, **of_normal) for seed in range(seeds)),
-        tuple(network(seed=seed, saliency=False, attention="uniform") for seed in range(seeds)),
-        tuple(map(proxy, range(seeds))),
+        each_seed(seeds, RunSpec.of, "translation", saliency=True, **kept, **shared),
+        each_seed(seeds, RunSpec.of, "translation", attention="uniform", **shared),
+        each_seed(seeds, RunSpec.of, "translation_proxy", **shared),
     )
 
 

@@ -25,15 +25,20 @@ from typing import get_args
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnlib.errors import check_at_least, check_known
-from attnlib.models.classifiers import Attention, AttentiveClassifier, ClassifierConfig, classification_loss
+from attnlib.models.classifiers import (
+    Attention,
+    AttentiveClassifier,
+    ClassifierConfig,
+    ClassifierTrace,
+    classification_loss,
+)
 from attnlib.training.course import Course, Report, run_course
 from companion.data import labelled, labelled_sets
 from notebooks.shared.best_snapshots import keep_if_best, qualities, seen_where_best
-from notebooks.shared.saliency import saliency
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 _SAMPLE = 0x5A3B  # tells the draw of the training sample apart from other streams of the same seed
@@ -237,3 +242,35 @@ def log_polarity(log_odds: LogOdds, labels: Int[Tensor, " batch"]) -> LogOdds:
     [[2.0, -1.0], [-2.0, 1.0]]
     """
     return log_odds * (2 * labels[:, None] - 1)
+
+
+# Saliency: how much the right class's score moves with a word's vector (Snell et al. 2021, section 5.1).
+#
+# The embedding of position l is multiplied by a gate g_l, and with all gates at 1
+#
+#     saliency_l = ∂/∂g_l (2y − 1) · logit        = (2y − 1) · ⟨∂ logit / ∂e_l, e_l⟩
+#
+# the derivative of the right label's log odds; it may be negative. Texts of a batch do not touch one another,
+# so one backward pass from the sum of their scores gives the saliency of every position of every text.
+
+
+def saliency(
+    model: AttentiveClassifier,
+    tokens: Int[Tensor, "batch length"],
+    mask: Bool[Tensor, "batch length"],
+    labels: Int[Tensor, " batch"],
+) -> tuple[Float[Tensor, "batch length"], ClassifierTrace]:
+    """Saliency of every position, zero at padding, and the trace of the pass that it was taken on.
+
+    No parameter is given a gradient. The trace is still part of the graph: detach what is kept.
+
+    Raises:
+        BadInput: a text of padding alone.
+    """
+    # cuDNN refuses to go backward through a recurrent layer in evaluation mode.
+    with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
+        gates = model.embedding.weight.new_ones(mask.shape).requires_grad_()
+        trace = model(tokens, mask, gates=gates)
+        right = (2 * labels - 1) * trace.logit
+        (found,) = torch.autograd.grad(right.sum(), gates)
+    return found * mask, trace

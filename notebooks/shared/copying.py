@@ -72,7 +72,7 @@ def last(points: list[Point], name: str) -> dict:
 
 def share(outcomes: list[bool]) -> dict[str, float | int | None]:
     """How many of them hold, as a share with Wilson's interval; all None but ``n`` where there are none."""
-    return share_interval(sum(outcomes), len(outcomes)).as_dict() if outcomes else interval_of()
+    return share_interval(sum(outcomes), len(outcomes)) if outcomes else interval_of()
 
 
 def steps_to_learn(course: dict) -> int | None:

@@ -9,7 +9,6 @@ scipy is imported where it is used: a bare node reads from the experiments what 
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -21,17 +20,12 @@ LEVEL = 0.95
 TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 
 
-@dataclass(frozen=True)
-class Interval:
-    """An estimate from `n` values; the bounds are NaN where n is too small to say."""
+# An estimate from ``n`` values; the bounds are NaN where n is too small to say, None where there is no value.
+Interval = dict[str, float | int | None]
 
-    value: float
-    low: float
-    high: float
-    n: int
 
-    def as_dict(self) -> dict[str, float | int]:
-        return {"value": self.value, "low": self.low, "high": self.high, "n": self.n}
+def interval(value: float, low: float, high: float, n: int) -> Interval:
+    return {"value": value, "low": low, "high": high, "n": n}
 
 
 def mean_interval(values: Sequence[float] | Float[np.ndarray, " n"]) -> Interval:
@@ -45,13 +39,13 @@ def mean_interval(values: Sequence[float] | Float[np.ndarray, " n"]) -> Interval
         raise BadInput(f"Values {told}: expected a list of at least one finite number.")
     n, mean = len(values), float(np.mean(values))
     if n == 1:
-        return Interval(mean, math.nan, math.nan, 1)
+        return interval(mean, math.nan, math.nan, 1)
     half = _student(n) * float(np.std(values, ddof=1)) / math.sqrt(n)
-    return Interval(mean, mean - half, mean + half, n)
+    return interval(mean, mean - half, mean + half, n)
 
 
-def bounded(found: dict, low: float = 0.0, high: float = 100.0) -> dict:
-    """An interval, as a result has it, of a number that has bounds, cut there: by default of a percentage.
+def bounded(found: Interval, low: float = 0.0, high: float = 100.0) -> Interval:
+    """An interval of a number that has bounds, cut there: by default of a percentage.
 
     No truth lies outside, so it covers the truth as often as before. The logit, which has bounds of its own,
     does worse so close to them: by it 99.96 with a half length of 7.7 ends at 0, and is no interval.
@@ -106,7 +100,7 @@ def hierarchical_bootstrap(
     drawn = drawn[~np.isnan(drawn)]
     low, high = np.quantile(drawn, TAILS) if len(drawn) else (math.nan, math.nan)
     everything = np.concatenate(rows)
-    return Interval(float(statistic(everything)), float(low), float(high), len(everything))
+    return interval(float(statistic(everything)), float(low), float(high), len(everything))
 
 
 def jackknife_interval(units: Sequence, statistic: Callable[[Sequence], float]) -> Interval:
@@ -128,9 +122,9 @@ def jackknife_interval(units: Sequence, statistic: Callable[[Sequence], float]) 
     value = statistic(units)
     left = np.array([statistic([*units[:i], *units[i + 1 :]]) for i in range(n)] if n > 1 else [math.nan])
     if np.isnan(left).any():
-        return Interval(value, math.nan, math.nan, n)
+        return interval(value, math.nan, math.nan, n)
     half = _student(n) * math.sqrt((n - 1) / n * float(((left - left.mean()) ** 2).sum()))
-    return Interval(value, value - half, value + half, n)
+    return interval(value, value - half, value + half, n)
 
 
 def share_interval(successes: int, n: int) -> Interval:
@@ -146,15 +140,13 @@ def share_interval(successes: int, n: int) -> Interval:
     from scipy import stats
 
     found = stats.binomtest(successes, n).proportion_ci(LEVEL, method="wilson")
-    return Interval(successes / n, float(found.low), float(found.high), n)
+    return interval(successes / n, float(found.low), float(found.high), n)
 
 
 Point = tuple[dict[str, object], dict]  # the columns that name a model, and its measurements
 
 
-def over_seeds(
-    points: Iterable[Point], measured: Callable[[dict], float | None], name: str = ""
-) -> dict[str, float | int]:
+def over_seeds(points: Iterable[Point], measured: Callable[[dict], float | None], name: str = "") -> Interval:
     """Mean over models with Student's 95 % interval; models where the number is undefined are left out.
 
     The interval stops where ``BOUNDS`` has it that a number of this name cannot be.
@@ -163,13 +155,13 @@ def over_seeds(
     return bounded(found, *BOUNDS.get(name, UNBOUNDED))
 
 
-def interval_of(numbers: Iterable[float | None] = ()) -> dict[str, float | int]:
-    """:func:`mean_interval` as results have it, of the numbers that are defined; None where none is."""
+def interval_of(numbers: Iterable[float | None] = ()) -> Interval:
+    """:func:`mean_interval` of the numbers that are defined; None where none is."""
     values = [value for value in numbers if value is not None and not math.isnan(value)]
-    return mean_interval(values).as_dict() if values else {"value": None, "low": None, "high": None, "n": 0}
+    return mean_interval(values) if values else interval(None, None, None, 0)
 
 
-def over_pairs(numbers: Mapping[tuple, float]) -> dict[str, float | int]:
+def over_pairs(numbers: Mapping[tuple, float]) -> Interval:
     """The mean of numbers by pair of units, with the jackknife's interval over the units.
 
     A unit is in several pairs, so that pairs are not as many independent values: an interval over them would
@@ -180,30 +172,38 @@ def over_pairs(numbers: Mapping[tuple, float]) -> dict[str, float | int]:
         own = [number for pair, number in numbers.items() if set(pair) <= set(units)]
         return statistics.fmean(own) if own else math.nan
 
-    return jackknife_interval(sorted(set().union(*numbers)), mean).as_dict() if numbers else interval_of()
+    return jackknife_interval(sorted(set().union(*numbers)), mean) if numbers else interval_of()
 
 
 BOOTSTRAP_SEED = 20_211_015  # any fixed number: the interval is then a function of the points
 
 
-def bootstrapped(groups: Groups, statistic: Callable, n: int, *, nested: bool = True) -> dict:
-    """:func:`hierarchical_bootstrap` as results have it; None where undefined, or of ``n`` < 3 points."""
+def bootstrapped(
+    groups: Groups, statistic: Callable, n: int, *, nested: bool = True, seed: int = BOOTSTRAP_SEED
+) -> Interval:
+    """:func:`hierarchical_bootstrap`; None where undefined, or of ``n`` < 3 points."""
     if n < 3:
         return interval_of() | {"n": n}
-    generator = np.random.default_rng(BOOTSTRAP_SEED)
-    found = hierarchical_bootstrap(groups, generator, statistic=statistic, nested=nested).as_dict()
+    generator = np.random.default_rng(seed)
+    found = hierarchical_bootstrap(groups, generator, statistic=statistic, nested=nested)
     return {key: None if math.isnan(value) else value for key, value in found.items()}
 
 
 def correlated(
-    rows: Iterable[dict], first: str, second: str, statistic: Callable = spearman_of_points, *, nested=True
-) -> dict:
-    """Rank correlation of two columns over rows that have both, networks :func:`bootstrapped` by task."""
+    rows: Iterable[dict],
+    first: str,
+    second: str,
+    statistic: Callable = spearman_of_points,
+    *,
+    by="task",
+    **how,
+) -> Interval:
+    """Rank correlation of two columns over rows that have both, :func:`bootstrapped` by a third."""
     groups: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
         if row[first] is not None and row[second] is not None:
-            groups.setdefault(row["task"], []).append((row[first], row[second]))
-    return bootstrapped(groups, statistic, sum(map(len, groups.values())), nested=nested)
+            groups.setdefault(row[by], []).append((row[first], row[second]))
+    return bootstrapped(groups, statistic, sum(map(len, groups.values())), **how)
 
 
 UNBOUNDED = (-math.inf, math.inf)
@@ -308,6 +308,6 @@ def less(first, second):
     return None if first is None or second is None else first - second
 
 
-def paired(first: Iterable[Point], second: Iterable[Point], of: Callable[[dict], float | None]) -> dict:
+def paired(first: Iterable[Point], second: Iterable[Point], of: Callable[[dict], float | None]) -> Interval:
     """Interval over seeds of the first kind's number less the second's, as :func:`over_seeds` gives it."""
     return over_seeds(matched(first, second), lambda pair: less(*map(of, pair)))

@@ -25,6 +25,14 @@ ARCHITECTURE_MARKERS = {
     "AED": "o", "AO": "s", "VED": "D", "AED-lstm": "^", "AED-vanilla": "v", "AED-ugrnn": "<",
 }  # fmt: skip
 NETWORKS = {"AED": "GRU with attention", "AO": "attention only", "VED": "GRU without attention"}
+DATA_NAMES = {
+    "own": "your own", "known_polarity": "known polarity", "sst": "SST",
+    "sst_as_text": "SST, as the text says", "sms_spam": "SMS", "ag_news": "AG News (part)",
+    "twenty_newsgroups": "20 NG", "amazon": "Amazon (part)", "imdb": "IMDB", "yelp": "Yelp (part)",
+    "known_lexicon": "known lexicon", "multi30k_en_de": "Multi30k En–De",
+    "multi30k_de_en": "Multi30k De–En", "iwslt14_de_en": "IWSLT14 De–En (part)",
+    "news_it_pt": "News It–Pt", "news_en_nl": "News En–Nl", "news_en_pt": "News En–Pt",
+}  # fmt: skip
 
 
 def network_name(kind: str) -> str:
@@ -39,6 +47,17 @@ def row_name(kind: str) -> str:
     if architecture == "AO" and own:
         return f"AO, {'no' if own == 'none' else own} codes"
     return (own if own == "vanilla" else own.upper()) or kind
+
+
+def data_name(name: str) -> str:
+    """What a data set is called in figures and tables; its own name where it has no other."""
+    return DATA_NAMES.get(name, name)
+
+
+def data_of(result: Result) -> list[str]:
+    """The data sets that a result has numbers of: texts, then sentence pairs."""
+    order = dict.fromkeys((*DATA_NAMES, *result.values))
+    return [name for name in order if "validation" in result.values.get(name, ())]
 
 
 def blank() -> Figure:
@@ -161,25 +180,21 @@ def dot_rows(
 def at(found: dict, key: str) -> dict | float | None:
     """What stands at a dotted key; None where nothing does."""
     for part in key.split("."):
-        if not isinstance(found, dict) or part not in found:
-            return None
-        found = found[part]
+        found = found.get(part) if isinstance(found, dict) else None
     return found
 
 
 def draw_dot(axes: Axes, dot: Dot, found: dict, place: float) -> None:
     """A dot and its interval in the row at a place."""
     interval = at(found, dot.key)
-    if isinstance(interval, dict):
-        value, low, high = interval["value"], interval["low"], interval["high"]
-    else:
-        value, low, high = interval, None, None
-    if value is None:
+    interval = interval if isinstance(interval, dict) else {"value": interval, "low": None}
+    if interval["value"] is None:
         return
     height = place + dot.shift
-    if low is not None:
-        axes.plot([low, high], [height, height], color=dot.colour, lw=1.3, solid_capstyle="butt")
-    axes.plot(value, height, dot.marker, **_props(dot))
+    if interval["low"] is not None:
+        ends = interval["low"], interval["high"]
+        axes.plot(ends, [height, height], color=dot.colour, lw=1.3, solid_capstyle="butt")
+    axes.plot(interval["value"], height, dot.marker, **_props(dot))
 
 
 def _props(dot: Dot) -> dict[str, object]:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from attnlib.errors import BadInput, check_at_least
@@ -32,7 +33,6 @@ from notebooks.shared.best_snapshots import keep_if_best, qualities, seen_where_
 from notebooks.shared.bleu import bleu_counts
 from notebooks.shared.pieces import EqualLengthBatches, PieceCorpus, Pieces, piece_corpus
 from notebooks.shared.ragged import joined_cells, valid_cells
-from notebooks.shared.saliency import translation_saliency
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 EVALUATION_BATCH = 64  # samples that are looked at together
@@ -293,3 +293,39 @@ def masks_of(parts: dict[str, Probed]) -> Tensors:
             # ids of at most a few ten thousand pieces
             found[f"{name}.{field}"] = values if values.dtype == torch.bool else values.to(torch.int32)
     return found
+
+
+# Saliency: with a gate g_t on the embedding of source position t and all gates at 1,
+#
+#     Δ[s, t] = ∂/∂g_t logit_s[right word of s] = ⟨∂ logit_s[right word] / ∂e_t, e_t⟩,
+#
+# under teacher forcing, through the attention, the encoder's states and the decoder's start alike; it may be
+# negative. Snell et al. 2021 name the method alone (section 5.1: gradients, after Ebrahimi et al. 2018). The
+# score is the word's logit, as it is in the classifier (classification.py, beside), not its log-probability.
+
+
+def translation_saliency(model: BilinearTranslator, batch: Batch) -> Float[Tensor, "batch target source"]:
+    """Saliency of every valid pair of positions, zero at padding; no parameter is given a gradient.
+
+    One pass forward and one backward a target position: samples do not touch one another, so the position's
+    gradients of all samples come at once. The model should be in evaluation mode.
+
+    Raises:
+        BadInput: a source of padding alone.
+    """
+    # cuDNN refuses to go backward through a recurrent layer in evaluation mode.
+    with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
+        gates = model.embedding.weight.new_ones(batch.source.shape).requires_grad_()
+        encoder_states, start = model.encode(
+            model.embedding(batch.source) * gates[:, :, None], batch.source_mask
+        )
+        decoder_states, _ = model.decoder(model.embedding(batch.target_input), start)
+        _, attention = model.attend(encoder_states, batch.source_mask, decoder_states)
+        readout = model.readout
+        summed = readout.from_context(attention @ encoder_states) + readout.from_decoder(decoder_states)
+        scores = readout.logit_of(summed, batch.target_output)
+        rows = [
+            torch.autograd.grad(score.sum(), gates, retain_graph=True)[0] for score in scores.unbind(dim=1)
+        ]
+    valid = batch.target_mask[:, :, None] & batch.source_mask[:, None, :]
+    return torch.stack(rows, dim=1) * valid

@@ -16,14 +16,15 @@ from companion.runs.procedure import RunSpec
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from notebooks.attend.without_attention import measure as memory
-from notebooks.learn.agreement.contextualised import best_checkpoint, contextualise
-from notebooks.learn.early_dynamics import count_tables, derivative
-from notebooks.learn.probe_locality.keyword import keyword_batch
+from notebooks.learn.agreement.experiment import best_checkpoint, contextualise
+from notebooks.learn.early_dynamics import derivative, word_counts
+from notebooks.learn.optimal_attention.experiment import probability_of_right_label
+from notebooks.learn.probe_locality.keyword import keyword_batch, locality
 from notebooks.learn.resting_attention.experiment import pair_spread
 from notebooks.primer.one_vector.dates import FORMS, write
 from notebooks.primer.scoring_functions.asked_before import PreviousStateQueries
 from notebooks.primer.source_reversal.experiment import count_distances
-from notebooks.shared import bleu, copier, copying, lexicon, locality, number_words, pieces, ragged, unrolled
+from notebooks.shared import bleu, copier, copying, lexicon, number_words, pieces, ragged, unrolled
 from notebooks.shared.copied_sentences import draw_sources, words_of
 from notebooks.shared.probe_bits import probe_bits
 from notebooks.shared.reordering import translate
@@ -89,17 +90,17 @@ ENDS = torch.tensor([[0], [4], [5]])
 NOT_FINITE = torch.zeros(5, 2, dtype=torch.long), torch.full((5, 4), torch.nan)
 
 MEASURES = [
-    (lambda: count_tables.cooccurrence(ONE, 6, 6), "a source word has id 7, but there are 6"),
-    (lambda: count_tables.shared_counts(ONE, np.ones((8, 4))), "a target word has id 4, but there are 4"),
-    (lambda: count_tables.CountTables.of(ONE, 8, 8, -1), "iterations is -1"),
+    (lambda: word_counts.cooccurrence(ONE, 6, 6), "a source word has id 7, but there are 6"),
+    (lambda: word_counts.shared_counts(ONE, np.ones((8, 4))), "a target word has id 4, but there are 4"),
+    (lambda: word_counts.CountTables.of(ONE, 8, 8, -1), "iterations is -1"),
     (lambda: derivative.Bags.of(NO_SOURCE, 5, 5), "no mean embedding"),
     (lambda: derivative.Bags.of(ONE, 5, 5), "id 7"),
     (lambda: derivative.derivative_at_random(derivative.Bags.of(ONE, 8, 8), 0, seed=0), "width is 0"),
     (lambda: derivative.compare(torch.ones(2, 2), torch.zeros(2, 2)), "zero everywhere"),
-    (lambda: count_tables.draw("permutations", 4, seed=0), "no corpus … did you mean 'permutation'"),
+    (lambda: word_counts.draw("permutations", 4, seed=0), "no corpus … did you mean 'permutation'"),
     (lambda: ragged.padded(torch.ones(3), torch.tensor([0, 2])), "3 positions, but the offsets end at 2"),
-    *((partial(locality.locality, torch.zeros(1, 6), place), "must differ") for place in ENDS),
-    (lambda: locality.probability_of_right_label(*INFINITE), "log odds are infinite"),
+    *((partial(locality, torch.zeros(1, 6), place), "must differ") for place in ENDS),
+    (lambda: probability_of_right_label(*INFINITE), "log odds are infinite"),
     (lambda: copying.judged([({}, {"steps": [0]})], 4), "no snapshot after 4 updates"),
     (lambda: copying.check_checkpoints(15, 10, 40), "steps is 15, and a network that is trained for longer"),
     (lambda: memory.one_length(UNEVEN), "2 lengths"),

@@ -8,23 +8,37 @@ What a recording holds:
 ``look.<parameter>``
     by snapshot, the parameter of :class:`~attnlib.models.encoder_decoder.EncoderDecoder`. Whatever can be
     measured of a network can so be measured of each snapshot, afterwards.
+
+Below is what is measured at every snapshot: what attention is made of, and what is known of words.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, get_args
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from attnlib.decomposition.components import PART_NAMES, Components
+from attnlib.decomposition.shares import ShareSums
+from attnlib.decomposition.substitution import SUBSETS, SubstitutionSums
+from attnlib.decomposition.terms import alignment_terms
 from attnlib.errors import check_at_least, check_known
 from attnlib.models.attention import masked_softmax
 from attnlib.models.config import ModelConfig
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.trace import Trace
-from attnlib.training.corpus import Batch, Task
+from attnlib.probes.agreement import RowMean, agreement, chance_agreement
+from attnlib.probes.alignment_error import gold_links, words_only
+from attnlib.probes.ibm_model_1 import IBMModel1
+from attnlib.probes.lexical_probe import PAIRS_AT_ONCE, log_probability_of_pairs
+from attnlib.training.corpus import Batch, Corpus, Task, evaluation_batches
 from attnlib.training.course import Course, Report, run_course
+from attnlib.training.vocabulary import EOS
 from companion.data import registry
 from companion.runs.procedure import Recording
 from notebooks.shared.pieces import EqualLengthBatches
@@ -144,3 +158,198 @@ def network_at(recording: Recording, snapshot: int) -> EncoderDecoder:
     network = new_network(recording.spec.resolved, *sizes)
     network.load_state_dict(state)
     return network.eval()
+
+
+# What a lexical probe says of the words of a sentence: knowledge to translate individual words (KTIW).
+#
+# With β_st the probability of the right word of target position s if the network attended to source position
+# t alone (:mod:`attnlib.probes.lexical_probe`), and W_s the source positions that hold the word which target
+# word s translates (several where it stands there twice),
+#
+#     share on the word    Σ_{t in W_s} β_st / Σ_t β_st
+#     word accuracy        whether β_st is largest at a t in W_s
+#     best over mean       log max_t β_st − log mean_t β_st
+#
+# The first is step 5 of Snell et al. 2021's Figure 1, the alignment that a dictionary makes, with β for the
+# dictionary: |W_s| over the length where β knows nothing, 1 where only the right word tells. It is of words,
+# not of places: where a word comes twice both places count. The third needs no links; but a network that is
+# sure of wrong words has as much of it as one that is sure of right ones.
+
+
+@dataclass(frozen=True)
+class WordKnowledge:
+    """Of each row, float64, NaN where it has no answer."""
+
+    share: Float[Tensor, "batch target"]
+    chance: Float[Tensor, "batch target"]
+    right: Float[Tensor, "batch target"]
+    best_over_mean: Float[Tensor, "batch target"]
+
+
+LogProbe, Links = Float[Tensor, "batch target source"], Bool[Tensor, "batch target source"]
+
+
+def positions_of_words(source: Int[Tensor, "batch source"], links: Links) -> Links:
+    """W: the positions that hold a word which some linked position of the row holds."""
+    same = source[:, :, None] == source[:, None, :]
+    return (links[:, :, :, None] & same[:, None]).any(2)
+
+
+def word_knowledge(
+    log_probe: LogProbe, words: Links, source_mask: Bool[Tensor, "batch source"]
+) -> WordKnowledge:
+    """The three measures of every row, from log β and W."""
+    logs = log_probe.double()
+    posterior = logs.softmax(-1)  # a row of -inf, at padding, becomes NaN
+    known = words.any(-1)
+    lengths = source_mask.sum(-1)[:, None]
+    best = logs == logs.amax(-1, keepdim=True)
+    undefined = ~known | posterior.isnan().any(-1)
+    return WordKnowledge(
+        share=(posterior * words).sum(-1).masked_fill(undefined, torch.nan),
+        chance=(words.sum(-1) / lengths).double().masked_fill(undefined, torch.nan),
+        right=((best & words).sum(-1) / best.sum(-1)).double().masked_fill(undefined, torch.nan),
+        best_over_mean=logs.amax(-1) - (logs.logsumexp(-1) - lengths.double().log()),
+    )
+
+
+# What is measured of every network, and of those whose attention is learned.
+OF_WORDS = ("token_accuracy", "translation", "word_accuracy", "best_over_mean")
+OF_ATTENTION = ("on_word", "on_end", "attention_accuracy", "agreement", "agreement_by_chance")
+PAIRS = tuple((decoder, encoder) for decoder in PART_NAMES for encoder in PART_NAMES)
+REBUILT = {
+    "temporal_only": SUBSETS["temporal_only"],
+    "input_only": SUBSETS["input_only"],
+    "with_input": frozenset(pair for pair in PAIRS if "input" in pair),
+    "no_residual": SUBSETS["no_residual"],
+}
+_BATCH = 256
+_NUMBERS_AT_ONCE = 4_000_000  # logits of the probe held at a time
+
+
+@torch.no_grad()
+def measure_along_training(recording: Recording, *, fitted: int, judged: int) -> dict:
+    """Attention and knowledge of words at every snapshot, judged on held-out samples, components fitted anew.
+
+    The source word of a target word is its gold link or, where a task has none, that of IBM Model 1; words
+    without one are left out. Lists by snapshot: :data:`OF_WORDS`; unless attention is held uniform
+    :data:`OF_ATTENTION`, covariance shares, what :data:`REBUILT` rebuilds beyond uniform attention, and
+    ``seen``, the share of source positions whose word the components know.
+    """
+    settings = recording.spec.resolved
+    task = load_task(settings)
+    held_out = task.held_out.subset(range(min(judged, len(task.held_out))))
+    links = _links(settings.task, settings.options, len(held_out))
+    train = task.train.subset(range(min(fitted, len(task.train))))
+    learned = settings.attention == "learned"
+    snapshots = []
+    for snapshot in range(len(recording["steps"])):
+        network = network_at(recording, snapshot)
+        found = _words_at(network, held_out, links, learned=learned)
+        snapshots.append(found | (_attention_at(network, train, held_out) if learned else {}))
+    by_checkpoint = {name: [found[name] for found in snapshots] for name in snapshots[0]}
+    return {"steps": recording["steps"].tolist(), "chance": by_checkpoint.pop("chance")[0]} | by_checkpoint
+
+
+@lru_cache(maxsize=4)
+def _links(name: str, options: tuple, samples: int) -> tuple[frozenset[tuple[int, int]], ...]:
+    """Links of the first held-out samples, gold ones or those of IBM Model 1."""
+    task = load_task(Settings(task=name, options=options))
+    if task.gold is not None:
+        return task.gold[:samples]
+    sizes = len(task.source_vocabulary), len(task.target_vocabulary)
+    model = IBMModel1.fit(task.train, *sizes)
+    best = (model.best_links(task.held_out.source(i), task.held_out.target(i)) for i in range(samples))
+    return tuple(frozenset((s, int(t)) for s, t in enumerate(row) if t >= 0) for row in best)
+
+
+def log_probe(network: EncoderDecoder, trace: Trace) -> LogProbe:
+    """log β of Part II's network, whose readout is linear: logits = W [h^D_s ; c_s] + b."""
+    weight, bias = network.readout.weight, network.readout.bias
+    of_decoder, of_context = weight.split(network.config.width, dim=1)
+    return log_probability_of_pairs(
+        trace.encoder_states @ of_context.T,
+        trace.decoder_states @ of_decoder.T + bias,
+        lambda logits: logits,
+        trace.target_outputs,
+        trace.source_mask,
+        trace.target_mask,
+        at_once=max(PAIRS_AT_ONCE, _NUMBERS_AT_ONCE // len(bias)),
+    )
+
+
+def _words_at(network: EncoderDecoder, corpus: Corpus, links: tuple, *, learned: bool) -> dict[str, float]:
+    names = (*OF_WORDS, "chance", *(OF_ATTENTION if learned else ()))
+    sums = {name: RowMean() for name in names}
+    for batch in evaluation_batches(corpus, _BATCH):
+        trace = network(batch)
+        own = gold_links([links[i] for i in batch.indices.tolist()], *trace.attention.shape[1:])
+        of_words = positions_of_words(batch.source, own)
+        probe = log_probe(network, trace)
+        rows = words_only(batch.target_mask)
+        known = word_knowledge(probe, of_words, batch.source_mask)
+        right = (trace.logits.argmax(-1) == batch.target_output).double()
+        values = {"token_accuracy": right, "translation": known.share, "word_accuracy": known.right}
+        values |= {"best_over_mean": known.best_over_mean, "chance": known.chance}
+        if learned:
+            values |= _attention_to_words(trace, probe, of_words, own)
+        sums = {name: sums[name] + RowMean.of(values[name], rows) for name in names}
+    return {name: found.total / found.rows for name, found in sums.items()}
+
+
+def _attention_to_words(
+    trace: Trace, probe: LogProbe, words: Links, links: Links
+) -> dict[str, Float[Tensor, "batch target"]]:
+    attention, mask = trace.attention.double(), trace.source_mask[:, None]
+    unlinked = ~links.any(-1)
+    best = mask & (attention == attention.amax(-1, keepdim=True))
+    found = {
+        "on_word": (attention * words).sum(-1),
+        "on_end": (attention * (trace.source_tokens == EOS)[:, None]).sum(-1),
+        "attention_accuracy": ((best & links).sum(-1) / best.sum(-1)).double(),
+    }
+    found = {name: value.masked_fill(unlinked, torch.nan) for name, value in found.items()}
+    return found | {
+        "agreement": agreement(trace.attention, probe, mask, ties="shared"),
+        "agreement_by_chance": chance_agreement(probe, mask),
+    }
+
+
+def _attention_at(network: EncoderDecoder, train: Corpus, held_out: Corpus) -> dict[str, float | None]:
+    encoder, decoder = _fitted(network, train, held_out)
+    shares = ShareSums()
+    rebuilt = SubstitutionSums({"uniform": SUBSETS["uniform"], **REBUILT})
+    unseen = valid = 0
+    for batch in evaluation_batches(held_out, _BATCH):
+        trace = network(batch)
+        queries = decoder.split(trace.decoder_states, trace.target_tokens, trace.target_mask)
+        keys = encoder.split(trace.encoder_states, trace.source_tokens, trace.source_mask)
+        terms = alignment_terms(queries, keys)
+        shares.update(terms, trace.target_mask, trace.source_mask)
+        rebuilt.update(terms, trace.target_mask, trace.source_mask)
+        unseen, valid = unseen + keys.unseen_tokens, valid + keys.valid
+    table = shares.result().covariance.flatten().tolist()
+    similar = {name: found.similarity for name, found in rebuilt.result().items()}
+    return (
+        {
+            f"share.{queries}_{keys}": None if math.isnan(share) else share
+            for (queries, keys), share in zip(PAIRS, table, strict=True)
+        }
+        | {f"rebuilt.{name}": similar[name] - similar["uniform"] for name in REBUILT}
+        | {"uniform": similar["uniform"], "seen": 1 - unseen / valid}
+    )
+
+
+def _fitted(network: EncoderDecoder, train: Corpus, held_out: Corpus) -> tuple[Components, Components]:
+    width, config = network.config.width, network.config
+    longest = [
+        int(max(getattr(corpus, f"{side}_lengths").max() for corpus in (train, held_out))) + 1
+        for side in ("source", "target")
+    ]
+    encoder = Components(config.source_size, longest[0], width)
+    decoder = Components(config.target_size, longest[1], width)
+    for batch in evaluation_batches(train, _BATCH):
+        trace = network(batch)
+        encoder.update(trace.encoder_states, trace.source_tokens, trace.source_mask)
+        decoder.update(trace.decoder_states, trace.target_tokens, trace.target_mask)
+    return encoder, decoder

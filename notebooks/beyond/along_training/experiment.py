@@ -8,7 +8,7 @@ from companion.results.config import AboveZero, BaseConfig, OneOf, Positive
 from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.beyond.along_training.measure import PAIRS, measure_along_training
+from notebooks.beyond.along_training.along_training import PAIRS, measure_along_training
 from notebooks.shared.intervals import UNBOUNDED, Point, each_over_seeds, paired
 from notebooks.shared.plan import Plan, Points, answered, by_network, each_seed, every, plan_of, settings_of
 from notebooks.shared.summaries import crossing, less, rows_of, summarised
@@ -21,9 +21,8 @@ from notebooks.shared.summaries import crossing, less, rows_of, summarised
 # *rebuilds* of the attention, its similarity to the full one less that of uniform attention, starts near 0
 # and grows as attention comes to be made of these terms. ``with_input``, ``beyond`` and the order by
 # ``word_accuracy`` were added after trial networks had shown that input by input stays at 0 on the tasks made
-# by rule. *Translation* is the share of the lexical probe on the right source word
-# (:mod:`notebooks.beyond.along_training.measure`); ``gain`` is the logarithm of β at its best position less
-# that of its mean, which needs no links.
+# by rule. *Translation* is the share of the lexical probe on the right source word (along_training.py), and
+# ``gain`` the logarithm of β at its best position less that of its mean, which needs no links.
 
 # Groups are tasks.
 TERMS = ("temporal", "input", "with_input", "beyond")

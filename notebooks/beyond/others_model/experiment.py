@@ -1,6 +1,5 @@
 """What forms the attention of a Transformer that others trained, judged by predictions made beforehand."""
 
-from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
@@ -10,8 +9,7 @@ from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.beyond.others_model.published import REPORTED, SOURCES, measure_published_heads
-from notebooks.shared.intervals import hierarchical_bootstrap
-from notebooks.shared.spearman import spearman_of_points
+from notebooks.shared.intervals import correlated, interval_of
 
 SEED = 20_261_125  # of the bootstrap: any fixed number
 EVEN = 0.99  # a head so close to even attention has scores that hardly vary, and shares of noise
@@ -54,7 +52,9 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     return {
         "typical": {part: _over_heads(varied, "near_typicality", f"{part}_share") for part in REPORTED},
         "copies": {part: _over_heads(varied, "copies", f"{part}_share") for part in REPORTED},
-        "residual": {"last_less_first": _over_heads(ends, "layer", "residual_share", last_less_first)},
+        "residual": {
+            "last_less_first": _over_heads(ends, "layer", "residual_share", statistic=last_less_first)
+        },
         "layers": {
             f"layer_{layer + 1}": {
                 part: float(np.mean([row[f"{part}_share"] for row in heads if row["layer"] == layer]))
@@ -68,13 +68,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     }, {"heads": heads}
 
 
-def _over_heads(
-    rows: list[dict], first: str, second: str, statistic: Callable = spearman_of_points
-) -> dict[str, float | int]:
-    groups: dict[int, list[tuple[float, float]]] = {}
-    for row in rows:
-        groups.setdefault(row["layer"], []).append((row[first], row[second]))
-    if len(groups) < 2:
-        return {"value": None, "low": None, "high": None, "n": len(rows)}
-    draw = np.random.default_rng(SEED)
-    return hierarchical_bootstrap(groups, draw, statistic=statistic, nested=False).as_dict()
+def _over_heads(rows: list[dict], *columns: str, **how: object) -> dict[str, float | int]:
+    if len({row["layer"] for row in rows}) < 2:
+        return interval_of() | {"n": len(rows)}
+    return correlated(rows, *columns, by="layer", nested=False, seed=SEED, **how)

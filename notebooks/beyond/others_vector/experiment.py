@@ -74,4 +74,4 @@ def _short_less_long(lengths: np.ndarray, right: np.ndarray) -> dict:
         return float(own[sign > 0].mean() - own[sign < 0].mean())
 
     draw = np.random.default_rng(SEED)
-    return hierarchical_bootstrap(groups, draw, statistic=difference, nested=False).as_dict()
+    return hierarchical_bootstrap(groups, draw, statistic=difference, nested=False)

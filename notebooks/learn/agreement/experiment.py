@@ -17,7 +17,6 @@ from companion.results.config import AboveZero, BaseConfig, Field, NotNegative, 
 from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.learn.agreement.contextualised import best_checkpoint, contextualise
 from notebooks.shared import agreement
 from notebooks.shared.intervals import bounded, interval_of, jackknife_interval
 from notebooks.shared.plan import settings_of
@@ -27,6 +26,50 @@ LOWEST = {"agreement": 0.0, "kendall": -100.0}
 # By the ending of a number's name: which samples choose the checkpoint of either run, and which report.
 CHOICES = {"": ("selecting", "reporting"), "_optimistic": ("all", "all")}
 Pairs = dict[tuple[int, int], float]  # a number by the seed of the first run and that of the second
+
+
+def contextualise(
+    agreement: float, reached: Sequence[float], performance: Sequence[float]
+) -> tuple[float, bool]:
+    """ξ of an agreement 𝒜(u, v) (Snell et al. 2021, equation 11), and whether it is ξ*, with an asterisk.
+
+    A network is trained (its attention is α), then again from another seed; α̂(τ) is the attention of that
+    comparison run at step τ, p̂(τ) its performance there.
+
+        ξ(u, v) = p̂( inf { τ : 𝒜(α, α̂(τ)) > 𝒜(u, v) } )
+
+    is how good that run is when its attention first agrees with α *more* than u agrees with v. Steps are the
+    checkpoints that were looked at. Where none exceeds the agreement, the set is empty and the paper prints
+    ξ* = p̂(𝒯), the performance when training finishes.
+
+    Args:
+        reached: 𝒜(α, α̂(τ)) at each checkpoint, NaN where no row could be judged; performance: p̂(τ).
+
+    >>> contextualise(0.3, [0.1, 0.3, 0.6, 0.5], [0.5, 0.7, 0.8, 0.9])  # 0.3 itself is not more than 0.3
+    (0.8, False)
+    >>> contextualise(0.6, [0.1, 0.3, 0.6, 0.5], [0.5, 0.7, 0.8, 0.9])
+    (0.9, True)
+    """
+    if np.isnan(agreement):
+        raise BadInput("the agreement to contextualise is NaN; was there a row to judge?")
+    above = np.asarray(reached) > agreement
+    return performance[above.argmax() if above.any() else -1], not above.any()
+
+
+def best_checkpoint(agreement: Sequence[float]) -> int:
+    """Where the samples that choose agree most, the first of equals; NaN is where they have no row to judge.
+
+    Where v belongs to a run, 𝒜(u, v) is the maximum over that run's checkpoints. The paper takes the maximum
+    on the samples that it reports (appendix A.7), which is optimistic; here half of the samples can choose
+    and the other half report (:mod:`attnlib.probes.agreement`), with the paper's way beside it.
+
+    >>> selecting, reporting = [0.25, 0.75, 0.5], [0.5, 0.5, 1.0]
+    >>> reporting[best_checkpoint(selecting)]
+    0.5
+    """
+    if np.isnan(agreement).all():
+        raise BadInput("no checkpoint has a row to judge, so none can be chosen")
+    return int(np.nanargmax(agreement))
 
 
 def means_of(sums: dict[str, list]) -> dict[str, Float[np.ndarray, " checkpoints"]]:
@@ -111,7 +154,7 @@ def _jackknifed(numbers: Pairs, of: Callable[..., float] = lambda number, *_: nu
         return sum(found) / len(found) if found else math.nan
 
     seeds = _seeds(numbers)
-    return interval_of() if math.isnan(mean(seeds)) else jackknife_interval(seeds, mean).as_dict()
+    return interval_of() if math.isnan(mean(seeds)) else jackknife_interval(seeds, mean)
 
 
 # From what was asked of a data set's runs to the numbers of its row in the agreement tables, in percent.

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import product
 
 import pandas as pd
 
@@ -12,7 +13,7 @@ from companion.claims.published import Entry
 from companion.claims.scorecard import SIGNS, answers
 from companion.claims.verify import ClaimVerdict, verify
 from companion.results.result import Result
-from notebooks.shared.data_names import data_name, data_of
+from notebooks.shared.style import data_name, data_of
 
 CHOICES = {"": "apart", "_optimistic": "as in the paper"}  # who chooses the checkpoint, see the page
 PARTS = {"validation": ("validation",), "training": ("train", "training")}  # of texts and of sentence pairs
@@ -37,7 +38,7 @@ TABLES = {
 ROUNDED = ("2", "10")  # print numbers of Table 5 again
 ALL_SETS = ("3", "5", "7")  # have rows of our other sets, too
 TITLES = {"agreement": "𝒜", "kendall": "τ"}
-ENDS = ("low", "high")
+INTERVAL = ("value", "low", "high")
 
 
 def board(result: Result) -> tuple[dict, pd.DataFrame]:
@@ -47,31 +48,22 @@ def board(result: Result) -> tuple[dict, pd.DataFrame]:
     """
     compared, texts = result.profile == "paper" and "own" not in result.values, {}
     judged = [row for row in published_numbers() if row.profile == "paper"] if compared else []
-    tables = []
+    tables, choices = [], [*CHOICES.values()]
     for number, (title, *of) in TABLES.items():
         rows = sorted(_rows(number, result, judged), key=lambda row: row["why"] != "")  # what was run first
-        if not rows:
-            continue
-        about = {"name": number, "title": title, "measure": of[0], "course": of == [*TABLES["5"][1:]]}
-        tables.append(about | {"rows": rows})
-        for row in rows:
-            for place, choice in enumerate(CHOICES.values()):
-                if place or any(one["own"] for one in row["numbers"].values()):
-                    for kind, end in (("", "chance"), ("xi ", "xi_star")):
-                        cells = {head: row["numbers"].get(kind + name) for name, (head, _) in COLUMNS.items()}
-                        cells |= {"chance, ξ*": row["numbers"].get(end)}
-                        shown = {head: _text(cell, place) for head, cell in cells.items() if cell}
-                        if shown:
-                            texts[number, row["set"], choice, "ξ" if kind else TITLES[of[0]]] = shown
+        if rows:
+            about = {"name": number, "title": title, "measure": of[0], "course": of == [*TABLES["5"][1:]]}
+            tables.append(about | {"rows": rows})
+        for row, place, kind in product(rows, range(len(choices)), ("", "xi ")):
+            cells = {head: row["numbers"].get(kind + name) for name, (head, _) in COLUMNS.items()}
+            cells |= {"chance, ξ*": row["numbers"].get("xi_star" if kind else "chance")}
+            shown = {head: _text(cell, place) for head, cell in cells.items() if cell}
+            if shown and (place or any(one["own"] for one in row["numbers"].values())):
+                texts[number, row["set"], choices[place], "ξ" if kind else TITLES[of[0]]] = shown
     if not tables:
         return {}, pd.DataFrame()
     index = pd.MultiIndex.from_tuples(texts, names=["table", "data", "checkpoints", "of"])
-    shown = {
-        "columns": COLUMNS,
-        "choices": [*CHOICES.values()],
-        "tables": tables,
-        "courses": _courses(result),
-    }
+    shown = {"columns": COLUMNS, "choices": choices, "tables": tables, "courses": _courses(result)}
     return shown, pd.DataFrame([*texts.values()], index).fillna("")
 
 
@@ -111,15 +103,12 @@ def _rows(number: str, result: Result, judged: Sequence[ClaimVerdict]) -> Iterat
     _, measure, part, quality = TABLES[number]
     entries, found = paper().tables.table(number), answers(judged)
     places = list(dict.fromkeys(map(place_of, entries)))
-    sets = {
-        (entry.dataset, reading): row.claim.keys[0].split(".")[:2] for (entry, reading), row in found.items()
-    }
+    sets = {(one.dataset, reading): row.claim.keys[0].split(".")[:2] for (one, reading), row in found.items()}
 
     def cells(name: str, printed: dict[str, Entry], reading: str) -> dict:
-        there = [
-            result.values[name][own].get(quality) for own in PARTS[part] if own in result.values.get(name, ())
-        ]
-        own = _own(there[0], measure) if there and there[0] else {}
+        values = result.values.get(name, {})
+        there = next((values[own].get(quality) for own in PARTS[part] if own in values), None)
+        own = _own(there, measure) if there else {}
         row = {}
         for place in places:
             entry = printed.get(place)
@@ -139,12 +128,8 @@ def _rows(number: str, result: Result, judged: Sequence[ClaimVerdict]) -> Iterat
         readings = {r: name for (d, r), (name, kind) in sets.items() if d == dataset and kind != "saliency"}
         for reading, name in sorted(readings.items()) or [("", "")]:
             names.append(name)
-            why = some.unavailable or some.not_run
-            yield {
-                "set": data_name(name) if name else dataset,
-                "why": why,
-                "numbers": cells(name, printed, reading),
-            }
+            own = {"set": data_name(name) if name else dataset, "why": some.unavailable or some.not_run}
+            yield own | {"numbers": cells(name, printed, reading)}
     others = () if number in (ROUNDED if not judged else {*TABLES} - {*ALL_SETS}) else data_of(result)
     for name in others:
         row = cells(name, {}, "")
@@ -174,28 +159,21 @@ def _own(found: dict, measure: str) -> dict[str, list]:
         ]
     return {
         place: [
-            [*(_tenth(own[end]) for end in ("value", *ENDS)), (own.get("starred") or 0) > 0.5] for own in both
+            [*(own[end] and round(own[end], 1) for end in INTERVAL), (own.get("starred") or 0) > 0.5]
+            for own in both
         ]
         for place, both in places.items()
         if all(one["value"] is not None for one in both)
     }
 
 
-def _tenth(value: float | None) -> float | None:
-    return None if value is None else round(value, 1)
-
-
 def _text(cell: dict, choice: int) -> str:
     """``31.2 ± 2.0 ?; 31.02``: ours with its verdict by the paper's choice, and what is printed."""
-    own = cell["own"] and written(
-        dict(zip(("value", *ENDS), cell["own"][choice], strict=False)), ["±", ".1f"]
-    )
-    own = own and own + "*" * cell["own"][choice][-1]
-    return (
-        own or "–"
-        if not choice
-        else f"{own or '–'} {cell['sign']}; {cell['printed'] or '–'}".replace(" ;", ";")
-    )
+    own = "–"
+    if cell["own"]:
+        *interval, starred = cell["own"][choice]
+        own = written(dict(zip(INTERVAL, interval, strict=True)), ["±", ".1f"]) + "*" * starred
+    return f"{own} {cell['sign']}; {cell['printed'] or '–'}".replace(" ;", ";") if choice else own
 
 
 def _courses(result: Result) -> dict[str, dict]:

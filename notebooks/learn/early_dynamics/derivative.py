@@ -17,7 +17,7 @@ come to the same:
 
     dθ̂_io/dτ → 2 (C_io − mean over o' of C_io')                                             (equation 54)
 
-with the count table C (count_tables.py, beside). The probabilities θ_i = softmax(θ̂_i) follow by
+with the count table C (word_counts.py, beside). The probabilities θ_i = softmax(θ̂_i) follow by
 the chain rule, dθ_io = θ_io (dθ̂_io − Σ_o' θ_io' dθ̂_io'). At θ = 1/N the sum is the mean of a centred row,
 zero, so
 
@@ -55,13 +55,12 @@ class Bags:
         """Bags in float64, ids as columns."""
         if not corpus.source_lengths.all():
             raise BadInput("a source without words has no mean embedding; leave such pairs out")
+        check_ids(corpus, n_source, n_target)
         sides = []
         for ids, lengths, size in (
             (corpus.source_ids, corpus.source_lengths, n_source),
             (corpus.target_ids, corpus.target_lengths, n_target),
         ):
-            if len(ids) and ids.max() >= size:
-                raise BadInput(f"a word has id {ids.max()}, but there are {size} words on its side")
             bags = np.zeros((len(corpus), size))
             np.add.at(bags, (np.repeat(np.arange(len(corpus)), lengths), ids), 1)
             sides.append(torch.from_numpy(bags))
@@ -72,6 +71,13 @@ class Bags:
     def counts(self) -> Table:
         """C of equation 16."""
         return self.source.T @ self.target
+
+
+def check_ids(corpus: Corpus, n_source: int, n_target: int) -> None:
+    """Raises BadInput: a word has a higher id than there are words on its side."""
+    for side, ids, size in (("source", corpus.source_ids, n_source), ("target", corpus.target_ids, n_target)):
+        if len(ids) and ids.max() >= size:
+            raise BadInput(f"a {side} word has id {ids.max()}, but there are {size} {side} words")
 
 
 @dataclass(frozen=True, eq=False)

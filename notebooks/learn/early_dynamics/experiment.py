@@ -11,9 +11,9 @@ from companion.results.config import BaseConfig, NotNegative, Positive
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.learn.early_dynamics import count_tables, word_counts
-from notebooks.learn.early_dynamics.count_tables import CountCorpus, CountTables, alignment, translation
+from notebooks.learn.early_dynamics import word_counts
 from notebooks.learn.early_dynamics.derivative import compare, derivative_at_random, derivative_in_theory
+from notebooks.learn.early_dynamics.word_counts import CountCorpus, CountTables, alignment, translation
 from notebooks.shared.intervals import each_over_seeds
 
 STAGES = {"counted": 0, "iterated": -1}  # which of the count tables
@@ -74,8 +74,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """
     values: dict = {"derivative": {}}
     tables: dict = {"counts": [], "alignments": [], "derivative": [], "words": []}
-    for name in count_tables.CORPORA:
-        corpora = [count_tables.draw(name, config.sentences, seed) for seed in range(config.seeds)]
+    for name in word_counts.CORPORA:
+        corpora = [word_counts.draw(name, config.sentences, seed) for seed in range(config.seeds)]
         found = [CountTables.of(c.corpus, *c.sizes, config.iterations) for c in corpora]
         values[name] = _summary(name, corpora, found)
         tables["counts"] += _cells(name, corpora[0], found[0])
@@ -103,7 +103,7 @@ def _summary(name: str, corpora: list[CountCorpus], found: list[CountTables]) ->
         each.append({stage: _judged(corpus, tables.counts[place]) for stage, place in STAGES.items()})
         if name == "polarity":
             whole = corpus.without_marks(translation(tables.counts[0]))
-            neutral = whole[corpus.right == count_tables.NO_TRANSLATION]
+            neutral = whole[corpus.right == word_counts.NO_TRANSLATION]
             each[-1]["neutral"] = float(np.abs(neutral - 0.5).mean())
     summary = each_over_seeds([({}, one) for one in each])
     if name in ("permutation", "mixture"):
@@ -114,7 +114,7 @@ def _summary(name: str, corpora: list[CountCorpus], found: list[CountTables]) ->
 
 def _judged(corpus: CountCorpus, counts: np.ndarray) -> dict[str, float]:
     whole, marks = translation(counts), corpus.marks
-    table, known = corpus.without_marks(whole), np.flatnonzero(corpus.right != count_tables.NO_TRANSLATION)
+    table, known = corpus.without_marks(whole), np.flatnonzero(corpus.right != word_counts.NO_TRANSLATION)
     largest = np.isclose(table[known], table[known].max(1, keepdims=True), rtol=1e-9, atol=0)
     shares = []  # α on the source words that translate to each target word
     for i in range(len(corpus.corpus)):

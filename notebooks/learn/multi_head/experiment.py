@@ -15,12 +15,13 @@ from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared import copying
 from notebooks.shared.copied_sentences import words_of
-from notebooks.shared.intervals import Interval, Point, bounded, matched, over_seeds, paired, share_interval
-from notebooks.shared.plan import settings_of
+from notebooks.shared.intervals import Point, bounded, interval, matched, over_seeds, paired, share_interval
+from notebooks.shared.plan import picked, settings_of
 
 SCENARIOS = ("all_bad", "copied", "one_good", "random", "alone")
 SCREENED = ("all_bad", "copied", "one_good")  # made of heads that were tried alone
 KINDS = ("good", "bad")
+BESIDE = ("body", "seed")  # what a row is named by beside its heads
 BAD = 0.6  # accuracy under which a single head's course ends on all data seeds (the authors' configuration)
 UNSEEN = 100_000  # heads of the random scenario are numbered from here, beyond all candidates
 EARLY = 20  # updates after which the way that attention goes may show
@@ -205,11 +206,7 @@ def _spec(config: Config, heads: tuple[int, ...], seed: int, body: int) -> RunSp
 def _points(scenario: str, specs: Iterable[RunSpec], store: Store) -> list[Point]:
     """Every network that the store knows or may train, under the columns that name it in this chapter."""
     return [
-        (
-            {"scenario": scenario, "heads": " ".join(map(str, name["heads"]))}
-            | {"body": name["body"], "seed": name["seed"]},
-            course,
-        )
+        ({"scenario": scenario, "heads": " ".join(map(str, name["heads"]))} | picked(name, BESIDE), course)
         for name, course in answers(measurements_of(specs, copying.measure_copying), store)
     ]
 
@@ -277,10 +274,10 @@ def _drawn(course: dict, snapshot: int, length: int) -> list[bool]:
 def shares_apart(first: list[Point], second: list[Point], holds: Callable[[dict], bool]) -> dict:
     """For how many of the first something holds less for how many of the second, in pairs of one seed."""
     pairs = [(holds(one), holds(other)) for _, (one, other) in matched(first, second)]
-    return share_difference(pairs).as_dict() if pairs else over_seeds([], holds)
+    return share_difference(pairs) if pairs else over_seeds([], holds)
 
 
-def share_difference(pairs: Sequence[tuple[bool, bool]]) -> Interval:
+def share_difference(pairs: Sequence[tuple[bool, bool]]) -> dict:
     """The share of the first less that of the second, with Newcombe's interval for pairs.
 
     It adds the squares of how far Wilson's bounds stand from each share, less twice their product times φ,
@@ -291,7 +288,8 @@ def share_difference(pairs: Sequence[tuple[bool, bool]]) -> Interval:
     """
     n = len(pairs)
     first, second = (sum(own) for own in zip(*pairs, strict=True))
-    one, other = share_interval(first, n), share_interval(second, n)
+    bounds = (share_interval(own, n) for own in (first, second))
+    (one, low, high, _), (other, other_low, other_high, _) = (own.values() for own in bounds)
     excess = n * sum(map(all, pairs)) - first * second
     spread = math.sqrt(first * (n - first) * second * (n - second))
     correlation = (max(excess - n / 2, 0.0) if excess > 0 else excess) / spread if spread else 0.0
@@ -300,6 +298,5 @@ def share_difference(pairs: Sequence[tuple[bool, bool]]) -> Interval:
         return math.sqrt(max(0.0, first**2 - 2 * correlation * first * second + second**2))
 
     value = (first - second) / n
-    low = value - apart(one.value - one.low, other.high - other.value)
-    high = value + apart(one.high - one.value, other.value - other.low)
-    return Interval(value, low, high, n)
+    below, above = apart(one - low, other_high - other), apart(high - one, other - other_low)
+    return interval(value, value - below, value + above, n)

@@ -4,7 +4,10 @@ from functools import reduce
 from typing import Literal
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
+from attnlib.errors import BadInput
 from attnlib.probes.optimal_attention import optimal_attention
 from companion.data import labelled_sets, parallel
 from companion.results.config import AboveZero, BaseConfig, NotNegative, Positive
@@ -14,7 +17,6 @@ from companion.runs.store import Store
 from notebooks.learn.optimal_attention import measure
 from notebooks.shared.agreement import measure_translation
 from notebooks.shared.intervals import Point, interval_of, nested, over_seeds, paired
-from notebooks.shared.locality import probability_of_right_label
 from notebooks.shared.plan import Plan, each_seed, every, plan_of, settings_of
 from notebooks.shared.summaries import less
 
@@ -106,6 +108,23 @@ def _plan(config: Config) -> tuple[Plan, Plan, Plan, Plan]:
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
     return every(*_plan(config))
+
+
+ByPosition, Rows = Float[Tensor, "*rows length"], Float[Tensor, "*rows"]
+
+
+def probability_of_right_label(attention: ByPosition, probe: ByPosition) -> Rows:
+    """The prediction from probe and attention alone, equation 12: σ( Σ_l α_l σ⁻¹(β_l) ).
+
+    An identity for classifiers whose readout of the context is linear: log odds average with the attention.
+    So the prediction lies between the smallest and the largest β, and is largest when all attention is there.
+    """
+    attended = attention > 0
+    if bool((((probe <= 0) | (probe >= 1)) & attended).any()):
+        raise BadInput(
+            "β is 0 or 1 at an attended position; its log odds are infinite: use log odds directly"
+        )
+    return (attention * torch.logit(probe.where(attended, 0.5))).sum(-1).sigmoid()
 
 
 def counterexample() -> dict[str, float]:

@@ -3,6 +3,15 @@
 The paper gives the task and the network, its classifier with uniform attention, not the number of updates.
 Batches of 32 and 4,000 updates are those of its other classifiers (section A.8), and Adam at its defaults
 that of the published configuration of its translation models. Every update draws new sequences.
+
+The question is whether the lexical probe is about its own position (equations 22-25). γ_l is the log odds of
+the right label from position l alone, l* where the keyword stands. If states held their own word alone, then
+
+    γ_l* ≫ mean of γ ≫ γ_L ≈ γ_{l*+1}          (hypothesis 1, equation 23)
+
+if they knew their neighbours, γ_l* ≫ γ_{l*+1} ≫ mean of γ ≈ γ_L (hypothesis 2, equation 24); what the paper
+observes after long training is γ_L ≫ γ_{l*+1} ≫ mean of γ ≈ γ_l* (equation 25). The caption of Figure 7 calls
+equation 23 hypothesis 2; the text means equation 24.
 """
 
 from dataclasses import dataclass
@@ -11,13 +20,12 @@ from typing import Self
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnlib.errors import BadInput, check_at_least
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
 from attnlib.training.course import Course, Report, run_course
-from notebooks.shared.locality import apart, locality
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 PARAMETERS, TRAINING, HELD_OUT = range(3)  # what a seed is used for
@@ -78,6 +86,38 @@ class Settings:
         check_at_least(1, self, "steps", "every", "until", "later", "held_out")
         if self.length < 4:
             raise BadInput(f"length is {self.length}; keyword, next, first and last need 4 positions")
+
+
+@dataclass(frozen=True, eq=False)
+class Locality:
+    """γ of each sequence at five places."""
+
+    keyword: Float[Tensor, " batch"]  #: γ_l*
+    next: Float[Tensor, " batch"]  #: γ_{l*+1}
+    mean: Float[Tensor, " batch"]  #: over all positions
+    last: Float[Tensor, " batch"]  #: γ_L
+    first: Float[Tensor, " batch"]  #: γ_1, which to an encoder of both directions is an end as well
+
+
+def locality(log_odds: Float[Tensor, "batch length"], place: Int[Tensor, " batch"]) -> Locality:
+    """γ at the keyword and around it, for sequences of one length.
+
+    Raises BadInput for a keyword at an end, or just before the last position (see :func:`apart`).
+    """
+    if not bool(apart(place, log_odds.shape[1]).all()):
+        raise BadInput(
+            f"keywords at {place.tolist()[:8]} in sequences of {log_odds.shape[1]}: keyword, next, first and "
+            "last position must differ; leave other sequences out (see `apart`)"
+        )
+    rows = torch.arange(len(place), device=place.device)
+    return Locality(
+        log_odds[rows, place], log_odds[rows, place + 1], log_odds.mean(1), log_odds[:, -1], log_odds[:, 0]
+    )
+
+
+def apart(place: Int[Tensor, " batch"], length: int) -> Tensor:
+    """Where the keyword, the position after it, and both ends are four different positions."""
+    return (place > 0) & (place < length - 2)
 
 
 def checkpoints(settings: Settings) -> tuple[int, ...]:

@@ -7,16 +7,21 @@ from itertools import permutations
 from typing import Annotated, Any
 
 import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
 
+from attnlib.errors import BadInput
+from attnlib.probes.agreement import RowMean, agreement, chance_agreement
 from companion.data import labelled_sets
 from companion.results.config import AboveZero, BaseConfig, Field, NotNegative, OneOf, Positive
 from companion.results.measurements import Measurement, measurements_of
-from companion.runs.procedure import RunSpec
+from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
-from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
-from notebooks.shared.agreement import classifier_runs, gathered
-from notebooks.shared.intervals import Interval, bounded, interval_of, jackknife_interval, nested, over_pairs
-from notebooks.shared.plan import settings_of
+from notebooks.shared.agreement import gathered
+from notebooks.shared.intervals import bounded, grouped, interval_of, jackknife_interval, nested, over_pairs
+from notebooks.shared.plan import each_seed, settings_of
+from notebooks.shared.ragged import RaggedRows, padded
 
 Data = Annotated[str, OneOf(labelled_sets.names())]
 Several = Annotated[int, Field(ge=2)]  # networks are held against each other
@@ -25,6 +30,67 @@ PLACES = (*MARKS, "words")
 NOWHERE = "nowhere"  # no place has more than half of the texts
 NUMBERS = (*PLACES, *(f"{mark}_{what}" for mark in MARKS for what in ("right", "weight")))
 HALF = 50.0
+
+# What attention is largest at in the end: a word, or one of the two marks around the text.
+
+
+def measure_resting(recording: Recording) -> dict:
+    """Where attention is largest at the last checkpoint, and what the state of either mark says alone.
+
+    Of the validation texts, by label: in percent ``begin`` and ``end``, texts whose attention is largest at
+    that mark (of ties the first position has it), ``…_right``, those whose label is the likelier one when all
+    attention is there (β > ½), and ``…_weight``, the mean weight there.
+    """
+    offsets, labels = recording["validation.offsets"], recording["validation.labels"]
+    begins, ends = offsets[:-1], offsets[1:] - 1
+    log_odds = recording["validation.log_polarity"][-1]
+    attention = recording["validation.attention"][-1]
+    weights, mask = padded(attention, offsets)
+    top = begins + weights.masked_fill(~mask, -torch.inf).argmax(1)
+    found = {}
+    for mark, places in (("begin", begins), ("end", ends)):
+        found[mark] = top == places
+        found[f"{mark}_right"] = log_odds[places] > 0
+        found[f"{mark}_weight"] = attention[places]
+    return {
+        str(label): {"texts": int((labels == label).sum())}
+        | {name: 100 * float(values[labels == label].double().mean()) for name, values in found.items()}
+        for label in labels.unique().tolist()
+    }
+
+
+def measure_apart(first: Recording, second: Recording) -> dict:
+    """𝒜 of two attentions at the last checkpoints, over all positions and over the words alone, by label.
+
+    Among the words alone the top is the largest of the words, and 5 % are those of their number. ``chance``
+    is 𝒜̂ of the second attention. Raises BadInput: the two were not looked at on the same texts.
+    """
+    offsets, labels = second["validation.offsets"], second["validation.labels"]
+    if not torch.equal(offsets, first["validation.offsets"]):
+        raise BadInput(f"{first.spec.setting} and {second.spec.setting} were looked at on other texts")
+    positions = RaggedRows.of_texts(offsets)
+    words = RaggedRows(positions.starts + 1, positions.lengths - 2, positions.samples)
+    attentions = tuple(run["validation.attention"][-1] for run in (first, second))
+    return {"all": _apart(*attentions, positions, labels), "words": _apart(*attentions, words, labels)}
+
+
+Flat = Float[Tensor, " positions"]
+
+
+def _apart(first: Flat, second: Flat, rows: RaggedRows, labels: Tensor) -> dict:
+    sums: dict[str, dict[str, RowMean]] = {}
+    for places, mask, texts in rows.batches():
+        found = {
+            "agreement": agreement(first[places], second[places], mask),
+            "chance": chance_agreement(second[places], mask),
+        }
+        groups = {"both": torch.ones_like(texts, dtype=torch.bool)}
+        groups |= {str(label): labels[texts] == label for label in labels.unique().tolist()}
+        for group, present in groups.items():
+            means = sums.setdefault(group, {})
+            for name, values in found.items():
+                means[name] = means.get(name, RowMean()) + RowMean.of(values, present)
+    return {group: {name: 100 * mean.value for name, mean in means.items()} for group, means in sums.items()}
 
 
 class Config(BaseConfig):
@@ -57,10 +123,11 @@ PROFILES = {
 
 def rows(config: Config) -> dict[str, tuple[RunSpec, ...]]:
     """The networks by data set, in the order of seeds; they are those of the agreement tables."""
-    shared = settings_of(config, "n_train", "n_validation", "learning_rate", "steps", "embedding_width")
+    names = ("n_train", "n_validation", "learning_rate", "steps", "embedding_width", "width")
+    shared = settings_of(config, *names)
     seeds = dict.fromkeys(config.beside, config.beside_seeds) | dict.fromkeys(config.data, config.seeds)
     return {
-        name: classifier_runs(seeds[name], 0, shared | {"data": name}, config.width).normal
+        name: each_seed(seeds[name], RunSpec.of, "classification", data=name, **shared)
         for name in dict.fromkeys((*config.data, *config.beside))
         if not config.only_at_hand or labelled_sets.available(name)
     }
@@ -150,10 +217,8 @@ def _own_mark(labels: dict[str, list[dict]], places: dict[int, str], common: str
 
 def _grouped(rows: list[dict], columns: tuple[str, ...], summary: Callable[[list[dict]], Any]) -> dict:
     """A summary of each group of rows, by one column after the other."""
-    groups: dict[tuple, list[dict]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[column] for column in columns), []).append(row)
-    return nested({group: summary(own) for group, own in groups.items()})
+    groups = grouped(zip(rows, rows, strict=True), *columns)
+    return nested({names: summary([row for row, _ in own]) for names, own in groups.items()})
 
 
 def _ends(pairs: list[dict]) -> dict:
@@ -171,14 +236,14 @@ def _agreeing(pairs: list[dict]) -> dict:
 
     return {
         "agreement": bounded(over_pairs(agreed)),
-        "spread": pair_spread(agreed).as_dict(),
+        "spread": pair_spread(agreed),
         "chance": bounded(over_pairs(chance)),
         "lowest": min(agreed.values()),
         "highest": max(agreed.values()),
     }
 
 
-def pair_spread(numbers: Mapping[tuple[int, int], float]) -> Interval:
+def pair_spread(numbers: Mapping[tuple[int, int], float]) -> dict:
     """Standard deviation of a number over pairs of units drawn at random, with an interval over units.
 
     All pairs of n units are no sample of pairs: they share their units, and their plain variance v_n is too
@@ -209,6 +274,4 @@ def pair_spread(numbers: Mapping[tuple[int, int], float]) -> Interval:
         corrected = n * variance(some) - (n - 1) * without
         return math.nan if math.isnan(corrected) else math.sqrt(max(corrected, 0.0))
 
-    found = jackknife_interval(range(len(units)), deviation)
-    low = found.low if math.isnan(found.low) else max(found.low, 0.0)
-    return Interval(found.value, low, found.high, found.n)
+    return bounded(jackknife_interval(range(len(units)), deviation), high=math.inf)

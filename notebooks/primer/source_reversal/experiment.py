@@ -56,9 +56,9 @@ def count_distances(name: str) -> tuple[dict, list[dict]]:
         ]
     offsets = [np.mean([target - source for target, source in links]) for links, _ in linked]
     return values | {
-        "change": mean_interval(np.subtract(means["reversed"], means["forward"])).as_dict(),
+        "change": mean_interval(np.subtract(means["reversed"], means["forward"])),
         "cut": values["forward"]["smallest"] - values["reversed"]["smallest"],
-        "offset": mean_interval(offsets).as_dict(),
+        "offset": mean_interval(offsets),
         "sentences": len(linked),
     }, shares
 

@@ -9,7 +9,7 @@ import torch
 
 from attnlib.training.corpus import collate
 from companion.runs.procedure import RunSpec
-from notebooks.beyond.along_training import along_training, experiment, measure
+from notebooks.beyond.along_training import along_training, experiment
 from notebooks.beyond.along_training.along_training import load_task, network_at, new_network
 from tests.attnlib.models.model_builders import batch_of, encoder_decoder, generator
 
@@ -18,7 +18,7 @@ def test_the_probe_is_what_the_network_says_with_all_attention_on_one_position(r
     network, task = network_at(recording, -1), load_task(recording.spec.resolved)
     batch = collate(task.held_out, range(6))
     trace = network(batch)
-    found = measure.log_probe(network, trace).exp()
+    found = along_training.log_probe(network, trace).exp()
     for t in range(batch.source.shape[1]):
         context = trace.encoder_states[:, t, None].expand_as(trace.decoder_states)
         logits = network.readout(torch.cat([trace.decoder_states, context], -1))
@@ -30,14 +30,14 @@ def test_the_probe_is_what_the_network_says_with_all_attention_on_one_position(r
 
 def test_the_measure_is_that_of_a_loop_over_words(recording):
     """Sample by sample without padding, at the last snapshot."""
-    measured = measure.measure_along_training(recording, fitted=40, judged=10)
+    measured = along_training.measure_along_training(recording, fitted=40, judged=10)
     network, task = network_at(recording, -1), load_task(recording.spec.resolved)
     rows = []
     for sample in range(10):
         batch = collate(task.held_out, [sample])
         with torch.no_grad():
             trace = network(batch)
-        probe, attention = measure.log_probe(network, trace)[0].exp(), trace.attention[0]
+        probe, attention = along_training.log_probe(network, trace)[0].exp(), trace.attention[0]
         source = batch.source[0].tolist()
         for target, place in task.gold[sample]:
             same = [t for t, word in enumerate(source) if word == source[place]]
@@ -58,7 +58,7 @@ def test_text_without_gold_links_is_linked_by_its_counts(tmp_path):
         (tmp_path / name).write_text("\n".join(map(" ".join, side)) + "\n", encoding="utf-8")
     options = (("source", str(tmp_path / "a")), ("target", str(tmp_path / "b")))
     assert load_task(along_training.Settings(task="parallel", options=options)).gold is None
-    assert measure._links("parallel", options, 8) == (frozenset({(0, 1), (1, 0)}),) * 8
+    assert along_training._links("parallel", options, 8) == (frozenset({(0, 1), (1, 0)}),) * 8
 
 
 # The three measures by hand: two rows of three positions, one with a word that stands twice, and padding.
@@ -66,12 +66,12 @@ def test_text_without_gold_links_is_linked_by_its_counts(tmp_path):
 MASK = torch.tensor([[True, True, True, False]])
 LINKS = torch.zeros(1, 4, 4, dtype=torch.bool)
 LINKS[0, 0, 2] = LINKS[0, 1, 1] = True  # word 7 at its second place, word 8; the rest has no link
-WORDS = measure.positions_of_words(torch.tensor([[7, 8, 7, 0]]), LINKS)
+WORDS = along_training.positions_of_words(torch.tensor([[7, 8, 7, 0]]), LINKS)
 PROBE = torch.tensor([[0.1, 0.2, 0.1, 0], [0.3, 0.1, 0.1, 0], [0.2, 0.2, 0.2, 0], [0, 0, 0, 0]])[None].log()
 
 
 def test_measures_are_those_by_hand():
-    found = measure.word_knowledge(PROBE, WORDS, MASK)
+    found = along_training.word_knowledge(PROBE, WORDS, MASK)
     assert found.share[0, :2].tolist() == pytest.approx([0.5, 0.2])
     assert found.chance[0, :2].tolist() == pytest.approx([2 / 3, 1 / 3])
     assert found.right[0, :2].tolist() == [0, 0]
@@ -81,7 +81,7 @@ def test_measures_are_those_by_hand():
 
 def test_even_probes_are_at_chance_and_ties_are_shared():
     even = torch.full((1, 4, 4), 0.25).log().masked_fill(~MASK[:, None], -torch.inf)
-    found = measure.word_knowledge(even, WORDS, MASK)
+    found = along_training.word_knowledge(even, WORDS, MASK)
     torch.testing.assert_close(found.share[0, :2], found.chance[0, :2])
     torch.testing.assert_close(found.right[0, :2], found.chance[0, :2])
 

@@ -8,10 +8,9 @@ from attnlib.probes.ibm_model_1 import IBMModel1
 from attnlib.training.corpus import Corpus, Task
 from attnlib.training.vocabulary import Vocabulary
 from companion.runs.procedure import RunSpec
-from notebooks.learn.early_dynamics import count_tables, derivative, experiment
-from notebooks.learn.early_dynamics.count_tables import CountTables, cooccurrence, shared_counts, translation
+from notebooks.learn.early_dynamics import derivative, experiment, word_counts
 from notebooks.learn.early_dynamics.derivative import Bags, compare, derivative_at_random
-from notebooks.learn.early_dynamics.word_counts import Settings, checksums, measure_word_counts, record
+from notebooks.learn.early_dynamics.word_counts import CountTables, Settings, cooccurrence, translation
 from tests.notebooks.figure_builders import tiny
 
 SOURCE_WORDS, TARGET_WORDS = SIZES = 10, 14
@@ -39,10 +38,12 @@ def test_counts_by_hand():
     assert counts.sum() == 3  # each target word is handed out whole
     table = translation(counts)
     assert table[4, 6:].tolist() == [0.75, 0.25]
-    assert count_tables.alignment(table, [4, 5], [6, 7]) == pytest.approx(
+    assert word_counts.alignment(table, [4, 5], [6, 7]) == pytest.approx(
         np.array([[0.6, 0.4], [1 / 3, 2 / 3]])
     )
-    assert shared_counts(corpus, table)[4:, 6:] == pytest.approx(np.array([[1.6, 1 / 3], [0.4, 2 / 3]]))
+    assert word_counts.shared_counts(corpus, table)[4:, 6:] == pytest.approx(
+        np.array([[1.6, 1 / 3], [0.4, 2 / 3]])
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -70,9 +71,9 @@ def test_words_that_meet_nothing_have_empty_rows():
     counts = cooccurrence(corpus, 6, 6)
     assert counts.sum() == 1  # an empty source hands nothing out
     assert translation(counts)[5].sum() == 0
-    assert count_tables.alignment(translation(counts), [5], [4]).tolist() == [[0.0]]
-    assert count_tables.log_likelihood(corpus, translation(counts)) == 0
-    assert count_tables.log_likelihood(Corpus.from_ids([[5]], [[4]]), translation(counts)) == -np.inf
+    assert word_counts.alignment(translation(counts), [5], [4]).tolist() == [[0.0]]
+    assert word_counts.log_likelihood(corpus, translation(counts)) == 0
+    assert word_counts.log_likelihood(Corpus.from_ids([[5]], [[4]]), translation(counts)) == -np.inf
 
 
 # The first derivative of the proxy: by hand, by a gradient step, and as the width grows.
@@ -145,14 +146,14 @@ def test_iterations_find_the_translations_and_agreement_of_links_is_counted(text
     assert (found["log_likelihood"].diff() >= -1e-9).all()
     table = translation(cooccurrence(text.train, 8, 8))
     assert torch.equal(found["counted"][0], torch.from_numpy(table)[4].topk(4).values)
-    assert checksums(Settings()) == {"file": "digest"}
+    assert word_counts.checksums(Settings()) == {"file": "digest"}
     hits = [
         table[text.train.source(i), word].argmax() == place
         for i in range(2)
         for place, word in enumerate(text.train.target(i))
     ]
     assert found["agreement"].item() == pytest.approx(np.mean(hits))
-    measured = measure_word_counts(found)  # where words stand for ids
+    measured = word_counts.measure_word_counts(found)  # where words stand for ids
     assert [row["source"] for row in measured["rows"]] == GERMAN
     assert [row["iterated"][0][0] for row in measured["rows"]] == ENGLISH
     assert measured["chance"] == pytest.approx(1 / 3)
@@ -161,7 +162,7 @@ def test_iterations_find_the_translations_and_agreement_of_links_is_counted(text
 @pytest.mark.usefixtures("text")
 def test_the_derivative_of_a_text_nears_its_count_table_with_the_width(tmp_path):
     narrow, wide, other = (
-        record(Settings(**COUNTED, **of), tmp_path)
+        word_counts.record(Settings(**COUNTED, **of), tmp_path)
         for of in ({"width": 8}, {"width": 8192}, {"width": 8, "seed": 1})
     )
     assert wide["derivative_error"] < 0.1 < narrow["derivative_error"]
@@ -172,9 +173,9 @@ def test_the_derivative_of_a_text_nears_its_count_table_with_the_width(tmp_path)
 # The figure: its corpora, and numbers known by hand.
 
 
-@pytest.mark.parametrize("name", count_tables.CORPORA)
+@pytest.mark.parametrize("name", word_counts.CORPORA)
 def test_a_corpus_is_what_its_seed_says_and_every_translation_stands_beside_its_word(name):
-    drawn, again, other = (count_tables.draw(name, 40, seed) for seed in (1, 1, 2))
+    drawn, again, other = (word_counts.draw(name, 40, seed) for seed in (1, 1, 2))
     assert (drawn.corpus.source_ids == again.corpus.source_ids).all()
     assert (drawn.corpus.source_ids != other.corpus.source_ids).any()
     assert len(drawn.corpus) == 40
@@ -182,14 +183,14 @@ def test_a_corpus_is_what_its_seed_says_and_every_translation_stands_beside_its_
     assert counts.shape == (len(drawn.source_words), len(drawn.target_words))
     assert counts.sum() == len(drawn.corpus.target_ids)  # no mark stands in a corpus
     for word, right in enumerate(drawn.right):
-        if right != count_tables.NO_TRANSLATION and counts[word].any():
+        if right != word_counts.NO_TRANSLATION and counts[word].any():
             assert counts[word, right] == counts[word].max()
 
 
 def test_reviews_have_one_polar_word_and_its_label():
-    drawn = count_tables.draw("polarity", 20, seed=0)
+    drawn = word_counts.draw("polarity", 20, seed=0)
     right = drawn.right[drawn.corpus.source_ids - 4].reshape(20, 4)
-    assert ((right != count_tables.NO_TRANSLATION).sum(1) == 1).all()
+    assert ((right != word_counts.NO_TRANSLATION).sum(1) == 1).all()
     assert (right.max(1) == drawn.corpus.target_ids - 4).all()
     assert sorted(drawn.corpus.target_ids.tolist()) == [4] * 10 + [5] * 10
 

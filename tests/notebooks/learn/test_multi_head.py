@@ -189,7 +189,7 @@ def test_a_difference_of_shares_has_newcombes_interval(counts):
     found = experiment.share_difference(pairs)
     below = (one - low) ** 2 - 2 * phi * (one - low) * (other_high - other) + (other_high - other) ** 2
     above = (high - one) ** 2 - 2 * phi * (high - one) * (other - other_low) + (other - other_low) ** 2
-    assert found.value == pytest.approx((first - second) / n)
-    assert found.low == pytest.approx(found.value - math.sqrt(below), abs=1e-12)
-    assert found.high == pytest.approx(found.value + math.sqrt(above), abs=1e-12)
-    assert found.n == n
+    assert found["value"] == pytest.approx((first - second) / n)
+    assert found["low"] == pytest.approx(found["value"] - math.sqrt(below), abs=1e-12)
+    assert found["high"] == pytest.approx(found["value"] + math.sqrt(above), abs=1e-12)
+    assert found["n"] == n

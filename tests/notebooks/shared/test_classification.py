@@ -1,4 +1,4 @@
-"""Recordings of small classifiers on texts whose polar words are known, and what a probe says by place."""
+"""Recordings of small classifiers on texts whose polar words are known, saliency, and a probe by place."""
 
 from dataclasses import replace
 
@@ -7,10 +7,11 @@ import torch
 
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
 from companion.data.labelled import collate_labelled
+from notebooks.learn.optimal_attention.experiment import probability_of_right_label
+from notebooks.learn.probe_locality.keyword import apart, locality
 from notebooks.shared import classification, classifier_proxy
-from notebooks.shared.classification import load_task, log_polarity, probed_parts
-from notebooks.shared.locality import apart, locality, probability_of_right_label
-from tests.attnlib.models.model_builders import generator
+from notebooks.shared.classification import load_task, log_polarity, probed_parts, saliency
+from tests.attnlib.models.model_builders import classifier, generator
 
 SMALL = {"data": "known_polarity", "n_train": 300, "n_validation": 50, "embedding_width": 12}
 SETTINGS = classification.Settings(**SMALL, steps=100, learning_rate=8e-3, width=12)
@@ -115,6 +116,43 @@ def test_the_logit_is_the_mean_of_the_words_own_log_odds():
     # drawn at the scale of section 4.1
     variance = classifier_proxy.ClassifierProxy(2_000, 50, generator()).embedding.detach().var()
     assert float(variance) * 50 == pytest.approx(1, abs=0.02)
+
+
+# Saliency: derivatives checked by differences, none at padding, and nothing else touched.
+
+TOKENS = torch.tensor([[1, 5, 6, 7, 2], [1, 4, 2, 0, 0]])
+MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]).bool()
+LABELS = torch.tensor([0, 1])
+STEP = 1e-5
+
+
+@pytest.mark.parametrize("attention", ["learned", "uniform", "alone"])
+@torch.no_grad()
+def test_saliency_is_the_slope_along_each_gate(attention):
+    model = classifier(attention)
+    found, _ = saliency(model, TOKENS, MASK, LABELS)
+    for row, column in MASK.nonzero().tolist():
+        gates = torch.ones(2, *MASK.shape, dtype=torch.float64)
+        gates[:, row, column] += torch.tensor([STEP, -STEP])
+        up, down = (model(TOKENS, MASK, gates=own).logit[row] for own in gates)
+        expected = float(up - down) / (2 * STEP) * (2 * int(LABELS[row]) - 1)
+        assert float(found[row, column]) == pytest.approx(expected, abs=1e-6)
+    assert torch.all(found[~MASK] == 0)
+
+
+def test_the_trace_is_the_passes_own_and_the_backward_pass_is_not_left_to_cudnn(monkeypatch):
+    """cuDNN refuses to go backward through a recurrent layer in evaluation mode."""
+    asked, grad = [], torch.autograd.grad
+    monkeypatch.setattr(
+        torch.autograd, "grad", lambda *given: asked.append(torch.backends.cudnn.enabled) or grad(*given)
+    )
+    model = classifier().eval()
+    with torch.no_grad():
+        found, trace = saliency(model, TOKENS, MASK, LABELS)
+    assert asked == [False]
+    torch.testing.assert_close(trace.logit, model(TOKENS, MASK).logit)
+    assert not found.requires_grad
+    assert all(parameter.grad is None for parameter in model.parameters())
 
 
 # Where the probe is read, and the identity that makes a prediction of it.

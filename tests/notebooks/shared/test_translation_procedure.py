@@ -11,11 +11,11 @@ from attnlib.models.search import translate
 from attnlib.training.corpus import collate
 from attnlib.training.vocabulary import BOS, EOS, UNK
 from notebooks.shared import translation, translation_proxy
+from notebooks.shared.agreement import SALIENCY_VARIANTS, saliency_variants
 from notebooks.shared.bleu import bleu, bleu_counts, corpus_bleu
 from notebooks.shared.ragged import RaggedRows, joined_cells, padded_cells, valid_cells
-from notebooks.shared.saliency import translation_saliency
-from notebooks.shared.translation import load_pieces, probed_parts
-from tests.attnlib.models.model_builders import PAIRS, batch_of, generator
+from notebooks.shared.translation import load_pieces, probed_parts, translation_saliency
+from tests.attnlib.models.model_builders import PAIRS, batch_of, generator, translator
 from tests.attnlib.refusals import assert_refused
 
 TINY = translation.Settings(
@@ -148,9 +148,75 @@ def test_checksums_and_a_set_that_is_unknown():
     assert_refused(lambda: load_pieces(replace(TINY, dataset="multi31k")), "translation set", UnknownName)
 
 
-# The bag of words that stands for translation before attention
+# Saliency: slopes checked by differences, none at padding
 
 BATCH = batch_of()
+STEP = 1e-5
+
+
+@torch.no_grad()
+def logits_of(model, gate, position):
+    """Logits of all words with one source position's embedding scaled, by the whole network."""
+    embedded = model.embedding(BATCH.source).clone()
+    embedded[:, position] *= gate
+    states, start = model.encode(embedded, BATCH.source_mask)
+    decoded, _ = model.decoder(model.embedding(BATCH.target_input), start)
+    _, attention = model.attend(states, BATCH.source_mask, decoded)
+    readout = model.readout
+    return readout.logits(readout.from_context(attention @ states) + readout.from_decoder(decoded))
+
+
+def assert_slopes(found, model, of_logits=lambda logits: logits):
+    """Each source position's derivative is the difference quotient of the right words' score."""
+    right = BATCH.target_output[:, :, None]
+    for position in range(BATCH.source.shape[1]):
+        up, down = (
+            of_logits(logits_of(model, 1 + step, position)).gather(-1, right)[:, :, 0]
+            for step in (STEP, -STEP)
+        )
+        valid = BATCH.target_mask & BATCH.source_mask[:, position, None]
+        expected = ((up - down) / (2 * STEP))[valid]
+        torch.testing.assert_close(found[:, :, position][valid], expected, rtol=1e-6, atol=1e-8)
+        assert (found[:, :, position][~valid] == 0).all()
+    assert found.abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("form", ["joined", "summed"])
+@pytest.mark.parametrize("attention", ["learned", "uniform"])
+def test_in_translation_it_is_the_slope_of_the_right_words_logit(attention, form):
+    model = translator(attention=attention, form=form)
+    assert_slopes(translation_saliency(model, BATCH), model)
+
+
+def test_samples_do_not_touch_one_another_and_half_the_digits_give_the_same():
+    model = translator()
+    with torch.no_grad():  # as within a snapshot
+        together = translation_saliency(model, BATCH)
+    for i, (source, target) in enumerate(PAIRS):
+        alone = translation_saliency(model, batch_of(i))[0]
+        torch.testing.assert_close(together[i, : len(target) + 1, : len(source) + 1], alone)
+    assert not together.requires_grad
+    assert all(parameter.grad is None for parameter in model.parameters())
+    single = translation_saliency(translator().float(), BATCH)  # torch has other code for it
+    torch.testing.assert_close(single, together.float(), rtol=1e-3, atol=1e-6)
+
+
+def test_the_variants_are_slopes_of_the_logit_and_of_the_log_probability():
+    model = translator()
+    found = saliency_variants(model, BATCH)
+    assert tuple(found) == SALIENCY_VARIANTS
+    torch.testing.assert_close(found["logit"], translation_saliency(model, BATCH))
+    assert_slopes(found["log_probability"], model, lambda logits: logits.log_softmax(-1))
+    # no word moves by more than the gradient's length times its own
+    lengths = model.embedding(BATCH.source).norm(dim=-1)[:, None]
+    assert (found["log_probability"].abs() <= found["gradient_norm"] * lengths + 1e-12).all()
+    valid = BATCH.target_mask[:, :, None] & BATCH.source_mask[:, None, :]
+    assert (found["gradient_norm"][valid] > 0).all()
+    assert (found["gradient_norm"][~valid] == 0).all()
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+# The bag of words that stands for translation before attention
 
 
 @torch.no_grad()

@@ -22,4 +22,4 @@ def measurements(config):
 def compute(config, store):
     shown = np.random.default_rng(0).random(config.tosses) < 0.5
     found = share_interval(int(shown.sum()), config.tosses)
-    return {"heads": found.as_dict()}, {"tosses": [{"n": config.tosses}]}
+    return {"heads": found}, {"tosses": [{"n": config.tosses}]}
