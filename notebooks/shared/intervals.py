@@ -18,6 +18,7 @@ from notebooks.shared.spearman import spearman_of_points
 
 LEVEL = 0.95
 TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+ROUNDING = 1e-6  # by which a number in single precision may be past its bounds
 
 
 # An estimate from ``n`` values; the bounds are NaN where n is too small to say, None where there is no value.
@@ -52,9 +53,13 @@ def bounded(found: Interval, low: float = 0.0, high: float = 100.0) -> Interval:
 
     >>> bounded({"value": 90.0, "low": 75.0, "high": 105.0, "n": 3})
     {'value': 90.0, 'low': 75.0, 'high': 100.0, 'n': 3}
+
+    Raises BadInput: the number itself lies outside, so that these are not its bounds.
     """
     if found["low"] is None or math.isnan(found["low"]):
         return found
+    if not low - ROUNDING <= found["value"] <= high + ROUNDING:
+        raise BadInput(f"{found['value']} is said to lie between {low} and {high}, and does not")
     return found | {"low": max(found["low"], low), "high": min(found["high"], high)}
 
 
@@ -224,7 +229,7 @@ BOUNDS: dict[str, tuple[float, float]] = {  # of every number under such a name:
         (-math.inf, 1.0): "held_out fitted r2 r2_centred clock_encoder clock_decoder history_encoder "
         "history_decoder interaction_encoder interaction_decoder",
         (0.0, 100.0): "bleu",
-        UNBOUNDED: "learned beam_gain",
+        UNBOUNDED: "learned beam_gain gain",
     }.items()
     for name in names.split()
 }  # fmt: skip
@@ -235,7 +240,8 @@ def each_over_seeds(
 ) -> dict:
     """:func:`over_seeds` of every number of a nested dictionary, in its shape and :func:`bounded`.
 
-    The outermost of its names in ``BOUNDS`` says where, unless all numbers are ``within`` some.
+    The innermost of its names in ``BOUNDS`` says where, unless all numbers are ``within`` some, or one of its
+    names is of differences, which have none.
 
     >>> each_over_seeds([({}, {"x": {"accuracy": 0.8}}), ({}, {"x": {"accuracy": 1.0}})])
     {'x': {'accuracy': {'value': 0.9, 'low': 0.0, 'high': 1.0, 'n': 2}}}
@@ -244,7 +250,8 @@ def each_over_seeds(
     def merged(found: list, bounds: tuple | None) -> dict:
         if not isinstance(found[0], dict):
             return bounded(interval_of(found), *(bounds or UNBOUNDED))
-        return {name: merged([own[name] for own in found], bounds or BOUNDS.get(name)) for name in found[0]}
+        known = {} if within or bounds == UNBOUNDED else BOUNDS
+        return {name: merged([own[name] for own in found], known.get(name, bounds)) for name in found[0]}
 
     return merged([measured(measurement) for _, measurement in points], within)
 

@@ -82,7 +82,9 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         "spearman": _correlations(rows, QUANTITIES),
         "by_architecture": {n: {"spearman": _correlations(own, QUANTITIES)} for n, own in kinds.items()},
         "by_task": by_kind(points, lambda group: each_over_seeds(group, _coordinates)),
-        "across_samples": by_kind(points, lambda group: each_over_seeds(group, itemgetter("across_samples"))),
+        "across_samples": by_kind(
+            points, lambda group: each_over_seeds(group, itemgetter("across_samples"), within=(-1, 1))
+        ),
         "dial": {label: _along_dial(own) if _marks(own) > 2 else {} for label, own in kinds.items()},
         "tasks": len({row["task"] for row in rows}),
     }
