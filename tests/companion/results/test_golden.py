@@ -36,6 +36,17 @@ def test_a_committed_result_comes_out_of_the_archive(name, archive, tmp_path):
     assert list(_altered(ROOT, today)) == []  # the tables, whatever the order of their columns
 
 
+def _intervals(content):
+    if isinstance(content, dict):
+        yield from [content] if "low" in content else (one for own in content.values() for one in _intervals(own))
+
+
+@pytest.mark.parametrize("name", committed())
+def test_no_interval_of_a_committed_result_is_upside_down(name):
+    ends = [(one["low"], one["high"]) for one in _intervals(Result.load(RESULTS / f"{name}.json").values)]
+    assert [(low, high) for low, high in ends if low is not None and not low <= high] == []
+
+
 def test_every_run_and_answer_of_the_archive_is_by_todays_code(archive):
     """Nothing lies there that nobody would find."""
     every = [one for measurements in all_measurements("paper").values() for one in measurements]
