@@ -1,7 +1,5 @@
 """Parts of states exchanged in the forward pass: do attention and output follow as the shares say?"""
 
-from typing import ClassVar
-
 import numpy as np
 
 from companion.results.config import Positive
@@ -17,13 +15,10 @@ from notebooks.shared.translators import has_learned, translator_measurements, t
 
 PARTS = ("temporal", "input", "residual")
 COLUMNS = ("share", "moves", "costs")
-QUICK_TASKS = ("one_to_one", "reordering_100", "scan")
 
 
 class Config(SuiteConfig):
     """Settings of the task suite, and how much is exchanged."""
-
-    TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)
 
     #: held-out samples of each network in whose forward pass parts are exchanged, at most
     samples: Positive = 200
@@ -32,7 +27,7 @@ class Config(SuiteConfig):
 
 
 PROFILES = {
-    "quick": Config(task=QUICK_TASKS),
+    "quick": Config(task=("one_to_one", "reordering_100", "scan")),
     "paper": Config(
         task=PAPER_TASKS, scale="paper", seeds=3, fit_samples=25_000, samples=1_500, translated=1_000
     ),

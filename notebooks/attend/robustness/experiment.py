@@ -5,7 +5,7 @@ from statistics import fmean
 from typing import Annotated
 
 from attnlib.models.config import Cell
-from companion.results.config import AboveZero, Field, OneOf, Positive, Task, take_files
+from companion.results.config import AboveZero, Field, OneOf, Positive, Task
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
@@ -41,7 +41,7 @@ class Config(FilesConfig):
     samples: Positive = 400  #: training samples, and held-out ones, for free running and memory, at most
 
     def check(self) -> None:
-        take_files(self, task=(BOTH,), varied=(BOTH, (ALONE,)))
+        self.take_files("task", "varied")
 
 
 PROFILES = {
@@ -93,8 +93,6 @@ def _models(config: Config, tasks: Iterable[str], factor: str = "", level: objec
     return found
 
 
-PLACE = "Aitken et al. 2021, contributions 2 and 3 (does it hold for other networks?)"
-QUESTION = "Where does the finding weaken when cell, size, training or task vocabulary change?"
 REBUILT = ("temporal_only", "input_only", "no_residual")
 SIDES = ("encoder", "decoder")
 PAIRS = {"temporal_share": "temporal_temporal", "input_share": "input_input"}

@@ -1,7 +1,6 @@
 """State components: how much of the states position and word explain, and what they look like."""
 
 from itertools import product
-from typing import ClassVar
 
 from attnlib.errors import BadInput
 from attnlib.models.config import Architecture, Cell
@@ -20,8 +19,6 @@ QUICK_TASKS = ("one_to_one", "reordering_50", "scan")
 
 class Config(SuiteConfig):
     """Settings of the task suite, on fewer tasks and with VED beside the others."""
-
-    TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)
 
     task: tuple[Task, ...] = QUICK_TASKS
     #: VED, recurrent without attention, AED with it, AO, attention only
