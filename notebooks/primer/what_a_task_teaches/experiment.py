@@ -14,7 +14,7 @@ from notebooks.primer.what_a_task_teaches import measure
 from notebooks.primer.what_a_task_teaches.measure import CLASSES
 from notebooks.shared import task_patterns
 from notebooks.shared.intervals import bounded, over_pairs
-from notebooks.shared.plan import Plan, Points, by_network, each_seed, every, picked, plan_of, settings_of
+from notebooks.shared.plan import Plan, Points, asked, by_network, each_seed, picked, plan_of, settings_of
 from notebooks.shared.summaries import along, each_paired, less, rows_of, summarised
 from notebooks.shared.task_patterns import PATTERNS, STATES
 
@@ -275,8 +275,7 @@ def _plan(config: Config) -> tuple[Plan, ...]:
     )
 
 
-def measurements(config: Config) -> tuple[Measurement, ...]:
-    return every(*_plan(config))
+measurements = asked(_plan)
 
 
 PROFILES = {
