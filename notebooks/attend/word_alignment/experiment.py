@@ -15,7 +15,7 @@ from notebooks.attend.word_alignment import measure
 from notebooks.shared.intervals import Point, by_kind, each_over_seeds, grouped, kind
 from notebooks.shared.plan import picked, settings_of
 from notebooks.shared.suite import DIAL, FilesConfig, each_planned
-from notebooks.shared.summaries import all_wide, less
+from notebooks.shared.summaries import all_wide, less, rows_of
 
 QUALITIES = ("error_rate", "precision", "recall", "agreement", "mass_on_gold")
 RULES_SHOWN = ("full", "temporal_only", "input_only", "no_residual", "ibm_model_1")  # judged by every rule
@@ -63,17 +63,12 @@ PROFILES = {
 
 
 def _specs(config: Config, task_names: tuple[str, ...]) -> list[ModelSpec]:
-    specs = []
-    for task, architecture in product(task_names, config.architecture):
-        own: dict[str, Any] = {}
-        if task == TEXT:
-            options = settings_of(config, "n_train", "max_length")
-            own["task_options"] = {name: value for name, value in options.items() if value is not None}
-            own["seeds"] = config.text_seeds
-            if steps := config.steps or config.text_steps:
-                own["steps"] = steps
-        specs += each_planned(config, task, architecture, **own)
-    return specs
+    options = {n: own for n, own in settings_of(config, "n_train", "max_length").items() if own is not None}
+    of_text: dict[str, Any] = {"task_options": options, "seeds": config.text_seeds}
+    if steps := config.steps or config.text_steps:
+        of_text["steps"] = steps
+    kinds = product(task_names, config.architecture)
+    return [s for own in kinds for s in each_planned(config, *own, **(of_text if own[0] == TEXT else {}))]
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
@@ -100,12 +95,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     )
     tables = {
         "alignment": [row for point in links for row in _alignment_rows(*point)],
-        "classes": [
-            name | {"role": role, "class": label} | entry
-            for name, found in tokens
-            for role in measure.ROLES
-            for label, entry in found["classes"][role].items()
-        ],
+        "classes": [name | row for name, m in tokens for row in rows_of(m["classes"], "role", "class")],
         "tokens": _token_rows(tokens, config.listed),
         "example": [
             {"task": name["task"], "kind": name["kind"]} | row

@@ -11,7 +11,7 @@ from companion.results.config import BaseConfig, OneOf, Positive
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.one_vector.measure import measure_error_growth
-from notebooks.shared.plan import Plan, answered, asked, each_seed, plan_of, settings_of
+from notebooks.shared.plan import Plan, answered, asked, each_seed, picked, plan_of, settings_of
 from notebooks.shared.summaries import rows_of, summarised
 
 NETWORKS = {"cho": NAMED["cho"], "sutskever": NAMED["sutskever"]}
@@ -74,8 +74,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     points = answered(*_plan(config), store)
     values = summarised(points, _numbers)
     for (task, network), ((_, first), *_) in points.items():  # what follows from the samples alone
-        fixed = ("length_guessed", "length", "of_length", "parameters")
-        values[task][network] |= {name: first[name] for name in fixed}
+        values[task][network] |= picked(first, ("length_guessed", "length", "of_length", "parameters"))
     places = summarised(points, lambda m: {way: dict(enumerate(m[way], 1)) for way in WAYS})
     return values, {
         "places": rows_of(places, "task", "network", "way", "place"),
@@ -97,7 +96,7 @@ def _by_quantity(measured: dict) -> dict:
 
 
 def _numbers(measured: dict) -> dict:
-    return {name: measured[name] for name in QUALITIES} | {
+    return picked(measured, QUALITIES) | {
         "after_error": after_error(measured["damage"]),
         "early_over_late": early_over_late(measured["damage"]),
         "own_hand": measured["token_accuracy"] - measured["own_accuracy"],
