@@ -23,7 +23,6 @@ LEVELS = ("scores", "weights", "ratio", "halved", "maps")
 ASKING = ("encoder_self", "cross")
 ATTENTIONS = ("encoder_self", "decoder_self", "cross")
 ROLES, SIDES = ("queries", "keys"), ("source", "target")
-_TO = [(name, "topic") for name in CLASSES if name not in ("topic", "end")]
 
 
 # From measurements of single networks to intervals over seeds. The numbers of a network are nested as claims
@@ -91,42 +90,40 @@ def agreement_values(kinds: Iterable[str], rows: list[dict], seeds: int) -> dict
     return values
 
 
-def mean_over_heads(measured: dict, state: str, attention: str, level: str) -> float | None:
-    heads = [own.get(level) for layer in measured[state].get(attention, ()) for own in layer]
-    heads = [value for value in heads if value is not None and not np.isnan(value)]
-    return float(np.mean(heads)) if heads else None
+def _over_heads(layers: Iterable[list[dict]]) -> dict[str, float | None]:
+    """Means over the heads of some layers; None where no head has such a number."""
+    import pandas as pd
+
+    heads = pd.DataFrame([head for layer in layers for head in layer], columns=LEVELS).astype(float)
+    return {level: None if np.isnan(mean) else mean for level, mean in heads.mean().items()}
 
 
 def _reciprocity(measured: dict) -> dict:
     kinds = ("encoder_self", "cross", "cross_on_source")
-    own = {k: {s: {n: mean_over_heads(measured, s, k, n) for n in LEVELS} for s in STATES} for k in kinds}
+    own = {kind: {s: _over_heads(measured[s].get(kind, ())) for s in STATES} for kind in kinds}
     apart = less(own["encoder_self"]["trained"], own["cross"]["trained"])
     return {kind: _with_learned(by_state) for kind, by_state in own.items()} | {
-        "self_less_cross": {level: apart[level] for level in LEVELS[:3]}
+        "self_less_cross": picked(apart, LEVELS[:3])
     }
 
 
 def _topics(measured: dict) -> dict:
     """What topics get of other words in the encoder, and what they give: attention over even attention."""
-    found = {}
+    import pandas as pd
+
+    others, found = [name for name in CLASSES if name not in ("topic", "end")], {}
     for state in STATES:
-        own = measured[state]["encoder_self"]
-        to, away = ([own[a][b] for a, b in pairs] for pairs in (_TO, [pair[::-1] for pair in _TO]))
-        both = float(np.mean(to)), float(np.mean(away))
-        found[state] = {"to_topics": both[0], "from_topics": both[1], "one_way": both[0] - both[1]}
+        own = pd.DataFrame(measured[state]["encoder_self"])  # a column asks, a row answers
+        to, away = (float(each[others].mean()) for each in (own.loc["topic"], own["topic"]))
+        found[state] = {"to_topics": to, "from_topics": away, "one_way": to - away}
     return found
 
 
 def _moved(measured: dict) -> dict:
     """Mean over layers of how far queries and keys move when one side is exchanged."""
-    return {
-        attention: {
-            f"{role}_from_{side}": float(np.mean([layer[role][side] for layer in measured[attention]]))
-            for role in ROLES
-            for side in SIDES
-        }
-        for attention in ATTENTIONS
-    }
+    import pandas as pd
+
+    return {a: pd.json_normalize(measured[a], sep="_from_").mean().to_dict() for a in ATTENTIONS}
 
 
 def _by_head(points: Points, groups: Callable[[dict], Iterable[tuple[dict, list]]]) -> list[dict]:
@@ -172,13 +169,9 @@ def example_rows(points: Points) -> list[dict]:
 
 
 def _layers(measured: dict) -> dict:
-    def mean(heads: list[dict], level: str) -> float | None:
-        own = [head.get(level) for head in heads]
-        return None if None in own else sum(own) / len(own)
-
     return {
         state: {
-            attention: {i: {level: mean(own, level) for level in LEVELS} for i, own in enumerate(layers, 1)}
+            attention: {i: _over_heads([own]) for i, own in enumerate(layers, 1)}
             for attention, layers in measured[state].items()
         }
         for state in STATES
