@@ -58,11 +58,12 @@ Models = dict[str, tuple[ModelSpec, ...]]  # by task, in the order of seeds
 
 
 def settings(config: Config) -> Iterator[tuple[str, str, bool, Models]]:
-    """Every level of every factor: both in words, whether it is the plan's, and its models.
+    """The plan, and every level of every factor: both in words, whether it is the plan's, and its models.
 
     The plan's own level changes nothing, so that its models are those that other chapters have.
     """
     plan = _models(config, config.task)
+    yield "plan", "plan", True, plan
     planned = {"cell": "gru", "weight_decay": 0.0, "length": 1.0, "n_words": 3, "embedding_scale": 0.3}
     planned |= {"clip": 1.0, "width": plan[config.task[0]][0].width}
     for factor in config.factor:
@@ -102,8 +103,7 @@ OUTCOMES = ("typicality", *PAIRS, "accuracy", *REBUILT, "uniform")
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    every = [*(models for *_, models in settings(config)), _models(config, config.task)]
-    specs = dict.fromkeys(spec for models in every for own in models.values() for spec in own)
+    specs = dict.fromkeys(spec for *_, every in settings(config) for own in every.values() for spec in own)
     return (
         *measurements_of(specs, measure_alignment_terms, fit_samples=config.fit_samples),
         *measurements_of(specs, measure_robustness, samples=config.samples),
@@ -115,21 +115,22 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     found = by_spec(measurements(config), store)
     numbers = {spec: _numbers(**own) for spec, own in found.items()}
     free = {spec: _way(own["robustness"]["free_running"]) for spec, own in found.items()}
-    conditions = list(_conditions(config, numbers, free))
+    (*_, plan), *levels = every = list(settings(config))
+    conditions = list(_conditions(every, numbers, free))
     points = [
         (
             {"factor": factor, "level": label, "planned": planned, "task": task_name}
             | {"seed": spec.seed, "width": spec.width, "steps": spec.steps},
             numbers[spec],
         )
-        for factor, label, planned, models in settings(config)
+        for factor, label, planned, models in levels
         for task_name, specs in models.items()
         for spec in specs
         if spec in found
     ]
     planned = {
         (task_name,): [({}, found[spec]["robustness"]) for spec in specs if spec in found]
-        for task_name, specs in _models(config, config.task).items()
+        for task_name, specs in plan.items()
     }
     running = summarised(
         planned, lambda own: {way: _way(own[way]) for way in EITHER} | {"same_words": own["same_words"]}
@@ -180,13 +181,13 @@ def _governs(points: list[dict]) -> dict[str, dict]:
     return found
 
 
-def _conditions(config: Config, outcomes: dict, free: dict) -> Iterator[dict]:
+def _conditions(every: list[tuple[str, str, bool, Models]], outcomes: dict, free: dict) -> Iterator[dict]:
     """Both halves of the headline at every setting, as differences paired by seed; the plan's own once."""
-    if not set(BOTH) <= set(config.task):
+    (*first, _, plan), *levels = every
+    if not set(BOTH) <= plan.keys():
         return
-    plan = _models(config, config.task)
-    conditions = [("plan", "plan", plan, outcomes)]
-    conditions += [(*level, models, outcomes) for *level, own, models in settings(config) if not own]
+    conditions = [(*first, plan, outcomes)]
+    conditions += [(*level, models, outcomes) for *level, own, models in levels if not own]
     for factor, level, specs, found in [*conditions, ("running", "free", plan, free)]:
         both = zip(specs.get(ALONE, ()), specs.get(AGAINST, plan[AGAINST]), strict=ALONE in specs)
         pairs = [(found[a], found[b]) for a, b in both if a in found and b in found]

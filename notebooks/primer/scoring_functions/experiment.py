@@ -20,7 +20,7 @@ from notebooks.primer.scoring_functions.measure import OFFSETS, READABLE, SIZES
 from notebooks.shared.intervals import Point, each_over_seeds, interval_of, matched, over_seeds, paired
 from notebooks.shared.measure import measure_learning_curve
 from notebooks.shared.plan import Plan, Points, answered, asked, each_seed, picked, plan_of, settings_of
-from notebooks.shared.summaries import along, crossing, nested, rows_of
+from notebooks.shared.summaries import along, crossing, nested, rows_of, summarised
 
 DECODERS: dict[str, dict[str, object]] = {
     "luong": {},
@@ -256,16 +256,14 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``context``: bits of the word ``before``, of the word itself and of the word ``after`` in an encoder
     state.
     """
-    plans = _plan(config)
-    curves, costed, asking, probed, bleu = (answered(plan, store) for plan in plans)
+    curves, costed, asking, probed, bleu = (answered(plan, store) for plan in _plan(config))
     costs = {group: cost for group, ((_, cost),) in costed.items()}
     reached = {kind: summary(curves[kind], config.threshold) for kind in grid(config) if kind in curves}
     values = nested({tuple(k.columns.values()): own | costs.get(k, {}) for k, own in reached.items()})
-    shown = ("present", "previous", "weight_on_gold")
-    who_asks = nested({
-        (k.task, k.scoring, k.decoder): {n: over_seeds(asking.get(k, ()), itemgetter(n), n) for n in shown}
-        for k in plans[2]
-    })  # fmt: skip
+    who_asks = summarised(
+        {(kind.task, kind.scoring, kind.decoder): points for kind, points in asking.items()},
+        lambda m: picked(m, ("present", "previous", "weight_on_gold")),
+    )
     bits = {
         kind: each_over_seeds(points, lambda m: dict(zip(OFFSETS, m["bits"], strict=True)))
         for kind, points in probed.items()

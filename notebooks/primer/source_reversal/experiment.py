@@ -138,13 +138,11 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     values["distances"] = {task: own for task, (own, _) in counted.items()}
     diagonal = [(i, i) for i in range(4)]
     values["example"] = {order: link_distances(diagonal, 4, reverse=order == "reversed") for order in ORDERS}
+    parts = summarised(networks, lambda m: along(m, *PARTS), (0.0, 1.0))
+    places = summarised(networks, lambda m: dict(enumerate(m["by_place"], 1)), (0.0, 1.0))
     return values, {
-        "curves": rows_of(
-            summarised(networks, lambda m: along(m, *PARTS), (0.0, 1.0)), *NAMES, "part", "step"
-        ),
-        "places": rows_of(
-            summarised(networks, lambda m: dict(enumerate(m["by_place"], 1)), (0.0, 1.0)), *NAMES, "place"
-        ),
+        "curves": rows_of(parts, *NAMES, "part", "step"),
+        "places": rows_of(places, *NAMES, "place"),
         "distances": [row for _, rows in counted.values() for row in rows],
     }
 

@@ -226,8 +226,7 @@ class Config(BaseConfig):
     @property
     def kinds(self) -> tuple[tuple[str, str], ...]:
         """Kinds of network with their tasks, the tied ones last."""
-        free = tuple((kind, task) for kind in self.kind for task in self.task)
-        return (*free, *(("tied", task) for task in self.tied))
+        return (*product(self.kind, self.task), *product(("tied",), self.tied))
 
 
 def specs(config: Config, kind: str, task: str) -> tuple[RunSpec, ...]:
