@@ -14,7 +14,6 @@ from notebooks.shared.suite import PAPER_TASKS, SuiteConfig, model_specs
 from notebooks.shared.translators import has_learned, translator_measurements, translators_that_count
 
 PARTS = ("temporal", "input", "residual")
-COLUMNS = ("share", "moves", "costs")
 
 
 class Config(SuiteConfig):
@@ -59,7 +58,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     rows = [
         {**name, "part": part, "accuracy": own["accuracy"]}
         | {"learned": has_learned(name, own["accuracy"], counting)}
-        | {what: own[what][part] for what in COLUMNS}
+        | {what: own[what][part] for what in ("share", "moves", "costs")}
         for name, own in points
         for part in PARTS
     ]

@@ -14,11 +14,9 @@ from notebooks.shared.plan import by_spec, picked
 from notebooks.shared.suite import FilesConfig, each_planned
 from notebooks.shared.summaries import all_wide, summarised
 
-SUMMARISED = ("attention", "wordless", "rebuilt", "state_share", "temporal_variance")
 MOVED = ("expected", "largest", "centre", "followed", "similarity")
 FOLLOWED = ("word_accuracy", "in_place", "temporal_in_place", "speed")  # by position
 LONGER = ("length", "word_accuracy", "in_place", "leaves")
-DRAWN = ("AED", "AO")  # kinds whose courses are drawn
 
 
 class Config(FilesConfig):
@@ -72,7 +70,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             {"task": name["task"], "kind": name["kind"]}
             | {"side": side, "course": course, "position": t, "first": x, "second": y}
             for name, m in points
-            if name["seed"] == 0 and name["kind"] in DRAWN
+            if name["seed"] == 0 and name["kind"] in ("AED", "AO")
             for side, found in m["courses"].items()
             for course, places in found.items()
             for t, (x, y) in enumerate(places)
@@ -85,7 +83,7 @@ def _summary(m: dict) -> dict:
     longer = m["longer"] or {"lengths": []}
     return {
         "token_accuracy": m["quality"]["token_accuracy"],
-        **picked(m, SUMMARISED),
+        **picked(m, ("attention", "wordless", "rebuilt", "state_share", "temporal_variance")),
         "offsets": {
             name: picked(found, ("slope", "centre_slope"))
             | {f"by_{record['offset']}": picked(record, MOVED) for record in found["by_offset"]}

@@ -15,7 +15,6 @@ from notebooks.shared.plan import Plan, answered, asked, each_seed, plan_of
 from notebooks.shared.summaries import rows_of, summarised
 from notebooks.shared.words import WordsConfig, spec_on_words
 
-ONE_VECTOR = ("initial", "every_step")
 QUANTITIES = ("token_accuracy", "exact_match", "bits", "bits_of_word")
 
 
@@ -54,7 +53,7 @@ def _plan(config: Config) -> tuple[Plan, Plan, Plan]:
         )
         for link, width in product(config.link, config.width)
     }
-    read = {group: specs for group, specs in networks.items() if group[0] in ONE_VECTOR}
+    read = {group: specs for group, specs in networks.items() if group[0] in ("initial", "every_step")}
     probed = {
         (length, *group): own
         for length in config.probed

@@ -19,7 +19,6 @@ OPTIONS: dict[str, dict[str, object]] = {  # of a task, where the profile's size
     "multi30k_en_fr": {"max_words": 3_000, "max_length": 20},
     "multi30k_en_de": {"max_words": 3_000, "max_length": 20},
 }
-QUALITIES = ("token_accuracy", "exact_match", "length_right", "bleu")
 WAYS = ("teacher_forced", "free_running", "so_far")
 
 
@@ -96,7 +95,7 @@ def _by_quantity(measured: dict) -> dict:
 
 
 def _numbers(measured: dict) -> dict:
-    return picked(measured, QUALITIES) | {
+    return picked(measured, ("token_accuracy", "exact_match", "length_right", "bleu")) | {
         "after_error": after_error(measured["damage"]),
         "early_over_late": early_over_late(measured["damage"]),
         "own_hand": measured["token_accuracy"] - measured["own_accuracy"],

@@ -20,7 +20,6 @@ from notebooks.shared.task_patterns import PATTERNS, STATES
 
 # Groups are kinds of network and tasks.
 LEVELS = ("scores", "weights", "ratio", "halved", "maps")
-ASKING = ("encoder_self", "cross")
 ATTENTIONS = ("encoder_self", "decoder_self", "cross")
 ROLES, SIDES = ("queries", "keys"), ("source", "target")
 
@@ -291,7 +290,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     )
     courses = summarised(patterns, lambda m: along(m, "token_accuracy")["token_accuracy"])
     compared = agreement_rows(agreement)
-    by_class = summarised(classes, lambda m: picked(m, STATES, ASKING, CLASSES, CLASSES))
+    by_class = summarised(classes, lambda m: picked(m, STATES, ("encoder_self", "cross"), CLASSES, CLASSES))
     named = ("kind", "task", "state", "attention")
     return pattern_values(patterns) | {
         "differs": differences(patterns),
