@@ -58,18 +58,17 @@ Models = dict[str, tuple[ModelSpec, ...]]  # by task, in the order of seeds
 
 
 def settings(config: Config) -> Iterator[tuple[str, str, bool, Models]]:
-    """The plan, and every level of every factor: both in words, whether it is the plan's, and its models.
+    """The plan, and every level of every factor: both in words, whether it is the plan again, and its models.
 
     The plan's own level changes nothing, so that its models are those that other chapters have.
     """
     plan = _models(config, config.task)
-    yield "plan", "plan", True, plan
+    yield "plan", "plan", False, plan
     planned = {"cell": "gru", "weight_decay": 0.0, "length": 1.0, "n_words": 3, "embedding_scale": 0.3}
     planned |= {"clip": 1.0, "width": plan[config.task[0]][0].width}
     for factor in config.factor:
         own, given = planned[factor], getattr(config, "widths" if factor == "width" else factor)
-        among = (ALONE,) if factor == "n_words" else config.task
-        varied = [name for name in config.task if name in among and name in config.varied]
+        varied = [n for n in config.task if n in config.varied and (n == ALONE or factor != "n_words")]
         levels = list(dict.fromkeys((own, *given)))
         if len(levels) == 1:
             continue
@@ -183,11 +182,10 @@ def _governs(points: list[dict]) -> dict[str, dict]:
 
 def _conditions(every: list[tuple[str, str, bool, Models]], outcomes: dict, free: dict) -> Iterator[dict]:
     """Both halves of the headline at every setting, as differences paired by seed; the plan's own once."""
-    (*first, _, plan), *levels = every
+    plan = every[0][-1]
     if not set(BOTH) <= plan.keys():
         return
-    conditions = [(*first, plan, outcomes)]
-    conditions += [(*level, models, outcomes) for *level, own, models in levels if not own]
+    conditions = [(*level, own, outcomes) for *level, planned, own in every if not planned]
     for factor, level, specs, found in [*conditions, ("running", "free", plan, free)]:
         both = zip(specs.get(ALONE, ()), specs.get(AGAINST, plan[AGAINST]), strict=ALONE in specs)
         pairs = [(found[a], found[b]) for a, b in both if a in found and b in found]

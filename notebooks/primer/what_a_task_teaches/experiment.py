@@ -36,15 +36,14 @@ def _patterns(measured: dict) -> dict:
     return {state: picked(measured[state]["all"], PATTERNS) for state in STATES}
 
 
+def _outcomes(measured: dict) -> dict:
+    quality = {"token_accuracy": measured["token_accuracy"][-1], "exact_match": measured["exact_match"]}
+    return _with_learned(_patterns(measured)) | quality
+
+
 def pattern_values(patterns: Points) -> dict:
     """By kind and task; and the references, which are those of the task."""
-    values = summarised(
-        patterns,
-        lambda m: (
-            _with_learned(_patterns(m))
-            | {"token_accuracy": m["token_accuracy"][-1], "exact_match": m["exact_match"]}
-        ),
-    )
+    values = summarised(patterns, _outcomes)
     references: dict = {}
     for (kind, task), points in patterns.items():
         for _, first in points[:1]:
@@ -222,11 +221,6 @@ class Config(BaseConfig):
     def check(self) -> None:
         measurements(self)  # what a network or its training cannot be, the procedures say
 
-    @property
-    def kinds(self) -> tuple[tuple[str, str], ...]:
-        """Kinds of network with their tasks, the tied ones last."""
-        return (*product(self.kind, self.task), *product(("tied",), self.tied))
-
 
 def specs(config: Config, kind: str, task: str) -> tuple[RunSpec, ...]:
     sizes = {"min_length": config.shortest, "max_length": config.longest}
@@ -244,7 +238,8 @@ def specs(config: Config, kind: str, task: str) -> tuple[RunSpec, ...]:
 
 def _plan(config: Config) -> tuple[Plan, ...]:
     """Of all networks patterns and an example; of Transformers reciprocity, classes, sources; agreement."""
-    networks = {pair: specs(config, *pair) for pair in config.kinds}
+    kinds = (*product(config.kind, config.task), *product(("tied",), config.tied))
+    networks = {pair: specs(config, *pair) for pair in kinds}
     layered = {pair: own for pair, own in networks.items() if pair[0] != "recurrent"}
     within = [(task, task, "trained") for task in config.task]
     between = [(*TASKS, state) for state in STATES] if set(TASKS) <= set(config.task) else []
