@@ -66,6 +66,12 @@ def fit_components(trained: TrainedModel, fit_samples: int, method: str = "means
     return Fitted(encoder, decoder, len(fitted_on))
 
 
+def plain(number) -> float | None:
+    """A number of any kind as JSON has it, to six digits; None where it is NaN."""
+    value = round(float(number), 6)
+    return None if value != value else value
+
+
 LAGS = 6  # words back
 
 

@@ -34,6 +34,11 @@ def every(*plans: Plan) -> tuple[Measurement, ...]:
     return tuple(dict.fromkeys(one for plan in plans for group in plan.values() for one in group))
 
 
+def asked(plans: Callable[..., Iterable[Plan]]) -> Callable[[BaseConfig], tuple[Measurement, ...]]:
+    """The ``measurements`` of an experiment, from what makes its plans of a configuration."""
+    return lambda config: every(*plans(config))
+
+
 def answered(plan: Plan, store: Store) -> Points:
     """What is measured, by group; groups of which nothing is are left out."""
     points = {group: answers(own, store) for group, own in plan.items()}

@@ -1,8 +1,8 @@
 """The task suite, from one fixed diagonal to attention that depends on the sample, and the models on it."""
 
+import sys
 from itertools import product
 from pathlib import Path
-from typing import ClassVar
 
 from attnlib.models.config import Cell
 from companion.results import config as settings
@@ -33,14 +33,17 @@ class PlannedConfig(BaseConfig):
 class FilesConfig(PlannedConfig):
     """The same, of tasks or of two files of the reader's own."""
 
-    TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)  # of the profiles
-
     source: Path | None = None  #: text file of your own, one sentence a line, as the task. Needs ``target``.
     target: Path | None = None  #: the same sentences in the other language, line by line
 
     def check(self) -> None:
-        settings.take_files(self, task=self.TASKS)
+        self.take_files("task")
         settings.check_width(self)
+
+    def take_files(self, *names: str) -> None:
+        """Makes files the one task of these fields; nobody has asked for the tasks that a profile has."""
+        profiles = getattr(sys.modules[self.__module__], "PROFILES", {}).values()
+        settings.take_files(self, **{name: {getattr(each, name) for each in profiles} for name in names})
 
 
 class SuiteConfig(FilesConfig):

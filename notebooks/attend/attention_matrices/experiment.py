@@ -7,11 +7,9 @@ from notebooks.shared.plan import picked
 from notebooks.shared.suite import PROFILES, measurements, outcomes
 from notebooks.shared.suite import SuiteConfig as Config
 
-PLACE = "Aitken et al. 2021, contribution 2 (the average matrix and a sample's)"
-QUESTION = "How well does the average attention matrix stand for one sample's, task by task?"
 POINT = ("typicality", "near_diagonal")
 
-__all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "compute", "measurements"]
+__all__ = ["PROFILES", "Config", "compute", "measurements"]
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:

@@ -1,7 +1,5 @@
 """Parts of states exchanged in the forward pass: do attention and output follow as the shares say?"""
 
-from typing import ClassVar
-
 import numpy as np
 
 from companion.results.config import Positive
@@ -16,14 +14,10 @@ from notebooks.shared.suite import PAPER_TASKS, SuiteConfig, model_specs
 from notebooks.shared.translators import has_learned, translator_measurements, translators_that_count
 
 PARTS = ("temporal", "input", "residual")
-COLUMNS = ("share", "moves", "costs")
-QUICK_TASKS = ("one_to_one", "reordering_100", "scan")
 
 
 class Config(SuiteConfig):
     """Settings of the task suite, and how much is exchanged."""
-
-    TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)
 
     #: held-out samples of each network in whose forward pass parts are exchanged, at most
     samples: Positive = 200
@@ -32,7 +26,7 @@ class Config(SuiteConfig):
 
 
 PROFILES = {
-    "quick": Config(task=QUICK_TASKS),
+    "quick": Config(task=("one_to_one", "reordering_100", "scan")),
     "paper": Config(
         task=PAPER_TASKS, scale="paper", seeds=3, fit_samples=25_000, samples=1_500, translated=1_000
     ),
@@ -64,7 +58,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     rows = [
         {**name, "part": part, "accuracy": own["accuracy"]}
         | {"learned": has_learned(name, own["accuracy"], counting)}
-        | {what: own[what][part] for what in COLUMNS}
+        | {what: own[what][part] for what in ("share", "moves", "costs")}
         for name, own in points
         for part in PARTS
     ]

@@ -16,20 +16,18 @@ from notebooks.shared.suite import PlannedConfig, model_specs
 from notebooks.shared.summaries import rows_of
 
 PAPER_TASKS = ("reordering_50", "reordering_100", "scan", "scan_extended")
-KNOWN = ("scan", "scan_extended")  # and the marks of the dial above 0
 SUMS = {  # name in the values → routes
     "input": ("decoder_input", "encoder_input"),
     "residual": ("decoder_residual", "encoder_residual", "encoder_context"),
     "context": ("decoder_residual", "encoder_context"),
 }
-NAMED = ("task", "kind", "seed")
 FOLLOWED = ("encoder_input", "encoder_residual", "decoder")
 PLACES = 16  # lags or steps that the table of memory has
 
 
 def _turned(task_name: str) -> None:
     name, options = task_of(task_name)
-    if name not in (*KNOWN, "reordering"):
+    if name not in ("scan", "scan_extended", "reordering"):
         raise BadInput(
             f"task {task_name!r}: its order words are not known; take scan, scan_extended or reordering_50"
         )
@@ -76,7 +74,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     followed = by_kind(points, lambda group: each_over_seeds(group, _memory))
     memory = rows_of(followed, "task", "kind", "swap", "series", "place")
     swaps = [
-        (picked(name, NAMED) | {"swap": swap, "swap_kind": found["kind"]}, found)
+        (picked(name, ("task", "kind", "seed")) | {"swap": swap, "swap_kind": found["kind"]}, found)
         for name, m in points
         for swap, found in m.items()
     ]

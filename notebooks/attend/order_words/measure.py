@@ -314,7 +314,6 @@ def moved(first: Attention, second: Attention, rows: Rows) -> dict[str, float]:
 # and none (rows as they were), uniform. Scores being bilinear, the first is arithmetic once the states are
 # taken so: a'_sq = a_sq + h^D_s · (χ(w') − χ(w)). What is in question is whether the network does it.
 
-PREDICTIONS = ("none", "uniform", "input", "input_alone", "encoder", "decoder", "both")
 BATCH = 256
 
 

@@ -1,30 +1,24 @@
 """Readout: which component of which path says the word, by dropping the others and retraining nothing."""
 
-from typing import ClassVar
-
 from companion.results.config import Task
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.store import Store
 from notebooks.attend.readout.measure import ABLATIONS, REPLACEMENTS, measure_readout
 from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind
 from notebooks.shared.plan import picked
-from notebooks.shared.suite import SuiteConfig, model_specs
+from notebooks.shared.suite import DIAL, SuiteConfig, model_specs
 
 SHARES = ("margin_share", "margin_covariance", "logit_share")
 DICTIONARIES = ("dictionary", "dictionary_around_mean", "followers")
-QUICK_TASKS = ("one_to_one", "reordering_50", "scan")
-PAPER_TASKS = ("one_to_one", "reversal", "reordering_50", "reordering_100")
-PAPER_TASKS += ("scan", "scan_extended", "multi30k_en_fr")
 
 
 class Config(SuiteConfig):
     """Settings of the task suite, on fewer tasks; VED has no context to read out."""
 
-    TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)
-
-    task: tuple[Task, ...] = QUICK_TASKS
+    task: tuple[Task, ...] = ("one_to_one", "reordering_50", "scan")
 
 
+PAPER_TASKS = ("one_to_one", "reversal", *DIAL[2::2], "scan", "scan_extended", "multi30k_en_fr")
 PROFILES = {"quick": Config(), "paper": Config(scale="paper", task=PAPER_TASKS, fit_samples=25_000)}
 
 

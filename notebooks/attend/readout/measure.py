@@ -21,7 +21,7 @@ from attnlib.training.corpus import Corpus, Task
 from attnlib.training.evaluate import traces
 from attnlib.training.vocabulary import BOS, EOS
 from companion.runs.store import TrainedModel
-from notebooks.shared.measure import Fitted, fit_components
+from notebooks.shared.measure import Fitted, fit_components, plain
 from notebooks.shared.scan import ACTION_OF, TURN_OF
 
 # Which target word each source word stands for, and whether a map from states to logits says the same.
@@ -245,8 +245,8 @@ class Margins:
             "margin_covariance": covariance / covariance.sum(),
             "logit_share": self.logits / self.logits.sum(),
         }
-        found = {kind: dict(zip(names, map(_plain, share), strict=True)) for kind, share in shares.items()}
-        return found | {"mean_margin": _plain(total / self.rows)}
+        found = {kind: dict(zip(names, map(plain, share), strict=True)) for kind, share in shares.items()}
+        return found | {"mean_margin": plain(total / self.rows)}
 
 
 def chance(task: Task) -> dict[str, float]:
@@ -257,7 +257,7 @@ def chance(task: Task) -> dict[str, float]:
         counts[EOS] += ends * len(task.train)
         judged_on = np.bincount(task.held_out.target_ids, minlength=len(counts))
         judged_on[EOS] += ends * len(task.held_out)
-        found[name] = _plain(judged_on[counts.argmax()] / judged_on.sum())
+        found[name] = plain(judged_on[counts.argmax()] / judged_on.sum())
     return found
 
 
@@ -267,21 +267,16 @@ def _dictionaries(task: Task, fitted: Fitted, weights, constant: Tensor, outputs
     of_source = fitted.encoder.input.cpu().float() @ weights[1].T
     of_read = fitted.decoder.input.cpu().float() @ weights[0].T
     counts = fitted.encoder.token_counts.cpu()
-    plain = judged(of_source, expected, counts, outputs, words)
+    alone = judged(of_source, expected, counts, outputs, words)
     around_mean = judged(of_source + constant, expected, counts, outputs, words)
     read = (task.target_vocabulary.words, words[1])
     follow = judged(of_read, followers(task.train), fitted.decoder.token_counts.cpu(), outputs, read)
     return {
-        "dictionary": plain | {"known_from": known_from},
+        "dictionary": alone | {"known_from": known_from},
         "dictionary_around_mean": {key: value for key, value in around_mean.items() if key != "listed"},
         "followers": follow,
     }
 
 
 def _nested(right: dict, rows: Tensor, column: int) -> dict:
-    return {how: {n: _plain(right[how, n][column] / rows[column]) for n in ABLATIONS} for how in REPLACEMENTS}
-
-
-def _plain(number) -> float | None:
-    value = round(float(number), 6)
-    return None if value != value else value
+    return {how: {n: plain(right[how, n][column] / rows[column]) for n in ABLATIONS} for how in REPLACEMENTS}

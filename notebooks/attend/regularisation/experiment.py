@@ -75,9 +75,9 @@ def others(config: Config) -> dict[ModelSpec, dict[str, object]]:
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
     fit, samples = {"fit_samples": config.fit_samples}, {"samples": config.samples}
-    along, rest = axis(config), [spec for spec in others(config) if spec not in axis(config)]
+    along = axis(config)
     return (
-        *measurements_of((*along, *rest), measure_alignment_terms, **fit),
+        *measurements_of(dict.fromkeys((*along, *others(config))), measure_alignment_terms, **fit),
         *measurements_of(along, measure_residual_contents, **fit, **samples),
         *measurements_of(along, measure_interchange, **fit, **samples),
     )

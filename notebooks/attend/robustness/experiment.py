@@ -5,7 +5,7 @@ from statistics import fmean
 from typing import Annotated
 
 from attnlib.models.config import Cell
-from companion.results.config import AboveZero, Field, OneOf, Positive, Task, take_files
+from companion.results.config import AboveZero, Field, OneOf, Positive, Task
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
@@ -41,7 +41,7 @@ class Config(FilesConfig):
     samples: Positive = 400  #: training samples, and held-out ones, for free running and memory, at most
 
     def check(self) -> None:
-        take_files(self, task=(BOTH,), varied=(BOTH, (ALONE,)))
+        self.take_files("task", "varied")
 
 
 PROFILES = {
@@ -58,17 +58,17 @@ Models = dict[str, tuple[ModelSpec, ...]]  # by task, in the order of seeds
 
 
 def settings(config: Config) -> Iterator[tuple[str, str, bool, Models]]:
-    """Every level of every factor: both in words, whether it is the plan's, and its models.
+    """The plan, and every level of every factor: both in words, whether it is the plan again, and its models.
 
     The plan's own level changes nothing, so that its models are those that other chapters have.
     """
     plan = _models(config, config.task)
+    yield "plan", "plan", False, plan
     planned = {"cell": "gru", "weight_decay": 0.0, "length": 1.0, "n_words": 3, "embedding_scale": 0.3}
     planned |= {"clip": 1.0, "width": plan[config.task[0]][0].width}
     for factor in config.factor:
         own, given = planned[factor], getattr(config, "widths" if factor == "width" else factor)
-        among = (ALONE,) if factor == "n_words" else config.task
-        varied = [name for name in config.task if name in among and name in config.varied]
+        varied = [n for n in config.task if n in config.varied and (n == ALONE or factor != "n_words")]
         levels = list(dict.fromkeys((own, *given)))
         if len(levels) == 1:
             continue
@@ -93,8 +93,6 @@ def _models(config: Config, tasks: Iterable[str], factor: str = "", level: objec
     return found
 
 
-PLACE = "Aitken et al. 2021, contributions 2 and 3 (does it hold for other networks?)"
-QUESTION = "Where does the finding weaken when cell, size, training or task vocabulary change?"
 REBUILT = ("temporal_only", "input_only", "no_residual")
 SIDES = ("encoder", "decoder")
 PAIRS = {"temporal_share": "temporal_temporal", "input_share": "input_input"}
@@ -104,8 +102,7 @@ OUTCOMES = ("typicality", *PAIRS, "accuracy", *REBUILT, "uniform")
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    every = [*(models for *_, models in settings(config)), _models(config, config.task)]
-    specs = dict.fromkeys(spec for models in every for own in models.values() for spec in own)
+    specs = dict.fromkeys(spec for *_, every in settings(config) for own in every.values() for spec in own)
     return (
         *measurements_of(specs, measure_alignment_terms, fit_samples=config.fit_samples),
         *measurements_of(specs, measure_robustness, samples=config.samples),
@@ -117,21 +114,22 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     found = by_spec(measurements(config), store)
     numbers = {spec: _numbers(**own) for spec, own in found.items()}
     free = {spec: _way(own["robustness"]["free_running"]) for spec, own in found.items()}
-    conditions = list(_conditions(config, numbers, free))
+    (*_, plan), *levels = every = list(settings(config))
+    conditions = list(_conditions(every, numbers, free))
     points = [
         (
             {"factor": factor, "level": label, "planned": planned, "task": task_name}
             | {"seed": spec.seed, "width": spec.width, "steps": spec.steps},
             numbers[spec],
         )
-        for factor, label, planned, models in settings(config)
+        for factor, label, planned, models in levels
         for task_name, specs in models.items()
         for spec in specs
         if spec in found
     ]
     planned = {
         (task_name,): [({}, found[spec]["robustness"]) for spec in specs if spec in found]
-        for task_name, specs in _models(config, config.task).items()
+        for task_name, specs in plan.items()
     }
     running = summarised(
         planned, lambda own: {way: _way(own[way]) for way in EITHER} | {"same_words": own["same_words"]}
@@ -182,13 +180,12 @@ def _governs(points: list[dict]) -> dict[str, dict]:
     return found
 
 
-def _conditions(config: Config, outcomes: dict, free: dict) -> Iterator[dict]:
+def _conditions(every: list[tuple[str, str, bool, Models]], outcomes: dict, free: dict) -> Iterator[dict]:
     """Both halves of the headline at every setting, as differences paired by seed; the plan's own once."""
-    if not set(BOTH) <= set(config.task):
+    plan = every[0][-1]
+    if not set(BOTH) <= plan.keys():
         return
-    plan = _models(config, config.task)
-    conditions = [("plan", "plan", plan, outcomes)]
-    conditions += [(*level, models, outcomes) for *level, own, models in settings(config) if not own]
+    conditions = [(*level, own, outcomes) for *level, planned, own in every if not planned]
     for factor, level, specs, found in [*conditions, ("running", "free", plan, free)]:
         both = zip(specs.get(ALONE, ()), specs.get(AGAINST, plan[AGAINST]), strict=ALONE in specs)
         pairs = [(found[a], found[b]) for a, b in both if a in found and b in found]

@@ -20,7 +20,7 @@ from attnlib.models.trace import Trace
 from attnlib.training.corpus import Corpus, evaluation_batches
 from attnlib.training.evaluate import traces
 from companion.runs.store import TrainedModel
-from notebooks.shared.measure import LAGS, Fitted, lagged_words
+from notebooks.shared.measure import LAGS, Fitted, lagged_words, plain
 from notebooks.shared.translators import greedy
 
 BATCH = 256
@@ -82,9 +82,9 @@ def _judged(sides: Fitted, held_out: list[Trace]) -> dict:
     covariance = shares.result().covariance
     pairs = [(i, j) for i in range(3) for j in range(3)]
     return {
-        "covariance_share": {f"{PART_NAMES[i]}_{PART_NAMES[j]}": _plain(covariance[i, j]) for i, j in pairs},
-        "substitution": {name: _plain(outcome.similarity) for name, outcome in substitution.result().items()},
-        "typicality": _plain(cells.result(torch.cat(judged)).value),
+        "covariance_share": {f"{PART_NAMES[i]}_{PART_NAMES[j]}": plain(covariance[i, j]) for i, j in pairs},
+        "substitution": {name: plain(outcome.similarity) for name, outcome in substitution.result().items()},
+        "typicality": plain(cells.result(torch.cat(judged)).value),
     }
 
 
@@ -95,7 +95,7 @@ def _same_words(free: list[Trace], batches: list) -> float:
         written, wanted = (_widened(t, length) for t in (trace.target_outputs.cpu(), batch.target_output))
         right += int((written == wanted).all(1).sum())
         samples += len(wanted)
-    return _plain(right / samples)
+    return plain(right / samples)
 
 
 def _widened(tokens: Tensor, length: int) -> Tensor:
@@ -112,7 +112,7 @@ def _variances(sides: Fitted, held_out: list[Trace]) -> dict[str, dict[str, floa
             pieces = (parts.temporal - mean, parts.input, parts.residual)
             sums[side] += torch.stack([p[parts.mask].double().square().sum() for p in pieces]).cpu()
     return {
-        side: dict(zip(PART_NAMES, map(_plain, total / total.sum()), strict=True))
+        side: dict(zip(PART_NAMES, map(plain, total / total.sum()), strict=True))
         for side, total in sums.items()
     }
 
@@ -143,8 +143,8 @@ def memory(sides: Fitted, fit: list[Trace], held_out: list[Trace]) -> dict[str, 
         part, score = centred(rows, valid)
         product += float((part * score).sum())
         total_square += float(score.square().sum())
-    found = {side: _plain(1 - missed[side] / present[side]) if present[side] else None for side in weights}
-    return found | {"share": _plain(product / total_square) if total_square else None}
+    found = {side: plain(1 - missed[side] / present[side]) if present[side] else None for side in weights}
+    return found | {"share": plain(product / total_square) if total_square else None}
 
 
 def _regressed(fit: list[Trace], sides: Fitted, side: int, words: int) -> Float[Tensor, "lags_words width"]:
@@ -158,8 +158,3 @@ def _regressed(fit: list[Trace], sides: Fitted, side: int, words: int) -> Float[
         square += (design.T @ design).double()  # counts: exact in float32 below 2^24
         product = right if product is None else product + right
     return torch.linalg.pinv(square, hermitian=True) @ product
-
-
-def _plain(number) -> float | None:
-    value = round(float(number), 6)
-    return None if value != value else value

@@ -1,7 +1,7 @@
 """State components: how much of the states position and word explain, and what they look like."""
 
+from collections.abc import Iterator
 from itertools import product
-from typing import ClassVar
 
 from attnlib.errors import BadInput
 from attnlib.models.config import Architecture, Cell
@@ -20,8 +20,6 @@ QUICK_TASKS = ("one_to_one", "reordering_50", "scan")
 
 class Config(SuiteConfig):
     """Settings of the task suite, on fewer tasks and with VED beside the others."""
-
-    TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)
 
     task: tuple[Task, ...] = QUICK_TASKS
     #: VED, recurrent without attention, AED with it, AO, attention only
@@ -56,19 +54,37 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """
     points = [(name | {"kind": kind(name)}, m) for name, m in answers(measurements(config), store)]
     sides = [(name | {"side": side}, m[side]) for name, m in points for side in SIDES]
-    tables: dict[str, list[dict]] = {
+    pictures = [(name, m["pictures"]) for name, m in points if "pictures" in m]
+    drawn = [(name | {"side": side}, own[side]) for name, own in pictures for side in SIDES]
+    return by_kind(points, lambda group: each_over_seeds(group, _numbers) | {"seeds": len(group)}), {
         "variance": [
-            name | {"share": share, "r_squared": own["held_out"][share]}
+            name | {"share": share, "r_squared": explained}
             for name, own in sides
-            for share in SHARES
+            for share, explained in picked(own["held_out"], SHARES).items()
         ],
         "difference": [name | own["difference"] for name, own in sides],
+        "explained": [
+            name | {"space": space, "axis": axis, "share": share}
+            for name, own in pictures
+            for space, shares in own["explained"].items()
+            for axis, share in enumerate(shares)
+        ],
+        "temporal": [row for each in drawn for row in _places(*each, "temporal", "position")],
+        "input": [row for each in drawn for row in _places(*each, "input", "word")],
+        "states": [
+            name | {"word": own["words"][word], "pc1": x, "pc2": y}
+            for name, own in drawn
+            for word, x, y in own["states"]
+        ],
     }
-    tables |= {name: [] for name in ("temporal", "input", "states", "explained")}
-    for name, m in points:
-        if "pictures" in m:
-            _draw(tables, name, m["pictures"])
-    return by_kind(points, lambda group: each_over_seeds(group, _numbers) | {"seeds": len(group)}), tables
+
+
+def _places(name: dict, drawn: dict, part: str, entry: str) -> Iterator[dict]:
+    """A row for each position or word of a side: where it lies in the space of its part, and of both."""
+    columns = drawn[f"{entry}s"], drawn[part], drawn[f"{part}_together"]
+    for what, own, together in zip(*columns, strict=True):
+        places = {f"pc{i}": at for i, at in enumerate(own, 1)}
+        yield name | {entry: what} | places | {f"together{i}": at for i, at in enumerate(together, 1)}
 
 
 def _numbers(m: dict) -> dict:
@@ -78,22 +94,3 @@ def _numbers(m: dict) -> dict:
         own["held_out"] = picked(own["held_out"], SHARES)
         own["difference"] = picked(own["difference"], ("temporal", "input", "fit"))
     return found | {"quality": picked(m["quality"], ("token_accuracy", "exact_match"))}
-
-
-def _draw(tables: dict[str, list[dict]], name: dict, pictures: dict) -> None:
-    tables["explained"] += [
-        name | {"space": space, "axis": axis, "share": share}
-        for space, shares in pictures["explained"].items()
-        for axis, share in enumerate(shares)
-    ]
-    for side in SIDES:
-        drawn, here = pictures[side], name | {"side": side}
-        for table, key, entries in (("temporal", "position", "positions"), ("input", "word", "words")):
-            columns = drawn[entries], drawn[table], drawn[f"{table}_together"]
-            for entry, own, together in zip(*columns, strict=True):
-                places = {f"pc{i}": at for i, at in enumerate(own, 1)}
-                places |= {f"together{i}": at for i, at in enumerate(together, 1)}
-                tables[table].append(here | {key: entry} | places)
-        tables["states"] += [
-            here | {"word": drawn["words"][word], "pc1": x, "pc2": y} for word, x, y in drawn["states"]
-        ]

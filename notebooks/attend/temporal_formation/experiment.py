@@ -1,7 +1,6 @@
 """How temporal components form, by recurrence or from position codes, and what moves when clocks shift."""
 
 from itertools import product
-from typing import ClassVar
 
 from attnlib.models.config import Cell, Positions
 from companion.results.config import Attending, Positive, Task
@@ -15,21 +14,15 @@ from notebooks.shared.plan import by_spec, picked
 from notebooks.shared.suite import FilesConfig, each_planned
 from notebooks.shared.summaries import all_wide, summarised
 
-SUMMARISED = ("attention", "wordless", "rebuilt", "state_share", "temporal_variance")
 MOVED = ("expected", "largest", "centre", "followed", "similarity")
 FOLLOWED = ("word_accuracy", "in_place", "temporal_in_place", "speed")  # by position
 LONGER = ("length", "word_accuracy", "in_place", "leaves")
-QUICK_TASKS = ("one_to_one",)
-PAPER_TASKS = ("one_to_one", "reversal", "scan")
-DRAWN = ("AED", "AO")  # kinds whose courses are drawn
 
 
 class Config(FilesConfig):
     """Settings; a model is a task × (AED × cell | AO × positions) × seed."""
 
-    TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)
-
-    task: tuple[Task, ...] = QUICK_TASKS
+    task: tuple[Task, ...] = ("one_to_one",)
     architecture: tuple[Attending, ...] = ("AED", "AO")  #: AED, AO
     cell: tuple[Cell, ...] = ("gru",)  #: the recurrence of AED: gru, lstm, vanilla, ugrnn
     #: the position code of AO: sinusoidal, learned, shuffled, none
@@ -38,11 +31,13 @@ class Config(FilesConfig):
     seeds: Positive | None = 3
 
 
-CELLS = ("gru", "lstm", "vanilla", "ugrnn")
 PROFILES = {
     "quick": Config(),
-    "paper": Config(scale="paper", task=PAPER_TASKS, cell=CELLS, seeds=None, fit_samples=25_000),
-}
+    "paper": Config(
+        scale="paper", task=("one_to_one", "reversal", "scan"), cell=("gru", "lstm", "vanilla", "ugrnn"),
+        seeds=None, fit_samples=25_000,
+    ),
+}  # fmt: skip
 _FEWER_SEEDS = 5  # of position codes other than the sinusoidal one
 
 
@@ -75,7 +70,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             {"task": name["task"], "kind": name["kind"]}
             | {"side": side, "course": course, "position": t, "first": x, "second": y}
             for name, m in points
-            if name["seed"] == 0 and name["kind"] in DRAWN
+            if name["seed"] == 0 and name["kind"] in ("AED", "AO")
             for side, found in m["courses"].items()
             for course, places in found.items()
             for t, (x, y) in enumerate(places)
@@ -88,7 +83,7 @@ def _summary(m: dict) -> dict:
     longer = m["longer"] or {"lengths": []}
     return {
         "token_accuracy": m["quality"]["token_accuracy"],
-        **picked(m, SUMMARISED),
+        **picked(m, ("attention", "wordless", "rebuilt", "state_share", "temporal_variance")),
         "offsets": {
             name: picked(found, ("slope", "centre_slope"))
             | {f"by_{record['offset']}": picked(record, MOVED) for record in found["by_offset"]}

@@ -1,20 +1,30 @@
-"""The figure that README.md shows too, shares against typicality, a point for each network.
+"""Networks as points: the figure that README.md shows too, shares against typicality, and the dial.
 
 ``python -m notebooks.attend.temporal_share.drawing`` draws README's from the committed result.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
+from string import ascii_letters, digits
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from attnlib.decomposition.components import PART_NAMES
 from attnlib.files import write_text_atomic
 from companion.book.numbers import written
 from companion.book.project import current_project
-from companion.book.style import INK, PART_COLOURS, as_svg, style
+from companion.book.style import INK, PART_COLOURS, as_svg, style, task_name
+from companion.results import registry
+from companion.results.measurements import answers, measurements_of
 from companion.results.result import Result
-from notebooks.attend.temporal_share.experiment import family
+from companion.runs.answer import ARCHIVE
+from companion.runs.store import Store
+from notebooks.attend.temporal_share.experiment import PROFILES, family, measurements
+from notebooks.shared.intervals import kind
+from notebooks.shared.measure import measure_alignment_terms
+from notebooks.shared.plan import picked
 from notebooks.shared.style import ARROW, HALO
 from notebooks.shared.suite import DIAL
 
@@ -82,6 +92,72 @@ def _scatter(axes: Axes, rows: pd.DataFrame, column: str, props: tuple) -> None:
         axes.annotate(text, middles.loc[each], away, "data", "offset points", fontsize=9, path_effects=[HALO])
     if remark and len(dial) > 1:
         axes.annotate(remark[0], dial.iloc[1], remark[1], "data", "axes fraction", ARROW, fontsize=9)
+
+
+# What the dial of the page draws: networks as points with their matrices, and what each kind has.
+
+MEANS = ["typicality", "temporal_share", "input_share", "token_accuracy"]
+STEPS = 36  # weights in so many steps, a letter each: the matrices of all networks have to fit into the page
+LETTERS = (digits + ascii_letters)[: STEPS + 1]
+DECAY = registry.load("regularisation")  # the experiment whose networks have weight decay
+
+
+def dial(result: Result) -> tuple[dict, pd.DataFrame]:
+    """Points with their average matrices, and of each kind one sample and the mean shares of the nine terms.
+
+    These are of committed results and the archive behind them; a run of the reader's own has no dial.
+    """
+    if result.profile != "paper":
+        return {}, pd.DataFrame()
+    learned = {(row["task"], row["kind"], row["seed"]): row["learned"] for row in result.tables["points"]}
+    rows, kinds = [], {}
+    for name, level, found in _networks():
+        outcomes, average = DECAY.outcomes(found), found["cell"]["average"]
+        row = {"task": name["task"], "kind": kind(name), "seed": name["seed"]}
+        # Whether a translator counts was asked of those without decay.
+        counts = outcomes["accuracy"] >= DECAY.LEARNED or (not level and learned[tuple(row.values())])
+        row |= {"decay": level, "learned": counts, **picked(outcomes, MEANS)}
+        rows.append(row | {"across": len(average[0]), "average": _letters(average)})
+        if not level:
+            kinds.setdefault((row["task"], row["kind"]), []).append(found)
+    points = pd.DataFrame(rows)
+    table = points.groupby(["task", "kind", "decay"], sort=False)[MEANS].mean().round(2)
+    table = table.rename(index=task_name, level="task").rename(columns=lambda name: name.replace("_", " "))
+    return {
+        "points": points.round(dict.fromkeys(MEANS, 3)).to_dict("list"),
+        "letters": LETTERS,
+        "kinds": [_kind(*each) for each in kinds.items()],
+        "tasks": {task: [task_name(task), family(task)] for task in points["task"].unique()},
+    }, table.rename_axis(["task", "network", "weight decay"])
+
+
+def _networks() -> Iterator[tuple[dict, float, dict]]:
+    """Every network of the page, then those with weight decay: its name, the level, and what was measured."""
+    store, own = Store(ARCHIVE, archive=ARCHIVE, trains=False), DECAY.PROFILES["paper"]
+    asked = [(0, each) for each in measurements(PROFILES["paper"]) if each.measure is measure_alignment_terms]
+    for spec, columns in DECAY.axis(own).items():
+        if level := columns["weight_decay"]:
+            terms = measurements_of([spec], measure_alignment_terms, fit_samples=own.fit_samples)
+            asked += [(level, each) for each in terms]
+    return ((name, level, found) for level, each in asked for name, found in answers([each], store))
+
+
+def _kind(names: tuple[str, str], found: list[dict]) -> dict:
+    """One sample of the first network of a kind, and shares over all."""
+    sample = found[0]["cell"]["examples"][0]
+    shares = pd.DataFrame([each["covariance_share"] for each in found]).mean()
+    return {
+        "task": names[0],
+        "kind": names[1],
+        "sample": _letters(sample["attention"]),
+        "rows": sample["predicted"],
+        "columns": sample["source"],
+        "shares": [[round(shares[f"{d}_{e}"], 4) for e in PART_NAMES] for d in PART_NAMES],
+    }
+
+
+def _letters(matrix: list[list[float]]) -> str:
+    return "".join(LETTERS[round(STEPS * weight)] for row in matrix for weight in row)
 
 
 def readme_figure(folder: Path) -> tuple[Path, str]:

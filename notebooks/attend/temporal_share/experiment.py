@@ -1,6 +1,6 @@
 """Temporal share against typicality: the first paper's headline, a point for each trained network."""
 
-from dataclasses import fields
+from dataclasses import replace
 from operator import itemgetter
 
 import numpy as np
@@ -29,11 +29,6 @@ class Config(SuiteConfig):
     #: held-out sentences that each translator writes, which tell whether it counts
     translated: Positive = 200
 
-    def other_cells(self) -> SuiteConfig:
-        """The further cells on their tasks, as a task suite of its own."""
-        own = {field.name: getattr(self, field.name) for field in fields(SuiteConfig)}
-        return SuiteConfig(**own | {"task": self.cells_on, "architecture": ("AED",), "cell": self.more_cells})
-
 
 PROFILES = {
     "quick": Config(),
@@ -52,9 +47,11 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 
 def _terms(config: Config) -> tuple[Measurement, ...]:
-    other_cells = model_specs(config.other_cells()) if config.more_cells and config.source is None else ()
-    specs = dict.fromkeys((*model_specs(config), *other_cells))
-    return measurements_of(specs, measure_alignment_terms, fit_samples=config.fit_samples)
+    specs = model_specs(config)
+    if config.source is None:  # further cells on their tasks
+        others = replace(config, task=config.cells_on, architecture=("AED",), cell=config.more_cells)
+        specs += model_specs(others)
+    return measurements_of(dict.fromkeys(specs), measure_alignment_terms, fit_samples=config.fit_samples)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:

@@ -8,18 +8,14 @@ import numpy as np
 from jaxtyping import Float
 
 from companion.results.config import BaseConfig, Field, Fraction, Positive, Scale
-from companion.results.measurements import Measurement
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from notebooks.attend.without_attention.measure import EFFECTS, WAYS, measure_memory, measure_swap
 from notebooks.shared.intervals import Point, each_over_seeds
-from notebooks.shared.plan import Plan, answered, every, plan_of
+from notebooks.shared.plan import Plan, answered, asked, plan_of
 from notebooks.shared.spearman import spearman
 from notebooks.shared.suite import each_planned
 from notebooks.shared.summaries import rows_of
-
-REFERENCE = "AED"
-TASK = "one_to_one"
 
 
 class Config(BaseConfig):
@@ -50,30 +46,21 @@ PROFILES = {
 }
 
 
-def _groups(config: Config) -> dict[tuple[str, int], tuple[ModelSpec, ...]]:
-    """(label, length) → models of every seed; those of a ``less`` label have a part of the updates."""
-    kinds = {"VED": ("VED", 1.0), "VED_less": ("VED", config.less), REFERENCE: (REFERENCE, config.less)}
-    return {
-        (label, length): _specs(config, architecture, length, part)
-        for (label, (architecture, part)), length in product(kinds.items(), config.length)
-    }
+def _plans(config: Config) -> tuple[Plan, ...]:
+    """Memory and readout by (label, length); models of a ``less`` label have a part of the updates."""
+    kinds = {"VED": ("VED", 1.0), "VED_less": ("VED", config.less), "AED": ("AED", config.less)}
+    groups: dict[tuple[str, int], list[ModelSpec]] = {}
+    for (label, (architecture, part)), length in product(kinds.items(), config.length):
+        options = {"n_words": config.words, "min_length": length, "max_length": length}
+        # few short sentences exist; a third at most is held out
+        options["n_held_out"] = min(1_200, max(1, config.words**length // 3))
+        planned = each_planned(config, "one_to_one", architecture, cell=config.cell, task_options=options)
+        groups[label, length] = [replace(spec, steps=max(1, round(spec.steps * part))) for spec in planned]
+    measures = (measure_memory, measure_swap)
+    return tuple(plan_of(groups, measure, fit_samples=config.fit_samples) for measure in measures)
 
 
-def _specs(config: Config, architecture: str, length: int, part: float) -> tuple[ModelSpec, ...]:
-    options = {"n_words": config.words, "min_length": length, "max_length": length}
-    # few short sentences exist; a third at most is held out
-    options["n_held_out"] = min(1_200, max(1, config.words**length // 3))
-    planned = each_planned(config, TASK, architecture, cell=config.cell, task_options=options)
-    return tuple(replace(spec, steps=max(1, round(spec.steps * part))) for spec in planned)
-
-
-def measurements(config: Config) -> tuple[Measurement, ...]:
-    return every(*_plans(config))
-
-
-def _plans(config: Config) -> list[Plan]:
-    groups, fit_samples = _groups(config), config.fit_samples
-    return [plan_of(groups, measure, fit_samples=fit_samples) for measure in (measure_memory, measure_swap)]
+measurements = asked(_plans)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:

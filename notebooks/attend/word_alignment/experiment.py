@@ -3,41 +3,34 @@
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from companion.results.config import Attending, Positive, Task, check_width, take_files
+from companion.results.config import Attending, Positive, Task, check_width
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from notebooks.attend.word_alignment import measure
 from notebooks.shared.intervals import Point, by_kind, each_over_seeds, grouped, kind
 from notebooks.shared.plan import picked, settings_of
-from notebooks.shared.suite import FilesConfig, each_planned
-from notebooks.shared.summaries import all_wide, less
+from notebooks.shared.suite import DIAL, FilesConfig, each_planned
+from notebooks.shared.summaries import all_wide, less, rows_of
 
 QUALITIES = ("error_rate", "precision", "recall", "agreement", "mass_on_gold")
 RULES_SHOWN = ("full", "temporal_only", "input_only", "no_residual", "ibm_model_1")  # judged by every rule
 JUDGED = (*measure.SHARES, *measure.ALONE)  # of tokens
 SHOWN_FROM = 0.01  # weights in the example that an eye can see
 TEXT = "europarl_de_en"  # the one task of natural text with gold links
-QUICK_TASKS = ("reordering_50", TEXT)
-PAPER_TASKS = ("one_to_one", "reversal", "reordering_0", "reordering_50", "reordering_100", TEXT)
-QUICK_TOKENS_OF = ("reordering_50", "scan")
-PAPER_TOKENS_OF = ("reordering_50", "scan", "multi30k_en_fr", TEXT)
 
 
 class Config(FilesConfig):
     """Settings; a model is a task × architecture × seed, with a GRU where it is recurrent."""
 
-    TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)  # of the profiles
-    TOKENS_OF: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TOKENS_OF, PAPER_TOKENS_OF)
-
     #: tasks of the suite that have gold links: reordering_50, europarl_de_en, reversal, …
-    task: tuple[Task, ...] = QUICK_TASKS
+    task: tuple[Task, ...] = ("reordering_50", TEXT)
     #: tasks whose tokens are looked at one by one: multi30k_en_fr, scan, …
-    tokens_of: tuple[Task, ...] = QUICK_TOKENS_OF
+    tokens_of: tuple[Task, ...] = ("reordering_50", "scan")
     architecture: tuple[Attending, ...] = ("AED", "AO")  #: AED, AO
     text_seeds: Positive | None = None  #: models of each kind for Europarl alone
     text_steps: Positive | None = None  #: updates there, where steps is None
@@ -53,7 +46,7 @@ class Config(FilesConfig):
     links: Path | None = None
 
     def check(self) -> None:
-        take_files(self, task=self.TASKS, tokens_of=self.TOKENS_OF)
+        self.take_files("task", "tokens_of")
         if self.source is not None and self.links is None:
             object.__setattr__(self, "task", ())  # nothing says which words belong together
         check_width(self)
@@ -63,23 +56,19 @@ PROFILES = {
     # Enough of Europarl to run through every line of this; its attention has not formed by then.
     "quick": Config(text_steps=60, n_train=1_600, max_length=12),
     "paper": Config(
-        scale="paper", task=PAPER_TASKS, tokens_of=PAPER_TOKENS_OF, fit_samples=10_000, judged_samples=2_000
+        scale="paper", task=("one_to_one", "reversal", *DIAL[::2], TEXT),
+        tokens_of=("reordering_50", "scan", "multi30k_en_fr", TEXT), fit_samples=10_000, judged_samples=2_000,
     ),
-}
+}  # fmt: skip
 
 
 def _specs(config: Config, task_names: tuple[str, ...]) -> list[ModelSpec]:
-    specs = []
-    for task, architecture in product(task_names, config.architecture):
-        own: dict[str, Any] = {}
-        if task == TEXT:
-            options = settings_of(config, "n_train", "max_length")
-            own["task_options"] = {name: value for name, value in options.items() if value is not None}
-            own["seeds"] = config.text_seeds
-            if steps := config.steps or config.text_steps:
-                own["steps"] = steps
-        specs += each_planned(config, task, architecture, **own)
-    return specs
+    options = {n: own for n, own in settings_of(config, "n_train", "max_length").items() if own is not None}
+    of_text: dict[str, Any] = {"task_options": options, "seeds": config.text_seeds}
+    if steps := config.steps or config.text_steps:
+        of_text["steps"] = steps
+    kinds = product(task_names, config.architecture)
+    return [s for own in kinds for s in each_planned(config, *own, **(of_text if own[0] == TEXT else {}))]
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
@@ -106,12 +95,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     )
     tables = {
         "alignment": [row for point in links for row in _alignment_rows(*point)],
-        "classes": [
-            name | {"role": role, "class": label} | entry
-            for name, found in tokens
-            for role in measure.ROLES
-            for label, entry in found["classes"][role].items()
-        ],
+        "classes": [name | row for name, m in tokens for row in rows_of(m["classes"], "role", "class")],
         "tokens": _token_rows(tokens, config.listed),
         "example": [
             {"task": name["task"], "kind": name["kind"]} | row

@@ -8,15 +8,13 @@ import numpy as np
 
 from attnlib.models.sequence_to_sequence import Link, SequenceCell
 from companion.results.config import Field, Positive
-from companion.results.measurements import Measurement
 from companion.runs.store import Store
 from notebooks.shared.intervals import Point, each_over_seeds, nested, paired
 from notebooks.shared.measure import measure_by_length, measure_summary_bits
-from notebooks.shared.plan import Plan, answered, each_seed, every, plan_of
+from notebooks.shared.plan import Plan, answered, asked, each_seed, plan_of
 from notebooks.shared.summaries import rows_of, summarised
 from notebooks.shared.words import WordsConfig, spec_on_words
 
-ONE_VECTOR = ("initial", "every_step")
 QUANTITIES = ("token_accuracy", "exact_match", "bits", "bits_of_word")
 
 
@@ -55,7 +53,7 @@ def _plan(config: Config) -> tuple[Plan, Plan, Plan]:
         )
         for link, width in product(config.link, config.width)
     }
-    read = {group: specs for group, specs in networks.items() if group[0] in ONE_VECTOR}
+    read = {group: specs for group, specs in networks.items() if group[0] in ("initial", "every_step")}
     probed = {
         (length, *group): own
         for length in config.probed
@@ -67,8 +65,7 @@ def _plan(config: Config) -> tuple[Plan, Plan, Plan]:
     return plan_of(networks, measure_by_length), probed, halved
 
 
-def measurements(config: Config) -> tuple[Measurement, ...]:
-    return every(*_plan(config))
+measurements = asked(_plan)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:

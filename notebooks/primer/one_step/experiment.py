@@ -15,7 +15,7 @@ from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.one_step.measure import measure_shown_pairs
 from notebooks.shared.intervals import each_over_seeds
-from notebooks.shared.plan import each_seed, settings_of
+from notebooks.shared.plan import each_seed, picked, settings_of
 from notebooks.shared.summaries import rows_of
 
 NETWORKS = {name: NAMED[name] for name in ("bahdanau", "luong")}
@@ -96,25 +96,21 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     }
 
 
-def _row(measured: dict, name: str, snapshot: int = -1) -> list[float]:
-    pair, target, _ = WEIGHTS[name]
-    return measured["attention"][snapshot][pair][target]
-
-
-def _weight(measured: dict, name: str, snapshot: int = -1) -> float:
-    row = _row(measured, name, snapshot)
-    return sum(row[source] for source in WEIGHTS[name][2])
+def _weights(measured: dict, snapshot: int = -1) -> dict[str, float]:
+    """By statement, the attention on its source words."""
+    rows = measured["attention"][snapshot]
+    return {name: sum(rows[pair][at][s] for s in places) for name, (pair, at, places) in WEIGHTS.items()}
 
 
 def _courses(measured: dict) -> dict:
-    steps = list(enumerate(measured["steps"]))
-    return {name: {step: _weight(measured, name, place) for place, step in steps} for name in WEIGHTS}
+    courses = {step: _weights(measured, place) for place, step in enumerate(measured["steps"])}
+    return {name: {step: weights[name] for step, weights in courses.items()} for name in WEIGHTS}
 
 
 def _numbers(measured: dict) -> dict:
-    largest = {name: float(np.argmax(_row(measured, name)) in WEIGHTS[name][2]) for name in WEIGHTS}
-    found = {"weights": {name: _weight(measured, name) for name in WEIGHTS}, "largest": largest}
-    return found | {name: measured[name] for name in ("token_accuracy", "exact_match")}
+    rows, found = measured["attention"][-1], picked(measured, ("token_accuracy", "exact_match"))
+    largest = {name: float(np.argmax(rows[pair][at]) in own) for name, (pair, at, own) in WEIGHTS.items()}
+    return found | {"weights": _weights(measured), "largest": largest}
 
 
 def _map(measured: dict) -> Iterator[dict]:

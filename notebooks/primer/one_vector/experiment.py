@@ -8,11 +8,10 @@ import numpy as np
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data import registry
 from companion.results.config import BaseConfig, OneOf, Positive
-from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.one_vector.measure import measure_error_growth
-from notebooks.shared.plan import Plan, answered, each_seed, every, plan_of, settings_of
+from notebooks.shared.plan import Plan, answered, asked, each_seed, picked, plan_of, settings_of
 from notebooks.shared.summaries import rows_of, summarised
 
 NETWORKS = {"cho": NAMED["cho"], "sutskever": NAMED["sutskever"]}
@@ -20,7 +19,6 @@ OPTIONS: dict[str, dict[str, object]] = {  # of a task, where the profile's size
     "multi30k_en_fr": {"max_words": 3_000, "max_length": 20},
     "multi30k_en_de": {"max_words": 3_000, "max_length": 20},
 }
-QUALITIES = ("token_accuracy", "exact_match", "length_right", "bleu")
 WAYS = ("teacher_forced", "free_running", "so_far")
 
 
@@ -50,7 +48,7 @@ PROFILES = {
 }  # fmt: skip
 
 
-def _plan(config: Config) -> Plan:
+def _plan(config: Config) -> tuple[Plan]:
     shared = settings_of(config, "width", "steps", "batch_size", "learning_rate", "judged")
     shared |= {"snapshots": 1}  # only the end is measured
     groups = {}
@@ -60,11 +58,10 @@ def _plan(config: Config) -> Plan:
             options |= {"max_digits": config.digits, "n_held_out": config.judged}
         own = {"task": task, "options": tuple(options.items()), **NETWORKS[network], **shared}
         groups[task, network] = each_seed(config.seeds, RunSpec.of, "recurrent_sequences", **own)
-    return plan_of(groups, measure_error_growth, samples=config.samples)
+    return (plan_of(groups, measure_error_growth, samples=config.samples),)
 
 
-def measurements(config: Config) -> tuple[Measurement, ...]:
-    return every(_plan(config))
+measurements = asked(_plan)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -73,11 +70,10 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``own_hand``: teacher-forced less free-running accuracy; ``length_over_guess``: how much oftener the
     length is right than by a guess from the source's alone; ``beam_gain``: beam search less greedy decoding.
     """
-    points = answered(_plan(config), store)
+    points = answered(*_plan(config), store)
     values = summarised(points, _numbers)
     for (task, network), ((_, first), *_) in points.items():  # what follows from the samples alone
-        fixed = ("length_guessed", "length", "of_length", "parameters")
-        values[task][network] |= {name: first[name] for name in fixed}
+        values[task][network] |= picked(first, ("length_guessed", "length", "of_length", "parameters"))
     places = summarised(points, lambda m: {way: dict(enumerate(m[way], 1)) for way in WAYS})
     return values, {
         "places": rows_of(places, "task", "network", "way", "place"),
@@ -99,7 +95,7 @@ def _by_quantity(measured: dict) -> dict:
 
 
 def _numbers(measured: dict) -> dict:
-    return {name: measured[name] for name in QUALITIES} | {
+    return picked(measured, ("token_accuracy", "exact_match", "length_right", "bleu")) | {
         "after_error": after_error(measured["damage"]),
         "early_over_late": early_over_late(measured["damage"]),
         "own_hand": measured["token_accuracy"] - measured["own_accuracy"],

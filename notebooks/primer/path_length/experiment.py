@@ -7,11 +7,10 @@ from typing import Annotated
 import numpy as np
 
 from companion.results.config import Field, OneOf, Positive
-from companion.results.measurements import Measurement
 from companion.runs.store import Store
 from notebooks.primer.path_length.measure import measure_gradients
 from notebooks.shared.intervals import paired
-from notebooks.shared.plan import Plan, answered, each_seed, every, plan_of, settings_of
+from notebooks.shared.plan import Plan, answered, asked, each_seed, plan_of, settings_of
 from notebooks.shared.summaries import rows_of, summarised
 from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
 
@@ -36,17 +35,16 @@ class Config(CoursesConfig):
 PROFILES = {"quick": Config(), "paper": Config(kind=tuple(KINDS), length=20, samples=256, **PAPER)}
 
 
-def _plan(config: Config) -> Plan:
+def _plan(config: Config) -> tuple[Plan]:
     shared, groups = settings_of(config, "width", "snapshots"), {}
     for kind, cell in product(config.kind, config.cell):
         link, reverse = KINDS[kind]
         own = {"link": link, "reverse": reverse, "cell": cell} | shared
         groups[kind, cell] = each_seed(config.seeds, spec_on_words, config, **own)
-    return plan_of(groups, measure_gradients, length=config.length, samples=config.samples)
+    return (plan_of(groups, measure_gradients, length=config.length, samples=config.samples),)
 
 
-def measurements(config: Config) -> tuple[Measurement, ...]:
-    return every(_plan(config))
+measurements = asked(_plan)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -55,7 +53,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     A distance is the number of recurrent steps between two words if everything goes through the encoder's
     last state, for networks with attention as well: it is what they need not go.
     """
-    points = answered(_plan(config), store)
+    points = answered(*_plan(config), store)
     of_each = {
         group: [(name, _of_network(measured, reverse=name["reverse"])) for name, measured in own]
         for group, own in points.items()

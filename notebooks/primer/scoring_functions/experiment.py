@@ -13,15 +13,14 @@ from attnlib.models.attention import Scoring
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data.parallel import NAMES
 from companion.results.config import BaseConfig, OneOf, Positive
-from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.scoring_functions import measure
 from notebooks.primer.scoring_functions.measure import OFFSETS, READABLE, SIZES
 from notebooks.shared.intervals import Point, each_over_seeds, interval_of, matched, over_seeds, paired
 from notebooks.shared.measure import measure_learning_curve
-from notebooks.shared.plan import Plan, Points, answered, each_seed, every, plan_of, settings_of
-from notebooks.shared.summaries import along, crossing, nested, rows_of
+from notebooks.shared.plan import Plan, Points, answered, asked, each_seed, picked, plan_of, settings_of
+from notebooks.shared.summaries import along, crossing, nested, rows_of, summarised
 
 DECODERS: dict[str, dict[str, object]] = {
     "luong": {},
@@ -205,13 +204,19 @@ def effect(
     return {name: difference(name) for name in QUANTITIES}
 
 
-def _rows(name: dict, found: dict) -> list[dict]:
-    return [name | {"quantity": own} | found[own] for own in found if isinstance(found[own], dict)]
+def _rows(found: Mapping[Kind | str, dict]) -> list[dict]:
+    """A row for each interval of each kind of network."""
+    every = [(_columns(g), name, own) for g, several in found.items() for name, own in several.items()]
+    return [columns | {"quantity": name} | own for columns, name, own in every if isinstance(own, dict)]
 
 
-def _curve_rows(name: dict, points: list[Point]) -> list[dict]:
-    courses = each_over_seeds(points, lambda m: along(m, "token_accuracy"))["token_accuracy"]
-    return [name | row for row in rows_of(courses, "step")]
+def _curve_rows(groups: Iterable[Kind | str], curves: Points) -> list[dict]:
+    courses = {g: each_over_seeds(curves[g], lambda m: along(m, "token_accuracy")) for g in groups}
+    return [_columns(g) | row for g, own in courses.items() for row in rows_of(own["token_accuracy"], "step")]
+
+
+def _columns(group: Kind | str) -> dict[str, str]:
+    return {"network": group} if isinstance(group, str) else group.columns
 
 
 GAINS = {"bahdanau_over_cho": ("bahdanau", "cho"), "luong_over_sutskever": ("luong", "sutskever")}
@@ -242,8 +247,7 @@ def _plan(config: Config) -> tuple[Plan, ...]:
     )
 
 
-def measurements(config: Config) -> tuple[Measurement, ...]:
-    return every(*_plan(config))
+measurements = asked(_plan)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -252,16 +256,14 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``context``: bits of the word ``before``, of the word itself and of the word ``after`` in an encoder
     state.
     """
-    plans = _plan(config)
-    curves, costed, asking, probed, bleu = (answered(plan, store) for plan in plans)
+    curves, costed, asking, probed, bleu = (answered(plan, store) for plan in _plan(config))
     costs = {group: cost for group, ((_, cost),) in costed.items()}
     reached = {kind: summary(curves[kind], config.threshold) for kind in grid(config) if kind in curves}
     values = nested({tuple(k.columns.values()): own | costs.get(k, {}) for k, own in reached.items()})
-    shown = ("present", "previous", "weight_on_gold")
-    who_asks = nested({
-        (k.task, k.scoring, k.decoder): {n: over_seeds(asking.get(k, ()), itemgetter(n), n) for n in shown}
-        for k in plans[2]
-    })  # fmt: skip
+    who_asks = summarised(
+        {(kind.task, kind.scoring, kind.decoder): points for kind, points in asking.items()},
+        lambda m: picked(m, ("present", "previous", "weight_on_gold")),
+    )
     bits = {
         kind: each_over_seeds(points, lambda m: dict(zip(OFFSETS, m["bits"], strict=True)))
         for kind, points in probed.items()
@@ -270,40 +272,39 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         (k.task, DIRECTIONS[k.directions]): {"before": at[-1], "own": at[0], "after": at[1]}
         for k, at in bits.items()
     })  # fmt: skip
-    tables = {
-        "grid": [row for kind, own in reached.items() for row in _rows(kind.columns, own)],
-        "costs": [kind.columns | costs[kind] for kind in reached if kind in costs],
-        "curves": [row for kind in reached for row in _curve_rows(kind.columns, curves[kind])],
-        "context": [kind.columns | row for kind, at in bits.items() for row in rows_of(at, "offset")],
-    }
     for task in config.task if values else ():
         pairs = comparisons(config, task)
         effects = {name: effect(curves, own, config.threshold) for name, own in pairs.items()}
         own = {"effects": effects, "who_asks": who_asks.get(task, {}), "context": context.get(task, {})}
         values.setdefault(task, {}).update(own)
-    values["translation"], further = _translation(config, curves, costs, bleu)
-    return values, tables | further
+    captions = {
+        name: summary(curves[name], config.text_threshold)
+        | {"bleu": over_seeds(bleu.get(name, ()), itemgetter("bleu"))}
+        | {"late_rise": over_seeds(curves[name], late_rise)}
+        for name in config.named
+        if name in curves
+    }
+    values["translation"] = _translation(config, captions, curves, costs, bleu)
+    return values, {
+        "grid": _rows(reached),
+        "costs": [kind.columns | costs[kind] for kind in reached if kind in costs],
+        "curves": _curve_rows(reached, curves),
+        "context": [kind.columns | row for kind, at in bits.items() for row in rows_of(at, "offset")],
+        "translation": _rows(captions),
+        "translation_curves": _curve_rows(captions, curves),
+    }
 
 
-def _translation(config: Config, curves: Points, costs: dict, bleu: Points) -> tuple[dict, dict]:
+def _translation(config: Config, captions: dict, curves: Points, costs: dict, bleu: Points) -> dict:
     """The networks with names on captions: like the grid, with ``bleu``, and ``gains`` by attention."""
     values: dict = {}
-    tables: dict[str, list[dict]] = {"translation": [], "translation_curves": []}
-    for name in config.named:
-        if name not in curves:
-            continue
-        written = bleu.get(name, [])
-        own = summary(curves[name], config.text_threshold)
-        own["bleu"] = over_seeds(written, itemgetter("bleu"))
-        own["late_rise"] = over_seeds(curves[name], late_rise)
-        values[name] = own | costs.get(name, {}) | {"bleu_of_each": [m["bleu"] for _, m in written]}
-        tables["translation"] += _rows({"network": name}, own)
-        tables["translation_curves"] += _curve_rows({"network": name}, curves[name])
-        for _, one in written[:1]:
-            values |= {what: one[what] for what in ("signature", "sentences")}
+    for name, own in captions.items():
+        written = [measured for _, measured in bleu.get(name, ())]
+        values[name] = own | costs.get(name, {}) | {"bleu_of_each": [one["bleu"] for one in written]}
+        values |= picked(written[0], ("signature", "sentences")) if written else {}
     values["gains"] = {
         gain: effect(curves, [pair], config.text_threshold)
         | {"bleu": paired(*(bleu.get(name, ()) for name in pair), itemgetter("bleu"))}
         for gain, pair in GAINS.items()
     }
-    return values, tables
+    return values

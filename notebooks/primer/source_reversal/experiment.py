@@ -9,12 +9,11 @@ from attnlib.errors import BadInput, DataUnavailable
 from attnlib.models.sequence_to_sequence import Link
 from companion.data import registry
 from companion.results.config import OneOf
-from companion.results.measurements import Measurement
 from companion.runs.procedure import Recording
 from companion.runs.store import Store
 from notebooks.shared.intervals import matched, mean_interval
 from notebooks.shared.measure import THIRDS, measure_learning_curve
-from notebooks.shared.plan import Plan, answered, each_seed, every, plan_of, settings_of
+from notebooks.shared.plan import Plan, answered, asked, each_seed, plan_of, settings_of
 from notebooks.shared.sequence_course import judged_samples
 from notebooks.shared.summaries import along, each_paired, rows_of, summarised
 from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
@@ -111,8 +110,7 @@ def _plan(config: Config) -> tuple[Plan, Plan]:
     return plan_of(groups, measure_learning_curve), plan_of(groups, measure_longest_sentences)
 
 
-def measurements(config: Config) -> tuple[Measurement, ...]:
-    return every(*_plan(config))
+measurements = asked(_plan)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -140,13 +138,11 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     values["distances"] = {task: own for task, (own, _) in counted.items()}
     diagonal = [(i, i) for i in range(4)]
     values["example"] = {order: link_distances(diagonal, 4, reverse=order == "reversed") for order in ORDERS}
+    parts = summarised(networks, lambda m: along(m, *PARTS), (0.0, 1.0))
+    places = summarised(networks, lambda m: dict(enumerate(m["by_place"], 1)), (0.0, 1.0))
     return values, {
-        "curves": rows_of(
-            summarised(networks, lambda m: along(m, *PARTS), (0.0, 1.0)), *NAMES, "part", "step"
-        ),
-        "places": rows_of(
-            summarised(networks, lambda m: dict(enumerate(m["by_place"], 1)), (0.0, 1.0)), *NAMES, "place"
-        ),
+        "curves": rows_of(parts, *NAMES, "part", "step"),
+        "places": rows_of(places, *NAMES, "place"),
         "distances": [row for _, rows in counted.values() for row in rows],
     }
 

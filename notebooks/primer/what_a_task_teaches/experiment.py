@@ -14,16 +14,14 @@ from notebooks.primer.what_a_task_teaches import measure
 from notebooks.primer.what_a_task_teaches.measure import CLASSES
 from notebooks.shared import task_patterns
 from notebooks.shared.intervals import bounded, over_pairs
-from notebooks.shared.plan import Plan, Points, by_network, each_seed, every, picked, plan_of, settings_of
+from notebooks.shared.plan import Plan, Points, asked, by_network, each_seed, picked, plan_of, settings_of
 from notebooks.shared.summaries import along, each_paired, less, rows_of, summarised
 from notebooks.shared.task_patterns import PATTERNS, STATES
 
 # Groups are kinds of network and tasks.
 LEVELS = ("scores", "weights", "ratio", "halved", "maps")
-ASKING = ("encoder_self", "cross")
 ATTENTIONS = ("encoder_self", "decoder_self", "cross")
 ROLES, SIDES = ("queries", "keys"), ("source", "target")
-_TO = [(name, "topic") for name in CLASSES if name not in ("topic", "end")]
 
 
 # From measurements of single networks to intervals over seeds. The numbers of a network are nested as claims
@@ -38,15 +36,14 @@ def _patterns(measured: dict) -> dict:
     return {state: picked(measured[state]["all"], PATTERNS) for state in STATES}
 
 
+def _outcomes(measured: dict) -> dict:
+    quality = {"token_accuracy": measured["token_accuracy"][-1], "exact_match": measured["exact_match"]}
+    return _with_learned(_patterns(measured)) | quality
+
+
 def pattern_values(patterns: Points) -> dict:
     """By kind and task; and the references, which are those of the task."""
-    values = summarised(
-        patterns,
-        lambda m: (
-            _with_learned(_patterns(m))
-            | {"token_accuracy": m["token_accuracy"][-1], "exact_match": m["exact_match"]}
-        ),
-    )
+    values = summarised(patterns, _outcomes)
     references: dict = {}
     for (kind, task), points in patterns.items():
         for _, first in points[:1]:
@@ -91,42 +88,40 @@ def agreement_values(kinds: Iterable[str], rows: list[dict], seeds: int) -> dict
     return values
 
 
-def mean_over_heads(measured: dict, state: str, attention: str, level: str) -> float | None:
-    heads = [own.get(level) for layer in measured[state].get(attention, ()) for own in layer]
-    heads = [value for value in heads if value is not None and not np.isnan(value)]
-    return float(np.mean(heads)) if heads else None
+def _over_heads(layers: Iterable[list[dict]]) -> dict[str, float | None]:
+    """Means over the heads of some layers; None where no head has such a number."""
+    import pandas as pd
+
+    heads = pd.DataFrame([head for layer in layers for head in layer], columns=LEVELS).astype(float)
+    return {level: None if np.isnan(mean) else mean for level, mean in heads.mean().items()}
 
 
 def _reciprocity(measured: dict) -> dict:
     kinds = ("encoder_self", "cross", "cross_on_source")
-    own = {k: {s: {n: mean_over_heads(measured, s, k, n) for n in LEVELS} for s in STATES} for k in kinds}
+    own = {kind: {s: _over_heads(measured[s].get(kind, ())) for s in STATES} for kind in kinds}
     apart = less(own["encoder_self"]["trained"], own["cross"]["trained"])
     return {kind: _with_learned(by_state) for kind, by_state in own.items()} | {
-        "self_less_cross": {level: apart[level] for level in LEVELS[:3]}
+        "self_less_cross": picked(apart, LEVELS[:3])
     }
 
 
 def _topics(measured: dict) -> dict:
     """What topics get of other words in the encoder, and what they give: attention over even attention."""
-    found = {}
+    import pandas as pd
+
+    others, found = [name for name in CLASSES if name not in ("topic", "end")], {}
     for state in STATES:
-        own = measured[state]["encoder_self"]
-        to, away = ([own[a][b] for a, b in pairs] for pairs in (_TO, [pair[::-1] for pair in _TO]))
-        both = float(np.mean(to)), float(np.mean(away))
-        found[state] = {"to_topics": both[0], "from_topics": both[1], "one_way": both[0] - both[1]}
+        own = pd.DataFrame(measured[state]["encoder_self"])  # a column asks, a row answers
+        to, away = (float(each[others].mean()) for each in (own.loc["topic"], own["topic"]))
+        found[state] = {"to_topics": to, "from_topics": away, "one_way": to - away}
     return found
 
 
 def _moved(measured: dict) -> dict:
     """Mean over layers of how far queries and keys move when one side is exchanged."""
-    return {
-        attention: {
-            f"{role}_from_{side}": float(np.mean([layer[role][side] for layer in measured[attention]]))
-            for role in ROLES
-            for side in SIDES
-        }
-        for attention in ATTENTIONS
-    }
+    import pandas as pd
+
+    return {a: pd.json_normalize(measured[a], sep="_from_").mean().to_dict() for a in ATTENTIONS}
 
 
 def _by_head(points: Points, groups: Callable[[dict], Iterable[tuple[dict, list]]]) -> list[dict]:
@@ -172,13 +167,9 @@ def example_rows(points: Points) -> list[dict]:
 
 
 def _layers(measured: dict) -> dict:
-    def mean(heads: list[dict], level: str) -> float | None:
-        own = [head.get(level) for head in heads]
-        return None if None in own else sum(own) / len(own)
-
     return {
         state: {
-            attention: {i: {level: mean(own, level) for level in LEVELS} for i, own in enumerate(layers, 1)}
+            attention: {i: _over_heads([own]) for i, own in enumerate(layers, 1)}
             for attention, layers in measured[state].items()
         }
         for state in STATES
@@ -230,12 +221,6 @@ class Config(BaseConfig):
     def check(self) -> None:
         measurements(self)  # what a network or its training cannot be, the procedures say
 
-    @property
-    def kinds(self) -> tuple[tuple[str, str], ...]:
-        """Kinds of network with their tasks, the tied ones last."""
-        free = tuple((kind, task) for kind in self.kind for task in self.task)
-        return (*free, *(("tied", task) for task in self.tied))
-
 
 def specs(config: Config, kind: str, task: str) -> tuple[RunSpec, ...]:
     sizes = {"min_length": config.shortest, "max_length": config.longest}
@@ -253,7 +238,8 @@ def specs(config: Config, kind: str, task: str) -> tuple[RunSpec, ...]:
 
 def _plan(config: Config) -> tuple[Plan, ...]:
     """Of all networks patterns and an example; of Transformers reciprocity, classes, sources; agreement."""
-    networks = {pair: specs(config, *pair) for pair in config.kinds}
+    kinds = (*product(config.kind, config.task), *product(("tied",), config.tied))
+    networks = {pair: specs(config, *pair) for pair in kinds}
     layered = {pair: own for pair, own in networks.items() if pair[0] != "recurrent"}
     within = [(task, task, "trained") for task in config.task]
     between = [(*TASKS, state) for state in STATES] if set(TASKS) <= set(config.task) else []
@@ -275,8 +261,7 @@ def _plan(config: Config) -> tuple[Plan, ...]:
     )
 
 
-def measurements(config: Config) -> tuple[Measurement, ...]:
-    return every(*_plan(config))
+measurements = asked(_plan)
 
 
 PROFILES = {
@@ -300,7 +285,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     )
     courses = summarised(patterns, lambda m: along(m, "token_accuracy")["token_accuracy"])
     compared = agreement_rows(agreement)
-    by_class = summarised(classes, lambda m: picked(m, STATES, ASKING, CLASSES, CLASSES))
+    by_class = summarised(classes, lambda m: picked(m, STATES, ("encoder_self", "cross"), CLASSES, CLASSES))
     named = ("kind", "task", "state", "attention")
     return pattern_values(patterns) | {
         "differs": differences(patterns),

@@ -27,7 +27,7 @@ from companion.results.result import Result
 from companion.runs.store import load_task
 from notebooks.attend.alignment_breakdown import networks
 from notebooks.attend.order_words.instrument import pairs
-from notebooks.attend.temporal_share.instrument import dial
+from notebooks.attend.temporal_share.drawing import dial
 from notebooks.learn.agreement.instrument import board, paper, place_of, published_numbers
 from notebooks.primer.one_step.instrument import sentences
 from notebooks.shared.drawn_or_driven import of_heads, of_sentences, of_tasks

@@ -13,13 +13,11 @@ from companion.runs.suite import spec_of
 from notebooks.attend.translators import experiment
 from notebooks.shared import translators
 
-SHORT = {"min_length": 6, "max_length": 6, "n_train": 40, "n_held_out": 20}
-SPEC = spec_of("one_to_one", "AO", scale="quick", width=8, steps=2, task_options=SHORT)
-
 
 def test_a_perfect_translation_of_known_words_alone_is_worth_a_hundred(store, monkeypatch):
     monkeypatch.setattr(translators, "greedy", lambda model, batch, steps: batch)
-    trained = store.model(SPEC)
+    short = {"min_length": 6, "max_length": 6, "n_train": 40, "n_held_out": 20}
+    trained = store.model(spec_of("one_to_one", "AO", scale="quick", width=8, steps=2, task_options=short))
     found = translators.measure_translation(trained, samples=20)
     assert found["bleu"] == pytest.approx(100)
     assert found["loss"] == trained.history["held_out"]["loss"]

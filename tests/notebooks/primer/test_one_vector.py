@@ -25,16 +25,14 @@ class Counter:
         return torch.nn.functional.one_hot(following, 9).float(), None
 
 
-BATCH = collate(Corpus.from_ids([[4, 5], [4]], [[4, 5, 6, 7, 8], [4, 5, 6, 7, 8]]), [0, 1])
-
-
 def row(place, wrong, right, words):
     return {"place": place, "words_after": words, "wrong_after": wrong, "wrong_after_right": right}
 
 
 def test_one_wrong_word_shifts_all_that_follow():
     """After the right word the counter makes no fault; after any other, every later word is wrong."""
-    rows = measure.damage(Counter(), BATCH, words=9, seed=0)
+    batch = collate(Corpus.from_ids([[4, 5], [4]], [[4, 5, 6, 7, 8]] * 2), [0, 1])
+    rows = measure.damage(Counter(), batch, words=9, seed=0)
     # At the last place a wrong word leaves one more to come, the end mark, which is then not written.
     assert rows == [row(place, 1, 0, 6 - place) | {"sentences": 2} for place in range(1, 6)]
     assert after_error(rows) == 1
