@@ -24,11 +24,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "build" / "mutants.jsonl"
-REFUSALS = "tests/attnlib/test_refusals.py"
 TESTS = {  # code: its tests
-    "attnlib/decomposition": f"tests/attnlib/decomposition {REFUSALS}",
-    "attnlib/probes": f"tests/attnlib/probes {REFUSALS}",
-    "attnlib/training": f"tests/attnlib/training {REFUSALS}",
+    "attnlib/decomposition": "tests/attnlib/decomposition",
+    "attnlib/probes": "tests/attnlib/probes",
+    "attnlib/training": "tests/attnlib/training",
     "attnlib/sealed.py": "tests/attnlib/test_files.py",
     "companion/claims/estimates.py": "tests/companion/claims",
     "companion/claims/verdicts.py": "tests/companion/claims",

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlib.analysis import fit
-from attnlib.analysis.fit import AverageAttention, counted_attention, whole_samples
+from attnlib.analysis.fit import AverageAttention, Fit, counted_attention, whole_samples
 from attnlib.analysis.judge import NINE, POSITION_BIAS, TermSums
 from attnlib.analysis.results import head_rows, state_rows, term_rows
 from attnlib.decomposition import PART_NAMES, SUBSETS, Components, ShareSums, SubstitutionSums, typicality
@@ -19,6 +19,7 @@ from attnlib.probes.agreement import agreement, chance_agreement
 from tests.attnlib.adapters.adapter_builders import terms_of
 from tests.attnlib.analysis.builders import ALL, Toy, assert_same_rows, by_hand, fit_of, judged, rows_of
 from tests.attnlib.decomposition.component_builders import attention_matrices, padded, term_batches
+from tests.attnlib.refusals import refused
 
 
 def averages_of(matrices, at_once=None):
@@ -401,3 +402,23 @@ def test_unseen_words_and_places_are_counted():
     assert (rows["answers"]["unseen_words"], rows["answers"]["unseen_positions"]) == (1 / 3, 1 / 3)
     assert (rows["asks"]["unseen_words"], rows["asks"]["judged"]) == (0.0, 1)
     assert (rows["answers"]["words"], rows["answers"]["positions"], rows["answers"]["fitted"]) == (2, 2, 2)
+
+
+OF_CROSS, OF_SELF = Toy(("cross",))(0), Toy(("encoder_self",))(0)
+SHAPES = "expected (9, batch, target, source)"
+
+
+def sum_terms(terms, allowed):
+    TermSums(NINE).update(torch.zeros(terms), torch.ones(allowed, dtype=torch.bool))
+
+
+test_what_cannot_be_is_refused = refused(
+    (lambda: Fit([]), "heads is empty"),
+    (lambda: judged(fit_of([OF_CROSS]), [OF_SELF]), "no components of encoder.self; the fit has those of"),
+    (lambda: fit_of([OF_CROSS]) + fit_of([OF_SELF]), "different attentions"),
+    (lambda: sum_terms((10, 2, 3, 4), (2, 3, 4)), SHAPES),
+    (lambda: sum_terms((9, 2, 3, 4), (2, 4, 3)), SHAPES),
+    (lambda: sum_terms((9, 2, 3, 4), (1, 3, 4)), SHAPES),
+    (lambda: sum_terms((9, 2, 3), (2, 3)), SHAPES),
+    (lambda: TermSums(NINE) + TermSums((*NINE, POSITION_BIAS)), "cannot merge"),
+)

@@ -1,6 +1,7 @@
 """Terms, their shares and typical attention: by hand, against loops, and the laws they must obey."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,8 +21,9 @@ from attnlib.decomposition import (
     map_parts,
     typicality,
 )
-from attnlib.decomposition.shares import covariance_shares_by_sample, similarity_by_sample
-from attnlib.decomposition.substitution import ALL_PAIRS
+from attnlib.decomposition.growing import GrowingComponents
+from attnlib.decomposition.shares import covariance_shares_by_sample, shares, similarity_by_sample
+from attnlib.decomposition.substitution import ALL_PAIRS, substitution, valid_rows
 from tests.attnlib.decomposition.component_builders import (
     attention_matrices,
     corpora,
@@ -30,6 +32,7 @@ from tests.attnlib.decomposition.component_builders import (
     tensors,
     term_batches,
 )
+from tests.attnlib.refusals import refused
 
 CORPORA = corpora(width=3, batch=5, words=(1, 7))
 TOLERANCES = st.sampled_from([(torch.float64, 1e-12), (torch.float32, 1e-5)])
@@ -301,3 +304,42 @@ def test_sums_of_terms_and_matrices_take_arrays_and_no_masks():
     judged = cells.judge(attention.numpy(), mask, mask, minimum=2)
     assert torch.equal(cells.judge(attention, minimum=2), judged)
     assert typicality([np.eye(3)] * 30).value == 1
+
+
+# What cannot be.
+
+TERMS = torch.zeros(3, 3, 2, 4, 5)
+FOUR, FIVE = torch.ones(2, 4, dtype=torch.bool), torch.ones(2, 5, dtype=torch.bool)
+WIDE = Parts(*(torch.zeros(2, 4, 4),) * 3, mask=FOUR)
+NARROW = Parts(*(torch.zeros(2, 4, 1),) * 3, mask=FOUR)
+MEANS, EXACT = Components(3, 3, 4), Components(3, 3, 4, method="least_squares")
+CELLS = AttentionCells().update(torch.ones(1, 2, 3), FOUR[:1, :2], FIVE[:1, :3])
+
+test_what_cannot_be_is_refused = refused(
+    (lambda: Components(0, 5, 3), "n_tokens=0"),
+    (lambda: Components(3, 3, 4, method="least_square"), "did you mean 'least_squares'"),
+    (lambda: MEANS + Components(3, 3, 2), "'width': 4} with those of … 'width': 2}"),
+    (lambda: EXACT + MEANS, "'least_squares' with those of 'means'"),
+    (lambda: GrowingComponents(2) + GrowingComponents(3), "width 2 by means with those of width 3 by means"),
+    (lambda: MEANS.variance_explained(), "keep no sum of squares"),
+    (lambda: EXACT.variance_explained(), "call update before"),
+    (lambda: alignment_terms(WIDE, NARROW), "width must agree"),
+    (lambda: alignment_terms(WIDE, Parts(*WIDE.stack().double(), mask=FOUR)), "one dtype"),
+    (lambda: map_parts(WIDE, torch.zeros(3, 5)), "expected (out, 4)"),
+    (lambda: map_parts(WIDE, torch.zeros(3, 4), torch.zeros(4)), "expected (3,)"),
+    (lambda: ShareSums().update(TERMS, FIVE, FOUR), "expected"),
+    (lambda: valid_rows(TERMS, FOUR[:1], FIVE), "target mask of"),
+    (lambda: SubstitutionSums({"mine": [("temporal", "residuals")]}), "did you mean 'residual'"),
+    (lambda: SubstitutionSums().merge(SubstitutionSums({"none": []})), "same subsets"),
+    (lambda: typicality([torch.eye(2)] * 3, minimum=1), "minimum=1"),
+    (lambda: CELLS.update(torch.ones(2, 4, 5), FIVE, FOUR), "expected"),
+    (lambda: CELLS.average_attention((9, 9)), "(9, 9); cells with most samples: [(3, 2)"),
+    (lambda: typicality([torch.randn(3, 4)] * 30), "away from a sum of one, or below 0: give what a softmax"),
+    (lambda: typicality([torch.eye(3)[None]] * 30), "of shape (1, 3, 3); expected (target, source)"),
+    *(
+        (partial(measure, torch.zeros(shape), FOUR, FIVE), "expected (3, 3, batch, target, source)")
+        for measure in (shares, substitution)
+        for shape in ((2, 4, 5), (9, 2, 4, 5), (2, 3, 2, 4, 5), ())
+    ),
+    (lambda: shares(TERMS, FOUR[0], FIVE), "target_mask of shape (4,); expected (batch, target)"),
+)
