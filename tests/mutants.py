@@ -24,10 +24,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "build" / "mutants.jsonl"
+VALUES = "tests/attnlib/test_refused_values.py"
 TESTS = {  # code: its tests
-    "attnlib/decomposition": "tests/attnlib/decomposition",
-    "attnlib/probes": "tests/attnlib/probes",
-    "attnlib/training": "tests/attnlib/training",
+    "attnlib/decomposition": f"tests/attnlib/decomposition {VALUES}",
+    "attnlib/probes": f"tests/attnlib/probes {VALUES}",
+    "attnlib/training": f"tests/attnlib/training {VALUES}",
     "attnlib/sealed.py": "tests/attnlib/test_files.py",
     "companion/claims/estimates.py": "tests/companion/claims",
     "companion/claims/verdicts.py": "tests/companion/claims",

@@ -114,8 +114,6 @@ BATCHES = [
     (lambda: small(source_mask=torch.tensor([[True] * 3, [False] * 3])), "source row 1 is all padding"),
     (lambda: small(target=torch.ones(3, 2), target_mask=torch.ones(3, 2) > 0), "2 sources with 3 targets"),
     (lambda: small(read=torch.ones(2, 3)), "read of shape (2, 3) with a mask of shape (2, 2)"),
-    (lambda: TokenBatch.of_rows([[1], []], [[2], [3]]), "source row 1 is all padding"),
-    (lambda: TokenBatch.of_rows([], []), "no rows"),
     (lambda: small(source=SMALL.source.numpy()), "source is ndarray; expected a tensor: torch"),
     (lambda: small(target_mask=[[True]]), "target_mask is list; expected a tensor"),
     (lambda: FrameBatch(np.ones((2, 3)), SMALL.target, SMALL.target_mask), "frames is ndarray"),
@@ -201,7 +199,6 @@ def with_a_column_that_is_no_word():
 
 
 MODULES = [
-    (lambda: Hooked("to_q", "to_k", heads=2, kind="crosss"), "did you mean 'cross'"),
     (lambda: modules(Hooked("to_qq", "to_k", 2, SHOWN)), "no module 'to_qq' in Reader; near are to_q, to_k"),
     (lambda: modules(Hooked("to_q", "to_k", 2, "sofmax")), "no module 'sofmax' in Reader; near are softmax"),
     (lambda: modules(Hooked("to_q", "zzzzzz", 2, SHOWN)), "no module 'zzzzzz' in Reader; none is near"),

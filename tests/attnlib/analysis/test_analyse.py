@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from attnlib.adapters import Modules
 from attnlib.analysis import Keep, Losses, Shard, Stream, analyse, compare, samples
 from attnlib.analysis.analyse import merged_analysis
-from attnlib.analysis.command import numbers
 from attnlib.analysis.fit import counted_attention
 from attnlib.analysis.judge import Judgement
 from attnlib.analysis.learned import Learned
@@ -427,19 +426,10 @@ def analyse_copies(count, *one):
 
 
 test_what_cannot_be_is_refused = refused(
-    (lambda: Shard(3, 3), "shard is 3 of 3"),
-    (lambda: Shard(-1, 3), "shard is -1"),
-    (lambda: Shard(0, 0), "of 0"),
-    (lambda: Shard(0, 1, 0), "every is 0"),
     (lambda: Stream(str, iter([1, 2])), "read only once"),
     (lambda: analyse(Stream(str, [])), "no sample with a counted position"),
     (lambda: analyse_copies(7, [[1.0, 2.0]], [True, True]), "no sample with a counted position"),
     # a row with one position to look at says nothing: without another there is nothing to report
     (lambda: analyse_copies(6, [[1.0], [2.0]], [False]), "no row of attention has two positions"),
     (lambda: compare(analyse(Stream(Toy(), [*range(5)])), None), "the second is NoneType; give what analyse"),
-    (lambda: compare("report", None), "the first is str; give what analyse or read_report returns"),
-    *(
-        (partial(numbers, text), "are no numbers; write them as in 0,4-6")
-        for text in ("", "a", "1,", "-1", "1-", "6-4", "1-2-3", "1.5", "0 1")
-    ),
 )

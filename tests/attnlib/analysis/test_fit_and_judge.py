@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlib.analysis import fit
-from attnlib.analysis.fit import AverageAttention, Fit, counted_attention, whole_samples
+from attnlib.analysis.fit import AverageAttention, counted_attention, whole_samples
 from attnlib.analysis.judge import NINE, POSITION_BIAS, TermSums
 from attnlib.analysis.results import head_rows, state_rows, term_rows
 from attnlib.decomposition import PART_NAMES, SUBSETS, Components, ShareSums, SubstitutionSums, typicality
@@ -413,7 +413,6 @@ def sum_terms(terms, allowed):
 
 
 test_what_cannot_be_is_refused = refused(
-    (lambda: Fit([]), "heads is empty"),
     (lambda: judged(fit_of([OF_CROSS]), [OF_SELF]), "no components of encoder.self; the fit has those of"),
     (lambda: fit_of([OF_CROSS]) + fit_of([OF_SELF]), "different attentions"),
     (lambda: sum_terms((10, 2, 3, 4), (2, 3, 4)), SHAPES),

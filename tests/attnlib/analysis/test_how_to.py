@@ -228,7 +228,6 @@ def stream(name, **options):
 
 
 test_what_is_not_there_is_refused = refused(
-    (partial(zoo.load, "reorder"), "no network 'reorder'; did you mean 'reordering'"),
     (partial(stream, "one_to_one_VED"), "VED has no attention between two texts: there is no analysis"),
     (partial(stream, "polarity_classifier"), "AttentiveClassifier has no attention between two texts"),
     (partial(stream, "reordering", kinds=("crosss",)), "no attention 'crosss'; did you mean 'cross'"),

@@ -316,8 +316,6 @@ MEANS, EXACT = Components(3, 3, 4), Components(3, 3, 4, method="least_squares")
 CELLS = AttentionCells().update(torch.ones(1, 2, 3), FOUR[:1, :2], FIVE[:1, :3])
 
 test_what_cannot_be_is_refused = refused(
-    (lambda: Components(0, 5, 3), "n_tokens=0"),
-    (lambda: Components(3, 3, 4, method="least_square"), "did you mean 'least_squares'"),
     (lambda: MEANS + Components(3, 3, 2), "'width': 4} with those of … 'width': 2}"),
     (lambda: EXACT + MEANS, "'least_squares' with those of 'means'"),
     (lambda: GrowingComponents(2) + GrowingComponents(3), "width 2 by means with those of width 3 by means"),

@@ -8,19 +8,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from attnlib.models.attention import Score, masked_softmax
-from attnlib.models.classifiers import ClassifierConfig
-from attnlib.models.config import ModelConfig
+from attnlib.models.attention import masked_softmax
 from attnlib.models.search import beam_search, greedy_search, translate
-from attnlib.models.sequence_to_sequence import SequenceConfig
-from attnlib.models.translator import TranslatorConfig
 from attnlib.training.vocabulary import BOS, EOS, PAD
 from tests.attnlib.models.model_builders import (
     NETWORKS,
     POSITIONS,
     RECURRENT,
     SEQUENCES,
-    SMALL,
     batch_of,
     classifier,
     encoder_decoder,
@@ -101,38 +96,14 @@ def test_a_trace_or_batch_moves_with_all_that_it_has(trace):
         assert value is None if getattr(trace, name) is None else value.is_meta, name
 
 
-AED = partial(ModelConfig, **{"architecture": "AED", "source_size": 9, "target_size": 9})
-SEQUENCE, LARGE = partial(SequenceConfig, 9, 8), torch.full((1, 129), 5)
+LARGE = torch.full((1, 129), 5)
 SEARCH = partial(beam_search, None, BATCH.source, BATCH.source_mask, **{"max_steps": 3, "beams": 2})
 ROWS = torch.tensor([[True], [False], [True]])  # leaves nothing of the second sample
 TABLE = "position 128 is beyond the 128 rows"
-small = partial(replace, SMALL)
 
 
 test_what_cannot_be_is_refused = refused(
-    (lambda: AED(architecture="AEDD"), "did you mean 'AED'"),
-    (lambda: AED(width=0), "width is 0"),
-    (lambda: AED(embedding_scale=0.0), "embedding_scale is 0.0"),
-    (lambda: AED(width=5, architecture="AO"), "width 5 is odd"),
-    (lambda: SEQUENCE(link="atention"), "did you mean 'attention'"),
-    (lambda: SEQUENCE(width=0), "width is 0"),
-    (lambda: SEQUENCE(embedding_scale=0.0), "must be positive"),
-    (lambda: SEQUENCE(input_feeding=True, decoder="bahdanau"), "part of Luong's decoder"),
-    (lambda: SEQUENCE(input_feeding=True, link="initial"), "part of Luong's decoder"),
     (lambda: sequence_network(bidirectional=True), "use general"),
-    (lambda: Score("scaled_dot", 2, 4), "queries of width 2 with keys of width 4; use general"),
-    (lambda: Score("genral", 2, 2), "did you mean 'general'"),
-    (lambda: small(heads=5), "width is 12, which 5 heads … a multiple such as 15"),
-    (lambda: small(width=9), "width is 9; sinusoidal positions need an even one"),
-    (lambda: small(width=6, heads=2, positions="rotary"), "rotary positions turn"),
-    (lambda: small(hidden=0), "hidden is 0"),
-    (lambda: small(embedding_scale=0.0), "embedding_scale is 0.0"),
-    (lambda: small(positions="sinusoid"), "did you mean 'sinusoidal'"),
-    (lambda: TranslatorConfig(attention="unifrom"), "did you mean 'uniform'"),
-    (lambda: TranslatorConfig(width=0), "width is 0"),
-    (lambda: TranslatorConfig(dropout=1.0), "dropout is 1"),
-    (lambda: ClassifierConfig(words=5, attention="unifrom"), "did you mean 'uniform'"),
-    (lambda: ClassifierConfig(words=5, width=0), "width is 0"),
     (lambda: classifier()(BATCH.source, BATCH.source_mask & ROWS), "all padding"),
     (lambda: masked_softmax(torch.zeros(3, 1, 1), ROWS), "rows [1] are all padding"),
     (lambda: encoder_decoder("AO").encode_inputs(torch.zeros(1, 3, 6), initial=torch.zeros(1, 6)),

@@ -146,5 +146,4 @@ test_what_cannot_be_is_refused = refused(
     (lambda: agreement(ROW, ROW, percent=101), "percent is 101"),
     (lambda: agreement(ROW, ROW, ties="last"), "no rule for ties 'last'"),
     (lambda: RowMean.of(torch.zeros(3), torch.ones(2).bool()), "one truth value a row"),
-    (lambda: halves(1), "at least 2"),
 )
