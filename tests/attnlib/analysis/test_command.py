@@ -11,10 +11,12 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
+import yaml
 from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
@@ -44,6 +46,7 @@ from tests.attnlib.refusals import assert_refused, flip
 
 transformers = pytest.importorskip("transformers", reason="checkpoints are those of transformers")
 tokenizers = pytest.importorskip("tokenizers", reason="it comes with transformers")
+ERRORS = yaml.safe_load(Path(__file__).with_name("command.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -697,59 +700,17 @@ def test_the_second_of_two_analyses_of_one_folder_is_told_who_works_there(corpus
     assert report_of(tmp_path) == report_of(whole)
 
 
-TEXT = ["--source", "a.txt", "--target", "b.txt"]
-TINY = ["--model", "tiny", *TEXT]
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ([], "give --model, --source and --target, or --generate for it; or --traces alone"),
-        (TEXT, "give --model, --source and --target"),
-        ([*TINY, "--generate"], "a target is given, and generate asks the model to write it"),
-        (["--traces", "tiny", "--generate"], "or --traces alone"),
-        (["--traces", "tiny", *TINY], "or --traces alone"),
-        (["--traces", "tiny", "--source", "a.txt"], "or --traces alone"),
-        (["--traces", "none"], "none holds no *.safetensors"),
-        (["--traces", "tiny", "--ignore-special", "--probed", "0"], "--ignore-special, --probed: said of"),
-        ([*TINY, "--stage", "fitt"], "no stage 'fitt'; did you mean 'fit'?"),
-        ([*TINY, "--shards", "3", "--stage", "fit"], "give --shard 0 to 2"),
-        ([*TINY, "--shards", "3", "--shard", "3"], "shard is 3 of 3"),
-        ([*TINY, "--layers", "7"], "layers [7] of cross: this model has 2"),
-        ([*TINY, "--layers", "one"], "'one' are no numbers"),
-        ([*TINY, "--heads", "0,9"], "heads [9]: cross.0 has 2"),
-        ([*TINY, "--method", "mean"], "no method 'mean'; did you mean 'means'?"),
-        ([*TINY, "--kinds", "crss"], "no kind of attention 'crss'; did you mean 'cross'?"),
-        ([*TINY, "--device", "gpu"], "device 'gpu' cannot be used"),
-        ([*TINY, "--device", "meta"], "device 'meta' cannot be used"),
-        (["--model", "{corpus}/nowhere", *TEXT], "nowhere: give one that save_pretrained wrote"),
-        ([*TINY, "--longest", "1"], "no row of attention has two positions"),
-        ([*TINY, "--out", "out\udcff"], "--out 'out\\udcff' is not UTF-8: give"),
-        ([*TINY, "--out", "a.txt/out"], "cannot write a.txt/out"),
-        (["--model", "tiny", "--source", "c.txt", "--target", "b.txt"], "source c.txt is not there"),
-        (["--model", "tiny", "--source", "blank.txt", "--target", "blank.txt"], "no sample with a counted"),
-    ],
-)
+@pytest.mark.parametrize(("words", "message"), ERRORS["refused"].items())
 def test_each_error_is_one_line(corpus, tmp_path, monkeypatch, words, message):
     (corpus / "blank.txt").write_bytes(b"\n \n")
     monkeypatch.chdir(corpus)
-    words = [word.format(corpus=corpus) for word in words]
+    words = words.replace("TINY", "--model tiny --source a.txt --target b.txt").split()
     refused(["--out", tmp_path / "out", *words], message)
     assert not (tmp_path / "out" / "index.html").exists()
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (("--layers", "0"), "layers is None there, [0] here"),
-        (("--heads", "0"), "heads is None there, [0] here"),
-        (("--batch-size", 5), "batch_size is 4 there, 5 here"),
-        (("--every", 2), "every is 3 there, 2 here"),
-        (("--method", "means"), "method is least_squares there, means here"),
-        (("--ignore-special",), "ignore_special is False there, True here"),
-    ],
-)
+@pytest.mark.parametrize(("more", "said"), ERRORS["another"].items())
 def test_another_analysis_in_the_same_folder_is_refused(corpus, whole, more, said):
     before = files_of(whole)
-    refused(given(corpus, whole, *more), said)
+    refused(given(corpus, whole, *more.split()), said)
     assert files_of(whole) == before
