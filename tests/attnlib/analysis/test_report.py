@@ -20,7 +20,7 @@ from attnlib.analysis import Analysis, Losses, Stream, analyse, write_report
 from attnlib.analysis.report import KEPT, SENTENCE, TABLES, findings, notes, number, page, sentence, visible
 from attnlib.analysis.results import Example
 from attnlib.analysis.samples import ENTRIES, LONGEST, Sample
-from tests.attnlib.analysis.builders import ALL, HOSTILE, Toy, assert_same_rows, said_by, table_of
+from tests.attnlib.analysis.builders import ALL, HOSTILE, SHOWN, Toy, assert_same_rows, said_by, table_of
 
 TOY = Toy(ALL, ignored=(3,), bias=True)
 FILES = {"index.html", "analysis.json", KEPT, *(f"{table}.csv" for table in TABLES)}
@@ -260,29 +260,7 @@ def test_any_word_is_shown_as_one_that_can_be_seen_and_written(word):
         assert_a_word_everywhere(hostile)
 
 
-@pytest.mark.parametrize(
-    ("word", "shown"),
-    [
-        ("▁Hund", "▁Hund"),
-        ("naïve 犬 🐕", "naïve␣犬␣🐕"),
-        ("a\x00b", "a␀b"),
-        ("\n\t\x1b", "␊␉␛"),
-        ("\x7f\x85", "⟨U+007F⟩⟨U+0085⟩"),
-        ("\u202eabc", "⟨U+202E⟩abc"),
-        ("a\u200bb\ufeff", "a⟨U+200B⟩b⟨U+FEFF⟩"),
-        ("\u00a0\u2028\u2029", "⟨U+00A0⟩⟨U+2028⟩⟨U+2029⟩"),
-        ("\ud800x", "⟨U+D800⟩x"),
-        ("\U000e0041\U000e0100", "⟨U+E0041⟩⟨U+E0100⟩"),
-        ("a\u3164b\u2800\u034f", "a⟨U+3164⟩b⟨U+2800⟩⟨U+034F⟩"),
-        ("\u115f\u1160\u17b4\u17b5\uffa0", "⟨U+115F⟩⟨U+1160⟩⟨U+17B4⟩⟨U+17B5⟩⟨U+FFA0⟩"),
-        ("❤\ufe0f", "❤⟨U+FE0F⟩"),
-        ("\u0301e", "◌\u0301e"),
-        ("e\u0301", "e\u0301"),
-        ("\u0903", "◌\u0903"),
-        ("", "⟨empty⟩"),
-        ("x" * 61, "x" * 60 + "…"),
-    ],
-)
+@pytest.mark.parametrize(("word", "shown"), SHOWN.items())
 def test_words_as_they_are_shown(word, shown):
     assert visible(word) == shown
 
