@@ -1,4 +1,4 @@
-"""A report: files, tables and pictures that agree with the analysis, and a page in which all words are words."""
+"""A report: files, tables and pictures that agree with the analysis, and a page on which words are words."""
 
 import base64
 import hashlib
