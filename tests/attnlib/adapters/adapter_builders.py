@@ -20,7 +20,7 @@ from attnlib.adapters import (
     TokenBatch,
 )
 from attnlib.decomposition import PART_NAMES, alignment_terms, map_parts
-from tests.attnlib.models.model_builders import generator
+from tests.attnlib.models.model_builders import generator, spread
 
 KINDS = ("encoder_self", "decoder_self", "cross")
 SIDES = ("source", "target")
@@ -159,16 +159,6 @@ def rows_of(lengths, seed):
 
 
 BATCH = TokenBatch.of_rows(rows_of((5, 3, 7, 6), 100), rows_of((4, 6, 2, 5), 200))
-
-
-def spread(model, size):
-    """With weights so large that attention is far from uniform, and with biases and norms that differ."""
-    draw = generator(0)
-    with torch.no_grad():
-        for value in model.parameters():
-            noise = torch.randn(value.shape, generator=draw)
-            value.copy_(noise * size if value.dim() > 1 else value + 0.3 * noise)
-    return model.eval()
 
 
 def model_of(name, **changes):
