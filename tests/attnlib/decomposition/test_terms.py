@@ -24,24 +24,17 @@ from attnlib.decomposition import (
 from attnlib.decomposition.growing import GrowingComponents
 from attnlib.decomposition.shares import covariance_shares_by_sample, shares, similarity_by_sample
 from attnlib.decomposition.substitution import ALL_PAIRS, substitution, valid_rows
-from tests.attnlib.decomposition.component_builders import (
-    attention_matrices,
-    corpora,
-    fitted,
-    padded,
-    tensors,
-    term_batches,
-)
+from tests.attnlib.decomposition import component_builders as made
 from tests.attnlib.refusals import refused
 
-CORPORA = corpora(width=3, batch=5, words=(1, 7))
+CORPORA = made.corpora(width=3, batch=5, words=(1, 7))
 TOLERANCES = st.sampled_from([(torch.float64, 1e-12), (torch.float32, 1e-5)])
 
 
 def side(corpus, dtype):
     """States, zero at padding, their mask and their parts."""
-    states, tokens, mask = tensors(corpus, dtype)
-    parts = fitted(corpus, dtype=dtype).split(states, tokens, mask)
+    states, tokens, mask = made.tensors(corpus, dtype)
+    parts = made.fitted(corpus, dtype=dtype).split(states, tokens, mask)
     return states.masked_fill(~mask[:, :, None], 0), mask, parts
 
 
@@ -105,7 +98,7 @@ def of_terms(sums, rows):
     return sums.update(*terms_of(rows)).result()
 
 
-batches = term_batches().map(lambda batch: (batch[0].unflatten(0, (3, 3)), *batch[1:]))
+batches = made.term_batches().map(lambda batch: (batch[0].unflatten(0, (3, 3)), *batch[1:]))
 
 
 def rows_of(terms, target_mask, source_mask):
@@ -268,13 +261,13 @@ def test_cells_of_thirty():
 
 
 @settings(max_examples=40)
-@given(attention_matrices(), st.integers(2, 8), st.integers(1, 9))
+@given(made.attention_matrices(), st.integers(2, 8), st.integers(1, 9))
 def test_lists_padded_batches_and_a_loop_agree(matrices, minimum, size):
     expected = torch.tensor(typicality_loop(matrices, minimum), dtype=torch.float64)
     listed = typicality(matrices, minimum=minimum)
     assert torch.allclose(listed.per_sample, expected, atol=1e-12, equal_nan=True)
 
-    batches = [padded(matrices[start : start + size]) for start in range(0, len(matrices), size)]
+    batches = [made.padded(matrices[start : start + size]) for start in range(0, len(matrices), size)]
     first, second = AttentionCells(), AttentionCells()
     for k, batch in enumerate(batches):
         (first, second)[k % 2].update(*batch)
@@ -287,7 +280,7 @@ def test_lists_padded_batches_and_a_loop_agree(matrices, minimum, size):
 
 
 def test_average_attention_of_a_cell():
-    cells = AttentionCells().update(*padded([torch.eye(2), torch.eye(2).flip(0), torch.eye(3)]))
+    cells = AttentionCells().update(*made.padded([torch.eye(2), torch.eye(2).flip(0), torch.eye(3)]))
     assert cells.average_attention((2, 2)).tolist() == [[0.5, 0.5], [0.5, 0.5]]
     assert torch.equal(cells.average_attention((3, 3)), torch.eye(3, dtype=torch.float64))
 
