@@ -31,7 +31,7 @@ from tests.attnlib.adapters.adapter_builders import (
     HOOKED,
     KINDS,
     SIDES,
-    WIDTHS,
+    SIZES,
     adapter_of,
     assert_same_pass,
     checked,
@@ -452,7 +452,8 @@ def test_ids_of_frames_are_never_among_the_ignored():
 def test_two_berts_read_words():
     """What is known of their forms holds for an encoder of words as well: trace compares the attention."""
     transformers = pytest.importorskip("transformers", reason="models of Hugging Face need transformers")
-    halves = [transformers.BertConfig(**WIDTHS, vocab_size=50, max_position_embeddings=12) for _ in range(2)]
+    sizes = SIZES["alone"]["BertModel"] | {"vocab_size": 50, "max_position_embeddings": 12}
+    halves = [transformers.BertConfig(**sizes) for _ in range(2)]
     config = transformers.EncoderDecoderConfig.from_encoder_decoder_configs(*halves)
     config.decoder_start_token_id = config.pad_token_id = 0
     with torch.random.fork_rng():

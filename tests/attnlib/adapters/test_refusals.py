@@ -21,12 +21,12 @@ from attnlib.adapters import (
     text_batches,
 )
 from tests.attnlib.adapters.adapter_builders import (
-    ALONE,
     BATCH,
     FULL,
     HOOKED,
     KINDS,
     PLAIN,
+    SIZES,
     TARGET_MASK,
     Reader,
     Translator,
@@ -242,7 +242,7 @@ def transformers():
 
 def half(name):
     made = getattr(transformers(), name)
-    return HuggingFace(made(made.config_class(**ALONE[name])))
+    return HuggingFace(made(made.config_class(**SIZES["alone"][name])))
 
 
 def of_prophets():
@@ -303,7 +303,7 @@ OTHERS = "holds id 50; … embeds 50, from 0: use the tokenizer"
 BART = "model.decoder.layers.0.encoder_attn"
 
 FAMILIES = [
-    *((partial(half, name), f"{name} lacks an encoder or a decoder, … whole") for name in ALONE),
+    *((partial(half, name), f"{name} lacks an encoder or a decoder, … whole") for name in SIZES["alone"]),
     (lambda: HuggingFace(nn.Linear(2, 2)), "Linear is no model … see attnlib.adapters.Modules"),
     (of_prophets, "has no cross-attention in the form of T5, BART, mBART or Marian"),
     # LED's encoder looks through windows; its cross-attention is BART's, and it keeps it to itself.

@@ -26,7 +26,7 @@ from attnlib.analysis.checkpoint import ignorable_ids, language_codes, set_langu
 from attnlib.analysis.report import notes
 from attnlib.cli import app
 from attnlib.files import locked
-from tests.attnlib.adapters.adapter_builders import GPT2, WHISPER, model_of
+from tests.attnlib.adapters.adapter_builders import SIZES, model_of
 from tests.attnlib.analysis.builders import (
     LINES,
     SOURCE,
@@ -185,9 +185,10 @@ QUERY = "decoder.block.0.layer.1.EncDecAttention.q.weight"
             *(spoilt("tokenizer.json", lambda _, said=said: said) for said in (b"", b"{", b"[]", b"{}")),
             edited(classifier_dropout=None),
             edited(lambda own: own | {QUERY: torch.ones(3, 16)}))),
-        (lambda folder: transformers.GPT2LMHeadModel(transformers.GPT2Config(**GPT2)).save_pretrained(folder),
+        (lambda folder: transformers.GPT2LMHeadModel(
+            transformers.GPT2Config(**SIZES["alone"]["GPT2LMHeadModel"])).save_pretrained(folder),
          "type gpt2, an encoder or a decoder alone"),
-        (lambda folder: transformers.WhisperConfig(**WHISPER).save_pretrained(folder),
+        (lambda folder: transformers.WhisperConfig(**SIZES["sound"]["Whisper"]).save_pretrained(folder),
          "type whisper, which does not … give saved traces"),
         # What it lacks would be drawn at random, and two calls would give two answers.
         (edited(lambda own: {k: v for k, v in own.items() if k != QUERY}), f"it lacks {QUERY}"),
