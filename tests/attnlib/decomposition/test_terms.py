@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlib.decomposition import (
@@ -38,7 +38,6 @@ def side(corpus, dtype):
     return states.masked_fill(~mask[:, :, None], 0), mask, parts
 
 
-@settings(max_examples=60)
 @given(CORPORA, CORPORA, TOLERANCES)
 def test_terms_sum_to_the_score_and_each_is_the_product_of_its_two_parts(first, second, precision):
     dtype, tolerance = precision
@@ -66,7 +65,6 @@ def test_hand_worked_terms_are_decoder_by_encoder():
     assert PART_NAMES == ("temporal", "input", "residual")
 
 
-@settings(max_examples=30)
 @given(CORPORA, TOLERANCES, st.booleans())
 def test_mapped_parts_are_the_parts_of_the_mapped_states(corpus, precision, with_bias):
     """Fitting commutes with a linear map: splitting W h + b gives the mapped parts."""
@@ -122,7 +120,6 @@ def test_hand_worked_shares():
     assert (shares.rows, shares.entries, shares.rows_left_out) == (1, 2, 0)
 
 
-@settings(max_examples=50)
 @given(batches, st.integers(0, 12))
 def test_agree_with_numpy_sum_to_one_ignore_constants_and_stream(batch, cut):
     rows = [row - row.mean(1, keepdim=True) for row in rows_of(*batch)]
@@ -188,7 +185,6 @@ def test_hand_worked_agreement(rows, agreement):
     assert {name: results[name].argmax_agreement for name in agreement} == pytest.approx(agreement)
 
 
-@settings(max_examples=40)
 @given(batches)
 def test_substitution_agrees_with_a_loop_of_rows_and_merges_in_any_order_of_names(batch):
     subsets = {"decoder residual": [("residual", part) for part in PART_NAMES], "all": ALL_PAIRS, "none": []}
@@ -217,7 +213,6 @@ def test_substitution_agrees_with_a_loop_of_rows_and_merges_in_any_order_of_name
 # Single samples: the pooled definitions applied to one sample at a time are the oracle.
 
 
-@settings(max_examples=30)
 @given(batches)
 def test_each_sample_has_what_it_has_alone(batch):
     shares = covariance_shares_by_sample(*batch)
@@ -260,7 +255,6 @@ def test_cells_of_thirty():
     assert math.isnan(typicality([]).coverage)
 
 
-@settings(max_examples=40)
 @given(made.attention_matrices(), st.integers(2, 8), st.integers(1, 9))
 def test_lists_padded_batches_and_a_loop_agree(matrices, minimum, size):
     expected = torch.tensor(typicality_loop(matrices, minimum), dtype=torch.float64)
