@@ -25,8 +25,8 @@ def refused(*cases):
     return test
 
 
-def flip(path, place=-1):
+def flip(path, place=-1, bit=0):
     """One bit of a file is another."""
     content = bytearray(path.read_bytes())
-    content[place] ^= 1
+    content[place] ^= 1 << bit
     path.write_bytes(content)

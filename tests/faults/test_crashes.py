@@ -27,6 +27,7 @@ from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from notebooks.shared import permutation_copying
 from tests.attnlib.analysis.builders import save_traces
+from tests.attnlib.refusals import flip
 from tests.faults.conftest import COUNTS, SIZE, changes, forked, kill
 
 MODEL = ModelSpec("one_to_one", "AED", steps=4, width=4, batch_size=4)
@@ -202,9 +203,7 @@ def test_a_flipped_bit_of_any_file_is_noticed_or_moves_nothing(target, tmp_path)
     for _ in range(10 * SIZE):
         path = draw.choice(paths)
         content = path.read_bytes()
-        flipped = bytearray(content)
-        flipped[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
-        path.write_bytes(flipped)
+        flip(path, draw.randrange(len(content)), draw.randrange(8))
         try:
             found = reread(target, folder)
         except AttnlibError:

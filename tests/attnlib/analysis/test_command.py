@@ -503,14 +503,6 @@ def report_of(out):
     return {file: (out / file).read_bytes() for file in FILES}
 
 
-@pytest.fixture(scope="module")
-def in_shards(corpus, tmp_path_factory):
-    out = tmp_path_factory.mktemp("shards")
-    done(*given(corpus, out, "--shards", 2))
-    assert len(table_of(out / "heads.csv")) == 4
-    return out
-
-
 def test_a_stage_that_the_one_before_is_not_finished_for_fails(corpus, tmp_path):
     """So that a workflow does not take it for done."""
     stage = partial(given, corpus, tmp_path, "--shards", 2, "--stage")
@@ -520,7 +512,7 @@ def test_a_stage_that_the_one_before_is_not_finished_for_fails(corpus, tmp_path)
     assert not (tmp_path / "index.html").exists()
 
 
-def test_a_shard_tokenizes_its_own_lines_alone(corpus, tmp_path, counted, in_shards):
+def test_a_shard_tokenizes_its_own_lines_alone(corpus, tmp_path, counted):
     """Of six batches of four and every third held out: two blocks of three, a shard each."""
     first, second = (SOURCE[0:8], SOURCE[8:12]), (SOURCE[12:20], SOURCE[20:24])
     lines = {("fit", 1): second[0], ("fit", 0): first[0], ("judge", 0): first[1], ("judge", 1): second[1]}
@@ -530,7 +522,9 @@ def test_a_shard_tokenizes_its_own_lines_alone(corpus, tmp_path, counted, in_sha
         done(*given(corpus, tmp_path, "--shards", 2, "--stage", stage, "--shard", shard))
         assert counted[-len(expected) :] == expected
         assert set(counted) == set(expected)  # some twice: whether they can be probed is tried first
-    assert report_of(tmp_path) == report_of(in_shards)
+    done(*given(corpus, at_once := tmp_path / "at once", "--shards", 2))
+    assert len(table_of(at_once / "heads.csv")) == 4
+    assert report_of(tmp_path) == report_of(at_once)
 
 
 @pytest.fixture
