@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -187,38 +188,18 @@ def test_attentions_that_nothing_checked_are_named(tmp_path):
 
 
 FIT = fit_of([TOY(0)])
-CALM = {"unseen_words": 0.0, "typicality_coverage": 1.0, "typicality_beyond": 0.0, "on_ignored": 0.0}
-LEARNED = {"accuracy": 0.9, "most_frequent": 0.1, "loss": 0.5, "loss_by_frequency": 3.0}
-RARE = "are of a size that was seen too rarely, fewer than 30"
-MANY = tuple(f"cross.{layer}" for layer in range(24))
+NOTES = yaml.safe_load(Path(__file__).with_name("notes.yaml").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({}, None),
-        ({"held_out": False}, "judged on the same samples"),
-        ({"unseen_words": 0.06}, "6% of the positions judged hold a word"),
-        ({"typicality_coverage": 0.4}, "Typicality is of 40% of the samples judged, where it is"),
-        ({"typicality_coverage": 0.4}, f"head 0): 60% {RARE}"),
-        ({"typicality_coverage": 0.4, "typicality_beyond": 0.6}, "0): 60% are longer than averages are kept"),
-        ({"typicality_coverage": 0.2, "typicality_beyond": 0.3}, f"and 50% {RARE}"),
-        ({"losses": Losses(1_200, 0)}, "Left out for an empty side: 1,200 pairs"),
-        ({"losses": Losses(0, 7)}, "Cut off at the longest length that was asked for: 7 pairs"),
-        ({"unchecked": ("cross.0", "cross.1")}, "scores of cross.0, cross.1 were checked against nothing"),
-        ({"unchecked": MANY}, "cross.5 and 18 more were checked against nothing"),
-        ({"on_ignored": 0.3}, "Up to 30% of a head's attention"),
-        ({"learned": {}}, "Nothing says whether the model has learned this text"),
-    ],
-)
+@pytest.mark.parametrize(("changed", "said"), [({}, ""), *NOTES["otherwise"]])
 def test_what_a_reader_must_know_is_noted(changed, said):
-    found = replace(results(FIT, judged(FIT, [TOY(0)]), held_out=True), unchecked=(), learned=LEARNED)
-    row = CALM | changed
+    found, told = results(FIT, judged(FIT, [TOY(0)]), held_out=True), NOTES["calm"] | changed
+    told["losses"] = Losses(*told["losses"])
     rows = {
-        table: [own | {key: row[key] for key in own.keys() & row.keys()} for own in getattr(found, table)]
+        table: [own | {key: told[key] for key in own.keys() & told.keys()} for own in getattr(found, table)]
         for table in ("heads", "states")
     }
-    own = {key: changed[key] for key in changed.keys() & vars(found).keys()}
+    own = {key: told[key] for key in told.keys() & vars(found).keys()}
     noted = notes(replace(found, **rows, **own))
     assert len(noted) == bool(said)
     assert not said or said in noted[0]
