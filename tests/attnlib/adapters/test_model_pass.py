@@ -25,6 +25,7 @@ from attnlib.adapters.tensors import MAPS
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.sealed import save_file
 from tests.attnlib.adapters import adapter_builders as toys
+from tests.attnlib.adapters.adapter_builders import FULL, PLAIN, SOURCE_MASK, TARGET_MASK, TOKENS
 from tests.attnlib.models.model_builders import generator
 from tests.attnlib.refusals import assert_refused
 
@@ -68,21 +69,21 @@ def test_a_rotation_turns_each_pair_by_its_angle(interleaved):
 
 def test_what_stands_at_padding_does_not_matter():
     one = toys.checked()
-    attention = one.attention.masked_fill(~toys.TARGET_MASK[:, None, :, None], torch.nan)
-    inputs = one.key_inputs.masked_fill(~toys.SOURCE_MASK[:, :, None], torch.nan)
+    attention = one.attention.masked_fill(~TARGET_MASK[:, None, :, None], torch.nan)
+    inputs = one.key_inputs.masked_fill(~SOURCE_MASK[:, :, None], torch.nan)
     toys.pass_of(replace(one, attention=attention, key_inputs=inputs)).check()
 
 
 def test_padding_moves_to_the_right_with_all_that_belongs_to_a_position():
-    valid = toys.TARGET_MASK[:, :, None] & toys.SOURCE_MASK[:, None]
+    valid = TARGET_MASK[:, :, None] & SOURCE_MASK[:, None]
     more = {"ignored_source": torch.arange(15).view(3, 5) % 4 == 0, "lexical_probe": torch.rand(3, 4, 5)}
     one = toys.checked(position_bias=toys.normal(3, 2, 4, 5, seed=9))
     right = toys.pass_of(one, **more)
-    in_front = partial(toys.padded_in_front, masks={"source": toys.SOURCE_MASK, "target": toys.TARGET_MASK})
+    in_front = partial(toys.padded_in_front, masks={"source": SOURCE_MASK, "target": TARGET_MASK})
     axes = {"query_inputs": {"target": 1}, "key_inputs": {"source": 1}}
     axes |= {name: {"target": 2, "source": 3} for name in ("attention", "position_bias")}
     left = replace(one, **{name: in_front(getattr(one, name), **own) for name, own in axes.items()})
-    sides = {n: in_front(getattr(right, n), **{n[:6]: 1}) for n in (*toys.TOKENS, "target_outputs")}
+    sides = {n: in_front(getattr(right, n), **{n[:6]: 1}) for n in (*TOKENS, "target_outputs")}
     sides["ignored_source"] = in_front(right.ignored_source, source=1)
     sides["lexical_probe"] = in_front(right.lexical_probe, target=1, source=2)
     assert not sides["source_mask"][1, 0]
@@ -95,38 +96,37 @@ def test_padding_moves_to_the_right_with_all_that_belongs_to_a_position():
 
 def test_without_an_attention_it_is_said_that_nothing_is_checked():
     """Layers come in the order of their numbers."""
-    bare = toys.PLAIN | dict.fromkeys(("cross.10.query_states", "cross.9.query_states"), toys.normal(3, 4, 6))
+    bare = PLAIN | dict.fromkeys(("cross.10.query_states", "cross.9.query_states"), toys.normal(3, 4, 6))
     assert pass_of_tensors(bare).unchecked == ("cross.0", "cross.9", "cross.10")
-    found = pass_of_tensors(toys.FULL)
+    found = pass_of_tensors(FULL)
     assert found.unchecked == ()
-    assert torch.equal(found.target_outputs, toys.FULL["target_outputs"])
-    bare = toys.without(toys.FULL, "encoder_self.0.attention")
-    assert pass_of_tensors(bare).unchecked == ("encoder_self.0",)
+    assert torch.equal(found.target_outputs, FULL["target_outputs"])
+    assert pass_of_tensors(toys.without(FULL, "encoder_self.0.attention")).unchecked == ("encoder_self.0",)
 
 
 def test_plain_states_are_compared_as_they_are_and_in_self_attention_with_themselves():
-    found = pass_of_tensors(toys.PLAIN)
+    found = pass_of_tensors(PLAIN)
     (one,) = found.attended
-    dots = toys.PLAIN["cross.0.query_states"] @ toys.PLAIN["encoder_states"].mT
+    dots = PLAIN["cross.0.query_states"] @ PLAIN["encoder_states"].mT
     torch.testing.assert_close(one.scores, dots[:, None])
     assert (one.name, one.heads, one.key_site) == ("cross.0", 1, "encoder")
-    torch.testing.assert_close(found.softmax(one, 0).sum(-1), toys.TARGET_MASK.float())
+    torch.testing.assert_close(found.softmax(one, 0).sum(-1), TARGET_MASK.float())
     states = toys.normal(3, 4, 2, seed=1)
-    (one,) = pass_of_tensors(toys.TOKENS | {"decoder_self.2.query_states": states}).attended
+    (one,) = pass_of_tensors(TOKENS | {"decoder_self.2.query_states": states}).attended
     torch.testing.assert_close(one.scores, (states @ states.mT)[:, None])
     assert (one.causal, one.query_site, one.key_site) == (True, *["decoder_self.2.query"] * 2)
 
 
 def test_states_and_weights_of_different_precisions_are_computed_with_in_the_finer():
-    finer = {name: toys.FULL[name].double() for name in ("cross.3.query_weight", "encoder_states")}
-    found = {one.name: one for one in pass_of_tensors(toys.FULL | finer).attended}
+    finer = {name: FULL[name].double() for name in ("cross.3.query_weight", "encoder_states")}
+    found = {one.name: one for one in pass_of_tensors(FULL | finer).attended}
     assert found["cross.3"].scores.dtype == torch.float64
     assert found["encoder_self.0"].scores.dtype == torch.float32
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_computed_with_in_single_to_the_last_digit(dtype):
-    half = toys.to({name: own for name, own in toys.FULL.items() if not name.endswith("attention")}, dtype)
+    half = toys.to({name: own for name, own in FULL.items() if not name.endswith("attention")}, dtype)
     passes = pass_of_tensors(half), pass_of_tensors(toys.to(half, torch.float32))
     for one, other in zip(*(own.attended for own in passes), strict=True):
         assert one.scores.dtype == torch.float32
@@ -146,29 +146,29 @@ def test_padding_at_the_left_moves_to_the_right_before_it_is_known_what_is_predi
 
 
 def test_what_was_saved_comes_back_in_the_order_of_the_names(tmp_path):
-    save_file(toys.PLAIN, tmp_path / "b.safetensors")
-    save_file(toys.FULL, tmp_path / "a.safetensors")
+    save_file(PLAIN, tmp_path / "b.safetensors")
+    save_file(FULL, tmp_path / "a.safetensors")
     (tmp_path / "notes.txt").write_text("not a batch")
     first, second = saved_passes(tmp_path)
-    toys.assert_same_pass(first, pass_of_tensors(toys.FULL))
-    toys.assert_same_pass(second, pass_of_tensors(toys.PLAIN))
+    toys.assert_same_pass(first, pass_of_tensors(FULL))
+    toys.assert_same_pass(second, pass_of_tensors(PLAIN))
 
 
 def test_weights_may_stand_in_a_file_of_their_own(tmp_path):
-    maps = {name: value for name, value in toys.FULL.items() if name.endswith(("weight", "_bias", "scale"))}
+    maps = {name: value for name, value in FULL.items() if name.endswith(("weight", "_bias", "scale"))}
     save_file(maps, tmp_path / MAPS)
     for batch in "ab":
-        save_file(toys.without(toys.FULL, *maps), tmp_path / f"{batch}.safetensors")
+        save_file(toys.without(FULL, *maps), tmp_path / f"{batch}.safetensors")
     passes = list(saved_passes(tmp_path))
     assert len(passes) == 2
     for found in passes:
-        toys.assert_same_pass(found, pass_of_tensors(toys.FULL))
+        toys.assert_same_pass(found, pass_of_tensors(FULL))
 
 
 @pytest.mark.parametrize("name", ["a.safetensors", MAPS])
 def test_a_file_that_was_cut_off_is_corrupt(tmp_path, name):
-    save_file(toys.PLAIN, tmp_path / "a.safetensors")
-    save_file(toys.PLAIN, tmp_path / name)
+    save_file(PLAIN, tmp_path / "a.safetensors")
+    save_file(PLAIN, tmp_path / name)
     (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-5])
     assert_refused(lambda: list(saved_passes(tmp_path)), f"{name} cannot be read as safetensors", CorruptFile)
 

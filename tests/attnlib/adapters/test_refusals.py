@@ -22,51 +22,28 @@ from attnlib.adapters import (
     pass_of_tensors,
     text_batches,
 )
-from tests.attnlib.adapters.adapter_builders import (
-    BATCH,
-    FULL,
-    HOOKED,
-    KINDS,
-    PLAIN,
-    SIZES,
-    TARGET_MASK,
-    Reader,
-    Translator,
-    attended_of,
-    checked,
-    drawn,
-    frames_batch,
-    frames_model,
-    model_of,
-    normal,
-    pass_of,
-    rotary,
-    run,
-    run_torch,
-    traced,
-    whisper,
-    without,
-)
+from tests.attnlib.adapters import adapter_builders as toys
+from tests.attnlib.adapters.adapter_builders import BATCH, FULL, HOOKED, PLAIN, TARGET_MASK, normal, run
 from tests.attnlib.refusals import refused
 
 GAP = "attention from the caught projections is up to"
 
-ONE, ONES, NAN = checked(), torch.ones(3, 4, 5), torch.nan
+ONE, ONES, NAN = toys.checked(), torch.ones(3, 4, 5), torch.nan
 
 
 def attended(**changes):
-    return pass_of(attended_of(**changes))
+    return toys.pass_of(toys.attended_of(**changes))
 
 
 def rechecked(**changes):
-    pass_of(replace(ONE, **changes)).check()
+    toys.pass_of(replace(ONE, **changes)).check()
 
 
 def with_one(value, name):
     """A pass in which one number of a tensor is another."""
     wrong = getattr(ONE, name).clone()
     wrong[(0, 1, 1, 2) if wrong.dim() == 4 else (0, 1, 2)] = value
-    return pass_of(replace(ONE, **{name: wrong}))
+    return toys.pass_of(replace(ONE, **{name: wrong}))
 
 
 test_passes_that_are_refused = refused(
@@ -83,15 +60,17 @@ test_passes_that_are_refused = refused(
     (lambda: attended(scale=NAN), "cross.1: scale is nan; give a finite number"),
     (lambda: attended(key_map=LinearMap(normal(2, 4, 6) * NAN)), "cross.1: key weight holds NaN or infinity"),
     (lambda: attended(key_map=LinearMap(normal(2, 4, 6), normal(2, 4) * NAN)), "key bias holds NaN"),
-    (lambda: pass_of(attended_of(query_rotation=rotary(4, 4)), target_mask=TARGET_MASK.flip(1)),
+    (lambda: toys.pass_of(
+        toys.attended_of(query_rotation=toys.rotary(4, 4)), target_mask=TARGET_MASK.flip(1)),
      "cross.1 rotates by position: pad its batches at the right"),
-    (lambda: pass_of(source_tokens=torch.ones(3, 4)), "source_tokens of shape (3, 4) with a mask of shape"),
-    (lambda: pass_of(target_mask=TARGET_MASK & False), "target_tokens row 0 is all padding: leave"),
-    (lambda: pass_of(target_outputs=torch.full((3, 4), -100)), "target_outputs hold -100 at valid"),
+    (lambda: toys.pass_of(source_tokens=torch.ones(3, 4)),
+     "source_tokens of shape (3, 4) with a mask of shape"),
+    (lambda: toys.pass_of(target_mask=TARGET_MASK & False), "target_tokens row 0 is all padding: leave"),
+    (lambda: toys.pass_of(target_outputs=torch.full((3, 4), -100)), "target_outputs hold -100 at valid"),
     # What the model does not compute with.
     *((partial(rechecked, **changes), f"cross.1, head … : {GAP}") for changes in (
         {"scale": 0.501}, {"position_bias": None}, {"key_map": ONE.query_map},
-        {"query_rotation": rotary(4, 4)}, {"attention": ONE.attention.flip(1)})),
+        {"query_rotation": toys.rotary(4, 4)}, {"attention": ONE.attention.flip(1)})),
     (lambda: rechecked(attention=ONE.scores.softmax(-1)),
      "of a row's attention is on what is masked here; give the masks that the model was given"),
     (lambda: rechecked(causal=True), "of a row's attention is on what is masked here"),
@@ -129,7 +108,7 @@ SHAPES = yaml.safe_load(Path(__file__).with_name("tensors.yaml").read_text(encod
 def changed(sound, shapes):
     """With ones of these shapes, or with nothing, by those names."""
     ones = {name: torch.ones(shape) for name, shape in shapes.items() if shape is not None}
-    return without(sound, *shapes) | ones
+    return toys.without(sound, *shapes) | ones
 
 
 test_tensors_that_are_refused = refused(*((partial(pass_of_tensors, given), message) for given, message in (
@@ -152,19 +131,19 @@ SHOWN = "softmax"
 
 
 def modules(*hooks):
-    return Modules(Reader(), hooks, run)
+    return Modules(toys.Reader(), hooks, run)
 
 
-def caught(one=HOOKED, run=run, model=Reader, **settings):
-    return Modules(drawn(model()), [one], run, **{"start": 2} | settings).trace(BATCH)
+def caught(one=HOOKED, run=run, model=toys.Reader, **settings):
+    return Modules(toys.drawn(model()), [one], run, **{"start": 2} | settings).trace(BATCH)
 
 
-def probed(one=HOOKED, run=run, model=Reader, **settings):
-    adapter = Modules(drawn(model()), [one], run, start=2, **settings)
+def probed(one=HOOKED, run=run, model=toys.Reader, **settings):
+    adapter = Modules(toys.drawn(model()), [one], run, start=2, **settings)
     return adapter.lexical_probe(adapter.trace(BATCH))
 
 
-class Aside(Reader):
+class Aside(toys.Reader):
     """Its attention is shown by a module and computed beside it."""
 
     def forward(self, source, source_mask, read):
@@ -172,7 +151,7 @@ class Aside(Reader):
         return self.out(torch.cat([self.words(read)] * 2, -1))
 
 
-class Shared(Reader):
+class Shared(toys.Reader):
     """One softmax for attention to what was read and to the source."""
 
     def forward(self, source, source_mask, read):
@@ -184,7 +163,7 @@ ENCODER = Hooked(*["transformer.encoder.layers.0.self_attn"] * 2, kind="encoder_
 
 
 def with_a_column_that_is_no_word():
-    model = Translator()
+    model = toys.Translator()
     model.get_submodule(ENCODER.query).add_zero_attn = True
     return model
 
@@ -198,7 +177,7 @@ test_modules_that_are_refused = refused(
     (lambda: modules(Hooked("to_q", "to_k", 2)), "cross.0: nothing checks the scores made of to_q and to_k"),
     (lambda: modules(), "no attention is hooked: name the modules of one or more"),
     (lambda: modules(HOOKED, HOOKED), "2 attentions are called cross.0: give each a layer"),
-    (lambda: Modules(nn.Sequential(nn.MultiheadAttention(8, 2)), [Hooked("0", "words")], run_torch),
+    (lambda: Modules(nn.Sequential(nn.MultiheadAttention(8, 2)), [Hooked("0", "words")], toys.run_torch),
      "0 makes queries and keys: name it for both, not 'words'"),
     (lambda: caught(start=None), "give it ``read``, or Modules a start"),
     (lambda: caught(run=lambda model, batch: None), "to_q was not run: is it the module of another path"),
@@ -209,18 +188,18 @@ test_modules_that_are_refused = refused(
     (lambda: caught(run=lambda *own: (run(*own), run(*own))), "runs more than once in a pass"),
     (lambda: caught(run=lambda model, batch: model(batch.source, batch.source_mask, batch.read[:, 1:])),
      "cross.0: states of shape (4, 5, 6); expected (4, 6, 6)"),
-    (lambda: caught(model=partial(Reader, scale=0.6)), f"cross.0, head 0: {GAP}"),
-    (lambda: caught(ENCODER, run_torch, with_a_column_that_is_no_word),
+    (lambda: caught(model=partial(toys.Reader, scale=0.6)), f"cross.0, head 0: {GAP}"),
+    (lambda: caught(ENCODER, toys.run_torch, with_a_column_that_is_no_word),
      "attention of shape (4, 2, 7, 8); expected (4, 2, 7, 7)"),
     (lambda: caught(model=Shared), "to_q runs more than once in a pass, so its attentions cannot be"),
-    (lambda: Modules(Shared(), [HOOKED], run, start=2).lexical_probe(traced("by hand")),
+    (lambda: Modules(Shared(), [HOOKED], run, start=2).lexical_probe(toys.traced("by hand")),
      "softmax runs more than once in a pass"),
     (lambda: probed(model=Aside), "the model does not go on with the attention that softmax returns"),
     (lambda: probed(replace(HOOKED, attention=None), unchecked=True), "cross.0: name the module that"),
     (lambda: probed(run=lambda model, batch: model.attend(batch.source, batch.source_mask, batch.read)),
      "run returns shape (4, 2, 6, 7); … logits of shape (4, 6) by 50"),
     (lambda: probed(run=lambda *own: list(run(*own))), "run returns list"),
-    (lambda: probed(ENCODER, run_torch, Translator), "no cross-attention is hooked"),
+    (lambda: probed(ENCODER, toys.run_torch, toys.Translator), "no cross-attention is hooked"),
 )  # fmt: skip
 
 FAR = dict.fromkeys((f"max_{half}_position_embeddings" for half in ("encoder", "decoder")), 32)
@@ -233,7 +212,7 @@ def transformers():
 
 def half(name):
     made = getattr(transformers(), name)
-    return HuggingFace(made(made.config_class(**SIZES["alone"][name])))
+    return HuggingFace(made(made.config_class(**toys.SIZES["alone"][name])))
 
 
 def of_prophets():
@@ -244,32 +223,32 @@ def of_prophets():
 
 
 def bart(**arguments):
-    return HuggingFace(model_of("Bart"), **arguments)
+    return HuggingFace(toys.model_of("Bart"), **arguments)
 
 
 def switched_back(name):
-    adapter = HuggingFace(model_of(name), kinds=("decoder_self",))
+    adapter = HuggingFace(toys.model_of(name), kinds=("decoder_self",))
     adapter.model.set_attn_implementation("sdpa")
     return adapter.trace(BATCH)
 
 
 def of_rows(name, *rows):
-    return HuggingFace(model_of(name)).trace(TokenBatch.of_rows(*rows))
+    return HuggingFace(toys.model_of(name)).trace(TokenBatch.of_rows(*rows))
 
 
 def pass_of_another():
-    adapter = whisper()
-    one = adapter.trace(frames_batch("Whisper"))
-    adapter.trace(frames_batch("Whisper", 1))
+    adapter = toys.whisper()
+    one = adapter.trace(toys.frames_batch("Whisper"))
+    adapter.trace(toys.frames_batch("Whisper", 1))
     return adapter.logits(one)
 
 
 def frames(name="Whisper", **changes):
-    return replace(frames_batch(name), **changes)
+    return replace(toys.frames_batch(name), **changes)
 
 
 def bart_probe(model=lambda whole: whole, **changes):
-    return lexical_probe(model(model_of("Bart")), replace(traced("Bart"), **changes))
+    return lexical_probe(model(toys.model_of("Bart")), replace(toys.traced("Bart"), **changes))
 
 
 class Linear8bit(nn.Linear):
@@ -284,7 +263,7 @@ Linear8bit.__qualname__ = Linear8bit.__name__ = "Linear"
 
 def wrapped(family, path, wrap=nn.Sequential):
     """With a module in another one, as LoRA wraps projections."""
-    model, (place, _, name) = model_of(family), path.rpartition(".")
+    model, (place, _, name) = toys.model_of(family), path.rpartition(".")
     setattr(model.get_submodule(place), name, wrap(model.get_submodule(path)))
     return model
 
@@ -294,15 +273,16 @@ OTHERS = "holds id 50; … embeds 50, from 0: use the tokenizer"
 BART = "model.decoder.layers.0.encoder_attn"
 
 test_models_of_hugging_face_that_are_refused = refused(
-    *((partial(half, name), f"{name} lacks an encoder or a decoder, … whole") for name in SIZES["alone"]),
+    *((partial(half, name), f"{name} lacks an encoder or a decoder, … whole")
+      for name in toys.SIZES["alone"]),
     (lambda: HuggingFace(nn.Linear(2, 2)), "Linear is no model … see attnlib.adapters.Modules"),
     (of_prophets, "has no cross-attention in the form of T5, BART, mBART or Marian"),
     # LED's encoder looks through windows; its cross-attention is BART's, and it keeps it to itself.
-    (lambda: HuggingFace(model_of("LED", attention_window=4), kinds=("cross", "encoder_self")),
+    (lambda: HuggingFace(toys.model_of("LED", attention_window=4), kinds=("cross", "encoder_self")),
      "LED … has no encoder_self attention of a known form"),
-    (lambda: HuggingFace(model_of("LED", attention_window=8, **FAR)).trace(BATCH),
+    (lambda: HuggingFace(toys.model_of("LED", attention_window=8, **FAR)).trace(BATCH),
      "cross.0 returns no attention, though … with attnlib.adap"),
-    (lambda: traced("scaled_dot_product, heads apart"),
+    (lambda: toys.traced("scaled_dot_product, heads apart"),
      "attention of shape (4, 2, 6, 6); expected (4, 2, 6, 7) … has to return the heads joined"),
     (lambda: bart(kinds=("self",)), "no kind of attention 'self'"),
     (lambda: bart(kinds=("encoder-self",)), "did you mean 'encoder_self'"),
@@ -310,13 +290,13 @@ test_models_of_hugging_face_that_are_refused = refused(
     (lambda: bart(layers=[]), "layers is empty: name one or more, or leave layers out"),
     (lambda: bart(layers=[0, 2]), "layers [2] of cross: this model has 2, counted from 0"),
     (lambda: bart(layers=[-1]), "layers [-1] of cross"),
-    (lambda: HuggingFace(model_of("M2M100", decoder_start_token_id=None)).trace(BATCH),
+    (lambda: HuggingFace(toys.model_of("M2M100", decoder_start_token_id=None)).trace(BATCH),
      "set config.decoder_start_token_id, or give batches with ``read``"),
     *((partial(switched_back, name), 'decoder_self.0 returns no attention … attn_implementation="eager"')
       for name in ("T5", "Bart")),
     # Not left to the check: in bfloat16, attention that is spread over many words would not give it away.
-    *((lambda kind=kind: HuggingFace(model_of("UMT5"), kinds=("cross", kind)).trace(BATCH),
-       f"{kind}.0 adds a bias by position that UMT5Attention does not") for kind in KINDS[:2]),
+    *((lambda kind=kind: HuggingFace(toys.model_of("UMT5"), kinds=("cross", kind)).trace(BATCH),
+       f"{kind}.0 adds a bias by position that UMT5Attention does not") for kind in toys.KINDS[:2]),
     # A layer whose projections or attention are wrapped is not left out.
     *((lambda side=side, wrap=wrap: HuggingFace(wrapped("T5", f"{CROSS}.{side}", wrap)),
        f"{CROSS}.{side} is … merge_and_unload")
@@ -332,16 +312,17 @@ test_models_of_hugging_face_that_are_refused = refused(
       for name in ("T5", "Bart", "M2M100")),
     *((partial(of_rows, name, [[3], [3]], [[4], [4, 50]]), f"a target {OTHERS}")
       for name in ("T5", "Bart", "M2M100")),
-    (lambda: bart_probe(target_outputs=traced("Bart").target_outputs.clamp(min=50)),
+    (lambda: bart_probe(target_outputs=toys.traced("Bart").target_outputs.clamp(min=50)),
      "a right word has id 50; the model predicts 50 words, from 0"),
     (lambda: bart_probe(lambda whole: whole.model), "BartModel predicts no words … AutoModelForSeq2SeqLM"),
-    (lambda: lexical_probe(zoo.load("lexicon_translator").network, traced("Bart")),
+    (lambda: lexical_probe(zoo.load("lexicon_translator").network, toys.traced("Bart")),
      "BilinearTranslator is no model of the transformers library"),
     # Frames.
-    (lambda: whisper().trace(BATCH), "batches of attnlib.FrameBatch, not TokenBatch"),
+    (lambda: toys.whisper().trace(BATCH), "batches of attnlib.FrameBatch, not TokenBatch"),
     (lambda: bart().trace(frames()), "attnlib.TokenBatch, not FrameBatch"),
-    (lambda: whisper().trace(frames(frames_mask=torch.ones(5, 20) > 0)), "all frames: leave frames_mask out"),
-    (lambda: HuggingFace(frames_model("GPT2")).trace(frames("GPT2", target=LONG, target_mask=LONG > 0)),
+    (lambda: toys.whisper().trace(frames(frames_mask=torch.ones(5, 20) > 0)),
+     "all frames: leave frames_mask out"),
+    (lambda: HuggingFace(toys.frames_model("GPT2")).trace(frames("GPT2", target=LONG, target_mask=LONG > 0)),
      "Model has positions for 6"),
     (lambda: frames(frames=torch.full((5, 4, 20), NAN)), "expected finite floating-point numbers"),
     (lambda: frames(frames=torch.zeros(4, 4, 20)), "frames of shape (4, 4, 20) … with 5 targets"),
