@@ -28,17 +28,8 @@ from attnlib.analysis.samples import LONGEST
 from attnlib.analysis.threads import choose_threads
 from attnlib.errors import CorruptFile
 from tests.attnlib.adapters.adapter_builders import BATCH, HOOKED, Reader, run
-from tests.attnlib.analysis.builders import (
-    ALL,
-    HEADS,
-    Toy,
-    assert_same_rows,
-    by_hand,
-    files_of,
-    fit_of,
-    judged,
-    rows_of,
-)
+from tests.attnlib.analysis import builders as toys
+from tests.attnlib.analysis.builders import ALL, HEADS, Toy, fit_of, judged
 from tests.attnlib.refusals import assert_refused, flip, refused
 
 REBUILDS = ("temporal_rebuilds", "input_rebuilds", "no_residual_rebuilds")
@@ -70,7 +61,7 @@ def test_fitted_on_most_and_judged_on_the_rest_or_on_the_same(batches, every, he
     found = analyse(stream_of(batches, probed=None), every=every, method=method)
     fitted = [number for number in range(batches) if number not in held]
     expected = judged(fit_of(map(TOY, fitted), method=method), map(TOY, held or fitted), TOY.probe)
-    assert_same_rows([*found.heads, *found.terms, *found.states], rows_of(expected, bool(held)))
+    toys.assert_same_rows([*found.heads, *found.terms, *found.states], toys.rows_of(expected, bool(held)))
     assert held or all(math.isnan(row["input_low"]) for row in found.heads)
     assert found.held_out == bool(held) == (0 < found.judged < found.fitted)
     assert held or found.fitted == found.judged > 0
@@ -140,7 +131,7 @@ def test_no_more_sentences_and_positions_are_kept_than_fit(monkeypatch, entries)
 
 def test_a_long_sentence_is_cut():
     length = LONGEST + 5
-    one = by_hand([[1.0] * length] * 3, [False] * length)
+    one = toys.by_hand([[1.0] * length] * 3, [False] * length)
     found = analyse(Stream(lambda one: one, [one] * 5))
     assert found.example.source.tolist() == list(range(LONGEST))
     assert found.example.attention["cross.0", 0].shape == (3, LONGEST)
@@ -244,7 +235,7 @@ def test_a_pass_that_was_killed_goes_on_to_the_same_bytes(tmp_path, finished, ki
         with pytest.raises(SystemExit):
             read(keep_of(tmp_path, seconds), killed_at=number)
     fit, judgement = read(keep_of(tmp_path))
-    assert files_of(tmp_path) == files_of(finished)
+    assert toys.files_of(tmp_path) == toys.files_of(finished)
     assert (fit.losses, judgement.losses) == (Losses(144, 16), Losses(4 + 9 + 14 + 19, 4))
 
 
@@ -281,7 +272,7 @@ def test_shards_in_any_order_come_to_what_one_process_sums(tmp_path, parts, batc
     expected = judged(whole, map(TOY, held_out[:2]), TOY.probe)  # two batches are probed in all
     expected += judged(whole, map(TOY, held_out[2:]))
     assert found.samples == expected.samples > 0
-    assert_same_rows(rows_of(found), rows_of(expected))
+    toys.assert_same_rows(toys.rows_of(found), toys.rows_of(expected))
 
 
 def test_shards_that_are_missing_are_listed(tmp_path):
@@ -403,7 +394,7 @@ def test_the_fewest_threads_that_are_worth_it(monkeypatch):
 
 
 def analyse_copies(count, *one):
-    analyse(Stream(lambda one: one, [by_hand(*one)] * count))
+    analyse(Stream(lambda one: one, [toys.by_hand(*one)] * count))
 
 
 test_what_cannot_be_is_refused = refused(
