@@ -10,7 +10,6 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from attnlib import Stream, report
 from attnlib.adapters import (
     Hooked,
     HuggingFace,
@@ -24,7 +23,6 @@ from attnlib.decomposition import Components
 from attnlib.decomposition.growing import GrowingComponents
 from tests.attnlib.adapters import adapter_builders as toys
 from tests.attnlib.adapters.adapter_builders import BATCH, FAMILIES, FRAMES, FULL, HOOKED, KINDS, SIDES, run
-from tests.attnlib.analysis.builders import said_by
 from tests.attnlib.models.model_builders import POSITIONS, batch_of, generator, transformer
 from tests.attnlib.refusals import assert_refused
 
@@ -394,30 +392,6 @@ def test_positions_and_predictions_are_those_of_a_plain_call(name):
     assert len(one.attended) == len({own.name for own in one.attended}) >= 5
     logits = plain_call(toys.frames_model(name), one, toys.frames_batch(name))[0].logits
     torch.testing.assert_close(adapter.logits(one)[one.target_mask], logits[one.target_mask])
-
-
-def test_a_report_says_that_frames_are_no_words(tmp_path):
-    adapter = toys.whisper(kinds=KINDS, ignored=[0, 1])
-    batches = [toys.frames_batch("Whisper", seed) for seed in range(5)]
-    stream = Stream(adapter.trace, batches, partial(lexical_probe, adapter.model), logits=adapter.logits)
-    found = report(stream, tmp_path, name=lambda side, token: f"{side} {token}")
-    said = said_by(tmp_path)
-    page = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert said["source"] == "frames"
-    assert "This encoder reads frames, not words" in said["notes"][0]
-    assert said["notes"][0] in page
-    assert "reads input_features, which a pass does not hold" in found.no_probe[0]
-    assert said["learned"]["sentences"] == 5
-    parts = {kind: {row["term"] for row in said["terms"] if row["kind"] == kind} for kind in KINDS}
-    assert not any(term.endswith("·input") for term in parts["cross"])
-    assert not any("input" in term for term in parts["encoder_self"])
-    assert {"input·temporal", "input·residual"} <= parts["cross"]
-    assert {"input·input"} <= parts["decoder_self"]
-    assert "<bdi>target␣3</bdi>" in page
-    assert "<bdi>source" not in page
-    for row in said["heads"]:
-        parts = ("temporal", "input", "mixed", "residual")
-        assert sum(row[f"{part}_share"] for part in parts) == pytest.approx(1)
 
 
 def test_ids_of_frames_are_never_among_the_ignored():

@@ -317,6 +317,8 @@ test_models_of_hugging_face_that_are_refused = refused(
     (lambda: bart_probe(lambda whole: whole.model), "BartModel predicts no words … AutoModelForSeq2SeqLM"),
     (lambda: lexical_probe(zoo.load("lexicon_translator").network, toys.traced("Bart")),
      "BilinearTranslator is no model of the transformers library"),
+    (lambda: lexical_probe(toys.frames_model("Whisper"), toys.whisper().trace(frames())),
+     "reads input_features, which a pass does not hold"),
     # Frames.
     (lambda: toys.whisper().trace(BATCH), "batches of attnlib.FrameBatch, not TokenBatch"),
     (lambda: bart().trace(frames()), "attnlib.TokenBatch, not FrameBatch"),

@@ -285,20 +285,29 @@ def test_tables_hold_the_rows(analysis):
     assert shares.tolist() == pytest.approx([1.0] * len(analysis.heads))
 
 
-def test_an_analysis_of_frames_says_so_and_has_no_words(analysis):
+def test_an_analysis_of_frames_says_so_and_has_no_words(analysis, tmp_path):
     """A source of one id alone: places are its names, and no term is of its words."""
     of_source = [row for row in analysis.states if row["states"].startswith(("encoder", "cross"))]
     states = [row | {"words": 1} if row in of_source else row for row in analysis.states]
     frames = replace(analysis, states=states)
-    note = "This encoder reads frames, not words"
-    assert frames.tables.heads().attrs["notes"][0].startswith(note)
+    write_report(frames, tmp_path, name=name)
+    said, note = said_by(tmp_path), "This encoder reads frames, not words"
+    assert said["source"] == "frames"
+    assert said["notes"][0] == frames.tables.heads().attrs["notes"][0]
+    assert said["notes"][0].startswith(note)
     assert "reads frames, not words" in frames._repr_html_()
     assert not any(own.startswith(note) for own in analysis.tables.heads().attrs["notes"])
-    cross = frames.tables.terms().query("kind == 'cross'").term
-    assert len(cross)
-    assert not cross.str.contains("·input").any()
+    for table in (frames.tables.terms(), pandas.DataFrame(said["terms"])):
+        terms = table.groupby("kind").term.agg(set)
+        assert not any(term.endswith("·input") for term in terms["cross"])
+        assert not any("input" in term for term in terms["encoder_self"])
+        assert {"input·temporal", "input·residual"} <= terms["cross"]
+        assert "input·input" in terms["decoder_self"]
     table = frames.tables.attention(name).query("kind == 'cross'")
     assert (table.key_word == table.key.astype(str)).all()
+    shown = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "<bdi>$target" in shown
+    assert "<bdi>$source" not in shown
 
 
 def test_what_made_it_is_known_without_a_command():
