@@ -340,13 +340,6 @@ def test_logits_of_another_model_are_refused_before_any_work():
     assert seen == []
 
 
-def test_what_makes_a_stream_is_said_of_its_analysis():
-    found = analyse(replace(stream_of(5), made=lambda: {"options": {"longest": 9}, "sha256": {"text": "0f"}}))
-    assert (found.made["options"]["longest"], found.made["options"]["every"]) == (9, 5)
-    assert found.made["sha256"] == {"text": "0f"}
-    assert found.made["computed in"] == {"precision": "float64"}
-
-
 def logits_of(one, right):
     """Almost sure of the right word in the first samples, of word 0 in the others."""
     words = one.target_outputs.where(torch.arange(len(one.target_mask))[:, None] < right, 0)

@@ -311,9 +311,14 @@ def test_an_analysis_of_frames_says_so_and_has_no_words(analysis, tmp_path):
 
 
 def test_what_made_it_is_known_without_a_command():
-    found = analyse(Stream(Toy(ALL), range(10), probed=0), heads=[1, 0], method="means", every=4)
-    assert found.made["options"] == {"heads": "0,1", "method": "means", "every": 4, "probed": 0}
-    assert found.made["versions"]["torch"] == version("torch")
+    """And what its stream says of that."""
+    own = {"options": {"longest": 9}, "sha256": {"text": "0f"}}
+    stream = Stream(Toy(ALL), range(10), probed=0, made=lambda: own)
+    made = analyse(stream, heads=[1, 0], method="means", every=4).made
+    options = {"heads": "0,1", "method": "means", "every": 4, "probed": 0, "longest": 9}
+    assert (made["options"], made["sha256"]) == (options, {"text": "0f"})
+    assert made["computed in"] == {"precision": "float64"}
+    assert made["versions"]["torch"] == version("torch")
 
 
 def test_the_table_of_attention_has_each_word_with_its_weight(analysis):
