@@ -10,18 +10,9 @@ import yaml
 from torch import nn
 from torch.nn import functional as F
 
-from attnlib.adapters import (
-    Attended,
-    FrameBatch,
-    Hooked,
-    HuggingFace,
-    LinearMap,
-    ModelPass,
-    Modules,
-    Rotary,
-    TokenBatch,
-)
-from attnlib.decomposition import PART_NAMES, alignment_terms, map_parts
+from attnlib import FrameBatch, Hooked, HuggingFace, ModelPass, Modules, TokenBatch, alignment_terms
+from attnlib.adapters import Attended, LinearMap, Rotary
+from attnlib.decomposition import PART_NAMES, map_parts
 from tests.attnlib.models.model_builders import generator, spread
 
 KINDS = ("encoder_self", "decoder_self", "cross")

@@ -10,15 +10,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from attnlib.adapters import (
-    Hooked,
-    HuggingFace,
-    Modules,
-    TokenBatch,
-    lexical_probe,
-    pass_of_tensors,
-    transformer_pass,
-)
+from attnlib import Hooked, HuggingFace, Modules, TokenBatch
+from attnlib.adapters import lexical_probe, pass_of_tensors, transformer_pass
 from attnlib.decomposition import Components
 from attnlib.decomposition.growing import GrowingComponents
 from tests.attnlib.adapters import adapter_builders as toys

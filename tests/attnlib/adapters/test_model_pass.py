@@ -9,17 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from attnlib.adapters import (
-    Attended,
-    HuggingFace,
-    LinearMap,
-    ModelPass,
-    Rotary,
-    TokenBatch,
-    pass_of_tensors,
-    saved_passes,
-    text_batches,
-)
+from attnlib import HuggingFace, ModelPass, TokenBatch, pass_of_tensors, text_batches
+from attnlib.adapters import Attended, LinearMap, Rotary, saved_passes
 from attnlib.adapters.model_pass import UNIT, WORST, squared_sizes, unit_errors
 from attnlib.adapters.tensors import MAPS
 from attnlib.errors import BadInput, CorruptFile

@@ -10,18 +10,8 @@ import torch
 import yaml
 from torch import nn
 
-from attnlib import zoo
-from attnlib.adapters import (
-    FrameBatch,
-    Hooked,
-    HuggingFace,
-    LinearMap,
-    Modules,
-    TokenBatch,
-    lexical_probe,
-    pass_of_tensors,
-    text_batches,
-)
+from attnlib import FrameBatch, Hooked, HuggingFace, Modules, TokenBatch, zoo
+from attnlib.adapters import LinearMap, lexical_probe, pass_of_tensors, text_batches
 from tests.attnlib.adapters import adapter_builders as toys
 from tests.attnlib.adapters.adapter_builders import BATCH, FULL, HOOKED, PLAIN, TARGET_MASK, normal, run
 from tests.attnlib.refusals import refused

@@ -9,21 +9,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlib.decomposition import (
-    PART_NAMES,
-    SUBSETS,
-    AttentionCells,
-    Components,
-    Parts,
-    ShareSums,
-    SubstitutionSums,
-    alignment_terms,
-    map_parts,
-    typicality,
-)
-from attnlib.decomposition.growing import GrowingComponents
-from attnlib.decomposition.shares import covariance_shares_by_sample, shares, similarity_by_sample
-from attnlib.decomposition.substitution import ALL_PAIRS, substitution, valid_rows
+from attnlib import Components, GrowingComponents, Parts, alignment_terms, shares, substitution, typicality
+from attnlib.decomposition import PART_NAMES, SUBSETS, AttentionCells, ShareSums, SubstitutionSums, map_parts
+from attnlib.decomposition.shares import covariance_shares_by_sample, similarity_by_sample
+from attnlib.decomposition.substitution import ALL_PAIRS, valid_rows
 from tests.attnlib.decomposition import component_builders as made
 from tests.attnlib.refusals import refused
 
