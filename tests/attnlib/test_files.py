@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load as any_reader
 
-from attnlib import files, sealed
-from attnlib.decomposition import Components
+from attnlib import Components, files, sealed
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import atomic_path, holder, locked, record_holder, write_text_atomic
 from attnlib.training.checkpoint import Progress, load_newest, save_checkpoint

@@ -12,12 +12,11 @@ from typing import get_args
 import pytest
 import torch
 
-from attnlib import analyse, zoo
+from attnlib import EncoderDecoder, analyse, zoo
 from attnlib.adapters import encoder_decoder_pass
 from attnlib.analysis.learned import has_learned
 from attnlib.errors import Altered
 from attnlib.models.classifiers import AttentiveClassifier
-from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.sequence_to_sequence import SequenceConfig, SequenceToSequence
 from attnlib.probes.lexical_probe import log_lexical_probe
 from attnlib.training.corpus import collate

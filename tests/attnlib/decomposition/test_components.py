@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from attnlib.decomposition import Components, Parts
+from attnlib import Components, GrowingComponents, Parts
 from attnlib.decomposition import components as plain
-from attnlib.decomposition.growing import GrowingComponents
 from attnlib.decomposition.two_way import connected_pieces
 from attnlib.errors import CorruptFile
 from tests.attnlib.decomposition.component_builders import KINDS, assert_same, corpora, fitted, tensors

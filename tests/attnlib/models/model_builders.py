@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from attnlib import EncoderDecoder, ModelConfig
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
-from attnlib.models.config import ModelConfig
-from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.sequence_to_sequence import NAMED, SequenceConfig, SequenceToSequence
 from attnlib.models.transformer import Transformer, TransformerConfig
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
