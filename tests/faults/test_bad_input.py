@@ -37,6 +37,8 @@ from tests.attnlib.analysis import builders
 from tests.companion.claims.claims_builders import claim, write_paper
 from tests.faults.conftest import COUNTS, SIZE, forked
 
+pytestmark = pytest.mark.slow
+
 FOUND = [  # what once gave a traceback, a hang or a wrong number
     ("alignment_breakdown", "seeds", "1000000000"), ("context_bottleneck", "width", ""),
     ("one_step", "width", "100000000"), ("one_step", "learning_rate", "-0.0"),

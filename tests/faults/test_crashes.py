@@ -30,6 +30,8 @@ from tests.attnlib.analysis.builders import save_traces
 from tests.attnlib.refusals import flip
 from tests.faults.conftest import COUNTS, SIZE, changes, forked, kill
 
+pytestmark = pytest.mark.slow
+
 MODEL = ModelSpec("one_to_one", "AED", steps=4, width=4, batch_size=4)
 TINY = {"length": 4, "width": 4, "batch_size": 4, "steps": 4, "every": 2, "held_out": 4}
 COPYING = RunSpec.of("permutation_copying", **TINY)
