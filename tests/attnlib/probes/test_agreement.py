@@ -10,13 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from attnlib import agreement
 from attnlib.probes.agreement import (
     RowMean,
-    agreement,
     agreement_with_ties_broken,
     chance_agreement,
     halves,
-    places,
     tied_at_top,
 )
 from attnlib.probes.kendall import kendall
@@ -142,7 +141,7 @@ test_what_cannot_be_is_refused = refused(
     (lambda: agreement(ROW, SHORT), "the same length"),
     (lambda: agreement_with_ties_broken(ROW, SHORT), "the same length"),
     (lambda: kendall(ROW, SHORT), "the same length"),
-    (lambda: places(torch.tensor([4]), 0), "percent is 0"),
+    (lambda: agreement(ROW, ROW, percent=0), "percent is 0"),
     (lambda: agreement(ROW, ROW, percent=101), "percent is 101"),
     (lambda: agreement(ROW, ROW, ties="last"), "no rule for ties 'last'"),
     (lambda: RowMean.of(torch.zeros(3), torch.ones(2).bool()), "one truth value a row"),
