@@ -28,7 +28,7 @@ from companion.runs.store import Store
 from notebooks.shared import permutation_copying
 from tests.attnlib.analysis.builders import save_traces
 from tests.attnlib.refusals import flip
-from tests.faults.conftest import COUNTS, SIZE, changes, forked, kill
+from tests.faults.conftest import COUNTS, SIZE, changes, forked
 
 pytestmark = pytest.mark.slow
 
@@ -129,7 +129,7 @@ def test_killed_before_any_change_of_a_file_it_goes_on_to_the_same(target, whole
     for n in sorted(random.Random(0).sample(range(1, made + 1), min(made, 5 * SIZE))):
         folder, told = tmp_path / str(n), tmp_path / "told"
         folder.mkdir()
-        before = partial(changes, folder, lambda number, n=n: kill() if number == n else None)
+        before = partial(changes, folder, lambda at, n=n: at == n and signal.raise_signal(signal.SIGKILL))
         assert forked(partial(target, folder), told, before) == -signal.SIGKILL
         assert finished(target, folder) == expected, n
         COUNTS["kills, all identical after the same work was asked for again"] += 1
