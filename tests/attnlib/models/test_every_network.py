@@ -85,7 +85,6 @@ def test_a_trace_or_batch_moves_with_all_that_it_has(trace):
 
 
 LARGE = torch.full((1, 129), 5)
-SEARCH = partial(beam_search, None, BATCH.source, BATCH.source_mask, **{"max_steps": 3, "beams": 2})
 ROWS = torch.tensor([[True], [False], [True]])  # leaves nothing of the second sample
 TABLE = "position 128 is beyond the 128 rows"
 
@@ -108,9 +107,6 @@ test_what_cannot_be_is_refused = refused(
     (lambda: nets.transformer().projections("cross", 0, 3), "head is 3; … go from 0 to 2"),
     (lambda: nets.transformer().projections("encoder_self", -1, 0), "layer is -1"),
     (lambda: translate(nets.translator(), BATCH.source, BATCH.source_mask, 0), "max_steps is 0"),
-    (lambda: SEARCH(max_steps=0), "max_steps is 0, … at least 1"),
-    (lambda: SEARCH(beams=0), "beams 0, … at least 1"),
-    (lambda: SEARCH(length_penalty=-1.0), "length_penalty -1.0; … not negative"),
 )  # fmt: skip
 
 

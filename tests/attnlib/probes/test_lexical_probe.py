@@ -1,7 +1,6 @@
 """The lexical probe, in little memory; the best attention by hand, against scipy, by its KKT conditions."""
 
 import math
-from functools import partial
 from itertools import accumulate
 
 import numpy as np
@@ -227,7 +226,7 @@ def test_the_residual_by_hand():
     assert kkt_residual(torch.tensor([[0.0, 0.0, 1.0]]), gradient, valid).item() == pytest.approx(1)
 
 
-ROW, BOTH = torch.zeros(1, 3), torch.ones(1, 2, dtype=torch.bool)
+BOTH = torch.ones(1, 2, dtype=torch.bool)
 
 
 def optimum(encoder=1.0, words=3, positions=2, mask=BOTH):
@@ -236,7 +235,6 @@ def optimum(encoder=1.0, words=3, positions=2, mask=BOTH):
 
 
 test_what_cannot_be_is_refused = refused(
-    (partial(log_probability_of_pairs, *[ROW] * 2, None, *[ROW > 0] * 3, at_once=0), "at_once is 0"),
     (lambda: optimum(positions=1), "words has shape"),
     (lambda: optimum(words=1), "only one word"),
     (lambda: optimum(mask=~BOTH), "no valid source position"),
