@@ -24,11 +24,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "build" / "mutants.jsonl"
-REFUSALS = "tests/attnlib/test_refusals.py"
+VALUES = "tests/attnlib/test_refused_values.py"
 TESTS = {  # code: its tests
-    "attnlib/decomposition": f"tests/attnlib/decomposition {REFUSALS}",
-    "attnlib/probes": f"tests/attnlib/probes {REFUSALS}",
-    "attnlib/training": f"tests/attnlib/training {REFUSALS}",
+    "attnlib/decomposition": f"tests/attnlib/decomposition {VALUES}",
+    "attnlib/probes": f"tests/attnlib/probes {VALUES}",
+    "attnlib/training": f"tests/attnlib/training {VALUES}",
     "attnlib/sealed.py": "tests/attnlib/test_files.py",
     "companion/claims/estimates.py": "tests/companion/claims",
     "companion/claims/verdicts.py": "tests/companion/claims",
@@ -70,22 +70,17 @@ class Mutant:
         return hashlib.sha256(f"{seed} {self.path} {self.around}".encode()).hexdigest()
 
 
-def functions(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
-    """Functions and methods, by name."""
-    for own in ast.iter_child_nodes(node):
-        if isinstance(own, ast.FunctionDef):
-            yield prefix + own.name, own
-        elif isinstance(own, ast.ClassDef):
-            yield from functions(own, f"{prefix}{own.name}.")
-
-
 def mutants(path: Path) -> Iterator[Mutant]:
     text = path.read_text(encoding="utf-8")
     tree, lines = ast.parse(text), text.splitlines()
     outside = {id(each) for node in ast.walk(tree) for name in ("annotation", "returns")
                if (found := getattr(node, name, None)) for each in ast.walk(found)}  # fmt: skip
-    bodies = [(found, line) for found in functions(tree) for line in found[1].body]
-    inside = {id(each): found for found, line in bodies for each in ast.walk(line)}
+    inside = {}  # the function whose body has a node, below its name
+    for owner in ast.walk(tree):
+        prefix = f"{owner.name}." if isinstance(owner, ast.ClassDef) else ""
+        for own in (own for own in ast.iter_child_nodes(owner) if isinstance(own, ast.FunctionDef)):
+            for each in (each for line in own.body for each in ast.walk(line)):
+                inside.setdefault(id(each), (prefix + own.name, own))
     for node in ast.walk(tree):
         match node:
             case ast.Compare(ops=[op]) if type(op) in SWAPS:

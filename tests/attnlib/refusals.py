@@ -15,8 +15,18 @@ def assert_refused(call, message, error=BadInput):
     assert "\n" not in str(caught.value)
 
 
-def flip(path, place=-1):
+def refused(*cases):
+    """A test of calls, each with the words that refuse it."""
+
+    @pytest.mark.parametrize(("call", "message"), cases)
+    def test(call, message):
+        assert_refused(call, message)
+
+    return test
+
+
+def flip(path, place=-1, bit=0):
     """One bit of a file is another."""
     content = bytearray(path.read_bytes())
-    content[place] ^= 1
+    content[place] ^= 1 << bit
     path.write_bytes(content)

@@ -13,12 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load as any_reader
 
-from attnlib import files, sealed
-from attnlib.decomposition import Components
+from attnlib import Components, files, sealed
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import atomic_path, holder, locked, record_holder, write_text_atomic
 from attnlib.training.checkpoint import Progress, load_newest, save_checkpoint
-from tests.attnlib.refusals import assert_refused
+from tests.attnlib.refusals import assert_refused, flip
 
 WRITES = """
 import os, sys, time
@@ -160,9 +159,8 @@ def test_no_bit_of_a_file_flips_unnoticed(written, tmp_path):
     content = path.read_bytes()
     expected, used = read(path), 0
     for bit in range(0, 8 * len(content), 7):  # one or two of every byte
-        flipped = bytearray(content)
-        flipped[bit // 8] ^= 1 << bit % 8
-        path.write_bytes(flipped)
+        path.write_bytes(content)
+        flip(path, bit // 8, bit % 8)
         try:
             found = read(path)
         except (CorruptFile, UnicodeDecodeError):

@@ -3,24 +3,15 @@
 import io
 import os
 import resource
-import signal
 import sys
 import traceback
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 from attnlib.errors import line_of
 
 SIZE = int(os.environ.get("ATTNLIB_FAULTS", "1"))
 COUNTS: Counter = Counter()
-
-
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if Path(__file__).parent in Path(item.fspath).parents:
-            item.add_marker(pytest.mark.slow)
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -68,7 +59,3 @@ def changes(folder: Path, then) -> None:
             then(made)
 
     sys.addaudithook(hook)
-
-
-def kill() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)

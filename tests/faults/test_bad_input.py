@@ -37,6 +37,8 @@ from tests.attnlib.analysis import builders
 from tests.companion.claims.claims_builders import claim, write_paper
 from tests.faults.conftest import COUNTS, SIZE, forked
 
+pytestmark = pytest.mark.slow
+
 FOUND = [  # what once gave a traceback, a hang or a wrong number
     ("alignment_breakdown", "seeds", "1000000000"), ("context_bottleneck", "width", ""),
     ("one_step", "width", "100000000"), ("one_step", "learning_rate", "-0.0"),
@@ -54,9 +56,11 @@ JSON = st.recursive(
 )
 
 
-def many(factor=1):
+def tried(*strategies, factor=1):
+    """With what is drawn, as often as the size of the round says."""
     quiet = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
-    return settings(max_examples=int(10 * SIZE * factor), suppress_health_check=quiet)
+    often = settings(max_examples=int(10 * SIZE * factor), suppress_health_check=quiet)
+    return lambda test: often(given(*strategies)(test))
 
 
 def hangs(*_):
@@ -97,15 +101,13 @@ def test_settings_that_made_no_sense_are_refused(example):
     assert outcome("settings", lambda: asked(*example)) is None
 
 
-@many(2)
-@given(st.data(), TEXTS)
+@tried(st.data(), TEXTS, factor=2)
 def test_settings(data, value):
     figure, name = data.draw(st.sampled_from(settings_of_figures()))
     outcome("settings", lambda: asked(figure, name, value))
 
 
-@many()
-@given(st.binary(max_size=300), st.binary(max_size=300), st.sampled_from(["utf-8", "utf-16", "ascii"]), TEXTS)
+@tried(st.binary(max_size=300), st.binary(max_size=300), st.sampled_from(["utf-8", "utf-16", "ascii"]), TEXTS)
 def test_parallel_texts(tmp_path, source, target, encoding, line):
     """Line n of what is read has the words of line n."""
     paths = tmp_path / "a", tmp_path / "b"
@@ -121,8 +123,7 @@ LINE = TEXTS.map(lambda text: re.sub(r"[\t\r\n]", " ", text))
 ROW = st.tuples(LINE, st.sampled_from(["yes", "no", " no"])) | st.lists(LINE, max_size=3)
 
 
-@many()
-@given(st.lists(ROW, max_size=4), st.sampled_from(["\t", "\t", "\t", ","]), st.binary(max_size=2))
+@tried(st.lists(ROW, max_size=4), st.sampled_from(["\t", "\t", "\t", ","]), st.binary(max_size=2))
 def test_tables(tmp_path, rows, separator, more):
     """Texts and labels are those of the lines, in their order."""
     rows = [["text", "label"], *[["a b", "yes"], ["c", "no"]] * 15, *rows]
@@ -154,8 +155,7 @@ KINDS = st.sampled_from([torch.float64, torch.float32, torch.int64, torch.bool, 
 FILLED = st.builds(lambda *of: torch.full(*of[:2]).to(of[2]), SHAPES, st.floats(-2, 2), KINDS)
 
 
-@many()
-@given(st.dictionaries(TABLES, FILLED), st.sampled_from(["means", "least_squares", "x"]))
+@tried(st.dictionaries(TABLES, FILLED), st.sampled_from(["means", "least_squares", "x"]))
 def test_components(tmp_path, tables, method):
     ones = torch.ones(3, 2, dtype=torch.float64)
     sound = {"position_sums": ones[:2], "token_sums": ones, "pair_counts": ones.long()}
@@ -181,8 +181,7 @@ def traces(draw):
     return made
 
 
-@many(2)
-@given(traces())
+@tried(traces(), factor=2)
 def test_traces(tmp_path, tensors):
     """What is read is a pass whose every head has finite scores, and attention that sums to one."""
     save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, tmp_path / "0.safetensors")
@@ -206,8 +205,7 @@ def model_folder(tmp_path_factory):
     return builders.save_checkpoint(folder / "tiny")
 
 
-@many()
-@given(st.data(), JSON)
+@tried(st.data(), JSON)
 def test_model_folders(model_folder, tmp_path, data, content):
     """One entry of a file is another, or all of it; or the file is cut, or empty. What is read attends."""
     folder = shutil.copytree(model_folder, tmp_path / "tiny", dirs_exist_ok=True)
@@ -232,8 +230,7 @@ def test_model_folders(model_folder, tmp_path, data, content):
     assert found is None or bool(found.attended[0].attention.isfinite().all())
 
 
-@many()
-@given(JSON, st.sampled_from(["content", "step", "records", "sha256", "seal", "all"]))
+@tried(JSON, st.sampled_from(["content", "step", "records", "sha256", "seal", "all"]))
 def test_side_files_of_checkpoints(tmp_path, content, altered):
     model = torch.nn.Linear(1, 1)
     optimiser = torch.optim.Adam(model.parameters())
@@ -247,8 +244,7 @@ def test_side_files_of_checkpoints(tmp_path, content, altered):
     COUNTS["side files of checkpoints: passed over, or the same"] += 1
 
 
-@many()
-@given(st.data(), JSON)
+@tried(st.data(), JSON)
 def test_claims(tmp_path, data, content):
     own = claim("a-claim")
     own[data.draw(st.sampled_from([*own, "about", "published", "presupposes", "smallest_effect"]))] = content
@@ -261,8 +257,7 @@ def test_claims(tmp_path, data, content):
         outcome("claims", lambda: load_claims(tmp_path))
 
 
-@many()
-@given(st.data(), JSON)
+@tried(st.data(), JSON)
 def test_results(tmp_path, data, content):
     made = Result("toy", "quick", {"n": 1}, {"x": 1.5}, {"t": [{"a": 1}]}, {}, provenance={"code": "0"})
     path = made.save(tmp_path)
@@ -275,8 +270,7 @@ def test_results(tmp_path, data, content):
     assert again is None or again.digest == made.digest
 
 
-@many()
-@given(JSON | st.fixed_dictionaries({"figure": JSON, "profile": JSON, "parameters": JSON}))
+@tried(JSON | st.fixed_dictionaries({"figure": JSON, "profile": JSON, "parameters": JSON}))
 def test_run_json(tmp_path, content):
     path = tmp_path / "run.json"
     path.write_text(json.dumps(content))

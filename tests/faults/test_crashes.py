@@ -27,7 +27,10 @@ from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from notebooks.shared import permutation_copying
 from tests.attnlib.analysis.builders import save_traces
-from tests.faults.conftest import COUNTS, SIZE, changes, forked, kill
+from tests.attnlib.refusals import flip
+from tests.faults.conftest import COUNTS, SIZE, changes, forked
+
+pytestmark = pytest.mark.slow
 
 MODEL = ModelSpec("one_to_one", "AED", steps=4, width=4, batch_size=4)
 TINY = {"length": 4, "width": 4, "batch_size": 4, "steps": 4, "every": 2, "held_out": 4}
@@ -126,7 +129,7 @@ def test_killed_before_any_change_of_a_file_it_goes_on_to_the_same(target, whole
     for n in sorted(random.Random(0).sample(range(1, made + 1), min(made, 5 * SIZE))):
         folder, told = tmp_path / str(n), tmp_path / "told"
         folder.mkdir()
-        before = partial(changes, folder, lambda number, n=n: kill() if number == n else None)
+        before = partial(changes, folder, lambda at, n=n: at == n and signal.raise_signal(signal.SIGKILL))
         assert forked(partial(target, folder), told, before) == -signal.SIGKILL
         assert finished(target, folder) == expected, n
         COUNTS["kills, all identical after the same work was asked for again"] += 1
@@ -202,9 +205,7 @@ def test_a_flipped_bit_of_any_file_is_noticed_or_moves_nothing(target, tmp_path)
     for _ in range(10 * SIZE):
         path = draw.choice(paths)
         content = path.read_bytes()
-        flipped = bytearray(content)
-        flipped[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
-        path.write_bytes(flipped)
+        flip(path, draw.randrange(len(content)), draw.randrange(8))
         try:
             found = reread(target, folder)
         except AttnlibError:

@@ -2,25 +2,18 @@
 
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from torch import nn
 from torch.nn import functional as F
 
-from attnlib.adapters import (
-    Attended,
-    FrameBatch,
-    Hooked,
-    HuggingFace,
-    LinearMap,
-    ModelPass,
-    Modules,
-    Rotary,
-    TokenBatch,
-)
-from attnlib.decomposition import PART_NAMES, alignment_terms, map_parts
-from tests.attnlib.models.model_builders import generator
+from attnlib import FrameBatch, Hooked, HuggingFace, ModelPass, Modules, TokenBatch, alignment_terms
+from attnlib.adapters import Attended, LinearMap, Rotary
+from attnlib.decomposition import PART_NAMES, map_parts
+from tests.attnlib.models.model_builders import generator, spread
 
 KINDS = ("encoder_self", "decoder_self", "cross")
 SIDES = ("source", "target")
@@ -144,14 +137,7 @@ def padded_in_front(tensor, masks, **axes):
 # -- models of transformers --
 
 FAMILIES = ("T5", "MT5", "Bart", "MBart", "Marian", "Pegasus", "M2M100")
-RELATIVE = {"vocab_size": 50, "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}
-RELATIVE |= {"decoder_start_token_id": 0}
-HALVES = {"layers": 2, "attention_heads": 4, "ffn_dim": 48}
-ABSOLUTE = {f"{half}_{name}": own for half in ("encoder", "decoder") for name, own in HALVES.items()} | {
-    "vocab_size": 50, "d_model": 32, "max_position_embeddings": 32,
-    "decoder_start_token_id": 2, "pad_token_id": 1, "eos_token_id": 2,
-}  # fmt: skip
-SIZES = {"T5": RELATIVE, "MT5": RELATIVE, "UMT5": RELATIVE}
+SIZES = yaml.safe_load(Path(__file__).with_name("sizes.yaml").read_text(encoding="utf-8"))
 
 
 def rows_of(lengths, seed):
@@ -161,19 +147,10 @@ def rows_of(lengths, seed):
 BATCH = TokenBatch.of_rows(rows_of((5, 3, 7, 6), 100), rows_of((4, 6, 2, 5), 200))
 
 
-def spread(model, size):
-    """With weights so large that attention is far from uniform, and with biases and norms that differ."""
-    draw = generator(0)
-    with torch.no_grad():
-        for value in model.parameters():
-            noise = torch.randn(value.shape, generator=draw)
-            value.copy_(noise * size if value.dim() > 1 else value + 0.3 * noise)
-    return model.eval()
-
-
 def model_of(name, **changes):
     transformers = pytest.importorskip("transformers", reason="models of Hugging Face need transformers")
-    config = getattr(transformers, f"{name}Config")(**SIZES.get(name, ABSOLUTE) | changes)
+    sizes = SIZES["words"].get(name, SIZES["words"]["Bart"])
+    config = getattr(transformers, f"{name}Config")(**sizes | changes)
     with torch.random.fork_rng():
         model = transformers.AutoModelForSeq2SeqLM.from_config(config, attn_implementation="eager")
     return spread(model, 32**-0.5)
@@ -181,46 +158,26 @@ def model_of(name, **changes):
 
 # -- models of transformers that read frames --
 
-WRITER = {"vocab_size": 30, "d_model": 8, "decoder_layers": 2, "decoder_attention_heads": 2}
-WRITER |= {"decoder_ffn_dim": 8, "max_target_positions": 6, "pad_token_id": 1}
-SOUND = WRITER | {"encoder_layers": 1, "encoder_attention_heads": 2, "encoder_ffn_dim": 8, "bos_token_id": 0}
-SOUND |= {"eos_token_id": 2, "decoder_start_token_id": 2}
-WHISPER = SOUND | {"num_mel_bins": 4, "max_source_positions": 10}
-SPEECH = SOUND | {"input_feat_per_channel": 4, "conv_channels": 8, "conv_kernel_sizes": (3, 3)}
-WIDTHS = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 8}
-WRITES = {"vocab_size": 30, "is_decoder": True, "add_cross_attention": True}
-WRITES |= {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
-GPT2 = {"n_embd": 8, "n_layer": 2, "n_head": 2, "n_positions": 6}
-DECODERS = {
-    "GPT2": WRITES | GPT2,
-    "GPT2 wider": WRITES | GPT2 | {"n_embd": 12},  # what the encoder returns goes through a projection
-    "Bert": WRITES | WIDTHS | {"max_position_embeddings": 6},
-    "TrOCR": WRITES | WRITER | {"max_position_embeddings": 6, "cross_attention_hidden_size": 8},
-}
-ALONE = {"GPT2LMHeadModel": GPT2, "BertModel": WIDTHS}  # an encoder or a decoder
-ALONE |= {"BartForCausalLM": ABSOLUTE, "T5EncoderModel": RELATIVE}
-
 
 @cache
 def frames_model(name, **changes):
     """One that reads sound, or pictures and writes with one of these decoders."""
     transformers = pytest.importorskip("transformers", reason="models of Hugging Face need transformers")
     with torch.random.fork_rng():
-        if name in DECODERS:
-            picture = transformers.ViTConfig(**WIDTHS, image_size=8, patch_size=4)
-            writer = getattr(transformers, f"{name.split()[0]}Config")(**DECODERS[name])
+        if name in SIZES["decoders"]:
+            picture = transformers.ViTConfig(**SIZES["picture"])
+            writer = getattr(transformers, f"{name.split()[0]}Config")(**SIZES["decoders"][name])
             make = transformers.VisionEncoderDecoderConfig.from_encoder_decoder_configs
             starts = {"decoder_start_token_id": 2, "pad_token_id": 1}
             made = transformers.VisionEncoderDecoderModel(make(picture, writer, **starts))
         else:
-            sizes = WHISPER if name == "Whisper" else SPEECH
-            config = getattr(transformers, f"{name}Config")(**sizes | changes)
+            config = getattr(transformers, f"{name}Config")(**SIZES["sound"][name] | changes)
             made = getattr(transformers, f"{name}ForConditionalGeneration")(config)
         made.set_attn_implementation("eager")
     return spread(made, 0.5)
 
 
-FRAMES = ("Whisper", "Speech2Text", *DECODERS)
+FRAMES = (*SIZES["sound"], *SIZES["decoders"])
 
 
 def frames_batch(name, seed=0):

@@ -10,44 +10,12 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from attnlib import Stream, report
-from attnlib.adapters import (
-    Hooked,
-    HuggingFace,
-    Modules,
-    TokenBatch,
-    lexical_probe,
-    pass_of_tensors,
-    transformer_pass,
-)
+from attnlib import Hooked, HuggingFace, Modules, TokenBatch
+from attnlib.adapters import lexical_probe, pass_of_tensors, transformer_pass
 from attnlib.decomposition import Components
 from attnlib.decomposition.growing import GrowingComponents
-from tests.attnlib.adapters.adapter_builders import (
-    BATCH,
-    FAMILIES,
-    FRAMES,
-    FULL,
-    FUNCTIONS,
-    HOOKED,
-    KINDS,
-    SIDES,
-    WIDTHS,
-    adapter_of,
-    assert_same_pass,
-    checked,
-    drawn,
-    frames_batch,
-    frames_model,
-    model_of,
-    padded_in_front,
-    pass_of,
-    rotary,
-    run,
-    terms_of,
-    traced,
-    whisper,
-)
-from tests.attnlib.analysis.builders import said_by
+from tests.attnlib.adapters import adapter_builders as toys
+from tests.attnlib.adapters.adapter_builders import BATCH, FAMILIES, FRAMES, FULL, HOOKED, KINDS, SIDES, run
 from tests.attnlib.models.model_builders import POSITIONS, batch_of, generator, transformer
 from tests.attnlib.refusals import assert_refused
 
@@ -66,25 +34,25 @@ def plain_call(model, found, batch=None):
 
 
 def by_family(name):
-    found = traced(name)
-    return found, plain_call(model_of(name), found)[1]
+    found = toys.traced(name)
+    return found, plain_call(toys.model_of(name), found)[1]
 
 
 def by_frames(name):
-    batch = frames_batch(name)
-    found = HuggingFace(frames_model(name), kinds=KINDS).trace(batch)
-    return found, plain_call(frames_model(name), found, batch)[1]
+    batch = toys.frames_batch(name)
+    found = HuggingFace(toys.frames_model(name), kinds=KINDS).trace(batch)
+    return found, plain_call(toys.frames_model(name), found, batch)[1]
 
 
 def by_reader():
-    found, model = traced("by hand"), adapter_of("by hand").model.eval()
+    found, model = toys.traced("by hand"), toys.adapter_of("by hand").model.eval()
     return found, [model.attend(found.source_tokens, found.source_mask, found.target_tokens)]
 
 
 @torch.no_grad()
 def by_torch():
     """From torch's modules themselves on the states that were caught."""
-    found, adapter, expected = traced("nn.Transformer"), adapter_of("nn.Transformer"), []
+    found, adapter, expected = toys.traced("nn.Transformer"), toys.adapter_of("nn.Transformer"), []
     for one, hooked in zip(found.attended, adapter.hooked, strict=True):
         module, keys = adapter.model.get_submodule(hooked.query).eval(), one.key_inputs
         hidden = ~found.allowed(one).repeat_interleave(one.heads, 0)
@@ -97,8 +65,8 @@ def as_given(found):
 
 
 def rotated(**layout):
-    rotations = {"query_rotation": rotary(4, 4, **layout), "key_rotation": rotary(5, 4, **layout)}
-    return as_given(pass_of(checked(**rotations)))
+    rotations = {"query_rotation": toys.rotary(4, 4, **layout), "key_rotation": toys.rotary(5, 4, **layout)}
+    return as_given(toys.pass_of(toys.checked(**rotations)))
 
 
 ADAPTERS = {
@@ -130,7 +98,7 @@ def test_scores_make_the_models_attention_and_nine_terms_and_the_position_bias_m
             torch.testing.assert_close(one.attention[:, head][allowed], weights)
             torch.testing.assert_close(own[allowed], weights, rtol=0, atol=1e-5)
             assert not own[~allowed].any()
-            terms = terms_of(one, head, parts[one.query_site], parts[one.key_site])
+            terms = toys.terms_of(one, head, parts[one.query_site], parts[one.key_site])
             assert terms.shape == (3, 3, *allowed.shape)
             total = terms.sum((0, 1))
             total = total if one.position_bias is None else total + one.position_bias[:, head]
@@ -146,7 +114,7 @@ def hooks_on(model):
 
 @pytest.mark.parametrize("name", ["T5", "by hand", "nn.Transformer"])
 def test_the_model_is_left_as_it_was(name, monkeypatch):
-    adapter = adapter_of(name)
+    adapter = toys.adapter_of(name)
     model, before = adapter.model.train(), torch.backends.mha.get_fastpath_enabled()
     next(model.children()).eval()
     modes = [module.training for module in model.modules()]
@@ -170,10 +138,10 @@ def test_the_model_is_left_as_it_was(name, monkeypatch):
 def test_padding_at_the_left_gives_the_same_pass(name):
     """With one column more of it."""
     masks = {side: F.pad(getattr(BATCH, f"{side}_mask"), (0, 1)) for side in SIDES}
-    moved = {f"{side}_mask": padded_in_front(masks[side], masks, **{side: 1}) for side in SIDES}
+    moved = {f"{side}_mask": toys.padded_in_front(masks[side], masks, **{side: 1}) for side in SIDES}
     for side in SIDES:
-        moved[side] = padded_in_front(F.pad(getattr(BATCH, side), (0, 1)), masks, **{side: 1})
-    assert_same_pass(adapter_of(name).trace(TokenBatch(**moved)), traced(name))
+        moved[side] = toys.padded_in_front(F.pad(getattr(BATCH, side), (0, 1)), masks, **{side: 1})
+    toys.assert_same_pass(toys.adapter_of(name).trace(TokenBatch(**moved)), toys.traced(name))
 
 
 @pytest.mark.parametrize("at_padding", [-100, 10**6])
@@ -182,10 +150,10 @@ def test_what_stands_at_padding_does_not_matter(name, at_padding):
     padded = {
         side: getattr(BATCH, side).masked_fill(~getattr(BATCH, f"{side}_mask"), at_padding) for side in SIDES
     }
-    adapter = adapter_of(name)
-    assert_same_pass(adapter.trace(replace(BATCH, **padded)), traced(name))
+    adapter = toys.adapter_of(name)
+    toys.assert_same_pass(adapter.trace(replace(BATCH, **padded)), toys.traced(name))
     one = adapter.trace(replace(BATCH, read=BATCH.target))
-    assert_same_pass(adapter.trace(replace(BATCH, **padded, read=padded["target"])), one)
+    toys.assert_same_pass(adapter.trace(replace(BATCH, **padded, read=padded["target"])), one)
     soiled = {
         own: getattr(one, own).masked_fill(~one.mask(own[:6]), at_padding)
         for own in ("source_tokens", "target_tokens", "target_outputs")
@@ -223,7 +191,7 @@ def probe_of(adapter, one):
 
 @pytest.mark.parametrize("name", PROBES)
 def test_the_probe_of_a_position_is_what_is_said_with_all_others_cut_away(name):
-    one, adapter = traced(name), adapter_of(name)
+    one, adapter = toys.traced(name), toys.adapter_of(name)
     beta, valid = probe_of(adapter, one), one.target_mask[:, :, None] & one.source_mask[:, None, :]
     assert adapter.model.training == isinstance(adapter, Modules)
     for place in range(one.source_tokens.shape[1]):
@@ -237,7 +205,7 @@ def test_the_probe_of_a_position_is_what_is_said_with_all_others_cut_away(name):
 # Any module by the names of its modules.
 
 
-ALIKE = {own: "by hand" for own in (*FUNCTIONS, "scaled_dot_product")}  # with nn.Softmax
+ALIKE = {own: "by hand" for own in (*toys.FUNCTIONS, "scaled_dot_product")}  # with nn.Softmax
 ALIKE["nn.Transformer, length first"] = "nn.Transformer"
 
 
@@ -245,13 +213,13 @@ ALIKE["nn.Transformer, length first"] = "nn.Transformer"
 @pytest.mark.parametrize("name", ALIKE)
 def test_the_same_weights_in_another_form_are_caught_and_forced_alike(name):
     """By functions instead of a module, with other kernels; with the length first, as torch has it."""
-    adapter, expected = adapter_of(name), traced(ALIKE[name])
+    adapter, expected = toys.adapter_of(name), toys.traced(ALIKE[name])
     found = adapter.trace(BATCH)
     for mine, theirs in zip(found.attended, expected.attended, strict=True):
         valid = expected.allowed(theirs)[:, None].expand_as(theirs.attention)
         torch.testing.assert_close(mine.attention[valid], theirs.attention[valid])
         torch.testing.assert_close(mine.scores[valid], theirs.scores[valid])
-    beta = adapter_of(ALIKE[name]).lexical_probe(expected)
+    beta = toys.adapter_of(ALIKE[name]).lexical_probe(expected)
     torch.testing.assert_close(adapter.lexical_probe(found), beta, rtol=1e-5, atol=1e-7)
     adapter.hooked = tuple(replace(own, scale=0.6) for own in adapter.hooked)
     assert_refused(partial(adapter.trace, BATCH), "attention from the caught projections is up to")
@@ -268,7 +236,7 @@ CALLS = (
 def test_arguments_come_by_place_and_by_name_and_keys_may_have_another_width(width):
     attend = nn.MultiheadAttention(8, 2, kdim=width, vdim=width, batch_first=True)
     words = {"words": nn.Embedding(50, 8), "others": nn.Embedding(50, width)}
-    model, found = drawn(nn.ModuleDict(words | {"attend": attend})), []
+    model, found = toys.drawn(nn.ModuleDict(words | {"attend": attend})), []
     for call in CALLS:
 
         def run(model, batch, call=call):
@@ -282,7 +250,7 @@ def test_arguments_come_by_place_and_by_name_and_keys_may_have_another_width(wid
 
 
 def test_logits_may_come_in_an_object_or_first_in_a_tuple():
-    model, found = adapter_of("by hand").model, []
+    model, found = toys.adapter_of("by hand").model, []
     for wrap in (lambda own: own, lambda own: (own, None), lambda own: SimpleNamespace(logits=own)):
         adapter = Modules(model, [HOOKED], lambda *own, wrap=wrap: wrap(run(*own)), start=2)
         found.append(adapter.lexical_probe(adapter.trace(BATCH)))
@@ -304,7 +272,7 @@ def test_logits_may_come_in_an_object_or_first_in_a_tuple():
     ],
 )
 def test_the_decoder_reads_the_target_one_step_later(name, read):
-    batch, model = TokenBatch.of_rows([[7, 8], [9]], [[5, 6, 40], [9, 40]]), adapter_of(name)
+    batch, model = TokenBatch.of_rows([[7, 8], [9]], [[5, 6, 40], [9, 40]]), toys.adapter_of(name)
     found = model.trace(batch)
     assert torch.equal(found.target_outputs, batch.target)
     assert found.target_tokens[batch.target_mask].equal(torch.tensor(read)[batch.target_mask])
@@ -312,26 +280,26 @@ def test_the_decoder_reads_the_target_one_step_later(name, read):
 
 
 def test_a_decoder_that_does_not_say_what_it_starts_with_takes_what_is_read():
-    adapter = HuggingFace(model_of("M2M100", decoder_start_token_id=None))
+    adapter = HuggingFace(toys.model_of("M2M100", decoder_start_token_id=None))
     assert torch.equal(adapter.trace(replace(BATCH, read=BATCH.target)).target_tokens, BATCH.target)
 
 
 def test_ignored_tokens_are_seen_by_the_model_and_not_counted():
     special = [int(BATCH.source[0, 1]), int(BATCH.target[3, 2])]
-    found = HuggingFace(model_of("T5"), kinds=KINDS, ignored=special).trace(BATCH)
-    assert_same_pass(found, traced("T5"))
+    found = HuggingFace(toys.model_of("T5"), kinds=KINDS, ignored=special).trace(BATCH)
+    toys.assert_same_pass(found, toys.traced("T5"))
     for side in SIDES:
         tokens, counted = found.tokens(side), found.counted(side)
         expected = found.mask(side) & (tokens != special[0]) & (tokens != special[1])
         assert torch.equal(counted, expected)
-        assert torch.equal(traced("T5").counted(side), found.mask(side))
+        assert torch.equal(toys.traced("T5").counted(side), found.mask(side))
     assert not found.counted("source")[0, 1]
     assert not found.counted("target")[3, 3]  # read one step after it is predicted
 
 
 def test_only_the_layers_asked_for_are_caught():
-    found = HuggingFace(model_of("T5"), kinds=("cross", "decoder_self"), layers=[1]).trace(BATCH)
-    expected = {one.name: one for one in traced("T5").attended}
+    found = HuggingFace(toys.model_of("T5"), kinds=("cross", "decoder_self"), layers=[1]).trace(BATCH)
+    expected = {one.name: one for one in toys.traced("T5").attended}
     assert [one.name for one in found.attended] == ["decoder_self.1", "cross.1"]
     for one in found.attended:
         assert torch.equal(one.scores, expected[one.name].scores)
@@ -341,18 +309,18 @@ def test_only_the_layers_asked_for_are_caught():
 @pytest.mark.parametrize("name", ["Bart", "MBart", "Marian", "Pegasus", "T5", "M2M100"])
 def test_all_positions_that_a_model_has_are_used_and_computed_ones_have_no_end(name):
     source, target = (50, 40) if name in ("T5", "M2M100") else (32, 32)
-    found = HuggingFace(model_of(name)).trace(TokenBatch.of_rows([[5] * source], [[6] * target]))
+    found = HuggingFace(toys.model_of(name)).trace(TokenBatch.of_rows([[5] * source], [[6] * target]))
     assert found.attended[0].scores.shape == (1, 4, target, source)
 
 
 def test_a_model_that_hides_its_attention_is_switched_with_a_warning():
-    model = model_of("T5")
+    model = toys.model_of("T5")
     model.set_attn_implementation("sdpa")
     with pytest.warns(UserWarning, match=r"T5.*by 'sdpa'.*attn_implementation=\"eager\"") as caught:
         adapter = HuggingFace(model, kinds=KINDS)
     assert [one.filename for one in caught] == [__file__]
     assert model.config._attn_implementation == "eager"
-    assert_same_pass(adapter.trace(BATCH), traced("T5"))
+    toys.assert_same_pass(adapter.trace(BATCH), toys.traced("T5"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         HuggingFace(model)
@@ -377,7 +345,7 @@ def held(one):
 @pytest.mark.slow
 def test_the_estimate_is_what_is_held():
     """It counts the encoder's states once a layer, though layers share them: so it is an upper bound."""
-    model = model_of("T5", d_model=64, num_layers=6, num_heads=16)
+    model = toys.model_of("T5", d_model=64, num_layers=6, num_heads=16)
     four = HuggingFace(model, layers=[0, 2, 3, 5])
     estimate, found = four.pass_bytes(SAMPLES, LENGTH, LENGTH), held(four.trace(LARGE))
     assert found <= estimate <= 1.1 * found
@@ -387,7 +355,7 @@ def test_the_estimate_is_what_is_held():
 
 def test_logits_are_made_of_one_step():
     """Those of a batch and 250,000 words would take 2 GB, whatever is caught."""
-    model, made = model_of("T5", num_layers=1), []
+    model, made = toys.model_of("T5", num_layers=1), []
     model.lm_head.register_forward_hook(lambda _, given, logits: made.append(tuple(logits.shape)))
     found = HuggingFace(model).trace(LARGE)
     assert made == [(SAMPLES, 1, 50)]
@@ -395,7 +363,7 @@ def test_logits_are_made_of_one_step():
 
 
 def test_tables_of_all_words_are_what_is_said():
-    adapter = HuggingFace(model_of("T5"), kinds=("cross", "encoder_self"))
+    adapter = HuggingFace(toys.model_of("T5"), kinds=("cross", "encoder_self"))
     tokens = torch.arange(50)[:, None].expand(50, 4)
     tables = [
         GrowingComponents(width).update(torch.zeros(50, 4, width), tokens, tokens >= 0).bytes
@@ -410,41 +378,17 @@ def test_tables_of_all_words_are_what_is_said():
 
 @pytest.mark.parametrize("name", FRAMES)
 def test_positions_and_predictions_are_those_of_a_plain_call(name):
-    adapter = HuggingFace(frames_model(name), kinds=KINDS)
-    one = adapter.trace(frames_batch(name))
+    adapter = HuggingFace(toys.frames_model(name), kinds=KINDS)
+    one = adapter.trace(toys.frames_batch(name))
     lengths = {"Whisper": [10] * 5, "Speech2Text": [8, 8, 6, 8, 4]}.get(name, [5] * 5)
     assert one.source_mask.sum(1).tolist() == lengths
     assert len(one.attended) == len({own.name for own in one.attended}) >= 5
-    logits = plain_call(frames_model(name), one, frames_batch(name))[0].logits
+    logits = plain_call(toys.frames_model(name), one, toys.frames_batch(name))[0].logits
     torch.testing.assert_close(adapter.logits(one)[one.target_mask], logits[one.target_mask])
 
 
-def test_a_report_says_that_frames_are_no_words(tmp_path):
-    adapter = whisper(kinds=KINDS, ignored=[0, 1])
-    batches = [frames_batch("Whisper", seed) for seed in range(5)]
-    stream = Stream(adapter.trace, batches, partial(lexical_probe, adapter.model), logits=adapter.logits)
-    found = report(stream, tmp_path, name=lambda side, token: f"{side} {token}")
-    said = said_by(tmp_path)
-    page = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert said["source"] == "frames"
-    assert "This encoder reads frames, not words" in said["notes"][0]
-    assert said["notes"][0] in page
-    assert "reads input_features, which a pass does not hold" in found.no_probe[0]
-    assert said["learned"]["sentences"] == 5
-    parts = {kind: {row["term"] for row in said["terms"] if row["kind"] == kind} for kind in KINDS}
-    assert not any(term.endswith("·input") for term in parts["cross"])
-    assert not any("input" in term for term in parts["encoder_self"])
-    assert {"input·temporal", "input·residual"} <= parts["cross"]
-    assert {"input·input"} <= parts["decoder_self"]
-    assert "<bdi>target␣3</bdi>" in page
-    assert "<bdi>source" not in page
-    for row in said["heads"]:
-        parts = ("temporal", "input", "mixed", "residual")
-        assert sum(row[f"{part}_share"] for part in parts) == pytest.approx(1)
-
-
 def test_ids_of_frames_are_never_among_the_ignored():
-    one = whisper(ignored=[0, 1, 3]).trace(frames_batch("Whisper"))
+    one = toys.whisper(ignored=[0, 1, 3]).trace(toys.frames_batch("Whisper"))
     assert one.source_tokens.unique().tolist() == [2]
     assert bool(one.counted("source").all())
 
@@ -452,7 +396,8 @@ def test_ids_of_frames_are_never_among_the_ignored():
 def test_two_berts_read_words():
     """What is known of their forms holds for an encoder of words as well: trace compares the attention."""
     transformers = pytest.importorskip("transformers", reason="models of Hugging Face need transformers")
-    halves = [transformers.BertConfig(**WIDTHS, vocab_size=50, max_position_embeddings=12) for _ in range(2)]
+    sizes = toys.SIZES["alone"]["BertModel"] | {"vocab_size": 50, "max_position_embeddings": 12}
+    halves = [transformers.BertConfig(**sizes) for _ in range(2)]
     config = transformers.EncoderDecoderConfig.from_encoder_decoder_configs(*halves)
     config.decoder_start_token_id = config.pad_token_id = 0
     with torch.random.fork_rng():

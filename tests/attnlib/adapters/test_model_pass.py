@@ -9,43 +9,14 @@ import pytest
 import torch
 from torch import nn
 
-from attnlib.adapters import (
-    Attended,
-    HuggingFace,
-    LinearMap,
-    ModelPass,
-    Rotary,
-    TokenBatch,
-    pass_of_tensors,
-    saved_passes,
-    text_batches,
-)
+from attnlib import HuggingFace, ModelPass, TokenBatch, pass_of_tensors, text_batches
+from attnlib.adapters import Attended, LinearMap, Rotary, saved_passes
 from attnlib.adapters.model_pass import UNIT, WORST, squared_sizes, unit_errors
 from attnlib.adapters.tensors import MAPS
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.sealed import save_file
-from tests.attnlib.adapters.adapter_builders import (
-    FAMILIES,
-    FULL,
-    KINDS,
-    PLAIN,
-    SOURCE_MASK,
-    TARGET_MASK,
-    TOKENS,
-    adapter_of,
-    assert_same_pass,
-    attended_of,
-    checked,
-    drawn,
-    model_of,
-    normal,
-    padded_in_front,
-    pass_of,
-    rotary,
-    rows_of,
-    to,
-    without,
-)
+from tests.attnlib.adapters import adapter_builders as toys
+from tests.attnlib.adapters.adapter_builders import FULL, PLAIN, SOURCE_MASK, TARGET_MASK, TOKENS
 from tests.attnlib.models.model_builders import generator
 from tests.attnlib.refusals import assert_refused
 
@@ -76,7 +47,7 @@ def test_scores_by_hand():
 @pytest.mark.parametrize("interleaved", [True, False])
 def test_a_rotation_turns_each_pair_by_its_angle(interleaved):
     length, width = 4, 6
-    states, turned = normal(2, length, width), torch.zeros(2, length, width).double()
+    states, turned = toys.normal(2, length, width), torch.zeros(2, length, width).double()
     for position in range(length):
         for pair in range(width // 2):
             first, second = (2 * pair, 2 * pair + 1) if interleaved else (pair, pair + width // 2)
@@ -84,22 +55,22 @@ def test_a_rotation_turns_each_pair_by_its_angle(interleaved):
             x, y = states[:, position, first], states[:, position, second]
             turned[:, position, first] = x * math.cos(angle) - y * math.sin(angle)
             turned[:, position, second] = x * math.sin(angle) + y * math.cos(angle)
-    torch.testing.assert_close(rotary(length, width, interleaved=interleaved)(states), turned)
+    torch.testing.assert_close(toys.rotary(length, width, interleaved=interleaved)(states), turned)
 
 
 def test_what_stands_at_padding_does_not_matter():
-    one = checked()
+    one = toys.checked()
     attention = one.attention.masked_fill(~TARGET_MASK[:, None, :, None], torch.nan)
     inputs = one.key_inputs.masked_fill(~SOURCE_MASK[:, :, None], torch.nan)
-    pass_of(replace(one, attention=attention, key_inputs=inputs)).check()
+    toys.pass_of(replace(one, attention=attention, key_inputs=inputs)).check()
 
 
 def test_padding_moves_to_the_right_with_all_that_belongs_to_a_position():
     valid = TARGET_MASK[:, :, None] & SOURCE_MASK[:, None]
     more = {"ignored_source": torch.arange(15).view(3, 5) % 4 == 0, "lexical_probe": torch.rand(3, 4, 5)}
-    one = checked(position_bias=normal(3, 2, 4, 5, seed=9))
-    right = pass_of(one, **more)
-    in_front = partial(padded_in_front, masks={"source": SOURCE_MASK, "target": TARGET_MASK})
+    one = toys.checked(position_bias=toys.normal(3, 2, 4, 5, seed=9))
+    right = toys.pass_of(one, **more)
+    in_front = partial(toys.padded_in_front, masks={"source": SOURCE_MASK, "target": TARGET_MASK})
     axes = {"query_inputs": {"target": 1}, "key_inputs": {"source": 1}}
     axes |= {name: {"target": 2, "source": 3} for name in ("attention", "position_bias")}
     left = replace(one, **{name: in_front(getattr(one, name), **own) for name, own in axes.items()})
@@ -109,19 +80,19 @@ def test_padding_moves_to_the_right_with_all_that_belongs_to_a_position():
     assert not sides["source_mask"][1, 0]
     found = ModelPass(**sides, attended=(left,))
     found.check()
-    assert_same_pass(found, right)
+    toys.assert_same_pass(found, right)
     assert torch.equal(found.counted("source"), right.counted("source"))
     assert torch.equal(found.lexical_probe[valid], right.lexical_probe[valid])
 
 
 def test_without_an_attention_it_is_said_that_nothing_is_checked():
     """Layers come in the order of their numbers."""
-    bare = PLAIN | dict.fromkeys(("cross.10.query_states", "cross.9.query_states"), normal(3, 4, 6))
+    bare = PLAIN | dict.fromkeys(("cross.10.query_states", "cross.9.query_states"), toys.normal(3, 4, 6))
     assert pass_of_tensors(bare).unchecked == ("cross.0", "cross.9", "cross.10")
     found = pass_of_tensors(FULL)
     assert found.unchecked == ()
     assert torch.equal(found.target_outputs, FULL["target_outputs"])
-    assert pass_of_tensors(without(FULL, "encoder_self.0.attention")).unchecked == ("encoder_self.0",)
+    assert pass_of_tensors(toys.without(FULL, "encoder_self.0.attention")).unchecked == ("encoder_self.0",)
 
 
 def test_plain_states_are_compared_as_they_are_and_in_self_attention_with_themselves():
@@ -131,7 +102,7 @@ def test_plain_states_are_compared_as_they_are_and_in_self_attention_with_themse
     torch.testing.assert_close(one.scores, dots[:, None])
     assert (one.name, one.heads, one.key_site) == ("cross.0", 1, "encoder")
     torch.testing.assert_close(found.softmax(one, 0).sum(-1), TARGET_MASK.float())
-    states = normal(3, 4, 2, seed=1)
+    states = toys.normal(3, 4, 2, seed=1)
     (one,) = pass_of_tensors(TOKENS | {"decoder_self.2.query_states": states}).attended
     torch.testing.assert_close(one.scores, (states @ states.mT)[:, None])
     assert (one.causal, one.query_site, one.key_site) == (True, *["decoder_self.2.query"] * 2)
@@ -146,8 +117,8 @@ def test_states_and_weights_of_different_precisions_are_computed_with_in_the_fin
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_computed_with_in_single_to_the_last_digit(dtype):
-    half = to({name: own for name, own in FULL.items() if not name.endswith("attention")}, dtype)
-    passes = pass_of_tensors(half), pass_of_tensors(to(half, torch.float32))
+    half = toys.to({name: own for name, own in FULL.items() if not name.endswith("attention")}, dtype)
+    passes = pass_of_tensors(half), pass_of_tensors(toys.to(half, torch.float32))
     for one, other in zip(*(own.attended for own in passes), strict=True):
         assert one.scores.dtype == torch.float32
         assert torch.equal(one.scores, other.scores)
@@ -155,7 +126,7 @@ def test_half_precision_is_computed_with_in_single_to_the_last_digit(dtype):
 
 def test_padding_at_the_left_moves_to_the_right_before_it_is_known_what_is_predicted():
     ids, mask = torch.tensor([[9, 5, 6]]), torch.tensor([[False, True, True]])
-    states = normal(1, 3, 2, seed=0)
+    states = toys.normal(1, 3, 2, seed=0)
     given = {"source_tokens": ids, "source_mask": mask, "target_tokens": ids, "target_mask": mask}
     found = pass_of_tensors(given | {"encoder_states": states, "cross.0.query_states": states})
     assert found.target_mask.tolist() == [[True, True, False]]
@@ -170,19 +141,19 @@ def test_what_was_saved_comes_back_in_the_order_of_the_names(tmp_path):
     save_file(FULL, tmp_path / "a.safetensors")
     (tmp_path / "notes.txt").write_text("not a batch")
     first, second = saved_passes(tmp_path)
-    assert_same_pass(first, pass_of_tensors(FULL))
-    assert_same_pass(second, pass_of_tensors(PLAIN))
+    toys.assert_same_pass(first, pass_of_tensors(FULL))
+    toys.assert_same_pass(second, pass_of_tensors(PLAIN))
 
 
 def test_weights_may_stand_in_a_file_of_their_own(tmp_path):
     maps = {name: value for name, value in FULL.items() if name.endswith(("weight", "_bias", "scale"))}
     save_file(maps, tmp_path / MAPS)
     for batch in "ab":
-        save_file(without(FULL, *maps), tmp_path / f"{batch}.safetensors")
+        save_file(toys.without(FULL, *maps), tmp_path / f"{batch}.safetensors")
     passes = list(saved_passes(tmp_path))
     assert len(passes) == 2
     for found in passes:
-        assert_same_pass(found, pass_of_tensors(FULL))
+        toys.assert_same_pass(found, pass_of_tensors(FULL))
 
 
 @pytest.mark.parametrize("name", ["a.safetensors", MAPS])
@@ -235,13 +206,13 @@ def test_sentences_go_through_the_tokenizer_each_side_with_its_own_marks():
 
 
 HALF = (torch.bfloat16, torch.float16)
-LONG = TokenBatch.of_rows(rows_of((25, 13, 7, 21), 1), rows_of((20, 16, 2, 24), 2))
+LONG = TokenBatch.of_rows(toys.rows_of((25, 13, 7, 21), 1), toys.rows_of((20, 16, 2, 24), 2))
 
 
 def of_reader(dtype, size):
     """A cross-attention written by hand; queries are multiplied by the size."""
-    adapter = adapter_of("by hand")
-    drawn(adapter.model.words, seed=1)
+    adapter = toys.adapter_of("by hand")
+    toys.drawn(adapter.model.words, seed=1)
     with torch.no_grad():
         for value in adapter.model.to_q.parameters():
             value *= size
@@ -251,12 +222,12 @@ def of_reader(dtype, size):
 
 def of_family(name, dtype, size):
     """A model with queries and position biases of this size, its scores up to hundreds."""
-    model = model_of(name)
+    model = toys.model_of(name)
     with torch.no_grad():
         for own, value in model.named_parameters():
             if own.endswith((".q.weight", "q_proj.weight", "q_proj.bias", "relative_attention_bias.weight")):
                 value *= size
-    return HuggingFace(model.to(dtype), kinds=KINDS).trace(LONG)
+    return HuggingFace(model.to(dtype), kinds=toys.KINDS).trace(LONG)
 
 
 WRONG = {
@@ -294,7 +265,7 @@ def test_in_every_precision(name, dtype, size):
             assert_refused(alone.check, "attention from the caught projections is up to")
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", toys.FAMILIES)
 @pytest.mark.parametrize("dtype", HALF)
 @pytest.mark.parametrize("size", [1, 100])
 def test_rounding_stays_within_what_is_derived_of_it(name, dtype, size):
@@ -336,7 +307,7 @@ def test_squares_of_what_is_rounded():
     # Query (2, -1), key (3, 4), scale 1/2: terms 3 and -2, score 1, with its bias 6.
     states = {"query_inputs": torch.tensor([[[2.0, -1.0]]]), "key_inputs": torch.tensor([[[3.0, 4.0]]])}
     maps = dict.fromkeys(("query_map", "key_map"), LinearMap(torch.eye(2)[None]))
-    one = attended_of(1, 1, 1, 2, 1, **states, **maps, position_bias=torch.tensor([[[[5.0]]]]))
+    one = toys.attended_of(1, 1, 1, 2, 1, **states, **maps, position_bias=torch.tensor([[[[5.0]]]]))
     assert squared_sizes(one)(0).tolist() == [[[2 * (3**2 + 2**2) + 1 + 6**2 + 1]]]
     # Terms that cancel in a query are rounded all the same: 2 - 2 = 0, of squares 4 + 4.
     one = replace(one, query_map=LinearMap(torch.tensor([[[1.0, 2.0], [0.0, 0.0]]])), position_bias=None)

@@ -3,10 +3,12 @@
 import json
 from functools import partial
 from itertools import product
+from pathlib import Path
 
 import pandas
 import pytest
 import torch
+import yaml
 from safetensors.torch import save_file
 
 from attnlib.adapters import Attended, LinearMap, ModelPass
@@ -123,22 +125,8 @@ def assert_same_rows(first, second, tolerance=1e-9, but=()):
 
 # -- words that must stay words, a checkpoint and a text --
 
-HOSTILE = [
-    "<script>alert(1)</script>",
-    "<img src=x onerror=alert(1)>",
-    "\"><svg onload='alert(1)'>",
-    "</td></table></style><style>*{display:none}</style>",
-    "<!-- ",
-    "]]>&lt;&#x3c;",
-    "a\x00\x07\x1bb",
-    "\u202e\u2066abc",
-    "\ud800x\udfff",
-    "x" * 5000,
-    "",
-    "https://example.org/x.js",
-    "{{7*7}}${7*7}",
-    "<a href=javascript:alert(1)>here</a>",
-]
+LETTERS = yaml.safe_load(Path(__file__).with_name("words.yaml").read_text(encoding="utf-8"))
+HOSTILE, SHOWN = [*LETTERS["hostile"], "x" * 5000], LETTERS["shown"]
 
 VERBS = "runs", "sleeps here", "<script>alert(1)</script>", "\u202eeats it now"
 VERBES = "court", "dort ici", "chante", "le mange tout de suite"

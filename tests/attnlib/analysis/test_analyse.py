@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlib.adapters import Modules
-from attnlib.analysis import Keep, Losses, Shard, Stream, analyse, samples
+from attnlib.analysis import Keep, Losses, Shard, Stream, analyse, compare, samples
 from attnlib.analysis.analyse import merged_analysis
 from attnlib.analysis.fit import counted_attention
 from attnlib.analysis.judge import Judgement
@@ -27,18 +28,9 @@ from attnlib.analysis.samples import LONGEST
 from attnlib.analysis.threads import choose_threads
 from attnlib.errors import CorruptFile
 from tests.attnlib.adapters.adapter_builders import BATCH, HOOKED, Reader, run
-from tests.attnlib.analysis.builders import (
-    ALL,
-    HEADS,
-    Toy,
-    assert_same_rows,
-    by_hand,
-    files_of,
-    fit_of,
-    judged,
-    rows_of,
-)
-from tests.attnlib.refusals import assert_refused, flip
+from tests.attnlib.analysis import builders as toys
+from tests.attnlib.analysis.builders import ALL, HEADS, Toy, fit_of, judged
+from tests.attnlib.refusals import assert_refused, flip, refused
 
 REBUILDS = ("temporal_rebuilds", "input_rebuilds", "no_residual_rebuilds")
 TOY = Toy(ALL, ignored=(3,), bias=True)
@@ -69,7 +61,7 @@ def test_fitted_on_most_and_judged_on_the_rest_or_on_the_same(batches, every, he
     found = analyse(stream_of(batches, probed=None), every=every, method=method)
     fitted = [number for number in range(batches) if number not in held]
     expected = judged(fit_of(map(TOY, fitted), method=method), map(TOY, held or fitted), TOY.probe)
-    assert_same_rows([*found.heads, *found.terms, *found.states], rows_of(expected, bool(held)))
+    toys.assert_same_rows([*found.heads, *found.terms, *found.states], toys.rows_of(expected, bool(held)))
     assert held or all(math.isnan(row["input_low"]) for row in found.heads)
     assert found.held_out == bool(held) == (0 < found.judged < found.fitted)
     assert held or found.fitted == found.judged > 0
@@ -139,7 +131,7 @@ def test_no_more_sentences_and_positions_are_kept_than_fit(monkeypatch, entries)
 
 def test_a_long_sentence_is_cut():
     length = LONGEST + 5
-    one = by_hand([[1.0] * length] * 3, [False] * length)
+    one = toys.by_hand([[1.0] * length] * 3, [False] * length)
     found = analyse(Stream(lambda one: one, [one] * 5))
     assert found.example.source.tolist() == list(range(LONGEST))
     assert found.example.attention["cross.0", 0].shape == (3, LONGEST)
@@ -187,38 +179,18 @@ def test_attentions_that_nothing_checked_are_named(tmp_path):
 
 
 FIT = fit_of([TOY(0)])
-CALM = {"unseen_words": 0.0, "typicality_coverage": 1.0, "typicality_beyond": 0.0, "on_ignored": 0.0}
-LEARNED = {"accuracy": 0.9, "most_frequent": 0.1, "loss": 0.5, "loss_by_frequency": 3.0}
-RARE = "are of a size that was seen too rarely, fewer than 30"
-MANY = tuple(f"cross.{layer}" for layer in range(24))
+NOTES = yaml.safe_load(Path(__file__).with_name("notes.yaml").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({}, None),
-        ({"held_out": False}, "judged on the same samples"),
-        ({"unseen_words": 0.06}, "6% of the positions judged hold a word"),
-        ({"typicality_coverage": 0.4}, "Typicality is of 40% of the samples judged, where it is"),
-        ({"typicality_coverage": 0.4}, f"head 0): 60% {RARE}"),
-        ({"typicality_coverage": 0.4, "typicality_beyond": 0.6}, "0): 60% are longer than averages are kept"),
-        ({"typicality_coverage": 0.2, "typicality_beyond": 0.3}, f"and 50% {RARE}"),
-        ({"losses": Losses(1_200, 0)}, "Left out for an empty side: 1,200 pairs"),
-        ({"losses": Losses(0, 7)}, "Cut off at the longest length that was asked for: 7 pairs"),
-        ({"unchecked": ("cross.0", "cross.1")}, "scores of cross.0, cross.1 were checked against nothing"),
-        ({"unchecked": MANY}, "cross.5 and 18 more were checked against nothing"),
-        ({"on_ignored": 0.3}, "Up to 30% of a head's attention"),
-        ({"learned": {}}, "Nothing says whether the model has learned this text"),
-    ],
-)
+@pytest.mark.parametrize(("changed", "said"), [({}, ""), *NOTES["otherwise"]])
 def test_what_a_reader_must_know_is_noted(changed, said):
-    found = replace(results(FIT, judged(FIT, [TOY(0)]), held_out=True), unchecked=(), learned=LEARNED)
-    row = CALM | changed
+    found, told = results(FIT, judged(FIT, [TOY(0)]), held_out=True), NOTES["calm"] | changed
+    told["losses"] = Losses(*told["losses"])
     rows = {
-        table: [own | {key: row[key] for key in own.keys() & row.keys()} for own in getattr(found, table)]
+        table: [own | {key: told[key] for key in own.keys() & told.keys()} for own in getattr(found, table)]
         for table in ("heads", "states")
     }
-    own = {key: changed[key] for key in changed.keys() & vars(found).keys()}
+    own = {key: told[key] for key in told.keys() & vars(found).keys()}
     noted = notes(replace(found, **rows, **own))
     assert len(noted) == bool(said)
     assert not said or said in noted[0]
@@ -263,7 +235,7 @@ def test_a_pass_that_was_killed_goes_on_to_the_same_bytes(tmp_path, finished, ki
         with pytest.raises(SystemExit):
             read(keep_of(tmp_path, seconds), killed_at=number)
     fit, judgement = read(keep_of(tmp_path))
-    assert files_of(tmp_path) == files_of(finished)
+    assert toys.files_of(tmp_path) == toys.files_of(finished)
     assert (fit.losses, judgement.losses) == (Losses(144, 16), Losses(4 + 9 + 14 + 19, 4))
 
 
@@ -300,7 +272,7 @@ def test_shards_in_any_order_come_to_what_one_process_sums(tmp_path, parts, batc
     expected = judged(whole, map(TOY, held_out[:2]), TOY.probe)  # two batches are probed in all
     expected += judged(whole, map(TOY, held_out[2:]))
     assert found.samples == expected.samples > 0
-    assert_same_rows(rows_of(found), rows_of(expected))
+    toys.assert_same_rows(toys.rows_of(found), toys.rows_of(expected))
 
 
 def test_shards_that_are_missing_are_listed(tmp_path):
@@ -368,13 +340,6 @@ def test_logits_of_another_model_are_refused_before_any_work():
     assert seen == []
 
 
-def test_what_makes_a_stream_is_said_of_its_analysis():
-    found = analyse(replace(stream_of(5), made=lambda: {"options": {"longest": 9}, "sha256": {"text": "0f"}}))
-    assert (found.made["options"]["longest"], found.made["options"]["every"]) == (9, 5)
-    assert found.made["sha256"] == {"text": "0f"}
-    assert found.made["computed in"] == {"precision": "float64"}
-
-
 def logits_of(one, right):
     """Almost sure of the right word in the first samples, of word 0 in the others."""
     words = one.target_outputs.where(torch.arange(len(one.target_mask))[:, None] < right, 0)
@@ -419,3 +384,17 @@ def test_the_fewest_threads_that_are_worth_it(monkeypatch):
         assert torch.get_num_threads() == 1
     finally:
         torch.set_num_threads(before)
+
+
+def analyse_copies(count, *one):
+    analyse(Stream(lambda one: one, [toys.by_hand(*one)] * count))
+
+
+test_what_cannot_be_is_refused = refused(
+    (lambda: Stream(str, iter([1, 2])), "read only once"),
+    (lambda: analyse(Stream(str, [])), "no sample with a counted position"),
+    (lambda: analyse_copies(7, [[1.0, 2.0]], [True, True]), "no sample with a counted position"),
+    # a row with one position to look at says nothing: without another there is nothing to report
+    (lambda: analyse_copies(6, [[1.0], [2.0]], [False]), "no row of attention has two positions"),
+    (lambda: compare(analyse(Stream(Toy(), [*range(5)])), None), "the second is NoneType; give what analyse"),
+)

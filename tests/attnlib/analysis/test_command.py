@@ -11,10 +11,12 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
+import yaml
 from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
@@ -24,34 +26,24 @@ from attnlib.analysis.checkpoint import ignorable_ids, language_codes, set_langu
 from attnlib.analysis.report import notes
 from attnlib.cli import app
 from attnlib.files import locked
-from tests.attnlib.adapters.adapter_builders import GPT2, WHISPER, model_of
-from tests.attnlib.analysis.builders import (
-    LINES,
-    SOURCE,
-    TARGET,
-    assert_same_rows,
-    files_of,
-    said_by,
-    save_checkpoint,
-    save_traces,
-    table_of,
-    text_of,
-    tokenizer_of,
-)
+from tests.attnlib.adapters.adapter_builders import SIZES, model_of
+from tests.attnlib.analysis import builders as toys
+from tests.attnlib.analysis.builders import LINES, SOURCE, TARGET
 from tests.attnlib.analysis.test_report import FILES
 from tests.attnlib.models.model_builders import generator
 from tests.attnlib.refusals import assert_refused, flip
 
 transformers = pytest.importorskip("transformers", reason="checkpoints are those of transformers")
 tokenizers = pytest.importorskip("tokenizers", reason="it comes with transformers")
+ERRORS = yaml.safe_load(Path(__file__).with_name("command.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     """A checkpoint, and 24 pairs: six batches of four."""
     folder = tmp_path_factory.mktemp("corpus")
-    save_checkpoint(folder / "tiny")
-    text_of(folder)
+    toys.save_checkpoint(folder / "tiny")
+    toys.text_of(folder)
     return folder
 
 
@@ -75,7 +67,7 @@ def folder(corpus):
     ],
 )
 def test_lines_and_checksums(tmp_path, source, target, pairs):
-    text = text_of(tmp_path, source, target)
+    text = toys.text_of(tmp_path, source, target)
     lines, digests = text.checked()
     assert list(text.pairs()) == pairs
     assert lines == len(pairs)
@@ -93,7 +85,7 @@ def test_lines_and_checksums(tmp_path, source, target, pairs):
     ],
 )
 def test_texts_that_are_none(tmp_path, source, target, message):
-    text = text_of(tmp_path, source, target)
+    text = toys.text_of(tmp_path, source, target)
     assert_refused(lambda: text.checked() and list(text.pairs()), message)
     if source == "a\nb\n":  # when nobody has checked
         assert_refused(lambda: list(text.pairs()), "b.txt ends before line 2, which the other file has")
@@ -102,7 +94,7 @@ def test_texts_that_are_none(tmp_path, source, target, message):
 def test_special_pieces_are_ignored_where_asked(folder, tmp_path):
     checkpoint = Checkpoint.load(str(folder))
     for ignore in (False, True):
-        stream = checkpoint.stream(text_of(tmp_path), ignore_special=ignore, batch_size=7)
+        stream = checkpoint.stream(toys.text_of(tmp_path), ignore_special=ignore, batch_size=7)
         one = stream.trace(next(iter(stream.batches())))
         end = one.source_tokens == checkpoint.tokenizer.eos_token_id
         assert bool(one.counted("source")[end & one.source_mask].any()) != ignore
@@ -110,15 +102,12 @@ def test_special_pieces_are_ignored_where_asked(folder, tmp_path):
 
 
 def test_what_made_an_analysis_names_files_model_and_options(folder, tmp_path):
-    checkpoint, text = Checkpoint.load(str(folder)), text_of(tmp_path)
+    checkpoint, text = Checkpoint.load(str(folder)), toys.text_of(tmp_path)
     made = checkpoint.stream(text, ignore_special=True, layers={1}, longest=9).made()
-    digests = text.checked()[1] | {"model": checkpoint.digest()}
-    assert digests.items() < made["sha256"].items()
-    assert made["sha256"].keys() - digests.keys() == {"tokenizer"}
+    own = {"model": checkpoint.digest(), "tokenizer": tokenizer_digest(checkpoint.tokenizer)}
+    assert made["sha256"] == text.checked()[1] | own
     own = {"ignore_special": True, "layers": [1], "longest": 9, "kinds": ["cross"], "prefix": ""}
     assert own.items() <= made["options"].items()
-    other = replace(checkpoint, tokenizer=tokenizer_of(sorted(TARGET))).stream(text).made()
-    assert other["sha256"]["tokenizer"] != made["sha256"]["tokenizer"]
 
 
 def test_a_digest_changes_with_all_that_the_numbers_depend_on(folder, tmp_path):
@@ -126,12 +115,12 @@ def test_a_digest_changes_with_all_that_the_numbers_depend_on(folder, tmp_path):
     rules of the tokenizer. Not with where it lies, and not with how the tokenizer was called."""
     before = Checkpoint.load(str(folder))
     after = Checkpoint.load(str(shutil.copytree(folder, tmp_path / "other")))
-    for batch in before.stream(text_of(tmp_path)).batches():
+    for batch in before.stream(toys.text_of(tmp_path)).batches():
         assert len(batch.tokens.source)  # tokenizers remember how they were called
     found = [before.digest()]
     assert after.digest() == found[0]
     found.append(replace(after, prefix="translate: ").digest())
-    changed = [tokenizer_of(lines) for lines in (sorted(TARGET), *[LINES] * 5)]
+    changed = [toys.tokenizer_of(lines) for lines in (sorted(TARGET), *[LINES] * 5)]
     changed[1].add_tokens(["new"])
     changed[2].backend_tokenizer.normalizer = tokenizers.normalizers.Lowercase()
     changed[3].backend_tokenizer.post_processor = tokenizers.processors.TemplateProcessing(single="$A")
@@ -182,9 +171,10 @@ QUERY = "decoder.block.0.layer.1.EncDecAttention.q.weight"
             *(spoilt("tokenizer.json", lambda _, said=said: said) for said in (b"", b"{", b"[]", b"{}")),
             edited(classifier_dropout=None),
             edited(lambda own: own | {QUERY: torch.ones(3, 16)}))),
-        (lambda folder: transformers.GPT2LMHeadModel(transformers.GPT2Config(**GPT2)).save_pretrained(folder),
+        (lambda folder: transformers.GPT2LMHeadModel(
+            transformers.GPT2Config(**SIZES["alone"]["GPT2LMHeadModel"])).save_pretrained(folder),
          "type gpt2, an encoder or a decoder alone"),
-        (lambda folder: transformers.WhisperConfig(**WHISPER).save_pretrained(folder),
+        (lambda folder: transformers.WhisperConfig(**SIZES["sound"]["Whisper"]).save_pretrained(folder),
          "type whisper, which does not … give saved traces"),
         # What it lacks would be drawn at random, and two calls would give two answers.
         (edited(lambda own: {k: v for k, v in own.items() if k != QUERY}), f"it lacks {QUERY}"),
@@ -192,7 +182,7 @@ QUERY = "decoder.block.0.layer.1.EncDecAttention.q.weight"
         (edited(lambda own: own | {"more.weight": torch.ones(2)}), "it has beside the model's more.weight"),
         (lambda folder: [path.unlink() for path in folder.glob("tokenizer*")],
          "tiny holds no vocabulary: its T5 … pieces"),
-        (lambda folder: tokenizer_of([""]).save_pretrained(folder),
+        (lambda folder: toys.tokenizer_of([""]).save_pretrained(folder),
          "tiny holds no vocabulary: its … knows 0 pieces"),
     ],
 )  # fmt: skip
@@ -207,12 +197,12 @@ def test_a_checkpoint_whose_weights_are_tied_is_whole(tmp_path, family):
     """The output layer of all of them is the table of words, and is saved once."""
     made = model_of(family, vocab_size=60, tie_word_embeddings=True)
     made.save_pretrained(tmp_path)
-    tokenizer_of(LINES).save_pretrained(tmp_path)
+    toys.tokenizer_of(LINES).save_pretrained(tmp_path)
     assert torch.equal(Checkpoint.load(str(tmp_path)).model.lm_head.weight, made.lm_head.weight)
 
 
 def test_unknown_words_are_counted_on_either_side(folder, tmp_path):
-    text = text_of(tmp_path, "the zzz\nthe red\n", "le le\nle le\n")
+    text = toys.text_of(tmp_path, "the zzz\nthe red\n", "le le\nle le\n")
     stream = Checkpoint.load(str(folder)).stream(text)
     (losses,) = map(stream.losses, stream.batches())
     assert losses.unknown == {"source": 1 / 6, "target": 0}
@@ -223,7 +213,7 @@ def test_a_t5_that_does_not_say_what_its_decoder_starts_with(folder, tmp_path):
     other = shutil.copytree(folder, tmp_path / "plain")
     edited(decoder_start_token_id=None)(other)
     own, like = Checkpoint.load(str(other)), Checkpoint.load(str(folder))
-    ones = [one.stream(text_of(tmp_path)) for one in (own, like)]
+    ones = [one.stream(toys.text_of(tmp_path)) for one in (own, like)]
     first, second = (stream.trace(next(iter(stream.batches()))) for stream in ones)
     assert torch.equal(first.target_tokens, second.target_tokens)
     assert own.about["Its decoder starts with"].startswith("<pad>, as T5 was trained")
@@ -242,7 +232,7 @@ def test_a_t5_that_does_not_say_what_its_decoder_starts_with(folder, tmp_path):
 def test_a_start_that_is_no_token_is_refused(folder, tmp_path, start, padding, message):
     other = shutil.copytree(folder, tmp_path / "other")
     edited(decoder_start_token_id=start, pad_token_id=padding)(other)
-    stream = Checkpoint.load(str(other)).stream(text_of(tmp_path))
+    stream = Checkpoint.load(str(other)).stream(toys.text_of(tmp_path))
     assert_refused(lambda: stream.trace(next(iter(stream.batches()))), message)
 
 
@@ -266,7 +256,7 @@ def test_a_folder_that_is_not_there_is_not_looked_for_elsewhere(tmp_path, monkey
 
 def test_what_is_written_is_the_likeliest_piece_at_every_step(folder, tmp_path):
     """Step by step by hand, up to the end mark or the longest length; lines of the target are not needed."""
-    checkpoint, text = Checkpoint.load(str(folder)), text_of(tmp_path)
+    checkpoint, text = Checkpoint.load(str(folder)), toys.text_of(tmp_path)
     stream = checkpoint.stream(ParallelText(text.source), generate=True, longest=9)
     assert stream.logits is None
     (batch,), (other,) = stream.batches(), stream.batches()
@@ -359,7 +349,7 @@ def test_what_is_written_begins_as_the_tokenizer_marks_it(kind, tmp_path):
     tokenizer = of_scores("MBartTokenizer" if kind == "mbart" else "MBart50Tokenizer")
     model = model_of("MBart", vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id)
     checkpoint = Checkpoint("m", model, tokenizer, "en_XX", "fr_XX")
-    stream = checkpoint.stream(ParallelText(text_of(tmp_path).source), generate=True, longest=6)
+    stream = checkpoint.stream(ParallelText(toys.text_of(tmp_path).source), generate=True, longest=6)
     one = stream.trace(next(iter(stream.batches())))
     language, marked = tokenizer.convert_tokens_to_ids("fr_XX"), tokenizer(text_target=["."])["input_ids"][0]
     written = marked[0] == language
@@ -379,7 +369,7 @@ def test_languages_that_nobody_chose_are_asked_for(multilingual):
 @pytest.mark.parametrize("given", [("en", None), (None, "fr"), ("en", "fr")])
 def test_languages_for_a_tokenizer_without_are_refused(given):
     said = f"knows no languages, but '{given[0] or given[1]}' is given"
-    assert_refused(lambda: Checkpoint("m", None, tokenizer_of(SOURCE), *given), said)
+    assert_refused(lambda: Checkpoint("m", None, toys.tokenizer_of(SOURCE), *given), said)
 
 
 def test_a_length_that_the_marks_alone_exceed_is_refused():
@@ -477,17 +467,17 @@ def test_it_says_what_the_library_says(corpus, whole):
     stream = Stream(HuggingFace(model).trace, batches, partial(lexical_probe, model), probed=1)
     found = analyse(stream, every=3)
     for name in ("heads", "terms", "states"):
-        assert_same_rows(table_of(whole / f"{name}.csv"), getattr(found, name), tolerance=1e-6)
+        toys.assert_same_rows(toys.table_of(whole / f"{name}.csv"), getattr(found, name), tolerance=1e-6)
     assert len(found.heads) == 4
     assert found.heads[0]["agreement_with_probe"] >= 0
 
 
 def test_again_is_the_same_and_asks_for_nothing_new(corpus, whole, monkeypatch):
-    before, passes, trace = files_of(whole), [], HuggingFace.trace
+    before, passes, trace = toys.files_of(whole), [], HuggingFace.trace
     monkeypatch.setattr(HuggingFace, "trace", lambda self, batch: passes.append(1) or trace(self, batch))
     done(*given(corpus, whole))
     assert len(passes) == 1  # of the sample that is shown
-    assert files_of(whole) == before
+    assert toys.files_of(whole) == before
 
 
 # In shards: what remains is said, and the report is the same bytes in any order.
@@ -499,14 +489,6 @@ def report_of(out):
     return {file: (out / file).read_bytes() for file in FILES}
 
 
-@pytest.fixture(scope="module")
-def in_shards(corpus, tmp_path_factory):
-    out = tmp_path_factory.mktemp("shards")
-    done(*given(corpus, out, "--shards", 2))
-    assert len(table_of(out / "heads.csv")) == 4
-    return out
-
-
 def test_a_stage_that_the_one_before_is_not_finished_for_fails(corpus, tmp_path):
     """So that a workflow does not take it for done."""
     stage = partial(given, corpus, tmp_path, "--shards", 2, "--stage")
@@ -516,7 +498,7 @@ def test_a_stage_that_the_one_before_is_not_finished_for_fails(corpus, tmp_path)
     assert not (tmp_path / "index.html").exists()
 
 
-def test_a_shard_tokenizes_its_own_lines_alone(corpus, tmp_path, counted, in_shards):
+def test_a_shard_tokenizes_its_own_lines_alone(corpus, tmp_path, counted):
     """Of six batches of four and every third held out: two blocks of three, a shard each."""
     first, second = (SOURCE[0:8], SOURCE[8:12]), (SOURCE[12:20], SOURCE[20:24])
     lines = {("fit", 1): second[0], ("fit", 0): first[0], ("judge", 0): first[1], ("judge", 1): second[1]}
@@ -526,13 +508,15 @@ def test_a_shard_tokenizes_its_own_lines_alone(corpus, tmp_path, counted, in_sha
         done(*given(corpus, tmp_path, "--shards", 2, "--stage", stage, "--shard", shard))
         assert counted[-len(expected) :] == expected
         assert set(counted) == set(expected)  # some twice: whether they can be probed is tried first
-    assert report_of(tmp_path) == report_of(in_shards)
+    done(*given(corpus, at_once := tmp_path / "at once", "--shards", 2))
+    assert len(toys.table_of(at_once / "heads.csv")) == 4
+    assert report_of(tmp_path) == report_of(at_once)
 
 
 @pytest.fixture
 def traces(tmp_path):
     """Passes that other code saved, with the weights in a file of their own."""
-    folder, draw = save_traces(tmp_path / "traces", *range(6)), generator(0)
+    folder, draw = toys.save_traces(tmp_path / "traces", *range(6)), generator(0)
     maps = {f"cross.0.{side}_weight": torch.randn(2, 3, 2, generator=draw) for side in ("query", "key")}
     save_file(maps, folder / "maps.safetensors")
     return folder
@@ -543,7 +527,9 @@ def test_saved_traces(traces, tmp_path, changed):
     """What the library says; refused in the same folder after a batch changed, or the weights of all."""
     out = tmp_path / "out"
     done("--traces", traces, "--out", out)
-    assert_same_rows(table_of(out / "heads.csv"), analyse(Stream.saved(traces)).heads, tolerance=1e-6)
+    toys.assert_same_rows(
+        toys.table_of(out / "heads.csv"), analyse(Stream.saved(traces)).heads, tolerance=1e-6
+    )
     assert "saved traces of traces" in (out / "index.html").read_text(encoding="utf-8")
     flip(traces / changed)
     refused(["--traces", traces, "--out", out], "part of another analysis (traces is")
@@ -552,7 +538,7 @@ def test_saved_traces(traces, tmp_path, changed):
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
 def test_names_with_letters_of_any_language_are_read_in_any_locale(tmp_path, locale):
     """One that is not UTF-8 is refused in a line."""
-    save_traces(tmp_path / "träces", *range(4), name="ö{}")
+    toys.save_traces(tmp_path / "träces", *range(4), name="ö{}")
     ascii_only = {"LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     command = [sys.executable, "-m", "attnlib.cli", "analyse", "--every", "1", "--traces", "träces", "--out"]
     for out, code, said in (("repört", 0, b"report: rep"), (b"\xff", 2, b"is not UTF-8: give the folder")):
@@ -565,7 +551,7 @@ def test_names_with_letters_of_any_language_are_read_in_any_locale(tmp_path, loc
 def test_a_prefix_is_read_before_every_source(corpus, tmp_path, counted):
     done(*given(corpus, tmp_path, "--prefix", "the old "))
     assert set(counted) == {f"the old {line}" for line in SOURCE}
-    assert said_by(tmp_path)["about"]["Before every source"] == "the old "
+    assert toys.said_by(tmp_path)["about"]["Before every source"] == "the old "
     refused(given(corpus, tmp_path, "--prefix", "the "), "(model is ")
 
 
@@ -574,7 +560,7 @@ def test_a_model_is_analysed_on_what_it_writes_itself(corpus, tmp_path):
     source = "--model", corpus / "tiny", "--source", corpus / "a.txt", "--generate", "--longest", 9
     sizes = "--batch-size", 4, "--every", 3, "--probed", 1
     done(*source, *sizes, "--out", one := tmp_path / "one")
-    said = said_by(one)
+    said = toys.said_by(one)
     assert said["about"]["Corpus"] == "a.txt"
     assert said["about"]["Target"].startswith("what the model itself writes")
     assert "no reference to say how good" in said["about"]["Predictions"]
@@ -582,7 +568,7 @@ def test_a_model_is_analysed_on_what_it_writes_itself(corpus, tmp_path):
     assert said["made"]["sha256"].keys() == {"source", "model", "tokenizer"}
     assert (said["fitted"], said["judged"], said["learned"]) == (16, 8, {})
     done(*source, *sizes, "--shards", 2, "--out", two := tmp_path / "two")
-    assert_same_rows(table_of(one / "heads.csv"), table_of(two / "heads.csv"), tolerance=1e-6)
+    toys.assert_same_rows(toys.table_of(one / "heads.csv"), toys.table_of(two / "heads.csv"), tolerance=1e-6)
 
 
 def test_a_report_says_what_made_it_and_a_file_beside_it_when_and_how_long_it_took(corpus, whole, tmp_path):
@@ -592,7 +578,7 @@ def test_a_report_says_what_made_it_and_a_file_beside_it_when_and_how_long_it_to
     assert abs(datetime.now(UTC) - datetime.fromisoformat(run["date"])) < timedelta(hours=1)
     assert run["seeds"] == []
     assert '<a href="run.json">run.json</a>' in (whole / "index.html").read_text(encoding="utf-8")
-    said, options = said_by(whole), said_by(whole)["made"]["options"]
+    said, options = toys.said_by(whole), toys.said_by(whole)["made"]["options"]
     assert said["schema"] == 4
     assert options["--ignore-special"] is False
     assert (options["--batch-size"], options["--every"], options["--kinds"]) == (4, 3, ["cross"])
@@ -606,7 +592,7 @@ def test_a_report_says_what_made_it_and_a_file_beside_it_when_and_how_long_it_to
     assert said["unknown_pieces"] == {"source": 0, "target": 0}
     assert said["learned"]["sentences"] == 8
     done(*given(corpus, tmp_path, "--ignore-special", "--method", "means"))
-    other = said_by(tmp_path)["made"]["options"]
+    other = toys.said_by(tmp_path)["made"]["options"]
     assert (other["--ignore-special"], other["--method"]) == (True, "means")
 
 
@@ -624,7 +610,7 @@ def test_bleu_of_what_the_model_writes_itself(corpus, whole, tmp_path, monkeypat
         written.append(checkpoint.tokenizer.decode(found[0], skip_special_tokens=True))
         right.append(target)
     expected = sacrebleu.corpus_bleu(written, [right], force=True).score
-    assert said_by(whole)["learned"]["bleu"] == pytest.approx(expected)
+    assert toys.said_by(whole)["learned"]["bleu"] == pytest.approx(expected)
     page = (whole / "index.html").read_text(encoding="utf-8")
     assert f"<dt>BLEU of what it writes itself</dt><dd>{expected:.1f}</dd>" in page
     copies = [SimpleNamespace(tokens=own.tokens, longest=128, pairs=own.pairs) for own in judged]
@@ -646,12 +632,12 @@ def test_a_report_holds_the_words_of_the_pairs_it_shows_and_of_no_other(tmp_path
     """Each pair has a word of its own; the page has those of a few that were judged, and says of how many."""
     source = [f"the dog asks{n:02}" for n in range(24)]
     target = [f"le chien dit{n:02}" for n in range(24)]
-    save_checkpoint(tmp_path / "tiny")
-    tokenizer_of([*source, *target]).save_pretrained(tmp_path / "tiny")
-    text_of(tmp_path, "\n".join(source), "\n".join(target))
+    toys.save_checkpoint(tmp_path / "tiny")
+    toys.tokenizer_of([*source, *target]).save_pretrained(tmp_path / "tiny")
+    toys.text_of(tmp_path, "\n".join(source), "\n".join(target))
     done(*given(tmp_path, out := tmp_path / "out", "--kinds", "cross,encoder_self", "--sentences", sentences))
     own = re.compile(rb"(?:asks|dit)\d\d")
-    found = {str(path): set(own.findall(content)) for path, content in files_of(out).items()}
+    found = {str(path): set(own.findall(content)) for path, content in toys.files_of(out).items()}
     assert {name for name, words in found.items() if words} == {"index.html"}
     assert len(found) > 6  # tables, and the sums of both passes
     shown = {word[-2:] for word in found["index.html"]}
@@ -665,12 +651,12 @@ def test_a_report_holds_the_words_of_the_pairs_it_shows_and_of_no_other(tmp_path
 @pytest.mark.parametrize("shards", [(), ("--shards", 2)])
 def test_pairs_left_out_and_cut_are_told(corpus, tmp_path, shards):
     """Of the 24 pairs and four with an empty side; no more than seven pieces of a side are read."""
-    text = text_of(tmp_path, "\n".join(["", *SOURCE, "a\n\n\n"]), "\n".join(["A", *TARGET, " \nA\n\n"]))
+    text = toys.text_of(tmp_path, "\n".join(["", *SOURCE, "a\n\n\n"]), "\n".join(["A", *TARGET, " \nA\n\n"]))
     out, files = tmp_path / "out", ("--source", text.source, "--target", text.target)
     done(*given(corpus, out, *files, "--longest", 7, "--probed", 0, *shards))
     long = sum(max(len(s.split()), len(t.split())) + 1 > 7 for s, t in zip(SOURCE, TARGET, strict=True))
     assert 0 < long < 24
-    said = said_by(out)
+    said = toys.said_by(out)
     assert (said["losses"]["left_out"], said["losses"]["cut"]) == (4, long)
     assert any(f"asked for: {long} pairs" in note for note in said["notes"])
     assert any("an empty side: 4 pairs" in note for note in said["notes"])
@@ -697,59 +683,17 @@ def test_the_second_of_two_analyses_of_one_folder_is_told_who_works_there(corpus
     assert report_of(tmp_path) == report_of(whole)
 
 
-TEXT = ["--source", "a.txt", "--target", "b.txt"]
-TINY = ["--model", "tiny", *TEXT]
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ([], "give --model, --source and --target, or --generate for it; or --traces alone"),
-        (TEXT, "give --model, --source and --target"),
-        ([*TINY, "--generate"], "a target is given, and generate asks the model to write it"),
-        (["--traces", "tiny", "--generate"], "or --traces alone"),
-        (["--traces", "tiny", *TINY], "or --traces alone"),
-        (["--traces", "tiny", "--source", "a.txt"], "or --traces alone"),
-        (["--traces", "none"], "none holds no *.safetensors"),
-        (["--traces", "tiny", "--ignore-special", "--probed", "0"], "--ignore-special, --probed: said of"),
-        ([*TINY, "--stage", "fitt"], "no stage 'fitt'; did you mean 'fit'?"),
-        ([*TINY, "--shards", "3", "--stage", "fit"], "give --shard 0 to 2"),
-        ([*TINY, "--shards", "3", "--shard", "3"], "shard is 3 of 3"),
-        ([*TINY, "--layers", "7"], "layers [7] of cross: this model has 2"),
-        ([*TINY, "--layers", "one"], "'one' are no numbers"),
-        ([*TINY, "--heads", "0,9"], "heads [9]: cross.0 has 2"),
-        ([*TINY, "--method", "mean"], "no method 'mean'; did you mean 'means'?"),
-        ([*TINY, "--kinds", "crss"], "no kind of attention 'crss'; did you mean 'cross'?"),
-        ([*TINY, "--device", "gpu"], "device 'gpu' cannot be used"),
-        ([*TINY, "--device", "meta"], "device 'meta' cannot be used"),
-        (["--model", "{corpus}/nowhere", *TEXT], "nowhere: give one that save_pretrained wrote"),
-        ([*TINY, "--longest", "1"], "no row of attention has two positions"),
-        ([*TINY, "--out", "out\udcff"], "--out 'out\\udcff' is not UTF-8: give"),
-        ([*TINY, "--out", "a.txt/out"], "cannot write a.txt/out"),
-        (["--model", "tiny", "--source", "c.txt", "--target", "b.txt"], "source c.txt is not there"),
-        (["--model", "tiny", "--source", "blank.txt", "--target", "blank.txt"], "no sample with a counted"),
-    ],
-)
+@pytest.mark.parametrize(("words", "message"), ERRORS["refused"].items())
 def test_each_error_is_one_line(corpus, tmp_path, monkeypatch, words, message):
     (corpus / "blank.txt").write_bytes(b"\n \n")
     monkeypatch.chdir(corpus)
-    words = [word.format(corpus=corpus) for word in words]
+    words = words.replace("TINY", "--model tiny --source a.txt --target b.txt").split()
     refused(["--out", tmp_path / "out", *words], message)
     assert not (tmp_path / "out" / "index.html").exists()
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (("--layers", "0"), "layers is None there, [0] here"),
-        (("--heads", "0"), "heads is None there, [0] here"),
-        (("--batch-size", 5), "batch_size is 4 there, 5 here"),
-        (("--every", 2), "every is 3 there, 2 here"),
-        (("--method", "means"), "method is least_squares there, means here"),
-        (("--ignore-special",), "ignore_special is False there, True here"),
-    ],
-)
+@pytest.mark.parametrize(("more", "said"), ERRORS["another"].items())
 def test_another_analysis_in_the_same_folder_is_refused(corpus, whole, more, said):
-    before = files_of(whole)
-    refused(given(corpus, whole, *more), said)
-    assert files_of(whole) == before
+    before = toys.files_of(whole)
+    refused(given(corpus, whole, *more.split()), said)
+    assert toys.files_of(whole) == before

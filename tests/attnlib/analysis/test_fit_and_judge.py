@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlib.analysis import fit
@@ -19,6 +19,7 @@ from attnlib.probes.agreement import agreement, chance_agreement
 from tests.attnlib.adapters.adapter_builders import terms_of
 from tests.attnlib.analysis.builders import ALL, Toy, assert_same_rows, by_hand, fit_of, judged, rows_of
 from tests.attnlib.decomposition.component_builders import attention_matrices, padded, term_batches
+from tests.attnlib.refusals import refused
 
 
 def averages_of(matrices, at_once=None):
@@ -30,7 +31,6 @@ def averages_of(matrices, at_once=None):
     return average
 
 
-@settings(max_examples=40)
 @given(attention_matrices(), attention_matrices(most=2), st.integers(1, 5))
 def test_typicality_is_that_of_one_sample_among_those_summed(summed, judged, minimum):
     """The definition takes the sample out of its own average: so put it in first."""
@@ -50,7 +50,6 @@ def test_averages_that_were_judged_by_are_forgotten_with_an_update():
     assert average.typicality(first, everywhere, everywhere, minimum=1)[0].tolist() == [0.75]
 
 
-@settings(max_examples=40)
 @given(attention_matrices(), attention_matrices(most=2))
 def test_nearest_sizes_are_joined_where_one_alone_is_too_rare(summed, judged):
     """Of even attention it is one, whatever the sizes."""
@@ -122,7 +121,6 @@ def fitting_sizes(summed, bound):
     return {(s, t) for t, s in sizes if max(t, s) <= longest}
 
 
-@settings(max_examples=60)
 @given(attention_matrices(), attention_matrices(), st.integers(0, 40), st.randoms(use_true_random=False))
 def test_shards_and_orders_make_no_difference_within_the_bound(some, others, bound, random):
     """Sizes kept, how many samples of each, their sums, and what is judged: of halves through files, of the
@@ -166,7 +164,6 @@ def shares_of(rows, dtype=torch.float64):
     return sums_of(terms, torch.ones(terms.shape[1:], dtype=torch.bool)).result()
 
 
-@settings(max_examples=80)
 @given(term_batches(twins=True))
 def test_nine_terms_are_summed_as_the_decomposition_sums_them(batch):
     terms, *masks = batch
@@ -193,7 +190,6 @@ def assert_same(found, expected):
         assert getattr(found, name) == pytest.approx(own, abs=1e-9, nan_ok=True)
 
 
-@settings(max_examples=50)
 @given(term_batches(count=10, twins=True), st.integers(0, 8))
 def test_shares_sum_to_one_ignore_constants_and_halves_are_the_whole(batch, cut):
     terms, allowed = batch[0], allowed_of(batch)
@@ -206,7 +202,6 @@ def test_shares_sum_to_one_ignore_constants_and_halves_are_the_whole(batch, cut)
     assert_same(halves.result(), whole)
 
 
-@settings(max_examples=30)
 @given(term_batches())
 def test_causal_rows_are_prefixes(batch):
     """A triangle is as many samples of one row each, of growing length."""
@@ -401,3 +396,22 @@ def test_unseen_words_and_places_are_counted():
     assert (rows["answers"]["unseen_words"], rows["answers"]["unseen_positions"]) == (1 / 3, 1 / 3)
     assert (rows["asks"]["unseen_words"], rows["asks"]["judged"]) == (0.0, 1)
     assert (rows["answers"]["words"], rows["answers"]["positions"], rows["answers"]["fitted"]) == (2, 2, 2)
+
+
+OF_CROSS, OF_SELF = Toy(("cross",))(0), Toy(("encoder_self",))(0)
+SHAPES = "expected (9, batch, target, source)"
+
+
+def sum_terms(terms, allowed):
+    TermSums(NINE).update(torch.zeros(terms), torch.ones(allowed, dtype=torch.bool))
+
+
+test_what_cannot_be_is_refused = refused(
+    (lambda: judged(fit_of([OF_CROSS]), [OF_SELF]), "no components of encoder.self; the fit has those of"),
+    (lambda: fit_of([OF_CROSS]) + fit_of([OF_SELF]), "different attentions"),
+    (lambda: sum_terms((10, 2, 3, 4), (2, 3, 4)), SHAPES),
+    (lambda: sum_terms((9, 2, 3, 4), (2, 4, 3)), SHAPES),
+    (lambda: sum_terms((9, 2, 3, 4), (1, 3, 4)), SHAPES),
+    (lambda: sum_terms((9, 2, 3), (2, 3)), SHAPES),
+    (lambda: TermSums(NINE) + TermSums((*NINE, POSITION_BIAS)), "cannot merge"),
+)

@@ -1,15 +1,18 @@
-"""The report: files that agree with the analysis, and a page in which hostile words are words."""
+"""A report: files, tables and pictures that agree with the analysis, and a page on which words are words."""
 
 import base64
 import hashlib
 import json
 import math
 import re
+import sys
 import unicodedata
 from dataclasses import asdict, replace
 from html import escape
+from importlib.metadata import version
 from itertools import product
 
+import pandas
 import pytest
 import torch
 from bs4 import BeautifulSoup
@@ -20,14 +23,15 @@ from attnlib.analysis import Analysis, Losses, Stream, analyse, write_report
 from attnlib.analysis.report import KEPT, SENTENCE, TABLES, findings, notes, number, page, sentence, visible
 from attnlib.analysis.results import Example
 from attnlib.analysis.samples import ENTRIES, LONGEST, Sample
-from tests.attnlib.analysis.builders import ALL, HOSTILE, Toy, assert_same_rows, said_by, table_of
+from tests.attnlib.analysis.builders import ALL, HOSTILE, SHOWN, Toy, assert_same_rows, said_by, table_of
+from tests.attnlib.refusals import assert_refused
 
 TOY = Toy(ALL, ignored=(3,), bias=True)
 FILES = {"index.html", "analysis.json", KEPT, *(f"{table}.csv" for table in TABLES)}
 
 
-def plain(side, token):
-    return f"{side}-{token}"
+def name(side, token):
+    return f"${side}_{token}"  # matplotlib would read mathematics
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +41,7 @@ def analysis():
 
 @pytest.fixture(scope="module")
 def markup(analysis):
-    return page(analysis, "A title", plain)
+    return page(analysis, "A title", name)
 
 
 def test_files_agree_with_the_analysis(tmp_path, analysis):
@@ -137,7 +141,7 @@ def test_words_and_weights_are_in_their_places(analysis, markup):
     for ((at, _), weights), drawn in zip(example.attention.items(), found, strict=True):
         key, keys, query, queries = sides[at.split(".")[0]]
         columns, rows = getattr(example, keys).tolist(), getattr(example, queries).tolist()
-        words = [f"{key}-{n}" for n in columns] + [f"{query}-{n}" for n in rows]
+        words = [name(key, n) for n in columns] + [name(query, n) for n in rows]
         shown = ["left out" if own != own else f"{own:.2f}" for own in weights.flatten().tolist()]
         assert re.findall(r"<bdi>(.*?)</bdi>", drawn) == words
         assert re.findall(r'<td [^>]*title="([^"]*)"', drawn) == shown
@@ -148,7 +152,7 @@ def test_what_is_ignored_a_position_bias_and_a_probe_are_shown_where_there_are_a
     probed = kinds.pop("probe", False)
     toy = Toy(ALL, **kinds)
     analysis = analyse(Stream(toy, range(5), **{"probe": toy.probe} if probed else {}))
-    markup = page(analysis, "A title", plain)
+    markup = page(analysis, "A title", name)
     ignored = sum(int(weights.isnan().sum()) for weights in analysis.example.attention.values())
     assert bool(ignored) == ("ignored" in kinds)
     assert markup.count('<td class="out" title="left out">') == markup.count('class="out"') == ignored
@@ -215,7 +219,7 @@ def test_a_page_of_576_heads_is_below_five_megabytes(analysis):
     rows = {table: everywhere(getattr(analysis, table)) for table in ("heads", "terms")}
     sample = Sample(ids, ids, ids, names, torch.rand(cut, cut))
     large = replace(analysis, **rows, example=example, samples=(sample,))
-    assert len(page(large, "t", plain, script=True).encode()) < 5e6
+    assert len(page(large, "t", name, script=True).encode()) < 5e6
 
 
 @given(st.floats(-2, 2))
@@ -260,29 +264,7 @@ def test_any_word_is_shown_as_one_that_can_be_seen_and_written(word):
         assert_a_word_everywhere(hostile)
 
 
-@pytest.mark.parametrize(
-    ("word", "shown"),
-    [
-        ("▁Hund", "▁Hund"),
-        ("naïve 犬 🐕", "naïve␣犬␣🐕"),
-        ("a\x00b", "a␀b"),
-        ("\n\t\x1b", "␊␉␛"),
-        ("\x7f\x85", "⟨U+007F⟩⟨U+0085⟩"),
-        ("\u202eabc", "⟨U+202E⟩abc"),
-        ("a\u200bb\ufeff", "a⟨U+200B⟩b⟨U+FEFF⟩"),
-        ("\u00a0\u2028\u2029", "⟨U+00A0⟩⟨U+2028⟩⟨U+2029⟩"),
-        ("\ud800x", "⟨U+D800⟩x"),
-        ("\U000e0041\U000e0100", "⟨U+E0041⟩⟨U+E0100⟩"),
-        ("a\u3164b\u2800\u034f", "a⟨U+3164⟩b⟨U+2800⟩⟨U+034F⟩"),
-        ("\u115f\u1160\u17b4\u17b5\uffa0", "⟨U+115F⟩⟨U+1160⟩⟨U+17B4⟩⟨U+17B5⟩⟨U+FFA0⟩"),
-        ("❤\ufe0f", "❤⟨U+FE0F⟩"),
-        ("\u0301e", "◌\u0301e"),
-        ("e\u0301", "e\u0301"),
-        ("\u0903", "◌\u0903"),
-        ("", "⟨empty⟩"),
-        ("x" * 61, "x" * 60 + "…"),
-    ],
-)
+@pytest.mark.parametrize(("word", "shown"), SHOWN.items())
 def test_words_as_they_are_shown(word, shown):
     assert visible(word) == shown
 
@@ -290,3 +272,131 @@ def test_words_as_they_are_shown(word, shown):
 def test_a_sentence_keeps_its_spaces_and_a_mark_that_looks_like_one():
     assert sentence("a b␣c") == "a b␣c"
     assert sentence("x" * 2 * SENTENCE) == "x" * SENTENCE + "…"
+
+
+# Tables and pictures say what the rows say, and what is missing is said in a line.
+
+
+def test_tables_hold_the_rows(analysis):
+    for table in ("heads", "terms", "states"):
+        found = getattr(analysis.tables, table)()
+        pandas.testing.assert_frame_equal(found, pandas.DataFrame(getattr(analysis, table)))
+    shares = analysis.tables.terms().groupby(["kind", "layer", "head"]).covariance_share.sum()
+    assert shares.tolist() == pytest.approx([1.0] * len(analysis.heads))
+
+
+def test_an_analysis_of_frames_says_so_and_has_no_words(analysis, tmp_path):
+    """A source of one id alone: places are its names, and no term is of its words."""
+    of_source = [row for row in analysis.states if row["states"].startswith(("encoder", "cross"))]
+    states = [row | {"words": 1} if row in of_source else row for row in analysis.states]
+    frames = replace(analysis, states=states)
+    write_report(frames, tmp_path, name=name)
+    said, note = said_by(tmp_path), "This encoder reads frames, not words"
+    assert said["source"] == "frames"
+    assert said["notes"][0] == frames.tables.heads().attrs["notes"][0]
+    assert said["notes"][0].startswith(note)
+    assert "reads frames, not words" in frames._repr_html_()
+    assert not any(own.startswith(note) for own in analysis.tables.heads().attrs["notes"])
+    for table in (frames.tables.terms(), pandas.DataFrame(said["terms"])):
+        terms = table.groupby("kind").term.agg(set)
+        assert not any(term.endswith("·input") for term in terms["cross"])
+        assert not any("input" in term for term in terms["encoder_self"])
+        assert {"input·temporal", "input·residual"} <= terms["cross"]
+        assert "input·input" in terms["decoder_self"]
+    table = frames.tables.attention(name).query("kind == 'cross'")
+    assert (table.key_word == table.key.astype(str)).all()
+    shown = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "<bdi>$target" in shown
+    assert "<bdi>$source" not in shown
+
+
+def test_what_made_it_is_known_without_a_command():
+    """And what its stream says of that."""
+    own = {"options": {"longest": 9}, "sha256": {"text": "0f"}}
+    stream = Stream(Toy(ALL), range(10), probed=0, made=lambda: own)
+    made = analyse(stream, heads=[1, 0], method="means", every=4).made
+    options = {"heads": "0,1", "method": "means", "every": 4, "probed": 0, "longest": 9}
+    assert (made["options"], made["sha256"]) == (options, {"text": "0f"})
+    assert made["computed in"] == {"precision": "float64"}
+    assert made["versions"]["torch"] == version("torch")
+
+
+def test_the_table_of_attention_has_each_word_with_its_weight(analysis):
+    """Rows of cross-attention are about the words predicted; what is ignored is no number."""
+    found, example = analysis.tables.attention(name), analysis.example
+    assert len(found) == sum(weights.numel() for weights in example.attention.values())
+    assert found.weight.isna().any()
+    for row in found.sample(40, random_state=0).to_dict("records"):
+        weights = example.attention[f"{row['kind']}.{row['layer']}", row["head"]]
+        assert row["weight"] == pytest.approx(float(weights[row["query"], row["key"]]), nan_ok=True)
+        if row["kind"] == "cross":
+            assert row["query_word"] == name("target", int(example.target[row["query"]]))
+            assert row["key_word"] == name("source", int(example.source[row["key"]]))
+    sums = found.groupby(["kind", "layer", "head", "query"]).weight.sum(min_count=1).dropna()
+    assert sums.tolist() == pytest.approx([1.0] * len(sums), abs=1e-6)
+
+
+def texts(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+def test_a_picture_of_all_heads_shows_their_shares(analysis, tmp_path):
+    rows = [row for row in analysis.heads if row["kind"] == "cross"]
+    rows[0] = rows[0] | {"mixed_share": -0.25}
+    figure = replace(analysis, heads=rows).plot.heads("cross")
+    shown = {axes.get_title(): texts(axes) for axes in figure.axes}
+    parts = ("temporal", "input", "mixed", "residual", "position bias")
+    columns = {f"{part} share": f"{part.replace(' ', '_')}_share" for part in parts}
+    assert shown == {title: [number(row[key]) for row in rows] for title, key in columns.items()}
+    patches = [patch for axes in figure.axes for patch in axes.patches]
+    hatched = [bool(patch.get_hatch()) for patch in patches]
+    assert True in hatched
+    assert hatched == [row[column] < -0.005 for column in columns.values() for row in rows]
+    figure.savefig(tmp_path / "heads.png")
+    faint = replace(analysis, heads=[row | {"uniform": 0.999} for row in analysis.heads]).plot.heads("cross")
+    for weak, strong in zip(faint.axes[0].patches, figure.axes[0].patches, strict=True):
+        assert weak.get_alpha() == pytest.approx(0.35 * strong.get_alpha())
+
+
+def test_a_picture_of_terms_and_one_of_attention(analysis, tmp_path):
+    (axes,) = analysis.plot.terms(0, 1).axes
+    own = [row for row in analysis.terms if (row["kind"], row["head"]) == ("cross", 1)]
+    assert sorted(texts(axes)) == sorted(number(row["covariance_share"]) for row in own if "·" in row["term"])
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["constant", *ALL_PARTS]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ALL_PARTS
+    assert "position bias" in axes.get_title()
+
+    figure = analysis.plot.attention(0, 1, "decoder_self", name=name)
+    (axes,) = figure.axes
+    drawn = torch.as_tensor(axes.images[0].get_array().filled(float("nan")))
+    expected = analysis.example.attention["decoder_self.0", 1]
+    torch.testing.assert_close(drawn, expected.to(drawn), equal_nan=True)
+    read = [name("target", int(token)) for token in analysis.example.read]
+    assert [label.get_text() for label in axes.get_yticklabels()] == read
+    figure.savefig(tmp_path / "attention.png")
+
+
+ALL_PARTS = ["temporal", "input", "residual"]
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda own: own.plot.heads("crss"), "no kind of attention 'crss'; did you mean 'cross'?"),
+        (lambda own: own.plot.terms(0, 2), "no analysed head … '0.2'; did you mean … Known: 0.0, 0.1"),
+        (lambda own: replace(own, example=None).tables.attention(), "holds no sample"),
+    ],
+)
+def test_what_is_not_there_is_said(analysis, draw, message):
+    assert_refused(lambda: draw(analysis), message)
+
+
+@pytest.mark.parametrize(
+    ("package", "use"),
+    [("pandas", lambda own: own.tables.heads()), ("matplotlib", lambda own: own.plot.heads())],
+)
+def test_without_the_extra_a_line_says_how_to_get_it(analysis, monkeypatch, package, use):
+    for module in [module for module in sys.modules if module.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, package, None)
+    assert_refused(lambda: use(analysis), f"{package} is not installed … : pip install '{package}>=")

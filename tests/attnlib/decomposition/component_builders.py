@@ -4,8 +4,7 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
-from attnlib.decomposition import Components
-from attnlib.decomposition.growing import GrowingComponents
+from attnlib import Components, GrowingComponents
 
 KINDS = ("means", "least_squares", "growing")
 MARK = 0

@@ -6,13 +6,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from attnlib.decomposition import Components, Parts
+from attnlib import Components, GrowingComponents, Parts
 from attnlib.decomposition import components as plain
-from attnlib.decomposition.growing import GrowingComponents
 from attnlib.decomposition.two_way import connected_pieces
 from attnlib.errors import CorruptFile
 from tests.attnlib.decomposition.component_builders import KINDS, assert_same, corpora, fitted, tensors
@@ -49,7 +48,6 @@ def test_hand_worked():
     assert parts.residual[0, 1].item() == 0.0  # b was seen once: nothing is left on its own sample
 
 
-@settings(max_examples=60, deadline=None)
 @given(corpora(), st.sampled_from(TOLERANCES))
 def test_agrees_with_a_loop_and_parts_rebuild_the_states(corpus, precision):
     dtype, tolerance = precision
@@ -65,7 +63,6 @@ def test_agrees_with_a_loop_and_parts_rebuild_the_states(corpus, precision):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=40)
 @given(corpora(), st.sampled_from(TOLERANCES), st.data())
 def test_any_split_merged_in_any_order_is_the_whole(kind, corpus, precision, data):
     dtype, tolerance = precision
@@ -269,7 +266,6 @@ def batches_of(corpus, size, dtype):
         yield states[:, kept], torch.where(mask, FAR * tokens, tokens)[:, kept], mask[:, kept]
 
 
-@settings(max_examples=40)
 @given(STREAMS, STREAMS, st.integers(1, 70), st.sampled_from(DTYPES))
 def test_fits_and_splits_any_stream_as_fixed_tables_do(corpus, other, size, dtype):
     """Through tensors on the way; the other stream has words and places that the first has not."""
@@ -354,7 +350,6 @@ def r_squared(codes, rows):
     return 1 - (left**2).sum() / ((rows - rows.mean(0)) ** 2).sum()
 
 
-@settings(max_examples=80)
 @given(corpora())
 def test_it_is_dummy_coded_least_squares_with_the_free_constants_chosen(corpus):
     positions, words, rows = design(corpus)

@@ -1,48 +1,32 @@
 """Terms, their shares and typical attention: by hand, against loops, and the laws they must obey."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlib.decomposition import (
-    PART_NAMES,
-    SUBSETS,
-    AttentionCells,
-    Components,
-    Parts,
-    ShareSums,
-    SubstitutionSums,
-    alignment_terms,
-    map_parts,
-    typicality,
-)
+from attnlib import Components, GrowingComponents, Parts, alignment_terms, shares, substitution, typicality
+from attnlib.decomposition import PART_NAMES, SUBSETS, AttentionCells, ShareSums, SubstitutionSums, map_parts
 from attnlib.decomposition.shares import covariance_shares_by_sample, similarity_by_sample
-from attnlib.decomposition.substitution import ALL_PAIRS
-from tests.attnlib.decomposition.component_builders import (
-    attention_matrices,
-    corpora,
-    fitted,
-    padded,
-    tensors,
-    term_batches,
-)
+from attnlib.decomposition.substitution import ALL_PAIRS, valid_rows
+from tests.attnlib.decomposition import component_builders as made
+from tests.attnlib.refusals import refused
 
-CORPORA = corpora(width=3, batch=5, words=(1, 7))
+CORPORA = made.corpora(width=3, batch=5, words=(1, 7))
 TOLERANCES = st.sampled_from([(torch.float64, 1e-12), (torch.float32, 1e-5)])
 
 
 def side(corpus, dtype):
     """States, zero at padding, their mask and their parts."""
-    states, tokens, mask = tensors(corpus, dtype)
-    parts = fitted(corpus, dtype=dtype).split(states, tokens, mask)
+    states, tokens, mask = made.tensors(corpus, dtype)
+    parts = made.fitted(corpus, dtype=dtype).split(states, tokens, mask)
     return states.masked_fill(~mask[:, :, None], 0), mask, parts
 
 
-@settings(max_examples=60)
 @given(CORPORA, CORPORA, TOLERANCES)
 def test_terms_sum_to_the_score_and_each_is_the_product_of_its_two_parts(first, second, precision):
     dtype, tolerance = precision
@@ -70,7 +54,6 @@ def test_hand_worked_terms_are_decoder_by_encoder():
     assert PART_NAMES == ("temporal", "input", "residual")
 
 
-@settings(max_examples=30)
 @given(CORPORA, TOLERANCES, st.booleans())
 def test_mapped_parts_are_the_parts_of_the_mapped_states(corpus, precision, with_bias):
     """Fitting commutes with a linear map: splitting W h + b gives the mapped parts."""
@@ -102,7 +85,7 @@ def of_terms(sums, rows):
     return sums.update(*terms_of(rows)).result()
 
 
-batches = term_batches().map(lambda batch: (batch[0].unflatten(0, (3, 3)), *batch[1:]))
+batches = made.term_batches().map(lambda batch: (batch[0].unflatten(0, (3, 3)), *batch[1:]))
 
 
 def rows_of(terms, target_mask, source_mask):
@@ -126,7 +109,6 @@ def test_hand_worked_shares():
     assert (shares.rows, shares.entries, shares.rows_left_out) == (1, 2, 0)
 
 
-@settings(max_examples=50)
 @given(batches, st.integers(0, 12))
 def test_agree_with_numpy_sum_to_one_ignore_constants_and_stream(batch, cut):
     rows = [row - row.mean(1, keepdim=True) for row in rows_of(*batch)]
@@ -192,7 +174,6 @@ def test_hand_worked_agreement(rows, agreement):
     assert {name: results[name].argmax_agreement for name in agreement} == pytest.approx(agreement)
 
 
-@settings(max_examples=40)
 @given(batches)
 def test_substitution_agrees_with_a_loop_of_rows_and_merges_in_any_order_of_names(batch):
     subsets = {"decoder residual": [("residual", part) for part in PART_NAMES], "all": ALL_PAIRS, "none": []}
@@ -221,7 +202,6 @@ def test_substitution_agrees_with_a_loop_of_rows_and_merges_in_any_order_of_name
 # Single samples: the pooled definitions applied to one sample at a time are the oracle.
 
 
-@settings(max_examples=30)
 @given(batches)
 def test_each_sample_has_what_it_has_alone(batch):
     shares = covariance_shares_by_sample(*batch)
@@ -264,14 +244,13 @@ def test_cells_of_thirty():
     assert math.isnan(typicality([]).coverage)
 
 
-@settings(max_examples=40)
-@given(attention_matrices(), st.integers(2, 8), st.integers(1, 9))
+@given(made.attention_matrices(), st.integers(2, 8), st.integers(1, 9))
 def test_lists_padded_batches_and_a_loop_agree(matrices, minimum, size):
     expected = torch.tensor(typicality_loop(matrices, minimum), dtype=torch.float64)
     listed = typicality(matrices, minimum=minimum)
     assert torch.allclose(listed.per_sample, expected, atol=1e-12, equal_nan=True)
 
-    batches = [padded(matrices[start : start + size]) for start in range(0, len(matrices), size)]
+    batches = [made.padded(matrices[start : start + size]) for start in range(0, len(matrices), size)]
     first, second = AttentionCells(), AttentionCells()
     for k, batch in enumerate(batches):
         (first, second)[k % 2].update(*batch)
@@ -284,7 +263,7 @@ def test_lists_padded_batches_and_a_loop_agree(matrices, minimum, size):
 
 
 def test_average_attention_of_a_cell():
-    cells = AttentionCells().update(*padded([torch.eye(2), torch.eye(2).flip(0), torch.eye(3)]))
+    cells = AttentionCells().update(*made.padded([torch.eye(2), torch.eye(2).flip(0), torch.eye(3)]))
     assert cells.average_attention((2, 2)).tolist() == [[0.5, 0.5], [0.5, 0.5]]
     assert torch.equal(cells.average_attention((3, 3)), torch.eye(3, dtype=torch.float64))
 
@@ -301,3 +280,40 @@ def test_sums_of_terms_and_matrices_take_arrays_and_no_masks():
     judged = cells.judge(attention.numpy(), mask, mask, minimum=2)
     assert torch.equal(cells.judge(attention, minimum=2), judged)
     assert typicality([np.eye(3)] * 30).value == 1
+
+
+# What cannot be.
+
+TERMS = torch.zeros(3, 3, 2, 4, 5)
+FOUR, FIVE = torch.ones(2, 4, dtype=torch.bool), torch.ones(2, 5, dtype=torch.bool)
+WIDE = Parts(*(torch.zeros(2, 4, 4),) * 3, mask=FOUR)
+NARROW = Parts(*(torch.zeros(2, 4, 1),) * 3, mask=FOUR)
+MEANS, EXACT = Components(3, 3, 4), Components(3, 3, 4, method="least_squares")
+CELLS = AttentionCells().update(torch.ones(1, 2, 3), FOUR[:1, :2], FIVE[:1, :3])
+
+test_what_cannot_be_is_refused = refused(
+    (lambda: MEANS + Components(3, 3, 2), "'width': 4} with those of … 'width': 2}"),
+    (lambda: EXACT + MEANS, "'least_squares' with those of 'means'"),
+    (lambda: GrowingComponents(2) + GrowingComponents(3), "width 2 by means with those of width 3 by means"),
+    (lambda: MEANS.variance_explained(), "keep no sum of squares"),
+    (lambda: EXACT.variance_explained(), "call update before"),
+    (lambda: alignment_terms(WIDE, NARROW), "width must agree"),
+    (lambda: alignment_terms(WIDE, Parts(*WIDE.stack().double(), mask=FOUR)), "one dtype"),
+    (lambda: map_parts(WIDE, torch.zeros(3, 5)), "expected (out, 4)"),
+    (lambda: map_parts(WIDE, torch.zeros(3, 4), torch.zeros(4)), "expected (3,)"),
+    (lambda: ShareSums().update(TERMS, FIVE, FOUR), "expected"),
+    (lambda: valid_rows(TERMS, FOUR[:1], FIVE), "target mask of"),
+    (lambda: SubstitutionSums({"mine": [("temporal", "residuals")]}), "did you mean 'residual'"),
+    (lambda: SubstitutionSums().merge(SubstitutionSums({"none": []})), "same subsets"),
+    (lambda: typicality([torch.eye(2)] * 3, minimum=1), "minimum=1"),
+    (lambda: CELLS.update(torch.ones(2, 4, 5), FIVE, FOUR), "expected"),
+    (lambda: CELLS.average_attention((9, 9)), "(9, 9); cells with most samples: [(3, 2)"),
+    (lambda: typicality([torch.randn(3, 4)] * 30), "away from a sum of one, or below 0: give what a softmax"),
+    (lambda: typicality([torch.eye(3)[None]] * 30), "of shape (1, 3, 3); expected (target, source)"),
+    *(
+        (partial(measure, torch.zeros(shape), FOUR, FIVE), "expected (3, 3, batch, target, source)")
+        for measure in (shares, substitution)
+        for shape in ((2, 4, 5), (9, 2, 4, 5), (2, 3, 2, 4, 5), ())
+    ),
+    (lambda: shares(TERMS, FOUR[0], FIVE), "target_mask of shape (4,); expected (batch, target)"),
+)

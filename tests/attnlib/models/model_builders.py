@@ -4,13 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from torch import nn
 
+from attnlib import EncoderDecoder, ModelConfig
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
-from attnlib.models.config import ModelConfig
-from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.sequence_to_sequence import NAMED, SequenceConfig, SequenceToSequence
-from attnlib.models.transformer import RelativeAttention, Transformer, TransformerConfig
+from attnlib.models.transformer import Transformer, TransformerConfig
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from attnlib.training.corpus import Corpus, collate
 
@@ -48,17 +46,19 @@ def sequence_network(kind="plain", seed=0, network=SequenceToSequence, **changes
     return network(config, generator(seed)).double()
 
 
-def transformer(seed=0, **changes):
-    """In double precision, and with norms and biases that differ, so that a wrong one would show."""
-    model, draw = Transformer(replace(SMALL, **changes), generator(seed)).double(), generator(seed + 100)
+def spread(model, size, seed=0):
+    """With weights so large that attention is far from uniform, and with biases and norms that differ."""
+    draw = generator(seed)
     with torch.no_grad():
-        for module in model.modules():
-            if isinstance(module, nn.LayerNorm):
-                module.weight.uniform_(0.5, 1.5, generator=draw)
-                module.bias.normal_(generator=draw)
-            elif isinstance(module, RelativeAttention):
-                module.distance_bias.normal_(generator=draw)
-    return model.eval().requires_grad_(False)
+        for value in model.parameters():
+            noise = torch.randn(value.shape, generator=draw)
+            value.copy_(noise * size if value.dim() > 1 else value + 0.3 * noise)
+    return model.eval()
+
+
+def transformer(seed=0, **changes):
+    model = Transformer(replace(SMALL, **changes), generator(seed)).double()
+    return spread(model, 0.3, seed).requires_grad_(False)
 
 
 def translator(seed=0, **changes):

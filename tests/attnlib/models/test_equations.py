@@ -16,34 +16,24 @@ from attnlib.models.recurrence import FUSED, fused_layer, unroll
 from attnlib.models.search import translate
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from attnlib.training.vocabulary import BOS, EOS, PAD
-from tests.attnlib.models.model_builders import (
-    PAIRS,
-    RECURRENT,
-    SEQUENCES,
-    batch_of,
-    classifier,
-    encoder_decoder,
-    generator,
-    sequence_network,
-    translator,
-)
+from tests.attnlib.models import model_builders as nets
 
-BATCH = batch_of()
+BATCH = nets.batch_of()
 
 
 # VED, AED and AO.
 
 
-@pytest.mark.parametrize("kind", RECURRENT)
+@pytest.mark.parametrize("kind", nets.RECURRENT)
 def test_loop_and_fused_give_the_same_trace(kind):
-    model = encoder_decoder(kind)
+    model = nets.encoder_decoder(kind)
     fused, loop = model(BATCH), model(BATCH, implementation="loop")
     torch.testing.assert_close(loop.logits, fused.logits, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("kind", ["AED", "AO"])
 def test_attention_is_the_softmax_of_dot_products_and_the_context_its_mean(kind):
-    trace = encoder_decoder(kind)(BATCH)
+    trace = nets.encoder_decoder(kind)(BATCH)
     for i, s in np.ndindex(trace.decoder_states.shape[:2]):
         keys = trace.encoder_states[i, trace.source_mask[i]]
         scores = torch.stack([trace.decoder_states[i, s] @ key for key in keys])
@@ -55,7 +45,7 @@ def test_attention_is_the_softmax_of_dot_products_and_the_context_its_mean(kind)
 
 def test_attention_without_feedback_leaves_decoder_states_to_the_recurrence():
     """AED's decoder states are VED's: the context never enters the recurrence."""
-    with_attention, without = encoder_decoder("AED"), encoder_decoder("VED")
+    with_attention, without = nets.encoder_decoder("AED"), nets.encoder_decoder("VED")
     shared = {name: value for name, value in with_attention.state_dict().items() if "readout" not in name}
     without.load_state_dict(shared, strict=False)
     assert torch.equal(with_attention(BATCH).decoder_states, without(BATCH).decoder_states)
@@ -64,7 +54,7 @@ def test_attention_without_feedback_leaves_decoder_states_to_the_recurrence():
 def test_attention_only_knows_order_from_positions_alone():
     turned = replace(BATCH, source=BATCH.source.flip(1), source_mask=BATCH.source_mask.flip(1))
     for positions, same in (("none", True), ("sinusoidal", False)):
-        model = encoder_decoder("AO", positions=positions)
+        model = nets.encoder_decoder("AO", positions=positions)
         assert torch.allclose(model(turned).logits, model(BATCH).logits) == same
 
 
@@ -78,8 +68,8 @@ def test_sinusoidal_positions_by_their_formula():
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "shuffled"])
 def test_a_later_first_position_is_the_end_of_a_longer_sentence(positions):
-    model = encoder_decoder("AO", positions=positions)
-    inputs = torch.randn(2, 5, 6, generator=generator(1)).double()
+    model = nets.encoder_decoder("AO", positions=positions)
+    inputs = torch.randn(2, 5, 6, generator=nets.generator(1)).double()
     whole, _ = model.encode_inputs(inputs)
     end, _ = model.encode_inputs(inputs[:, 2:], first_position=2)
     torch.testing.assert_close(end, whole[:, 2:])
@@ -96,8 +86,8 @@ def test_shuffled_codes_are_the_same_codes_in_another_order():
 @pytest.mark.parametrize("implementation", ["fused", "loop"])
 @torch.no_grad()
 def test_the_state_handed_on_is_that_of_the_last_valid_step(cell, implementation):
-    inputs, layer = torch.randn(1, 5, 6, generator=generator(2)).double(), fused_layer(cell, 6).double()
-    draw = generator()
+    inputs, layer = torch.randn(1, 5, 6, generator=nets.generator(2)).double(), fused_layer(cell, 6).double()
+    draw = nets.generator()
     for parameter in layer.parameters():
         parameter.uniform_(-0.7, 0.7, generator=draw)
     _, short = unroll(layer, inputs[:, :3], implementation=implementation)
@@ -139,7 +129,7 @@ QUERY, KEYS = torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[3.0, -1.0], [0.5, 1.
 
 
 def score_of(scoring, query_width=2, key_width=2, **weights):
-    score, draw = Score(scoring, query_width, key_width), generator(0)
+    score, draw = Score(scoring, query_width, key_width), nets.generator(0)
     with torch.no_grad():
         for name, parameter in score.named_parameters():
             given = weights.get(name.partition(".")[0], torch.randn(parameter.shape, generator=draw))
@@ -175,7 +165,7 @@ def test_concat_and_additive_are_one_function():
         additive.query_map.weight.copy_(concat.joined_map.weight[:, :3])
         additive.key_map.weight.copy_(concat.joined_map.weight[:, 3:])
         additive.last.weight.copy_(concat.last.weight)
-    queries, keys = (torch.randn(2, *size, generator=generator(2)) for size in ((4, 3), (6, 5)))
+    queries, keys = (torch.randn(2, *size, generator=nets.generator(2)) for size in ((4, 3), (6, 5)))
     torch.testing.assert_close(concat(queries, keys), additive(queries, keys))
     joined = torch.cat([queries[:, :, None].expand(-1, -1, 6, -1), keys[:, None].expand(-1, 4, -1, -1)], -1)
     plain = concat.last(torch.tanh(concat.joined_map(joined)))[..., 0]
@@ -185,7 +175,7 @@ def test_concat_and_additive_are_one_function():
 @pytest.mark.parametrize("scoring", get_args(Scoring))
 def test_only_the_bilinear_ones_are_linear_in_the_keys(scoring):
     score = score_of(scoring, 4, 4)
-    queries, one, two = torch.randn(3, 1, 2, 4, generator=generator(3))
+    queries, one, two = torch.randn(3, 1, 2, 4, generator=nets.generator(3))
     apart, together = score(queries, one) + score(queries, two), score(queries, one + two)
     assert torch.allclose(apart, together, atol=1e-5) == (scoring in BILINEAR)
 
@@ -236,8 +226,8 @@ def by_definition(model, source, target, *, previous_query=False):
 
 
 def check_against_definition(model, definition=by_definition, **options):
-    trace = model(batch_of())
-    for sample, (source, target) in enumerate(PAIRS):
+    trace = model(nets.batch_of())
+    for sample, (source, target) in enumerate(nets.PAIRS):
         found = definition(model, source, target, **options)
         for name, expected in found.items():
             ours = getattr(trace, name)[sample, : len(expected)]
@@ -246,9 +236,9 @@ def check_against_definition(model, definition=by_definition, **options):
         assert (trace.attention is None) == ("attention" not in found)
 
 
-@pytest.mark.parametrize("kind", SEQUENCES)
+@pytest.mark.parametrize("kind", nets.SEQUENCES)
 def test_a_padded_batch_is_what_the_equations_say_of_each_sentence(kind):
-    check_against_definition(sequence_network(kind))
+    check_against_definition(nets.sequence_network(kind))
 
 
 # The second paper's networks: sizes to the last parameter, equations, what is trained, what is written.
@@ -263,7 +253,7 @@ def test_a_padded_batch_is_what_the_equations_say_of_each_sentence(kind):
     ],
 )
 def test_as_many_parameters_as_published(network, config, total, but_the_words):
-    model = network(config, generator())
+    model = network(config, nets.generator())
     counted = sum(parameter.numel() for parameter in model.parameters())
     assert (counted, counted - model.embedding.weight.numel()) == (total, but_the_words)
 
@@ -275,16 +265,16 @@ MASK = torch.tensor([[1, 1, 1, 1, 1, 0], [1, 1, 1, 0, 0, 0], [1] * 6]).bool()
 @pytest.mark.parametrize(
     ("made", "attention", "frozen"),
     [
-        (classifier, "learned", set()),
-        (classifier, "uniform", {"attention_hidden", "attention_score"}),
-        (classifier, "alone", {"embedding", "forwards", "backwards", "readout"}),
-        (translator, "learned", set()),
-        (translator, "uniform", {"query"}),
+        (nets.classifier, "learned", set()),
+        (nets.classifier, "uniform", {"attention_hidden", "attention_score"}),
+        (nets.classifier, "alone", {"embedding", "forwards", "backwards", "readout"}),
+        (nets.translator, "learned", set()),
+        (nets.translator, "uniform", {"query"}),
     ],
 )
 def test_what_is_trained(made, attention, frozen):
     model = made(attention=attention)
-    if made is classifier:
+    if made is nets.classifier:
         loss = classification_loss(model(TOKENS, MASK).logit, torch.tensor([0, 1, 1]))
     else:
         loss = model.loss(BATCH)
@@ -315,12 +305,12 @@ def translator_by_definition(model, source, target):
 @pytest.mark.parametrize("attention", ["learned", "uniform"])
 @pytest.mark.parametrize(("form", "layers"), [("joined", 2), ("summed", 2), ("joined", 1)])
 def test_a_padded_batch_of_translations_is_what_the_equations_say_of_each_sentence(attention, form, layers):
-    model = translator(attention=attention, form=form, layers=layers)
+    model = nets.translator(attention=attention, form=form, layers=layers)
     check_against_definition(model, translator_by_definition)
 
 
 def test_loss_is_the_mean_over_valid_words_of_the_whole_pass():
-    model = translator()
+    model = nets.translator()
     trace = model(BATCH)
     chosen = trace.logits.log_softmax(-1).gather(-1, BATCH.target_output[:, :, None])[:, :, 0]
     plain = -chosen[BATCH.target_mask].sum() / BATCH.target_mask.sum()
@@ -330,7 +320,7 @@ def test_loss_is_the_mean_over_valid_words_of_the_whole_pass():
 
 
 def test_dropout_between_layers_while_training_alone():
-    model = translator().train()
+    model = nets.translator().train()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         assert model.loss(BATCH).item() != model.loss(BATCH).item()
@@ -340,10 +330,10 @@ def test_dropout_between_layers_while_training_alone():
 
 
 def test_translations_are_the_likeliest_words_given_those_before():
-    model = translator(seed=5)
+    model = nets.translator(seed=5)
     written = translate(model, BATCH.source, BATCH.source_mask, 6)
     assert written.shape[1] <= 6
-    for (source, _), row in zip(PAIRS, written.tolist(), strict=True):
+    for (source, _), row in zip(nets.PAIRS, written.tolist(), strict=True):
         said = row[: row.index(EOS) + 1] if EOS in row else row
         logits = translator_by_definition(model, source, [word for word in said if word != EOS])["logits"]
         logits[:, [PAD, BOS]] = -torch.inf
@@ -354,7 +344,7 @@ def test_translations_are_the_likeliest_words_given_those_before():
 @pytest.mark.parametrize("kind", ["learned", "uniform"])
 def test_a_text_is_what_equations_7_and_8_say_position_by_position(kind):
     """Of the states of an LSTM in either direction over the text alone."""
-    model = classifier(kind)
+    model = nets.classifier(kind)
     trace = model(TOKENS, MASK)
     hidden, score, readout = model.attention_hidden, model.attention_score, model.readout
     for row, length in enumerate(MASK.sum(1).tolist()):
@@ -374,11 +364,11 @@ def test_a_text_is_what_equations_7_and_8_say_position_by_position(kind):
 def test_texts_of_unlike_length_are_run_in_groups_with_the_same_outcome(monkeypatch):
     lengths = torch.tensor([6, 1, 40, 25, 3, 9, 10])
     mask = torch.arange(40) < lengths[:, None]
-    tokens = torch.randint(12, mask.shape, generator=generator(0))
+    tokens = torch.randint(12, mask.shape, generator=nets.generator(0))
     found = []
     for large in (10**9, 0):
         monkeypatch.setattr("attnlib.models.classifiers._LARGE", large)
-        model = classifier()
+        model = nets.classifier()
         logit = model(tokens, mask).logit
         classification_loss(logit, torch.tensor([0, 1, 1, 0, 0, 1, 1])).backward()
         found.append([logit, *(parameter.grad for parameter in model.parameters())])
@@ -386,7 +376,7 @@ def test_texts_of_unlike_length_are_run_in_groups_with_the_same_outcome(monkeypa
 
 
 def test_equation_12_the_log_odds_are_the_attended_mean_of_the_probe():
-    trace = classifier()(TOKENS, MASK)
+    trace = nets.classifier()(TOKENS, MASK)
     for label in (0, 1):
         probe = torch.sigmoid((2 * label - 1) * trace.log_odds)
         right = torch.sigmoid((trace.attention * torch.logit(probe)).sum(1))
@@ -394,7 +384,7 @@ def test_equation_12_the_log_odds_are_the_attended_mean_of_the_probe():
 
 
 def test_attention_can_be_given():
-    model = classifier()
+    model = nets.classifier()
     given = torch.tensor([[0, 0, 1, 0, 0, 9], [1, 0, 0, 9, 9, 9], [0, 0, 0, 0, 0.5, 0.5]]).double()
     trace = model(TOKENS, MASK, attention=given)
     expected = [trace.log_odds[0, 2], trace.log_odds[1, 0], trace.log_odds[2, 4:].mean()]

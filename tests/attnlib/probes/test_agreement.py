@@ -10,15 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from attnlib import agreement
 from attnlib.probes.agreement import (
     RowMean,
-    agreement,
     agreement_with_ties_broken,
     chance_agreement,
     halves,
     tied_at_top,
 )
 from attnlib.probes.kendall import kendall
+from tests.attnlib.refusals import refused
 
 
 def plain(first: list[float], second: list[float], percent: int, ties: str = "first") -> float:
@@ -132,3 +133,16 @@ def test_tau_by_hand():
     first, second = torch.tensor([[1.0, 1.0, 2.0, 3.0]]), torch.tensor([[1.0, 2.0, 3.0, 3.0]])
     assert kendall(first, second).item() == pytest.approx(4 / 5)
     assert kendall(first, -second).item() == pytest.approx(-4 / 5)
+
+
+ROW, SHORT = torch.zeros(1, 3), torch.zeros(1, 1)
+
+test_what_cannot_be_is_refused = refused(
+    (lambda: agreement(ROW, SHORT), "the same length"),
+    (lambda: agreement_with_ties_broken(ROW, SHORT), "the same length"),
+    (lambda: kendall(ROW, SHORT), "the same length"),
+    (lambda: agreement(ROW, ROW, percent=0), "percent is 0"),
+    (lambda: agreement(ROW, ROW, percent=101), "percent is 101"),
+    (lambda: agreement(ROW, ROW, ties="last"), "no rule for ties 'last'"),
+    (lambda: RowMean.of(torch.zeros(3), torch.ones(2).bool()), "one truth value a row"),
+)

@@ -14,6 +14,7 @@ from attnlib.probes.alignment_error import AlignmentSums, diagonal, gold_links, 
 from attnlib.probes.ibm_model_1 import NO_LINK, NULL, IBMModel1
 from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import Vocabulary
+from tests.attnlib.refusals import refused
 
 WORKED = {
     # Three rows link to 0, 1, 1; of the four gold links two are hit.
@@ -162,3 +163,25 @@ def test_a_word_that_only_null_explains_or_nothing_has_no_link(pairs, source, ta
     assert model.posteriors(*sides).tolist() == [[0.0]]
     assert NO_LINK == -1
     assert model.probability(len(GERMAN), 0) == 0  # of a word behind all others
+
+
+BOTH = torch.ones(1, 2, dtype=torch.bool)
+
+
+def align(links, length, target_words):
+    AlignmentSums().update(torch.ones(1, 2, length), gold_links([links], 2, length), target_words, BOTH)
+
+
+def fit(sources, targets, iterations=1):
+    IBMModel1.fit(Corpus.from_ids(sources, targets), 6, 6, iterations=iterations)
+
+
+test_what_cannot_be_is_refused = refused(
+    (lambda: align({(1, 0)}, 2, torch.tensor([[True, False]])), "outside the words"),
+    (lambda: align(set(), 3, BOTH), "give all three as"),
+    (lambda: fit([], []), "at least one sentence pair"),
+    (lambda: fit([[4]], [[]]), "at least one sentence pair"),
+    (lambda: fit([[4]], [[4]], 0), "iterations is 0"),
+    (lambda: fit([[7]], [[4]]), "a source word has id 7, but n_source is 6; ids end at 5"),
+    (lambda: fit([[4]], [[6]]), "a target word has id 6, but n_target is 6"),
+)

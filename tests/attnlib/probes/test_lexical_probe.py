@@ -12,6 +12,7 @@ from torch.profiler import ProfilerActivity, profile
 from attnlib.probes.lexical_probe import log_lexical_probe, log_probability_of_pairs
 from attnlib.probes.optimal_attention import kkt_residual, optimal_attention
 from tests.attnlib.models.model_builders import batch_of, generator, translator
+from tests.attnlib.refusals import refused
 
 
 def traced(form="joined", lengths=((3, 5), (7, 2), (1, 1))):
@@ -223,3 +224,19 @@ def test_the_residual_by_hand():
     assert kkt_residual(torch.tensor([[0.4, 0.6, 0.0]]), gradient, valid).item() == pytest.approx(0, abs=1e-6)
     # (0, 0, 1) - (1, 1, 3) = (-1, -1, -2), projected (1/2, 1/2, 0)
     assert kkt_residual(torch.tensor([[0.0, 0.0, 1.0]]), gradient, valid).item() == pytest.approx(1)
+
+
+BOTH = torch.ones(1, 2, dtype=torch.bool)
+
+
+def optimum(encoder=1.0, words=3, positions=2, mask=BOTH):
+    logits = torch.full((1, 2, words), encoder), torch.zeros(1, 2, words)
+    optimal_attention(*logits, torch.zeros(1, positions, dtype=torch.long), mask, BOTH)
+
+
+test_what_cannot_be_is_refused = refused(
+    (lambda: optimum(positions=1), "words has shape"),
+    (lambda: optimum(words=1), "only one word"),
+    (lambda: optimum(mask=~BOTH), "no valid source position"),
+    (lambda: optimum(torch.inf), "encoder_logits are not all finite"),
+)

@@ -1,0 +1,328 @@
+"""What adapters refuse, and in which words: passes, batches, tensors, modules, models of Hugging Face."""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from torch import nn
+
+from attnlib import FrameBatch, Hooked, HuggingFace, Modules, TokenBatch, zoo
+from attnlib.adapters import LinearMap, lexical_probe, pass_of_tensors, text_batches
+from tests.attnlib.adapters import adapter_builders as toys
+from tests.attnlib.adapters.adapter_builders import BATCH, FULL, HOOKED, PLAIN, TARGET_MASK, normal, run
+from tests.attnlib.refusals import refused
+
+GAP = "attention from the caught projections is up to"
+
+ONE, ONES, NAN = toys.checked(), torch.ones(3, 4, 5), torch.nan
+
+
+def attended(**changes):
+    return toys.pass_of(toys.attended_of(**changes))
+
+
+def rechecked(**changes):
+    toys.pass_of(replace(ONE, **changes)).check()
+
+
+def with_one(value, name):
+    """A pass in which one number of a tensor is another."""
+    wrong = getattr(ONE, name).clone()
+    wrong[(0, 1, 1, 2) if wrong.dim() == 4 else (0, 1, 2)] = value
+    return toys.pass_of(replace(ONE, **{name: wrong}))
+
+
+test_passes_that_are_refused = refused(
+    *((partial(with_one, value, name), f"cross.1: {name} hold NaN or infinity … (sample 0, position {at})")
+      for name, at in (("query_inputs", "1"), ("key_inputs", "1"),
+                       ("position_bias", "1 and 2"), ("attention", "1 and 2"))
+      for value in (NAN, torch.inf)),
+    (lambda: attended(query_inputs=normal(3, 5, 6)), "states of shape (3, 5, 6); expected (3, 4, 6)"),
+    (lambda: attended(key_inputs=normal(3, 5, 7)), "states of shape (3, 5, 7); expected (3, 5, 6)"),
+    (lambda: attended(kind="encoder_self"), "encoder_self.1: states of shape (3, 4, 6); expected (3, 5, 6)"),
+    (lambda: attended(attention=torch.ones(3, 2, 5, 4)), "attention of shape … expected (3, 2, 4, 5)"),
+    (lambda: attended(attention=ONES), "attention of shape (3, 4, 5)"),
+    (lambda: attended(position_bias=torch.ones(3, 1, 4, 5)), "position_bias of shape (3, 1, 4, 5)"),
+    (lambda: attended(scale=NAN), "cross.1: scale is nan; give a finite number"),
+    (lambda: attended(key_map=LinearMap(normal(2, 4, 6) * NAN)), "cross.1: key weight holds NaN or infinity"),
+    (lambda: attended(key_map=LinearMap(normal(2, 4, 6), normal(2, 4) * NAN)), "key bias holds NaN"),
+    (lambda: toys.pass_of(
+        toys.attended_of(query_rotation=toys.rotary(4, 4)), target_mask=TARGET_MASK.flip(1)),
+     "cross.1 rotates by position: pad its batches at the right"),
+    (lambda: toys.pass_of(source_tokens=torch.ones(3, 4)),
+     "source_tokens of shape (3, 4) with a mask of shape"),
+    (lambda: toys.pass_of(target_mask=TARGET_MASK & False), "target_tokens row 0 is all padding: leave"),
+    (lambda: toys.pass_of(target_outputs=torch.full((3, 4), -100)), "target_outputs hold -100 at valid"),
+    # What the model does not compute with.
+    *((partial(rechecked, **changes), f"cross.1, head … : {GAP}") for changes in (
+        {"scale": 0.501}, {"position_bias": None}, {"key_map": ONE.query_map},
+        {"query_rotation": toys.rotary(4, 4)}, {"attention": ONE.attention.flip(1)})),
+    (lambda: rechecked(attention=ONE.scores.softmax(-1)),
+     "of a row's attention is on what is masked here; give the masks that the model was given"),
+    (lambda: rechecked(causal=True), "of a row's attention is on what is masked here"),
+    (lambda: rechecked(attention=ONE.attention * 0.99), "head 0: a row of attention is 0.01 away from a sum"),
+    *((partial(pass_of_tensors, FULL | {f"{place}.{name}": FULL[f"{place}.{name}"] * 1.5}),
+       f"{place}, head 0: {GAP}")
+      for place in ("cross.3", "encoder_self.0", "decoder_self.11")
+      for name in ("scale", "position_bias", "query_bias", "query_weight", "key_weight")),
+)  # fmt: skip
+
+SMALL = TokenBatch.of_rows([[5, 6, 7], [8]], [[3], [4, 2]])
+LABELS, YES = torch.tensor([[5, -100], [6, 7]]), torch.ones(2, 2, dtype=torch.bool)
+small = partial(replace, SMALL)
+
+test_batches_that_are_refused = refused(
+    (lambda: small(target_mask=YES, target=LABELS), "target hold -100 at valid position 1 of row 0"),
+    (lambda: small(target_mask=YES, read=LABELS), "read hold -100 at valid … : ids start at 0"),
+    (lambda: small(source=SMALL.source - 6), "source hold -1 at valid position 0 of row 0"),
+    (lambda: small(source=torch.ones(2, 4)), "source of shape (2, 4) with a mask of shape (2, 3)"),
+    (lambda: small(target=torch.ones(2), target_mask=YES[0]), "expected (batch, length)"),
+    (lambda: small(target_mask=torch.ones(2, 2)), "mask of shape (2, 2) and torch.float32"),
+    (lambda: small(source_mask=torch.tensor([[True] * 3, [False] * 3])), "source row 1 is all padding"),
+    (lambda: small(target=torch.ones(3, 2), target_mask=torch.ones(3, 2) > 0), "2 sources with 3 targets"),
+    (lambda: small(read=torch.ones(2, 3)), "read of shape (2, 3) with a mask of shape (2, 2)"),
+    (lambda: small(source=SMALL.source.numpy()), "source is ndarray; expected a tensor: torch"),
+    (lambda: small(target_mask=[[True]]), "target_mask is list; expected a tensor"),
+    (lambda: FrameBatch(np.ones((2, 3)), SMALL.target, SMALL.target_mask), "frames is ndarray"),
+    (lambda: next(text_batches(None, [], batch_size=0)), "both must be at least 1"),
+    (lambda: next(text_batches(None, [], longest=0)), "both must be at least 1"),
+)  # fmt: skip
+
+SHAPES = yaml.safe_load(Path(__file__).with_name("tensors.yaml").read_text(encoding="utf-8"))
+
+
+def changed(sound, shapes):
+    """With ones of these shapes, or with nothing, by those names."""
+    ones = {name: torch.ones(shape) for name, shape in shapes.items() if shape is not None}
+    return toys.without(sound, *shapes) | ones
+
+
+test_tensors_that_are_refused = refused(*((partial(pass_of_tensors, given), message) for given, message in (
+    *((changed(PLAIN, shapes), message) for shapes, message in SHAPES["plain"]),
+    *((changed(FULL, shapes), message) for shapes, message in SHAPES["full"]),
+    ({}, "they have none"),
+    ({name: own.numpy() for name, own in PLAIN.items()}, " is ndarray; expected a tensor"),
+    ({name: own[:0] for name, own in PLAIN.items()}, "source_tokens of shape (0, 5): a batch has a sample"),
+    (PLAIN | {"cross.0.attention": torch.ones(3, 1, 4, 5).long()}, "attention is of torch.int64"),
+    (PLAIN | {"target_tokens": torch.arange(4)}, "target_tokens of shape (4,) with a mask"),
+    (PLAIN | {"source_tokens": PLAIN["source_tokens"] + 0.5}, "source_tokens of torch.float32: expected int"),
+    (PLAIN | {"source_mask": PLAIN["source_mask"] * NAN}, "source_mask of torch.float32: expected … bool"),
+    (PLAIN | {"target_mask": PLAIN["target_mask"].int() * 2}, "target_mask holds more than 0 and 1"),
+    (FULL | {"target_outputs": FULL["target_outputs"].double()}, "target_outputs of torch.float64"),
+    (PLAIN | {"lexical_probe": -ONES}, "no probability; a logarithm has to be"),
+    (PLAIN | {"lexical_probe": ONES * NAN}, "holds what is no probability"),
+)))  # fmt: skip
+
+SHOWN = "softmax"
+
+
+def modules(*hooks):
+    return Modules(toys.Reader(), hooks, run)
+
+
+def caught(one=HOOKED, run=run, model=toys.Reader, **settings):
+    return Modules(toys.drawn(model()), [one], run, **{"start": 2} | settings).trace(BATCH)
+
+
+def probed(one=HOOKED, run=run, model=toys.Reader, **settings):
+    adapter = Modules(toys.drawn(model()), [one], run, start=2, **settings)
+    return adapter.lexical_probe(adapter.trace(BATCH))
+
+
+class Aside(toys.Reader):
+    """Its attention is shown by a module and computed beside it."""
+
+    def forward(self, source, source_mask, read):
+        self.shown = self.attend(source, source_mask, read)
+        return self.out(torch.cat([self.words(read)] * 2, -1))
+
+
+class Shared(toys.Reader):
+    """One softmax for attention to what was read and to the source."""
+
+    def forward(self, source, source_mask, read):
+        self.attend(read, torch.ones_like(read, dtype=torch.bool), read)
+        return super().forward(source, source_mask, read)
+
+
+ENCODER = Hooked(*["transformer.encoder.layers.0.self_attn"] * 2, kind="encoder_self")
+
+
+def with_a_column_that_is_no_word():
+    model = toys.Translator()
+    model.get_submodule(ENCODER.query).add_zero_attn = True
+    return model
+
+
+test_modules_that_are_refused = refused(
+    (lambda: modules(Hooked("to_qq", "to_k", 2, SHOWN)), "no module 'to_qq' in Reader; near are to_q, to_k"),
+    (lambda: modules(Hooked("to_q", "to_k", 2, "sofmax")), "no module 'sofmax' in Reader; near are softmax"),
+    (lambda: modules(Hooked("to_q", "zzzzzz", 2, SHOWN)), "no module 'zzzzzz' in Reader; none is near"),
+    (lambda: modules(Hooked("words", "to_k", 2, SHOWN)), "words is Embedding; expected nn.Linear, a proj"),
+    (lambda: modules(Hooked("to_q", "to_k", attention=SHOWN)), "heads is 0; say how many share to_q"),
+    (lambda: modules(Hooked("to_q", "to_k", 2)), "cross.0: nothing checks the scores made of to_q and to_k"),
+    (lambda: modules(), "no attention is hooked: name the modules of one or more"),
+    (lambda: modules(HOOKED, HOOKED), "2 attentions are called cross.0: give each a layer"),
+    (lambda: Modules(nn.Sequential(nn.MultiheadAttention(8, 2)), [Hooked("0", "words")], toys.run_torch),
+     "0 makes queries and keys: name it for both, not 'words'"),
+    (lambda: caught(start=None), "give it ``read``, or Modules a start"),
+    (lambda: caught(run=lambda model, batch: None), "to_q was not run: is it the module of another path"),
+    (lambda: caught(Hooked("to_q", "to_k", 3, SHOWN)), "8 dimensions cannot be shared by 3 heads"),
+    (lambda: caught(Hooked("to_q", "to_k", 4, SHOWN)), "softmax returns (4, 2, 6, 7); … batch, 4 … (there: "),
+    (lambda: caught(Hooked("to_q", "to_k", 2, "to_k")), "to_k returns (4, 7, 8); expected attention"),
+    (lambda: caught(Hooked("to_q", "to_k", 2, "words")), "words runs more than once in a pass"),
+    (lambda: caught(run=lambda *own: (run(*own), run(*own))), "runs more than once in a pass"),
+    (lambda: caught(run=lambda model, batch: model(batch.source, batch.source_mask, batch.read[:, 1:])),
+     "cross.0: states of shape (4, 5, 6); expected (4, 6, 6)"),
+    (lambda: caught(model=partial(toys.Reader, scale=0.6)), f"cross.0, head 0: {GAP}"),
+    (lambda: caught(ENCODER, toys.run_torch, with_a_column_that_is_no_word),
+     "attention of shape (4, 2, 7, 8); expected (4, 2, 7, 7)"),
+    (lambda: caught(model=Shared), "to_q runs more than once in a pass, so its attentions cannot be"),
+    (lambda: Modules(Shared(), [HOOKED], run, start=2).lexical_probe(toys.traced("by hand")),
+     "softmax runs more than once in a pass"),
+    (lambda: probed(model=Aside), "the model does not go on with the attention that softmax returns"),
+    (lambda: probed(replace(HOOKED, attention=None), unchecked=True), "cross.0: name the module that"),
+    (lambda: probed(run=lambda model, batch: model.attend(batch.source, batch.source_mask, batch.read)),
+     "run returns shape (4, 2, 6, 7); … logits of shape (4, 6) by 50"),
+    (lambda: probed(run=lambda *own: list(run(*own))), "run returns list"),
+    (lambda: probed(ENCODER, toys.run_torch, toys.Translator), "no cross-attention is hooked"),
+)  # fmt: skip
+
+FAR = dict.fromkeys((f"max_{half}_position_embeddings" for half in ("encoder", "decoder")), 32)
+CROSS = "decoder.block.1.layer.1.EncDecAttention"
+
+
+def transformers():
+    return pytest.importorskip("transformers", reason="models of Hugging Face need transformers")
+
+
+def half(name):
+    made = getattr(transformers(), name)
+    return HuggingFace(made(made.config_class(**toys.SIZES["alone"][name])))
+
+
+def of_prophets():
+    sizes = {f"num_{half}_layers": 1 for half in ("encoder", "decoder")}
+    sizes |= {f"num_{half}_attention_heads": 2 for half in ("encoder", "decoder")}
+    config = transformers().ProphetNetConfig(hidden_size=8, vocab_size=20, **sizes)
+    return HuggingFace(transformers().ProphetNetForConditionalGeneration(config))
+
+
+def bart(**arguments):
+    return HuggingFace(toys.model_of("Bart"), **arguments)
+
+
+def switched_back(name):
+    adapter = HuggingFace(toys.model_of(name), kinds=("decoder_self",))
+    adapter.model.set_attn_implementation("sdpa")
+    return adapter.trace(BATCH)
+
+
+def of_rows(name, *rows):
+    return HuggingFace(toys.model_of(name)).trace(TokenBatch.of_rows(*rows))
+
+
+def pass_of_another():
+    adapter = toys.whisper()
+    one = adapter.trace(toys.frames_batch("Whisper"))
+    adapter.trace(toys.frames_batch("Whisper", 1))
+    return adapter.logits(one)
+
+
+def frames(name="Whisper", **changes):
+    return replace(toys.frames_batch(name), **changes)
+
+
+def bart_probe(model=lambda whole: whole, **changes):
+    return lexical_probe(model(toys.model_of("Bart")), replace(toys.traced("Bart"), **changes))
+
+
+class Linear8bit(nn.Linear):
+    """As quantised projections do, it computes otherwise, by a name that says no more than nn.Linear's."""
+
+    def forward(self, states):
+        return super().forward(states).round()
+
+
+Linear8bit.__qualname__ = Linear8bit.__name__ = "Linear"
+
+
+def wrapped(family, path, wrap=nn.Sequential):
+    """With a module in another one, as LoRA wraps projections."""
+    model, (place, _, name) = toys.model_of(family), path.rpartition(".")
+    setattr(model.get_submodule(place), name, wrap(model.get_submodule(path)))
+    return model
+
+
+MORE, LONG, POSITIONS = [5] * 33, torch.full((5, 7), 4), "has 33 pieces; … positions for 32: … --longest 32"
+OTHERS = "holds id 50; … embeds 50, from 0: use the tokenizer"
+BART = "model.decoder.layers.0.encoder_attn"
+
+test_models_of_hugging_face_that_are_refused = refused(
+    *((partial(half, name), f"{name} lacks an encoder or a decoder, … whole")
+      for name in toys.SIZES["alone"]),
+    (lambda: HuggingFace(nn.Linear(2, 2)), "Linear is no model … see attnlib.adapters.Modules"),
+    (of_prophets, "has no cross-attention in the form of T5, BART, mBART or Marian"),
+    # LED's encoder looks through windows; its cross-attention is BART's, and it keeps it to itself.
+    (lambda: HuggingFace(toys.model_of("LED", attention_window=4), kinds=("cross", "encoder_self")),
+     "LED … has no encoder_self attention of a known form"),
+    (lambda: HuggingFace(toys.model_of("LED", attention_window=8, **FAR)).trace(BATCH),
+     "cross.0 returns no attention, though … with attnlib.adap"),
+    (lambda: toys.traced("scaled_dot_product, heads apart"),
+     "attention of shape (4, 2, 6, 6); expected (4, 2, 6, 7) … has to return the heads joined"),
+    (lambda: bart(kinds=("self",)), "no kind of attention 'self'"),
+    (lambda: bart(kinds=("encoder-self",)), "did you mean 'encoder_self'"),
+    (lambda: bart(kinds=()), "kinds is empty: name one or more, or leave kinds out"),
+    (lambda: bart(layers=[]), "layers is empty: name one or more, or leave layers out"),
+    (lambda: bart(layers=[0, 2]), "layers [2] of cross: this model has 2, counted from 0"),
+    (lambda: bart(layers=[-1]), "layers [-1] of cross"),
+    (lambda: HuggingFace(toys.model_of("M2M100", decoder_start_token_id=None)).trace(BATCH),
+     "set config.decoder_start_token_id, or give batches with ``read``"),
+    *((partial(switched_back, name), 'decoder_self.0 returns no attention … attn_implementation="eager"')
+      for name in ("T5", "Bart")),
+    # Not left to the check: in bfloat16, attention that is spread over many words would not give it away.
+    *((lambda kind=kind: HuggingFace(toys.model_of("UMT5"), kinds=("cross", kind)).trace(BATCH),
+       f"{kind}.0 adds a bias by position that UMT5Attention does not") for kind in toys.KINDS[:2]),
+    # A layer whose projections or attention are wrapped is not left out.
+    *((lambda side=side, wrap=wrap: HuggingFace(wrapped("T5", f"{CROSS}.{side}", wrap)),
+       f"{CROSS}.{side} is … merge_and_unload")
+      for side in "qk" for wrap in (nn.Sequential, lambda _: Linear8bit(2, 2))),
+    (lambda: HuggingFace(wrapped("Bart", BART)), f"{BART} is Sequential, which has no query"),
+    (lambda: HuggingFace(wrapped("T5", f"{CROSS}.q", lambda _: Linear8bit(2, 2))),
+     f"{CROSS}.q is of the class {__name__}.Linear, … quantised model: load it in full"),
+    *((partial(of_rows, name, [MORE, [4]], [[3], [3]]), f"a source {POSITIONS}")
+      for name in ("Bart", "MBart", "Marian", "Pegasus")),
+    *((partial(of_rows, name, [[3], [3]], [[4], MORE]), f"a target {POSITIONS}")
+      for name in ("Bart", "MBart", "Marian", "Pegasus")),
+    *((partial(of_rows, name, [[5, 50], [4]], [[3], [3]]), f"a source {OTHERS}")
+      for name in ("T5", "Bart", "M2M100")),
+    *((partial(of_rows, name, [[3], [3]], [[4], [4, 50]]), f"a target {OTHERS}")
+      for name in ("T5", "Bart", "M2M100")),
+    (lambda: bart_probe(target_outputs=toys.traced("Bart").target_outputs.clamp(min=50)),
+     "a right word has id 50; the model predicts 50 words, from 0"),
+    (lambda: bart_probe(lambda whole: whole.model), "BartModel predicts no words … AutoModelForSeq2SeqLM"),
+    (lambda: lexical_probe(zoo.load("lexicon_translator").network, toys.traced("Bart")),
+     "BilinearTranslator is no model of the transformers library"),
+    (lambda: lexical_probe(toys.frames_model("Whisper"), toys.whisper().trace(frames())),
+     "reads input_features, which a pass does not hold"),
+    # Frames.
+    (lambda: toys.whisper().trace(BATCH), "batches of attnlib.FrameBatch, not TokenBatch"),
+    (lambda: bart().trace(frames()), "attnlib.TokenBatch, not FrameBatch"),
+    (lambda: toys.whisper().trace(frames(frames_mask=torch.ones(5, 20) > 0)),
+     "all frames: leave frames_mask out"),
+    (lambda: HuggingFace(toys.frames_model("GPT2")).trace(frames("GPT2", target=LONG, target_mask=LONG > 0)),
+     "Model has positions for 6"),
+    (lambda: frames(frames=torch.full((5, 4, 20), NAN)), "expected finite floating-point numbers"),
+    (lambda: frames(frames=torch.zeros(4, 4, 20)), "frames of shape (4, 4, 20) … with 5 targets"),
+    (lambda: frames(target_mask=torch.zeros(5, 4) > 0), "target row 0 is all padding"),
+    (pass_of_another, "ask for logits right after trace"),
+)  # fmt: skip
+
+
+def test_with_its_wrapped_attention_left_out_a_model_is_traced():
+    adapter = HuggingFace(wrapped("T5", f"{CROSS}.q"), kinds=("encoder_self",))
+    assert len(adapter.trace(BATCH).attended) == 2

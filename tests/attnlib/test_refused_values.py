@@ -1,0 +1,19 @@
+"""Plain values that no function or class of the library takes, and in which words: ``refused.yaml``."""
+
+import pkgutil
+from functools import partial
+from pathlib import Path
+
+import yaml
+
+from tests.attnlib.refusals import refused
+
+REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text(encoding="utf-8"))
+
+test_values_that_make_no_sense_are_refused = refused(
+    *(
+        (partial(pkgutil.resolve_name(name), **own.get("with", {}) | values), message)
+        for name, own in REFUSED.items()
+        for values, message in own["refused"]
+    )
+)
