@@ -17,6 +17,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import nbformat
+from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 from nbformat import NotebookNode
 from traitlets.config import Config
 
@@ -206,19 +207,10 @@ def normalise(notebook: NotebookNode, root: Path) -> NotebookNode:
         if not cell.metadata.get("tags", [True]):
             del cell.metadata["tags"]
         if cell.cell_type == "code":
-            cell.outputs = [_without_places(output, places) for output in _merged_streams(cell.outputs)]
+            # Where a kernel cuts a stream into pieces depends on the clock.
+            CoalesceStreamsPreprocessor().preprocess_cell(cell, {}, number)
+            cell.outputs = [_without_places(output, places) for output in cell.outputs]
     return notebook
-
-
-def _merged_streams(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """Where a kernel cuts a stream into pieces depends on the clock."""
-    merged: list[NotebookNode] = []
-    for output in outputs:
-        if merged and output.output_type == "stream" and output.name == merged[-1].get("name"):
-            merged[-1].text += output.text
-        else:
-            merged.append(output)
-    return merged
 
 
 def _places(root: Path) -> dict[str, str]:

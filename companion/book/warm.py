@@ -29,8 +29,8 @@ PATIENCE = 30  # seconds in which whoever is told to stop may tidy up
 CALLER = "ATTNLIB_CALLER"  # a pipe whose end says that the attnlib which started this Snakemake has ended
 # Not pandas: how wide it prints a table is settled when it is imported, and is another in a kernel.
 LIBRARIES = ("torch", "scipy.stats", "matplotlib.backends.backend_svg", "matplotlib.figure")
-LIBRARIES += ("papermill", "jupytext", "ipykernel.kernelapp", "ipykernel.ipkernel", "pydantic", "jinja2")
-LIBRARIES += ("torch._dynamo",)  # which torch loads when it makes an embedding
+LIBRARIES += ("papermill", "jupytext", "nbconvert.preprocessors", "ipykernel.kernelapp", "ipykernel.ipkernel")
+LIBRARIES += ("pydantic", "jinja2", "torch._dynamo")  # the last is loaded when torch makes an embedding
 
 
 def folder_of_sockets() -> TemporaryDirectory:

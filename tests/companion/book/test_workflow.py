@@ -19,7 +19,6 @@ from companion.book import workflow
 from companion.book.plan import imports_of
 from companion.book.project import Project, discover, find, find_root
 from companion.results import registry
-from companion.results.request import Request
 from tests.companion.book.book_builders import ROOT, at_work, checkout_of_two, copied, output_of, until, write
 from tests.companion.data.data_builders import put
 
@@ -69,16 +68,6 @@ def test_only_what_changed_is_redone_and_a_failure_leaves_the_rest_standing(proj
     made.with_name("two.ipynb").unlink()
     put(project.root, {"_config.yml": "", "build/_build/html/index.html": ""})
     assert "draw attend/two\n" in told(capfd, workflow.run(project, ["book"], 1, explain=True))
-
-
-def test_a_run_of_its_own_is_computed_and_drawn_in_its_folder(project, capfd):
-    copied(project.root, "notebooks/primer/path_length.md")
-    request = Request("primer/path_length", "quick", {"seeds": 1})
-    folder = f"build/runs/{request.name}"
-    request.write(project.root / folder / "run.json")
-    said = told(capfd, workflow.run(project, [f"{folder}/path_length.ipynb"], 1, explain=True))
-    assert "compute path_length\n" in said
-    assert f"draw primer/path_length --run {folder}/run.json\n" in said
 
 
 def test_a_book_is_current_until_something_changes(project):

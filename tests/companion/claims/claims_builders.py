@@ -3,8 +3,6 @@
 import yaml
 
 from companion.claims.model import load_papers
-from companion.claims.verdicts import Judgement
-from companion.claims.verify import ClaimVerdict
 from companion.results.result import Result
 from tests.companion.data.data_builders import put
 
@@ -42,9 +40,9 @@ def write_paper(folder, *claims, name="p.yaml", table=None, **fields):
 RULE = rule()
 
 
-def written(folder, rule=RULE, **rules):
+def written(folder, rule=RULE):
     table = "2,IMDB,xi_star,90,\n2,SST,xi_star,84,\n"
-    (paper,) = load_papers(write_paper(folder, numbers=[rule], csv="t.csv", table=table, **rules))
+    (paper,) = load_papers(write_paper(folder, numbers=[rule], csv="t.csv", table=table))
     return paper
 
 
@@ -53,8 +51,3 @@ def save(root, values, profile="quick", experiment="toy", *, stale=False):
     folder = root / "results" / "paper" if profile == "paper" else root / "build" / "results" / "quick"
     origin = {"code": "0"} if stale else {}
     return Result(experiment, profile, {}, values, {"points": [{"x": 1}]}, {}, provenance=origin).save(folder)
-
-
-def of(claim, verdict, *estimates, profile="paper", **about):
-    evidence = {f"key {number}": estimate for number, estimate in enumerate(estimates)}
-    return ClaimVerdict(claim, profile, Judgement(verdict, evidence), **about)

@@ -7,11 +7,11 @@ import pytest
 from companion.claims.model import load_papers
 from companion.claims.published import Entry
 from companion.claims.scorecard import answers, scorecard_markdown, status
-from companion.claims.verdicts import Verdict
-from companion.claims.verify import verify
+from companion.claims.verdicts import Judgement, Verdict
+from companion.claims.verify import ClaimVerdict, verify
 from companion.results import registry
 from tests.companion.book.book_builders import built
-from tests.companion.claims.claims_builders import READINGS, RULE, claim, of, save, write_paper, written
+from tests.companion.claims.claims_builders import READINGS, RULE, claim, save, write_paper, written
 from tests.companion.data.data_builders import put
 
 NASTY = "a *b* _c_ `d` [e](f) {g} <h> $i$ |j| #k \\l {{m}} ~n~ ^o^ &amp; --- 'q' \"r\" https://s.t"
@@ -131,7 +131,7 @@ def test_ours_is_starred_where_most_runs_are_and_a_result_must_say_so(tmp_path, 
 def test_of_several_verdicts_on_a_number_the_first_at_the_largest_profile_counts(tmp_path):
     paper = written(tmp_path)
     told = (("quick", Verdict.REPRODUCED), ("paper", Verdict.UNDECIDED), ("paper", Verdict.NOT_REPRODUCED))
-    rows = [of(paper.claims[0], verdict, profile=profile) for profile, verdict in told]
+    rows = [ClaimVerdict(paper.claims[0], profile, Judgement(verdict, {})) for profile, verdict in told]
     number = paper.tables.table("2")[1]
     assert status(number, answers(rows)) is Verdict.UNDECIDED
     assert status(number, answers(rows[:1])) is Verdict.REPRODUCED
