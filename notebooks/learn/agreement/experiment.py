@@ -21,8 +21,7 @@ from notebooks.shared import agreement
 from notebooks.shared.intervals import bounded, interval_of, jackknife_interval
 from notebooks.shared.plan import settings_of
 
-MEASURES = ("agreement", "kendall")
-LOWEST = {"agreement": 0.0, "kendall": -100.0}
+LOWEST = {"agreement": 0.0, "kendall": -100.0}  # of each measure
 # By the ending of a number's name: which samples choose the checkpoint of either run, and which report.
 CHOICES = {"": ("selecting", "reporting"), "_optimistic": ("all", "all")}
 Pairs = dict[tuple[int, int], float]  # a number by the seed of the first run and that of the second
@@ -117,7 +116,7 @@ def _compared(answer: dict, second: dict | None, sides: str, part: str, quality:
     best = answer["best"][part]  # a bag of words writes no sentences, and has no BLEU
     sums = answer["parts"][part][sides][str(best.get(quality, best["accuracy"])[choosing])]
     found = {"step": answer["steps"], "performance": second and second["parts"][part][quality][reporting]}
-    for measure in MEASURES:
+    for measure in LOWEST:
         means = means_of(sums[measure])
         found[measure] = means[reporting]
         found[f"best_{measure}"] = 100 * found[measure][best_checkpoint(means[choosing])]
@@ -191,7 +190,7 @@ def _intervals(table: list[dict], column: str) -> dict[str, dict]:
             {line["pair"]: line for line in table if (line["column"], line["choice"]) == (name, choice)}
             for name in (column, "alpha_alpha")
         )
-        for measure in MEASURES:
+        for measure in LOWEST:
             numbers = {pair: line[f"best_{measure}"] for pair, line in own.items()}
             found[f"{measure}{choice}"] = bounded(over_pairs(numbers, column), LOWEST[measure])
             courses = {p: (a[measure], a["performance"]) for p, a in attention.items() if a["performance"]}
@@ -239,7 +238,7 @@ def saliency_by_variant(answers: agreement.Answers) -> dict[str, dict[str, dict]
     return {
         variant: {
             name: bounded(interval_of(max(each[variant][name]) for each in answers.values()), LOWEST[name])
-            for name in MEASURES
+            for name in LOWEST
         }
         for variant in agreement.SALIENCY_VARIANTS
     }
@@ -251,7 +250,7 @@ def courses(runs: agreement.Runs, answers: agreement.Answers) -> list[dict]:
     for line in compared(runs, answers):
         if (line["quality"], line["choice"]) == ("accuracy", "_optimistic") and line["performance"]:
             along = {"step": line["step"], "accuracy": line["performance"]}
-            along |= {measure: (100 * line[measure]).tolist() for measure in MEASURES}
+            along |= {measure: (100 * line[measure]).tolist() for measure in LOWEST}
             rows += _lines({"column": line["column"], "part": line["part"]}, line["pair"], along)
     return rows
 

@@ -93,11 +93,6 @@ def published_agreement() -> dict[tuple[str, str], float]:
     return found
 
 
-def interval_percent(interval: dict) -> str:
-    """``53 ± 2``; a dash where there is no number."""
-    return written(interval, ["±", ".0f"])
-
-
 def _rows(number: str, result: Result, judged: Sequence[ClaimVerdict]) -> Iterator[dict]:
     """The rows of a table, each data set with all that it may mean."""
     _, measure, part, quality = TABLES[number]
