@@ -37,8 +37,11 @@ def test_a_committed_result_comes_out_of_the_archive(name, archive, tmp_path):
 
 
 def _intervals(content):
-    if isinstance(content, dict):
-        yield from [content] if "low" in content else (one for own in content.values() for one in _intervals(own))
+    if isinstance(content, dict) and "low" in content:
+        yield content
+    elif isinstance(content, dict):
+        for own in content.values():
+            yield from _intervals(own)
 
 
 @pytest.mark.parametrize("name", committed())
