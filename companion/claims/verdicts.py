@@ -361,7 +361,10 @@ def judge_values(
     untrained = Judgement(Verdict.NOT_RUN, {}, f"models not trained yet ({in_short(not_trained)})")
     try:
         if isinstance(judge, Tolerance) and judge.unrelated:
-            judge = judge.short_of(look_up(values, judge.unrelated).value)
+            nothing = look_up(values, judge.unrelated)
+            if not nothing.defined:
+                return Judgement(Verdict.CANNOT_BE_JUDGED, {}, f"undefined: {judge.unrelated}")
+            judge = judge.short_of(nothing.value)
         evidence = judge.evidence(values, keys)
         about = [(key,) for key in keys] if len(evidence) == len(keys) else [tuple(keys)]
         found = [

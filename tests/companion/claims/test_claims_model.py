@@ -230,7 +230,8 @@ def test_what_is_unrelated_may_be_a_number_of_our_own_result(tmp_path):
     claim, other = ruled(tmp_path, RULE | READINGS | {"unrelated": {"ours": "majority"}})
     assert claim.judge == Tolerance(absolute=5, published=84, unrelated="sst.validation.majority")
     assert other.judge.unrelated == "sst_as_text.validation.majority"
-    for majority, verdict in ((50, "reproduced"), (80, "not reproduced"), (90, "not reproduced")):
+    decided = {50: "reproduced", 80: "not reproduced", 90: "not reproduced", None: "cannot be judged"}
+    for majority, verdict in decided.items():
         values = {"sst": {"validation": {"final": 80.5, "majority": majority}}}
         assert judge_values(claim.judge, values, claim.keys).verdict == verdict
     assert judge_values(claim.judge, {"sst": {"validation": {"final": 80.5}}}, claim.keys).miswired
