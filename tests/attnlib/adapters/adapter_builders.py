@@ -51,10 +51,10 @@ def terms_of(own, head, query, key):
     return alignment_terms(*mapped, scale=own.scale)
 
 
-def rotary(length, width, *, interleaved=False, base=100.0):
-    """Angle of pair i at position t: t / base^(2i / width), dealt out as the layout says."""
+def rotary(length, width, *, interleaved=False):
+    """Angle of pair i at position t: t / 100^(2i / width), dealt out as the layout says."""
     powers = -torch.arange(0, width, 2, dtype=torch.float64) / width
-    pairs = torch.arange(length, dtype=torch.float64)[:, None] * base**powers
+    pairs = torch.arange(length, dtype=torch.float64)[:, None] * 100.0**powers
     angles = pairs.repeat_interleave(2, dim=1) if interleaved else pairs.repeat(1, 2)
     return Rotary(angles.cos(), angles.sin(), interleaved)
 

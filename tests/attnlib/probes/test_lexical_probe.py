@@ -93,12 +93,12 @@ def test_memory_is_what_the_pairs_at_once_ask_for(form):
 SAMPLES, TARGET, SOURCE, WORDS = 4, 5, 9, 30
 
 
-def random_problem(seed: int, scale: float, source: int = SOURCE, words: int = WORDS):
+def random_problem(seed: int, scale: float, words: int = WORDS):
     draw = generator(seed)
-    encoder = scale * torch.randn(SAMPLES, source, words, generator=draw, dtype=torch.float64)
+    encoder = scale * torch.randn(SAMPLES, SOURCE, words, generator=draw, dtype=torch.float64)
     decoder = scale * torch.randn(SAMPLES, TARGET, words, generator=draw, dtype=torch.float64)
     right = torch.randint(words, (SAMPLES, TARGET), generator=draw)
-    source_mask = torch.arange(source) < torch.tensor([source, source // 2 + 1, 2, 1])[:, None]
+    source_mask = torch.arange(SOURCE) < torch.tensor([SOURCE, SOURCE // 2 + 1, 2, 1])[:, None]
     target_mask = torch.arange(TARGET) < torch.tensor([TARGET, 3, 2, 4])[:, None]
     return encoder, decoder, right, source_mask, target_mask
 
