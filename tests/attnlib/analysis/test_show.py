@@ -100,6 +100,12 @@ def test_a_picture_of_terms_and_one_of_attention(analysis, tmp_path):
     assert [label.get_text() for label in axes.get_yticklabels()] == ["constant", *ALL_PARTS]
     assert [label.get_text() for label in axes.get_xticklabels()] == ALL_PARTS
     assert "position bias" in axes.get_title()
+    assert "evenly" not in axes.get_title()
+    even = [row | {"uniform": 0.999 if row["head"] == 1 else 0.5} for row in analysis.heads]
+    (faint,) = replace(analysis, heads=even).plot.terms(0, 1).axes
+    assert "attends evenly" in faint.get_title()
+    for weak, strong in zip(faint.patches, axes.patches, strict=True):
+        assert weak.get_alpha() == pytest.approx(0.35 * strong.get_alpha())
 
     figure = analysis.plot.attention(0, 1, "decoder_self", name=name)
     (axes,) = figure.axes
