@@ -173,6 +173,7 @@ def test_a_head_is_opened_at_its_place_moved_from_and_closed_by_keys(opened, rep
     # By hand as well, from a row of a table.
     page.evaluate("document.querySelectorAll('details').forEach(own => own.open = true)")
     row = page.locator("[data-kind=cross] table.terms tbody th").nth(17)
+    row.evaluate("cell => cell.scrollIntoView({block: 'end'})")  # where the panel will be
     row.click()
     assert name.inner_text() == "Cross-attention, layer 1, head 1"
     assert row.evaluate(SEEN)
