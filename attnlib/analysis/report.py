@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import math
+import statistics
 import unicodedata
 from collections.abc import Callable, Collection
 from dataclasses import asdict
@@ -194,6 +195,13 @@ def _plain(value: object) -> object:
 
 
 EVEN = 0.99  # attention this near to uniform is what no score would make: its shares are of noise
+
+
+def is_even(row: dict) -> bool:
+    """Whether a head attends evenly; where nothing was rebuilt, it does not."""
+    return row["uniform"] >= EVEN
+
+
 HALF, ALL_BUT = 0.5, 0.9  # what findings call more than half, and rebuilt
 _KINDS = {
     "cross": "Cross-attention", "encoder_self": "Self-attention of the encoder",
@@ -213,7 +221,7 @@ def findings(analysis: Analysis) -> list[str]:
     found = []
     for kind in [kind for kind in KINDS if any(row["kind"] == kind for row in analysis.heads)]:
         rows = [row for row in analysis.heads if row["kind"] == kind]
-        sharp = [row for row in rows if not row["uniform"] >= EVEN]
+        sharp = [row for row in rows if not is_even(row)]
         made = {part: [row for row in sharp if _least(row, part) > HALF] for part in _PARTS}
         if not sharp:
             found.append(
@@ -222,17 +230,18 @@ def findings(analysis: Analysis) -> list[str]:
             continue
         said = [f"from {_PARTS[part]} in {_named_heads(own)}" for part, own in made.items() if own]
         if rest := len(sharp) - sum(map(len, made.values())):
-            said.append(f"from none of these in {rest}")
-        if len(rows) > len(sharp):
-            said.append(f"and {len(rows) - len(sharp)} attend evenly, so that there is nothing to share")
+            said.append(f"from no single part in {rest}")
+        if even := len(rows) - len(sharp):
+            said.append(f"and {even} attend{'s' * (even == 1)} evenly, so that there is nothing to share")
         more = (
             row for row in sharp if row["no_residual_rebuilds"] - row["uniform"] > (1 - row["uniform"]) / 2
         )
         rebuilt = sum(row["no_residual_rebuilds"] > ALL_BUT for row in more)
         found.append(
             f"{_KINDS[kind]}, {len(rows)} heads: more than half of the variation of scores comes "
-            f"{', '.join(said)}. Position and word together rebuild more than {ALL_BUT:.0%} of the attention "
-            f"(and half of what even attention lacks) in {rebuilt or 'none'}."
+            f"{', '.join(said)}. Position and word together rebuild more than {ALL_BUT:.0%} of the "
+            f"attention, and close more than half of the gap that even attention leaves, in "
+            f"{rebuilt or 'none'}."
         )
     return found
 
@@ -255,7 +264,7 @@ def notes(analysis: Analysis) -> list[str]:
         | {
             "frames": reads_frames(analysis),
             "has_learned": bool(analysis.learned) and has_learned(analysis.learned),
-            "even": sum(row["uniform"] >= EVEN for row in analysis.heads),
+            "even": sum(map(is_even, analysis.heads)),
             "within": 1 - EVEN,
             "unseen": max(analysis.states, key=lambda row: row["unseen_words"], default={"unseen_words": 0}),
             "fewest": min(analysis.heads, key=lambda row: row["typicality_coverage"], default=None),
@@ -275,9 +284,19 @@ METHODS = {
 }
 
 
-def _shown(value: object) -> str:
-    shown = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-    return "none" if value in (None, [None, None]) else shown
+def _shown(name: str, value: object) -> str:
+    """The value of an option; a choice of layers or heads that was not made is of all."""
+    if value in (None, [None, None]):
+        return "all" if name.removeprefix("--") in ("layers", "heads") else "none"
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _sure(analysis: Analysis) -> dict[str, float]:
+    """How far intervals reach to either side, of heads that do not attend evenly; empty without any."""
+    rows = [row for row in analysis.heads if not is_even(row)]
+    ends = [(row[f"{part}_low"], row[f"{part}_high"]) for row in rows for part in _PARTS]
+    wide = [(high - low) / 2 for low, high in ends if high > low]
+    return {"middle": statistics.median(wide), "widest": max(wide)} if wide else {}
 
 
 def page(
@@ -302,15 +321,15 @@ def page(
     return _template().render(
         findings=findings(analysis),
         made=[
-            (group, name, _shown(value))
+            (group, option, _shown(option, value))
             for group, own in analysis.made.items()
-            for name, value in own.items()
+            for option, value in own.items()
         ],
         tables=tables,
         script=_script(analysis, name) if script else None,
         samples=len(analysis.samples),
         means=analysis.method == "means",
-        even=EVEN,
+        sure=_sure(analysis),
         title=title,
         facts=facts,
         notes=notes(analysis),
@@ -321,21 +340,16 @@ def page(
 
 
 def _script(analysis: Analysis, name: Name) -> dict:
-    """The script, its checksum for the policy, and what it draws: nothing in it ends an element."""
+    """The script, its checksum for the policy, and what it draws: nothing in it ends an element.
+
+    Shares are not in it: the script takes them, as they are shown, from the tables of the page.
+    """
     from markupsafe import Markup
 
-    terms: dict[str, list[str]] = {}
-    shares: dict[tuple[str, int, int], list[float | None]] = {}
-    for row in shown_terms(analysis, analysis.terms):
-        own = terms.setdefault(row["kind"], [])
-        own += [row["term"]] if row["term"] not in own else []
-        place = row["kind"], row["layer"], row["head"]
-        shares.setdefault(place, []).append(_plain(row["covariance_share"]))
-    heads = sorted(shares, key=lambda place: (KINDS.index(place[0]), *place[1:]))
+    heads = [(row["kind"], row["layer"], row["head"]) for row in analysis.heads]
     data = {
-        "terms": terms,
         "maps": MAPS,
-        "heads": [[*place, shares[place]] for place in heads],
+        "heads": heads,
         "samples": [_sample(analysis, own, heads, name) for own in analysis.samples],
     }
     code = SCRIPT.read_text(encoding="utf-8")
@@ -375,6 +389,7 @@ def _template(name: str = "report.html.j2") -> "Template":
         lstrip_blocks=True,
     )
     made.filters |= {"number": number, "square": square, "paint": _paint, "sentence": sentence}
+    made.filters["is_even"] = is_even
     made.filters["percent"] = "{:.0%}".format
     return made.get_template(name)
 
@@ -390,6 +405,7 @@ def _kind(analysis: Analysis, kind: str) -> dict:
     return {
         "id": kind,
         "heads": heads,
+        "even": {_place(row) for row in rows.values() if is_even(row)},
         "grid": [(f"layer {layer}", [rows.get((layer, head)) for head in heads]) for layer in layers],
         "rows": [(_place(row), row) for row in rows.values()],
         "intervals": [(_place(row), [_interval(row, part) for part in _PARTS]) for row in rows.values()],

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 import torch
 
 from attnlib.analysis.judge import part_of
-from attnlib.analysis.report import COLOURS, EVEN, SIDES, Name, notes, number, shown_terms, visible, words_of
+from attnlib.analysis.report import (
+    COLOURS,
+    SIDES,
+    Name,
+    is_even,
+    notes,
+    number,
+    shown_terms,
+    visible,
+    words_of,
+)
 from attnlib.analysis.results import KINDS, PARTS, Analysis
 from attnlib.decomposition.components import PART_NAMES
 from attnlib.errors import BadInput, check_known
@@ -19,6 +29,7 @@ if TYPE_CHECKING:
 
 RANGES = {"matplotlib": ">=3.9,<4", "pandas": ">=2.2,<4"}
 MOST_NUMBERS = 12  # heads in a row of squares that have room for a number
+FAINT = 0.35  # how much is left of the colours of a head that attends evenly
 
 
 def library(name: str) -> ModuleType:
@@ -113,7 +124,7 @@ class Plots:
             for row in rows:
                 at = layers.index(row["layer"]), heads.index(row["head"])
                 shares[at] = row[f"{_column(part)}_share"]
-                faint[at] = 0.35 if row["uniform"] >= EVEN else 1.0
+                faint[at] = FAINT if is_even(row) else 1.0
             colours = [[part] * len(heads)] * len(layers)
             _squares(axes, shares, colours, len(heads) <= MOST_NUMBERS, faint)
             _ticks(axes, list(map(str, layers)), list(map(str, heads)))
@@ -121,7 +132,10 @@ class Plots:
         return figure
 
     def terms(self, layer: int, head: int, kind: str = "cross") -> "Figure":
-        """The share of every term of a head: parts of the query below each other, of the key side by side."""
+        """The share of every term of a head: parts of the query below each other, of the key side by side.
+
+        Faint, and said so, where the head attends evenly.
+        """
         _place(self._analysis, kind, layer, head)
         place = {"kind": kind, "layer": layer, "head": head}
         own = [row for row in self._analysis.terms if place.items() <= row.items()]
@@ -135,9 +149,10 @@ class Plots:
         table = torch.tensor([[shares.get((one, other), torch.nan) for other in keys] for one in queries])
         figure, (axes,) = _figure(1, 5.0, 4.0)
         colours = [[part_of(f"{one}·{other}") for other in keys] for one in queries]
-        _squares(axes, table, colours, True, torch.ones_like(table))
+        even = any(place.items() <= row.items() and is_even(row) for row in self._analysis.heads)
+        _squares(axes, table, colours, True, torch.full_like(table, FAINT if even else 1.0))
         _ticks(axes, queries, keys)
-        title = ", ".join([f"{kind}, layer {layer}, head {head}", *bias])
+        title = ", ".join([f"{kind}, layer {layer}, head {head}", *["attends evenly"] * even, *bias])
         axes.set(title=title, xlabel="part of the key", ylabel="part of the query")
         return figure
 

@@ -8,13 +8,15 @@ checkout is found from the working folder and nothing of the book is touched.
 import gc
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
+from math import nan
 from pathlib import Path
 
 import pandas as pd
 
-from attnlib.errors import DataUnavailable
+from attnlib.errors import CorruptFile, DataUnavailable
 from attnlib.files import atomic_path, write_text_atomic
 from companion.book.instrument import instrument
 from companion.book.parameters import typed
@@ -22,10 +24,13 @@ from companion.book.plan import PlannedResult
 from companion.book.project import current_project
 from companion.book.style import as_images
 from companion.claims.verdicts import in_short
+from companion.results import registry
 from companion.results.config import plain
 from companion.results.request import Request
 from companion.results.result import Result, as_csv
 from companion.results.run import run
+from companion.runs.keys import Spec
+from companion.runs.store import Store
 
 Records = list[dict] | pd.DataFrame
 
@@ -44,6 +49,7 @@ class Page:
     #: of a run with parameters of its own, the profile that numbers in the prose are of, which are the
     #: book's; empty where all is of one piece
     text_of: str = ""
+    quality: str = ""  #: how well networks have learned the reader's own text
 
     @property
     def leading(self) -> Result:
@@ -73,19 +79,27 @@ class Page:
             f"Numbers in the text are the book's, at the {self.text_of} profile; the tables and figures "
             "below are of this run."
         )
-        return "\n".join(filter(None, [shown, text]))
+        return "\n".join(filter(None, [shown, self.quality, text]))
 
     def frame(self, table: str, result: Result | None = None) -> pd.DataFrame:
         """A tidy table of the leading result, or of another; no rows where it has none."""
         return pd.DataFrame((result or self.leading).tables.get(table, []))
 
-    def show(self, figure, name: str, *, alt: str, caption: str, data: Records | None = None) -> None:
+    def show(
+        self, figure, name: str, *, alt: str, caption: str, finding: str = "", data: Records | None = None
+    ) -> None:
         """Save a matplotlib figure as SVG and PNG, the ``data`` drawn as CSV, and display it with its texts.
 
         ``name`` is that of the files and of the figure in the book, ``alt`` tells it to who cannot see it.
+        ``caption`` says what is drawn, and ``finding`` what follows in the book, of its tasks: of a run with
+        its own parameters neither this is said nor ``alt``.
         """
         from IPython.display import display
 
+        if self.text_of:
+            alt = f"{name.replace('_', ' ').capitalize()}, drawn of this run; the caption says what is shown."
+        elif finding:
+            caption = f"{caption} {finding}"
         svg, png = as_images(figure)
         for suffix, content in ((".svg", svg.encode()), (".png", png)):
             with atomic_path(self.files / f"{name}{suffix}") as temporary:
@@ -130,12 +144,30 @@ def open_page(figure: str, names: Mapping[str, object]) -> Page:
     except DataUnavailable as error:
         missing = str(error)
     shown = None if given or folder == paper.parent or not paper.is_file() else Result.load(paper)
-    source = project.notebooks / f"{figure}.md"
-    text_of = ""
-    if given and source.is_file() and "{num}" in source.read_text(encoding="utf-8"):
-        text_of = "paper" if paper.is_file() else "quick"
+    text_of = ("paper" if paper.is_file() else "quick") if given else ""
     files = os.environ.get("ATTNLIB_FIGURE_FILES", folder / f"{name}.files")
-    return Page(figure, result, shown, Path(files), missing, text_of)
+    learned = ""
+    if result is not None and given.get("source"):
+        learned = quality(result, registry.load(name).models(request.config), Store(project.models))
+    return Page(figure, result, shown, Path(files), missing, text_of, learned)
+
+
+def quality(result: Result, specs: Iterable[Spec], store: Store) -> str:
+    """How well networks predict held-out sentences, means by kind; empty where no training recorded it."""
+    rows = []
+    for spec in specs:
+        with suppress(CorruptFile):  # it was deleted since
+            if held_out := store.history(spec).get("held_out"):
+                bleu = result.values.get(spec.task, {}).get(spec.architecture, {}).get("bleu", {})
+                rows.append(held_out | {"kind": spec.setting.split()[1], "bleu": bleu.get("value", nan)})
+    if not rows:
+        return ""
+    said = [
+        f"{kind} predicts {row.token_accuracy:.0%} of the words, with a loss of {row.loss:.2f} nats"
+        + (f" and a BLEU of {row.bleu:.1f}" if row.bleu > 0 else "")
+        for kind, row in pd.DataFrame(rows).groupby("kind", sort=False).mean().iterrows()
+    ]
+    return f"Of held-out sentences, given the words before, {'; '.join(said)}."
 
 
 def described(result: Result) -> str:

@@ -52,7 +52,7 @@ class Sheet(notebook.Page):
 
     drawn: tuple = ()
 
-    def show(self, figure, name, *, alt, caption, data=None):
+    def show(self, figure, name, *, alt, caption, finding="", data=None):
         assert len(alt) > 20, f"{name} says too little to who cannot see it: {alt!r}"
         assert caption, f"{name} has no caption"
         svg = as_svg(figure)

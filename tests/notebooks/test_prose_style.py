@@ -31,7 +31,7 @@ def texts_of(page: str, source: str) -> Iterator[tuple[int, str]]:
     for cell in re.finditer(r"^```\{code-cell\}[^\n]*\n(?::[^\n]*\n)*(.*?)^```$", source, re.M | re.S):
         first = source.count("\n", 0, cell.start(1))
         for call in ast.walk(ast.parse(cell[1])):
-            if isinstance(call, ast.keyword) and call.arg in ("caption", "alt"):
+            if isinstance(call, ast.keyword) and call.arg in ("caption", "finding", "alt"):
                 parts = (part for part in ast.walk(call.value) if isinstance(part, ast.Constant))
                 yield first + call.lineno, "".join(str(part.value) for part in parts)
 

@@ -118,14 +118,9 @@ def test_the_page_runs_its_own_script_and_no_other(analysis):
     data = json.loads(scripts[0][1])
     assert data["samples"][0]["words"]["source"][0] == visible(hostile)
     places = [[row["kind"], row["layer"], row["head"]] for row in analysis.heads]
-    assert [own[:3] for own in data["heads"]] == places
-    for kind, layer, head, shares in data["heads"]:
-        place = {"kind": kind, "layer": layer, "head": head}
-        own = [term["covariance_share"] for term in analysis.terms if place.items() <= term.items()]
-        assert shares == pytest.approx(own, rel=1e-8)
-        assert len(data["terms"][kind]) == len(shares)
+    assert data["heads"] == places
     sample, drawn = analysis.samples[0], base64.b64decode(data["samples"][0]["maps"])
-    expected = [sample.maps[f"{kind}.{layer}", head] for kind, layer, head, _ in data["heads"]]
+    expected = [sample.maps[f"{kind}.{layer}", head] for kind, layer, head in data["heads"]]
     expected = torch.cat([own.flatten() for own in expected])
     for byte, weight in zip(drawn, expected.tolist(), strict=True):
         assert (byte == 255) if math.isnan(weight) else abs(byte / 254 - weight) < 0.002
@@ -163,7 +158,7 @@ def test_what_is_ignored_a_position_bias_and_a_probe_are_shown_where_there_are_a
         assert (f'<th scope="col">{column}</th>' in markup) == probed
 
 
-def test_heads_that_attend_evenly_are_grey_and_findings_count_the_others(analysis):
+def test_heads_that_attend_evenly_are_faded_and_findings_count_the_others(analysis):
     """More than half: the whole interval above it; where there is none, the share."""
     heads = [dict(row, kind="cross", layer=0, head=head) for head, row in enumerate(analysis.heads * 2)][:4]
     parts = product(("temporal", "input", "mixed", "residual"), ("share", "low"))
@@ -176,9 +171,9 @@ def test_heads_that_attend_evenly_are_grey_and_findings_count_the_others(analysi
     found = replace(analysis, heads=rows, terms=[])
     assert findings(found) == [
         "Cross-attention, 4 heads: more than half of the variation of scores comes from position alone in "
-        "1 (layer.head 0.3), from words alone in 1 (layer.head 0.1), from none of these in 1, and 1 attend "
+        "1 (layer.head 0.3), from words alone in 1 (layer.head 0.1), from no single part in 1, and 1 attends "
         "evenly, so that there is nothing to share. Position and word together rebuild more than 90% of the "
-        "attention (and half of what even attention lacks) in 1."
+        "attention, and close more than half of the gap that even attention leaves, in 1."
     ]
     even = [row | {"uniform": 0.995, "no_residual_rebuilds": 0.999} for row in rows]
     (said,) = findings(replace(found, heads=even))
@@ -188,8 +183,31 @@ def test_heads_that_attend_evenly_are_grey_and_findings_count_the_others(analysi
     (blunt,) = findings(replace(found, heads=[row | {"uniform": 0.91} for row in rows]))
     assert blunt.endswith("in none."), "0.95 is not more than half of what 0.91 lacks"
     markup = page(found, "t", lambda _, token: str(token))
-    assert markup.count('class="even"') == 6  # a square in each of the grids
+    assert markup.count('<td class="even" title="attends evenly"') == 6  # a square in each of the grids
+    row = '<tr class="even"><th scope="row">layer 0, head 0 <small>(even)</small></th>'
+    assert markup.count(row) == markup.count('<tr class="even">') == 2  # there are no rows of terms
+    assert "Heads that attend evenly are faded" in markup
+    assert "faded" not in page(replace(found, heads=rows[1:]), "t", lambda _, token: str(token))
     assert "1 of 4 heads attend within 1% of evenly" in " ".join(notes(found))
+
+
+def test_the_page_says_how_sure_its_own_shares_are(analysis):
+    """By the intervals of heads that do not attend evenly; some have none."""
+    row = dict(analysis.heads[0], uniform=0.5)
+    for at, part in enumerate(("temporal", "input", "mixed", "residual")):
+        row |= {f"{part}_low": 0.3 - 0.02 * (at + 1), f"{part}_high": 0.3 + 0.02 * (at + 1)}
+    even = row | {"head": 1, "uniform": 0.995, "mixed_low": -1.0}
+    markup = page(replace(analysis, heads=[row, even], terms=[]), "t", plain)
+    assert "half of the intervals are within ±0.05, and the widest is ±0.08, heads" in markup
+    ends = dict.fromkeys((end for end in row if end.endswith(("_low", "_high"))), math.nan)
+    assert "This analysis has none." in page(replace(analysis, heads=[row | ends], terms=[]), "t", plain)
+
+
+def test_layers_and_heads_that_were_not_chosen_are_all(analysis):
+    options = {"--layers": None, "--heads": None, "heads": None, "--prefix": None, "--kinds": ["cross"]}
+    read = harmless(page(replace(analysis, made={"options": options}), "t", plain))
+    made = read.find_all("dl", class_="about")[-1]
+    assert [own.text for own in made.find_all("dd")] == ["all", "all", "all", "none", "cross"]
 
 
 def test_a_notebook_shows_an_analysis_in_a_few_sentences(analysis):
@@ -365,6 +383,12 @@ def test_a_picture_of_terms_and_one_of_attention(analysis, tmp_path):
     assert [label.get_text() for label in axes.get_yticklabels()] == ["constant", *ALL_PARTS]
     assert [label.get_text() for label in axes.get_xticklabels()] == ALL_PARTS
     assert "position bias" in axes.get_title()
+    assert "evenly" not in axes.get_title()
+    even = [row | {"uniform": 0.999 if row["head"] == 1 else 0.5} for row in analysis.heads]
+    (faint,) = replace(analysis, heads=even).plot.terms(0, 1).axes
+    assert "attends evenly" in faint.get_title()
+    for weak, strong in zip(faint.patches, axes.patches, strict=True):
+        assert weak.get_alpha() == pytest.approx(0.35 * strong.get_alpha())
 
     figure = analysis.plot.attention(0, 1, "decoder_self", name=name)
     (axes,) = figure.axes

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from attnlib import sealed
 from attnlib.errors import BadInput, DataUnavailable
 from companion.book import notebook
 from companion.book.instrument import instrument
@@ -64,7 +65,6 @@ def test_the_committed_result_leads_in_the_book_and_nothing_current_is_made_agai
 
 def test_a_run_of_its_own_shows_and_touches_itself_alone_and_says_whose_numbers_the_text_has(made, project):
     PAPER.save(project.results("paper"))
-    (project.notebooks / f"{FIGURE}.md").write_text("It is {num}`scan.AO.x`.\n")
     page = open_page(FIGURE, NAMES | {"task": "scan"})
     (_, out, parameters), *_ = made
     request = with_parameters(Request(FIGURE), ["task=scan"])  # `attnlib run -p task=scan`
@@ -117,6 +117,46 @@ def test_show_leaves_svg_png_and_csv_and_displays_one_image_with_its_texts(tmp_p
     assert (tmp_path / "files" / "name.png").read_bytes() == data["image/png"]
     with (tmp_path / "files" / "name.csv").open() as table:
         assert list(csv.DictReader(table)) == [{"a": "0.3333333"}]
+
+
+@pytest.mark.parametrize(
+    ("text_of", "alt", "caption"),
+    [
+        ("", "It rises on SCAN.", "Points are networks. On SCAN it rises."),
+        ("quick", "A name, drawn of this run; the caption says what is shown.", "Points are networks."),
+    ],
+)
+def test_what_follows_in_the_book_is_not_said_of_a_run_of_its_own(
+    tmp_path, monkeypatch, text_of, alt, caption
+):
+    display = Mock()
+    monkeypatch.setattr("IPython.display.display", display)
+    texts = {"alt": "It rises on SCAN.", "caption": "Points are networks.", "finding": "On SCAN it rises."}
+    page = Page("attend/x", QUICK, None, tmp_path, text_of=text_of)
+    page.show(Figure(figsize=(1, 1)), "a_name", **texts)
+    told = display.call_args.kwargs["metadata"]
+    assert told == {"alt": alt, "caption": caption, "name": "a_name"}
+
+
+def test_a_note_says_how_well_networks_have_learned_the_readers_text(made, tmp_path, project):
+    """Means over the networks of a kind, of what their trainings recorded."""
+    put(tmp_path, {"my.en": "a\n" * 10, "my.fr": "b\n" * 10})
+    own = NAMES | {name: str(tmp_path / f"my.{end}") for name, end in (("source", "en"), ("target", "fr"))}
+    names = own | {"seeds": 2, "task": None}
+    assert "held-out" not in open_page(FIGURE, names).note(), "their records are gone"
+    request = with_parameters(Request(FIGURE), [f"{n}={own[n]}" for n in ("source", "target")] + ["seeds=2"])
+    for spec in registry.load("temporal_share").models(request.config):
+        right = {"AED": 0.6, "AO": 0.3}[spec.architecture] + 0.1 * spec.seed
+        record = {"held_out": {"token_accuracy": right, "loss": 3.0 + spec.seed, "exact_match": 0.0}}
+        record |= {"seconds": 1.0, "threads": 1, "device": "cpu"}
+        path = project.models / model_key(spec) / "history.json"
+        sealed.write_json_atomic(path, record)
+    said = "AED-gru predicts 65% of the words, with a loss of 3.50 nats; AO predicts 35% of the words, with a"
+    assert said in open_page(FIGURE, names).note()
+    result = replace(QUICK, values={"parallel": {"AO": {"bleu": {"value": 12.34}}}})
+    specs = registry.load("temporal_share").models(request.config)
+    assert "nats and a BLEU of 12.3." in notebook.quality(result, specs, notebook.Store(project.models))
+    assert "held-out" not in open_page(FIGURE, NAMES | {"task": "scan"}).note()
 
 
 def test_a_note_tells_what_is_stale_and_what_differs_from_the_profile():

@@ -89,15 +89,23 @@ def test_hostile_words_are_seen_on_a_telephone_by_day_and_by_night(opened, repor
     assert abs(text - ground) > 150
 
 
+def shown(row, part):
+    share, low, high = (number(row[f"{part}_{end}"]) for end in ("share", "low", "high"))
+    return share if low == "–" else f"{share}\n[{low}, {high}]"
+
+
 def test_a_click_shows_a_head_and_sorts_a_table(opened, report):
     """With the numbers of the analysis, its words as they are, and another sentence and map where asked."""
     found, page = analysis(), opened(report)
     assert not page.locator("#head").is_visible()
     grid = page.locator("[data-kind=cross] table.grid").first
     grid.locator("tbody tr").nth(0).locator("td").nth(1).click()
-    assert page.locator("#head h2").inner_text() == "cross, layer 0, head 1"
+    assert page.locator("#head h2").inner_text() == "Cross-attention, layer 0, head 1"
     place = {"kind": "cross", "layer": 0, "head": 1}
-    shares = [number(row["covariance_share"]) for row in found.terms if place.items() <= row.items()]
+    (head,) = (row for row in found.heads if place.items() <= row.items())
+    terms = [row for row in found.terms if place.items() <= row.items()]
+    shares = [shown(head, part) for part in ("temporal", "input", "mixed", "residual")]
+    shares += [shown(row, "covariance") for row in terms]
     assert sorted(page.locator("#head table:not(.map) td:not(:empty)").all_inner_texts()) == sorted(shares)
     words = page.locator("#head table.map thead th").all_inner_texts()
     assert len(words) == len(found.samples[0].source)
@@ -117,3 +125,83 @@ def test_a_click_shows_a_head_and_sorts_a_table(opened, report):
         values = [float(text) for text in table.locator("tbody tr td:nth-child(3)").all_inner_texts()]
         assert values == sorted(values, reverse=down), turns
         assert len(set(values)) > 1
+
+
+SEEN = """cell => { const own = cell.getBoundingClientRect(), panel = document.getElementById('head');
+    return own.top >= 0 && own.bottom <= panel.getBoundingClientRect().top }"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_head_is_opened_at_its_place_moved_from_and_closed_by_keys(opened, report, width):
+    """The panel is beside the cell, which is marked and stays in sight and in focus."""
+    page = opened(report, width=width)
+    focus = "() => document.activeElement.textContent"
+    panel, name = page.locator("#head"), page.locator("#head h2")
+    grid = page.locator("[data-kind=encoder_self] table.grid").first
+    cells = grid.locator("tbody tr").nth(1).locator("td")
+    assert grid.locator("[tabindex='0']").count() == 1, "one stop a table for those who go by keys"
+    grid.locator("[tabindex='0']").focus()
+    for key in ("ArrowDown", "ArrowRight", "ArrowUp", "ArrowDown"):
+        page.keyboard.press(key)
+    assert not panel.is_visible()
+    page.keyboard.press("Enter")
+    assert name.inner_text() == "Self-attention of the encoder, layer 1, head 1"
+    for key, head in (("ArrowRight", 2), ("ArrowRight", 3), ("ArrowLeft", 2)):
+        page.keyboard.press(key)
+        assert name.inner_text().endswith(f"layer 1, head {head}")
+        assert cells.nth(head).evaluate("cell => cell === document.activeElement")
+        assert cells.nth(head).evaluate(SEEN)
+    marked = page.locator("[aria-current]")  # in six grids and three tables
+    assert marked.count() == 9
+    assert page.locator("td[aria-current]").evaluate_all("own => own.map(cell => cell.cellIndex)") == [3] * 6
+
+    # Even at the edge nothing is lost; the panel is next for the tabulator, and a choice keeps the focus.
+    for _ in range(20):
+        page.keyboard.press("ArrowUp")
+    assert name.inner_text().endswith("layer 0, head 2")
+    page.keyboard.press("Tab")
+    assert page.evaluate(focus) == "Close (Esc)"
+    panel.locator("select").first.focus()
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("[document.activeElement.tagName, document.activeElement.value]") == ["SELECT", "1"]
+    page.keyboard.press("Escape")
+    assert not panel.is_visible()
+    assert marked.count() == 0
+    first = grid.locator("tbody tr").first.locator("td").nth(2)
+    assert first.evaluate("cell => cell === document.activeElement")
+
+    # By hand as well, from a row of a table.
+    page.evaluate("document.querySelectorAll('details').forEach(own => own.open = true)")
+    row = page.locator("[data-kind=cross] table.terms tbody th").nth(17)
+    row.evaluate("cell => cell.scrollIntoView({block: 'end'})")  # where the panel will be
+    row.click()
+    assert name.inner_text() == "Cross-attention, layer 1, head 1"
+    assert row.evaluate(SEEN)
+    panel.locator("button").click()
+    assert not panel.is_visible()
+    assert page.evaluate(focus) == "layer 1, head 1"
+
+
+def test_heads_that_attend_evenly_are_named_and_24_of_them_fit(opened, tmp_path):
+    found = analysis()
+    wide = [row | {"head": row["head"] + 8} for row in found.heads if row["head"] >= 8]
+    even = {("cross", 0, 0): {"uniform": 0.995}}
+    rows = [row | even.get((row["kind"], row["layer"], row["head"]), {}) for row in [*found.heads, *wide]]
+    terms = found.terms + [row | {"head": row["head"] + 8} for row in found.terms if row["head"] >= 8]
+    write_report(replace(found, heads=rows, terms=terms, samples=()), tmp_path)
+    page = opened(tmp_path / "index.html", width=1280)
+    grids = page.locator(".grids .wide")
+    assert not any(grids.evaluate_all("all => all.map(own => own.scrollWidth > own.clientWidth)"))
+    cells = page.locator("[data-kind=cross] table.grid").first.locator("tbody tr").first.locator("td")
+    assert cells.count() == 24
+    for place, even in ((0, True), (1, False)):
+        cells.nth(place).click()
+        assert page.locator("#evenly").is_visible() == even
+    page.evaluate("document.querySelectorAll('details').forEach(own => own.open = true)")
+    table = page.locator("[data-kind=cross] table.terms")
+    headings = table.locator("tbody th").all_inner_texts()
+    assert headings[:2] == ["layer 0, head 0 (even)", "layer 0, head 1"]
+    heading = table.locator("tbody th").first
+    before = heading.bounding_box()
+    table.evaluate("own => { own.closest('.wide').scrollLeft = 300 }")
+    assert heading.bounding_box() == before, "names of heads stay where they are"
