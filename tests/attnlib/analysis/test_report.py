@@ -197,15 +197,15 @@ def test_the_page_says_how_sure_its_own_shares_are(analysis):
     for at, part in enumerate(("temporal", "input", "mixed", "residual")):
         row |= {f"{part}_low": 0.3 - 0.02 * (at + 1), f"{part}_high": 0.3 + 0.02 * (at + 1)}
     even = row | {"head": 1, "uniform": 0.995, "mixed_low": -1.0}
-    markup = page(replace(analysis, heads=[row, even], terms=[]), "t", plain)
+    markup = page(replace(analysis, heads=[row, even], terms=[]), "t", name)
     assert "half of the intervals are within ±0.05, and the widest is ±0.08, heads" in markup
     ends = dict.fromkeys((end for end in row if end.endswith(("_low", "_high"))), math.nan)
-    assert "This analysis has none." in page(replace(analysis, heads=[row | ends], terms=[]), "t", plain)
+    assert "This analysis has none." in page(replace(analysis, heads=[row | ends], terms=[]), "t", name)
 
 
 def test_layers_and_heads_that_were_not_chosen_are_all(analysis):
     options = {"--layers": None, "--heads": None, "heads": None, "--prefix": None, "--kinds": ["cross"]}
-    read = harmless(page(replace(analysis, made={"options": options}), "t", plain))
+    read = harmless(page(replace(analysis, made={"options": options}), "t", name))
     made = read.find_all("dl", class_="about")[-1]
     assert [own.text for own in made.find_all("dd")] == ["all", "all", "all", "none", "cross"]
 
