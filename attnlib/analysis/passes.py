@@ -11,6 +11,7 @@ from attnlib.analysis.learned import SCORED
 from attnlib.analysis.stored import Keep, read_sums
 from attnlib.analysis.stream import Shard, Stream
 from attnlib.decomposition.components import Method
+from attnlib.decomposition.growing import CentredComponents
 
 Progress = Callable[[str, int], None]  # stage, batches read so far
 STAGES = ("fit", "judge")
@@ -26,15 +27,13 @@ def both_passes(
     progress: Progress | None = None,
 ) -> tuple[Judgement, Shard]:
     """Sums of the second pass, with their fit, and which batches they are of; see :func:`analyse`."""
-    part = Shard(every=every)
-    with keep.held((stage, part) for stage in STAGES) if keep else nullcontext():
-        fit = fit_part(stream, part, heads=heads, method=method, keep=keep, progress=progress)
-        judgement = judge_part(stream, fit, part, keep=keep, progress=progress)
-    if judgement.samples:
-        return judgement, part
-    part = Shard(every=1)
-    fit = fit_part(stream, part, heads=heads, method=method, progress=progress)
-    return judge_part(stream, fit, part, progress=progress), part
+    for part, kept in ((Shard(every=every), keep), (Shard(every=1), None)):
+        with kept.held((stage, part) for stage in STAGES) if kept else nullcontext():
+            fit = fit_part(stream, part, heads=heads, method=method, keep=kept, progress=progress)
+            judgement = judge_part(stream, settled(fit), part, keep=kept, progress=progress)
+        if judgement.samples:
+            break
+    return judgement, part
 
 
 def fit_part(
@@ -55,7 +54,14 @@ def judge_part(stream: Stream, fit: Fit, part: Shard | None = None, **options: A
 
 
 def merged_fit(keep: Keep, part: Shard) -> Fit:
-    return keep.merged("fit", part, Fit)
+    """The fit of all parts, settled."""
+    return settled(keep.merged("fit", part, Fit))
+
+
+def settled(fit: Fit) -> Fit:
+    """The same fit, with constants that least squares leave free chosen by counts, to be judged by."""
+    fit.components = {site: CentredComponents.of(own) for site, own in fit.components.items()}
+    return fit
 
 
 def _pass_over(

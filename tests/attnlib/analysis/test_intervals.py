@@ -30,16 +30,20 @@ PARTS = ("temporal", "input", "mixed", "residual")
 class Known:
     """A cross-attention over states made of a constant, a place, a word and noise, of which each is known.
 
-    Words come as in texts, one as often as all rarer ones by Zipf's law, and prefer some places.
+    Words come as in texts, one as often as all rarer ones by Zipf's law, and prefer some places. With a mark
+    every query sequence starts with it, it is nowhere else, and its state is so large.
     """
 
-    def __init__(self, kind="cross", seed=0, noise=(0.7, 0.6)):
-        self.kind, self.noise = kind, noise
+    def __init__(self, kind="cross", seed=0, noise=(0.7, 0.6), mark=0.0):
+        self.kind, self.noise, self.mark = kind, noise, mark
         sides = range(2 if kind == "cross" else 1)
         normal = partial(torch.randn, generator=generator(seed), dtype=torch.float64)
         self.constant = [normal(WIDTH) for _ in sides]
         self.places = [0.8 * normal(LONGEST, WIDTH) for _ in sides]
         self.words = [normal(WORDS, WIDTH) for _ in sides]
+        if mark:
+            self.places[0][0] = mark * normal(WIDTH)
+            self.words[0] = torch.cat([self.words[0], torch.zeros(1, WIDTH)])
         self.maps = [LinearMap(normal(1, 4, WIDTH), normal(1, 4)) for _ in range(2)]
         self.odds = 1 / torch.arange(1, WORDS + 1)
 
@@ -49,6 +53,8 @@ class Known:
         for constant, place, words, size in zip(*known, strict=False):
             ids = torch.multinomial(self.odds.expand(samples, -1), LONGEST, True, generator=draw)
             ids[:, 1::2] = ids[:, 1::2].sort(1).values  # the rarer ones late
+            if self.mark and not found:
+                ids[:, 0] = WORDS
             mask = torch.arange(LONGEST) < torch.randint(3, LONGEST + 1, (samples, 1), generator=draw)
             noise = torch.randn(samples, LONGEST, WIDTH, generator=draw, dtype=torch.float64)
             ones = torch.ones_like(noise)
@@ -66,15 +72,18 @@ class Known:
     @cached_property
     def shares(self):
         """By another way than the library's: covariances of what the parts known make, over many samples."""
-        explained = Counter()
-        means = [parts[1:3, mask].mean(1) for _, mask, parts in self.draw(8000, 9_999)]
+        explained, means = Counter(), []
+        for side, (_, mask, parts) in enumerate(self.draw(8000, 9_999)):
+            first = int(bool(self.mark) and side == 0)  # the mark and its place share no mean with the others
+            apart = (torch.arange(LONGEST) >= first)[:, None] * parts[2, :, first:][mask[:, first:]].mean(0)
+            means.append((apart, (parts[1] + apart)[mask].mean(0)))
         for seed in range(8):
             (_, query_mask, queries), (_, key_mask, keys) = self.draw(1000, 10_000 + seed)
             mapped = []
-            for parts, mean, own in zip((queries, keys), means, self.maps, strict=True):
-                # of position and word the mean is constant
-                parts = torch.stack([parts[0] + mean.sum(0), *(parts[1:3] - mean[:, None, None]), parts[3]])
-                moved = parts @ own.weight[0].T
+            for parts, (word, mean), own in zip((queries, keys), means, self.maps, strict=True):
+                # the mean of words is the places', that of places is constant
+                parts = [parts[0] + mean, parts[1] + word - mean, parts[2] - word, parts[3]]
+                moved = torch.stack(parts) @ own.weight[0].T
                 moved[0] += own.bias[0]
                 mapped.append(moved)
             allowed = query_mask[:, :, None] & key_mask[:, None]
