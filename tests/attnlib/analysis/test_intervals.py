@@ -310,6 +310,19 @@ def test_intervals_hold_the_differences_of_two_models_whose_shares_are_known(pai
     assert_covered(held, corpora)
 
 
+@pytest.mark.parametrize(("times", "warned"), [(1.4, False), (1.6, True), (1 / 1.6, True)])
+def test_where_one_is_of_much_more_text_a_note_says_what_that_moves(first, times, warned, tmp_path):
+    other = replace(first, fitted=round(times * first.fitted))
+    for name, own in (("one", first), ("other", other)):
+        write_report(own, tmp_path / name)
+    done = CliRunner().invoke(app, ["compare", str(tmp_path / "one"), str(tmp_path / "other")])
+    found = compare(first, other)
+    assert done.stdout.splitlines() == [repr(found), *found.notes]
+    assert found.table().attrs["notes"] == found.notes
+    assert len(found.notes) == warned
+    assert all(f"on {first.fitted:,} samples" in note for note in found.notes)
+
+
 def test_without_held_out_sentences_nothing_is_known_of_how_sure_it_is(first):
     found = compare(first, replace(first, held_out=False))
     assert all(math.isnan(row["low"]) and math.isnan(row["high"]) for row in found.rows)
