@@ -34,7 +34,8 @@ def analyse(
         stream: passes of a model, see :class:`~attnlib.analysis.stream.Stream`.
         heads: of every attention; all by default.
         method: of the components. Least squares tells position, word and what is constant apart exactly,
-            and shares are about positions whose word was fitted on. ``"means"`` is the way of the papers: a
+            and shares are about positions whose word was fitted on; what a mark and a place that has no other
+            word share goes to the place. ``"means"`` is the way of the papers: a
             constant counts as temporal, and a word that was not fitted on as residual.
         every: one batch in so many is held out and judged. A corpus of fewer batches is fitted and judged on
             the same samples, and the analysis says so: its residuals are too small.
