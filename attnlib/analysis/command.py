@@ -239,8 +239,8 @@ def _ready(job: _Job, stage: str, part: Shard, request: Request, console: Consol
 
 
 def _keep(request: Request, settings: dict) -> Keep:
-    made = request.settings("heads", "method") | {"free constants": "by counts"}  # of least norm before
-    return Keep(request.out / "parts", settings | made)
+    settings |= request.settings("heads", "method") | {"free constants": "by counts"}  # once of least norm
+    return Keep(request.out / "parts", settings)
 
 
 def _run(stage: str, job: _Job, part: Shard, request: Request, console: Console) -> None:

@@ -51,11 +51,10 @@ class Comparison:
         """What differences may come of, other than the heads."""
         if max(self.fitted) <= UNEQUAL * min(self.fitted):
             return []
-        first, second = self.fitted
         return [
-            f"Components were fitted on {first:,} samples in the first, on {second:,} in the second. Rebuilt "
-            "attention depends on how much was fitted on, so that it may differ for that alone: analyse as "
-            "much text for both."
+            "Components were fitted on {:,} samples in the first, on {:,} in the second. Rebuilt attention "
+            "depends on how much was fitted on, so that it may differ for that alone: analyse as much text "
+            "for both.".format(*self.fitted)
         ]
 
     @property
@@ -95,8 +94,7 @@ def compare(first: Analysis, second: Analysis) -> Comparison:
     by u_k = (e_k − S v_k) / Σv (Cochran, *Sampling Techniques*, 1977, section 6.4). Where both analyses
     judged the same sentences, the variance of the difference is Σ (u_k − u'_k)², else Σ u_k² + Σ u'_k²; as in
     :meth:`~attnlib.analysis.judge.TermSums.share` the bias of a ratio is taken off, what the fit does not
-    know is added, and quantiles are Student's. That a fit on less text rebuilds less is not taken off:
-    :attr:`Comparison.notes` warns of it.
+    know is added, and quantiles are Student's. :attr:`Comparison.notes` warns of what is not taken off.
 
     Raises:
         BadInput: no head in both; an analysis that was made without blocks; two ways of fitting components.
@@ -166,9 +164,7 @@ def compare_command(first: Path, second: Path, out: Path | None) -> None:
 
     found = compare(read_report(first), read_report(second))
     console = Console(highlight=False, soft_wrap=True, markup=False)
-    console.print(repr(found))
-    for note in found.notes:
-        console.print(note)
+    console.print(repr(found), *found.notes, sep="\n")
     if found.alone:
         more = f" and {len(found.alone) - 6} more" if len(found.alone) > 6 else ""
         console.print(f"in one of them alone: {', '.join(found.alone[:6])}{more}")

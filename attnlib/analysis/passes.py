@@ -1,8 +1,7 @@
-"""Two passes over a corpus, at once or in parts that add up: no more than what numbers depend on."""
+"""Two passes over a corpus, in parts that add up: no more than what numbers depend on."""
 
 import time
 from collections.abc import Callable, Collection
-from contextlib import nullcontext
 from typing import Any
 
 from attnlib.analysis.fit import Fit, Sums
@@ -15,25 +14,6 @@ from attnlib.decomposition.growing import CentredComponents
 
 Progress = Callable[[str, int], None]  # stage, batches read so far
 STAGES = ("fit", "judge")
-
-
-def both_passes(
-    stream: Stream,
-    *,
-    heads: Collection[int] | None = None,
-    method: Method = "least_squares",
-    every: int = 5,
-    keep: Keep | None = None,
-    progress: Progress | None = None,
-) -> tuple[Judgement, Shard]:
-    """Sums of the second pass, with their fit, and which batches they are of; see :func:`analyse`."""
-    for part, kept in ((Shard(every=every), keep), (Shard(every=1), None)):
-        with kept.held((stage, part) for stage in STAGES) if kept else nullcontext():
-            fit = fit_part(stream, part, heads=heads, method=method, keep=kept, progress=progress)
-            judgement = judge_part(stream, settled(fit), part, keep=kept, progress=progress)
-        if judgement.samples:
-            break
-    return judgement, part
 
 
 def fit_part(
@@ -54,13 +34,13 @@ def judge_part(stream: Stream, fit: Fit, part: Shard | None = None, **options: A
 
 
 def merged_fit(keep: Keep, part: Shard) -> Fit:
-    """The fit of all parts, settled."""
     return settled(keep.merged("fit", part, Fit))
 
 
 def settled(fit: Fit) -> Fit:
     """The same fit, with constants that least squares leave free chosen by counts, to be judged by."""
-    fit.components = {site: CentredComponents.of(own) for site, own in fit.components.items()}
+    for site, own in fit.components.items():
+        fit.components[site] = CentredComponents.of_tensors(own.tensors(), own.method)
     return fit
 
 

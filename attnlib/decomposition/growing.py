@@ -238,14 +238,6 @@ class CentredComponents(GrowingComponents):
     book's archive were computed with the constants of least norm, and stay with those of the class above.
     """
 
-    @classmethod
-    def of(cls, components: GrowingComponents) -> "CentredComponents":
-        """These components in place of the given ones, whose tables they take over."""
-        found = cls(components.width, components.method)
-        vars(found).update(vars(components))
-        found.tables._solved.clear()
-        return found
-
     def _solve(self) -> None:
         tables, home = self.tables, (torch.float64, self.tables.token_sums.device)
         if self.method == "least_squares" and home not in tables._solved:
