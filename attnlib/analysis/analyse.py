@@ -1,13 +1,14 @@
 """A model and a corpus to an analysis: two passes over the corpus, and what they come to."""
 
 from collections.abc import Collection
+from contextlib import nullcontext
 from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
 
 import attnlib
 from attnlib.analysis.judge import Judgement
-from attnlib.analysis.passes import Progress, both_passes, merged_fit
+from attnlib.analysis.passes import STAGES, Progress, fit_part, judge_part, merged_fit, settled
 from attnlib.analysis.results import Analysis, example_of, results
 from attnlib.analysis.samples import samples_of
 from attnlib.analysis.stored import Keep
@@ -34,7 +35,8 @@ def analyse(
         stream: passes of a model, see :class:`~attnlib.analysis.stream.Stream`.
         heads: of every attention; all by default.
         method: of the components. Least squares tells position, word and what is constant apart exactly,
-            and shares are about positions whose word was fitted on. ``"means"`` is the way of the papers: a
+            and shares are about positions whose word was fitted on; what a mark and a place that has no other
+            word share goes to the place. ``"means"`` is the way of the papers: a
             constant counts as temporal, and a word that was not fitted on as residual.
         every: one batch in so many is held out and judged. A corpus of fewer batches is fitted and judged on
             the same samples, and the analysis says so: its residuals are too small.
@@ -46,8 +48,13 @@ def analyse(
         BadInput: a corpus with nothing to judge; no head.
     """
     stream = stream.tried(stream.first())
-    options = {"heads": heads, "method": method, "every": every, "keep": keep, "progress": progress}
-    return _analysis(stream, *both_passes(stream, **options), about)
+    for part, kept in ((Shard(every=every), keep), (Shard(every=1), None)):
+        with kept.held((stage, part) for stage in STAGES) if kept else nullcontext():
+            fit = fit_part(stream, part, heads=heads, method=method, keep=kept, progress=progress)
+            judgement = judge_part(stream, settled(fit), part, keep=kept, progress=progress)
+        if judgement.samples:
+            break
+    return _analysis(stream, judgement, part, about)
 
 
 def merged_analysis(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MEASURES = tuple(f"{part.replace(' ', '_')}_share" for part in PARTS)
 MEASURES += tuple(f"{name.removesuffix(' only').replace(' ', '_')}_rebuilds" for name in REBUILT)
+UNEQUAL = 1.5  # times as many samples fitted on: more than that is warned of
 MOST_SHOWN = 20  # differences that the command prints
 VALUES, ENDS = ("first", "second"), ("low", "high")
 COLUMNS = ("kind", "layer", "head", "measure", *VALUES, "difference", *ENDS)
@@ -37,26 +38,41 @@ class Comparison:
             ``difference``, second less first, and ``low`` and ``high``, its interval of 95 %.
         paired: whether both judged the same sentences, which makes intervals narrower.
         alone: names of the heads that one analysis has and the other has not.
+        fitted: on how many samples the components of the first and of the second were fitted.
     """
 
     rows: list[dict]
     paired: bool
     alone: tuple[str, ...] = ()
+    fitted: tuple[int, int] = (0, 0)
+
+    @property
+    def notes(self) -> list[str]:
+        """What differences may come of, other than the heads."""
+        if max(self.fitted) <= UNEQUAL * min(self.fitted):
+            return []
+        return [
+            "Components were fitted on {:,} samples in the first, on {:,} in the second. Rebuilt attention "
+            "depends on how much was fitted on, so that it may differ for that alone: analyse as much text "
+            "for both.".format(*self.fitted)
+        ]
 
     @property
     def differing(self) -> list[dict]:
         """Rows whose interval is on one side of zero, the largest difference first.
 
-        Of a hundred that do not differ, five are expected here.
+        Of a hundred that do not differ, five are expected here where as much text was fitted on.
         """
         apart = [row for row in self.rows if row["low"] > 0 or row["high"] < 0]
         return sorted(apart, key=lambda row: -abs(row["difference"]))
 
     def table(self) -> "DataFrame":
-        """The rows as a data frame of pandas; BadInput where it is not installed."""
+        """The rows as a data frame of pandas, with ``attrs["notes"]``; BadInput where it is not installed."""
         from attnlib.analysis.show import library
 
-        return library("pandas").DataFrame(self.rows)
+        frame = library("pandas").DataFrame(self.rows)
+        frame.attrs["notes"] = self.notes
+        return frame
 
     def __repr__(self) -> str:
         heads = len({(row["kind"], row["layer"], row["head"]) for row in self.rows})
@@ -78,7 +94,7 @@ def compare(first: Analysis, second: Analysis) -> Comparison:
     by u_k = (e_k − S v_k) / Σv (Cochran, *Sampling Techniques*, 1977, section 6.4). Where both analyses
     judged the same sentences, the variance of the difference is Σ (u_k − u'_k)², else Σ u_k² + Σ u'_k²; as in
     :meth:`~attnlib.analysis.judge.TermSums.share` the bias of a ratio is taken off, what the fit does not
-    know is added, and quantiles are Student's.
+    know is added, and quantiles are Student's. :attr:`Comparison.notes` warns of what is not taken off.
 
     Raises:
         BadInput: no head in both; an analysis that was made without blocks; two ways of fitting components.
@@ -105,7 +121,7 @@ def compare(first: Analysis, second: Analysis) -> Comparison:
             ends = float(middles[at] - halves[at]), float(middles[at] + halves[at])
             row = (*place, measure, *values, values[1] - values[0], *ends)
             rows.append(dict(zip(COLUMNS, row, strict=True)))
-    return Comparison(rows, paired, tuple(_named(alone)))
+    return Comparison(rows, paired, tuple(_named(alone)), (first.fitted, second.fitted))
 
 
 def _order(place: tuple[str, int, int]) -> tuple[int, int, int]:
@@ -148,7 +164,7 @@ def compare_command(first: Path, second: Path, out: Path | None) -> None:
 
     found = compare(read_report(first), read_report(second))
     console = Console(highlight=False, soft_wrap=True, markup=False)
-    console.print(repr(found))
+    console.print(repr(found), *found.notes, sep="\n")
     if found.alone:
         more = f" and {len(found.alone) - 6} more" if len(found.alone) > 6 else ""
         console.print(f"in one of them alone: {', '.join(found.alone[:6])}{more}")

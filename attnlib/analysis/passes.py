@@ -1,8 +1,7 @@
-"""Two passes over a corpus, at once or in parts that add up: no more than what numbers depend on."""
+"""Two passes over a corpus, in parts that add up: no more than what numbers depend on."""
 
 import time
 from collections.abc import Callable, Collection
-from contextlib import nullcontext
 from typing import Any
 
 from attnlib.analysis.fit import Fit, Sums
@@ -11,30 +10,10 @@ from attnlib.analysis.learned import SCORED
 from attnlib.analysis.stored import Keep, read_sums
 from attnlib.analysis.stream import Shard, Stream
 from attnlib.decomposition.components import Method
+from attnlib.decomposition.growing import CentredComponents
 
 Progress = Callable[[str, int], None]  # stage, batches read so far
 STAGES = ("fit", "judge")
-
-
-def both_passes(
-    stream: Stream,
-    *,
-    heads: Collection[int] | None = None,
-    method: Method = "least_squares",
-    every: int = 5,
-    keep: Keep | None = None,
-    progress: Progress | None = None,
-) -> tuple[Judgement, Shard]:
-    """Sums of the second pass, with their fit, and which batches they are of; see :func:`analyse`."""
-    part = Shard(every=every)
-    with keep.held((stage, part) for stage in STAGES) if keep else nullcontext():
-        fit = fit_part(stream, part, heads=heads, method=method, keep=keep, progress=progress)
-        judgement = judge_part(stream, fit, part, keep=keep, progress=progress)
-    if judgement.samples:
-        return judgement, part
-    part = Shard(every=1)
-    fit = fit_part(stream, part, heads=heads, method=method, progress=progress)
-    return judge_part(stream, fit, part, progress=progress), part
 
 
 def fit_part(
@@ -55,7 +34,14 @@ def judge_part(stream: Stream, fit: Fit, part: Shard | None = None, **options: A
 
 
 def merged_fit(keep: Keep, part: Shard) -> Fit:
-    return keep.merged("fit", part, Fit)
+    return settled(keep.merged("fit", part, Fit))
+
+
+def settled(fit: Fit) -> Fit:
+    """The same fit, with constants that least squares leave free chosen by counts, to be judged by."""
+    for site, own in fit.components.items():
+        fit.components[site] = CentredComponents.of_tensors(own.tensors(), own.method)
+    return fit
 
 
 def _pass_over(

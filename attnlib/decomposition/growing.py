@@ -16,7 +16,7 @@ from torch import Tensor
 from attnlib.arrays import takes_arrays
 from attnlib.decomposition.components import Method, Parts, checked_mask
 from attnlib.decomposition.fast import Components, add
-from attnlib.decomposition.two_way import two_way
+from attnlib.decomposition.two_way import centred_by_piece, two_way
 from attnlib.errors import BadInput, check_known
 
 _FIRST_ROWS, _FIRST_POSITIONS = 256, 16
@@ -229,6 +229,21 @@ class GrowingComponents:
             grown.token_sums[: old.n_tokens] = old.token_sums
             grown.pair_counts[: old.n_tokens, : old.n_positions] = old.pair_counts
             self.tables = grown
+
+
+class CentredComponents(GrowingComponents):
+    """Components whose word parts have, weighted by counts, the mean zero on every connected piece.
+
+    What they say then converges as the corpus grows, see :mod:`attnlib.decomposition.two_way`. Answers of the
+    book's archive were computed with the constants of least norm, and stay with those of the class above.
+    """
+
+    def _solve(self) -> None:
+        tables, home = self.tables, (torch.float64, self.tables.token_sums.device)
+        if self.method == "least_squares" and home not in tables._solved:
+            super()._solve()
+            temporal, inputs, *seen = tables._solved[home]
+            tables._solved[home] = *centred_by_piece(temporal, inputs, tables.pair_counts), *seen
 
 
 def _longest(valid: np.ndarray) -> int:

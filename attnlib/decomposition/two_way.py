@@ -13,9 +13,13 @@ two positions are joined by the tokens that occur at both. (A standard result of
 interaction: Searle, *Linear Models*, 1971, chapter 7.)
 
 **Free constants.** On each connected piece of the graph a constant can move from mu to chi unseen. A start
-mark that only ever stands at position 0 makes a piece of its own with that position. The count-weighted sum
-of chi over the corpus is zero; what is left free beyond that takes the solution of least norm (the sum of
-squares of all mu and chi). Fitted values and shares of variance do not depend on these choices.
+mark that only ever stands at position 0 makes a piece of its own with that position. Fitted values, residuals
+and the variance explained do not depend on how these constants are chosen; what mu and chi are, and so the
+terms of scores made of them, does. :func:`two_way` makes the count-weighted sum of chi over the corpus zero,
+and what is left free beyond that takes the solution of least norm (the sum of squares of all mu and chi).
+That weighs a piece by how many words were seen in it, which grows with the corpus, and mu and chi with it.
+:func:`centred_by_piece` makes the sum of chi zero on every piece, which holds of a text however much is read
+of it: analyses have it so.
 """
 
 from dataclasses import dataclass
@@ -81,6 +85,23 @@ def connected_pieces(counts: Int[Tensor, "tokens positions"]) -> Float[Tensor, "
     first = joined.argmax(1)  # the first position that each one is connected with
     leads = first == torch.arange(len(first), device=first.device)
     return joined[leads & (counts.sum(0) > 0)]
+
+
+def centred_by_piece(
+    temporal: Float[Tensor, "positions width"],
+    inputs: Float[Tensor, "tokens width"],
+    counts: Int[Tensor, "tokens positions"],
+) -> tuple[Float[Tensor, "positions width"], Float[Tensor, "tokens width"]]:
+    """The same sums mu + chi with the count-weighted sum of chi zero on every connected piece.
+
+    Averages by position have it so of themselves: all that a mark and the one place it stands at share goes
+    to the place. To set two fits side by side, bring both to this form.
+    """
+    pairs = counts.double()
+    pieces = connected_pieces(counts)
+    of_token = (pairs @ pieces.T > 0).double()  # (tokens, pieces)
+    moved = (of_token.T * pairs.sum(1)) @ inputs / (pieces @ pairs.sum(0))[:, None]
+    return temporal + pieces.T @ moved, inputs - of_token @ moved
 
 
 def _least_norm(temporal: Tensor, inputs: Tensor, pairs: Tensor, pieces: Tensor) -> tuple[Tensor, Tensor]:

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from attnlib.decomposition.components import Components
-from attnlib.decomposition.two_way import connected_pieces
+from attnlib.decomposition.two_way import centred_by_piece
 from attnlib.models.trace import Trace
 from attnlib.training.evaluate import traces
 from attnlib.training.vocabulary import Vocabulary
@@ -17,21 +17,6 @@ from notebooks.shared.measure import Fitted, fit_components
 
 SIDES = ("encoder", "decoder")
 ByPosition, ByToken = Float[Tensor, "positions width"], Float[Tensor, "tokens width"]
-
-
-def centred_by_piece(
-    temporal: ByPosition, inputs: ByToken, counts: Int[Tensor, "tokens positions"]
-) -> tuple[ByPosition, ByToken]:
-    """The same sums mu + chi with the count-weighted sum of chi zero on every connected piece.
-
-    Averages by position have it so of themselves: all that a mark and the one place it stands at share goes
-    to the place. To set two fits side by side, bring both to this form.
-    """
-    pairs = counts.double()
-    pieces = connected_pieces(counts)
-    of_token = (pairs @ pieces.T > 0).double()  # (tokens, pieces)
-    moved = (of_token.T * pairs.sum(1)) @ inputs / (pieces @ pairs.sum(0))[:, None]
-    return temporal + pieces.T @ moved, inputs - of_token @ moved
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from attnlib.adapters import Hooked, ModelPass, Modules, TokenBatch
-from attnlib.analysis.passes import both_passes
 from attnlib.analysis.results import head_rows
 from attnlib.analysis.stream import Stream
 from attnlib.errors import CorruptFile, check_at_least, check_known
 from attnlib.training.course import Report
 from companion.runs.procedure import Recording
+from notebooks.shared.archived_passes import both_passes
 from notebooks.shared.packages import read_file
 from notebooks.shared.snapshots import Tensors
 

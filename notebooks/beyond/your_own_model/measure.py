@@ -3,11 +3,11 @@
 import torch
 
 from attnlib.adapters.library_models import transformer_pass
-from attnlib.analysis.passes import both_passes
 from attnlib.analysis.results import Example, example_of, head_rows, state_rows, term_rows
 from attnlib.analysis.stream import Stream
 from attnlib.training.corpus import evaluation_batches
 from companion.runs.procedure import Recording
+from notebooks.shared.archived_passes import both_passes
 from notebooks.shared.sequence_course import load_task
 from notebooks.shared.task_patterns import network_of
 

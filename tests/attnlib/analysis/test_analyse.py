@@ -21,7 +21,7 @@ from attnlib.analysis.analyse import merged_analysis
 from attnlib.analysis.fit import counted_attention
 from attnlib.analysis.judge import Judgement
 from attnlib.analysis.learned import Learned
-from attnlib.analysis.passes import STAGES, fit_part, judge_part, merged_fit
+from attnlib.analysis.passes import STAGES, fit_part, judge_part, merged_fit, settled
 from attnlib.analysis.report import notes
 from attnlib.analysis.results import results
 from attnlib.analysis.samples import LONGEST
@@ -60,7 +60,8 @@ def test_fitted_on_most_and_judged_on_the_rest_or_on_the_same(batches, every, he
     """Where nothing is held out because the corpus is too small, or by wish, on the same."""
     found = analyse(stream_of(batches, probed=None), every=every, method=method)
     fitted = [number for number in range(batches) if number not in held]
-    expected = judged(fit_of(map(TOY, fitted), method=method), map(TOY, held or fitted), TOY.probe)
+    fit = settled(fit_of(map(TOY, fitted), method=method))
+    expected = judged(fit, map(TOY, held or fitted), TOY.probe)
     toys.assert_same_rows([*found.heads, *found.terms, *found.states], toys.rows_of(expected, bool(held)))
     assert held or all(math.isnan(row["input_low"]) for row in found.heads)
     assert found.held_out == bool(held) == (0 < found.judged < found.fitted)

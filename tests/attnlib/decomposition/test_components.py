@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from attnlib import Components, GrowingComponents, Parts
 from attnlib.decomposition import components as plain
+from attnlib.decomposition.growing import CentredComponents
 from attnlib.decomposition.two_way import connected_pieces
 from attnlib.errors import CorruptFile
 from tests.attnlib.decomposition.component_builders import KINDS, assert_same, corpora, fitted, tensors
@@ -398,6 +399,23 @@ def test_pieces_of_positions_that_no_token_connects():
     """Position 0 has the mark alone; 1 and 2 share a word; 3 was never seen."""
     counts = torch.tensor([[5, 0, 0, 0], [0, 2, 1, 0], [0, 0, 4, 0], [0, 0, 0, 0]])
     assert connected_pieces(counts).tolist() == [[1, 0, 0, 0], [0, 1, 1, 0]]
+
+
+@pytest.mark.parametrize("more", [(), (7, 8)])
+def test_a_mark_with_a_place_to_itself_is_all_place_however_many_words_there_are(more):
+    """The mark is 6, and k words are 2.5 in the mean. By least norm it has c of its 6, they 2.5 + c in mu and
+    −c in the mean of chi, and c² + (6 − c)² + (2.5 + c)² + kc² is least at 3.5 / (3 + k).
+    """
+    tokens = torch.tensor([[0, 5], [0, 6], *([0, word] for word in more)])
+    states = torch.tensor([[6.0, 1.0], [6.0, 4.0], *([6.0, 2.5] for _ in more)])[:, :, None]
+    batch = states, tokens, torch.ones(tokens.shape, dtype=torch.bool)
+    components = CentredComponents(1, method="least_squares").update(*batch)
+    parts = components.split(*batch)
+    assert parts.temporal.flatten(1)[0].tolist() == pytest.approx([6, 2.5])
+    assert parts.input.flatten(1)[:2].flatten().tolist() == pytest.approx([0, -1.5, 0, 1.5])
+    other = GrowingComponents.of_tensors(components.tensors(), "least_squares").split(*batch)
+    assert float(other.input[0, 0]) == pytest.approx(3.5 / (3 + len(tokens)))
+    torch.testing.assert_close(other.residual, parts.residual, rtol=0, atol=1e-6)
 
 
 def test_large_mean_small_spread_in_single_precision():
