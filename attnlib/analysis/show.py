@@ -132,7 +132,7 @@ class Plots:
         return figure
 
     def terms(self, layer: int, head: int, kind: str = "cross") -> "Figure":
-        """Shares of all terms of a head: of the query downwards, of the key across; faint if it attends evenly."""
+        """Shares of all terms of a head: of the query down, of the key across; faint if it attends evenly."""
         _place(self._analysis, kind, layer, head)
         place = {"kind": kind, "layer": layer, "head": head}
         own = [row for row in self._analysis.terms if place.items() <= row.items()]
