@@ -135,7 +135,7 @@ def jackknife_interval(units: Sequence, statistic: Callable[[Sequence], float]) 
 def share_interval(successes: int, n: int) -> Interval:
     """Share with Wilson's score interval (Wilson 1927): never empty, and inside [0, 1], at 0 and n as well.
 
-    >>> share_interval(0, 20).low, round(share_interval(0, 20).high, 3)
+    >>> share_interval(0, 20)["low"], round(share_interval(0, 20)["high"], 3)
     (0.0, 0.161)
 
     Raises BadInput for no runs, or more successes than runs.
@@ -229,7 +229,7 @@ BOUNDS: dict[str, tuple[float, float]] = {  # of every number under such a name:
         (-math.inf, 1.0): "held_out fitted r2 r2_centred clock_encoder clock_decoder history_encoder "
         "history_decoder interaction_encoder interaction_decoder",
         (0.0, 100.0): "bleu",
-        UNBOUNDED: "learned beam_gain gain",
+        UNBOUNDED: "learned beam_gain gain once_less_again",
     }.items()
     for name in names.split()
 }  # fmt: skip

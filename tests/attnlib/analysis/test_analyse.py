@@ -186,7 +186,7 @@ NOTES = yaml.safe_load(Path(__file__).with_name("notes.yaml").read_text(encoding
 @pytest.mark.parametrize(("changed", "said"), [({}, ""), *NOTES["otherwise"]])
 def test_what_a_reader_must_know_is_noted(changed, said):
     found, told = results(FIT, judged(FIT, [TOY(0)]), held_out=True), NOTES["calm"] | changed
-    told["losses"] = Losses(*told["losses"])
+    told |= {"losses": Losses(*told["losses"]), "unchecked": tuple(told["unchecked"])}
     rows = {
         table: [own | {key: told[key] for key in own.keys() & told.keys()} for own in getattr(found, table)]
         for table in ("heads", "states")

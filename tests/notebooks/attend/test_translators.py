@@ -39,7 +39,8 @@ def test_what_twice_the_updates_gain_is_the_part_of_the_loss_that_goes(longer, g
     found = experiment._summary(points)
     assert found["loss"]["value"] == 2.5  # of the planned networks alone
     assert found["loss_at_rate"] == {"0p002": 4.0}
-    assert found["gain_of_twice"] == (None if gain is None else pytest.approx(gain))
+    assert found["gain_of_twice"]["value"] == (None if gain is None else pytest.approx(gain))
+    assert found["gain_of_twice"]["n"] == (gain is not None)  # a single run has no interval
 
 
 @pytest.mark.parametrize(
