@@ -43,8 +43,11 @@ def analyse(
         about: what the report says of model and corpus.
 
     Raises:
-        BadInput: a corpus with nothing to judge; no head.
+        BadInput: a corpus with nothing to judge; no head; what is no Stream.
     """
+    if not isinstance(stream, Stream):
+        given = f"{type(stream).__name__} is given, which makes no passes of a model"
+        raise BadInput(f"{given}; expected a Stream: Stream(adapter.trace, batches)")
     stream = stream.tried(stream.first())
     options = {"heads": heads, "method": method, "every": every, "keep": keep, "progress": progress}
     return _analysis(stream, *both_passes(stream, **options), about)

@@ -24,7 +24,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 from torch import bool as torch_bool
 
-from attnlib.arrays import takes_arrays
+from attnlib.arrays import EVERYWHERE, Array, takes_arrays
 from attnlib.decomposition.two_way import VarianceExplained, two_way, variance_explained
 from attnlib.errors import BadInput, CorruptFile, check_known
 from attnlib.files import atomic_path, require_plain
@@ -301,9 +301,9 @@ class Components:
     @takes_arrays
     def update(
         self,
-        states: Float[Tensor, "batch length width"],
-        tokens: Integer[Tensor, "batch length"],
-        mask: Bool[Tensor, "batch length"],
+        states: Float[Array, "batch length width"],
+        tokens: Integer[Array, "batch length"],
+        mask: Bool[Array, "batch length"] | None = EVERYWHERE,
     ) -> "Components":
         """Adds a batch. `mask` is True at valid positions; what stands at padding is never read.
 
@@ -403,9 +403,9 @@ class Components:
     @takes_arrays
     def split(
         self,
-        states: Float[Tensor, "batch length width"],
-        tokens: Integer[Tensor, "batch length"],
-        mask: Bool[Tensor, "batch length"],
+        states: Float[Array, "batch length width"],
+        tokens: Integer[Array, "batch length"],
+        mask: Bool[Array, "batch length"] | None = EVERYWHERE,
     ) -> Parts:
         """The three parts of `states`, in their dtype and on their device, zero at padding, without gradient.
 

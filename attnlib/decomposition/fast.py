@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Integer
 from torch import Tensor
 
-from attnlib.arrays import takes_arrays
+from attnlib.arrays import EVERYWHERE, Array, takes_arrays
 from attnlib.decomposition import components as plain
 from attnlib.decomposition.components import BAG, Parts, _bag_sums, checked_mask, sums_by_position
 
@@ -68,9 +68,9 @@ class Components(plain.Components):
     @takes_arrays
     def update(
         self,
-        states: Float[Tensor, "batch length width"],
-        tokens: Integer[Tensor, "batch length"],
-        mask: Bool[Tensor, "batch length"],
+        states: Float[Array, "batch length width"],
+        tokens: Integer[Array, "batch length"],
+        mask: Bool[Array, "batch length"] | None = EVERYWHERE,
     ) -> "Components":
         valid = checked_mask(states, tokens, mask, **self._sizes())
         ids = tokens.cpu().numpy().astype(np.int64, copy=False)
@@ -81,9 +81,9 @@ class Components(plain.Components):
     @takes_arrays
     def split(
         self,
-        states: Float[Tensor, "batch length width"],
-        tokens: Integer[Tensor, "batch length"],
-        mask: Bool[Tensor, "batch length"],
+        states: Float[Array, "batch length width"],
+        tokens: Integer[Array, "batch length"],
+        mask: Bool[Array, "batch length"] | None = EVERYWHERE,
     ) -> Parts:
         quick = states.dtype == torch.float32 and states.device.type == self.token_sums.device.type == "cpu"
         if not (quick and bool(self.pair_counts.any())):

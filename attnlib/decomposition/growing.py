@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Integer
 from torch import Tensor
 
-from attnlib.arrays import takes_arrays
+from attnlib.arrays import EVERYWHERE, Array, takes_arrays
 from attnlib.decomposition.components import Method, Parts, checked_mask
 from attnlib.decomposition.fast import Components, add
 from attnlib.decomposition.two_way import two_way
@@ -91,9 +91,9 @@ class GrowingComponents:
     @takes_arrays
     def update(
         self,
-        states: Float[Tensor, "batch length width"],
-        tokens: Integer[Tensor, "batch length"],
-        mask: Bool[Tensor, "batch length"],
+        states: Float[Array, "batch length width"],
+        tokens: Integer[Array, "batch length"],
+        mask: Bool[Array, "batch length"] | None = EVERYWHERE,
     ) -> "GrowingComponents":
         """Add a batch; errors as :meth:`Components.update`."""
         ids, valid = self._checked(states, tokens, mask)
@@ -106,9 +106,9 @@ class GrowingComponents:
     @takes_arrays
     def split(
         self,
-        states: Float[Tensor, "batch length width"],
-        tokens: Integer[Tensor, "batch length"],
-        mask: Bool[Tensor, "batch length"],
+        states: Float[Array, "batch length width"],
+        tokens: Integer[Array, "batch length"],
+        mask: Bool[Array, "batch length"] | None = EVERYWHERE,
     ) -> Parts:
         """The three parts of states, as :meth:`Components.split`; tokens and places never seen have none."""
         ids, valid = self._checked(states, tokens, mask)

@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attnlib.arrays import as_tensor, takes_arrays
+from attnlib.arrays import EVERYWHERE, Array, as_tensor, takes_arrays
 from attnlib.decomposition.substitution import total_variation
 from attnlib.errors import BadInput
 
@@ -54,9 +54,9 @@ class AttentionCells:
     @takes_arrays
     def update(
         self,
-        attention: Float[Tensor, "batch target source"],
-        target_mask: Bool[Tensor, "batch target"],
-        source_mask: Bool[Tensor, "batch source"],
+        attention: Float[Array, "batch target source"],
+        target_mask: Bool[Array, "batch target"] | None = EVERYWHERE,
+        source_mask: Bool[Array, "batch source"] | None = EVERYWHERE,
     ) -> "AttentionCells":
         """Adds a batch. Raises BadInput where masks and attention differ in shape."""
         for cell, _, matrices in _by_cell(attention, target_mask, source_mask):
@@ -88,9 +88,9 @@ class AttentionCells:
     @takes_arrays
     def judge(
         self,
-        attention: Float[Tensor, "batch target source"],
-        target_mask: Bool[Tensor, "batch target"],
-        source_mask: Bool[Tensor, "batch source"],
+        attention: Float[Array, "batch target source"],
+        target_mask: Bool[Array, "batch target"] | None = EVERYWHERE,
+        source_mask: Bool[Array, "batch source"] | None = EVERYWHERE,
         *,
         minimum: int = MINIMUM_CELL,
     ) -> Float[Tensor, " batch"]:
@@ -121,7 +121,7 @@ class AttentionCells:
         )
 
 
-def typicality(matrices: Iterable[Float[Tensor, "_ _"]], *, minimum: int = MINIMUM_CELL) -> Typicality:
+def typicality(matrices: Iterable[Float[Array, "_ _"]], *, minimum: int = MINIMUM_CELL) -> Typicality:
     """Typicality of attention matrices (target, source) without padding, one a sample, of any lengths.
 
     >>> identity = torch.eye(3)

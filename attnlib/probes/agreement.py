@@ -22,7 +22,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.arrays import takes_arrays
+from attnlib.arrays import Array, takes_arrays
 from attnlib.errors import BadInput, check_known
 
 Ties = Literal["first", "shared"]
@@ -44,9 +44,9 @@ def places(lengths: Int[Tensor, "*rows"], percent: int = 5) -> Int[Tensor, "*row
 
 @takes_arrays
 def agreement(
-    first: Float[Tensor, "*#rows length"],
-    second: Float[Tensor, "*#rows length"],
-    mask: Bool[Tensor, "*#rows length"] | None = None,
+    first: Float[Array, "*#rows length"],
+    second: Float[Array, "*#rows length"],
+    mask: Bool[Array, "*#rows length"] | None = None,
     *,
     percent: int = 5,
     ties: Ties = "first",
@@ -92,8 +92,8 @@ def agreement(
 
 @takes_arrays
 def chance_agreement(
-    second: Float[Tensor, "*#rows length"],
-    mask: Bool[Tensor, "*#rows length"] | None = None,
+    second: Float[Array, "*#rows length"],
+    mask: Bool[Array, "*#rows length"] | None = None,
     *,
     percent: int = 5,
 ) -> Float[Tensor, "*rows"]:
@@ -152,9 +152,9 @@ def _undefined_where(
 
 @takes_arrays
 def agreement_with_ties_broken(
-    first: Float[Tensor, "*#rows length"],
-    second: Float[Tensor, "*#rows length"],
-    mask: Bool[Tensor, "*#rows length"] | None = None,
+    first: Float[Array, "*#rows length"],
+    second: Float[Array, "*#rows length"],
+    mask: Bool[Array, "*#rows length"] | None = None,
     *,
     percent: int = 5,
 ) -> Float[Tensor, "*rows"]:

@@ -14,15 +14,15 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attnlib.arrays import takes_arrays
+from attnlib.arrays import Array, takes_arrays
 from attnlib.errors import BadInput
 
 
 @takes_arrays
 def kendall(
-    first: Float[Tensor, "*#rows length"],
-    second: Float[Tensor, "*#rows length"],
-    mask: Bool[Tensor, "*#rows length"] | None = None,
+    first: Float[Array, "*#rows length"],
+    second: Float[Array, "*#rows length"],
+    mask: Bool[Array, "*#rows length"] | None = None,
 ) -> Float[Tensor, "*rows"]:
     """τ-b of each row over its valid positions, in float64, between −1 and 1.
 

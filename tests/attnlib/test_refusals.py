@@ -107,6 +107,9 @@ DECOMPOSITION = [
         for measure in (shares, substitution)
         for shape in ((2, 4, 5), (9, 2, 4, 5), (2, 3, 2, 4, 5), ())
     ),
+    (lambda: shares(None), "terms is NoneType, of which no tensor can be made; give a torch.Tensor"),
+    (lambda: shares(TERMS, FOUR, FIVE.double()), "source_mask of torch.float64: expected torch.bool"),
+    (lambda: typicality([None]), "an attention matrix is NoneType, of which no tensor can be made"),
     (lambda: shares(TERMS, FOUR[0], FIVE), "target_mask of shape (4,); expected (batch, target)"),
 ]
 
@@ -230,7 +233,9 @@ BATCHES = [
     (lambda: TokenBatch.of_rows([], []), "no rows"),
     (lambda: small(source=SMALL.source.numpy()), "source is ndarray; expected a tensor: torch"),
     (lambda: small(target_mask=[[True]]), "target_mask is list; expected a tensor"),
-    (lambda: FrameBatch(np.ones((2, 3)), SMALL.target, SMALL.target_mask), "frames is ndarray"),
+    (lambda: small(target_mask=YES.long()), "mask of shape (2, 2) and torch.int64; … (mask.bool())"),
+    (lambda: FrameBatch(None, SMALL.target, SMALL.target_mask), "frames is NoneType, of which no tensor"),
+    (lambda: FrameBatch(np.ones((2, 3)), SMALL.target, None), "target_mask is NoneType, of which no tensor"),
     (lambda: next(text_batches(None, [], batch_size=0)), "both must be at least 1"),
     (lambda: next(text_batches(None, [], longest=0)), "both must be at least 1"),
 ]  # fmt: skip
@@ -495,6 +500,8 @@ ANALYSIS = [
     (lambda: Shard(0, 0), "of 0"),
     (lambda: Shard(0, 1, 0), "every is 0"),
     (lambda: Stream(str, iter([1, 2])), "read only once"),
+    (lambda: analyse(5), "int is given, … expected a Stream: Stream(adapter.trace, batches)"),
+    (lambda: analyse([1, 2]), "list is given, which makes"),
     (lambda: analyse(Stream(str, [])), "no sample with a counted position"),
     (lambda: analyse_copies(7, [[1.0, 2.0]], [True, True]), "no sample with a counted position"),
     # a row with one position to look at says nothing: without another there is nothing to report

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from attnlib import Stream, report
 from attnlib.adapters import (
+    FrameBatch,
     Hooked,
     HuggingFace,
     Modules,
@@ -417,6 +418,16 @@ def test_positions_and_predictions_are_those_of_a_plain_call(name):
     assert len(one.attended) == len({own.name for own in one.attended}) >= 5
     logits = plain_call(frames_model(name), one, frames_batch(name))[0].logits
     torch.testing.assert_close(adapter.logits(one)[one.target_mask], logits[one.target_mask])
+
+
+def test_frames_may_come_in_arrays_as_processors_make_them():
+    """Masks as zeros and ones, and lists."""
+    plain = frames_batch("Speech2Text")
+    given = plain.frames.numpy(), plain.target.tolist(), plain.target_mask.long().numpy()
+    made = FrameBatch(*given, frames_mask=plain.frames_mask.int())
+    for name in ("frames", "target", "target_mask", "frames_mask"):
+        assert torch.equal(getattr(made, name), getattr(plain, name))
+    assert made.read is None
 
 
 def test_a_report_says_that_frames_are_no_words(tmp_path):
