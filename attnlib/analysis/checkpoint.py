@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
+from inspect import signature
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -228,15 +229,17 @@ class Checkpoint:
         with evaluated(self.model):
             states = self.model.get_encoder()(input_ids=source, attention_mask=mask, return_dict=True)
             past, reads = None, found
+            # transformers before 5.24 call it past_key_values, and from 5.40 on nothing else than cache
+            cache = "cache" if "cache" in signature(self.model.forward).parameters else "past_key_values"
             while found.shape[1] <= longest and not bool((found[:, 1:] == end).any(1).all()):
                 step = self.model(
                     encoder_outputs=states,
                     attention_mask=mask,
                     decoder_input_ids=reads,
-                    past_key_values=past,
                     use_cache=True,
+                    **{cache: past},
                 )
-                past, reads = step.past_key_values, step.logits[:, -1:].argmax(-1)
+                past, reads = step[cache], step.logits[:, -1:].argmax(-1)
                 found = torch.cat([found, reads], dim=1)
         read, target = found[:, :-1].cpu(), found[:, 1:].cpu()
         ends = (target == end).long()

@@ -11,6 +11,7 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from inspect import signature
 from types import SimpleNamespace
 
 import pytest
@@ -289,6 +290,24 @@ def test_what_is_written_is_the_likeliest_piece_at_every_step(folder, tmp_path):
     assert stream.trace(batch).target_outputs.shape == tokens.target.shape
     assert_refused(lambda: checkpoint.stream(ParallelText(text.source)), "there is no target: give a file")
     assert_refused(lambda: checkpoint.stream(text, generate=True), "asks the model to write it: leave one of")
+
+
+def test_a_model_whose_cache_has_the_name_of_later_versions_writes_the_same(folder, tmp_path, monkeypatch):
+    checkpoint, text = Checkpoint.load(str(folder)), ParallelText(text_of(tmp_path).source)
+    (batch,) = checkpoint.stream(text, generate=True).batches()
+    plain = checkpoint.model.forward
+    name = "cache" if "cache" in signature(plain).parameters else "past_key_values"
+    expected, given = checkpoint.write(batch.tokens, 9), []
+
+    def later(*, cache=None, **named):
+        given.append(cache)
+        step = plain(**{name: cache}, **named)
+        return transformers.utils.ModelOutput(logits=step.logits, cache=step[name])
+
+    monkeypatch.setattr(checkpoint.model, "forward", later)
+    assert torch.equal(checkpoint.write(batch.tokens, 9).target, expected.target)
+    assert [own is None for own in given] == [True] + [False] * (len(given) - 1)
+    assert len(given) > 1
 
 
 # Languages.
