@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
+from warnings import warn
 
 import attnlib
 from attnlib.analysis.judge import Judgement
@@ -42,15 +43,19 @@ def analyse(
         progress: called after each batch.
         about: what the report says of model and corpus.
 
+    Warns of a lexical probe that cannot be taken, before the first pass.
+
     Raises:
         BadInput: a corpus with nothing to judge; no head; what is no Stream.
     """
     if not isinstance(stream, Stream):
         given = f"{type(stream).__name__} is given, which makes no passes of a model"
         raise BadInput(f"{given}; expected a Stream: Stream(adapter.trace, batches)")
-    stream = stream.tried(stream.first())
+    tried = stream.tried(stream.first())
+    if tried is not stream:
+        warn(f"no lexical probe: {tried.no_probe}", stacklevel=2)
     options = {"heads": heads, "method": method, "every": every, "keep": keep, "progress": progress}
-    return _analysis(stream, *both_passes(stream, **options), about)
+    return _analysis(tried, *both_passes(tried, **options), about)
 
 
 def merged_analysis(

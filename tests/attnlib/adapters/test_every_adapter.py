@@ -434,7 +434,8 @@ def test_a_report_says_that_frames_are_no_words(tmp_path):
     adapter = whisper(kinds=KINDS, ignored=[0, 1])
     batches = [frames_batch("Whisper", seed) for seed in range(5)]
     stream = Stream(adapter.trace, batches, partial(lexical_probe, adapter.model), logits=adapter.logits)
-    found = report(stream, tmp_path, name=lambda side, token: f"{side} {token}")
+    with pytest.warns(UserWarning, match="no lexical probe: Whisper"):
+        found = report(stream, tmp_path, name=lambda side, token: f"{side} {token}")
     said = said_by(tmp_path)
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert said["source"] == "frames"
