@@ -79,27 +79,26 @@ def takes_arrays(function: Function) -> Function:
     [1, 1, 1]
     """
     own = signature(function)
-    arrays = {name: each.annotation for name, each in own.parameters.items() if _axes(each.annotation)}
-    masks = [name for name, kind in arrays.items() if _tensors(kind)[0].dtype is Bool]
+    kinds = {name: _tensor_of(each.annotation) for name, each in own.parameters.items()}
+    arrays = {name: kind.dim_str.split() for name, kind in kinds.items() if kind is not None}
+    masks = [name for name in arrays if kinds[name].dtype is Bool]
 
     @wraps(function)
     def taking(*given: object, **named: object) -> object:
         bound = own.bind(*given, **named)
         values, sizes = bound.arguments, {}
-        for name, kind in arrays.items():
+        for name, axes in arrays.items():
             if values.get(name) is None and (name in masks or own.parameters[name].default is None):
                 continue
             values[name] = (as_mask if name in masks else as_tensor)(values[name], name)
             # "3 3 batch target source" names the last axes of what is given
-            names, shape = _axes(kind), values[name].shape
-            _require_axes(name, names, shape)
-            sizes |= dict(zip(reversed(names), reversed(shape), strict=False))
+            _require_axes(name, axes, values[name].shape)
+            sizes |= dict(zip(reversed(axes), reversed(values[name].shape), strict=False))
         device = next((each.device for each in values.values() if isinstance(each, Tensor)), None)
         for name in masks:
-            axes = _axes(arrays[name])
+            axes = arrays[name]
             if values.get(name) is None and all(axis in sizes and axis[0] != "*" for axis in axes):
-                shape = [sizes[axis] for axis in axes]
-                values[name] = torch.ones(shape, dtype=torch.bool, device=device)
+                values[name] = torch.ones([sizes[axis] for axis in axes], dtype=torch.bool, device=device)
         return function(*bound.args, **bound.kwargs)
 
     return taking
@@ -112,11 +111,7 @@ def _require_axes(name: str, axes: list[str], shape: torch.Size) -> None:
         raise BadInput(f"{name} of shape {tuple(shape)}; expected ({', '.join(axes)})")
 
 
-def _axes(annotation: object) -> list[str]:
-    """Names of the axes of a tensor's annotation, or of one that may be None; none of anything else."""
-    return next((kind.dim_str.split() for kind in _tensors(annotation)), [])
-
-
-def _tensors(annotation: object) -> list:
+def _tensor_of(annotation: object) -> type | None:
+    """The tensor that an annotation is, or may be beside None; None where it is anything else."""
     kinds = (annotation, *get_args(annotation))
-    return [kind for kind in kinds if getattr(kind, "array_type", None) is Tensor]
+    return next((kind for kind in kinds if getattr(kind, "array_type", None) is Tensor), None)

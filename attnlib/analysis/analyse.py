@@ -49,8 +49,7 @@ def analyse(
         BadInput: a corpus with nothing to judge; no head; what is no Stream.
     """
     if not isinstance(stream, Stream):
-        given = f"{type(stream).__name__} is given, which makes no passes of a model"
-        raise BadInput(f"{given}; expected a Stream: Stream(adapter.trace, batches)")
+        raise BadInput(f"{type(stream).__name__} is given; expected a Stream: Stream(adapter.trace, batches)")
     tried = stream.tried(stream.first())
     if tried is not stream:
         warn(f"no lexical probe: {tried.no_probe}", stacklevel=2)

@@ -25,9 +25,7 @@ from attnlib.analysis.stream import Losses, Stream
 from attnlib.errors import BadInput, check_known
 from attnlib.files import readable
 
-HOW_TO_INSTALL = (
-    "the transformers library is not installed: pip install 'transformers>=5.20,<6' 'sentencepiece>=0.2,<0.3'"
-)
+PACKAGES = "'transformers>=5.20,<6' 'sentencepiece>=0.2,<0.3'"
 FEWEST_PIECES = 3  # a tokenizer of fewer, beside marks, was made of nothing: T5's is left with one
 # Of a tokenizer: settings that say where it lies, and rules that the last call left behind.
 _WHERE = ("name_or_path", "tokenizer_file", "is_local", "local_files_only")
@@ -140,7 +138,7 @@ class Checkpoint:
         try:
             from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer
         except ModuleNotFoundError as error:
-            raise BadInput(HOW_TO_INSTALL) from error
+            raise BadInput(f"the transformers library is not installed: pip install {PACKAGES}") from error
         try:
             config = AutoConfig.from_pretrained(name)
             _require_two_halves(config)

@@ -1,6 +1,7 @@
 """``attnlib analyse``: a checkpoint and two texts, or saved traces, to a report; resumable, in shards."""
 
 import time
+import timeit
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
@@ -21,7 +22,6 @@ from attnlib.analysis.report import RUN, Name, write_report
 from attnlib.analysis.samples import MOST
 from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Shard, Stream
-from attnlib.analysis.threads import choose_threads
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput, check_known
 from attnlib.files import locked, readable, write_json_atomic
@@ -37,6 +37,7 @@ WRITTEN = {
     "Predictions": "not judged: there is no reference to say how good what the model writes is",
 }
 PASSES = {"fit": "first pass", "judge": "second pass"}
+WORTH = 0.9  # a further thread has to take this much of the time at most
 
 
 @dataclass(frozen=True)
@@ -236,6 +237,33 @@ def _ready(job: _Job, stage: str, part: Shard, request: Request, console: Consol
         said = ", ".join(f"{own:.2g} s a batch with {count}" for count, own in seconds.items())
         console.print(f"threads: {torch.get_num_threads()}{f' ({said})' if said else ''}")
     return replace(job, stream=stream)
+
+
+def choose_threads(work: Callable[[], object], most: int | None = None) -> dict[int, float]:
+    """Let torch use as many threads as make some work fastest; the seconds that it took with each number.
+
+    Numbers double from 1 up to ``most``, by default what torch uses now, as long as that is worth it: small
+    models are slower with more.
+
+    >>> before = torch.get_num_threads()
+    >>> list(choose_threads(lambda: None, most=1)), torch.get_num_threads()
+    ([], 1)
+    >>> torch.set_num_threads(before)
+    """
+    most = torch.get_num_threads() if most is None else most
+    torch.set_num_threads(1)
+    if most == 1:
+        return {}
+    found, best = {}, 1
+    for count in sorted({*(2**n for n in range(most.bit_length()) if 2**n < most), most}):
+        torch.set_num_threads(count)
+        work()  # the first call of a kind is slow
+        found[count] = min(timeit.repeat(work, number=1, repeat=2))
+        if count > 1 and found[count] > WORTH * found[best]:
+            break
+        best = count
+    torch.set_num_threads(best)
+    return found
 
 
 def _keep(request: Request, settings: dict) -> Keep:

@@ -267,6 +267,11 @@ class Components:
         self.square_sum = torch.zeros((), dtype=torch.float64, device=device)  # of least_squares alone
         self._solved: dict[tuple[torch.dtype, torch.device], tuple[Tensor, Tensor, Tensor, Tensor]] = {}
 
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name}={size}" for name, size in self._sizes().items())
+        seen = f"{int(self.pair_counts.sum()):,} positions, {int(self.seen.sum()):,} tokens"
+        return f"Components({sizes}, method={self.method!r}) of {seen}"
+
     # sizes and counts ---------------------------------------------------------------------------------------
 
     @property

@@ -14,6 +14,7 @@ ours.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from warnings import warn
 
 import torch
 from jaxtyping import Bool, Float
@@ -124,6 +125,8 @@ class AttentionCells:
 def typicality(matrices: Iterable[Float[Array, "_ _"]], *, minimum: int = MINIMUM_CELL) -> Typicality:
     """Typicality of attention matrices (target, source) without padding, one a sample, of any lengths.
 
+    Warns where it is NaN, since no size has as many matrices as the minimum.
+
     >>> identity = torch.eye(3)
     >>> typicality([identity] * 30).value
     1.0
@@ -139,6 +142,9 @@ def typicality(matrices: Iterable[Float[Array, "_ _"]], *, minimum: int = MINIMU
         cells.judge(matrix[None], target, source, minimum=minimum)
         for matrix, (target, source) in zip(matrices, masks, strict=True)
     ]
+    most = max(cells.counts.values(), default=0)
+    if most < minimum:
+        warn(f"typicality is NaN: {most} matrices at most are of one size; give {minimum}", stacklevel=2)
     return cells.result(torch.cat(values) if values else torch.empty(0, dtype=torch.float64), minimum=minimum)
 
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from attnlib.adapters import Modules
 from attnlib.analysis import Keep, Losses, Shard, Stream, analyse, samples
 from attnlib.analysis.analyse import merged_analysis
+from attnlib.analysis.command import choose_threads
 from attnlib.analysis.fit import counted_attention
 from attnlib.analysis.judge import Judgement
 from attnlib.analysis.learned import Learned
@@ -24,7 +25,6 @@ from attnlib.analysis.passes import STAGES, fit_part, judge_part, merged_fit
 from attnlib.analysis.report import notes
 from attnlib.analysis.results import results
 from attnlib.analysis.samples import LONGEST
-from attnlib.analysis.threads import choose_threads
 from attnlib.errors import CorruptFile
 from tests.attnlib.adapters.adapter_builders import BATCH, HOOKED, Reader, run
 from tests.attnlib.analysis.builders import (

@@ -196,6 +196,9 @@ def test_a_notebook_shows_an_analysis_in_a_few_sentences(analysis):
     assert all(shown.count(f"<p>{escape(said)}</p>") == 1 for said in [repr(analysis), *findings(analysis)])
     assert len(shown) < 5_000
     assert len(repr(replace(analysis, heads=analysis.heads * 100))) < 100
+    assert "not learned" not in repr(replace(analysis, learned={}))
+    facts = {"accuracy": 0.1, "loss": 2.0, "loss_by_frequency": 1.0, "most_frequent": 0.2}
+    assert repr(replace(analysis, learned=facts)).endswith(", of a text it has not learned")
 
 
 def test_a_page_of_576_heads_is_below_five_megabytes(analysis):

@@ -7,7 +7,7 @@ from importlib.metadata import version
 import pytest
 import torch
 
-from attnlib.analysis import Stream, analyse
+from attnlib.analysis import Stream, analyse, compare
 from attnlib.analysis.report import number
 from tests.attnlib.analysis.builders import ALL, Toy
 from tests.attnlib.refusals import assert_refused
@@ -48,6 +48,19 @@ def test_an_analysis_of_frames_says_so_and_has_no_words(analysis):
     assert not cross.str.contains("·input").any()
     table = frames.tables.attention(name).query("kind == 'cross'")
     assert (table.key_word == table.key.astype(str)).all()
+
+
+def test_a_notebook_shows_a_comparison_with_the_largest_differences():
+    first = analyse(Stream(Toy(ALL), range(10), probed=0))
+    place = {"kind": "cross", "layer": 0, "head": 1, "measure": "<i>"}
+    numbers = {"first": 0.25, "second": 0.5, "difference": 0.25, "low": 0.125, "high": 0.375}
+    shown = replace(compare(first, first), rows=[place | numbers] * 22)._repr_html_()
+    assert shown.startswith(
+        "<p>Comparison of 1 heads (paired: the same sentences), 22 of 22 differ</p><p>cross.0"
+    )
+    line = "cross.0 head 1, &lt;i&gt;: 0.25 to 0.50, difference 0.25 (0.12 to 0.38)</p>"
+    assert (shown.count(line), shown.endswith("<p>and 2 more</p>")) == (20, True)
+    assert compare(first, first)._repr_html_().count("<p>") == 1
 
 
 def test_what_made_it_is_known_without_a_command():

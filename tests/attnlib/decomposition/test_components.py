@@ -152,6 +152,11 @@ def test_whatever_form_a_batch_has_it_is_the_same_to_the_last_digit(make, form):
     assert not parts.total().requires_grad
 
 
+def test_components_say_their_sizes_and_what_they_hold():
+    said = repr(Components(5, 4, 3).update([[[1.0, 2, 3]] * 2], [[4, 4]]))
+    assert said == "Components(n_tokens=5, n_positions=4, width=3, method='means') of 2 positions, 1 tokens"
+
+
 def test_numbers_of_more_digits_than_a_tensor_has_are_doubles():
     given = ARRAYS.astype(np.longdouble), DRAWN.double()
     long, double = (Components(5, 4, 3).update(states, WORDS, RAGGED) for states in given)
