@@ -27,11 +27,11 @@ if TYPE_CHECKING:  # read by editors and type checkers, and below
     from attnlib.analysis import ParallelText as ParallelText
     from attnlib.analysis import Shard as Shard
     from attnlib.analysis import Stream as Stream
-    from attnlib.analysis import analyse as analyse
-    from attnlib.analysis import compare as compare
-    from attnlib.analysis import read_report as read_report
-    from attnlib.analysis import report as report
-    from attnlib.analysis import write_report as write_report
+    from attnlib.analysis.analyse import analyse as analyse
+    from attnlib.analysis.compare import compare as compare
+    from attnlib.analysis.report import read_report as read_report
+    from attnlib.analysis.report import report as report
+    from attnlib.analysis.report import write_report as write_report
     from attnlib.decomposition.components import Parts as Parts
     from attnlib.decomposition.fast import Components as Components
     from attnlib.decomposition.growing import GrowingComponents as GrowingComponents

@@ -2,31 +2,74 @@
 
 from collections.abc import Callable, Mapping
 from functools import wraps
-from inspect import Parameter, signature
-from typing import TypeVar, get_args
+from inspect import signature
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 import numpy as np
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float, Integer
 from torch import Tensor
 
 from attnlib.errors import BadInput
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    Array = Tensor | ArrayLike
+else:
+    Array = Tensor  # of the rest :func:`takes_arrays` makes one
+
 Function = TypeVar("Function", bound=Callable)
+EVERYWHERE = None  # the default of a mask
+
+# What many functions take. States, ids of tokens, and a mask that is True at valid positions:
+States = Float[Array, "batch length width"]
+Tokens = Integer[Array, "batch length"]
+Mask = Bool[Array, "batch length"] | None
+# Alignment terms, decoder's part first, or attention; and the masks of both of their sides:
+Terms = Float[Array, "3 3 batch target source"]
+Attention = Float[Array, "batch target source"]
+TargetMask = Bool[Array, "batch target"] | None
+SourceMask = Bool[Array, "batch source"] | None
+# Rows of any number of axes, which broadcast:
+Rows = Float[Array, "*#rows length"]
+RowMask = Bool[Array, "*#rows length"] | None
 
 
 def as_tensor(value: object, name: str) -> Tensor:
-    """Of whatever numpy or torch can make an array; a tensor as it is. BadInput for anything else."""
+    """Of whatever numpy or torch can make an array; a tensor as it is. BadInput for anything else.
+
+    >>> as_tensor(np.array([1, 2], dtype=">i4")[::-1], "ids").tolist()
+    [2, 1]
+    """
     if isinstance(value, Tensor):
+        if value.is_meta:
+            raise BadInput(f"{name} is on the device meta and has no numbers; give those of another device")
         return value
+    if isinstance(value, np.ma.MaskedArray):
+        raise BadInput(f"{name} is a masked array; give its .data, and a mask that is True where it counts")
     try:
         array = np.asarray(value)
-        return torch.from_numpy(array if array.flags.writeable else array.copy())
+        kind = np.float64 if array.dtype == np.longdouble else array.dtype.newbyteorder("=")
+        plain = array.flags.writeable and min(array.strides, default=0) >= 0
+        return torch.from_numpy(array.astype(kind, copy=not plain))
     except (TypeError, ValueError, RuntimeError) as error:
         raise BadInput(
             f"{name} is {type(value).__name__}, of which no tensor can be made; give a torch.Tensor, or "
             "numbers in an array of one shape"
         ) from error
+
+
+def as_mask(value: object, name: str) -> Tensor:
+    """A tensor of bool; BadInput for other numbers than 0 and 1, and for those that are no integers."""
+    mask = as_tensor(value, name)
+    if mask.dtype == torch.bool:
+        return mask
+    whole = not (mask.is_floating_point() or mask.is_complex())
+    if not whole or bool((mask.long() >> 1).any()):  # which leaves nothing of 0 and 1
+        more, valid = " with other numbers" * whole, "True at valid positions, or integers 0 and 1"
+        raise BadInput(f"{name} of {mask.dtype}{more}: expected torch.bool, {valid}")
+    return mask.bool()
 
 
 def require_tensors(given: Mapping[str, object]) -> None:
@@ -40,7 +83,8 @@ def takes_arrays(function: Function) -> Function:
     """Let arguments that are annotated as tensors be arrays or lists, and masks be left out.
 
     A mask that is left out, or None, is true everywhere; its shape is read off the annotations, which name
-    the axes. A tensor comes in as it was given, so that this can move no number.
+    the axes. Integers 0 and 1 do as a mask. Any other tensor comes in as it was given, so that this can move
+    no number.
 
     >>> import attnlib
     >>> fitted = attnlib.Components(4, 3, 2).update(np.ones((1, 3, 2)), [[1, 2, 3]])
@@ -48,36 +92,28 @@ def takes_arrays(function: Function) -> Function:
     [1, 1, 1]
     """
     own = signature(function)
-    arrays = {name: each.annotation for name, each in own.parameters.items() if _axes(each.annotation)}
-    masks = [name for name, kind in arrays.items() if getattr(kind, "dtype", None) is Bool]
-    parameters, required = [], False
-    for each in reversed(own.parameters.values()):  # no default may come before an argument without one
-        if each.name in masks and each.default is Parameter.empty and not required:
-            each = each.replace(default=None)
-        required |= each.default is Parameter.empty and each.kind == Parameter.POSITIONAL_OR_KEYWORD
-        parameters.insert(0, each)
-    shown = own.replace(parameters=parameters)
+    kinds = {name: _tensor_of(each.annotation) for name, each in own.parameters.items()}
+    arrays = {name: kind.dim_str.split() for name, kind in kinds.items() if kind is not None}
+    masks = [name for name in arrays if kinds[name].dtype is Bool]
 
     @wraps(function)
     def taking(*given: object, **named: object) -> object:
-        bound = shown.bind(*given, **named)
+        bound = own.bind(*given, **named)
         values, sizes = bound.arguments, {}
-        for name, kind in arrays.items():
-            if values.get(name) is not None:
-                values[name] = as_tensor(values[name], name)
-                # "3 3 batch target source" names the last axes of what is given
-                names, shape = _axes(kind), values[name].shape
-                _require_axes(name, names, shape)
-                sizes |= dict(zip(reversed(names), reversed(shape), strict=False))
-        device = next((own.device for own in values.values() if isinstance(own, Tensor)), None)
+        for name, axes in arrays.items():
+            if values.get(name) is None and (name in masks or own.parameters[name].default is None):
+                continue
+            values[name] = (as_mask if name in masks else as_tensor)(values[name], name)
+            # "3 3 batch target source" names the last axes of what is given
+            _require_axes(name, axes, values[name].shape)
+            sizes |= dict(zip(reversed(axes), reversed(values[name].shape), strict=False))
+        device = next((each.device for each in values.values() if isinstance(each, Tensor)), None)
         for name in masks:
-            axes = _axes(arrays[name])
-            if values.get(name) is None and all(axis in sizes for axis in axes):
-                shape = [sizes[axis] for axis in axes]
-                values[name] = torch.ones(shape, dtype=torch.bool, device=device)
+            axes = arrays[name]
+            if values.get(name) is None and all(axis in sizes and axis[0] != "*" for axis in axes):
+                values[name] = torch.ones([sizes[axis] for axis in axes], dtype=torch.bool, device=device)
         return function(*bound.args, **bound.kwargs)
 
-    taking.__signature__ = shown
     return taking
 
 
@@ -88,9 +124,7 @@ def _require_axes(name: str, axes: list[str], shape: torch.Size) -> None:
         raise BadInput(f"{name} of shape {tuple(shape)}; expected ({', '.join(axes)})")
 
 
-def _axes(annotation: object) -> list[str]:
-    """Names of the axes of a tensor's annotation, or of one that may be None; none of anything else."""
-    for kind in (annotation, *get_args(annotation)):
-        if getattr(kind, "array_type", None) is Tensor:
-            return kind.dim_str.split()
-    return []
+def _tensor_of(annotation: object) -> type | None:
+    """The tensor that an annotation is, or may be beside None; None where it is anything else."""
+    kinds = (annotation, *get_args(annotation))
+    return next((kind for kind in kinds if getattr(kind, "array_type", None) is Tensor), None)

@@ -415,7 +415,8 @@ class Modules(Traced):
             if not isinstance(self._module(name), nn.Linear):
                 raise BadInput(
                     f"{name} is {type(self._module(name)).__name__}; expected nn.Linear, a projection, or "
-                    "nn.MultiheadAttention"
+                    "nn.MultiheadAttention. A side that has none, as in Luong's general score, takes an "
+                    "nn.Linear without bias whose weight is torch.eye(width), run in the model's pass"
                 )
         if one.heads < 1:
             raise BadInput(f"{one.name}: heads is {one.heads}; say how many share {one.query}")

@@ -1,7 +1,7 @@
 """Batches of tokens as an adapter takes them, and how they come from two lists of sentences."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.arrays import require_tensors
+from attnlib.arrays import Array, as_mask, as_tensor, require_tensors
 from attnlib.errors import BadInput
 
 
@@ -88,6 +88,8 @@ class TokenBatch:
 class FrameBatch:
     """Pictures or sound with the words that are written of them, for an encoder that reads no words.
 
+    Arrays and lists are made tensors, and integers 0 and 1 a mask.
+
     Attributes:
         frames: what the model's processor makes: ``input_features``, ``pixel_values`` or ``input_values``.
         target, target_mask, read: as of :class:`TokenBatch`.
@@ -97,14 +99,17 @@ class FrameBatch:
         BadInput: as :class:`TokenBatch`; frames that are no finite numbers, or not as many as targets.
     """
 
-    frames: Float[Tensor, "batch ..."]
-    target: Int[Tensor, "batch target"]
-    target_mask: Bool[Tensor, "batch target"]
-    read: Int[Tensor, "batch target"] | None = None
-    frames_mask: Bool[Tensor, "batch length"] | None = None
+    frames: Float[Array, "batch ..."]
+    target: Int[Array, "batch target"]
+    target_mask: Bool[Array, "batch target"]
+    read: Int[Array, "batch target"] | None = None
+    frames_mask: Bool[Array, "batch length"] | None = None
 
     def __post_init__(self) -> None:
-        require_tensors(vars(self))
+        for field in fields(self):
+            make = as_mask if field.name.endswith("mask") else as_tensor
+            if (own := getattr(self, field.name)) is not None or field.default is MISSING:
+                object.__setattr__(self, field.name, make(own, field.name))
         frames = self.frames
         if len(frames) != len(self.target) or not frames.is_floating_point() or not frames.isfinite().all():
             raise BadInput(
@@ -131,7 +136,7 @@ def require_tokens(given: dict[str, tuple[Tensor, Tensor]]) -> None:
         if ids.dim() != 2 or ids.shape != mask.shape or mask.dtype != torch.bool:
             raise BadInput(
                 f"{name} of shape {tuple(ids.shape)} with a mask of shape {tuple(mask.shape)} and "
-                f"{mask.dtype}; expected (batch, length) of both, the mask of torch.bool"
+                f"{mask.dtype}; expected (batch, length) of both, the mask of torch.bool (mask.bool())"
             )
         if not bool(mask.any(1).all()):
             row = int(mask.any(1).int().argmin())

@@ -5,6 +5,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
+from warnings import warn
 
 import attnlib
 from attnlib.analysis.judge import Judgement
@@ -44,17 +45,23 @@ def analyse(
         progress: called after each batch.
         about: what the report says of model and corpus.
 
+    Warns of a lexical probe that cannot be taken, before the first pass.
+
     Raises:
-        BadInput: a corpus with nothing to judge; no head.
+        BadInput: a corpus with nothing to judge; no head; what is no Stream.
     """
-    stream = stream.tried(stream.first())
+    if not isinstance(stream, Stream):
+        raise BadInput(f"{type(stream).__name__} is given; expected a Stream: Stream(adapter.trace, batches)")
+    tried = stream.tried(stream.first())
+    if tried is not stream:
+        warn(f"no lexical probe: {tried.no_probe}", stacklevel=2)
     for part, kept in ((Shard(every=every), keep), (Shard(every=1), None)):
         with kept.held((stage, part) for stage in STAGES) if kept else nullcontext():
-            fit = fit_part(stream, part, heads=heads, method=method, keep=kept, progress=progress)
-            judgement = judge_part(stream, settled(fit), part, keep=kept, progress=progress)
+            fit = fit_part(tried, part, heads=heads, method=method, keep=kept, progress=progress)
+            judgement = judge_part(tried, settled(fit), part, keep=kept, progress=progress)
         if judgement.samples:
             break
-    return _analysis(stream, judgement, part, about)
+    return _analysis(tried, judgement, part, about)
 
 
 def merged_analysis(

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
+from inspect import signature
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,7 @@ from attnlib.analysis.stream import Losses, Stream
 from attnlib.errors import BadInput, check_known
 from attnlib.files import readable
 
-HOW_TO_INSTALL = (
-    "the transformers library is not installed: pip install 'transformers>=5.20,<6' 'sentencepiece>=0.2,<0.3'"
-)
+PACKAGES = "'transformers>=5.20,<6' 'sentencepiece>=0.2,<0.3'"
 FEWEST_PIECES = 3  # a tokenizer of fewer, beside marks, was made of nothing: T5's is left with one
 # Of a tokenizer: settings that say where it lies, and rules that the last call left behind.
 _WHERE = ("name_or_path", "tokenizer_file", "is_local", "local_files_only")
@@ -139,7 +138,7 @@ class Checkpoint:
         try:
             from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer
         except ModuleNotFoundError as error:
-            raise BadInput(HOW_TO_INSTALL) from error
+            raise BadInput(f"the transformers library is not installed: pip install {PACKAGES}") from error
         try:
             config = AutoConfig.from_pretrained(name)
             _require_two_halves(config)
@@ -228,15 +227,17 @@ class Checkpoint:
         with evaluated(self.model):
             states = self.model.get_encoder()(input_ids=source, attention_mask=mask, return_dict=True)
             past, reads = None, found
+            # transformers before 5.24 call it past_key_values, and from 5.40 on nothing else than cache
+            cache = "cache" if "cache" in signature(self.model.forward).parameters else "past_key_values"
             while found.shape[1] <= longest and not bool((found[:, 1:] == end).any(1).all()):
                 step = self.model(
                     encoder_outputs=states,
                     attention_mask=mask,
                     decoder_input_ids=reads,
-                    past_key_values=past,
                     use_cache=True,
+                    **{cache: past},
                 )
-                past, reads = step.past_key_values, step.logits[:, -1:].argmax(-1)
+                past, reads = step[cache], step.logits[:, -1:].argmax(-1)
                 found = torch.cat([found, reads], dim=1)
         read, target = found[:, :-1].cpu(), found[:, 1:].cpu()
         ends = (target == end).long()

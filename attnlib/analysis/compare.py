@@ -1,8 +1,9 @@
 """Two analyses head by head: two models, or two checkpoints of one, with intervals of their differences."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,6 +85,18 @@ class Comparison:
             else "nothing says how sure differences are"
         )
         return f"Comparison of {heads:,} heads ({how}), {said}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the same, and the largest differences."""
+        return "".join(f"<p>{escape(own)}</p>" for own in (repr(self), *self._largest()))
+
+    def _largest(self) -> Iterator[str]:
+        for row in self.differing[:MOST_SHOWN]:
+            at = f"{row['kind']}.{row['layer']} head {row['head']}, {row['measure']}"
+            values, ends = (" to ".join(number(row[own]) for own in pair) for pair in (VALUES, ENDS))
+            yield f"{at}: {values}, difference {number(row['difference'])} ({ends})"
+        if len(self.differing) > MOST_SHOWN:
+            yield f"and {len(self.differing) - MOST_SHOWN:,} more"
 
 
 def compare(first: Analysis, second: Analysis) -> Comparison:
@@ -168,11 +181,7 @@ def compare_command(first: Path, second: Path, out: Path | None) -> None:
     if found.alone:
         more = f" and {len(found.alone) - 6} more" if len(found.alone) > 6 else ""
         console.print(f"in one of them alone: {', '.join(found.alone[:6])}{more}")
-    for row in found.differing[:MOST_SHOWN]:
-        at = f"{row['kind']}.{row['layer']} head {row['head']}, {row['measure']}"
-        values, ends = (" to ".join(number(row[own]) for own in pair) for pair in (VALUES, ENDS))
-        console.print(f"{at}: {values}, difference {number(row['difference'])} ({ends})")
-    if len(found.differing) > MOST_SHOWN:
-        console.print(f"and {len(found.differing) - MOST_SHOWN:,} more")
+    for line in found._largest():
+        console.print(line)
     if out is not None:
         write_text_atomic(out, csv_of(found.rows))

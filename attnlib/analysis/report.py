@@ -29,7 +29,7 @@ from attnlib.analysis.fit import head_of
 from attnlib.analysis.judge import REBUILT
 from attnlib.analysis.learned import has_learned
 from attnlib.analysis.passes import Progress
-from attnlib.analysis.results import KINDS, Analysis, Example
+from attnlib.analysis.results import EVEN, KINDS, Analysis, Example, is_even
 from attnlib.analysis.samples import LONGEST, Sample
 from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Losses, Stream
@@ -192,14 +192,6 @@ def _plain(value: object) -> object:
     if not isinstance(value, float):
         return value
     return float(f"{value:.9g}") if math.isfinite(value) else None
-
-
-EVEN = 0.99  # attention this near to uniform is what no score would make: its shares are of noise
-
-
-def is_even(row: dict) -> bool:
-    """Whether a head attends evenly; where nothing was rebuilt, it does not."""
-    return row["uniform"] >= EVEN
 
 
 HALF, ALL_BUT = 0.5, 0.9  # what findings call more than half, and rebuilt

@@ -14,6 +14,7 @@ from attnlib.adapters.library_models import KINDS
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.fit import Fit, Head, chosen_heads, counted_attention
 from attnlib.analysis.judge import PARTS, HeadSums, Judgement, TermShares, TermSums, terms_of
+from attnlib.analysis.learned import has_learned
 from attnlib.analysis.samples import LONGEST, Sample
 from attnlib.analysis.stream import Losses
 from attnlib.decomposition.components import Method
@@ -84,7 +85,8 @@ class Analysis:
 
     def __repr__(self) -> str:
         heads, samples = len(self.heads), f"{self.fitted:,} samples, judged on {self.judged:,}"
-        return f"Analysis of {heads:,} heads, fitted on {samples}"
+        beware = ", of a text it has not learned" * bool(self.learned and not has_learned(self.learned))
+        return f"Analysis of {heads:,} heads, fitted on {samples}{beware}"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: what is found, in words, and what to beware of; the page has the rest."""
@@ -122,8 +124,12 @@ def results(
             "no row of attention has two positions to choose from: every sentence that was judged has one at "
             "most; give longer sentences, or cut them later (--longest)"
         )
+    heads = head_rows(judgement, held_out=held_out)
+    for row in heads:
+        rows = judgement.heads[f"{row['kind']}.{row['layer']}", row["head"]].totals["rows"]
+        row["rows_unseen"] = int(rows) - row["rows"] - row["rows_left_out"]
     return Analysis(
-        heads=head_rows(judgement, held_out=held_out),
+        heads=heads,
         terms=term_rows(judgement, held_out=held_out),
         states=state_rows(fit, judgement),
         fitted=fit.samples,
@@ -154,7 +160,9 @@ def head_rows(judgement: Judgement, *, held_out: bool = True) -> list[dict]:
     for none of them; ``spread`` is the standard deviation of the scores along a row. ``typicality_coverage``
     is the share of samples that have a typicality; ``near_typicality`` joins the nearest sizes, and is of
     nearly all; ``typicality_beyond`` that of samples longer than averages
-    are kept of. ``rows_probed`` is how many rows both agreements are of.
+    are kept of. ``rows_probed`` is how many rows both agreements are of. ``rows`` went into the shares;
+    ``rows_left_out`` have one position to choose from. Beside them :func:`results` counts ``rows_unseen``,
+    which have none, because their word or those that they might see were not fitted on.
     """
     fitted = float(judgement.fit.samples) if held_out else math.nan
     return [
@@ -181,6 +189,14 @@ def head_rows(judgement: Judgement, *, held_out: bool = True) -> list[dict]:
         }
         for named, own, shares in _heads(judgement)
     ]
+
+
+EVEN = 0.99  # attention this near to uniform is what no score would make: its shares are of noise
+
+
+def is_even(row: dict) -> bool:
+    """Whether a head attends evenly; where nothing was rebuilt, it does not."""
+    return row["uniform"] >= EVEN
 
 
 def _shares(terms: TermSums, fitted: float) -> dict[str, float]:

@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from attnlib.analysis.judge import part_of
-from attnlib.analysis.report import (
-    COLOURS,
-    SIDES,
-    Name,
-    is_even,
-    notes,
-    number,
-    shown_terms,
-    visible,
-    words_of,
-)
-from attnlib.analysis.results import KINDS, PARTS, Analysis
+from attnlib.analysis.report import COLOURS, SIDES, Name, notes, number, shown_terms, visible, words_of
+from attnlib.analysis.results import KINDS, PARTS, Analysis, is_even
 from attnlib.decomposition.components import PART_NAMES
 from attnlib.errors import BadInput, check_known
 

@@ -24,7 +24,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 from torch import bool as torch_bool
 
-from attnlib.arrays import takes_arrays
+from attnlib.arrays import EVERYWHERE, Mask, States, Tokens, takes_arrays
 from attnlib.decomposition.two_way import VarianceExplained, two_way, variance_explained
 from attnlib.errors import BadInput, CorruptFile, check_known
 from attnlib.files import atomic_path, require_plain
@@ -267,6 +267,11 @@ class Components:
         self.square_sum = torch.zeros((), dtype=torch.float64, device=device)  # of least_squares alone
         self._solved: dict[tuple[torch.dtype, torch.device], tuple[Tensor, Tensor, Tensor, Tensor]] = {}
 
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name}={size}" for name, size in self._sizes().items())
+        seen = f"{int(self.pair_counts.sum()):,} positions, {int(self.seen.sum()):,} tokens"
+        return f"Components({sizes}, method={self.method!r}) of {seen}"
+
     # sizes and counts ---------------------------------------------------------------------------------------
 
     @property
@@ -299,12 +304,7 @@ class Components:
     # fitting ------------------------------------------------------------------------------------------------
 
     @takes_arrays
-    def update(
-        self,
-        states: Float[Tensor, "batch length width"],
-        tokens: Integer[Tensor, "batch length"],
-        mask: Bool[Tensor, "batch length"],
-    ) -> "Components":
+    def update(self, states: States, tokens: Tokens, mask: Mask = EVERYWHERE) -> "Components":
         """Adds a batch. `mask` is True at valid positions; what stands at padding is never read.
 
         Raises BadInput, leaving the sums as they were, for shapes that differ, a token outside the
@@ -401,12 +401,7 @@ class Components:
         )
 
     @takes_arrays
-    def split(
-        self,
-        states: Float[Tensor, "batch length width"],
-        tokens: Integer[Tensor, "batch length"],
-        mask: Bool[Tensor, "batch length"],
-    ) -> Parts:
+    def split(self, states: States, tokens: Tokens, mask: Mask = EVERYWHERE) -> Parts:
         """The three parts of `states`, in their dtype and on their device, zero at padding, without gradient.
 
         They sum to the states by construction. A token (position) never seen while fitting has input

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Integer
 from torch import Tensor
 
-from attnlib.arrays import takes_arrays
+from attnlib.arrays import EVERYWHERE, Mask, States, Tokens, takes_arrays
 from attnlib.decomposition import components as plain
 from attnlib.decomposition.components import BAG, Parts, _bag_sums, checked_mask, sums_by_position
 
@@ -66,12 +66,7 @@ class Components(plain.Components):
     __doc__ = plain.Components.__doc__
 
     @takes_arrays
-    def update(
-        self,
-        states: Float[Tensor, "batch length width"],
-        tokens: Integer[Tensor, "batch length"],
-        mask: Bool[Tensor, "batch length"],
-    ) -> "Components":
+    def update(self, states: States, tokens: Tokens, mask: Mask = EVERYWHERE) -> "Components":
         valid = checked_mask(states, tokens, mask, **self._sizes())
         ids = tokens.cpu().numpy().astype(np.int64, copy=False)
         if len(valid) and self.method == "means" and add(self, states, ids, valid):
@@ -79,12 +74,7 @@ class Components(plain.Components):
         return super().update(states, tokens, mask)
 
     @takes_arrays
-    def split(
-        self,
-        states: Float[Tensor, "batch length width"],
-        tokens: Integer[Tensor, "batch length"],
-        mask: Bool[Tensor, "batch length"],
-    ) -> Parts:
+    def split(self, states: States, tokens: Tokens, mask: Mask = EVERYWHERE) -> Parts:
         quick = states.dtype == torch.float32 and states.device.type == self.token_sums.device.type == "cpu"
         if not (quick and bool(self.pair_counts.any())):
             return super().split(states, tokens, mask)

@@ -10,10 +10,10 @@ from typing import get_args
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int, Integer
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.arrays import takes_arrays
+from attnlib.arrays import EVERYWHERE, Mask, States, Tokens, takes_arrays
 from attnlib.decomposition.components import Method, Parts, checked_mask
 from attnlib.decomposition.fast import Components, add
 from attnlib.decomposition.two_way import centred_by_piece, two_way
@@ -52,8 +52,7 @@ class GrowingComponents:
 
     >>> grown = GrowingComponents(width=2)
     >>> states, tokens = torch.randn(3, 4, 2), torch.tensor([[7, 31_999, 7, 0]] * 3)
-    >>> everywhere = torch.ones(3, 4, dtype=torch.bool)
-    >>> parts = grown.update(states, tokens, everywhere).split(states, tokens, everywhere)
+    >>> parts = grown.update(states, tokens).split(states, tokens)
     >>> grown.tokens.tolist(), torch.allclose(parts.total(), states)
     ([0, 7, 31999], True)
 
@@ -89,12 +88,7 @@ class GrowingComponents:
         return sum(table.nbytes for name, table in self.tensors().items() if name != "tokens")
 
     @takes_arrays
-    def update(
-        self,
-        states: Float[Tensor, "batch length width"],
-        tokens: Integer[Tensor, "batch length"],
-        mask: Bool[Tensor, "batch length"],
-    ) -> "GrowingComponents":
+    def update(self, states: States, tokens: Tokens, mask: Mask = EVERYWHERE) -> "GrowingComponents":
         """Add a batch; errors as :meth:`Components.update`."""
         ids, valid = self._checked(states, tokens, mask)
         self._make_room(np.unique(ids[valid]), _longest(valid))
@@ -104,12 +98,7 @@ class GrowingComponents:
         return self
 
     @takes_arrays
-    def split(
-        self,
-        states: Float[Tensor, "batch length width"],
-        tokens: Integer[Tensor, "batch length"],
-        mask: Bool[Tensor, "batch length"],
-    ) -> Parts:
+    def split(self, states: States, tokens: Tokens, mask: Mask = EVERYWHERE) -> Parts:
         """The three parts of states, as :meth:`Components.split`; tokens and places never seen have none."""
         ids, valid = self._checked(states, tokens, mask)
         self._make_room(np.empty(0, np.int64), _longest(valid))  # columns of zeros, for places never seen

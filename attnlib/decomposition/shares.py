@@ -17,10 +17,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
-from attnlib.arrays import takes_arrays
+from attnlib.arrays import EVERYWHERE, SourceMask, TargetMask, Terms, takes_arrays
 from attnlib.decomposition.substitution import Pair, SubstitutionSums, centred, total_variation, valid_rows
 
 # Below this share of the terms' own variance the total is rounding noise around zero, not a signal.
@@ -57,10 +57,7 @@ class ShareSums:
 
     @takes_arrays
     def update(
-        self,
-        terms: Float[Tensor, "3 3 batch target source"],
-        target_mask: Bool[Tensor, "batch target"],
-        source_mask: Bool[Tensor, "batch source"],
+        self, terms: Terms, target_mask: TargetMask = EVERYWHERE, source_mask: SourceMask = EVERYWHERE
     ) -> "ShareSums":
         """Adds a batch of alignment terms. Raises BadInput where masks and terms differ in shape."""
         rows, valid = valid_rows(terms, target_mask, source_mask, at_least=2)
@@ -96,9 +93,7 @@ class ShareSums:
 
 @takes_arrays
 def shares(
-    terms: Float[Tensor, "3 3 batch target source"],
-    target_mask: Bool[Tensor, "batch target"],
-    source_mask: Bool[Tensor, "batch source"],
+    terms: Terms, target_mask: TargetMask = EVERYWHERE, source_mask: SourceMask = EVERYWHERE
 ) -> Shares:
     """Shares of the nine terms of some sentences; for more than fit into memory, :class:`ShareSums`.
 
@@ -117,9 +112,7 @@ def shares(
 
 @takes_arrays
 def covariance_shares_by_sample(
-    terms: Float[Tensor, "3 3 batch target source"],
-    target_mask: Bool[Tensor, "batch target"],
-    source_mask: Bool[Tensor, "batch source"],
+    terms: Terms, target_mask: TargetMask = EVERYWHERE, source_mask: SourceMask = EVERYWHERE
 ) -> Float[Tensor, "batch 3 3"]:
     """Covariance shares of the nine terms within each sample, float64; NaN where its scores do not vary."""
     keep = target_mask[:, :, None] & source_mask[:, None, :]  # (batch, target, source)
@@ -135,10 +128,7 @@ def covariance_shares_by_sample(
 
 @takes_arrays
 def similarity_by_sample(
-    terms: Float[Tensor, "3 3 batch target source"],
-    target_mask: Bool[Tensor, "batch target"],
-    source_mask: Bool[Tensor, "batch source"],
-    pairs: Iterable[Pair],
+    terms: Terms, target_mask: TargetMask, source_mask: SourceMask, pairs: Iterable[Pair]
 ) -> Float[Tensor, " batch"]:
     """1 − total variation between attention from some terms and from all, mean over a sample's rows."""
     rows, valid = valid_rows(terms, target_mask, source_mask, at_least=2)

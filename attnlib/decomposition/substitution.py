@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attnlib.arrays import takes_arrays
+from attnlib.arrays import EVERYWHERE, SourceMask, TargetMask, Terms, takes_arrays
 from attnlib.decomposition.components import PART_NAMES
 from attnlib.errors import BadInput, check_known
 
@@ -106,10 +106,7 @@ class SubstitutionSums:
 
     @takes_arrays
     def update(
-        self,
-        terms: Float[Tensor, "3 3 batch target source"],
-        target_mask: Bool[Tensor, "batch target"],
-        source_mask: Bool[Tensor, "batch source"],
+        self, terms: Terms, target_mask: TargetMask = EVERYWHERE, source_mask: SourceMask = EVERYWHERE
     ) -> "SubstitutionSums":
         """Adds a batch of alignment terms. Raises BadInput where masks and terms differ in shape."""
         rows, valid = valid_rows(terms, target_mask, source_mask, at_least=2)
@@ -152,9 +149,7 @@ class SubstitutionSums:
 
 @takes_arrays
 def substitution(
-    terms: Float[Tensor, "3 3 batch target source"],
-    target_mask: Bool[Tensor, "batch target"],
-    source_mask: Bool[Tensor, "batch source"],
+    terms: Terms, target_mask: TargetMask = EVERYWHERE, source_mask: SourceMask = EVERYWHERE
 ) -> dict[str, Substitution]:
     """The test on some sentences, by name of a subset; for more than fit into memory, the sums above."""
     return SubstitutionSums().update(terms, target_mask, source_mask).result()

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlib.arrays import takes_arrays
+from attnlib.arrays import Array, takes_arrays
 from attnlib.decomposition.components import Parts
 from attnlib.errors import BadInput
 
@@ -45,7 +45,7 @@ def alignment_terms(
 
 @takes_arrays
 def map_parts(
-    parts: Parts, weight: Float[Tensor, "out width"], bias: Float[Tensor, " out"] | None = None
+    parts: Parts, weight: Float[Array, "out width"], bias: Float[Array, " out"] | None = None
 ) -> Parts:
     """The parts of `states @ weight.T + bias`, for scores that are bilinear after a linear map.
 

@@ -14,12 +14,13 @@ ours.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from warnings import warn
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
-from attnlib.arrays import as_tensor, takes_arrays
+from attnlib.arrays import EVERYWHERE, Array, Attention, SourceMask, TargetMask, as_tensor, takes_arrays
 from attnlib.decomposition.substitution import total_variation
 from attnlib.errors import BadInput
 
@@ -53,10 +54,7 @@ class AttentionCells:
 
     @takes_arrays
     def update(
-        self,
-        attention: Float[Tensor, "batch target source"],
-        target_mask: Bool[Tensor, "batch target"],
-        source_mask: Bool[Tensor, "batch source"],
+        self, attention: Attention, target_mask: TargetMask = EVERYWHERE, source_mask: SourceMask = EVERYWHERE
     ) -> "AttentionCells":
         """Adds a batch. Raises BadInput where masks and attention differ in shape."""
         for cell, _, matrices in _by_cell(attention, target_mask, source_mask):
@@ -88,9 +86,9 @@ class AttentionCells:
     @takes_arrays
     def judge(
         self,
-        attention: Float[Tensor, "batch target source"],
-        target_mask: Bool[Tensor, "batch target"],
-        source_mask: Bool[Tensor, "batch source"],
+        attention: Attention,
+        target_mask: TargetMask = EVERYWHERE,
+        source_mask: SourceMask = EVERYWHERE,
         *,
         minimum: int = MINIMUM_CELL,
     ) -> Float[Tensor, " batch"]:
@@ -121,24 +119,24 @@ class AttentionCells:
         )
 
 
-def typicality(matrices: Iterable[Float[Tensor, "_ _"]], *, minimum: int = MINIMUM_CELL) -> Typicality:
+def typicality(matrices: Iterable[Float[Array, "_ _"]], *, minimum: int = MINIMUM_CELL) -> Typicality:
     """Typicality of attention matrices (target, source) without padding, one a sample, of any lengths.
+
+    Warns where it is NaN, since no size has as many matrices as the minimum.
 
     >>> identity = torch.eye(3)
     >>> typicality([identity] * 30).value
     1.0
     """
     matrices = [as_tensor(matrix, "an attention matrix") for matrix in matrices]
+    cells = AttentionCells()
     for matrix in matrices:
         _require_rows_of_one(matrix)
-    cells = AttentionCells()
-    masks = [[torch.ones(1, n, dtype=torch.bool, device=m.device) for n in m.shape] for m in matrices]
-    for matrix, (target, source) in zip(matrices, masks, strict=True):
-        cells.update(matrix[None], target, source)
-    values = [
-        cells.judge(matrix[None], target, source, minimum=minimum)
-        for matrix, (target, source) in zip(matrices, masks, strict=True)
-    ]
+        cells.update(matrix[None])
+    values = [cells.judge(matrix[None], minimum=minimum) for matrix in matrices]
+    most = max(cells.counts.values(), default=0)
+    if most < minimum:
+        warn(f"typicality is NaN: {most} matrices at most are of one size; give {minimum}", stacklevel=2)
     return cells.result(torch.cat(values) if values else torch.empty(0, dtype=torch.float64), minimum=minimum)
 
 

@@ -22,7 +22,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.arrays import takes_arrays
+from attnlib.arrays import RowMask, Rows, takes_arrays
 from attnlib.errors import BadInput, check_known
 
 Ties = Literal["first", "shared"]
@@ -44,12 +44,7 @@ def places(lengths: Int[Tensor, "*rows"], percent: int = 5) -> Int[Tensor, "*row
 
 @takes_arrays
 def agreement(
-    first: Float[Tensor, "*#rows length"],
-    second: Float[Tensor, "*#rows length"],
-    mask: Bool[Tensor, "*#rows length"] | None = None,
-    *,
-    percent: int = 5,
-    ties: Ties = "first",
+    first: Rows, second: Rows, mask: RowMask = None, *, percent: int = 5, ties: Ties = "first"
 ) -> Float[Tensor, "*rows"]:
     """𝒜(first, second) of each row, in float64: is the top position of ``first`` at the top of ``second``?
 
@@ -91,12 +86,7 @@ def agreement(
 
 
 @takes_arrays
-def chance_agreement(
-    second: Float[Tensor, "*#rows length"],
-    mask: Bool[Tensor, "*#rows length"] | None = None,
-    *,
-    percent: int = 5,
-) -> Float[Tensor, "*rows"]:
+def chance_agreement(second: Rows, mask: RowMask = None, *, percent: int = 5) -> Float[Tensor, "*rows"]:
     """𝒜̂: the expectation of 𝒜(u, second) over a u whose top is equally likely to be any valid position.
 
     That is the share of positions at the top of ``second``: ⌈5 % L⌉ / L where its entries differ, more where
@@ -152,11 +142,7 @@ def _undefined_where(
 
 @takes_arrays
 def agreement_with_ties_broken(
-    first: Float[Tensor, "*#rows length"],
-    second: Float[Tensor, "*#rows length"],
-    mask: Bool[Tensor, "*#rows length"] | None = None,
-    *,
-    percent: int = 5,
+    first: Rows, second: Rows, mask: RowMask = None, *, percent: int = 5
 ) -> Float[Tensor, "*rows"]:
     """The expectation of 𝒜(first, second) over orders in which the ties of ``second`` may be broken.
 

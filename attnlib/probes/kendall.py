@@ -11,19 +11,15 @@ always is. The paper does not say what becomes of such rows; its authors' progra
 """
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
-from attnlib.arrays import takes_arrays
+from attnlib.arrays import RowMask, Rows, takes_arrays
 from attnlib.errors import BadInput
 
 
 @takes_arrays
-def kendall(
-    first: Float[Tensor, "*#rows length"],
-    second: Float[Tensor, "*#rows length"],
-    mask: Bool[Tensor, "*#rows length"] | None = None,
-) -> Float[Tensor, "*rows"]:
+def kendall(first: Rows, second: Rows, mask: RowMask = None) -> Float[Tensor, "*rows"]:
     """τ-b of each row over its valid positions, in float64, between −1 and 1.
 
     Every pair is looked at, a diagonal of the square of pairs at a time: length² / 2 comparisons a row, in

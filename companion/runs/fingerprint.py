@@ -37,9 +37,9 @@ ERRORS = "attnlib.errors"
 CONTENTS = ROOT / "companion" / "data" / "contents.json"
 
 # Symbols that are left out wherever they are used, by name: files and locks, progress, looking
-# things up, arrays taken for tensors.
+# things up, arrays taken for tensors and masks that need not be given. A default that is one counts as none.
 OUTSIDE = {"atomic_path", "write_json_atomic", "write_text_atomic", "discard_unsound", "load_newest"}
-OUTSIDE |= {"save_checkpoint", "Report", "locate", "find", "cache_folder", "takes_arrays"}
+OUTSIDE |= {"save_checkpoint", "Report", "locate", "find", "cache_folder", "takes_arrays", "EVERYWHERE"}
 # Modules whose symbols are looked up by name: what they find is a root of its own.
 REGISTRIES = frozenset({"companion.data.registry", "companion.runs.registry"})
 DATA_SETS = frozenset({"Dataset", "dataset"})  # make a data set: such a constant counts with its checksums
@@ -313,7 +313,7 @@ class _Writer:
         """Their names, and their defaults as text."""
         names = [*node.posonlyargs, *node.args, *node.kwonlyargs, *filter(None, (node.vararg, node.kwarg))]
         defaults = (self._node(each) if each else "-" for each in (*node.defaults, *node.kw_defaults))
-        return [each.arg for each in names], ",".join(defaults)
+        return [each.arg for each in names], ",".join(text for text in defaults if text != "outside")
 
     def _class(self, node: ast.ClassDef, name: str) -> str:
         head = [self._node(each) for each in (*node.decorator_list, *node.bases)]

@@ -25,7 +25,7 @@ def test_type_checkers_see_the_names_that_are_imported_on_first_use():
 # The shapes hold: some tests of three folders again, every call checked by beartype.
 
 
-LEFT_OUT = "refused killed shards flipped warning every_precision rounding corpora"
+LEFT_OUT = "refused arrays killed shards flipped warning every_precision rounding corpora"
 SOME = " and ".join(f"not {word}" for word in LEFT_OUT.split())
 HAND_WORKED = "hand_worked or dtype or mapped or unseen or average_attention"
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from attnlib import Hooked, HuggingFace, Modules, TokenBatch
+from attnlib import FrameBatch, Hooked, HuggingFace, Modules, TokenBatch
 from attnlib.adapters import lexical_probe, pass_of_tensors, transformer_pass
 from attnlib.decomposition import Components
 from attnlib.decomposition.growing import GrowingComponents
@@ -385,6 +385,16 @@ def test_positions_and_predictions_are_those_of_a_plain_call(name):
     assert len(one.attended) == len({own.name for own in one.attended}) >= 5
     logits = plain_call(toys.frames_model(name), one, toys.frames_batch(name))[0].logits
     torch.testing.assert_close(adapter.logits(one)[one.target_mask], logits[one.target_mask])
+
+
+def test_frames_may_come_in_arrays_as_processors_make_them():
+    """Masks as zeros and ones, and lists."""
+    plain = toys.frames_batch("Speech2Text")
+    given = plain.frames.numpy(), plain.target.tolist(), plain.target_mask.long().numpy()
+    made = FrameBatch(*given, frames_mask=plain.frames_mask.int())
+    for name in ("frames", "target", "target_mask", "frames_mask"):
+        assert torch.equal(getattr(made, name), getattr(plain, name))
+    assert made.read is None
 
 
 def test_ids_of_frames_are_never_among_the_ignored():

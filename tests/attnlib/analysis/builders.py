@@ -15,7 +15,7 @@ from attnlib.adapters import Attended, LinearMap, ModelPass
 from attnlib.analysis import ParallelText
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import Judgement
-from attnlib.analysis.results import head_rows, state_rows, term_rows
+from attnlib.analysis.results import results
 from tests.attnlib.adapters.adapter_builders import model_of
 from tests.attnlib.models.model_builders import generator
 
@@ -112,9 +112,8 @@ def judged(fit, passes, probe=None):
 
 def rows_of(judgement, held_out=True):
     """Everything that a report says of it."""
-    of_heads = head_rows(judgement, held_out=held_out)
-    of_terms = term_rows(judgement, held_out=held_out)
-    return [*of_heads, *of_terms, *state_rows(judgement.fit, judgement)]
+    found = results(judgement.fit, judgement, held_out=held_out)
+    return [*found.heads, *found.terms, *found.states]
 
 
 def assert_same_rows(first, second, tolerance=1e-9, but=()):

@@ -316,17 +316,18 @@ def test_a_file_that_was_flipped_cut_or_changed_is_noticed(tmp_path, finished, s
     assert_refused(lambda: read(keep), said, CorruptFile)
 
 
-def test_a_probe_that_cannot_be_taken_is_said_before_any_work(capsys):
-    """And everything else of the report is there."""
+def test_a_probe_that_cannot_be_taken_is_said_before_any_work():
+    """By a warning, before the first batch is fitted on; and everything else of the report is there."""
     model, seen = Reader(function="torch.softmax"), []
     hooked = replace(HOOKED, attention=None)  # names nothing that makes the attention
     adapter = Modules(model, [hooked], run, start=2, unchecked=True)
     stream = Stream(adapter.trace, [BATCH] * 6, adapter.lexical_probe)
-    found = analyse(stream, progress=lambda *own: seen.append(own))
+    with pytest.warns(UserWarning, match=r"no lexical probe: cross\.0: name the module") as warned:
+        found = analyse(stream, progress=lambda *_: seen.append(len(warned)))
+    assert seen == [1] * 6
     assert "name the module that makes its attention, to force it" in "".join(found.no_probe)
     assert found.heads[0]["rows_probed"] == 0
     assert any(note.startswith("No lexical probe was taken: cross.0: name") for note in notes(found))
-    assert len(seen) == 6
     named = Modules(model, [HOOKED], run, start=2)
     found = analyse(Stream(named.trace, [BATCH] * 6, named.lexical_probe))
     assert found.no_probe == ()
@@ -393,6 +394,8 @@ def analyse_copies(count, *one):
 
 test_what_cannot_be_is_refused = refused(
     (lambda: Stream(str, iter([1, 2])), "read only once"),
+    (lambda: analyse(5), "int is given; expected a Stream: Stream(adapter.trace, batches)"),
+    (lambda: analyse([1, 2]), "list is given; expected a Stream"),
     (lambda: analyse(Stream(str, [])), "no sample with a counted position"),
     (lambda: analyse_copies(7, [[1.0, 2.0]], [True, True]), "no sample with a counted position"),
     # a row with one position to look at says nothing: without another there is nothing to report

@@ -11,6 +11,7 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -277,8 +278,27 @@ def test_what_is_written_is_the_likeliest_piece_at_every_step(folder, tmp_path):
         assert tokens.read[row][tokens.target_mask[row]].tolist() == read[0, :-1].tolist()
     assert (tokens.target_mask.sum(1) <= 9).all()
     assert stream.trace(batch).target_outputs.shape == tokens.target.shape
+    assert "the targets are what it writes itself" in " ".join(notes(analyse(stream)))
     assert_refused(lambda: checkpoint.stream(ParallelText(text.source)), "there is no target: give a file")
     assert_refused(lambda: checkpoint.stream(text, generate=True), "asks the model to write it: leave one of")
+
+
+def test_a_model_whose_cache_has_the_name_of_later_versions_writes_the_same(folder, tmp_path, monkeypatch):
+    checkpoint, text = Checkpoint.load(str(folder)), ParallelText(toys.text_of(tmp_path).source)
+    (batch,) = checkpoint.stream(text, generate=True).batches()
+    plain = checkpoint.model.forward
+    name = "cache" if "cache" in signature(plain).parameters else "past_key_values"
+    expected, given = checkpoint.write(batch.tokens, 9), []
+
+    def later(*, cache=None, **named):
+        given.append(cache)
+        step = plain(**{name: cache}, **named)
+        return transformers.utils.ModelOutput(logits=step.logits, cache=step[name])
+
+    monkeypatch.setattr(checkpoint.model, "forward", later)
+    assert torch.equal(checkpoint.write(batch.tokens, 9).target, expected.target)
+    assert [own is None for own in given] == [True] + [False] * (len(given) - 1)
+    assert len(given) > 1
 
 
 # Languages.
@@ -565,6 +585,8 @@ def test_a_model_is_analysed_on_what_it_writes_itself(corpus, tmp_path):
     assert said["about"]["Target"].startswith("what the model itself writes")
     assert "no reference to say how good" in said["about"]["Predictions"]
     assert said["made"]["options"]["--generate"] is True
+    assert "the targets are what it writes itself, and there is no reference" in " ".join(said["notes"])
+    assert "no logits were given" not in " ".join(said["notes"])
     assert said["made"]["sha256"].keys() == {"source", "model", "tokenizer"}
     assert (said["fitted"], said["judged"], said["learned"]) == (16, 8, {})
     done(*source, *sizes, "--shards", 2, "--out", two := tmp_path / "two")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from attnlib.analysis import fit
 from attnlib.analysis.fit import AverageAttention, counted_attention, whole_samples
 from attnlib.analysis.judge import NINE, POSITION_BIAS, TermSums
-from attnlib.analysis.results import head_rows, state_rows, term_rows
+from attnlib.analysis.results import head_rows, results, state_rows, term_rows
 from attnlib.decomposition import PART_NAMES, SUBSETS, Components, ShareSums, SubstitutionSums, typicality
 from attnlib.probes.agreement import agreement, chance_agreement
 from tests.attnlib.adapters.adapter_builders import terms_of
@@ -32,6 +32,7 @@ def averages_of(matrices, at_once=None):
 
 
 @given(attention_matrices(), attention_matrices(most=2), st.integers(1, 5))
+@pytest.mark.filterwarnings("ignore:typicality is NaN")
 def test_typicality_is_that_of_one_sample_among_those_summed(summed, judged, minimum):
     """The definition takes the sample out of its own average: so put it in first."""
     found, exact = averages_of(summed).typicality(*padded(judged), minimum=minimum)
@@ -396,6 +397,15 @@ def test_unseen_words_and_places_are_counted():
     assert (rows["answers"]["unseen_words"], rows["answers"]["unseen_positions"]) == (1 / 3, 1 / 3)
     assert (rows["asks"]["unseen_words"], rows["asks"]["judged"]) == (0.0, 1)
     assert (rows["answers"]["words"], rows["answers"]["positions"], rows["answers"]["fitted"]) == (2, 2, 2)
+
+
+@pytest.mark.parametrize(("method", "counts"), [("least_squares", (1, 1, 1)), ("means", (2, 1, 0))])
+def test_rows_that_are_left_out_are_counted_by_their_reason(method, counts):
+    """Fitted on a row of the word 0: of two rows the second's word is new, and a third sees one word."""
+    fit = fit_of([by_hand([[1.0, 1.0]], [False] * 2)], method=method)
+    passes = by_hand([[1.0, 1.0]] * 2, [False] * 2), by_hand([[1.0, 1.0]], [False, True])
+    (row,) = results(fit, judged(fit, passes), held_out=True).heads
+    assert (row["rows"], row["rows_left_out"], row["rows_unseen"]) == counts
 
 
 OF_CROSS, OF_SELF = Toy(("cross",))(0), Toy(("encoder_self",))(0)

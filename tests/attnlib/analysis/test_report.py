@@ -19,7 +19,7 @@ from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlib.analysis import Analysis, Losses, Stream, analyse, write_report
+from attnlib.analysis import Analysis, Losses, Stream, analyse, compare, write_report
 from attnlib.analysis.report import KEPT, SENTENCE, TABLES, findings, notes, number, page, sentence, visible
 from attnlib.analysis.results import Example
 from attnlib.analysis.samples import ENTRIES, LONGEST, Sample
@@ -218,6 +218,22 @@ def test_a_notebook_shows_an_analysis_in_a_few_sentences(analysis):
     assert all(shown.count(f"<p>{escape(said)}</p>") == 1 for said in [repr(analysis), *findings(analysis)])
     assert len(shown) < 5_000
     assert len(repr(replace(analysis, heads=analysis.heads * 100))) < 100
+    assert "not learned" not in repr(replace(analysis, learned={}))
+    facts = {"accuracy": 0.1, "loss": 2.0, "loss_by_frequency": 1.0, "most_frequent": 0.2}
+    assert repr(replace(analysis, learned=facts)).endswith(", of a text it has not learned")
+
+
+def test_a_notebook_shows_a_comparison_with_the_largest_differences():
+    first = analyse(Stream(Toy(ALL), range(10), probed=0))
+    place = {"kind": "cross", "layer": 0, "head": 1, "measure": "<i>"}
+    numbers = {"first": 0.25, "second": 0.5, "difference": 0.25, "low": 0.125, "high": 0.375}
+    shown = replace(compare(first, first), rows=[place | numbers] * 22)._repr_html_()
+    assert shown.startswith(
+        "<p>Comparison of 1 heads (paired: the same sentences), 22 of 22 differ</p><p>cross.0"
+    )
+    line = "cross.0 head 1, &lt;i&gt;: 0.25 to 0.50, difference 0.25 (0.12 to 0.38)</p>"
+    assert (shown.count(line), shown.endswith("<p>and 2 more</p>")) == (20, True)
+    assert compare(first, first)._repr_html_().count("<p>") == 1
 
 
 def test_a_page_of_576_heads_is_below_five_megabytes(analysis):

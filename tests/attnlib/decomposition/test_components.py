@@ -131,6 +131,9 @@ FORMS = {
     "an array that cannot be written": (np.broadcast_to(ARRAYS, DRAWN.shape), WORDS),
     "the other order in memory": (DRAWN.transpose(0, 1).contiguous().transpose(0, 1), WORDS, RAGGED),
     "every second number": (torch.stack((DRAWN, DRAWN + 1), dim=-1)[..., 0], WORDS.to(torch.uint8), RAGGED),
+    "backwards in memory": (ARRAYS[:, ::-1].copy()[:, ::-1], WORDS.numpy()[::-1].copy()[::-1], RAGGED),
+    "the other order of bytes": (ARRAYS.astype(ARRAYS.dtype.newbyteorder(">")), WORDS.numpy().astype(">i8")),
+    "zeros and ones for a mask": (DRAWN, WORDS, RAGGED.long()),
     "a gradient": (DRAWN.clone().requires_grad_(), WORDS, RAGGED),
 }
 
@@ -145,6 +148,17 @@ def test_whatever_form_a_batch_has_it_is_the_same_to_the_last_digit(make, form):
     parts = found.split(*given)
     assert torch.equal(parts.stack(), expected.split(*plain).stack())
     assert not parts.total().requires_grad
+
+
+def test_components_say_their_sizes_and_what_they_hold():
+    said = repr(Components(5, 4, 3).update([[[1.0, 2, 3]] * 2], [[4, 4]]))
+    assert said == "Components(n_tokens=5, n_positions=4, width=3, method='means') of 2 positions, 1 tokens"
+
+
+def test_numbers_of_more_digits_than_a_tensor_has_are_doubles():
+    given = ARRAYS.astype(np.longdouble), DRAWN.double()
+    long, double = (Components(5, 4, 3).update(states, WORDS, RAGGED) for states in given)
+    assert all(map(torch.equal, sums_of(long), sums_of(double)))
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -199,7 +213,8 @@ BAD = {
     "Tokens of torch.float32": batch_of([[0.0] * 3] * 2),
     "Tokens of shape (2, 2) … expected (2, 3), that is": batch_of([[0, 0], [0, 0]], states=ONES),
     "Mask of shape (2, 2)": batch_of(mask=[[True, True], [True, True]]),
-    "Mask of torch.int64: expected torch.bool": batch_of(mask=[[1, 1, 1], [1, 1, 0]]),
+    "mask of torch.int64 with other numbers: expected torch.bool": batch_of(mask=[[1, 1, 2], [1, 1, 0]]),
+    "mask of torch.float32: expected torch.bool, True at valid": batch_of(mask=[[1.0, 1, 1], [1, 1, 0]]),
     "Row 1 of the mask is all padding": batch_of(mask=[[True] * 3, [False] * 3]),
     "States of shape (2, 3, 5)": batch_of(width=5),
     "states of shape (2, 3); expected": batch_of(states=torch.ones(2, 3)),
@@ -207,6 +222,12 @@ BAD = {
     "tokens is list, of which no tensor can be made": (ONES, [["a"] * 3] * 2),
     "tokens is list": (ONES, [[1, 2, 3], [4]]),
     "states is str": batch_of(states="states"),
+    "states is NoneType, of which no tensor can be made; give a torch.Tensor": (None, [[1] * 3] * 2),
+    "states is on the device meta and has no numbers; give": batch_of(states=ONES.to("meta")),
+    "states is a masked array; give its .data, and a mask": (
+        np.ma.masked_array(ONES),
+        [[1] * 3] * 2,
+    ),
 }
 OF_FIXED = {
     "Token 5 at sample 0, position 2 is outside … of 5 (0 to 4)": batch_of([[0, 0, 5], [0, 0, 0]]),

@@ -240,11 +240,17 @@ def test_hand_worked():
 def test_cells_of_thirty():
     result = typicality([torch.eye(3)] * 30 + [torch.eye(2)] * 29)
     assert (result.value, result.coverage, result.cells) == (1.0, 30 / 59, 1)
-    assert math.isnan(typicality([torch.eye(3)] * 29).value)
-    assert math.isnan(typicality([]).coverage)
+    for few in ([torch.eye(3)] * 29 + [torch.eye(2)], []):
+        with pytest.warns(
+            UserWarning, match=f"is NaN: {max(len(few) - 1, 0)} matrices at most are of one size; give"
+        ):
+            found = typicality(few)
+        assert math.isnan(found.value)
+        assert found.coverage == 0 or math.isnan(found.coverage) == (not few)
 
 
 @given(made.attention_matrices(), st.integers(2, 8), st.integers(1, 9))
+@pytest.mark.filterwarnings("ignore:typicality is NaN")
 def test_lists_padded_batches_and_a_loop_agree(matrices, minimum, size):
     expected = torch.tensor(typicality_loop(matrices, minimum), dtype=torch.float64)
     listed = typicality(matrices, minimum=minimum)
@@ -315,5 +321,8 @@ test_what_cannot_be_is_refused = refused(
         for measure in (shares, substitution)
         for shape in ((2, 4, 5), (9, 2, 4, 5), (2, 3, 2, 4, 5), ())
     ),
+    (lambda: shares(None), "terms is NoneType, of which no tensor can be made; give a torch.Tensor"),
+    (lambda: shares(TERMS, FOUR, FIVE.double()), "source_mask of torch.float64: expected torch.bool"),
+    (lambda: typicality([None]), "an attention matrix is NoneType, of which no tensor can be made"),
     (lambda: shares(TERMS, FOUR[0], FIVE), "target_mask of shape (4,); expected (batch, target)"),
 )

@@ -92,6 +92,7 @@ NO_NUMBER_MOVES = [
     ("return [each", 'if factor > 9:\n        raise BadInput("much")\n    return [each'),
     ("check_factor(factor)\n    return", "return"),
     ("def even(n):", "def extra(n):\n    return n\n\n\ndef even(n):"),
+    ("def scaled(values, factor):", "EVERYWHERE = None\n\ndef scaled(values, factor=EVERYWHERE):"),
     ("def size(self):", 'def size(self):\n        "How much."\n        assert self.values'),
 ]
 A_NUMBER_MOVES = [
