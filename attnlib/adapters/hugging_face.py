@@ -24,16 +24,8 @@ from torch import Tensor, nn
 
 from attnlib.adapters.attended import KEY_SIDE, QUERY_SIDE, Attended, single, site_names
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.adapters.modules import (
-    Hooked,
-    Hooks,
-    Traced,
-    evaluated,
-    pairs_by_length,
-    probe_of_pairs,
-    shifted,
-)
-from attnlib.adapters.token_batch import FrameBatch, TokenBatch
+from attnlib.adapters.modules import Hooked, Hooks, Traced, evaluated, pairs_by_length, probe_of_pairs
+from attnlib.adapters.token_batch import FrameBatch, TokenBatch, shifted
 from attnlib.errors import BadInput, check_known
 from attnlib.models.transformer import AttentionKind
 

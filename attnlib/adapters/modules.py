@@ -23,7 +23,7 @@ from torch.overrides import TorchFunctionMode
 
 from attnlib.adapters.attended import Attended, LinearMap, single
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.adapters.token_batch import FrameBatch, TokenBatch
+from attnlib.adapters.token_batch import FrameBatch, TokenBatch, shifted
 from attnlib.errors import BadInput, check_known
 from attnlib.models.transformer import AttentionKind
 
@@ -508,10 +508,6 @@ class Modules(Traced):
 
     def _run(self, batch: TokenBatch) -> object:
         return self.run(self.model, batch)
-
-
-def shifted(target: Int[Tensor, "batch target"], start: int) -> Int[Tensor, "batch target"]:
-    return torch.cat([torch.full_like(target[:, :1], start), target[:, :-1]], dim=1)
 
 
 def _batch_of(one: ModelPass) -> TokenBatch:

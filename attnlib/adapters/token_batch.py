@@ -130,6 +130,10 @@ def valid_first(mask: Bool[Tensor, "batch length"]) -> Int[Tensor, "batch length
     return torch.argsort(~mask, dim=1, stable=True)
 
 
+def shifted(target: Int[Tensor, "batch target"], start: int) -> Int[Tensor, "batch target"]:
+    return torch.cat([torch.full_like(target[:, :1], start), target[:, :-1]], dim=1)
+
+
 def require_tokens(given: dict[str, tuple[Tensor, Tensor]]) -> None:
     """Refuse ids and masks, by name and the source first, that do not fit; at padding any id may stand."""
     for name, (ids, mask) in given.items():

@@ -14,7 +14,7 @@ from torch import Tensor
 from attnlib.analysis.fit import Head
 from attnlib.analysis.judge import PARTS, REBUILT, student
 from attnlib.analysis.report import csv_of, number, read_report
-from attnlib.analysis.results import KINDS, Analysis
+from attnlib.analysis.results import Analysis
 from attnlib.errors import BadInput
 from attnlib.files import write_text_atomic
 
@@ -120,12 +120,13 @@ def compare(first: Analysis, second: Analysis) -> Comparison:
     if first.method != second.method:
         raise BadInput(f"one is by {first.method}, the other by {second.method}: analyse both the same way")
     tables = [{(row["kind"], row["layer"], row["head"]): row for row in own.heads} for own in (first, second)]
-    both, alone = tables[0].keys() & tables[1].keys(), tables[0].keys() ^ tables[1].keys()
+    both = [place for place in tables[0] if place in tables[1]]
+    alone = [place for own, other in (tables, tables[::-1]) for place in own if place not in other]
     if not both:
         had = [", ".join(_named(own)[:4]) for own in tables]
         raise BadInput(f"no head is in both: the first has {had[0]}, the second {had[1]}; analyse the same")
     paired, rows = torch.equal(first.keys, second.keys), []
-    for place in sorted(both, key=_order):
+    for place in both:
         middles, halves = _intervals(first, second, (f"{place[0]}.{place[1]}", place[2]), paired)
         for at, measure in enumerate(MEASURES):
             values = [table[place][measure] for table in tables]
@@ -137,12 +138,8 @@ def compare(first: Analysis, second: Analysis) -> Comparison:
     return Comparison(rows, paired, tuple(_named(alone)), (first.fitted, second.fitted))
 
 
-def _order(place: tuple[str, int, int]) -> tuple[int, int, int]:
-    return KINDS.index(place[0]), *place[1:]
-
-
 def _named(places: Iterable[tuple[str, int, int]]) -> list[str]:
-    return [f"{kind}.{layer} head {head}" for kind, layer, head in sorted(places, key=_order)]
+    return [f"{kind}.{layer} head {head}" for kind, layer, head in places]
 
 
 def _intervals(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from attnlib.analysis.fit import Head
 from attnlib.analysis.judge import part_of
 from attnlib.analysis.report import COLOURS, SIDES, Name, notes, number, shown_terms, visible, words_of
 from attnlib.analysis.results import KINDS, PARTS, Analysis, is_even
@@ -39,11 +40,21 @@ def _place(analysis: Analysis, kind: str, layer: int, head: int) -> str:
     return f"{kind}.{layer}"
 
 
-def _words(analysis: Analysis, name: Name | None) -> dict[str, list[str]]:
-    if analysis.example is None:
+def _shown(
+    analysis: Analysis, name: Name | None, sample: int
+) -> tuple[dict[Head, torch.Tensor], dict[str, list[str]]]:
+    """Attention of every head, and words, of one of the sentences on the page."""
+    one, held = analysis.example, max(1, len(analysis.samples))
+    if one is None:
         raise BadInput("this analysis holds no sample: one is kept by analyse and report alone")
-    name = name or (lambda _, token: str(token))
-    return {of: list(map(visible, own)) for of, own in words_of(analysis, analysis.example, name).items()}
+    if not 0 <= sample < held:
+        raise BadInput(f"sample is {sample}; this analysis holds {held}, counted from 0")
+    attention = one.attention
+    if sample:
+        one = analysis.samples[sample]
+        attention = {head: maps[0] for head, maps in one.maps.items()}
+    words = words_of(analysis, one, name or (lambda _, token: str(token)))
+    return attention, {of: list(map(visible, own)) for of, own in words.items()}
 
 
 class Tables:
@@ -65,14 +76,16 @@ class Tables:
         """A row for each of the states that projections read."""
         return self._frame(self._analysis.states)
 
-    def attention(self, name: Name | None = None) -> "DataFrame":
-        """Of the sample that is kept, a row for each query and key of each head.
+    def attention(self, name: Name | None = None, *, sample: int = 0) -> "DataFrame":
+        """Of the sentence ``sample`` on the page, from 0: a row for each query and key of each head.
 
         Columns are ``kind``, ``layer``, ``head``, the places ``query`` and ``key``, from 0, their words by
-        ``name`` (ids by default), and the ``weight``, which is NaN where either of the two is ignored.
+        ``name`` (ids by default), and the ``weight``, which is NaN where either of the two is ignored, and
+        beyond the first sentence also where the query cannot see the key.
         """
-        rows, words = [], _words(self._analysis, name)
-        for (at, head), weights in self._analysis.example.attention.items():
+        attention, words = _shown(self._analysis, name, sample)
+        rows = []
+        for (at, head), weights in attention.items():
             kind, layer = at.split(".")
             queries, keys = (words[side] for side in SIDES[kind])
             rows += [
@@ -106,14 +119,15 @@ class Plots:
         if not rows:
             check_known("kind of attention", kind, sorted({row["kind"] for row in self._analysis.heads}))
         layers, heads = (sorted({row[name] for row in rows}) for name in ("layer", "head"))
-        parts = [part for part in PARTS if any(row[f"{_column(part)}_share"] for row in rows)]
+        columns = {part: f"{part}_share".replace(" ", "_") for part in PARTS}
+        parts = [part for part, column in columns.items() if any(row[column] for row in rows)]
         figure, places = _figure(len(parts), 1.5 + 0.5 * len(heads), 1.4 + 0.4 * len(layers))
         for part, axes in zip(parts, places, strict=True):
             shares = torch.full((len(layers), len(heads)), torch.nan)
             faint = torch.ones_like(shares)
             for row in rows:
                 at = layers.index(row["layer"]), heads.index(row["head"])
-                shares[at] = row[f"{_column(part)}_share"]
+                shares[at] = row[columns[part]]
                 faint[at] = FAINT if is_even(row) else 1.0
             colours = [[part] * len(heads)] * len(layers)
             _squares(axes, shares, colours, len(heads) <= MOST_NUMBERS, faint)
@@ -143,10 +157,13 @@ class Plots:
         axes.set(title=title, xlabel="part of the key", ylabel="part of the query")
         return figure
 
-    def attention(self, layer: int, head: int, kind: str = "cross", *, name: Name | None = None) -> "Figure":
-        """The attention of a head in the sample that is kept; words by ``name``, hatched where ignored."""
-        at, words = _place(self._analysis, kind, layer, head), _words(self._analysis, name)
-        weights = self._analysis.example.attention[at, head]
+    def attention(
+        self, layer: int, head: int, kind: str = "cross", *, name: Name | None = None, sample: int = 0
+    ) -> "Figure":
+        """The attention of a head, as in :meth:`Tables.attention`; words by ``name``, hatched where NaN."""
+        at = _place(self._analysis, kind, layer, head)
+        attention, words = _shown(self._analysis, name, sample)
+        weights = attention[at, head]
         queries, keys = (words[side] for side in SIDES[kind])
         figure, (axes,) = _figure(1, 1.5 + 0.25 * len(keys), 1.5 + 0.25 * len(queries))
         axes.imshow(weights.numpy(), cmap="Greys", vmin=0, vmax=1)
@@ -154,10 +171,6 @@ class Plots:
         _ticks(axes, queries, keys, rotation=90)
         axes.set(title=f"{kind}, layer {layer}, head {head}", xlabel="key", ylabel="query")
         return figure
-
-
-def _column(part: str) -> str:
-    return part.replace(" ", "_")
 
 
 def _figure(panels: int, width: float, height: float) -> "tuple[Figure, list[Axes]]":

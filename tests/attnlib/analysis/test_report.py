@@ -355,13 +355,18 @@ def test_what_made_it_is_known_without_a_command():
     assert made["versions"]["torch"] == version("torch")
 
 
-def test_the_table_of_attention_has_each_word_with_its_weight(analysis):
+@pytest.mark.parametrize("sample", [0, 3])
+def test_the_table_of_attention_has_each_word_with_its_weight(analysis, sample):
     """Rows of cross-attention are about the words predicted; what is ignored is no number."""
-    found, example = analysis.tables.attention(name), analysis.example
-    assert len(found) == sum(weights.numel() for weights in example.attention.values())
+    found, example = analysis.tables.attention(name, sample=sample), analysis.example
+    attention = example.attention
+    if sample:
+        example = analysis.samples[sample]
+        attention = {head: maps[0] for head, maps in example.maps.items()}
+    assert len(found) == sum(weights.numel() for weights in attention.values())
     assert found.weight.isna().any()
     for row in found.sample(40, random_state=0).to_dict("records"):
-        weights = example.attention[f"{row['kind']}.{row['layer']}", row["head"]]
+        weights = attention[f"{row['kind']}.{row['layer']}", row["head"]]
         assert row["weight"] == pytest.approx(float(weights[row["query"], row["key"]]), nan_ok=True)
         if row["kind"] == "cross":
             assert row["query_word"] == name("target", int(example.target[row["query"]]))
@@ -406,14 +411,18 @@ def test_a_picture_of_terms_and_one_of_attention(analysis, tmp_path):
     for weak, strong in zip(faint.patches, axes.patches, strict=True):
         assert weak.get_alpha() == pytest.approx(0.35 * strong.get_alpha())
 
-    figure = analysis.plot.attention(0, 1, "decoder_self", name=name)
-    (axes,) = figure.axes
-    drawn = torch.as_tensor(axes.images[0].get_array().filled(float("nan")))
-    expected = analysis.example.attention["decoder_self.0", 1]
-    torch.testing.assert_close(drawn, expected.to(drawn), equal_nan=True)
-    read = [name("target", int(token)) for token in analysis.example.read]
-    assert [label.get_text() for label in axes.get_yticklabels()] == read
-    figure.savefig(tmp_path / "attention.png")
+    one, place = analysis.samples[2], ("decoder_self.0", 1)
+    for sample, ids, expected in (
+        (0, analysis.example.read, analysis.example.attention[place]),
+        (2, one.read, one.maps[place][0]),
+    ):
+        figure = analysis.plot.attention(0, 1, "decoder_self", name=name, sample=sample)
+        (axes,) = figure.axes
+        drawn = torch.as_tensor(axes.images[0].get_array().filled(float("nan")))
+        torch.testing.assert_close(drawn, expected.to(drawn), equal_nan=True)
+        read = [name("target", int(token)) for token in ids]
+        assert [label.get_text() for label in axes.get_yticklabels()] == read
+        figure.savefig(tmp_path / "attention.png")
 
 
 ALL_PARTS = ["temporal", "input", "residual"]
@@ -425,6 +434,8 @@ ALL_PARTS = ["temporal", "input", "residual"]
         (lambda own: own.plot.heads("crss"), "no kind of attention 'crss'; did you mean 'cross'?"),
         (lambda own: own.plot.terms(0, 2), "no analysed head … '0.2'; did you mean … Known: 0.0, 0.1"),
         (lambda own: replace(own, example=None).tables.attention(), "holds no sample"),
+        (lambda own: own.tables.attention(sample=12), "sample is 12; this analysis holds … counted from 0"),
+        (lambda own: own.plot.attention(0, 0, sample=-1), "sample is -1; this analysis holds"),
     ],
 )
 def test_what_is_not_there_is_said(analysis, draw, message):
