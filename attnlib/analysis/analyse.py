@@ -1,14 +1,13 @@
 """A model and a corpus to an analysis: two passes over the corpus, and what they come to."""
 
 from collections.abc import Collection
-from contextlib import nullcontext
 from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
 
 import attnlib
 from attnlib.analysis.judge import Judgement
-from attnlib.analysis.passes import STAGES, Progress, fit_part, judge_part, merged_fit, settled
+from attnlib.analysis.passes import Progress, both_passes, merged_fit
 from attnlib.analysis.results import Analysis, example_of, results
 from attnlib.analysis.samples import samples_of
 from attnlib.analysis.stored import Keep
@@ -48,12 +47,7 @@ def analyse(
         BadInput: a corpus with nothing to judge; no head.
     """
     stream = stream.tried(stream.first())
-    for part, kept in ((Shard(every=every), keep), (Shard(every=1), None)):
-        with kept.held((stage, part) for stage in STAGES) if kept else nullcontext():
-            fit = fit_part(stream, part, heads=heads, method=method, keep=kept, progress=progress)
-            judgement = judge_part(stream, settled(fit), part, keep=kept, progress=progress)
-        if judgement.samples:
-            break
+    judgement, part = both_passes(stream, every, keep, progress, heads=heads, method=method)
     return _analysis(stream, judgement, part, about)
 
 
