@@ -1,7 +1,6 @@
 """A model and a corpus to an analysis: two passes over the corpus, and what they come to."""
 
 from collections.abc import Collection
-from contextlib import nullcontext
 from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -9,7 +8,7 @@ from warnings import warn
 
 import attnlib
 from attnlib.analysis.judge import Judgement
-from attnlib.analysis.passes import STAGES, Progress, fit_part, judge_part, merged_fit, settled
+from attnlib.analysis.passes import Progress, both_passes, merged_fit
 from attnlib.analysis.results import Analysis, example_of, results
 from attnlib.analysis.samples import samples_of
 from attnlib.analysis.stored import Keep
@@ -55,12 +54,7 @@ def analyse(
     tried = stream.tried(stream.first())
     if tried is not stream:
         warn(f"no lexical probe: {tried.no_probe}", stacklevel=2)
-    for part, kept in ((Shard(every=every), keep), (Shard(every=1), None)):
-        with kept.held((stage, part) for stage in STAGES) if kept else nullcontext():
-            fit = fit_part(tried, part, heads=heads, method=method, keep=kept, progress=progress)
-            judgement = judge_part(tried, settled(fit), part, keep=kept, progress=progress)
-        if judgement.samples:
-            break
+    judgement, part = both_passes(tried, every, keep, progress, heads=heads, method=method)
     return _analysis(tried, judgement, part, about)
 
 

@@ -1,7 +1,8 @@
-"""Two passes over a corpus, in parts that add up: no more than what numbers depend on."""
+"""Two passes over a corpus, at once or in parts that add up: no more than what numbers depend on."""
 
 import time
 from collections.abc import Callable, Collection
+from contextlib import nullcontext
 from typing import Any
 
 from attnlib.analysis.fit import Fit, Sums
@@ -14,6 +15,19 @@ from attnlib.decomposition.growing import CentredComponents
 
 Progress = Callable[[str, int], None]  # stage, batches read so far
 STAGES = ("fit", "judge")
+
+
+def both_passes(
+    stream: Stream, every: int = 5, keep: Keep | None = None, progress: Progress | None = None, **fitted: Any
+) -> tuple[Judgement, Shard]:
+    """Sums of the second pass, with their fit, and which batches they are of; see :func:`analyse`."""
+    for part, kept in ((Shard(every=every), keep), (Shard(every=1), None)):
+        with kept.held((stage, part) for stage in STAGES) if kept else nullcontext():
+            fit = fit_part(stream, part, keep=kept, progress=progress, **fitted)
+            judgement = judge_part(stream, settled(fit), part, keep=kept, progress=progress)
+        if judgement.samples:
+            break
+    return judgement, part
 
 
 def fit_part(

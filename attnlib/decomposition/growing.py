@@ -224,7 +224,7 @@ class CentredComponents(GrowingComponents):
     """Components whose word parts have, weighted by counts, the mean zero on every connected piece.
 
     What they say then converges as the corpus grows, see :mod:`attnlib.decomposition.two_way`. Answers of the
-    book's archive were computed with the constants of least norm, and stay with those of the class above.
+    book's archive that were computed by means name the code of the class above, and so stay as they are.
     """
 
     def _solve(self) -> None:

@@ -18,12 +18,12 @@ from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from attnlib.adapters import Hooked, ModelPass, Modules, TokenBatch
+from attnlib.analysis.passes import both_passes
 from attnlib.analysis.results import head_rows
 from attnlib.analysis.stream import Stream
 from attnlib.errors import CorruptFile, check_at_least, check_known
 from attnlib.training.course import Report
 from companion.runs.procedure import Recording
-from notebooks.shared.archived_passes import both_passes
 from notebooks.shared.packages import read_file
 from notebooks.shared.snapshots import Tensors
 
@@ -180,7 +180,8 @@ def measure_published_heads(recording: Recording, *, batch_size: int) -> dict:
     model = Modules(
         network, hooked, lambda network, one: network(one.source, one.source_mask, one.read), start=START
     )
-    judgement, part = both_passes(Stream(model.trace, batches, probed=0, logits=model.logits))
+    stream = Stream(model.trace, batches, probed=0, logits=model.logits)
+    judgement, part = both_passes(stream, method="least_squares")
     rows = head_rows(judgement, held_out=part.every > 1)
     sums, steps = torch.zeros(LAYERS, rows[-1]["head"] + 1, dtype=torch.float64), 0
     even = 0.0

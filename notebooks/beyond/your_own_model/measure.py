@@ -3,11 +3,11 @@
 import torch
 
 from attnlib.adapters.library_models import transformer_pass
+from attnlib.analysis.passes import both_passes
 from attnlib.analysis.results import Example, example_of, head_rows, state_rows, term_rows
 from attnlib.analysis.stream import Stream
 from attnlib.training.corpus import evaluation_batches
 from companion.runs.procedure import Recording
-from notebooks.shared.archived_passes import both_passes
 from notebooks.shared.sequence_course import load_task
 from notebooks.shared.task_patterns import network_of
 
@@ -22,7 +22,7 @@ def measure_report(recording: Recording, *, samples: int, batch_size: int) -> di
     stream = Stream(
         lambda batch: transformer_pass(network, batch), lambda: evaluation_batches(corpus, batch_size)
     )
-    judgement, part = both_passes(stream)
+    judgement, part = both_passes(stream, method="least_squares")
     fit, held_out = judgement.fit, part.every > 1
     words = {"source": task.source_vocabulary.words, "target": task.target_vocabulary.words}
     rows = head_rows(judgement, held_out=held_out), term_rows(judgement), state_rows(fit, judgement)

@@ -141,25 +141,30 @@ def cluster():
         yield environment
 
 
+def with_one_killed(command, folder, environment, working) -> tuple[str, int]:
+    """What a workflow says and how it ends, of which the process of one job is killed at work."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    process = subprocess.Popen(command, cwd=folder, env=environment, **pipes)
+    try:
+        os.kill(until(working, 300)[0], signal.SIGKILL)
+        return process.communicate(timeout=400)[0], process.returncode
+    finally:
+        process.kill()
+
+
 @ON_SLURM
 def test_the_paper_profile_survives_a_killed_job_with_the_same_numbers(cluster, tmp_path):
     checkout = checkout_of_two(tmp_path)
     command = [*BOOK, "--profile", "profiles/slurm", *SOON, "paper"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     own = cluster | {"PYTHONPATH": str(checkout), "ATTNLIB_ROOT": str(checkout)}
-    process = subprocess.Popen(command, cwd=checkout, env=own, **pipes)
     answers = ["-m", "companion.runs.answer"]
 
     def trains() -> list[int]:
         found = [number for number, command in at_work(checkout) if command[1:3] == answers]
         return found if any(checkout.glob("build/models/*/.lock")) else []
 
-    try:
-        os.kill(until(trains, 300)[0], signal.SIGKILL)  # of one job
-        said = process.communicate(timeout=400)[0]
-    finally:
-        process.kill()
-    assert process.returncode == 0, said
+    said, code = with_one_killed(command, checkout, own, trains)
+    assert code == 0, said
     submitted = set(re.findall(r"SLURM jobid (\d+)", said))
     assert len(submitted) == 4, said  # two networks, one of them twice, and the result
     first = (checkout / "results" / "paper" / "temporal_share.json").read_bytes()
@@ -170,15 +175,24 @@ def test_the_paper_profile_survives_a_killed_job_with_the_same_numbers(cluster, 
 
 
 @ON_SLURM
-def test_an_analysis_in_shards_gives_the_bytes_of_one_without_a_cluster(cluster, tmp_path):
-    """Under any name: a cluster's shell runs nothing of it."""
+def test_an_analysis_with_a_killed_job_gives_the_bytes_of_one_without_a_cluster(cluster, tmp_path):
+    """Under any name: a cluster's shell runs nothing of it. The same command goes on after the kill."""
     name = 'it\'s "x" $(touch ran) `touch ran`'
     save_traces(tmp_path / name, *range(4))
+    config = ["--config", f"traces={name}", "shards=2", "options=--every 2"]
+    own = cluster | home(tmp_path) | {"PYTHONPATH": str(ROOT)}
+    there = [*SNAKEMAKE, "--executor", "slurm", "--jobs", "4", *SOON, *config, "out=there"]
+    analyses = ["-m", "attnlib.cli", "analyse"]
+
+    def reads() -> list[int]:
+        return [number for number, command in at_work(tmp_path) if command[1:4] == analyses]
+
+    said, code = with_one_killed(there, tmp_path, own, reads)
+    assert code == 1, said
+    assert re.search(r"^fit +1$", output_of(there, tmp_path, **own), re.MULTILINE)  # not the other shard
+    output_of([*SNAKEMAKE, "--cores", "1", *config, "out=here"], tmp_path, **own)
     given = {}
-    for out, where in (("there", ["--executor", "slurm", "--jobs", "4", *SOON]), ("here", ["--cores", "1"])):
-        config = [f"traces={name}", f"out={out}", "shards=2", "options=--every 2"]
-        own = cluster | home(tmp_path) | {"PYTHONPATH": str(ROOT)}
-        output_of([*SNAKEMAKE, *where, "--config", *config], tmp_path, **own)
+    for out in ("there", "here"):
         files = sorted((tmp_path / out).glob("[!.]*.*"))
         # run.json says when the last command ran.
         given[out] = {path.name: path.read_bytes() for path in files if path.name != "run.json"}
