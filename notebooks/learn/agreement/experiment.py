@@ -242,8 +242,8 @@ def weakest(values: dict) -> dict:
 def saliency_by_variant(answers: agreement.Answers, table: list[dict]) -> dict[str, dict[str, dict]]:
     """By variant of saliency what the tables print: of each pair of runs the largest of all checkpoints.
 
-    Student's interval is over the pairs, which have no run in common. ``…_xi``: ξ by measure of quality, by the
-    courses of attention (``table``, of :func:`compared`) that the tables take.
+    Student's interval is over the pairs, which have no run in common. ``…_xi`` is ξ by measure of quality, by
+    the courses of attention (``table``, of :func:`compared`) that the tables take.
     """
     found: dict[str, dict] = {}
     for variant, name in product(agreement.SALIENCY_VARIANTS, LOWEST):
