@@ -60,11 +60,11 @@ def _summary(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Iterator[
         judged = [(each, row) for (each, reading), row in found.items() if row in own and not reading]
         judged.sort(key=lambda pair: len(pair[0].value))  # so that the longest number stays
         if distinct := {row.claim.keys: row for _, row in judged}:
-            told = f"{len(judged)} of its {len(paper.tables.entries)} printed numbers have one of ours"
+            told = f"{len(judged)} of the {len(paper.tables.entries)} numbers that it prints have one of ours"
             counts = Counter(row.verdict for row in distinct.values())
             yield f"{told}, {len(distinct)} of these distinct, which count here", counts
         if others := [row for (_, reading), row in found.items() if row in own and reading]:
-            yield "these numbers in other readings of theirs", Counter(row.verdict for row in others)
+            yield "the same numbers in other readings than the first", Counter(row.verdict for row in others)
         for name in paper.tables.names:
             counts = Counter(status(entry, found) for entry in paper.tables.table(name))
             yield f"numbers of Table {name}, {plain(paper.tables.titles[name])}", counts
@@ -94,7 +94,7 @@ def accuracy(row: ClaimVerdict, keys: Sequence[str]) -> tuple:
         with suppress(IndexError, AttnlibError, AttributeError):  # another part has it; there is no result
             named = key.format(*part.split("."))
             found[part] = named, look_up(row.result.values, named)
-    return tuple(sorted((own.value, key) for key, own in found.values() if own.defined and key not in told))
+    return tuple(sorted({(own.value, key) for key, own in found.values() if own.defined and key not in told}))
 
 
 def lettered(parts: Iterable[str], claim: Claim) -> list[str]:
