@@ -172,6 +172,7 @@ class Paper:
     url: str
     claims: tuple[Claim, ...]
     tables: PublishedTables
+    accuracy: Mapping[str, tuple[str, ...]]  # by experiment, keys of how well its networks do
 
 
 class Ours(Fields):  # a quantity of our own result
@@ -275,6 +276,7 @@ class PaperFields(Fields):
     claims: list[ClaimFields]
     smallest_effects: dict[Name, Effect] = Field(default_factory=dict)
     presuppositions: dict[Name, Annotated[tuple[Presupposition, ...], Listed]] = Field(default_factory=dict)
+    accuracy: dict[Experiment, Annotated[tuple[str, ...], Listed]] = Field(default_factory=dict)
     csv: str | None = None
     tables: dict[Name, Name] = Field(default_factory=dict)
     unavailable: tuple[Rule, ...] = ()
@@ -297,9 +299,8 @@ def load_papers(folder: Path) -> tuple[Paper, ...]:
         for claim in paper.claims:
             first, where = seen.setdefault(claim.id, (claim, path.name))
             if first is not claim:
-                raise BadInput(
-                    f"claim id {claim.id!r} is used twice ({where} and {path.name}); rename one of them"
-                )
+                both = f"{where} and {path.name}"
+                raise BadInput(f"claim id {claim.id!r} is used twice ({both}); rename one of them")
     return papers
 
 
@@ -328,4 +329,4 @@ def _read_paper(path: Path) -> Paper:
         raise BadInput(f"{where}: {error}") from error
     if text.splitlines()[-1] != "...":
         raise BadInput(f"{path.name}: its last line is not `...`, the end of a whole file: was it cut off?")
-    return Paper(file.paper, file.title, file.url, tuple(claims), tables)
+    return Paper(file.paper, file.title, file.url, tuple(claims), tables, file.accuracy)

@@ -2,18 +2,21 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from string import ascii_lowercase
 
+from attnlib.errors import AttnlibError
 from companion.book.markup import plain, span, template
 from companion.book.project import PROFILES, Project, discover
-from companion.claims.estimates import figure
+from companion.claims.estimates import figure, look_up
 from companion.claims.model import Claim, Paper, load_papers
 from companion.claims.published import Entry
 from companion.claims.verdicts import Order, Verdict
 from companion.claims.verify import TALLIES, ClaimVerdict, chance, tally
 
-HERE = Path(__file__).parent
+PAGE = Path(__file__).with_name("scorecard.md.jinja")
 SIGNS = {
     Verdict.REPRODUCED: "✓",
     Verdict.UNDECIDED: "?",
@@ -28,8 +31,8 @@ Answers = Mapping[tuple[Entry, str], ClaimVerdict]
 def scorecard_markdown(root: Path, rows: Sequence[ClaimVerdict]) -> str:
     """The page for a checkout and the verdicts on its claims; BadInput where a claims file cannot be used."""
     papers, figures = load_papers(root / "claims"), discover(Project(root)).values()
-    filters = {"lettered": lettered, "numbers": _numbers, "presupposed": _presupposed}
-    return template(HERE / "scorecard.md.jinja", **filters).render(
+    filters = {"lettered": lettered, "numbers": _numbers, "presupposed": _presupposed, "accuracy": accuracy}
+    return template(PAGE, figure=figure, **filters).render(
         papers=papers,
         pages={each.experiment: f"[{plain(each.title)}](/{each.id})" for each in figures},
         by_place={(row.claim.id, row.profile): row for row in rows},
@@ -57,9 +60,11 @@ def _summary(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Iterator[
         judged = [(each, row) for (each, reading), row in found.items() if row in own and not reading]
         judged.sort(key=lambda pair: len(pair[0].value))  # so that the longest number stays
         if distinct := {row.claim.keys: row for _, row in judged}:
-            told = f"{len(judged)} of its {len(paper.tables.entries)} printed numbers have one of ours"
+            told = f"{len(judged)} of the {len(paper.tables.entries)} numbers that it prints have one of ours"
             counts = Counter(row.verdict for row in distinct.values())
             yield f"{told}, {len(distinct)} of these distinct, which count here", counts
+        if others := [row for (_, reading), row in found.items() if row in own and reading]:
+            yield "the same numbers in other readings than the first", Counter(row.verdict for row in others)
         for name in paper.tables.names:
             counts = Counter(status(entry, found) for entry in paper.tables.table(name))
             yield f"numbers of Table {name}, {plain(paper.tables.titles[name])}", counts
@@ -67,23 +72,29 @@ def _summary(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Iterator[
 
 def _numbers(row: ClaimVerdict) -> list[str]:
     """Each number of a verdict, with its own verdict's sign where they differ."""
-    evidence, parts = row.judgement.evidence, row.judgement.parts
-    kept = "\u00a0"  # a space at which no line ends
+    kept, parts = "\u00a0", row.judgement.parts  # a space at which no line ends
     signs = {label: kept + SIGNS[own] for label, own in parts.items()} if len({*parts.values()}) > 1 else {}
-    numbers = {label: plain(str(own)).replace(" = ", f"{kept}={kept}") for label, own in evidence.items()}
-    return [number + signs.get(label, "") for label, number in numbers.items()]
+    numbers = {label: plain(str(own)) for label, own in row.judgement.evidence.items()}
+    return [own.replace(" = ", f"{kept}={kept}") + signs.get(label, "") for label, own in numbers.items()]
 
 
-def _presupposed(row: ClaimVerdict) -> str:
-    """What a verdict rests on: of the numbers of each presupposition the one that is nearest to failing."""
-    found, told = {key: own.value for key, own in row.judgement.presupposed.items()}, []
+def _presupposed(row: ClaimVerdict) -> Iterator[tuple]:
+    """What a verdict rests on: of each presupposition the numbers, that which is nearest to failing first."""
     for each in row.claim.presupposes:
-        ends = {key.rpartition(".")[2] for key in each.keys}
-        if own := {key: value for key, value in found.items() if key.rpartition(".")[2] in ends}:
-            weakest = (min if each.relation[0] == ">" else max)(own, key=own.get)
-            of = f", the weakest of {len(own)}" if len(own) > 1 else ""
-            told.append(f"`{weakest}` {figure(own[weakest])}{of}")
-    return "; ".join(told)
+        ends = {key.split(".")[-1] for key in each.keys}
+        found = row.judgement.presupposed.items()
+        own = ((one.value, key) for key, one in found if key.split(".")[-1] in ends)
+        yield tuple(sorted(own, reverse=each.relation[0] == "<"))
+
+
+def accuracy(row: ClaimVerdict, keys: Sequence[str]) -> tuple:
+    """How well the networks behind a verdict do, by the first of ``keys`` for each part that is there."""
+    found, told = {}, {*row.claim.keys, *row.judgement.presupposed}
+    for part, key in product(row.claim.keys, reversed(keys)):
+        with suppress(IndexError, AttnlibError, AttributeError):  # another part has it; there is no result
+            named = key.format(*part.split("."))
+            found[part] = named, look_up(row.result.values, named)
+    return tuple(sorted({(own.value, key) for key, own in found.values() if own.defined and key not in told}))
 
 
 def lettered(parts: Iterable[str], claim: Claim) -> list[str]:

@@ -255,12 +255,9 @@ class Chance:
     """
 
     verdicts: int
+    wrong: float
     surviving: int
     limit: float
-
-    @property
-    def wrong(self) -> float:
-        return LEVEL * self.verdicts
 
     def survives(self, p: float | None) -> bool:
         return p is not None and p <= self.limit
@@ -275,7 +272,7 @@ def chance(rows: Iterable[ClaimVerdict]) -> Chance:
     adjusted = zip(ps, false_discovery_control(ps), strict=True)
     limit = max((p for p, rate in adjusted if rate <= LEVEL), default=0.0)
     ours = [each.p for each in known if each.verdict.decided]
-    return Chance(len(ours), sum(p <= limit for p in ours), limit)
+    return Chance(len(ours), LEVEL * len(ours), sum(p <= limit for p in ours), limit)
 
 
 def summaries(rows: Iterable[ClaimVerdict]) -> dict[tuple[str, str], str]:

@@ -11,7 +11,7 @@ from companion.results.config import BaseConfig, Field, Fraction, Positive, Scal
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from notebooks.attend.without_attention.measure import EFFECTS, WAYS, measure_memory, measure_swap
-from notebooks.shared.intervals import Point, each_over_seeds
+from notebooks.shared.intervals import Point, each_over_seeds, paired
 from notebooks.shared.plan import Plan, answered, asked, plan_of
 from notebooks.shared.spearman import spearman
 from notebooks.shared.suite import each_planned
@@ -64,7 +64,10 @@ measurements = asked(_plans)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Memory by place, readout by step, and accuracy by length, of VED and of AED."""
+    """Memory by place, readout by step, and accuracy by length, of VED and of AED.
+
+    ``gained``: accuracy of VED beyond that of the same networks after a part, ``less``, of the updates.
+    """
     values: dict = {}
     tables: dict[str, list[dict]] = {name: [] for name in ("accuracy", "memory", "decoder", "readout")}
     memories, swaps = (answered(plan, store) for plan in _plans(config))
@@ -81,6 +84,11 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         for way in WAYS:
             effects = {effect: (way, effect) for effect in EFFECTS}
             tables["readout"] += _by_pair(name | {"way": way}, ("position", "step"), swap, effects)
+    for length in config.length:
+        if all((kind, length) in memories for kind in ("VED", "VED_less")):
+            both = (memories[kind, length] for kind in ("VED", "VED_less"))
+            gained = paired(*both, lambda m: _memory(m)["token_accuracy"])
+            values["VED"][f"length_{length}"]["gained"] = gained
     for found in values.values():
         measured = [length for length in sorted(config.length) if f"length_{length}" in found]
         found |= {"shortest": found[f"length_{measured[0]}"], "longest": found[f"length_{measured[-1]}"]}

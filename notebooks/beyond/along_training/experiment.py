@@ -89,7 +89,11 @@ def order_values(learned: Points, least: float) -> dict:
 
 
 def last_values(measured: dict, names: Iterable[str]) -> dict:
-    return {name: course(measured, name)[-1] for name in names} | {"chance": measured["chance"]}
+    """At the last snapshot; ``late_rise``: words right since the first one past half of the updates."""
+    right, steps = measured["token_accuracy"], measured["steps"]
+    late = next(place for place, step in enumerate(steps) if 2 * step >= steps[-1])
+    fixed = {"chance": measured["chance"], "late_rise": right[-1] - right[late]}
+    return {name: course(measured, name)[-1] for name in names} | fixed
 
 
 def uniform_values(points: list[Point], learned: list[Point]) -> dict:

@@ -186,15 +186,12 @@ def _intervals(table: list[dict], column: str) -> dict[str, dict]:
     """Every number of a column, of one part and measure of quality."""
     found = {}
     for choice in CHOICES:
-        own, attention = (
-            {line["pair"]: line for line in table if (line["column"], line["choice"]) == (name, choice)}
-            for name in (column, "alpha_alpha")
-        )
+        own_choice = [line for line in table if line["choice"] == choice]
+        own = {line["pair"]: line for line in own_choice if line["column"] == column}
         for measure in LOWEST:
             numbers = {pair: line[f"best_{measure}"] for pair, line in own.items()}
             found[f"{measure}{choice}"] = bounded(over_pairs(numbers, column), LOWEST[measure])
-            courses = {p: (a[measure], a["performance"]) for p, a in attention.items() if a["performance"]}
-            xi, starred = _contextualised(numbers, courses)
+            xi, starred = _contextualised(numbers, _attention_courses(own_choice, measure))
             found[f"{measure}_xi{choice}"] = bounded(xi)
             found[f"{measure}_starred{choice}"] = bounded(starred, high=1.0)
         if not choice:
@@ -202,6 +199,12 @@ def _intervals(table: list[dict], column: str) -> dict[str, dict]:
                 differences = over_pairs({pair: line[name] for pair, line in own.items()}, column)
                 found[name] = bounded(differences, -100.0)
     return found
+
+
+def _attention_courses(table: list[dict], measure: str) -> dict[tuple[int, int], tuple]:
+    """By pair how far two attentions agree at each checkpoint of the second, and how good that is."""
+    own = (line for line in table if line["column"] == "alpha_alpha" and line["performance"])
+    return {line["pair"]: (line[measure], line["performance"]) for line in own}
 
 
 def _contextualised(numbers: Pairs, courses: dict[tuple[int, int], tuple]) -> list[dict]:
@@ -215,7 +218,10 @@ def _contextualised(numbers: Pairs, courses: dict[tuple[int, int], tuple]) -> li
 
 
 def weakest(values: dict) -> dict:
-    """By column, ``above_chance`` of the data set where its interval reaches lowest, and its name."""
+    """By column, ``above_chance`` of the data set where its interval reaches lowest, and its name.
+
+    ``accuracy`` is that of networks with learned attention on the set where they do worst in the end.
+    """
 
     def lowest(interval: dict) -> float:
         return interval["value" if interval["low"] is None or math.isnan(interval["low"]) else "low"]
@@ -227,21 +233,29 @@ def weakest(values: dict) -> dict:
         name = min(rows, key=lambda name, rows=rows: lowest(rows[name]), default="")
         interval = rows[name] | {"weakest_of": sorted(rows)} if rows else interval_of()
         found[column] = {"above_chance": interval, "data": name}
-    return found
+    final = {name: of["validation"]["accuracy"]["final"] for name, of in values.items()}
+    known = {name: interval for name, interval in final.items() if interval["n"]}
+    least = min(known, key=lambda name: known[name]["value"], default="")
+    return found | {"accuracy": known[least] | {"weakest_of": sorted(known)} if known else interval_of()}
 
 
-def saliency_by_variant(answers: agreement.Answers) -> dict[str, dict[str, dict]]:
+def saliency_by_variant(answers: agreement.Answers, table: list[dict]) -> dict[str, dict[str, dict]]:
     """By variant of saliency what the tables print: of each pair of runs the largest of all checkpoints.
 
-    Student's interval is over the pairs, which have no run in common.
+    Student's interval is over the pairs, which have no run in common. ``…_xi`` is ξ by measure of quality, by
+    the courses of attention (``table``, of :func:`compared`) that the tables take.
     """
-    return {
-        variant: {
-            name: bounded(interval_of(max(each[variant][name]) for each in answers.values()), LOWEST[name])
-            for name in LOWEST
-        }
-        for variant in agreement.SALIENCY_VARIANTS
-    }
+    found: dict[str, dict] = {}
+    for variant, name in product(agreement.SALIENCY_VARIANTS, LOWEST):
+        own = found.setdefault(variant, {})
+        pairs = {(one.seed, other.seed): max(each[variant][name]) for (one, other), each in answers.items()}
+        own[name] = bounded(interval_of(pairs.values()), LOWEST[name])
+        for quality in ("accuracy", "bleu"):
+            chosen = ("validation", quality, "_optimistic")
+            lines = [row for row in table if (row["part"], row["quality"], row["choice"]) == chosen]
+            xi, _ = _contextualised(pairs, _attention_courses(lines, name))
+            own.setdefault(f"{name}_xi", {})[quality] = bounded(xi)
+    return found
 
 
 def courses(runs: agreement.Runs, answers: agreement.Answers) -> list[dict]:
@@ -426,7 +440,9 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             along += [{"data": name} | line for line in courses(runs, answers)]
             if runs.ties():  # of translators alone
                 found = agreement.gathered(runs.ties(), store)
-                values[name]["saliency"] = saliency_by_variant(agreement.gathered(runs.saliency(), store))
+                gradients = agreement.gathered(runs.saliency(), store)
+                values[name]["saliency"] = saliency_by_variant(gradients, compared(runs, answers))
+                values[name]["saliency"] |= {"majority": values[name]["validation"]["accuracy"]["majority"]}
                 values[name]["ties"] = ties_read(runs, found)
                 tied += [{"data": name} | line for line in ties_courses(runs, found)]
     own = config.data is not None or config.source is not None

@@ -147,8 +147,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
     ``common`` is the commoner label; ``resting``, how many networks have the largest attention at a place in
     more than half of its texts; ``own_mark``, for how much of each label's texts the mark that a network
-    rests on is right alone; ``by_mark``, agreement of pairs over all texts, parted by whether both networks
-    rest on one mark or on two.
+    rests on is right alone; ``by_mark``, agreement of the ``n`` pairs over all texts, parted by whether both
+    networks rest on one mark or on two, its mean with the jackknife's interval over networks.
     """
     values: dict = {}
     tables: dict[str, list[dict]] = {"networks": [], "pairs": []}
@@ -222,8 +222,9 @@ def _grouped(rows: list[dict], columns: tuple[str, ...], summary: Callable[[list
 
 
 def _ends(pairs: list[dict]) -> dict:
-    agreed = [row["agreement"] for row in pairs]
-    return {"mean": statistics.fmean(agreed), "lowest": min(agreed), "highest": max(agreed), "n": len(agreed)}
+    agreed = {(row["seed"], row["second_seed"]): row["agreement"] for row in pairs}
+    ends = {"lowest": min(agreed.values()), "highest": max(agreed.values()), "n": len(agreed)}
+    return {"mean": bounded(over_pairs(agreed))} | ends
 
 
 def _agreeing(pairs: list[dict]) -> dict:

@@ -35,6 +35,9 @@ def root(tmp_path, monkeypatch):
         claim("nasty", says=NASTY, place=NASTY),
         claim("two-keys", keys=["x", "y"], about="data"),
         claim("learned", presupposes=LEARNED),
+        claim("twice", keys=["x"], presupposes=[LEARNED[0], LEARNED[0] | {"threshold": 2}]),
+        claim("accurate", keys=["task.one", "task.two", "task.three"]),
+        claim("data", keys=["task.one"], about="data"),
         claim("unlearned", presupposes={"keys": ["y"], "threshold": 3, "says": "it is learned"}),
         claim("ordered", keys=["x", "y"], judge=ORDER, smallest_effect=EFFECT),
         claim("tolerated", published=published, judge={"kind": "tolerance", "absolute": 80}),
@@ -45,9 +48,11 @@ def root(tmp_path, monkeypatch):
     ]
     unavailable = [{"dataset": "SST", "reason": "data: not here"}]
     about = {"title": "A <paper>", "csv": "t.csv", "tables": {2: "two & more"}, "unavailable": unavailable}
+    about["accuracy"] = {"toy": ["{0}.{1}_accuracy", "{0}.accuracy", "{0}.{1}.{2}.accuracy"]}
     write_paper(tmp_path / "claims", *claims, table=TABLE, **about)
     put(tmp_path, {"notebooks/attend/toy.md": "# A toy *figure*\n"})
-    values = {"x": {"value": 9.0, "low": 4.0, "high": 10.0, "n": 3}, "y": 2.0}
+    task = {"one": 7.0, "two": 7.0, "three": 7.0, "one_accuracy": 0.5, "two_accuracy": None, "accuracy": 0.25}
+    values = {"x": {"value": 9.0, "low": 4.0, "high": 10.0, "n": 3}, "y": 2.0, "task": task}
     save(tmp_path, values)
     save(tmp_path, values, "paper", stale=True)
     return tmp_path
@@ -70,6 +75,9 @@ OPEN = '<span class="verdict undecided">undecided</span>'
         ("unlearned", ['<span class="verdict cannot-be-judged">cannot be judged</span>',
                        "presupposes that it is learned, and `y` is 2.000, not at least 3 |"]),
         ("learned", ["<br>*rests on* `y` 2.000, the weakest of 2; `x` 9.000, the weakest of 2 |"]),
+        ("twice", ["<br>*rests on* `y` 2.000, the weakest of 2 |"]),
+        ("accurate", ["<br>*networks:* `task.accuracy` 0.250, the weakest of 2 |"]),
+        ("data", ["7.000 \\(no interval\\) |"]),  # no network is behind it
         ("ordered", ["`x`<br>above `y` by more than 0.5<br>",
                      "*0.5: less is nothing (set with the result known)*<br>",
                      "<br>7.0"]),  # 9 - 2, y being exact
@@ -86,7 +94,7 @@ def test_what_would_change_our_mind_has_a_table_of_its_own_and_counts_for_no_pap
     assert re.findall('id="claim-([a-z-]+)"', section) == ["falls"]
     lines = [line for line in page.splitlines() if "paper\\>:" in line or "numbers of Table 2" in line]
     counts = [[int(cell) for cell in re.findall(r"\| (\d+)(?= \|)", line)] for line in lines]
-    assert [sum(row) for row in counts] == [1, 9, 2]  # about data, about networks, and every number
+    assert [sum(row) for row in counts] == [2, 11, 2]  # about data, about networks, and every number
 
 
 def test_a_published_number_has_the_verdict_of_the_claim_about_it_alone(root):

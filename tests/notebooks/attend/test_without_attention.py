@@ -11,6 +11,7 @@ from companion.runs.store import TrainedModel
 from notebooks.attend.without_attention import experiment, measure
 from notebooks.shared.synthetic import one_to_one
 from notebooks.shared.unrolled import UnrolledComponents
+from tests.notebooks.figure_builders import Given
 
 LENGTH, WORDS = 3, 4
 
@@ -67,6 +68,19 @@ def test_a_queue_says_each_exchanged_word_at_its_own_step(queue):
         assert np.array_equal(found[way]["flip"], np.eye(LENGTH, LENGTH + 1))
         assert np.array(found[way]["margin"])[:, :-1].diagonal() == pytest.approx(18, abs=1e-3)
     assert experiment._in_turn(np.array(found["component"]["variation"])) == 1
+
+
+def test_what_longer_training_gains_is_compared_seed_by_seed(queue):
+    memory, swap = (one(queue, fit_samples=300) for one in (measure.measure_memory, measure.measure_swap))
+
+    def answer(spec, asked, **_):
+        right = spec.steps / 256 + spec.seed / 8
+        return swap if asked is measure.measure_swap else memory | {"accuracy": [right] * LENGTH + [1.0]}
+
+    config = experiment.Config(length=(LENGTH,), words=WORDS, seeds=2, steps=128)
+    values, _ = experiment.compute(config, Given(answer))
+    assert values["VED"]["longest"]["gained"] == {"value": 0.25, "low": 0.25, "high": 0.25, "n": 2}
+    assert "gained" not in values["AED"]["longest"]
 
 
 # A state as a sum over the words read: against least squares, and a recurrence whose answer is known.

@@ -109,6 +109,12 @@ COPY = {"task": "copying_sample", "options": OPTIONS, "width": 6}
 COPY |= {"batch_size": 16, "snapshots_per_doubling": 1}
 
 
+def test_a_late_rise_begins_at_the_first_snapshot_past_half_of_the_updates():
+    course = {"steps": [0, 2, 4, 5, 8], "token_accuracy": [0.0, 0.125, 0.25, 0.5, 1.0], "chance": 0.1}
+    found = experiment.last_values(course, ["token_accuracy"])
+    assert found == {"token_accuracy": 1.0, "chance": 0.1, "late_rise": 0.75}
+
+
 def test_snapshots_are_spaced_by_a_ratio_and_end_with_the_last():
     assert along_training.spaced_checkpoints(40, 5, 1) == (0, 5, 10, 20, 40)
     assert along_training.spaced_checkpoints(41, 5, 1) == (0, 5, 10, 20, 40, 41)

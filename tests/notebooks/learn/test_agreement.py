@@ -335,6 +335,25 @@ def test_xi_is_read_on_the_samples_that_its_agreement_is_read_on(accuracy):
     assert (*at(accuracy, "chance"), accuracy["majority"]) == (50, 50)
 
 
+def test_a_second_reading_of_saliency_that_agrees_as_much_has_the_same_xi(table, accuracy):
+    runs, answers = table
+    column = accuracy["delta_beta_uf"]
+    own = {name: [-100.0, column[f"{name}_optimistic"]["value"], -100.0] for name in ("agreement", "kendall")}
+    asked = {pair: dict.fromkeys(measures.SALIENCY_VARIANTS, own) for pair in runs.pairs("delta_beta_uf")}
+    found = experiment.saliency_by_variant(asked, experiment.compared(runs, answers))["log_probability"]
+    for name, (_, largest, _) in own.items():
+        assert at(found, name) == (largest,)
+        assert at(found[f"{name}_xi"], "accuracy") == at(column, f"{name}_xi_optimistic")
+        assert found[f"{name}_xi"]["bleu"]["n"] == 0  # texts have none
+
+
+def test_the_set_with_the_least_accurate_networks_is_named_beside_the_weakest_columns(accuracy):
+    worse = accuracy | {"final": {"value": 40.0, "low": 30.0, "high": 50.0, "n": 2}}
+    sets = {name: {"validation": {"accuracy": own}} for name, own in (("b", worse), ("a", accuracy))}
+    assert experiment.weakest(sets)["accuracy"] == worse["final"] | {"weakest_of": ["a", "b"]}
+    assert experiment.weakest({})["accuracy"]["n"] == 0
+
+
 def test_what_has_not_been_asked_leaves_gaps_not_errors(table):
     runs, answers = table
     found = row(runs, {asked: answer for asked, answer in answers.items() if runs.normal[1] not in asked})

@@ -77,8 +77,12 @@ def test_places_and_pairs_are_counted_and_averaged():
     # Seeds 0 and 1 rest on the begin mark, right in 0 and 40 % of the rarer; 2 on the end, in 90 %.
     assert found["own_mark"]["right"]["1"] == {"0": 0, "1": 40, "2": 90}
     assert (found["own_mark"]["default"], found["own_mark"]["n"]) == (2, 3)
-    assert found["by_mark"]["same"]["all"] == {"mean": 90, "lowest": 90, "highest": 90, "n": 2}
-    assert found["by_mark"]["different"]["words"] == {"mean": 52.5, "lowest": 52, "highest": 53, "n": 4}
+    same, different = found["by_mark"]["same"]["all"], found["by_mark"]["different"]["words"]
+    assert same == {"mean": same["mean"], "lowest": 90, "highest": 90, "n": 2}
+    assert different == {"mean": different["mean"], "lowest": 52, "highest": 53, "n": 4}
+    assert (same["mean"]["value"], different["mean"]["value"]) == (90, 52.5)
+    assert (same["mean"]["n"], different["mean"]["n"]) == (2, 3)  # networks, of which pairs are made
+    assert math.isnan(same["mean"]["low"])  # without either of two networks no pair is left
     assert found["labels"]["0"]["begin"]["value"] == 55
     assert found["labels"]["1"]["words"] == {"value": 90, "low": 90, "high": 90, "n": 3}
     both = found["pairs"]["all"]["both"]
