@@ -10,6 +10,7 @@ import torch
 import yaml
 
 from attnlib.training.corpus import Corpus
+from companion.data import registry as tasks
 from companion.results import registry
 from companion.results.config import override
 from companion.runs.procedure import RunSpec
@@ -24,11 +25,12 @@ from notebooks.learn.resting_attention.experiment import pair_spread
 from notebooks.primer.one_vector.dates import FORMS, write
 from notebooks.primer.scoring_functions.asked_before import PreviousStateQueries
 from notebooks.primer.source_reversal.experiment import count_distances
-from notebooks.shared import bleu, copier, copying, lexicon, number_words, pieces, ragged, unrolled
+from notebooks.shared import bleu, copier, copying, intervals, lexicon, number_words, pieces, ragged, unrolled
 from notebooks.shared.copied_sentences import draw_sources, words_of
 from notebooks.shared.probe_bits import probe_bits
 from notebooks.shared.reordering import translate
 from notebooks.shared.scan import interpret
+from notebooks.shared.spearman import spearman
 from notebooks.shared.transformer_sequences import tie_encoder
 from notebooks.shared.words import link_distances
 from tests.attnlib.models.model_builders import generator, sequence_network, transformer
@@ -40,6 +42,8 @@ REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text(enco
 def make(kind, name, given):
     if kind == "procedures":
         return RunSpec.of(name, **given)
+    if kind == "tasks":
+        return tasks.load(name, **given)
     return override(registry.load(name).PROFILES["quick"], given)
 
 
@@ -112,6 +116,15 @@ MEASURES = [
     (lambda: contextualise(torch.nan, [0.1], [0.2]), "is NaN"),
     (lambda: best_checkpoint([torch.nan]), "no checkpoint has a row"),
     (lambda: pair_spread({}), "no units"),
+    *((partial(intervals.mean_interval, values), "finite") for values in ([], [1.0, np.nan], [[1.0], [2.0]])),
+    *((partial(intervals.share_interval, *counts), f"{counts[0]} of {counts[1]}")
+      for counts in ((0, 0), (3, 2), (-1, 4))),
+    (lambda: intervals.jackknife_interval([], sum), "jackknife of no units"),
+    (lambda: intervals.hierarchical_bootstrap({"scan": []}, None), "Group 'scan' has no rows"),
+    (lambda: intervals.hierarchical_bootstrap([[1.0], [[1.0, 2.0]]], None), "one width"),
+    (lambda: intervals.hierarchical_bootstrap([], None), "at least one"),
+    (lambda: spearman([1, 2], [1, 2, 3]), "one length"),
+    (lambda: spearman([1, np.nan], [1, 2]), "NaN"),
     *((partial(score, *sides), "hypotheses and 0 references; give one each")
       for score in (bleu.bleu_counts, bleu.corpus_bleu) for sides in ((["a"], []), ([], []))),
 ]  # fmt: skip
