@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
+import yaml
 
 from attnlib.errors import BadInput
 from companion.book.parameters import CELL, cell, check_parallel, documented, split_assignments, written
@@ -16,6 +17,7 @@ from notebooks.attend.word_alignment import experiment as word_alignment
 from notebooks.shared.suite import PROFILES, SuiteConfig, model_specs
 from tests.attnlib.refusals import assert_refused
 
+SETTINGS = yaml.safe_load(Path(__file__).with_name("settings.yaml").read_text(encoding="utf-8"))
 QUICK = PROFILES["quick"]
 
 
@@ -34,41 +36,17 @@ class Words(BaseConfig):
             raise BadInput("13 brings bad luck")
 
 
-@pytest.mark.parametrize(
-    ("name", "word", "value"),
-    [
-        ("seeds", "3", 3), ("seeds", "none", None), ("rate", "1e-3", 0.001), ("whole", "false", False),
-        ("sizes", "1,2", (1, 2)), ("sizes", "(1, 2)", (1, 2)), ("sizes", 4, (4,)),
-        ("levels", "0.5, 2", (0.5, 2.0)), ("order", " last", "last"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "word", "value"), SETTINGS["typed"])
 def test_a_word_of_the_command_line_takes_the_type_of_its_setting(name, word, value):
-    assert getattr(override(Words(), {name: word}), name) == value
+    taken = getattr(override(Words(), {name: word}), name)
+    assert taken == (tuple(value) if isinstance(value, list) else value)
 
 
 FILES = {"source": "a.en", "target": "b.fr"}
 ALIGNING = word_alignment.PROFILES["quick"]
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"seeds": "3.5"}, "parameter 'seeds' takes a whole number; got '3.5'"),
-        ({"seeds": True}, "parameter 'seeds' takes a whole number; got True"),
-        ({"rate": "much"}, "parameter 'rate' takes a number; got 'much'"),
-        ({"whole": "perhaps"}, "parameter 'whole' takes true or false; got 'perhaps'"),
-        ({"sizes": "1,x"}, "'sizes' takes a whole number, or several with commas; got '1,x'"),
-        ({"seeds": "0"}, "seeds is 0; it must be at least 1"),
-        ({"sizes": "4,-1"}, "sizes is -1; each must be at least 1"),
-        ({"part": 1.5}, "part is 1.5; it must be at most 1"),
-        ({"part": 0}, "part is 0; it must be above 0"),
-        ({"levels": "inf"}, "levels is inf; each must be finite"),
-        ({"kind": "transfomer"}, "no kind 'transfomer'; did you mean 'transformer'?"),
-        ({"order": "lst"}, "no order 'lst'; did you mean 'last'? Known: first, last"),
-        ({"seeds": 13}, "13 brings bad luck"),
-        ({"seed": 3}, "no parameter 'seed'; did you mean 'seeds'?"),
-    ],
-)
+@pytest.mark.parametrize(("values", "message"), SETTINGS["refused"])
 def test_what_cannot_be_used_is_told_in_a_line(values, message):
     assert_refused(lambda: override(Words(), values), message)
 

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import pikepdf
 import pytest
+import yaml
 
 from attnlib.errors import BadInput
 from workflows import pdf
@@ -25,23 +26,7 @@ LOOKS, CUT = ((HERE / f"{name}.js").read_text(encoding="utf-8") for name in ("lo
 AXE = (HERE / "axe" / "axe.min.js").read_text(encoding="utf-8")  # npm's axe-core, unchanged
 VIOLATIONS = """() => axe.run().then(found => found.violations.map(
   rule => [rule.impact, rule.id, rule.nodes.length, rule.nodes[0].html.slice(0, 200)]))"""
-# What a reader may look for, and the page that search has to lead to first.
-QUESTIONS = {
-    "AED": "notation",
-    "typicality": "notation",
-    "Table 2": "learn/agreement",
-    "rerun a figure": "how_to",
-    "install": "how_to",
-    "pdf": "how_to",
-    "glossary": "notation",
-    "symbols": "notation",
-    "my own model": "beyond/your_own_model",
-    "permutation copying": "learn/permutation_copying",
-    "scoring functions": "primer/scoring_functions",
-    "weight decay": "attend/regularisation",
-    "gold alignments": "attend/word_alignment",
-    "scorecard": "scorecard",
-}
+QUESTIONS = yaml.safe_load((HERE / "questions.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="session")
