@@ -1,6 +1,9 @@
 """Tasks made by rule: what all of them promise, and sequences relabelled, permuted and copied."""
 
+from pathlib import Path
+
 import pytest
+import yaml
 
 from companion.data import registry
 from notebooks.shared.synthetic import one_to_one, permutation, reversal
@@ -8,20 +11,7 @@ from tests.attnlib.refusals import assert_refused
 from tests.companion.data.data_builders import pairs
 
 SMALL = {"n_train": 60, "n_held_out": 60}
-# Options with which there are so few sources that a careless draw would put some into both parts.
-FEW = {
-    "one_to_one": {"n_words": 2, "min_length": 5, "max_length": 5, "n_train": 400, "n_held_out": 16},
-    "permutation": {"n_words": 2, "min_length": 5, "max_length": 5, "n_train": 400, "n_held_out": 16},
-    "reversal": {"n_words": 2, "min_length": 5, "max_length": 5, "n_train": 400, "n_held_out": 16},
-    "copying_sample": {"length": 4, "n_train": 300, "n_held_out": 80},
-    "copying_permutation": {"length": 4, "n_train": 100, "n_held_out": 6},
-    "scan_extended": {"min_words": 3, "max_words": 3, "max_actions": 3, "n_train": 100, "n_held_out": 10},
-    "reordering": {"min_phrases": 1, "max_phrases": 1, "n_train": 500, "n_held_out": 32},
-    "lexicon_translation": {"min_length": 5, "max_length": 5, "n_train": 1000, "n_held_out": 5000},
-    "lexicon_summary": {"min_length": 5, "max_length": 5, "n_train": 1000, "n_held_out": 5000},
-    "number_words": {"max_digits": 3, "n_train": 800, "n_held_out": 200},
-    "dates": {"n_train": 2000, "n_held_out": 12_000},
-}
+FEW = yaml.safe_load(Path(__file__).with_name("by_rule.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", FEW)
