@@ -6,7 +6,6 @@ defaults; each returns a :class:`~attnlib.training.corpus.Task`.
 
 import inspect
 from collections.abc import Callable
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, get_type_hints
@@ -26,18 +25,15 @@ def load(name: str, **options) -> "Task":
     """Build the task ``name``.
 
     Raises:
-        UnknownName: no task has this name.
-        BadInput: the task has no such option, or its value has the wrong type or cannot be used.
+        UnknownName: no task has this name, or the task no such option.
+        BadInput: the value of an option has the wrong type or cannot be used.
         DataUnavailable: the task reads files that are not available here.
     """
     build = builder(name)
     hints = get_type_hints(build)
     known = list(options_of(name))
     for option, value in options.items():
-        if option not in known:
-            near = get_close_matches(option, known, n=1, cutoff=0.5)
-            hint = f"; did you mean {near[0]!r}?" if near else "."
-            raise BadInput(f"task {name!r} has no option {option!r}{hint} It has: {', '.join(known)}")
+        check_known(f"option of task {name}", option, known)
         if not _fits(value, hints[option]):
             wanted = getattr(hints[option], "__name__", str(hints[option]))
             raise BadInput(f"option {option!r} of task {name!r} takes {wanted}; got {value!r}")

@@ -36,7 +36,7 @@ def mean_interval(values: Sequence[float] | Float[np.ndarray, " n"]) -> Interval
     """
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
-        told = np.array2string(values, threshold=10)
+        told = " ".join(np.array2string(values, threshold=10).split())
         raise BadInput(f"Values {told}: expected a list of at least one finite number.")
     n, mean = len(values), float(np.mean(values))
     if n == 1:

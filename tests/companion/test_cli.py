@@ -5,10 +5,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from attnlib.cli import app
@@ -26,6 +28,8 @@ from companion.runs.store import load_task
 from tests.companion.book.book_builders import copied
 from tests.companion.claims.claims_builders import claim, write_paper
 from tests.companion.data.data_builders import put
+
+REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture
@@ -85,22 +89,7 @@ def test_any_name_is_a_name_also_where_the_locale_has_ascii_only(project, tmp_pa
     assert not [*root.rglob("ran")]
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("run alignment_brekdown", "no figure 'alignment_brekdown'; did you mean 'attend/alignment_"),
-        ("run alignment_breakdown --profile quik", "no profile 'quik'; did you mean 'quick'"),
-        ("run alignment_breakdown -p sed=1", "no parameter 'sed'; did you mean 'seeds'"),
-        ("run alignment_breakdown -p task=scam", "no task 'scam'; did you mean 'scan'"),
-        ("run alignment_breakdown -p task=scam --explain", "no task 'scam'; did you mean 'scan'"),
-        ("run alignment_breakdown -p profile=paper", "say --profile paper instead"),
-        ("data check scam", "no data set 'scam'; did you mean 'scan'"),
-        ("serve", "no site at"),
-        ("book", "ATTNLIB_DATA=/nope is not a folder"),
-        ("book --explain", "ATTNLIB_DATA=/nope is not a folder"),
-        ("run alignment_breakdown", "ATTNLIB_DATA=/nope is not a folder"),
-    ],
-)
+@pytest.mark.parametrize(("words", "message"), REFUSED)
 def test_what_cannot_be_done_is_one_line_with_the_way_out(project, monkeypatch, words, message):
     if "/nope" in message:
         monkeypatch.setenv("ATTNLIB_DATA", "/nope")

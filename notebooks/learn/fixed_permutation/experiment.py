@@ -5,13 +5,12 @@ from itertools import product
 
 from attnlib.errors import BadInput
 from companion.results.config import BaseConfig, NotNegative, Positive
-from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared.copied_sentences import words_of
 from notebooks.shared.copying import PROBES, course_rows, measure_copying, outcome, outcome_rows, probes
 from notebooks.shared.intervals import Point, bounded, interval_of, over_seeds, paired
-from notebooks.shared.plan import Plan, answered, by_network, each_seed, every, plan_of, settings_of
+from notebooks.shared.plan import Plan, answered, asked, by_network, each_seed, plan_of, settings_of
 
 ORDERS = ("copy", "permuted")
 NETWORKS = ("learned", "uniform")
@@ -57,7 +56,7 @@ PROFILES = {
 }
 
 
-def _plan(config: Config) -> Plan:
+def _plan(config: Config) -> tuple[Plan]:
     """The courses of all networks, by order and kind of network."""
     shared = {"kind": KIND} | settings_of(config, "length", "width", "steps", "every")
     seeds = {"learned": config.seeds, "uniform": config.controls}
@@ -72,11 +71,10 @@ def _plan(config: Config) -> Plan:
     for (network, recurrent), order in product(CODED.items(), ORDERS):
         own = coded | {"recurrent": recurrent, "order": order}
         groups[order, network] = each_seed(config.coded_seeds, RunSpec.of, "place_codes", **own)
-    return plan_of(groups, measure_copying)
+    return (plan_of(groups, measure_copying),)
 
 
-def measurements(config: Config) -> tuple[Measurement, ...]:
-    return every(_plan(config))
+measurements = asked(_plan)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -87,7 +85,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     many updates the fixed order takes, in pairs (log2; who never gets there counts with all its updates), of
     these networks and of those with codes of places; ``doublings_less`` that of the former less the latter's.
     """
-    groups = answered(_plan(config), store)
+    groups = answered(*_plan(config), store)
     of = {n: {order: groups.get((order, n), []) for order in ORDERS} for n in (*NETWORKS, LONGER, *CODED)}
     learned, uniform, longer = of["learned"], of["uniform"], of[LONGER]["permuted"]
     values: dict[str, dict] = {

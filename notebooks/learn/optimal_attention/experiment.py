@@ -17,7 +17,7 @@ from companion.runs.store import Store
 from notebooks.learn.optimal_attention import measure
 from notebooks.shared.agreement import measure_translation
 from notebooks.shared.intervals import Point, interval_of, nested, over_seeds, paired
-from notebooks.shared.plan import Plan, each_seed, every, plan_of, settings_of
+from notebooks.shared.plan import Plan, asked, each_seed, plan_of, settings_of
 from notebooks.shared.summaries import less
 
 FORMS = ("summed", "joined")  # equation 32, and equation 2
@@ -106,8 +106,7 @@ def _plan(config: Config) -> tuple[Plan, Plan, Plan, Plan]:
     )
 
 
-def measurements(config: Config) -> tuple[Measurement, ...]:
-    return every(*_plan(config))
+measurements = asked(_plan)
 
 
 ByPosition, Rows = Float[Tensor, "*rows length"], Float[Tensor, "*rows"]

@@ -7,13 +7,12 @@ from itertools import product
 from operator import itemgetter
 
 from companion.results.config import BaseConfig, Positive
-from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared import copying
 from notebooks.shared.copied_sentences import KINDS, words_of
 from notebooks.shared.intervals import Point, over_seeds
-from notebooks.shared.plan import Plan, Points, answered, by_network, each_seed, every, plan_of, settings_of
+from notebooks.shared.plan import Plan, Points, answered, asked, by_network, each_seed, plan_of, settings_of
 
 # Which comes first, words or attention? When either finds the right place in networks that copy.
 
@@ -123,7 +122,7 @@ PROFILES = {
 }
 
 
-def _plan(config: Config) -> Plan:
+def _plan(config: Config) -> tuple[Plan]:
     """The courses of all networks, by kind of sentences and network."""
     groups = {}
     for kind, network in product(config.kind, NETWORKS):
@@ -131,11 +130,10 @@ def _plan(config: Config) -> Plan:
         own |= {"kind": kind, "network": network, "steps": config.updates(kind, network)}
         seeds = config.seeds if network == "learned" else config.controls
         groups[kind, network] = each_seed(seeds, RunSpec.of, "permutation_copying", **own)
-    return plan_of(groups, copying.measure_copying)
+    return (plan_of(groups, copying.measure_copying),)
 
 
-def measurements(config: Config) -> tuple[Measurement, ...]:
-    return every(_plan(config))
+measurements = asked(_plan)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -144,7 +142,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     Values by kind are of learned attention after ``steps`` updates; ``floor``, log(length), and
     ``ignorance``, log(words), are entropies.
     """
-    points = answered(_plan(config), store)
+    points = answered(*_plan(config), store)
     whole = list(by_network(points, "kind", "network"))
     values = {kind: _of_kind(kind, config, points) for kind in config.kind}
     outcomes = copying.outcome_rows(copying.judged(whole, config.steps))

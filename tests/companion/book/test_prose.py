@@ -8,34 +8,20 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+import yaml
 
 from attnlib.errors import BadInput
 from companion.book.numbers import table, value_at, written
 from companion.book.prose import Book, Shown, as_html, filled, num
 from companion.claims.estimates import MissingKey
 from companion.results.result import Result
-from tests.companion.claims.claims_builders import claim, save, write_paper
+from tests.companion.claims.claims_builders import save, write_paper
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 CHAPTERS = {path: path.read_text(encoding="utf-8") for path in sorted((CHECKOUT / "notebooks").rglob("*.md"))}
 PAGE = "primer/source_reversal"
-SOURCE = """\
-# Reversal
-
-It gains {num}`gain|.3f`,
-which is a gain {verdict}`it-gains =
-reproduced`.
-
-```{claims}
-it-gains
-```
-"""
-CLAIMS = [
-    claim("it-gains", says="It gains [something].", experiment="source_reversal", keys=["gain"],
-          judge={"kind": "inequality", "relation": ">", "threshold": 0}),
-    {"id": "nobody-knows", "place": "here", "says": "Nobody has looked.", "kind": "falsifier",
-     "not_run": "It would take a year."},
-]  # fmt: skip
+GIVEN = yaml.safe_load(Path(__file__).with_name("prose.yaml").read_text(encoding="utf-8"))
+SOURCE = GIVEN["source"]
 
 
 def result(root: Path, gain: float, profile: str = "paper") -> Path:
@@ -47,7 +33,7 @@ def result(root: Path, gain: float, profile: str = "paper") -> Path:
 @pytest.fixture
 def root(tmp_path):
     """A checkout with claims and a committed result."""
-    write_paper(tmp_path / "claims", *CLAIMS)
+    write_paper(tmp_path / "claims", *GIVEN["claims"])
     result(tmp_path, 0.25)
     return tmp_path
 
@@ -64,25 +50,7 @@ def test_what_leaves_the_book_has_text_and_a_page_says_where_it_is_from(root):
     assert page.count(row) == 2  # in the sentence and in the table
 
 
-@pytest.mark.parametrize(
-    ("mark", "message"),
-    [
-        ("{num}`gain|.3`", "no way |.3 to write a number"),
-        ("{num}`gian`", "result source_reversal (paper) has no key 'gian'"),
-        ("{num}`no_such_figure:gain`", "no experiment 'no_such_figure'"),
-        ("{num}`source_reversal@papr:gain`", "did you mean 'paper'"),
-        ("{verdict}`it-gains`", "expected claim-id = verdict"),
-        ("{verdict}`it-gians = reproduced`", "did you mean 'it-gains'"),
-        ("{verdict}`it-gains = undecided`", "is `reproduced` today at the paper profile"),
-        ("{verdict}`it-gains@quick = reproduced`", None),  # nothing has been run at that profile
-        ("{verdict}`nobody-knows = reproduced`", "`not run at this profile` today (It would take a year.)"),
-        ("```{claims}\n:kind: reading\n```", "no claims of kind 'reading' about source_reversal"),
-        ("```{claims}\nit-gane\n```", "no claim 'it-gane'; did you mean 'it-gains'"),
-        ("```{claims}\n:kind: statement\n```", None),
-        ("```{claims}\n:knid: reading\n```", "did you mean 'kind'"),
-        ("{num}`absent.x`", None),
-    ],
-)
+@pytest.mark.parametrize(("mark", "message"), GIVEN["marks"])
 def test_what_is_wrong_is_told_with_its_line_and_stays_as_it_is_written(root, mark, message):
     source = f"# Reversal\n\n{mark}\n\n{{num}}`gain|value`\n"
     text, wrong = filled(source, Book(root), PAGE)
@@ -114,19 +82,8 @@ def test_every_number_and_verdict_of_the_chapters_holds():
 
 # -- a number as text, in sentences and tables ---------------------------------------------------------------
 
-SHARE = {"value": -0.8127, "low": -0.9, "high": -0.7, "n": 20}
-VALUES = {
-    "gru": {"share": SHARE, "mean": 12.34, "count": 2000},
-    "lstm": {"share": SHARE | {"low": None, "high": None}, "mean": -0.001},
-    "europarl": {"cannot_be_run": "no such text here"},
-    "steps": [2, 4],
-}
-ROWS = [
-    {"kind": "gru", "step": 0, "value": 0.1, "low": None, "high": None, "n": 1},
-    {"kind": "gru", "step": 10, "value": 0.2, "low": 0.15, "high": 0.25, "n": 3},
-    {"kind": "lstm", "step": 10, "value": 0.4, "low": -0.1, "high": 0.9, "n": 3},
-]
-RESULT = Result("source_reversal", "paper", {"seeds": 5}, VALUES, {"curves": ROWS}, {}, {})
+TABLES = {"curves": GIVEN["curves"]}
+RESULT = Result("source_reversal", "paper", {"seeds": 5}, GIVEN["values"], TABLES, {}, {})
 
 
 def number(text):
@@ -134,45 +91,14 @@ def number(text):
     return written(value_at(RESULT, key), ways)
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("gru.share", "−0.81 [−0.90, −0.70]"),
-        ("gru.share|.3f", "−0.813 [−0.900, −0.700]"),
-        ("gru.share|%", "−81 % [−90, −70]"),
-        ("gru.share|.1%|value", "−81.3 %"),
-        ("gru.share|±", "−0.81 ± 0.10"),
-        ("gru.share|negated", "0.81 [0.70, 0.90]"),
-        ("gru.share|negated|count", "16 of 20"),
-        ("lstm.share", "−0.81"),
-        ("lstm.share|low", "–"),
-        ("lstm.mean", "0.00"),
-        ("gru.count", "2,000"),
-        ("config.seeds|words", "five"),
-        ("steps", "2, 4"),
-        ("tables.curves[kind == 'gru' and step == 10].value", "0.20 [0.15, 0.25]"),
-        ("tables.curves[step == 10].kind", "gru, lstm"),
-        ("tables.curves[].value|largest", "0.40"),
-        ("tables.curves[low > 0]|words", "one"),
-    ],
-)
+@pytest.mark.parametrize(("text", "shown"), GIVEN["shown"].items())
 def test_a_number_is_written_as_asked(text, shown):
     assert number(text).replace("\N{NO-BREAK SPACE}", " ") == shown
 
 
-@pytest.mark.parametrize(
-    ("text", "error", "message"),
-    [
-        ("gru.shore", MissingKey, "source_reversal .paper. has no key .*'shore' under 'gru'.; did you mean"),
-        ("tables.curve[]", MissingKey, "has no table 'curve'; it has: curves"),
-        ("tables.curves[kid == 'gru']", MissingKey, "the columns are: kind, step, value"),
-        ("tables.curves[step == 5].value", MissingKey, "no such row"),
-        ("gru.mean|.2", BadInput, r"no way \|\.2 to write a number"),
-        ("gru.count|words", BadInput, "whole numbers up to 12; got 2000"),
-    ],
-)
+@pytest.mark.parametrize(("text", "error", "message"), GIVEN["refused"])
 def test_a_key_without_a_number_or_an_unknown_way_to_write_it_is_refused(text, error, message):
-    with pytest.raises(error, match=message):
+    with pytest.raises({"MissingKey": MissingKey, "BadInput": BadInput}[error], match=message):
         number(text)
 
 

@@ -1,6 +1,7 @@
 """The scorecard: every claim on it, escaped, linked, and built without a warning."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -11,17 +12,11 @@ from companion.claims.verdicts import Judgement, Verdict
 from companion.claims.verify import ClaimVerdict, verify
 from companion.results import registry
 from tests.companion.book.book_builders import built
-from tests.companion.claims.claims_builders import READINGS, RULE, claim, save, write_paper, written
+from tests.companion.claims.claims_builders import READINGS, RULE, save, written
 from tests.companion.data.data_builders import put
 
-NASTY = "a *b* _c_ `d` [e](f) {g} <h> $i$ |j| #k \\l {{m}} ~n~ ^o^ &amp; --- 'q' \"r\" https://s.t"
-TABLE = "2,IMDB,xi_star,87,starred in the paper\n2,SST,xi_star,78,\n"
-LEARNED = [
-    {"keys": ["x", "y"], "threshold": 1, "says": "it is learned"},
-    {"keys": ["x", "y"], "relation": "<=", "threshold": 9, "says": "more would not help"},
-]
-ORDER = {"kind": "order", "independent": True}
-EFFECT = {"value": 0.5, "because": "less is nothing", "seen_before": True}
+CLAIMS = Path(__file__).with_name("scorecard.yaml").read_text(encoding="utf-8")
+TABLE = "table,dataset,quantity,value,note\n2,IMDB,xi_star,87,starred in the paper\n2,SST,xi_star,78,\n"
 
 
 @pytest.fixture
@@ -29,28 +24,8 @@ def root(tmp_path, monkeypatch):
     """A project of one figure with claims of every kind, and results that are current, stale or missing."""
     known = (*registry.names(), "toy", "pageless")
     monkeypatch.setattr(registry, "names", lambda: known)
-    published = {"table": 2, "dataset": "IMDB", "quantity": "xi_star"}
-    claims = [
-        claim("plain"),
-        claim("nasty", says=NASTY, place=NASTY),
-        claim("two-keys", keys=["x", "y"], about="data"),
-        claim("learned", presupposes=LEARNED),
-        claim("twice", keys=["x"], presupposes=[LEARNED[0], LEARNED[0] | {"threshold": 2}]),
-        claim("accurate", keys=["task.one", "task.two", "task.three"]),
-        claim("data", keys=["task.one"], about="data"),
-        claim("unlearned", presupposes={"keys": ["y"], "threshold": 3, "says": "it is learned"}),
-        claim("ordered", keys=["x", "y"], judge=ORDER, smallest_effect=EFFECT),
-        claim("tolerated", published=published, judge={"kind": "tolerance", "absolute": 80}),
-        claim("without-a-page", experiment="pageless"),
-        claim("falls", kind="falsifier"),
-        {"id": "later", "place": "p", "says": "s", "published": {"table": 2}, "not_run": "Not yet."},
-        {"id": "never", "place": "p", "says": "s", "published": 53, "cannot_be_run": "data: <lost>"},
-    ]
-    unavailable = [{"dataset": "SST", "reason": "data: not here"}]
-    about = {"title": "A <paper>", "csv": "t.csv", "tables": {2: "two & more"}, "unavailable": unavailable}
-    about["accuracy"] = {"toy": ["{0}.{1}_accuracy", "{0}.accuracy", "{0}.{1}.{2}.accuracy"]}
-    write_paper(tmp_path / "claims", *claims, table=TABLE, **about)
-    put(tmp_path, {"notebooks/attend/toy.md": "# A toy *figure*\n"})
+    chapter = {"notebooks/attend/toy.md": "# A toy *figure*\n"}
+    put(tmp_path, {"claims/p.yaml": CLAIMS, "claims/t.csv": TABLE} | chapter)
     task = {"one": 7.0, "two": 7.0, "three": 7.0, "one_accuracy": 0.5, "two_accuracy": None, "accuracy": 0.25}
     values = {"x": {"value": 9.0, "low": 4.0, "high": 10.0, "n": 3}, "y": 2.0, "task": task}
     save(tmp_path, values)

@@ -1,15 +1,18 @@
 """Verdicts worked by hand, and the numbers they rest on: found by key, told and subtracted."""
 
 import math
+from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 from scipy import stats
 
 from companion.claims.estimates import Estimate, difference, look_up
+from companion.claims.model import AnyJudge
 from companion.claims.verdicts import (
-    Band,
     Inequality,
     Order,
     Presupposition,
@@ -23,9 +26,9 @@ from companion.claims.verdicts import (
 )
 
 YES, OPEN, NO = Verdict.REPRODUCED, Verdict.UNDECIDED, Verdict.NOT_REPRODUCED
-CANNOT, NOT_RUN, NEVER = Verdict.CANNOT_BE_JUDGED, Verdict.NOT_RUN, Verdict.CANNOT_BE_RUN
-SOMETIMES = Band(above=0, below=1)
-RISES, FALLS = Trend(direction="positive"), Trend(direction="negative")
+CANNOT, NOT_RUN = Verdict.CANNOT_BE_JUDGED, Verdict.NOT_RUN
+RISES = Trend(direction="positive")
+GIVEN = yaml.safe_load(Path(__file__).with_name("verdicts.yaml").read_text(encoding="utf-8"))
 
 
 def limit(relation, threshold):
@@ -36,36 +39,12 @@ def within(absolute, published):
     return Tolerance(absolute=absolute, published=published)
 
 
-@pytest.mark.parametrize(
-    ("judge", "reproduced", "undecided", "not_reproduced"),
-    [  # estimates as (value, low, high, n)
-        # An end at 5 is not above 5; whichever side the point is on; it decides where there is no interval.
-        (limit(">", 5), [(7, 6, 8), (7,)], [(7, 5, 8), (5, 4, 8)], [(4, 3, 5), (5,)]),
-        # A count decides alone; runs without an interval do not.
-        (limit(">", 5), [(7, 7, 7, 1)], [(7, None, None, 1), (4, None, None, 2)], [(4,), (4, 4, 4, 1)]),
-        (limit(">=", 5), [(7, 5, 8)], [], []),
-        (limit("<", 5), [(3, 2, 4)], [(3, 2, 6)], []),
-        (limit("<=", 5), [(5, 5, 5)], [], []),
-        (limit(">", 5).beyond(1), [], [(7, 6, 8)], []),  # 6 is not more than 1 above 5
-        (limit("<", 5).beyond(1), [(3, 2, 3.5)], [], []),
-        (RISES, [(2, 1, 3)], [(2, 0, 3)], [(0, 0, 0)]),  # 0 has to be excluded
-        # Above 0, and too little to be called a trend.
-        (RISES.beyond(0.3), [(0.5, 0.31, 0.6)], [(0.2, 0.1, 0.4)], [(0.2, 0.1, 0.3)]),
-        (FALLS, [(-2, -3, -1)], [(-2, -3, 1)], [(2, 1, 3)]),
-        (FALLS.beyond(0.3), [], [], [(-0.2, -0.29, -0.1)]),
-        (SOMETIMES, [(0.55, 0.34, 0.74)], [(1, 0.84, 1)], [(0,)]),  # 20 of 20 is not sometimes
-        # The last undecided one holds the whole band, and neither end does.
-        (within(2, 53), [(54, 52, 55)], [(54, 52, 56), (54, 50, 55), (56, 52, 60), (50, 40, 60)],
-         [(56, 55.5, 60)]),
-        (within(0.1, 53), [(53.1,)], [], []),  # 53.1 - 53 is more than 0.1 in floating point
-        (within(0, 8180544), [(8180544,)], [], [(8180545,)]),
-        (Order(), [(2, 1, 3)], [(2, 0, 3), (-1, -3, 1)], []),
-        (Order().beyond(2), [], [], [(1, 0.5, 1.5)]),
-    ],
-)  # fmt: skip
-def test_one_estimate_against_one_statement(judge, reproduced, undecided, not_reproduced):
-    for verdict, rows in ((YES, reproduced), (OPEN, undecided), (NO, not_reproduced)):
-        assert {row: weigh(judge, Estimate(*row)) for row in rows} == dict.fromkeys(rows, verdict)
+@pytest.mark.parametrize("row", GIVEN["statements"], ids=str)
+def test_one_estimate_against_one_statement(row):
+    judge = TypeAdapter(AnyJudge).validate_python(row["judge"])
+    judge = judge.beyond(row["beyond"]) if "beyond" in row else judge
+    expected = {(*own,): verdict for verdict in (YES, OPEN, NO) for own in row.get(verdict, ())}
+    assert {own: weigh(judge, Estimate(*own)) for own in expected} == expected != {}
     for value in (math.nan, math.inf, -math.inf):
         assert weigh(judge, Estimate(value)) is CANNOT
 
@@ -76,24 +55,14 @@ VALUES = {
     "c": {"value": 1, "low": 0, "high": 2, "n": 3},
     "a_minus_b": {"value": 3, "low": 2, "high": 4, "n": 3},
 }
-PARTS = {"a": YES, "b": OPEN, "c": NO}
 
 
-@pytest.mark.parametrize(
-    ("keys", "verdict", "reason"),
-    [
-        ("a", YES, ""),
-        ("ab", OPEN, "1 of 2 parts reproduced"),
-        ("abc", NO, "1 of 3 parts reproduced"),
-        ("bc", NO, ""),
-        ("ab-", CANNOT, "undefined: -; 1 of 3 parts reproduced"),
-        ("c-", NO, "undefined: -"),
-    ],
-)
-def test_a_claim_with_several_keys_claims_all_of_them(keys, verdict, reason):
-    judgement = judge_values(limit(">", 3), VALUES | {"-": None}, list(keys))
+@pytest.mark.parametrize(("parts", "verdict", "reason"), GIVEN["several_keys"])
+def test_a_claim_with_several_keys_claims_all_of_them(parts, verdict, reason):
+    values = dict(zip((YES, OPEN, NO), (VALUES[key] for key in "abc"), strict=True)) | {CANNOT: None}
+    judgement = judge_values(limit(">", 3), values, parts)
     assert (judgement.verdict, judgement.reason) == (verdict, reason)
-    assert judgement.parts.items() >= {key: PARTS[key] for key in keys if key != "-"}.items()
+    assert judgement.parts.items() >= {part: part for part in parts if part != CANNOT}.items()
 
 
 LEARNED = Presupposition(
@@ -101,28 +70,14 @@ LEARNED = Presupposition(
 )
 
 
-@pytest.mark.parametrize(
-    ("keys", "verdict", "reason"),
-    [
-        (["scan.AED.x"], YES, ""),
-        (["scan.AO.x"], CANNOT, "presupposes that it is learned, and `scan.AO.accuracy` is 0.650"),
-        (["scan.AED.x", "scan.AO.x"], CANNOT, "not at least 0.95; 1 of 2 parts reproduced"),
-        (["scan.VED.x"], CANNOT, "`scan.VED.accuracy` is undefined"),
-        (["captions.AO.x"], YES, ""),
-        (["scan.AED-lstm.x"], NOT_RUN, "the result has no key 'scan.AED-lstm.accuracy'"),
-        (["y"], NOT_RUN, "fewer pieces"),
-    ],
-)
+@pytest.mark.parametrize(("keys", "verdict", "reason"), GIVEN["presupposed"]["judged"])
 def test_what_networks_have_not_learned_cannot_be_judged(keys, verdict, reason):
     """The mean decides: of 0.96, with an interval that begins at 0.9, the networks have learned it."""
-    x = {"x": {"value": 7, "low": 6, "high": 8}}
-    scan = {"AED": x | {"accuracy": {"value": 0.96, "low": 0.9, "high": 1}}, "AO": x | {"accuracy": 0.65}}
-    scan |= {"VED": x | {"accuracy": None}, "AED-lstm": x}
-    values = {"scan": scan, "captions": {"AO": x | {"accuracy": 0.5}}, "y": 7}
+    values = GIVEN["presupposed"]["values"]
     judgement = judge_values(limit(">", 5), values, keys, presupposes=[LEARNED])
-    assert judgement.verdict is verdict
+    assert judgement.verdict == verdict
     assert reason in judgement.reason
-    if verdict is YES and "scan" in keys[0]:
+    if verdict == YES and "scan" in keys[0]:
         assert judgement.presupposed["scan.AED.accuracy"].value == 0.96
 
 
@@ -207,55 +162,16 @@ def test_a_relative_tolerance_is_a_share_of_what_is_published():
     assert (judge.allowed, judge.holds(-26), judge.holds(-24)) == (25, True, False)
 
 
-NOTHING = {"value": None, "low": None, "high": None, "n": 0}
-RESULT = {
-    "spearman": {"value": 0.6, "low": 0.2, "high": 0.9, "n": 18},
-    "one_to_one": {"AO": {"typicality": {"value": 0.9, "low": 0.8, "high": 0.95, "n": 3}, "vocabulary": 7}},
-    "undefined": NOTHING | {"n": 3},
-    "chosen": {"value": 0.62, "low": 0.55, "high": 0.7, "n": 5, "weakest_of": ["sms", "sst"]},
-    "steps": [2, 4],
-    "multi30k_en_fr": {"cannot_be_run": "data: Multi30k is not available here"},
-    "bad": {"failed": NOTHING, "not_run": "3 heads are bad"},
-    "gap": NOTHING | {"not_run": "so too"},
-    "nothing": None,
-    "text": "much",
-    "truth": True,
-}
+RESULT = GIVEN["values"]
 
 
-@pytest.mark.parametrize(
-    ("key", "found", "told"),
-    [
-        ("one_to_one.AO.typicality", Estimate(0.9, 0.8, 0.95, 3), "0.900 [0.800, 0.950], n = 3"),
-        ("one_to_one.AO.vocabulary", Estimate(7.0), "7.000 (no interval)"),
-        ("steps.1", Estimate(4.0), "4.000 (no interval)"),
-        ("undefined", None, "undefined"),
-        ("chosen", None, "0.620 [0.550, 0.700], n = 5, the weakest of 2: sms, sst"),
-    ],
-)
+@pytest.mark.parametrize(("key", "found", "told"), GIVEN["told"])
 def test_a_number_is_found_by_its_dotted_key_and_told(key, found, told):
     assert str(look_up(RESULT, key)) == told
-    assert found in (None, look_up(RESULT, key))
+    assert found is None or look_up(RESULT, key) == Estimate(*found)
 
 
-@pytest.mark.parametrize(
-    ("key", "verdict", "reason", "miswired"),
-    [
-        ("one_to_one.AOO.x", NOT_RUN, "nothing named 'AOO' under 'one_to_one'); did you mean 'AO'", True),
-        ("sperman", NOT_RUN, "nothing named 'sperman' at the top); did you mean 'spearman'", True),
-        ("one_to_one.AO", NOT_RUN, "leads to a branch (typicality, vocabulary)", True),
-        ("steps.2", NOT_RUN, "nothing named '2' under 'steps'", True),
-        ("text", NOT_RUN, "leads to 'much'", True),
-        ("truth", NOT_RUN, "leads to True", True),
-        ("bad.faild", NOT_RUN, "the result has no key 'bad.faild'", True),
-        ("multi30k_en_fr", NEVER, "data: Multi30k is not available here", False),
-        ("multi30k_en_fr.AO.typicality", NEVER, "data: Multi30k is not available here", False),
-        ("bad.failed", NOT_RUN, "3 heads are bad", False),  # no evidence against the statement
-        ("gap", NOT_RUN, "so too", False),
-        ("undefined", CANNOT, "undefined: undefined", False),
-        ("nothing", CANNOT, "undefined: nothing", False),
-    ],
-)
+@pytest.mark.parametrize(("key", "verdict", "reason", "miswired"), GIVEN["no_number"])
 def test_a_key_that_leads_to_no_number_says_why_and_decides_nothing(key, verdict, reason, miswired):
     judgement = judge_values(limit(">", 0.1), RESULT, ["spearman", key])
     assert (judgement.verdict, judgement.miswired) == (verdict, miswired)

@@ -28,15 +28,15 @@ def sources(task, part):
     return [source for source, _ in pairs(task, part)]
 
 
-def put(folder, files):
+def put(folder, files, encoding="utf-8"):
     """Files of text or bytes, and archives of such by name."""
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(content, dict):
             with TemporaryDirectory() as members:
-                put(Path(members), content)
+                put(Path(members), content, encoding)
                 kind = "gztar" if name.endswith(".tar.gz") else "zip"
                 Path(shutil.make_archive(path, kind, members)).replace(path)
         else:
-            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+            path.write_bytes(content if isinstance(content, bytes) else content.encode(encoding))

@@ -2,9 +2,11 @@
 
 import csv
 import gzip
+from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from attnlib.errors import BadInput, CorruptFile, DataUnavailable, UnknownName
 from companion.data import labelled_sets
@@ -13,28 +15,19 @@ from companion.data.labelled_sets import SOURCES, checksums, load_labelled, read
 from companion.data.text import Dropped
 from tests.companion.data.data_builders import available, put
 
+TOLD = yaml.safe_load(Path(__file__).with_name("labelled.yaml").read_text(encoding="utf-8"))
+BY_HAND = {
+    "words": WordRules().words,
+    "words_where_underscores_split": WordRules(split_underscores=True).words,
+    "without_html": without_html,
+}
+
 
 @pytest.mark.parametrize(
-    ("read", "text", "expected"),
-    [
-        (WordRules().words, " .,!? ", []),
-        (WordRules().words, "It's GREAT", ["it", "s", "great"]),
-        (WordRules().words, "naïve café, 3.5 stars", ["naïve", "café", "3", "5", "stars"]),
-        (WordRules().words, "snake_case", ["snake_case"]),
-        (WordRules().words, "broken \ufffd byte", ["broken", "byte"]),
-        (WordRules(split_underscores=True).words, "_really_ so_so ___", ["really", "so", "so"]),
-        # Texts, and how many breaks were in them.
-        (without_html, "a<br />b<BR>c<br/>d", ("a b c d", 3)),
-        (without_html, "&lt;b&gt;bold&lt;/b&gt;", (" bold ", 0)),
-        (without_html, "<i>so</i> good", (" so  good", 0)),
-        (without_html, "3 < 5 and 6 > 4", ("3 < 5 and 6 > 4", 0)),
-        (without_html, "Arafat #39;s quot;plan quot;", ("Arafat's  plan  ", 0)),
-        (without_html, "it&#39;s &quot;it&quot;", ("it's  it ", 0)),
-        (without_html, "built; swift;", ("built; swift;", 0)),
-    ],
+    ("read", "text", "expected"), [(read, *row) for told, read in BY_HAND.items() for row in TOLD[told]]
 )
 def test_words_and_html_by_hand(read, text, expected):
-    assert read(text) == expected
+    assert list(read(text)) == expected
 
 
 def raw(train, test, rules=None, **options):
@@ -166,81 +159,30 @@ def test_what_is_known_without_files_and_what_is_at_hand(monkeypatch, tmp_path):
 
 @pytest.fixture
 def read(monkeypatch, tmp_path):
-    """Reads a set from files with these bytes; a file that is not given is empty."""
+    """Reads a set from files with these texts; a file that is not given is empty."""
 
-    def read(name, contents):
-        put(tmp_path, dict.fromkeys(SOURCES[name].files, b"") | contents)
+    def read(name, files, encoding="utf-8", compressed=()):
+        put(tmp_path, dict.fromkeys(SOURCES[name].files, "") | files, encoding)
+        for path in map(tmp_path.joinpath, compressed):
+            path.write_bytes(gzip.compress(path.read_bytes()))
         monkeypatch.setattr(labelled_sets, "locate", lambda _, file: tmp_path / file)
         return SOURCES[name].read()
 
     return read
 
 
-NEWS = b'"1","War ""over""","A, b"\n"2","Goal","x"\n"3","Stocks","Up 3.5%"\n"4","Chip","y"\n'
-SENTENCES = b"0 awful\n1 bad\n2 so so\n3 good\n4 great\n"
-YELP = b'text,a,b\n"Good","Business Category: Bars","Review Stars: 4.0"\n"Poor","x","Review Stars: 2.0"\n'
-XML = "<review>\n<review_text>\nCafé, {}\n</review_text>\n</review>\n"
-SMS = b'ham\tsay "hi"\tthere\nspam\tWIN\n'
-SST = {"stsa.fine.train": SENTENCES, "stsa.fine.test": SENTENCES}
-FOLDERS = {
-    "aclImdb/train/pos/0_9.txt": "très bon<br />".encode(),
-    "aclImdb/test/neg/3_1.txt": b"bad",
-    "aclImdb/train/neg/0_2.txt": b"dull",
-}
-MAILS = {
-    "20news-bydate-train/rec.sport.hockey/2": "S: café\n\nbody".encode("latin-1"),
-    "20news-bydate-test/rec.sport.baseball/1": b"From: me",
-}
-AMAZON = {
-    "fdu-mtl/dvd.task.train": b"1\tgood \xe9 film\n\n0\tpoor\n",
-    "sorted_data_acl/books/negative.review": XML.format("poor").encode("latin-1"),
-    "sorted_data_acl/books/positive.review": XML.format("fine").encode("latin-1"),
-}
-STARS = {"yelp.csv": 'stars,id,text\n5,a,"Fine,\nreally"\n3,b,Meh\n1,c,Bad\n'}
+@pytest.mark.parametrize("told", TOLD["sets"], ids=lambda told: told["given"]["name"])
+def test_sets_are_read(read, told):
+    raw = read(**told["given"])
+    assert [*map(list, raw.train)] == told["train"]
+    assert (raw.test and [*map(list, raw.test)]) == told["test"]
+    assert [line.why for line in raw.dropped if line.part != "validation"] == told.get("dropped", [])
 
 
-@pytest.mark.parametrize(
-    ("name", "contents", "train", "test", "dropped"),
-    [
-        ("imdb", {"aclImdb_labeled.tar.gz": FOLDERS}, [("dull", 0), ("très bon<br />", 1)],
-         [("bad", 0)], []),
-        ("twenty_newsgroups", {"20news-bydate-rec.sport.tar.gz": MAILS}, [("S: café\n\nbody", 1)],
-         [("From: me", 0)], []),
-        ("ag_news", {"train_world_business_subset.csv": NEWS, "test.csv": NEWS},
-         [('War "over" A, b', 0), ("Stocks Up 3.5%", 1)], "train", []),
-        ("sst", SST, [("bad", 0), ("so so", 0), ("great", 1)], "train",
-         ["label 0 counted from 0, very negative", "label 3 counted from 0, positive"]),
-        ("sst_as_text", SST, [("awful", 0), ("bad", 0), ("good", 1), ("great", 1)], "train",
-         ["label 2 counted from 0, neutral"]),
-        ("yelp", {"yelp.csv.zip": STARS, "dev.csv": YELP, "test.csv": gzip.compress(YELP)},
-         [("Fine,\nreally", 1), ("Bad", 0), *[("Good", 1), ("Poor", 0)] * 2], None, ["three stars"]),
-        ("amazon", AMAZON, [("good \ufffd film", 1), ("poor", 0), ("Café, poor", 0), ("Café, fine", 1)],
-         None, []),
-        *(("sms_spam", {"sms.tsv": content}, [('say "hi"\tthere', 0), ("WIN", 1)], None, [])
-          for content in (SMS, gzip.compress(SMS))),
-    ],
-)  # fmt: skip
-def test_sets_are_read(read, name, contents, train, test, dropped):
-    raw = read(name, contents)
-    assert raw.train == train
-    assert raw.test == (train if test == "train" else test)
-    assert [line.why for line in raw.dropped if line.part != "validation"] == dropped
-
-
-@pytest.mark.parametrize(
-    ("name", "contents", "message"),
-    [
-        ("imdb", {"aclImdb_labeled.tar.gz": gzip.compress(b"x" * 999)[:20]}, "is no readable archive"),
-        ("ag_news", {"train_world_business_subset.csv": b'"1","a","b"\n"3","c","d\n'}, "line 2"),
-        ("sst", {"stsa.fine.train": b"0 awful\n5 best\n"}, "line 2: expected a label 0 … 4 .* got '5 best'"),
-        ("amazon", {"fdu-mtl/apparel.task.test": b"1\tx\nno label\n"}, "line 2: expected 0 or 1, a tab"),
-        ("sms_spam", {"sms.tsv": b"ham\tx\nhum\ty\n"}, "line 2: expected ham or spam"),
-        ("yelp", {"yelp.csv.zip": {"other.csv": ""}}, r"holds no readable yelp\.csv"),
-    ],
-)
-def test_a_file_that_is_not_as_it_should_be_is_named_with_the_line(read, name, contents, message):
+@pytest.mark.parametrize(("name", "files", "message"), TOLD["corrupt"])
+def test_a_file_that_is_not_as_it_should_be_is_named_with_the_line(read, name, files, message):
     with pytest.raises(CorruptFile, match=message):
-        read(name, contents)
+        read(name, files, encoding="latin-1" if name == "imdb" else "utf-8")
 
 
 # -- a reader's own table ------------------------------------------------------------------------------------

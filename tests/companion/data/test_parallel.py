@@ -2,8 +2,10 @@
 
 import gzip
 import hashlib
+from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,24 +18,14 @@ from companion.data.registry import load
 from companion.data.sources import dataset
 from tests.companion.data.data_builders import available, pairs, put, sources
 
+TOLD = yaml.safe_load(Path(__file__).with_name("parallel.yaml").read_text(encoding="utf-8"))
+
 
 def joined(task, part):
     return [" ".join(source) for source in sources(task, part)]
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("L'homme d’à côté.", "l' homme d' à côté ."),
-        ("Aujourd'hui, jusqu'au quai", "aujourd'hui , jusqu' au quai"),
-        ("The man's dog isn't 3.5 feet", "the man 's dog isn 't 3.5 feet"),
-        ("two T-shirts, peut-être", "two t-shirts , peut-être"),
-        ('"Straße" (groß)…', '" straße " ( groß ) …'),
-        ("cafe\N{COMBINING ACUTE ACCENT}\N{NO-BREAK SPACE}!", "café !"),
-        ("dogs' O'Brien it's 'stop'", "dogs ' o ' brien it 's ' stop '"),
-        ("  ", ""),
-    ],
-)
+@pytest.mark.parametrize(("line", "words"), TOLD["words"])
 def test_tokens_worked_by_hand(line, words):
     assert corpora.tokenise(line) == words.split()
     assert [word.lower() for word in corpora.tokenise(line, lowercase=False)] == words.split()
@@ -85,25 +77,7 @@ def test_pairs_with_links_come_first_among_the_held_out_and_are_trained_on(tmp_p
     assert len(task.train) == len(task.held_out) == len(task.gold) == 5
 
 
-REFUSED = [
-    ({"n_held_out": 4}, "cannot take any pairs to train on and 4 to hold out from 4"),
-    ({"n_held_out": 1, "n_train": 4}, "cannot take 4 pairs"),
-    ({"n_held_out": 0}, "holds no pair out"),
-    ({"n_held_out": 1, "max_length": 0}, "max_length must be at least 1"),
-    ({"n_held_out": 1, "min_count": 0}, "min_count must be at least 1"),
-    ({"source": ""}, "source=PATH and target=PATH"),
-    ({"source": "one\ntwo\n"}, "a.en has 2, .*gz has 5; line 3 of .*gz has no counterpart in .*a.en"),
-    ({"source": "a\n" * 6}, "a.en has 6, .*gz has 5; line 6 of .*a.en has no counterpart in .*gz"),
-    ({"links": "0-0\n"}, "has 1 lines, .*a.en 5; a pair without links has an empty line"),
-    ({"links": "0-0\n0:1\n\n\n\n"}, "line 2: '0:1' is no link of 2 and 2 words; write source-target"),
-    ({"links": "0-0\n\n\n0-3\n\n"}, "line 4: '0-3' is no link of 2 and 2 words"),
-    ({"links": "\n\n0-1\n\n\n"}, "line 3: '0-1' is no link of 0 and 1 words"),
-    ({"links": "٠-٠\n\n\n\n\n"}, "line 1: '٠-٠' is no link"),
-    ({"links": "\n" * 5}, "has no links; a line such as"),
-]
-
-
-@pytest.mark.parametrize(("options", "message"), REFUSED)
+@pytest.mark.parametrize(("options", "message"), TOLD["refused"])
 def test_files_and_sizes_that_cannot_be_used_are_refused(files, tmp_path, options, message):
     for role, name in {"source": "a.en", "links": "links"}.items():
         if options.get(role):
@@ -220,33 +194,24 @@ def test_sizes_are_those_of_table_9_less_what_is_counted_as_dropped(name, train,
     assert not set(text.train) & set(text.validation) or name != "iwslt14_de_en"
 
 
-@pytest.mark.parametrize(
-    ("function", "line", "expected"),
-    [
-        (corpora.undo_bpe, "lei@@ sur@@ ely", "leisurely"),
-        (corpora.undo_bpe, "a & b &amp; c &#91; d &#93;", "a & b & c [ d ]"),
-        (corpora.undo_bpe, "mail me@example.org @ noon", "mail me@example.org @ noon"),
-        (corpora.undo_bpe, "cut off@@", "cut off"),
-        (corpora.undo_bpe, "&amp;quot;", "&quot;"),
-        *((corpora.purely_numerical, line, numerical) for line, numerical in
-          {"": False, "…": False, "3.5 %": True, "3 km": False, "٣": True}.items()),
-    ],
-)  # fmt: skip
-def test_lines_worked_by_hand(function, line, expected):
-    assert function(line) == expected
+@pytest.mark.parametrize(("line", "whole"), TOLD["joined"])
+def test_pieces_are_joined(line, whole):
+    assert corpora.undo_bpe(line) == whole
 
 
-NEWS = [
-    "Il PIL cresce.\tO PIB cresce.", "\t", "1995–2005\t1995–2005", "100%\tcem por cento", "sem parceiro\t",
-    "one column", "a\tb\tc", "G20 a Roma\tG20 em Roma", 
-    *(f"frase {i} bella\tfrase {i} bela" for i in range(18)),
-]  # fmt: skip
+@pytest.mark.parametrize(("line", "numerical"), TOLD["numerical"].items())
+def test_numbers_alone(line, numerical):
+    assert corpora.purely_numerical(line) == numerical
 
 
 def test_news_commentary_drops_numerical_empty_and_odd_lines_and_counts_them(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path))
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "none"))
-    name, content = "news_commentary/news-commentary-v14.it-pt.tsv", "\n".join([*NEWS, ""]).encode()
+    more = (f"frase {i} bella\tfrase {i} bela" for i in range(18))
+    name, content = (
+        "news_commentary/news-commentary-v14.it-pt.tsv",
+        "\n".join([*TOLD["table"], *more, ""]).encode(),
+    )
     known = translation_checksums("multi30k_en_de")  # of files that are not there
     assert known["multi30k/val.de"] == dataset("multi30k").file("val.de").sha256
     assert len(known) == 4

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
+import yaml
 
 from attnlib.errors import BadInput
 from companion.book.parameters import CELL, cell, check_parallel, documented, split_assignments, written
@@ -14,7 +15,9 @@ from companion.results import config as settings
 from companion.results.config import AboveZero, BaseConfig, Fraction, OneOf, Positive, override
 from notebooks.attend.word_alignment import experiment as word_alignment
 from notebooks.shared.suite import PROFILES, SuiteConfig, model_specs
+from tests.attnlib.refusals import assert_refused
 
+SETTINGS = yaml.safe_load(Path(__file__).with_name("settings.yaml").read_text(encoding="utf-8"))
 QUICK = PROFILES["quick"]
 
 
@@ -33,59 +36,19 @@ class Words(BaseConfig):
             raise BadInput("13 brings bad luck")
 
 
-@pytest.mark.parametrize(
-    ("name", "word", "value"),
-    [
-        ("seeds", "3", 3), ("seeds", "none", None), ("rate", "1e-3", 0.001), ("whole", "false", False),
-        ("sizes", "1,2", (1, 2)), ("sizes", "(1, 2)", (1, 2)), ("sizes", 4, (4,)),
-        ("levels", "0.5, 2", (0.5, 2.0)), ("order", " last", "last"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "word", "value"), SETTINGS["typed"])
 def test_a_word_of_the_command_line_takes_the_type_of_its_setting(name, word, value):
-    assert getattr(override(Words(), {name: word}), name) == value
+    taken = getattr(override(Words(), {name: word}), name)
+    assert taken == (tuple(value) if isinstance(value, list) else value)
 
 
-WORDS = Words()
 FILES = {"source": "a.en", "target": "b.fr"}
 ALIGNING = word_alignment.PROFILES["quick"]
 
 
-@pytest.mark.parametrize(
-    ("config", "values", "message"),
-    [
-        (WORDS, {"seeds": "3.5"}, "parameter 'seeds' takes a whole number; got '3.5'"),
-        (WORDS, {"seeds": True}, "parameter 'seeds' takes a whole number; got True"),
-        (WORDS, {"rate": "much"}, "parameter 'rate' takes a number; got 'much'"),
-        (WORDS, {"whole": "perhaps"}, "parameter 'whole' takes true or false; got 'perhaps'"),
-        (WORDS, {"sizes": "1,x"}, "'sizes' takes a whole number, or several with commas; got '1,x'"),
-        (WORDS, {"seeds": "0"}, "seeds is 0; it must be at least 1"),
-        (WORDS, {"sizes": "4,-1"}, "sizes is -1; each must be at least 1"),
-        (WORDS, {"part": 1.5}, "part is 1.5; it must be at most 1"),
-        (WORDS, {"part": 0}, "part is 0; it must be above 0"),
-        (WORDS, {"levels": "inf"}, "levels is inf; each must be finite"),
-        (WORDS, {"kind": "transfomer"}, "no kind 'transfomer'; did you mean 'transformer'?"),
-        (WORDS, {"order": "lst"}, "no order 'lst'; did you mean 'last'? Known: first, last"),
-        (WORDS, {"seeds": 13}, "13 brings bad luck"),
-        (WORDS, {"seed": 3}, "no parameter 'seed'; did you mean 'seeds'?"),
-        (QUICK, {"task": "scann"}, "no task 'scann'; did you mean 'scan'"),
-        (QUICK, {"architecture": "VED"}, "no architecture 'VED'"),
-        (QUICK, {"steps": 0}, "steps is 0"),
-        (QUICK, {"width": 9}, "width 9 is odd"),
-        (QUICK, {"embedding_scale": "nan"}, "embedding_scale is nan"),
-        (QUICK, FILES | {"task": "scan"}, "leave out task"),
-        (QUICK, {"task": 3}, "parameter 'task' takes text, or several with commas; got 3"),
-        (QUICK, {"source": "a.en"}, "source and target go together"),
-        (QUICK, {"task": "parallel"}, "needs two files"),
-        (QUICK, {"task": "scan,"}, "no task ''"),
-        (ALIGNING, {"links": "c.talp"}, "source and target go together"),
-        (ALIGNING, FILES | {"tokens_of": "scan"}, "leave out tokens_of"),
-    ],
-)
-def test_what_cannot_be_used_is_told_in_a_line(config, values, message):
-    with pytest.raises(BadInput) as refused:
-        override(config, values)
-    assert message in str(refused.value)
-    assert "\n" not in str(refused.value)
+@pytest.mark.parametrize(("values", "message"), SETTINGS["refused"])
+def test_what_cannot_be_used_is_told_in_a_line(values, message):
+    assert_refused(lambda: override(Words(), values), message)
 
 
 def test_two_files_of_the_reader_are_the_task_and_with_links_one_that_has_gold_alignments():

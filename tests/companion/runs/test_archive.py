@@ -4,10 +4,12 @@ import json
 import random
 import shutil
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
+import yaml
 
 from attnlib.errors import BadInput, CorruptFile, NotMeasured
 from attnlib.sealed import save_file
@@ -166,31 +168,17 @@ def test_answers_come_in_the_order_of_the_questions(tmp_path):
 
 # -- a run as a product: made once, found again, resumed, asked for as a spec -----------------------------
 
-TINY = {"length": 4, "width": 8, "batch_size": 4, "steps": 4, "every": 2, "held_out": 6}
+KILLED = yaml.safe_load(Path(__file__).with_name("killed.yaml").read_text(encoding="utf-8"))
+TINY = KILLED["permutation_copying"]["settings"]
 SPEC = RunSpec.of("permutation_copying", seed=1, **TINY)
-TEXTS = {"data": "known_polarity", "n_train": 100, "n_validation": 20, "embedding_width": 8, "steps": 60}
-PAIRS = {"dataset": "known_lexicon", "width": 16, "steps": 55, "n_train": 60, "n_validation": 12}
-WORDS = (("max_length", 7), ("n_train", 60), ("n_held_out", 20))
-SEQUENCES = {"task": "lexicon_summary", "options": WORDS, "width": 8, "steps": 4}
-SEQUENCES |= {"batch_size": 8, "snapshots": 2}
-KEYWORDS = {"words": 6, "length": 6, "width": 3, "steps": 5, "every": 2, "held_out": 40}
-KINDS = [  # settings, updates before the kill, and the snapshots there are
-    ("permutation_copying", TINY, 3, [0, 2, 4]),
-    ("classification", TEXTS | {"width": 8}, 55, [0, 10, 50, 60]),
-    ("classifier_proxy", TEXTS, 55, [0, 10, 50, 60]),
-    ("translation", PAIRS | {"saliency": True, "probed_training": 5, "seed": 1}, 52, [0, 50, 55]),
-    ("translation_proxy", PAIRS, 52, [0, 50, 55]),
-    ("recurrent_sequences", SEQUENCES, 3, [0, 2, 4]),
-    ("transformer_sequences", SEQUENCES | {"heads": 2, "layers": 1}, 3, [0, 2, 4]),
-    ("keyword", KEYWORDS, 3, [0, 2, 4, 5]),
-]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "settings", "stop", "steps"), KINDS, ids=[kind[0] for kind in KINDS])
-def test_a_killed_run_ends_in_the_same_recording(tmp_path, monkeypatch, kill_at, name, settings, stop, steps):
+@pytest.mark.parametrize("name", KILLED)
+def test_a_killed_run_ends_in_the_same_recording(tmp_path, monkeypatch, kill_at, name):
+    settings, stop, steps = KILLED[name].values()
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path))
-    spec = RunSpec.of(name, **settings)
+    spec = read_spec(json.dumps({"recipe": name, "settings": settings}))
     whole = Store(tmp_path / "whole").recording(spec)
     with monkeypatch.context() as patch:
         patch.setattr("time.monotonic", iter(range(0, 10**6, 7)).__next__)  # a checkpoint every ninth update

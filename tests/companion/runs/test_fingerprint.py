@@ -1,8 +1,10 @@
 """The fingerprint: blind to what can move no number, and to nothing else."""
 
 import textwrap
+from pathlib import Path
 
 import pytest
+import yaml
 
 from companion.runs import fingerprint as module
 from companion.runs.fingerprint import fingerprint, symbols
@@ -10,47 +12,9 @@ from tests.companion.data.data_builders import put
 
 CACHED = (module._module, module._resolve, module._form, module._checksums)
 
-NUMBERS = """
-from attnlib.errors import BadInput
-
-UNIT = 3
-
-def scaled(values, factor):
-    check_factor(factor)
-    return [each * factor * UNIT for each in values]
-
-def check_factor(factor):
-    if factor < 1:
-        raise BadInput(f"factor is {factor}")
-
-class Box:
-    rows = 2
-
-    def __init__(self, values):
-        self.values = values
-
-    def size(self):
-        return len(self.values) * self.rows
-
-def even(n):
-    return n == 0 or odd(n - 1)
-
-def odd(n):
-    return n != 0 and even(n - 1)
-"""
-MAIN = """
-import numpy as np
-from attnlib.toy.numbers import Box, scaled
-
-def measure(values, *, factor=2):
-    total = scaled(values, factor)
-    return {"total": float(np.linalg.norm(total)), "box": Box(total).size()}
-"""
-FIRST = {
-    "attnlib/toy/__init__.py": "from attnlib.toy.numbers import scaled\n",
-    "attnlib/toy/main.py": MAIN,
-    "attnlib/toy/numbers.py": NUMBERS,
-}
+TREE = yaml.safe_load(Path(__file__).with_name("fingerprint.yaml").read_text(encoding="utf-8"))
+FIRST = TREE["files"]
+_, MAIN, NUMBERS = FIRST.values()
 
 
 def forget():
@@ -81,34 +45,9 @@ def edited(old, new, name="attnlib/toy/numbers.py"):
     return FIRST | {name: FIRST[name].replace(old, new)}
 
 
-ANNOTATED = 'def scaled(values: list[float], factor: int) -> list:\n    "Scale."'
-NO_NUMBER_MOVES = [
-    ("def scaled(values, factor):", ANNOTATED),
-    ("UNIT = 3", "# units\nUNIT: int = 3"),
-    ("[each * factor * UNIT for each in values]", "[one * factor * UNIT for one in values]"),
-    ("each * factor * UNIT", "(each * factor) * UNIT"),
-    ('f"factor is {factor}"', '"factor must be at least 1"'),
-    ("if factor < 1:", "if factor < 0:"),
-    ("return [each", 'if factor > 9:\n        raise BadInput("much")\n    return [each'),
-    ("check_factor(factor)\n    return", "return"),
-    ("def even(n):", "def extra(n):\n    return n\n\n\ndef even(n):"),
-    ("def scaled(values, factor):", "EVERYWHERE = None\n\ndef scaled(values, factor=EVERYWHERE):"),
-    ("def size(self):", 'def size(self):\n        "How much."\n        assert self.values'),
-]
-A_NUMBER_MOVES = [
-    ("UNIT = 3", "UNIT = 4"),
-    ("each * factor", "each + factor"),
-    ("rows = 2", "rows = 3"),
-    ("return len(self.values)", "return 1 + len(self.values)"),
-    ("def scaled(values, factor):", "def scaled(values, factor=1):"),
-    ("def scaled(values, factor):", "def scaled(factor, values):"),
-    ("self.values = values", "self.values = list(values)"),
-]
-
-
-@pytest.mark.parametrize(("old", "new"), NO_NUMBER_MOVES + A_NUMBER_MOVES)
+@pytest.mark.parametrize(("old", "new"), TREE["no_number_moves"] + TREE["a_number_moves"])
 def test_what_can_move_no_number_does_not_count_and_what_can_does(tree, old, new):
-    assert (tree(edited(old, new)) == tree(FIRST)) == ((old, new) in NO_NUMBER_MOVES)
+    assert (tree(edited(old, new)) == tree(FIRST)) == ([old, new] in TREE["no_number_moves"])
 
 
 def test_moving_merging_and_renaming_change_nothing(tree):

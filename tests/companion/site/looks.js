@@ -1,5 +1,5 @@
 // What an open page of the book looks like, as one object of plain numbers and words.
-() => {
+async () => {
   // Text and the contrast of its colour with the ground it stands on (WCAG 2), lowest first.
   const contrast = () => {
     const rgb = text => text.match(/[\d.]+/g).map(Number);
@@ -55,8 +55,16 @@
       if (["auto", "scroll", "hidden"].includes(getComputedStyle(e).overflowX)) return false;
     return true;
   }).map(element => element.tagName + "." + element.className);
+  // How far things have moved while the page opened.
+  const shifts = await new Promise(done => {
+    let sum = 0;
+    new PerformanceObserver(list => {
+      for (const entry of list.getEntries()) sum += entry.value;
+    }).observe({ type: "layout-shift", buffered: true });
+    setTimeout(() => done(sum), 50);
+  });
   return {
-    theme: document.documentElement.dataset.theme, contrast: contrast(), images, figures, math, sticksOut,
+    theme: document.documentElement.dataset.theme, contrast: contrast(), images, figures, math, sticksOut, shifts,
     pageWidth: document.documentElement.scrollWidth,
   };
 }

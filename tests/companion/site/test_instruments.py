@@ -49,12 +49,7 @@ OF = {  # by the name of the script; what follows a space tells its uses apart
 }
 NAMELESS = """[...document.querySelectorAll('button, svg[tabindex], select, input')]
     .filter(own => !(own.innerText || own.ariaLabel || own.labels?.length)).length"""
-RUN = """([name, asked]) => Instruments.network(name).then(network => {
-    return asked.map(([source, read], n) => {
-        const {terms, attention, probabilities} = network.run(source, {read});
-        return {attention, probabilities, terms: n < 20 ? terms : null};
-    });
-})"""
+RUN = Path(__file__).with_name("run_network.js").read_text(encoding="utf-8")
 NONSENSE = (
     "task=%<b>&table=x&kind=x&swap=x&set=x&column=-9&choice=x&look=1e9&network=x&architecture=x&colour=x&up=x"
     "&on=x"

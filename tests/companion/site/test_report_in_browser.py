@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import pytest
 import torch
@@ -48,17 +49,7 @@ def report(tmp_path_factory):
 STICKING_OUT = """() => [...document.querySelectorAll('body *')]
     .filter(own => !own.parentElement.closest('.wide') && own.getBoundingClientRect().right > innerWidth + 1)
     .map(own => own.tagName + '.' + own.className)"""
-
-
-BRIGHTNESS = """() => ['color', 'backgroundColor'].map(name => {
-    const canvas = Object.assign(document.createElement('canvas'), {width: 1, height: 1});
-    const drawn = canvas.getContext('2d');
-    const page = matchMedia('(prefers-color-scheme: dark)').matches ? '#121212' : '#fff';
-    const own = getComputedStyle(document.body)[name];
-    drawn.fillStyle = own === 'rgba(0, 0, 0, 0)' ? page : own;
-    drawn.fillRect(0, 0, 1, 1);
-    return drawn.getImageData(0, 0, 1, 1).data[0];
-})"""
+BRIGHTNESS = Path(__file__).with_name("brightness.js").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import pikepdf
 import pytest
+import yaml
 
 from attnlib.errors import BadInput
 from workflows import pdf
@@ -21,44 +22,11 @@ WAYS = {
     "narrow": {"scheme": "light", "width": 390},
 }
 HERE = Path(__file__).parent
-LOOKS = (HERE / "looks.js").read_text(encoding="utf-8")
+LOOKS, CUT = ((HERE / f"{name}.js").read_text(encoding="utf-8") for name in ("looks", "cut"))
 AXE = (HERE / "axe" / "axe.min.js").read_text(encoding="utf-8")  # npm's axe-core, unchanged
 VIOLATIONS = """() => axe.run().then(found => found.violations.map(
   rule => [rule.impact, rule.id, rule.nodes.length, rule.nodes[0].html.slice(0, 200)]))"""
-SHIFTS = """() => new Promise(done => {
-  let sum = 0;
-  new PerformanceObserver(list => {
-    for (const entry of list.getEntries()) sum += entry.value;
-  }).observe({ type: "layout-shift", buffered: true });
-  setTimeout(() => done(sum), 50);
-})"""
-# Tables, and outside the reference lines to type, that a reader has to move sideways, with all folds open.
-CUT = """async () => {
-  for (const fold of document.querySelectorAll(".bd-article details")) fold.open = true;
-  await new Promise(done => setTimeout(done, 300));
-  const moves = e => getComputedStyle(e).overflowX !== "visible" && e.scrollWidth > e.clientWidth + 1;
-  const around = e => (e.matches(".bd-article") ? [] : [e, ...around(e.parentElement)]);
-  const shown = location.pathname.includes("/api/") ? "table" : ":is(table, pre):not(.cell_input *)";
-  return [...document.querySelectorAll(`.bd-article ${shown}`)]
-    .filter(place => around(place).some(moves)).map(place => place.innerText.slice(0, 200));
-}"""
-# What a reader may look for, and the page that search has to lead to first.
-QUESTIONS = {
-    "AED": "notation",
-    "typicality": "notation",
-    "Table 2": "learn/agreement",
-    "rerun a figure": "how_to",
-    "install": "how_to",
-    "pdf": "how_to",
-    "glossary": "notation",
-    "symbols": "notation",
-    "my own model": "beyond/your_own_model",
-    "permutation copying": "learn/permutation_copying",
-    "scoring functions": "primer/scoring_functions",
-    "weight decay": "attend/regularisation",
-    "gold alignments": "attend/word_alignment",
-    "scorecard": "scorecard",
-}
+QUESTIONS = yaml.safe_load((HERE / "questions.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="session")
@@ -68,8 +36,8 @@ def seen(visit, pages) -> dict[tuple[str, str], dict]:
     for way, options in WAYS.items():
         for path in pages:
             with visit(path, **options) as visited:
-                looks = visited.page.evaluate(LOOKS) | {"complaints": visited.complaints}
-                looks |= {"bytes": visited.bytes(), "shifts": visited.page.evaluate(SHIFTS)}
+                looks = visited.page.evaluate(LOOKS)
+                looks |= {"complaints": visited.complaints, "bytes": visited.bytes()}
                 if way != "narrow":
                     visited.page.evaluate(AXE)
                     looks["axe"] = visited.page.evaluate(VIOLATIONS)
