@@ -1,7 +1,11 @@
 """Both passes: against the decomposition's own pieces, by hand where it has none, and in halves."""
 
+import gzip
 import math
+import os
 from dataclasses import replace
+from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -111,6 +115,53 @@ def test_sharp_heads_by_position_are_typical_and_those_by_content_are_not():
     found = dict(zip(samples[0][0], torch.cat(judged, 1).mean(1).tolist(), strict=True))
     assert found.pop("content") < 0.2
     assert min(found.values()) > 0.9, found
+
+
+MULTI30K = Path(os.environ.get("ATTNLIB_DATA", "")) / "multi30k"
+
+
+def of_real_lengths(count):
+    """By (source, target) length, on translations that people made: heads by position, by words, by both."""
+    draw, vectors, found = torch.Generator().manual_seed(0), {}, {}
+    sides = []
+    for side in ("de", "en"):
+        with gzip.open(MULTI30K / f"train.{side}.gz", "rt", encoding="utf-8") as lines:
+            sides.append([line.split() for line in islice(lines, count)])
+    for pair in zip(*sides, strict=True):
+        source, target = (
+            torch.stack([vectors.setdefault(word, torch.randn(8, generator=draw)) for word in words])
+            for words in pair
+        )
+        shape = len(target), len(source)
+        relative, steps = (torch.arange(size) / size for size in shape), map(torch.arange, shape)
+        relative, steps = (one[:, None] - other for one, other in (relative, steps))
+        words = target @ source.T / 8**0.5
+        scores = -50 * relative**2, -(steps**2) / 2, words / 2 - 20 * relative**2, 2 * words
+        found.setdefault(shape[::-1], []).append(torch.stack(scores).softmax(-1))
+    return {cell: torch.stack(own, 1) for cell, own in found.items()}
+
+
+@pytest.mark.skipif(not MULTI30K.is_dir(), reason="reads Multi30k: set ATTNLIB_DATA")
+def test_on_real_lengths_the_nearest_sizes_say_what_the_exact_one_says():
+    """A size is left out and judged by its neighbours: half a place is lost, sentences keep their order."""
+    cells = of_real_lengths(3000)
+
+    def masks(cell):
+        return [torch.ones(cells[cell].shape[1], size, dtype=torch.bool) for size in cell[::-1]]
+
+    for left_out in sorted(cells, key=lambda cell: -cells[cell].shape[1])[:6]:
+        matrices, average = cells[left_out], AverageAttention(4)
+        assert matrices.shape[1] > 2 * fit.MINIMUM_CELL
+        for cell in cells.keys() - {left_out}:
+            average.update(cells[cell], *masks(cell))
+        near, exact = average.typicality(matrices, *masks(left_out))
+        assert not exact.any()
+        expected = torch.stack([typicality(own).per_sample for own in matrices])
+        assert float((near - expected).abs().max()) < 0.08
+        torch.testing.assert_close(expected[:2], torch.ones_like(expected[:2]))  # by position alone
+        for own, other in zip(near[2:], expected[2:], strict=True):
+            assert float(own.mean()) == pytest.approx(float(other.mean()), abs=0.01)
+            assert float(torch.corrcoef(torch.stack([own, other]))[0, 1]) > 0.95
 
 
 def fitting_sizes(summed, bound):
