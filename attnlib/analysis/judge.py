@@ -364,8 +364,9 @@ class TermSums:
         they are as good as m = (Σv)² / Σv² equal ones: the variance is divided by (1 − 1/m)², as the
         jackknife does, and quantiles are Student's with m − 1 degrees of freedom. What the fit does not know
         adds to the variance: means of n_f samples ``fitted`` on, tried on n others, are off by as much as
-        n/n_f of what these others vary. That is too little for a share near zero, which errors of the means
-        move and samples hardly do.
+        n/n_f of what these others vary. That is too little for a share near zero where words keep to their
+        places, as in texts: the fit hardly tells the two apart, its errors meet all that words make of the
+        scores there, and samples, in which this share is small, do not show it.
         """
         chosen = torch.tensor([term in terms for term in self.terms], dtype=torch.float64)
         products, count = self.sums["products"].sum(1), int(self.sums["samples"])
