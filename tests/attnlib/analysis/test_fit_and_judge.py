@@ -117,13 +117,15 @@ def test_sharp_heads_by_position_are_typical_and_those_by_content_are_not():
     assert min(found.values()) > 0.9, found
 
 
+MULTI30K = Path(os.environ.get("ATTNLIB_DATA", "")) / "multi30k"
+
+
 def of_real_lengths(count):
     """By (source, target) length, on translations that people made: heads by position, by words, by both."""
     draw, vectors, found = torch.Generator().manual_seed(0), {}, {}
     sides = []
     for side in ("de", "en"):
-        path = Path(os.environ["ATTNLIB_DATA"]) / "multi30k" / f"train.{side}.gz"
-        with gzip.open(path, "rt", encoding="utf-8") as lines:
+        with gzip.open(MULTI30K / f"train.{side}.gz", "rt", encoding="utf-8") as lines:
             sides.append([line.split() for line in islice(lines, count)])
     for pair in zip(*sides, strict=True):
         source, target = (
@@ -139,7 +141,7 @@ def of_real_lengths(count):
     return {cell: torch.stack(own, 1) for cell, own in found.items()}
 
 
-@pytest.mark.skipif(not os.environ.get("ATTNLIB_DATA"), reason="reads published texts: set ATTNLIB_DATA")
+@pytest.mark.skipif(not MULTI30K.is_dir(), reason="reads Multi30k: set ATTNLIB_DATA")
 def test_on_real_lengths_the_nearest_sizes_say_what_the_exact_one_says():
     """A size is left out and judged by its neighbours: half a place is lost, sentences keep their order."""
     cells = of_real_lengths(3000)

@@ -37,14 +37,13 @@ def test_hand_worked():
     """Two samples of two places, tokens a b / a a: mu = (2, 6); a = (-1 + 1 + 2) / 3, b = -2."""
     states = torch.tensor([[[1.0], [4.0]], [[3.0], [8.0]]])
     tokens = torch.tensor([[0, 1], [0, 0]])
-    mask = torch.ones(2, 2, dtype=torch.bool)
-    components = Components(3, 2, 1).update(states, tokens, mask)
+    components = Components(3, 2, 1).update(states, tokens)
     assert components.temporal.flatten().tolist() == [2.0, 6.0]
     assert components.input.flatten().tolist() == [2 / 3, -2.0, 0.0]
     assert components.token_counts.tolist() == [3, 1, 0]
     assert components.position_counts.tolist() == [2, 2]
     assert components.seen.tolist() == [True, True, False]
-    parts = components.split(states, tokens, mask)
+    parts = components.split(states, tokens)
     assert torch.allclose(parts.residual.flatten(), torch.tensor([-5 / 3, 0.0, 1 / 3, 4 / 3]))
     assert parts.residual[0, 1].item() == 0.0  # b was seen once: nothing is left on its own sample
 
@@ -133,6 +132,7 @@ FORMS = {
     "every second number": (torch.stack((DRAWN, DRAWN + 1), dim=-1)[..., 0], WORDS.to(torch.uint8), RAGGED),
     "backwards in memory": (ARRAYS[:, ::-1].copy()[:, ::-1], WORDS.numpy()[::-1].copy()[::-1], RAGGED),
     "the other order of bytes": (ARRAYS.astype(ARRAYS.dtype.newbyteorder(">")), WORDS.numpy().astype(">i8")),
+    "more digits than a tensor has": (ARRAYS.astype(np.longdouble), WORDS, RAGGED),
     "zeros and ones for a mask": (DRAWN, WORDS, RAGGED.long()),
     "a gradient": (DRAWN.clone().requires_grad_(), WORDS, RAGGED),
 }
@@ -153,12 +153,6 @@ def test_whatever_form_a_batch_has_it_is_the_same_to_the_last_digit(make, form):
 def test_components_say_their_sizes_and_what_they_hold():
     said = repr(Components(5, 4, 3).update([[[1.0, 2, 3]] * 2], [[4, 4]]))
     assert said == "Components(n_tokens=5, n_positions=4, width=3, method='means') of 2 positions, 1 tokens"
-
-
-def test_numbers_of_more_digits_than_a_tensor_has_are_doubles():
-    given = ARRAYS.astype(np.longdouble), DRAWN.double()
-    long, double = (Components(5, 4, 3).update(states, WORDS, RAGGED) for states in given)
-    assert all(map(torch.equal, sums_of(long), sums_of(double)))
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -224,10 +218,7 @@ BAD = {
     "states is str": batch_of(states="states"),
     "states is NoneType, of which no tensor can be made; give a torch.Tensor": (None, [[1] * 3] * 2),
     "states is on the device meta and has no numbers; give": batch_of(states=ONES.to("meta")),
-    "states is a masked array; give its .data, and a mask": (
-        np.ma.masked_array(ONES),
-        [[1] * 3] * 2,
-    ),
+    "states is a masked array; give its .data, and a mask": (np.ma.masked_array(ONES), [[1] * 3] * 2),
 }
 OF_FIXED = {
     "Token 5 at sample 0, position 2 is outside … of 5 (0 to 4)": batch_of([[0, 0, 5], [0, 0, 0]]),
@@ -403,12 +394,11 @@ def test_hand_worked_unbalanced_words():
     """h = t + 10 w without noise: averages give part of position to the words, the exact fit does not."""
     tokens = torch.tensor([[0, 1], [0, 1], [0, 0], [1, 1]])
     states = (torch.arange(2) + 10.0 * tokens)[:, :, None]
-    mask = torch.ones(4, 2, dtype=torch.bool)
-    exact = Components(2, 2, 1, method="least_squares").update(states, tokens, mask)
+    exact = Components(2, 2, 1, method="least_squares").update(states, tokens)
     assert exact.temporal.flatten().tolist() == pytest.approx([5, 6])
     assert exact.input.flatten().tolist() == pytest.approx([-5, 5])
-    assert exact.split(states, tokens, mask).residual.abs().max() < 1e-6
-    means = Components(2, 2, 1).update(states, tokens, mask)
+    assert exact.split(states, tokens).residual.abs().max() < 1e-6
+    means = Components(2, 2, 1).update(states, tokens)
     assert means.temporal.flatten().tolist() == pytest.approx([2.5, 8.5])
     shares = exact.variance_explained()
     assert shares.additive == pytest.approx(1)
