@@ -24,9 +24,6 @@ SIGNS = {
     Verdict.CANNOT_BE_JUDGED: "–",
 }
 
-# By printed number and reading (empty for the first) the verdict on it.
-Answers = Mapping[tuple[Entry, str], ClaimVerdict]
-
 
 def scorecard_markdown(root: Path, rows: Sequence[ClaimVerdict]) -> str:
     """The page for a checkout and the verdicts on its claims; BadInput where a claims file cannot be used."""
@@ -104,8 +101,8 @@ def lettered(parts: Iterable[str], claim: Claim) -> list[str]:
     return [f"({letter}) {part}" for letter, part in zip(ascii_lowercase, parts, strict=False)]
 
 
-def answers(rows: Sequence[ClaimVerdict]) -> Answers:
-    """The verdicts that are about one printed number alone, at the largest profile judged."""
+def answers(rows: Sequence[ClaimVerdict]) -> dict[tuple[Entry, str], ClaimVerdict]:
+    """The verdict on each printed number by reading (empty: the first), at the largest profile judged."""
     found = {}
     for profile in PROFILES:
         for row in reversed(rows):  # of several claims about a number the first counts
@@ -115,7 +112,7 @@ def answers(rows: Sequence[ClaimVerdict]) -> Answers:
     return found
 
 
-def status(entry: Entry, found: Answers) -> Verdict:
+def status(entry: Entry, found: Mapping[tuple[Entry, str], ClaimVerdict]) -> Verdict:
     """How one printed number fares, in the first reading of its data set."""
     if row := found.get((entry, "")):
         return row.verdict
