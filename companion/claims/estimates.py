@@ -139,9 +139,8 @@ def difference(first: Estimate, second: Estimate, *, independent: bool) -> Estim
     Medicine 27(10), 1693-1702): d - √((a - low_a)² + (high_b - b)²) below, and likewise above. Otherwise it
     is the widest one, low_a - high_b to high_a - low_b, which holds whatever the dependence and is cautious.
     """
-    counts = [estimate.n for estimate in (first, second) if estimate.n is not None]
-    value, n = first.value - second.value, min(counts, default=None)
-    both = (first, second)
+    both, value = (first, second), first.value - second.value
+    n = min((own.n for own in both if own.n is not None), default=None)
     exact = [own.n is None and not own.has_interval for own in both]
     if all(exact) or not all(own.has_interval or known for own, known in zip(both, exact, strict=True)):
         return Estimate(value, n=n)

@@ -24,9 +24,6 @@ SIGNS = {
     Verdict.CANNOT_BE_JUDGED: "–",
 }
 
-# By printed number and reading (empty for the first) the verdict on it.
-Answers = Mapping[tuple[Entry, str], ClaimVerdict]
-
 
 def scorecard_markdown(root: Path, rows: Sequence[ClaimVerdict]) -> str:
     """The page for a checkout and the verdicts on its claims; BadInput where a claims file cannot be used."""
@@ -48,21 +45,21 @@ def scorecard_markdown(root: Path, rows: Sequence[ClaimVerdict]) -> str:
 def _summary(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Iterator[tuple[str, Counter]]:
     """Counts of verdicts at the paper profile, for each paper by what claims are about, and for each table.
 
-    A number that is printed in several tables counts once more, by the place where it has most digits.
+    A number printed in several tables counts once more, by what it is about, where it has most digits.
     """
     found = answers(rows)
     for paper in papers:
         own = [row for row in rows if row.claim.paper == paper.name]
         for about in TALLIES[:-1]:
-            of = (row for row in own if tally(row) == about and row.claim.kind == "statement")
-            if counts := Counter(row.verdict for row in of):
+            if counts := Counter(r.verdict for r in own if tally(r) == about and r.claim.kind == "statement"):
                 yield f"{plain(paper.title)}: claims about {about}", counts
         judged = [(each, row) for (each, reading), row in found.items() if row in own and not reading]
         judged.sort(key=lambda pair: len(pair[0].value))  # so that the longest number stays
-        if distinct := {row.claim.keys: row for _, row in judged}:
-            told = f"{len(judged)} of the {len(paper.tables.entries)} numbers that it prints have one of ours"
-            counts = Counter(row.verdict for row in distinct.values())
-            yield f"{told}, {len(distinct)} of these distinct, which count here", counts
+        distinct = {row.claim.keys: row for _, row in judged}.values()
+        told = f"{len(judged)} of the {len(paper.tables.entries)} numbers that it prints have one of ours"
+        for about in TALLIES[:-1]:
+            if counts := Counter(row.verdict for row in distinct if row.claim.about == about):
+                yield f"{told}, {len(distinct)} of these distinct; those about {about}", counts
         if others := [row for (_, reading), row in found.items() if row in own and reading]:
             yield "the same numbers in other readings than the first", Counter(row.verdict for row in others)
         for name in paper.tables.names:
@@ -104,8 +101,8 @@ def lettered(parts: Iterable[str], claim: Claim) -> list[str]:
     return [f"({letter}) {part}" for letter, part in zip(ascii_lowercase, parts, strict=False)]
 
 
-def answers(rows: Sequence[ClaimVerdict]) -> Answers:
-    """The verdicts that are about one printed number alone, at the largest profile judged."""
+def answers(rows: Sequence[ClaimVerdict]) -> dict[tuple[Entry, str], ClaimVerdict]:
+    """The verdict on each printed number by reading (empty: the first), at the largest profile judged."""
     found = {}
     for profile in PROFILES:
         for row in reversed(rows):  # of several claims about a number the first counts
@@ -115,7 +112,7 @@ def answers(rows: Sequence[ClaimVerdict]) -> Answers:
     return found
 
 
-def status(entry: Entry, found: Answers) -> Verdict:
+def status(entry: Entry, found: Mapping[tuple[Entry, str], ClaimVerdict]) -> Verdict:
     """How one printed number fares, in the first reading of its data set."""
     if row := found.get((entry, "")):
         return row.verdict

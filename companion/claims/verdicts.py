@@ -248,9 +248,8 @@ class Presupposition(Fields):
     def look_up(self, values: Mapping, key: str, others: Others) -> dict[str, Estimate]:
         """What it is about, for a key of the claim. Raises as :func:`look_up` does; MissingKey: too short."""
         pieces = key.split(".")
-        if not {*pieces}.isdisjoint(self.except_for):
-            return {}
-        if self.only_for and {*pieces}.isdisjoint(self.only_for):
+        named = {*pieces}
+        if named & {*self.except_for} or (self.only_for and not named & {*self.only_for}):
             return {}
         values = others(self.experiment) if self.experiment else values
         try:

@@ -135,7 +135,8 @@ def judge(claim: Claim, profile: str, load: Callable[..., Result | str | None]) 
     if profile not in claim.profiles:
         return not_run(f"judged at the {' and '.join(claim.profiles)} profile only")
     if result is None:
-        return not_run(f"no {profile} result yet; `{_command(claim.experiment, profile)}` makes it")
+        command = f"attnlib run {claim.experiment} --profile {profile}"
+        return not_run(f"no {profile} result yet; `{command}` makes it")
     if isinstance(result, str):
         return not_run(result, result=result)
     judgement, starred = claim.judged_by(result.values, result.missing, others), False
@@ -145,10 +146,6 @@ def judge(claim: Claim, profile: str, load: Callable[..., Result | str | None]) 
         except MissingKey as error:
             judgement = Judgement(Verdict.NOT_RUN, {}, str(error), miswired=True)
     return ClaimVerdict(claim, profile, judgement, starred=starred, result=result)
-
-
-def _command(experiment: str, profile: str) -> str:
-    return f"attnlib run {experiment} --profile {profile}"
 
 
 def read_expected(root: Path) -> dict[tuple[str, str], Verdict]:
@@ -302,21 +299,20 @@ def verify_command(
     if accept:
         migrated = accept_verdicts(root, rows)
         rows = verify(root)
-    changed, wrong = [row for row in rows if row.changed], problems(root, rows)
+    changed, wrong = sum(row.changed for row in rows), problems(root, rows)
     wrong += not_in_the_archive() if recompute else ()
     if json:
-        told = {"changed": len(changed), "problems": wrong, "accepted": migrated}
+        told = {"changed": changed, "problems": wrong, "accepted": migrated}
         print(dumps(told | {"rows": [row.as_json() for row in rows]}, indent=1, ensure_ascii=False))
     else:
-        print("\n".join(_report(rows, changed, wrong, everything)))
+        print("\n".join(_report(rows, wrong, everything)))
         if accept:
             print(f"expected verdicts written to claims/expected.json, {migrated} of them new")
     return 1 if changed or wrong else 0
 
 
-def _report(
-    rows: list[ClaimVerdict], changed: list[ClaimVerdict], wrong: list[str], everything: bool
-) -> Iterator[str]:
+def _report(rows: list[ClaimVerdict], wrong: list[str], everything: bool) -> Iterator[str]:
+    changed = [row for row in rows if row.changed]
     if everything:
         for row in rows:
             marks = " (stale)" * row.stale + " (changed)" * row.changed
@@ -361,5 +357,5 @@ def _change(row: ClaimVerdict) -> str:
     else:
         told = f"{row.expected} → {row.verdict} ({numbers})"
     if row.stale:  # then accepting keeps what was expected
-        told += f"; stale: run it again first, `{_command(row.claim.experiment, row.profile)}`"
+        told += f"; stale: run it again first, `attnlib run {row.claim.experiment} --profile {row.profile}`"
     return f"{row.claim.id} at {row.profile}: {told}"

@@ -70,6 +70,8 @@ def test_what_would_change_our_mind_has_a_table_of_its_own_and_counts_for_no_pap
     lines = [line for line in page.splitlines() if "paper\\>:" in line or "numbers of Table 2" in line]
     counts = [[int(cell) for cell in re.findall(r"\| (\d+)(?= \|)", line)] for line in lines]
     assert [sum(row) for row in counts] == [2, 11, 2]  # about data, about networks, and every number
+    told = "| 1 of the 2 numbers that it prints have one of ours, 1 of these distinct; those about networks |"
+    assert told in page
 
 
 def test_a_published_number_has_the_verdict_of_the_claim_about_it_alone(root):
