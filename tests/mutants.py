@@ -22,19 +22,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "build" / "mutants.jsonl"
-VALUES = "tests/attnlib/test_refused_values.py"
-TESTS = {  # code: its tests
-    "attnlib/decomposition": f"tests/attnlib/decomposition {VALUES}",
-    "attnlib/probes": f"tests/attnlib/probes {VALUES}",
-    "attnlib/training": f"tests/attnlib/training {VALUES}",
-    "attnlib/sealed.py": "tests/attnlib/test_files.py",
-    "companion/claims/estimates.py": "tests/companion/claims",
-    "companion/claims/verdicts.py": "tests/companion/claims",
-    "companion/runs/loop.py": "tests/companion/runs/test_training.py",
-    "notebooks/shared/intervals.py": "tests/notebooks/shared/test_intervals.py",
-}
+TESTS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 SWAPS = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.In: ast.NotIn, ast.Is: ast.IsNot, ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div,

@@ -6,24 +6,14 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import yaml
 
 from companion.runs.fingerprint import PACKAGES as ROOMS
 from companion.runs.fingerprint import ROOT, path_of
 
 FILES = {room: sorted((ROOT / room).rglob("*.py")) for room in ROOMS}
 BARE = {"numpy", "torch", "safetensors", "jaxtyping", *ROOMS}
-# Imported where used, on machines that have it.
-WHERE_USED = {
-    "companion/data/sources.py": {"pooch"},  # downloads
-    "notebooks/shared/pieces.py": {"sentencepiece"},
-    "notebooks/shared/bleu.py": {"sacrebleu"},
-    "companion/results/config.py": {"pydantic"},  # a bare node takes the profiles as they are written
-    "notebooks/shared/intervals.py": {"scipy"},  # only ``compute`` asks for intervals
-    "notebooks/beyond/transformer_heads/experiment.py": {"pandas"},  # likewise
-    "notebooks/primer/scoring_functions/experiment.py": {"pandas"},
-    "notebooks/primer/what_a_task_teaches/experiment.py": {"pandas"},
-    "attnlib/analysis/report.py": {"jinja2", "markupsafe"},
-}
+WHERE_USED = yaml.safe_load(Path(__file__).with_name("where_used.yaml").read_text(encoding="utf-8"))
 
 
 @cache
@@ -83,6 +73,6 @@ def test_what_a_bare_node_runs_needs_four_packages(start):
         if (path := waiting.pop()) not in found:
             found.add(path)
             needed = {name: name.partition(".")[0] for name in imports(path, executed=True)}
-            allowed = BARE | WHERE_USED.get(path.relative_to(ROOT).as_posix(), set())
+            allowed = BARE | {*WHERE_USED.get(path.relative_to(ROOT).as_posix(), ())}
             assert {*needed.values()} <= allowed | sys.stdlib_module_names, path
             waiting += filter(None, (module(name) for name in needed if needed[name] in ROOMS))

@@ -16,18 +16,7 @@ from companion.book.project import Figure, Project
 ROOT = Path(__file__).parents[3]
 Found = TypeVar("Found")
 
-HEADER = """---
-kernelspec: {display_name: Python 3, language: python, name: python3}
----
-# A figure
-
-```{code-cell} python3
-:tags: [parameters]
-profile = "quick"
-task = None
-```
-
-"""
+HEADER = Path(__file__).with_name("header.md").read_text(encoding="utf-8") + "\n"  # of a notebook
 
 
 def write(project: Project, name: str, *cells: str, header: str = HEADER) -> Figure:

@@ -1,37 +1,30 @@
 """Claims as they are written, for tests."""
 
+from pathlib import Path
+
 import yaml
 
 from companion.claims.model import load_papers
 from companion.results.result import Result
 from tests.companion.data.data_builders import put
 
-READINGS = {
-    "readings": {"labels as the text says": {"SST": "sst_as_text"}},
-    "starred": {"xi_star": "starred"},
-}
+SOUND = yaml.safe_load(Path(__file__).with_name("sound.yaml").read_text(encoding="utf-8"))
+READINGS = SOUND["readings"]
 
 
 def claim(name, **fields):
-    return {
-        "id": name, "place": "Section 1", "says": "It is above five.", "experiment": "toy", "keys": ["x"],
-        "judge": {"kind": "inequality", "relation": ">", "threshold": 5}, "profiles": ["quick", "paper"],
-    } | fields  # fmt: skip
+    return {"id": name} | SOUND["claim"] | fields
 
 
 def rule(**fields):
     """A rule of numbers for Table 2."""
-    return {
-        "tables": [2], "experiment": "agreement", "key": "{dataset}.validation.{quantity}",
-        "datasets": {"SST": "sst"}, "quantities": {"xi_star": "final"},
-        "judge": {"kind": "tolerance", "absolute": 5}, "profiles": ["paper"],
-    } | fields  # fmt: skip
+    return SOUND["rule"] | fields
 
 
 def write_paper(folder, *claims, name="p.yaml", table=None, **fields):
     """A file of claims, and the CSV of its published tables where there is one."""
-    content = {"paper": "p", "title": "A paper", "url": "https://example.org", "claims": list(claims)}
-    put(folder, {name: yaml.safe_dump(content | fields, explicit_end=True)})
+    content = SOUND["paper"] | {"claims": list(claims)} | fields
+    put(folder, {name: yaml.safe_dump(content, explicit_end=True)})
     if table is not None:
         put(folder, {"t.csv": f"table,dataset,quantity,value,note\n{table}"})
     return folder

@@ -16,22 +16,10 @@ from companion.claims.verdicts import Tolerance, Trend, judge_values
 from companion.results.result import Result
 from tests.companion.claims.claims_builders import READINGS, claim, rule, write_paper
 
-TREND = {"kind": "trend", "direction": "positive"}
-EFFECT = {"value": 0.3, "because": "less is no trend"}
-CLAIM = claim(
-    "a-claim", experiment="temporal_share", keys=["spearman"], judge=TREND, profiles=["paper", "quick"],
-    smallest_effect=EFFECT,
-)  # fmt: skip
-RULE = rule(experiment="temporal_share", datasets={"SST": "sst", "News It-Pt": "news_it_pt"})
-TABLE = (
-    '2,IMDB,xi_star,87,\n2,IMDB,size,"(2, 3)",\n2,SST,xi_star,84,s\n'
-    "2,News It-Pt,xi_star,55,\n5,SST,A_baseline,78,\n"
-)
-TABLES = {"csv": "t.csv", "unavailable": [{"dataset": "News It-Pt", "reason": "data: not available here"}]}
-NAMED = {
-    "smallest_effects": {"share": {"value": 0.05, "because": "less is nothing", "seen_before": True}},
-    "presuppositions": {"learned": {"keys": ["accuracy"], "threshold": 0.95, "says": "it is learned"}},
-}
+FOLDER = Path(__file__).parent
+GIVEN, REFUSED = (yaml.safe_load((FOLDER / f"{n}.yaml").read_text("utf-8")) for n in ("model", "refused"))
+CLAIM, RULE = claim("a-claim", **GIVEN["claim"]), rule(**GIVEN["rule"])
+TABLE, TABLES, NAMED = GIVEN["rows"], GIVEN["tables"], GIVEN["named"]
 write = partial(write_paper, table=TABLE)
 
 
@@ -55,7 +43,6 @@ def test_a_claim_is_read_or_says_why_it_is_not_judged(tmp_path):
 
 
 TOLERANCE = {"without": ["smallest_effect"], "judge": {"kind": "tolerance", "absolute": 1}}
-REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text(encoding="utf-8"))
 
 
 def changed(own):
@@ -90,7 +77,11 @@ def test_claims_tables_rules_and_files_that_cannot_be_used_say_what_is_wrong(tmp
 
 
 def test_what_a_file_has_by_name_stands_in_its_claims(tmp_path):
-    claim = CLAIM | {"keys": ["a", "b"], "smallest_effect": ["share", EFFECT], "presupposes": "learned"}
+    claim = CLAIM | {
+        "keys": ["a", "b"],
+        "smallest_effect": ["share", CLAIM["smallest_effect"]],
+        "presupposes": "learned",
+    }
     (read,) = load_claims(write(tmp_path, claim, **NAMED))
     assert [each.value for each in read.smallest_effect] == [0.05, 0.3]
     assert read.judged_as == "above 0.05, above 0.3"

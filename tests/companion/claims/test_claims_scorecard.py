@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from companion.claims.model import load_papers
 from companion.claims.published import Entry
@@ -16,6 +17,7 @@ from tests.companion.claims.claims_builders import READINGS, RULE, save, written
 from tests.companion.data.data_builders import put
 
 CLAIMS = Path(__file__).with_name("scorecard.yaml").read_text(encoding="utf-8")
+ROWS = yaml.safe_load(Path(__file__).with_name("scorecard_rows.yaml").read_text(encoding="utf-8"))
 TABLE = "table,dataset,quantity,value,note\n2,IMDB,xi_star,87,starred in the paper\n2,SST,xi_star,78,\n"
 
 
@@ -38,27 +40,7 @@ def page(root):
     return scorecard_markdown(root, verify(root))
 
 
-OPEN = '<span class="verdict undecided">undecided</span>'
-
-
-@pytest.mark.parametrize(
-    ("name", "parts"),
-    [
-        ("plain", ["It is above five.", "`x`<br>above 5<br>", "](/attend/toy)",
-                   f"| {OPEN}<br>9.000 \\[4.000, 10.0\\], n\u00a0=\u00a03 |",
-                   f'| {OPEN} <span class="verdict stale">stale</span>']),
-        ("unlearned", ['<span class="verdict cannot-be-judged">cannot be judged</span>',
-                       "presupposes that it is learned, and `y` is 2.000, not at least 3 |"]),
-        ("learned", ["<br>*rests on* `y` 2.000, the weakest of 2; `x` 9.000, the weakest of 2 |"]),
-        ("twice", ["<br>*rests on* `y` 2.000, the weakest of 2 |"]),
-        ("accurate", ["<br>*networks:* `task.accuracy` 0.250, the weakest of 2 |"]),
-        ("data", ["7.000 \\(no interval\\) |"]),  # no network is behind it
-        ("ordered", ["`x`<br>above `y` by more than 0.5<br>",
-                     "*0.5: less is nothing (set with the result known)*<br>",
-                     "<br>7.0"]),  # 9 - 2, y being exact
-        ("never", ['<span class="verdict cannot-be-run">cannot be run</span>', r"\<lost\>", "Published: 53"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "parts"), ROWS.items())
 def test_a_claim_stands_with_its_number_verdict_and_figure(page, name, parts):
     (row,) = (line for line in page.splitlines() if f'id="claim-{name}"' in line)
     assert [part for part in parts if part not in row] == []

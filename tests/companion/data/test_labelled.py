@@ -111,26 +111,18 @@ def test_what_cannot_be_prepared_says_why(test, options, error, message):
 
 # -- the published sets --------------------------------------------------------------------------------------
 
-PUBLISHED = {"reading": "published"}
-TABLE_9 = [  # sizes and median lengths
-    ("twenty_newsgroups", PUBLISHED, (1_197, 796), (183, 207)),
-    ("sst", PUBLISHED, (5_130, 1_421), (16, 17)),
-    ("sst_as_text", PUBLISHED, (6_920, 1_821), None),  # as the text says, it has more sentences
-    ("ag_news", PUBLISHED, (20_477, 3_800), None),  # its test rows, a third of its training rows
-    # Without what is a repeat, has no word, or is trained on as well.
-    ("sms_spam", {}, (3_500, 5_574 - 444 - 2 - 3_500), None),
-    ("sst", {}, (5_130, 1_421 - 1), None),
-]
-
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("data", "options", "sizes", "medians"), TABLE_9)
+@pytest.mark.parametrize(("data", "options", "sizes", "medians"), TOLD["table_9"])
 def test_sizes_and_medians_are_those_of_table_9(data, options, sizes, medians):
     task = available(load_labelled, data, **options)
-    assert (len(task.train), len(task.validation)) == sizes
-    assert medians in (None, (np.median(task.train.lengths), np.median(task.validation.lengths)))
+    assert [len(task.train), len(task.validation)] == sizes
+    assert medians in (None, [np.median(task.train.lengths), np.median(task.validation.lengths)])
     assert task.checksums == checksums(data)
-    if (data, options) == ("sst", PUBLISHED):  # two marks to a sentence fit the random baseline printed
+    if (data, options) == (
+        "sst",
+        {"reading": "published"},
+    ):  # two marks to a sentence fit the random baseline printed
         for texts, published in ((task.validation, 8.39), (task.train, 8.48)):
             lengths = texts.lengths + N_MARKS
             assert 100 * np.mean((5 * lengths + 99) // 100 / lengths) == pytest.approx(published, abs=0.05)
@@ -216,15 +208,8 @@ def test_csv_is_what_the_csv_module_writes_and_tsv_is_unquoted_whatever_its_line
     ("name", "content", "message"),
     [
         ("a.tsv", "", "expected one column 'text' in the first row, found 0; its columns: none"),
-        ("a.tsv", tsv(ROWS, "text\tclass"), "one column 'label' .*, found 0; its columns: text, class"),
-        ("a.tsv", tsv(ROWS, "text\ttext"), "one column 'text' in the first row, found 2"),
-        ("a.tsv", tsv([*ROWS, ("x", "maybe")]), "found 3: 'no' .20 rows., 'yes' .10 rows., 'maybe' .1 rows."),
-        ("a.tsv", tsv([("x", "yes")] * 30), "two different labels, found 1: 'yes' .30 rows."),
-        ("a.tsv", tsv([]), "two different labels, found 0: no row"),
-        ("a.tsv", tsv([(f"x{i}", f"{i}") for i in range(30)]), "found 30: .* and 25 others"),
-        ("a.tsv", tsv([ROWS[0], ("x", "yes", "z")]), "line 3: expected 2 fields, as in the first row"),
-        ("a.tsv", tsv([ROWS[0], ("x", " ")]), "line 3: no label"),
-        ("a.tsv", tsv(ROWS[:19]), "19 rows; expected at least 20"),
+        *(("a.tsv", tsv([*ROWS[:sound], *more], "\t".join(header)), message)
+          for header, sound, more, message in TOLD["own"]),
         ("a.csv", 'text,label\nx,yes\n"y" z,no\n', "line 3: .*a quote inside a quoted field is doubled"),
         ("a.csv", 'text,label\n"never closed,no\n', "line 2: "),
         ("a.txt", tsv(ROWS), "no set of labelled texts .*a path ending in .tsv or .csv"),

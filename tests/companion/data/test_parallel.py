@@ -179,14 +179,7 @@ def counts(text):
     return {(one.part, one.what, one.why): one.count for one in text.dropped}
 
 
-@pytest.mark.parametrize(
-    ("name", "train", "validation", "first"),
-    [
-        ("multi30k_en_de", 29_000, 1_014, "Two young"),
-        ("multi30k_de_en", 29_000, 1_014, "Zwei junge"),
-        ("iwslt14_de_en", 8_800, 7_283, None),  # lines of two samples; Table 9 has one more to judge on
-    ],
-)
+@pytest.mark.parametrize(("name", "train", "validation", "first"), TOLD["table_9"])
 def test_sizes_are_those_of_table_9_less_what_is_counted_as_dropped(name, train, validation, first):
     text = available(read_translation, name)
     assert (len(text.train) + sum(counts(text).values()), len(text.validation)) == (train, validation)

@@ -5,11 +5,13 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+import yaml
 
 from attnlib.errors import BadInput
 from attnlib.training.evaluate import traces
@@ -29,6 +31,7 @@ from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.suite import PROFILES, model_specs
 from tests.notebooks.figure_builders import smallest
 
+REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text(encoding="utf-8"))
 TINY = {"task": "one_to_one", "seeds": 1, "width": 8, "steps": 3, "fit_samples": 200}
 TINY_SHARE = Request("temporal_share", parameters=TINY)
 BLOCKER = """
@@ -95,14 +98,7 @@ def test_a_machine_with_four_packages_is_told_in_a_line_what_it_can_do():
 
 @pytest.mark.parametrize(
     ("main", "arguments", "message"),
-    [
-        (compute, ["temporal_shares"], "did you mean 'temporal_share'"),
-        (compute, ["temporal_share", "--profile", "papre"], "did you mean 'paper'"),
-        (answer, ["attend/temporal_shares"], "did you mean 'temporal_share'"),
-        (answer, ['{"task": "one_to_one", "stepz": 1}'], "not the spec of a model or procedure: ModelSpec"),
-        (answer, ["{bad"], "not the spec of a model or procedure"),
-        (answer, ['{"recipe": "none"}'], "no procedure 'none'"),
-    ],
+    [(compute, *row) for row in REFUSED["compute"]] + [(answer, *row) for row in REFUSED["answer"]],
 )
 def test_errors_of_commands_are_one_line_with_the_nearest_name(tmp_path, capsys, main, arguments, message):
     assert main([*arguments, "--models", str(tmp_path)]) == 2
@@ -110,15 +106,7 @@ def test_errors_of_commands_are_one_line_with_the_nearest_name(tmp_path, capsys,
     assert message in told
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"device": "cudaa"}, "device 'cudaa' is not to be had here"),
-        ({"threads": 0}, "threads is 0"),
-        ({"out": "/proc/nowhere"}, "cannot write /proc/nowhere"),
-        ({"models": "/proc/nowhere"}, "cannot write /proc/nowhere"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "message"), REFUSED["machine"])
 def test_what_the_machine_cannot_do_is_said_before_the_work(tmp_path, settings, message):
     with pytest.raises(BadInput, match=message):
         run(TINY_SHARE, **{"out": tmp_path, "models": tmp_path} | settings)

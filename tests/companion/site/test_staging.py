@@ -11,6 +11,7 @@ from unittest.mock import patch
 import jinja2
 import nbformat
 import pytest
+import yaml
 from sphinx_external_toc.parsing import parse_toc_data
 
 from attnlib.errors import BadInput
@@ -19,6 +20,7 @@ from tests.companion.book.book_builders import ROOT, copied, output_of
 from tests.companion.claims.claims_builders import save
 from tests.companion.data.data_builders import put
 
+GIVEN = yaml.safe_load(Path(__file__).with_name("staging.yaml").read_text(encoding="utf-8"))
 SAID = {"alt": "A line that rises.", "caption": "It rises.", "name": "rise"}
 FALLS = {"alt": "A line that falls.", "caption": "It falls.", "name": "fall"}
 
@@ -39,14 +41,8 @@ def code(*outputs, **metadata):
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A repository with one prose page and one figure that has been run."""
-    toc = "format: jb-book\nroot: index\nparts:\n- caption: One\n  chapters:\n  - notebooks: II\n"
-    files = {
-        "book/index.md": "# Front\n\n<!-- book:figure attend/rise -->\n",
-        "book/_toc.yml": toc,
-        "notebooks/attend/rise.md": "---\npart: II\norder: 20\n---\n\n# How it rises\n",
-    }
     made = ("rise.svg", "rise.png", "rise.csv", "other.txt")
-    put(tmp_path, files | {f"executed/attend/rise.files/{name}": name for name in made})
+    put(tmp_path, GIVEN["files"] | {f"executed/attend/rise.files/{name}": name for name in made})
     rise = tmp_path / "executed" / "attend" / "rise.ipynb"
     write_notebook(rise, code(tags=["injected-parameters"]), code(image(**SAID)))
     return tmp_path
@@ -155,16 +151,7 @@ def test_notebooks_stand_in_their_part_by_their_order_and_sections_follow_their_
     assert pages == ["index", "attend/fall", "attend/rise", "attend/stay", "c", "c/d"]
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("notebooks/attend/fall.md", "# Fall\n", "attend/fall.md has no place in the book: begin its front"),
-        ("notebooks/attend/fall.md", "---\npart: II\n---\n", "has no place in the book"),
-        ("notebooks/attend/fall.md", "---\npart: VII\norder: 1\n---\n", "is in part 'VII', which book/_toc"),
-        ("book/_toc.yml", "  - file: nowhere\n", "'nowhere', but there is neither"),
-        ("book/index.md", "<!-- book:picture x -->\n", "unknown marker .<!-- book:picture x -->"),
-    ],
-)
+@pytest.mark.parametrize(("name", "text", "message"), GIVEN["refused"])
 def test_what_has_no_place_or_leads_nowhere_is_refused(root, name, text, message):
     with (root / name).open("a") as page:
         page.write(text)

@@ -2,10 +2,12 @@
 
 import math
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import one_hot
@@ -265,16 +267,7 @@ def test_a_set_that_is_not_at_hand_says_so(monkeypatch):
 
 # The numbers of the agreement tables and their intervals, each worked by hand.
 
-NORMAL = {
-    "attention": ["0000 0000", "1111 1100"],
-    "saliency": ["0000 0001", "1111 1000"],
-    "log_polarity": ["0000 0011", "0111 0110"],
-}
-OTHERS = {
-    "uniform": {"log_polarity": ["0001 0000", "0000 0111"]},
-    "proxy": {"log_polarity": ["0000 1110", "0011 0000"]},
-    "alone": {"attention": ["0000 0111", "1111 0000"]},
-}
+BY_HAND = yaml.safe_load(Path(__file__).with_name("agreement.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture
@@ -283,7 +276,7 @@ def table():
     runs = measures.classifier_runs(2, 2, {"data": "known_polarity"}, 8)
     recordings = {
         spec: recorded(spec.seed, **tops)
-        for kind, tops in ({"normal": NORMAL} | OTHERS).items()
+        for kind, tops in BY_HAND["tops"].items()
         for spec in getattr(runs, kind)
     }
 
@@ -302,19 +295,7 @@ def at(found, *names):
     return tuple(found[name]["value"] for name in names)
 
 
-# Ours: the first run at its first snapshot (best on the half that selects), the second where it agrees most
-# on that half, read on the other four texts. The paper's: both where they are best on all eight.
-@pytest.mark.parametrize(
-    ("column", "ours", "optimistic"),
-    [
-        ("alpha_beta_uf", 25, 37.5),  # 0000|0000 with 0000|0111; 1111|1100 with 0001|0000
-        ("delta_beta_uf", 50, 50),  # 0000|0001 with 0000|0111; 1111|1000 with 0001|0000
-        ("beta_uf_beta_px", 50, 87.5),  # 0000|1110 of the proxy with 0000|0111; 0011|0000 with 0001|0000
-        ("alpha_beta", 50, 62.5),  # 0000|0000 with 0000|0011; 1111|1100 with 0111|0110
-        ("alpha_alpha", 100, 100),
-        ("alpha_alpha_frozen", 25, 75),  # 0000|0000 with 0000|0111; 1111|1100 with 1111|0000
-    ],
-)
+@pytest.mark.parametrize(("column", "ours", "optimistic"), BY_HAND["columns"])
 def test_every_column_by_hand(accuracy, column, ours, optimistic):
     found = accuracy[column]
     assert at(found, "agreement", "agreement_optimistic") == (ours, optimistic)
