@@ -1,6 +1,7 @@
 # make book     the rendered book, from nothing but Python 3.11, 3.12 or 3.13
-# make check    about a minute: style, layers, prose, claims, and every test that is not marked slow
-# make test     everything that is checked: units, notebooks, the site in a browser
+# make check    about a minute: style, layers, prose, claims, and every test that is marked neither slow nor long
+# make test     the book, every test that is not marked long, and all notebooks: eight minutes beyond the book
+# make full     all that is checked, as CI does: kills, clusters, hundreds of corpora, every page in a browser
 # make serve    the book on this machine's port 8000
 # make pdf      the book as build/book.pdf, printed by Chromium
 # make paper    the published numbers, results/paper/: hours
@@ -20,7 +21,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := book
 # A build starts hundreds of processes; where the shell forbids byte code, each would compile its libraries anew.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: book check test serve pdf paper readme faults mutants audit lint lock clean install
+.PHONY: book check test full serve pdf paper readme faults mutants audit lint lock clean install
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -55,11 +56,12 @@ $(INSTALLED): requirements.lock pyproject.toml
 
 check: $(INSTALLED)
 	@$(BIN)/ruff check .
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "not slow" --numprocesses $(JOBS) --dist loadfile
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "not slow and not long" --numprocesses $(JOBS) --dist loadfile
 	@$(BIN)/attnlib verify
 
-test: book
-	@$(BIN)/python -m pytest -q --numprocesses $(JOBS) --dist loadfile
+test: CHOSEN := -m "not long"
+test full: book
+	@$(BIN)/python -m pytest -q $(CHOSEN) --numprocesses $(JOBS) --dist loadfile
 	@# The notebooks again, each from its results: the tagged cells must print what the book shows.
 	@ATTNLIB_ROOT="$(CURDIR)" ATTNLIB_FIGURE_FILES="$(CURDIR)/build/nbval" OMP_NUM_THREADS=1 \
 	  $(BIN)/python -m pytest -q -p companion.book.execute --nbval-lax --numprocesses $(JOBS) --dist loadfile build/notebooks
@@ -81,7 +83,7 @@ readme: $(INSTALLED)
 lint: $(INSTALLED)
 	@$(BIN)/ruff check .
 
-# `make faults SIZE=1` is a small round, as `make test` has it; `make mutants COUNT=20` tries fewer.
+# `make faults SIZE=1` is a small round, as `make full` has it; `make mutants COUNT=20` tries fewer.
 faults: $(INSTALLED)
 	@OMP_NUM_THREADS=1 ATTNLIB_FAULTS=$(or $(SIZE),20) $(BIN)/python -m pytest -q -s --numprocesses 0 \
 	  tests/faults tests/notebooks/test_hostile_words.py

@@ -72,7 +72,7 @@ def test_two_files_are_taken_at_either_profile(figure, profile, tmp_path):
     assert Request(figure, profile, paths).config.source == paths["source"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:It looks like you're using an HTML parser")  # of drawings, as a page does
 @pytest.mark.usefixtures("few_resamples")
 @pytest.mark.parametrize("figure", OWN)

@@ -123,7 +123,7 @@ def assert_covered(held, corpora):
     ("kind", "mark", "lines", "corpora", "bias"),
     [
         ("cross", "", 200, 25, 0.04), ("encoder_self", "", 200, 25, 0.04), ("cross", "marked", 200, 25, 0.04),
-        *(pytest.param(*own, 0.01, marks=pytest.mark.slow)
+        *(pytest.param(*own, 0.01, marks=pytest.mark.long)
           for own in (("cross", "", 200, 500), ("cross", "", 800, 100), ("encoder_self", "", 200, 300),
                       ("cross", "marked", 200, 300), ("cross", "marked", 800, 100),
                       ("encoder_self", "marked", 200, 300))),

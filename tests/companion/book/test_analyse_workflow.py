@@ -62,6 +62,7 @@ def test_a_name_that_is_yaml_as_well_is_a_name(name, tmp_path):
     assert f"--traces {shlex.quote(name)} --out {shlex.quote(name)} --shards 1" in said
 
 
+@pytest.mark.long
 def test_what_is_made_is_not_made_again_and_what_changed_is(tmp_path):
     save_traces(tmp_path / "traces", *range(4))
     snakemake(tmp_path, *TRACES)
@@ -103,6 +104,7 @@ def test_a_changed_text_or_model_is_noticed(tmp_path):
         os.utime(path, (before, before))
 
 
+@pytest.mark.long
 def test_any_name_is_a_name_and_after_a_kill_the_same_command_goes_on(tmp_path):
     """Nothing of a name or of the options is run by the shell, and no lock outlives the killed process."""
     hostile = "'t' {x} {wildcards.shard} \"$(touch ran)\" `touch ran`;touch ran"
@@ -153,6 +155,7 @@ def with_one_killed(command, folder, environment, working) -> tuple[str, int]:
 
 
 @ON_SLURM
+@pytest.mark.long
 def test_the_paper_profile_survives_a_killed_job_with_the_same_numbers(cluster, tmp_path):
     checkout = checkout_of_two(tmp_path)
     command = [*BOOK, "--profile", "profiles/slurm", *SOON, "paper"]
@@ -175,6 +178,7 @@ def test_the_paper_profile_survives_a_killed_job_with_the_same_numbers(cluster, 
 
 
 @ON_SLURM
+@pytest.mark.long
 def test_an_analysis_with_a_killed_job_gives_the_bytes_of_one_without_a_cluster(cluster, tmp_path):
     """Under any name: a cluster's shell runs nothing of it. The same command goes on after the kill."""
     name = 'it\'s "x" $(touch ran) `touch ran`'

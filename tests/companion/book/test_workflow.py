@@ -205,10 +205,10 @@ def checkout(project):
     ("command", "to", "number", "code"),
     [
         ("attnlib", "group", signal.SIGINT, 130),
-        ("attnlib", "first", signal.SIGTERM, 143),
-        ("attnlib", "first", signal.SIGKILL, -9),
-        ("snakemake", "group", signal.SIGKILL, -9),
-        ("snakemake", "group", signal.SIGINT, 1),
+        pytest.param("attnlib", "first", signal.SIGTERM, 143, marks=pytest.mark.long),
+        pytest.param("attnlib", "first", signal.SIGKILL, -9, marks=pytest.mark.long),
+        pytest.param("snakemake", "group", signal.SIGKILL, -9, marks=pytest.mark.long),
+        pytest.param("snakemake", "group", signal.SIGINT, 1, marks=pytest.mark.long),
     ],
 )
 def test_what_was_stopped_leaves_nothing_behind_and_goes_on(checkout, command, to, number, code):
@@ -239,6 +239,7 @@ def test_the_second_of_two_builds_is_told_in_a_line_who_works(checkout):
             assert "Traceback" not in said
 
 
+@pytest.mark.long
 def test_make_paper_goes_on_after_a_kill_to_the_same_bytes(tmp_path):
     """Killed while the second of two networks trains; against the same command that nobody killed."""
     results = []
