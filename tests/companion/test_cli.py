@@ -5,12 +5,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
-import yaml
 from typer.testing import CliRunner
 
 from attnlib.cli import app
@@ -27,9 +25,9 @@ from companion.runs.spec import ModelSpec
 from companion.runs.store import load_task
 from tests.companion.book.book_builders import copied
 from tests.companion.claims.claims_builders import claim, write_paper
-from tests.companion.data.data_builders import put
+from tests.companion.data.data_builders import beside, put
 
-REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text(encoding="utf-8"))
+REFUSED = beside(__file__, "refused")
 
 
 @pytest.fixture

@@ -1,9 +1,6 @@
 """The smallest settings of each experiment, and given answers, from which its numbers are worked by hand."""
 
-from pathlib import Path
 from types import SimpleNamespace
-
-import yaml
 
 from attnlib.errors import NotMeasured
 from attnlib.training.corpus import collate
@@ -11,8 +8,9 @@ from companion.results import registry
 from companion.results.config import BaseConfig, override
 from companion.runs.procedure import Recording
 from notebooks.shared.sequence_course import judged_samples
+from tests.companion.data.data_builders import beside
 
-TINY = yaml.safe_load(Path(__file__).with_name("tiny.yaml").read_text(encoding="utf-8"))
+TINY = beside(__file__, "tiny")
 NOTHING = {"value": None, "low": None, "high": None, "n": 0}  # the interval of no networks
 
 

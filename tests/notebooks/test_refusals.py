@@ -1,13 +1,11 @@
 """What figures refuse, and in which words: settings by a table, and what their functions are called with."""
 
 from functools import partial
-from pathlib import Path
 from pkgutil import resolve_name
 
 import numpy as np
 import pytest
 import torch
-import yaml
 
 from attnlib.training.corpus import Corpus
 from companion.data import registry as tasks
@@ -27,8 +25,9 @@ from notebooks.shared.probe_bits import probe_bits
 from notebooks.shared.transformer_sequences import tie_encoder
 from tests.attnlib.models.model_builders import generator, sequence_network, transformer
 from tests.attnlib.refusals import assert_refused
+from tests.companion.data.data_builders import beside
 
-REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text(encoding="utf-8"))
+REFUSED = beside(__file__, "refused")
 
 
 def make(kind, name, given):

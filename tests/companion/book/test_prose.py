@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-import yaml
 
 from attnlib.errors import BadInput
 from companion.book.numbers import table, value_at, written
@@ -16,11 +15,12 @@ from companion.book.prose import Book, Shown, as_html, filled, num
 from companion.claims.estimates import MissingKey
 from companion.results.result import Result
 from tests.companion.claims.claims_builders import save, write_paper
+from tests.companion.data.data_builders import beside
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 CHAPTERS = {path: path.read_text(encoding="utf-8") for path in sorted((CHECKOUT / "notebooks").rglob("*.md"))}
 PAGE = "primer/source_reversal"
-GIVEN = yaml.safe_load(Path(__file__).with_name("prose.yaml").read_text(encoding="utf-8"))
+GIVEN = beside(__file__, "prose")
 SOURCE = GIVEN["source"]
 
 

@@ -1,14 +1,12 @@
 """Claims as they are written, for tests."""
 
-from pathlib import Path
-
 import yaml
 
 from companion.claims.model import load_papers
 from companion.results.result import Result
-from tests.companion.data.data_builders import put
+from tests.companion.data.data_builders import beside, put
 
-SOUND = yaml.safe_load(Path(__file__).with_name("sound.yaml").read_text(encoding="utf-8"))
+SOUND = beside(__file__, "sound")
 READINGS = SOUND["readings"]
 
 

@@ -4,10 +4,8 @@ import random
 import re
 import shutil
 from functools import partial
-from pathlib import Path
 
 import pytest
-import yaml
 
 from attnlib.errors import BadInput
 from companion.claims.model import load_claims, load_papers
@@ -15,9 +13,9 @@ from companion.claims.published import Reference, Rule, read_tables
 from companion.claims.verdicts import Tolerance, Trend, judge_values
 from companion.results.result import Result
 from tests.companion.claims.claims_builders import READINGS, claim, rule, write_paper
+from tests.companion.data.data_builders import beside
 
-FOLDER = Path(__file__).parent
-GIVEN, REFUSED = (yaml.safe_load((FOLDER / f"{n}.yaml").read_text("utf-8")) for n in ("model", "refused"))
+GIVEN, REFUSED = (beside(__file__, name) for name in ("model", "refused"))
 CLAIM, RULE = claim("a-claim", **GIVEN["claim"]), rule(**GIVEN["rule"])
 TABLE, TABLES, NAMED = GIVEN["rows"], GIVEN["tables"], GIVEN["named"]
 write = partial(write_paper, table=TABLE)

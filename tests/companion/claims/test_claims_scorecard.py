@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 
 from companion.claims.model import load_papers
 from companion.claims.published import Entry
@@ -14,10 +13,10 @@ from companion.claims.verify import ClaimVerdict, verify
 from companion.results import registry
 from tests.companion.book.book_builders import built
 from tests.companion.claims.claims_builders import READINGS, RULE, save, written
-from tests.companion.data.data_builders import put
+from tests.companion.data.data_builders import beside, put
 
 CLAIMS = Path(__file__).with_name("scorecard.yaml").read_text(encoding="utf-8")
-ROWS = yaml.safe_load(Path(__file__).with_name("scorecard_rows.yaml").read_text(encoding="utf-8"))
+ROWS = beside(__file__, "scorecard_rows")
 TABLE = "table,dataset,quantity,value,note\n2,IMDB,xi_star,87,starred in the paper\n2,SST,xi_star,78,\n"
 
 

@@ -1,10 +1,8 @@
 """Verdicts worked by hand, and the numbers they rest on: found by key, told and subtracted."""
 
 import math
-from pathlib import Path
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
@@ -24,11 +22,12 @@ from companion.claims.verdicts import (
     p_value,
     weigh,
 )
+from tests.companion.data.data_builders import beside
 
 YES, OPEN, NO = Verdict.REPRODUCED, Verdict.UNDECIDED, Verdict.NOT_REPRODUCED
 CANNOT, NOT_RUN = Verdict.CANNOT_BE_JUDGED, Verdict.NOT_RUN
 RISES = Trend(direction="positive")
-GIVEN = yaml.safe_load(Path(__file__).with_name("verdicts.yaml").read_text(encoding="utf-8"))
+GIVEN = beside(__file__, "verdicts")
 
 
 def limit(relation, threshold):

@@ -2,10 +2,8 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-import yaml
 
 from attnlib.errors import BadInput
 from companion.book.project import PROFILES
@@ -17,8 +15,9 @@ from companion.results.result import Result
 from companion.runs import answer
 from tests.companion.claims import claims_builders as builders
 from tests.companion.claims.claims_builders import claim, write_paper
+from tests.companion.data.data_builders import beside
 
-GIVEN = yaml.safe_load(Path(__file__).with_name("verify.yaml").read_text(encoding="utf-8"))
+GIVEN = beside(__file__, "verify")
 CLAIMS = [claim("above-five"), *GIVEN["unjudged"]]
 
 

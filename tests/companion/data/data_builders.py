@@ -1,12 +1,18 @@
-"""What the tests of data share, and how all tests of this room put files into a folder."""
+"""What the tests of data share, and how all tests of this room put files into a folder and read their own."""
 
 import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+import yaml
 
 from attnlib.errors import DataUnavailable
+
+
+def beside(test, name):
+    """The data of a YAML file beside a test."""
+    return yaml.safe_load(Path(test).with_name(f"{name}.yaml").read_text(encoding="utf-8"))
 
 
 def available(load, *arguments, **options):

@@ -1,17 +1,14 @@
 """Tasks made by rule: what all of them promise, and sequences relabelled, permuted and copied."""
 
-from pathlib import Path
-
 import pytest
-import yaml
 
 from companion.data import registry
 from notebooks.shared.synthetic import one_to_one, permutation, reversal
 from tests.attnlib.refusals import assert_refused
-from tests.companion.data.data_builders import pairs
+from tests.companion.data.data_builders import beside, pairs
 
 SMALL = {"n_train": 60, "n_held_out": 60}
-FEW = yaml.safe_load(Path(__file__).with_name("by_rule.yaml").read_text(encoding="utf-8"))
+FEW = beside(__file__, "by_rule")
 
 
 @pytest.mark.parametrize("name", FEW)

@@ -2,20 +2,18 @@
 
 import csv
 import gzip
-from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 from attnlib.errors import BadInput, CorruptFile, DataUnavailable, UnknownName
 from companion.data import labelled_sets
 from companion.data.labelled import N_MARKS, RawTexts, WordRules, prepare, without_html
 from companion.data.labelled_sets import SOURCES, checksums, load_labelled, read_own
 from companion.data.text import Dropped
-from tests.companion.data.data_builders import available, put
+from tests.companion.data.data_builders import available, beside, put
 
-TOLD = yaml.safe_load(Path(__file__).with_name("labelled.yaml").read_text(encoding="utf-8"))
+TOLD = beside(__file__, "labelled")
 BY_HAND = {
     "words": WordRules().words,
     "words_where_underscores_split": WordRules(split_underscores=True).words,

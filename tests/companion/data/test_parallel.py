@@ -2,10 +2,8 @@
 
 import gzip
 import hashlib
-from pathlib import Path
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,9 +14,9 @@ from companion.data import text
 from companion.data.parallel import parallel, read_translation, translation_checksums
 from companion.data.registry import load
 from companion.data.sources import dataset
-from tests.companion.data.data_builders import available, pairs, put, sources
+from tests.companion.data.data_builders import available, beside, pairs, put, sources
 
-TOLD = yaml.safe_load(Path(__file__).with_name("parallel.yaml").read_text(encoding="utf-8"))
+TOLD = beside(__file__, "parallel")
 
 
 def joined(task, part):

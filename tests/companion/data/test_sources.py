@@ -10,13 +10,12 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-import yaml
 
 from attnlib.errors import BadInput, CorruptFile, DataUnavailable, UnknownName
 from companion.data import sources
 from companion.data.sources import Dataset, File, check, dataset, fetch, locate
 from companion.data.text import read_lines
-from tests.companion.data.data_builders import put
+from tests.companion.data.data_builders import beside, put
 
 CONTENT = b"un\ndeux\ntrois\n" * 100
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -209,7 +208,7 @@ def test_a_cache_that_cannot_be_written_is_named(server, tmp_path, monkeypatch):
 
 # -- lines of text -------------------------------------------------------------------------------------------
 
-LINES = yaml.safe_load(Path(__file__).with_name("lines.yaml").read_text(encoding="utf-8"))
+LINES = beside(__file__, "lines")
 
 
 @pytest.mark.parametrize(("content", "lines"), LINES)

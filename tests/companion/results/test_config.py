@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
-import yaml
 
 from attnlib.errors import BadInput
 from companion.book.parameters import CELL, cell, check_parallel, documented, split_assignments, written
@@ -16,8 +15,9 @@ from companion.results.config import AboveZero, BaseConfig, Fraction, OneOf, Pos
 from notebooks.attend.word_alignment import experiment as word_alignment
 from notebooks.shared.suite import PROFILES, SuiteConfig, model_specs
 from tests.attnlib.refusals import assert_refused
+from tests.companion.data.data_builders import beside
 
-SETTINGS = yaml.safe_load(Path(__file__).with_name("settings.yaml").read_text(encoding="utf-8"))
+SETTINGS = beside(__file__, "settings")
 QUICK = PROFILES["quick"]
 
 

@@ -5,13 +5,11 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-import yaml
 
 from attnlib.errors import BadInput
 from attnlib.training.evaluate import traces
@@ -29,9 +27,10 @@ from companion.runs.store import Store
 from notebooks.learn.multi_head import experiment as multi_head
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.suite import PROFILES, model_specs
+from tests.companion.data.data_builders import beside
 from tests.notebooks.figure_builders import smallest
 
-REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text(encoding="utf-8"))
+REFUSED = beside(__file__, "refused")
 TINY = {"task": "one_to_one", "seeds": 1, "width": 8, "steps": 3, "fit_samples": 200}
 TINY_SHARE = Request("temporal_share", parameters=TINY)
 BLOCKER = """

@@ -4,12 +4,10 @@ import json
 import random
 import shutil
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
-import yaml
 
 from attnlib.errors import BadInput, CorruptFile, NotMeasured
 from attnlib.sealed import save_file
@@ -22,6 +20,7 @@ from companion.runs.procedure import RunSpec
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
+from tests.companion.data.data_builders import beside
 
 SPECS = [ModelSpec("one_to_one", "AO", steps=2, width=8, seed=seed) for seed in (0, 1)]
 CALLS = []
@@ -168,7 +167,7 @@ def test_answers_come_in_the_order_of_the_questions(tmp_path):
 
 # -- a run as a product: made once, found again, resumed, asked for as a spec -----------------------------
 
-KILLED = yaml.safe_load(Path(__file__).with_name("killed.yaml").read_text(encoding="utf-8"))
+KILLED = beside(__file__, "killed")
 TINY = KILLED["permutation_copying"]["settings"]
 SPEC = RunSpec.of("permutation_copying", seed=1, **TINY)
 

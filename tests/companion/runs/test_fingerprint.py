@@ -1,18 +1,16 @@
 """The fingerprint: blind to what can move no number, and to nothing else."""
 
 import textwrap
-from pathlib import Path
 
 import pytest
-import yaml
 
 from companion.runs import fingerprint as module
 from companion.runs.fingerprint import fingerprint, symbols
-from tests.companion.data.data_builders import put
+from tests.companion.data.data_builders import beside, put
 
 CACHED = (module._module, module._resolve, module._form, module._checksums)
 
-TREE = yaml.safe_load(Path(__file__).with_name("fingerprint.yaml").read_text(encoding="utf-8"))
+TREE = beside(__file__, "fingerprint")
 FIRST = TREE["files"]
 _, MAIN, NUMBERS = FIRST.values()
 

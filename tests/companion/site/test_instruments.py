@@ -350,9 +350,8 @@ def test_a_cell_of_the_board_says_its_numbers_and_shows_its_course(shown):
     _, cells, own = of_board(page, data, "5", "AG News (part)")
     cells.nth(1).focus()
     seen = cells.nth(1).inner_text().strip()
-    assert (
-        cells.nth(1).get_attribute("aria-label") == f"{seen}: {said(page)}"
-    )  # a name begins with what is seen
+    # A name begins with what is seen.
+    assert cells.nth(1).get_attribute("aria-label") == f"{seen}: {said(page)}"
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")
     names = ("alpha_beta_uf", "chance", "xi alpha_beta_uf", "xi_star")
@@ -638,7 +637,7 @@ def test_claims_are_filtered_by_verdict_kind_and_paper(opened, tmp_path):
     heights = counts.locator("thead .verdict").evaluate_all("all => all.map(own => own.offsetHeight)")
     assert max(heights) < 40  # no towers of letters
     assert counts.locator("tbody td").first.bounding_box()["width"] > 300
-    badge = shown.first.locator("td").nth(2).locator(".verdict").bounding_box()
+    badge = shown.first.locator("td").nth(2).locator(".verdict").first.bounding_box()
     assert badge["x"] + badge["width"] < 390
 
 

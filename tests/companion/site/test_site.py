@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 import pikepdf
 import pytest
-import yaml
 
 from attnlib.errors import BadInput
+from tests.companion.data.data_builders import beside
 from workflows import pdf
 from workflows.pdf import print_book
 
@@ -26,7 +26,7 @@ LOOKS, CUT = ((HERE / f"{name}.js").read_text(encoding="utf-8") for name in ("lo
 AXE = (HERE / "axe" / "axe.min.js").read_text(encoding="utf-8")  # npm's axe-core, unchanged
 VIOLATIONS = """() => axe.run().then(found => found.violations.map(
   rule => [rule.impact, rule.id, rule.nodes.length, rule.nodes[0].html.slice(0, 200)]))"""
-QUESTIONS = yaml.safe_load((HERE / "questions.yaml").read_text(encoding="utf-8"))
+QUESTIONS = beside(__file__, "questions")
 
 
 @pytest.fixture(scope="session")

@@ -11,16 +11,15 @@ from unittest.mock import patch
 import jinja2
 import nbformat
 import pytest
-import yaml
 from sphinx_external_toc.parsing import parse_toc_data
 
 from attnlib.errors import BadInput
 from companion.book.site import stage, table_of_contents
 from tests.companion.book.book_builders import ROOT, copied, output_of
 from tests.companion.claims.claims_builders import save
-from tests.companion.data.data_builders import put
+from tests.companion.data.data_builders import beside, put
 
-GIVEN = yaml.safe_load(Path(__file__).with_name("staging.yaml").read_text(encoding="utf-8"))
+GIVEN = beside(__file__, "staging")
 SAID = {"alt": "A line that rises.", "caption": "It rises.", "name": "rise"}
 FALLS = {"alt": "A line that falls.", "caption": "It falls.", "name": "fall"}
 

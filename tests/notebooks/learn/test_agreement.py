@@ -2,12 +2,10 @@
 
 import math
 from itertools import permutations
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import one_hot
@@ -22,6 +20,7 @@ from notebooks.shared.agreement import measure_agreement, measure_course, measur
 from notebooks.shared.intervals import mean_interval
 from notebooks.shared.ragged import padded_cells
 from tests.attnlib.refusals import assert_refused
+from tests.companion.data.data_builders import beside
 from tests.notebooks.figure_builders import Given, recording_of
 
 # Recordings of classifiers whose every agreement can be worked by hand.
@@ -267,7 +266,7 @@ def test_a_set_that_is_not_at_hand_says_so(monkeypatch):
 
 # The numbers of the agreement tables and their intervals, each worked by hand.
 
-BY_HAND = yaml.safe_load(Path(__file__).with_name("agreement.yaml").read_text(encoding="utf-8"))
+BY_HAND = beside(__file__, "agreement")
 
 
 @pytest.fixture
