@@ -417,7 +417,10 @@ def tokenizer_digest(tokenizer: Any) -> str:
     """A hash of all that the pieces of a sentence depend on: vocabulary, rules, settings, languages."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
-        rules = {"vocabulary": sorted(tokenizer.get_vocab().items()), "files": _file_digests(tokenizer)}
+        with tempfile.TemporaryDirectory() as folder:
+            tokenizer.save_vocabulary(folder)
+            files = {own.name: hashlib.sha256(own.read_bytes()).hexdigest() for own in Path(folder).iterdir()}
+        rules = {"vocabulary": sorted(tokenizer.get_vocab().items()), "files": files}
     else:
         rules = {name: own for name, own in json.loads(backend.to_str()).items() if name not in _OF_A_CALL}
     elsewhere = {*_WHERE, *getattr(tokenizer, "vocab_files_names", ())}
@@ -426,9 +429,3 @@ def tokenizer_digest(tokenizer: Any) -> str:
     languages = [getattr(tokenizer, side, None) for side in ("src_lang", "tgt_lang")]
     content = [type(tokenizer).__name__, rules, settings, languages]
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
-
-
-def _file_digests(tokenizer: Any) -> dict[str, str]:
-    with tempfile.TemporaryDirectory() as folder:
-        tokenizer.save_vocabulary(folder)
-        return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in Path(folder).iterdir()}

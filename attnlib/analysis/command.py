@@ -147,7 +147,9 @@ def analyse_command(request: Request) -> None:
             changes["learned"] = analysis.learned | job.bleu(islice(judged, SCORED))
         analysis = replace(analysis, **changes, made=analysis.made | {"options": _options(request)})
         if waiting or not (request.out / RUN).is_file():
-            write_json_atomic(request.out / RUN, _record(start))
+            # A file of its own, since reports of one analysis are the same bytes; nothing is drawn: no seeds.
+            record = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "seeds": []}
+            write_json_atomic(request.out / RUN, record | {"seconds": round(time.monotonic() - start, 1)})
         write_report(analysis, request.out, title=f"How {job.shown} attends", name=job.name)
     console.print(f"report: {request.out / 'index.html'}")
 
@@ -156,12 +158,6 @@ def _options(request: Request) -> dict[str, object]:
     """All that the numbers depend on, but for the machine and what files hold."""
     named = request.settings(*(field.name for field in fields(request) if field.name not in OF_A_CALL))
     return {f"--{name.replace('_', '-')}": _shown(value) for name, value in named.items()}
-
-
-def _record(start: float) -> dict:
-    """For a file of its own, since reports of one analysis are the same bytes; nothing is drawn: no seeds."""
-    date = datetime.now(UTC).isoformat(timespec="seconds")
-    return {"date": date, "seconds": round(time.monotonic() - start, 1), "seeds": []}
 
 
 def _shown(value: object) -> object:
