@@ -158,7 +158,7 @@ def write_json_atomic(path: str | Path, content: object) -> None:
 
 # The digits of a number that are kept.
 
-DIGITS = 7  # significant digits: more than any claim needs, fewer than bytes to review
+DIGITS = 7  # significant digits: more than a finding needs, and the same on processors that round apart
 
 
 def rounded(content: object) -> object:

@@ -55,7 +55,7 @@ MOST_MAPS, MOST_CELLS = 48, 20_000  # example matrices on the page, and their sq
 SCRIPT = Path(__file__).with_name("report.js")
 MAPS = ("the model's", *(f"of {name}" for name in REBUILT))
 
-# The colours of the parts in companion.book.style; purple and green are for what is beside them.
+# Of the parts; purple is for mixed terms, and green for the bias.
 COLOURS = {
     "temporal": "#0072b2", "input": "#d55e00", "mixed": "#aa4499", "residual": "#888888", "bias": "#009e73",
 }  # fmt: skip

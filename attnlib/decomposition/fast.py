@@ -1,8 +1,7 @@
 """Components that are summed and split faster, by less traffic of memory.
 
 The definitions, the tables and what is refused are those of :mod:`attnlib.decomposition.components`, and so
-are results but for the order in which float64 sums are added. Answers of the book's archive were computed
-there, and stay with it.
+are results but for the order in which float64 sums are added.
 """
 
 from collections.abc import Callable

@@ -223,8 +223,8 @@ class GrowingComponents:
 class CentredComponents(GrowingComponents):
     """Components whose word parts have, weighted by counts, the mean zero on every connected piece.
 
-    What they say then converges as the corpus grows, see :mod:`attnlib.decomposition.two_way`. Answers of the
-    book's archive that were computed by means name the code of the class above, and so stay as they are.
+    What they say then converges as the corpus grows, see :mod:`attnlib.decomposition.two_way`. By
+    means no constant is free, and the class above says the same.
     """
 
     def _solve(self) -> None:

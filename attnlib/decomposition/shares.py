@@ -1,4 +1,4 @@
-"""How much of the score each of the nine alignment terms carries (DESIGN.md, Shares 1 and 2).
+"""How much of the score each of the nine alignment terms carries.
 
 A constant added to a row of scores leaves its softmax unchanged, so every term is first centred over the
 valid source positions of its row; rows with one valid position are left out. Then, pooled over the valid

@@ -1,5 +1,4 @@
-"""Substitution test: the attention that a subset of the nine terms builds, against the full one (DESIGN.md,
-Shares 3).
+"""Substitution test: the attention that a subset of the nine terms builds, against the full one.
 
     similarity       = 1 - total variation between the two rows of attention, averaged over rows
     argmax agreement = share of rows whose largest entry stands at the same source position

@@ -11,10 +11,10 @@ from attnlib.errors import AttnlibError
 from companion.book.markup import plain, span, template
 from companion.book.project import PROFILES, Project, discover
 from companion.claims.estimates import figure, look_up
-from companion.claims.model import Claim, Paper, load_papers
+from companion.claims.model import ABOUT, Claim, Paper, load_papers
 from companion.claims.published import Entry
 from companion.claims.verdicts import Order, Verdict
-from companion.claims.verify import TALLIES, ClaimVerdict, chance, tally
+from companion.claims.verify import ClaimVerdict, chance, tally
 
 PAGE = Path(__file__).with_name("scorecard.md.jinja")
 SIGNS = {
@@ -50,14 +50,14 @@ def _summary(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Iterator[
     found = answers(rows)
     for paper in papers:
         own = [row for row in rows if row.claim.paper == paper.name]
-        for about in TALLIES[:-1]:
-            if counts := Counter(r.verdict for r in own if tally(r) == about and r.claim.kind == "statement"):
+        for about in ABOUT:
+            if counts := Counter(row.verdict for row in own if tally(row) == about):
                 yield f"{plain(paper.title)}: claims about {about}", counts
         judged = [(each, row) for (each, reading), row in found.items() if row in own and not reading]
         judged.sort(key=lambda pair: len(pair[0].value))  # so that the longest number stays
         distinct = {row.claim.keys: row for _, row in judged}.values()
         told = f"{len(judged)} of the {len(paper.tables.entries)} numbers that it prints have one of ours"
-        for about in TALLIES[:-1]:
+        for about in ABOUT:
             if counts := Counter(row.verdict for row in distinct if row.claim.about == about):
                 yield f"{told}, {len(distinct)} of these distinct; those about {about}", counts
         if others := [row for (_, reading), row in found.items() if row in own and reading]:

@@ -23,9 +23,9 @@ from companion.claims.verdicts import Judgement, Verdict, not_there
 from companion.results.result import Result, as_csv
 
 SHOWN = 8  # changes or problems, so that all stays on one screen
-PUBLISHED = "printed"  # numbers of published tables
+PUBLISHED, OTHERS = "printed", "others"  # numbers of published tables; what no paper says
 LEVEL = 0.05  # of the verdicts that intervals decide, as many are expected to be wrong
-TALLIES = (*ABOUT, PUBLISHED)
+TALLIES = (*ABOUT, PUBLISHED, OTHERS)
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,15 @@ class ClaimVerdict:
 
 
 def tally(row: ClaimVerdict) -> str:
-    """Which tally of the paper profile a verdict belongs to; none at another profile."""
-    return "" if row.profile != "paper" else PUBLISHED if row.claim.number else row.claim.about
+    """Which tally of the paper profile a verdict belongs to; none at another profile.
+
+    Others are our own readings, what would change our mind, and further readings of what is printed.
+    """
+    if row.profile != "paper":
+        return ""
+    if row.claim.kind != "statement" or row.claim.reading:
+        return OTHERS
+    return PUBLISHED if row.claim.number else row.claim.about
 
 
 def verify(root: Path, *, experiment: str | None = None) -> list[ClaimVerdict]:
@@ -347,7 +354,7 @@ def _tally(rows: list[ClaimVerdict]) -> Iterator[str]:
             f"expected to be wrong; {found.surviving} survive a false discovery rate of 5 %"
         )
     judged, changed = sum(row.verdict.judged for row in rows), sum(row.changed for row in rows)
-    yield f"{judged} verdicts judged: {judged - changed} as expected, {changed} changed"
+    yield f"{judged} verdicts: {judged - changed} as expected, {changed} changed"
 
 
 def _change(row: ClaimVerdict) -> str:

@@ -57,7 +57,7 @@ class Config(BaseConfig):
 
     @property
     def early(self) -> int:
-        """The last look at or before :data:`EARLY`, or the first after the beginning."""
+        """The last snapshot at or before :data:`EARLY`, or the first after the beginning."""
         return min(max(EARLY // self.every, 1) * self.every, self.updates)
 
 

@@ -27,9 +27,9 @@ def events(course: dict, length: int) -> dict[str, object]:
 
     Attention has ``left`` uniform attention at the first snapshot where the mean weight on the word to be
     said is at least ``FACTOR`` / length (``way`` *drawn*) or at most 1 / (``FACTOR`` · length) (driven
-    *away*). Words are ``known``, and attention is ``there``, from the first look at which the largest β, or
-    the largest weight, of a target word stands at the next word to write for half of the words: the same is
-    asked of both. ``lead`` is the last less the one before.
+    *away*). Words are ``known``, and attention is ``there``, from the first snapshot at which the largest β,
+    or the largest weight, of a target word stands at the next word to write for half of the words: the same
+    is required of both. ``lead`` is the last less the one before.
     """
 
     def first(name: str, holds: Callable[[float], bool]) -> tuple[int | None, float]:

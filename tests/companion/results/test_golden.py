@@ -55,7 +55,7 @@ def test_every_run_and_answer_of_the_archive_is_by_todays_code(archive):
     every = [one for measurements in all_measurements("paper").values() for one in measurements]
     measures = {(one.name, one.code) for one in every}
     runs = list(archive.runs())
-    assert len(runs) >= 1242
+    assert len(runs) >= 1577
     for run in runs:
         spec = read_spec(json.dumps(run.line["spec"]))
         assert (identity(spec), code_of(spec)) == (run.line["run"], run.code)
@@ -75,6 +75,6 @@ def test_results_and_trainings_name_commits_of_the_history(archive):
     made |= {run.line["run"]: run.line.get("history", {}) for run in archive.runs()}
     named = {name: own["commit"] for name, own in made.items() if own.get("commit")}
     history = set(git("rev-list", "HEAD"))
-    assert len(named) > 100
+    assert len(named) >= 329
     assert {name: commit for name, commit in named.items() if commit not in history} == {}
     assert [name for name, own in made.items() if own.get("dirty")] == []

@@ -1,9 +1,12 @@
 """Training is a function of the spec: bit-identical, whatever interrupts it."""
 
+import json
 import platform
+import re
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -129,3 +132,33 @@ def test_a_process_that_keeps_its_memory_gets_no_new_pages():
     glibc = platform.libc_ver()[0] == "glibc"
     assert told == str(glibc)
     assert fewer == "True" or not glibc
+
+
+def test_the_notes_give_the_updates_and_seeds_of_the_plan():
+    folder = Path(__file__).resolve().parents[3]
+    plan = json.loads((folder / "companion/runs/training_plan.json").read_text(encoding="utf-8"))
+    notes = (folder / "book/reproduction_notes.md").read_text(encoding="utf-8")
+    rows = {
+        "updates (seeds): one-to-one": "one_to_one",
+        "fixed permutation": "permutation",
+        "reversal": "reversal",
+    }
+    rows |= {
+        "reordering, each mark of the dial": "reordering",
+        "SCAN": "scan",
+        "extended SCAN": "scan_extended",
+    }
+    rows |= {
+        "Multi30k En–Fr": "multi30k_en_fr",
+        "Multi30k En–De": "multi30k_en_de",
+        "Europarl De–En": "europarl_de_en",
+    }
+    for name, task_name in rows.items():
+        cells = re.search(rf"^\| {re.escape(name)} \| (.*) \| (.*) \|$", notes, re.M)
+        for scale, cell in zip(("quick", "paper"), cells.groups(), strict=True):
+            if cell != "not run" and (scale, task_name) != (
+                "quick",
+                "europarl_de_en",
+            ):  # which its chapter cuts
+                own = plan[scale]["tasks"][task_name]
+                assert cell.startswith(f"{own['steps']:,} ({own['seeds']})"), (name, scale)
