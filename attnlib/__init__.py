@@ -51,6 +51,8 @@ __all__ = ["__version__", *_PUBLIC]
 
 
 def __getattr__(name: str):
+    if name == "zoo":
+        return import_module("attnlib.zoo")
     if name not in _PUBLIC:
         known = ", ".join(sorted(__all__))
         raise AttributeError(f"module 'attnlib' has no attribute {name!r}; it has {known}")
@@ -58,4 +60,4 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, "zoo"])

@@ -21,6 +21,7 @@ else:
 
 Function = TypeVar("Function", bound=Callable)
 EVERYWHERE = None  # the default of a mask
+HALF = (torch.float16, torch.bfloat16)  # too coarse for products of states
 
 # What many functions take. States, ids of tokens, and a mask that is True at valid positions:
 States = Float[Array, "batch length width"]
@@ -83,8 +84,8 @@ def takes_arrays(function: Function) -> Function:
     """Let arguments that are annotated as tensors be arrays or lists, and masks be left out.
 
     A mask that is left out, or None, is true everywhere; its shape is read off the annotations, which name
-    the axes. Integers 0 and 1 do as a mask. Any other tensor comes in as it was given, so that this can move
-    no number.
+    the axes. Integers 0 and 1 do as a mask, and half precision becomes single. Any other tensor comes in as
+    it was given, so that this can move no number.
 
     >>> import attnlib
     >>> fitted = attnlib.Components(4, 3, 2).update(np.ones((1, 3, 2)), [[1, 2, 3]])
@@ -103,7 +104,8 @@ def takes_arrays(function: Function) -> Function:
         for name, axes in arrays.items():
             if values.get(name) is None and (name in masks or own.parameters[name].default is None):
                 continue
-            values[name] = (as_mask if name in masks else as_tensor)(values[name], name)
+            own_tensor = (as_mask if name in masks else as_tensor)(values[name], name)
+            values[name] = own_tensor.float() if own_tensor.dtype in HALF else own_tensor
             # "3 3 batch target source" names the last axes of what is given
             _require_axes(name, axes, values[name].shape)
             sizes |= dict(zip(reversed(axes), reversed(values[name].shape), strict=False))

@@ -93,9 +93,8 @@ class HuggingFace(Traced):
         for kind in kinds:
             absent = sorted(set(layers or ()) - {place.layer for place in found if place.kind == kind})
             if absent:
-                raise BadInput(
-                    f"layers {absent} of {kind}: this model has {self.n_layers[kind]}, counted from 0"
-                )
+                has = f"this model has {self.n_layers[kind]}, counted from 0"
+                raise BadInput(f"layers {absent} of {kind}: {has}")
         self._every_layer = [place for place in found if place.kind in kinds]
         for place in self._every_layer:
             _require_projections(model, place)

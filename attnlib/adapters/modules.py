@@ -321,6 +321,8 @@ class Traced:
             heads, seen = one.heads, one.attention
         inputs = [_caught(hooks.inputs, name) for name in names]
         one_sequence = inputs[0] is inputs[1]
+        if one_sequence and one.kind == "cross":
+            raise BadInput(f"{one.name} reads one sequence: say kind='encoder_self' or kind='decoder_self'")
         fields = dict(
             kind=one.kind,
             layer=one.layer,

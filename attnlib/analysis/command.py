@@ -236,8 +236,8 @@ def _ready(job: _Job, stage: str, part: Shard, request: Request, console: Consol
 
 
 def _keep(request: Request, settings: dict) -> Keep:
-    settings |= request.settings("heads", "method") | {"free constants": "by counts"}  # once of least norm
-    return Keep(request.out / "parts", settings)
+    more = request.settings("heads", "method") | {"free constants": "by counts"}  # once of least norm
+    return Keep(request.out / "parts", settings | more)
 
 
 def _run(stage: str, job: _Job, part: Shard, request: Request, console: Console) -> None:

@@ -36,7 +36,7 @@ from attnlib.analysis.stream import Losses, Stream
 from attnlib.decomposition.components import Method
 from attnlib.decomposition.typicality import MINIMUM_CELL
 from attnlib.errors import BadInput, CorruptFile
-from attnlib.files import atomic_path, write_text_atomic
+from attnlib.files import atomic_path, locked, write_text_atomic
 from attnlib.sealed import load_file, save_file
 
 if TYPE_CHECKING:
@@ -90,8 +90,9 @@ def report(
         BadInput: an empty corpus, or a folder that cannot be written.
     """
     options = {"heads": heads, "method": method, "every": every, "keep": keep, "progress": progress}
-    analysis = analyse(stream, **options, about=about)
-    write_report(analysis, folder, title=title, name=name)
+    with locked(Path(folder), ".report.lock", wait=True):  # a folder that cannot be written is refused first
+        analysis = analyse(stream, **options, about=about)
+        write_report(analysis, folder, title=title, name=name)
     return analysis
 
 
@@ -215,25 +216,21 @@ def findings(analysis: Analysis) -> list[str]:
         rows = [row for row in analysis.heads if row["kind"] == kind]
         sharp = [row for row in rows if not is_even(row)]
         made = {part: [row for row in sharp if _least(row, part) > HALF] for part in _PARTS}
+        heads = f"{_KINDS[kind]}, {len(rows)} heads"
         if not sharp:
-            found.append(
-                f"{_KINDS[kind]}, {len(rows)} heads: all attend evenly, and there is nothing to share."
-            )
+            found.append(f"{heads}: all attend evenly, and there is nothing to share.")
             continue
         said = [f"from {_PARTS[part]} in {_named_heads(own)}" for part, own in made.items() if own]
         if rest := len(sharp) - sum(map(len, made.values())):
             said.append(f"from no single part in {rest}")
         if even := len(rows) - len(sharp):
             said.append(f"and {even} attend{'s' * (even == 1)} evenly, so that there is nothing to share")
-        more = (
-            row for row in sharp if row["no_residual_rebuilds"] - row["uniform"] > (1 - row["uniform"]) / 2
-        )
-        rebuilt = sum(row["no_residual_rebuilds"] > ALL_BUT for row in more)
+        gaps = ((row["no_residual_rebuilds"], row["uniform"]) for row in sharp)
+        rebuilt = sum(own > ALL_BUT and own - even > (1 - even) / 2 for own, even in gaps)
         found.append(
-            f"{_KINDS[kind]}, {len(rows)} heads: more than half of the variation of scores comes "
-            f"{', '.join(said)}. Position and word together rebuild more than {ALL_BUT:.0%} of the "
-            f"attention, and close more than half of the gap that even attention leaves, in "
-            f"{rebuilt or 'none'}."
+            f"{heads}: more than half of the variation of scores comes {', '.join(said)}. Position and word "
+            f"together rebuild more than {ALL_BUT:.0%} of the attention, and close more than half of the gap "
+            f"that even attention leaves, in {rebuilt or 'none'}."
         )
     return found
 
@@ -257,6 +254,7 @@ def notes(analysis: Analysis) -> list[str]:
             "frames": reads_frames(analysis),
             "has_learned": bool(analysis.learned) and has_learned(analysis.learned),
             "even": sum(map(is_even, analysis.heads)),
+            "sure": _sure(analysis),
             "within": 1 - EVEN,
             "unseen": max(analysis.states, key=lambda row: row["unseen_words"], default={"unseen_words": 0}),
             "fewest": min(analysis.heads, key=lambda row: row["typicality_coverage"], default=None),

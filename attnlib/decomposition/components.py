@@ -35,7 +35,7 @@ PART_NAMES = ("temporal", "input", "residual")
 
 @dataclass(frozen=True)
 class Parts:
-    """States as temporal + input + residual, zero at padding, in the dtype and on the device of the states.
+    """States as temporal + input + residual, zero at padding, in their dtype (single at least) and device.
 
     `unseen_tokens` and `unseen_positions` count the valid places whose token (position) the components never
     saw while they were fitted: their input (temporal) component is zero. Summed over batches and divided by

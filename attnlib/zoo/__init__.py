@@ -110,9 +110,8 @@ def load(name: str) -> Trained:
     kinds = zip(get_args(Network), _CONFIGS, strict=True)
     kind, config = next(own for own in kinds if own[0].__name__ == said["kind"])
     network = kind(config(**said["config"]), torch.Generator().manual_seed(0))
-    network.load_state_dict(
-        {k.removeprefix("network."): v for k, v in tensors.items() if k[:8] == "network."}
-    )
+    weights = {k.removeprefix("network."): v for k, v in tensors.items() if k[:8] == "network."}
+    network.load_state_dict(weights)
     rows = [[row[row >= 0].tolist() for row in tensors[side]] for side in ("source", "target")]
     provenance = said["provenance"] | {"sha256": digest}
     return Trained(network.eval(), Corpus.from_ids(*rows), said["words"], provenance)

@@ -183,6 +183,8 @@ test_modules_that_are_refused = refused(
     (lambda: caught(model=partial(toys.Reader, scale=0.6)), f"cross.0, head 0: {GAP}"),
     (lambda: caught(ENCODER, toys.run_torch, with_a_column_that_is_no_word),
      "attention of shape (4, 2, 7, 8); expected (4, 2, 7, 7)"),
+    (lambda: caught(replace(ENCODER, kind="cross"), toys.run_torch, toys.Translator),
+     "cross.0 reads one sequence: say kind='encoder_self' or kind='decoder_self'"),
     (lambda: caught(model=Shared), "to_q runs more than once in a pass, so its attentions cannot be"),
     (lambda: Modules(Shared(), [HOOKED], run, start=2).lexical_probe(toys.traced("by hand")),
      "softmax runs more than once in a pass"),

@@ -19,7 +19,7 @@ from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlib.analysis import Analysis, Losses, Stream, analyse, compare, write_report
+from attnlib.analysis import Analysis, Losses, Stream, analyse, compare, report, write_report
 from attnlib.analysis.report import KEPT, SENTENCE, TABLES, findings, notes, number, page, sentence, visible
 from attnlib.analysis.results import Example
 from attnlib.analysis.samples import ENTRIES, LONGEST, Sample
@@ -200,7 +200,10 @@ def test_the_page_says_how_sure_its_own_shares_are(analysis):
     markup = page(replace(analysis, heads=[row, even], terms=[]), "t", name)
     assert "half of the intervals are within ±0.05, and the widest is ±0.08, heads" in markup
     ends = dict.fromkeys((end for end in row if end.endswith(("_low", "_high"))), math.nan)
-    assert "This analysis has none." in page(replace(analysis, heads=[row | ends], terms=[]), "t", name)
+    without = replace(analysis, heads=[row | ends], terms=[], held_out=True, judged=1)
+    assert "This analysis has none." in page(without, "t", name)
+    assert "Only 1 sample was judged, too few for intervals" in " ".join(notes(without))
+    assert "Only 1" not in " ".join(notes(replace(without, heads=[row])))
 
 
 def test_layers_and_heads_that_were_not_chosen_are_all(analysis):
@@ -342,6 +345,14 @@ def test_an_analysis_of_frames_says_so_and_has_no_words(analysis, tmp_path):
     shown = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "<bdi>$target" in shown
     assert "<bdi>$source" not in shown
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_the_first_pass(tmp_path):
+    (tmp_path / "file").touch()
+    read = []
+    stream = Stream(lambda number: read.append(number) or Toy(ALL)(number), range(10))
+    assert_refused(lambda: report(stream, tmp_path / "file"), "file")
+    assert read == []
 
 
 def test_what_made_it_is_known_without_a_command():
