@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 MEASURES = tuple(f"{part.replace(' ', '_')}_share" for part in PARTS)
 MEASURES += tuple(f"{name.removesuffix(' only').replace(' ', '_')}_rebuilds" for name in REBUILT)
 UNEQUAL = 1.5  # times as many samples fitted on: more than that is warned of
+MADE_BY = ("generate", "ignore_special", "longest", "prefix")  # options that change what is read of a text
+MADE_BY += tuple(f"--{name.replace('_', '-')}" for name in MADE_BY)
 MOST_SHOWN = 20  # differences that the command prints
 VALUES, ENDS = ("first", "second"), ("low", "high")
 COLUMNS = ("kind", "layer", "head", "measure", *VALUES, "difference", *ENDS)
@@ -40,23 +42,25 @@ class Comparison:
         paired: whether both judged the same sentences, which makes intervals narrower.
         alone: names of the heads that one analysis has and the other has not.
         fitted: on how many samples the components of the first and of the second were fitted.
+        apart: options of :data:`MADE_BY` that the two were not made by alike.
     """
 
     rows: list[dict]
     paired: bool
     alone: tuple[str, ...] = ()
     fitted: tuple[int, int] = (0, 0)
+    apart: tuple[str, ...] = ()
 
     @property
     def notes(self) -> list[str]:
         """What differences may come of, other than the heads."""
-        if max(self.fitted) <= UNEQUAL * min(self.fitted):
-            return []
-        return [
+        unequal = max(self.fitted) > UNEQUAL * min(self.fitted)
+        said = [
             "Components were fitted on {:,} samples in the first, on {:,} in the second. Rebuilt attention "
             "depends on how much was fitted on, so that it may differ for that alone: analyse as much text "
             "for both.".format(*self.fitted)
-        ]
+        ] * unequal
+        return said + [f"{own} differs: heads may differ for that alone." for own in self.apart]
 
     @property
     def differing(self) -> list[dict]:
@@ -79,11 +83,7 @@ class Comparison:
         heads = len({(row["kind"], row["layer"], row["head"]) for row in self.rows})
         how = "paired: the same sentences" if self.paired else "not paired: different sentences"
         known = sum(not math.isnan(row["low"]) for row in self.rows)
-        said = (
-            f"{len(self.differing):,} of {known:,} differ"
-            if known
-            else "nothing says how sure differences are"
-        )
+        said = f"{len(self.differing):,} of {known:,} differ" if known else "no difference has an interval"
         return f"Comparison of {heads:,} heads ({how}), {said}"
 
     def _repr_html_(self) -> str:
@@ -135,7 +135,9 @@ def compare(first: Analysis, second: Analysis) -> Comparison:
             ends = float(middles[at] - halves[at]), float(middles[at] + halves[at])
             row = (*place, measure, *values, values[1] - values[0], *ends)
             rows.append(dict(zip(COLUMNS, row, strict=True)))
-    return Comparison(rows, paired, tuple(_named(alone)), (first.fitted, second.fitted))
+    made = [own.made.get("options", {}) for own in (first, second)]
+    apart = tuple(name for name in MADE_BY if made[0].get(name) != made[1].get(name))
+    return Comparison(rows, paired, tuple(_named(alone)), (first.fitted, second.fitted), apart)
 
 
 def _named(places: Iterable[tuple[str, int, int]]) -> list[str]:

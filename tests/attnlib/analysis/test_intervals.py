@@ -327,7 +327,12 @@ def test_without_held_out_sentences_nothing_is_known_of_how_sure_it_is(first):
     found = compare(first, replace(first, held_out=False))
     assert all(math.isnan(row["low"]) and math.isnan(row["high"]) for row in found.rows)
     assert found.differing == []
-    assert repr(found).endswith("nothing says how sure differences are")
+    assert repr(found).endswith("no difference has an interval")
+
+
+def test_options_that_make_other_sentences_are_named(first):
+    other = replace(first, made={"options": {"--ignore-special": True, "--batch-size": 3}})
+    assert compare(first, other).notes == ["--ignore-special differs: heads may differ for that alone."]
 
 
 def test_heads_of_one_alone_are_named_and_none_in_both_is_an_error(first):
