@@ -125,16 +125,16 @@ def verdict(book: Book, text: str, page: str) -> Shown:
     claim, wanted = book.claim(found["claim"]), " ".join(found["verdict"].split())
     judgement, profile = book.verdict_of(claim, found["profile"])
     numbers = "; ".join(map(str, judgement.evidence.values()))
-    today = judgement.verdict
+    today, row = judgement.verdict, "numbers" if claim.number else claim.id  # printed numbers have one place
     if claim.judge is not None and not today.judged and not judgement.miswired:
-        return Shown(wanted, f"not computed here: {judgement.reason}", claim.id, Verdict.NOT_RUN.css_class)
+        return Shown(wanted, f"not computed here: {judgement.reason}", row, Verdict.NOT_RUN.css_class)
     if today.value != wanted:
         where = f" at the {profile} profile" if profile else ""
         raise BadInput(
             f"claim {claim.id} is `{today}` today{where} ({numbers or judgement.reason}), and this sentence "
             f"was written for `{wanted}`: mend the sentence, then the verdict that it names"
         )
-    return Shown(wanted, f"{claim.says} {profile} profile: {numbers}", claim.id, today.css_class)
+    return Shown(wanted, f"{claim.says} {profile} profile: {numbers}", row, today.css_class)
 
 
 def claims_table(book: Book, page: str, options: str, body: str) -> str:
