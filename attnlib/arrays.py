@@ -1,6 +1,7 @@
 """Arrays of any kind as tensors, where a function takes tensors."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import MISSING, fields
 from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, TypeVar, get_args
@@ -73,11 +74,12 @@ def as_mask(value: object, name: str) -> Tensor:
     return mask.bool()
 
 
-def require_tensors(given: Mapping[str, object]) -> None:
-    """Refuse, by name, what is neither a tensor nor None."""
-    for name, own in given.items():
-        if own is not None and not isinstance(own, Tensor):
-            raise BadInput(f"{name} is {type(own).__name__}; expected a tensor: torch.as_tensor makes one")
+def make_tensors_of(given: object) -> None:
+    """Make the fields of a frozen dataclass tensors; a None stays where it is the default."""
+    for field in fields(given):
+        make = as_mask if field.name.endswith("mask") else as_tensor
+        if (own := getattr(given, field.name)) is not None or field.default is MISSING:
+            object.__setattr__(given, field.name, make(own, field.name))
 
 
 def takes_arrays(function: Function) -> Function:

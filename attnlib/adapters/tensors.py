@@ -47,7 +47,7 @@ from torch import Tensor
 
 from attnlib.adapters.attended import Attended, LinearMap
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.arrays import require_tensors
+from attnlib.arrays import as_tensor
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import require_plain
 from attnlib.models.transformer import AttentionKind
@@ -81,7 +81,7 @@ def pass_of_tensors(tensors: Mapping[str, Tensor]) -> ModelPass:
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         there = (", ".join(names[:5]) or "none") + more
         raise BadInput(f"tensors lack {', '.join(absent)}; they have {there}")
-    require_tensors(tensors)
+    tensors = {name: as_tensor(own, name) for name, own in tensors.items()}
     places = set()
     for name in sorted(tensors.keys() - set(_KNOWN)):
         if (match := _OF_ATTENTION.fullmatch(name)) is None:
