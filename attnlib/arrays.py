@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, get_args
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Integer
+from jaxtyping import Bool, Float, Int, Integer
 from torch import Tensor
 
 from attnlib.errors import BadInput
@@ -74,10 +74,18 @@ def as_mask(value: object, name: str) -> Tensor:
     return mask.bool()
 
 
+def as_ids(value: object, name: str) -> Tensor:
+    """A tensor of int64; BadInput for numbers that are no integers."""
+    ids = as_tensor(value, name)
+    if ids.numel() and (ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool):
+        raise BadInput(f"{name} of {ids.dtype}: expected integers, the ids of a vocabulary")
+    return ids.long()
+
+
 def make_tensors_of(given: object) -> None:
-    """Make the fields of a frozen dataclass tensors; a None stays where it is the default."""
+    """Make the fields of a frozen dataclass what they are annotated as; a None stays if it is the default."""
     for field in fields(given):
-        make = as_mask if field.name.endswith("mask") else as_tensor
+        make = {Bool: as_mask, Int: as_ids}.get(_tensor_of(field.type).dtype, as_tensor)
         if (own := getattr(given, field.name)) is not None or field.default is MISSING:
             object.__setattr__(given, field.name, make(own, field.name))
 

@@ -7,6 +7,7 @@
     one = model.trace(batch)
 """
 
+import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -285,6 +286,20 @@ class Traced:
         )
         found.check()
         return found.ignoring(self.ignored)
+
+    @property
+    def about(self) -> str:
+        """What the model is."""
+        size = sum(parameter.numel() for parameter in self.model.parameters())
+        return f"{type(self.model).__name__}, {size:,} parameters"
+
+    def digest(self) -> str:
+        """A hash of the model's weights."""
+        found = hashlib.sha256()
+        for name, tensor in sorted(self.model.state_dict().items()):
+            found.update(name.encode())
+            found.update(tensor.detach().cpu().contiguous().view(-1).float().numpy().tobytes())
+        return found.hexdigest()
 
     def _module(self, name: str) -> nn.Module:
         if name not in self._modules:

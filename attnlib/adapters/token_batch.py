@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.arrays import Array, as_tensor, make_tensors_of
+from attnlib.arrays import Array, as_ids, make_tensors_of
 from attnlib.errors import BadInput
 
 
@@ -45,8 +45,6 @@ class TokenBatch:
         if self.read is not None:
             sides |= {"read": self.target_mask}
         require_tokens({name: (getattr(self, name), mask) for name, mask in sides.items()})
-        for name in sides:
-            object.__setattr__(self, name, getattr(self, name).long())
 
     def packed(self) -> "TokenBatch":
         """The same with padding at the right of every row, and no column that is padding alone.
@@ -77,11 +75,11 @@ class TokenBatch:
         >>> TokenBatch.of_rows([[5, 6, 7], [8]], [[3], [4, 2]]).source_mask.tolist()
         [[True, True, True], [True, False, False]]
         """
-        if not (sources and targets):
-            raise BadInput("no rows: a batch has at least one sample")
         padded = []
         for side in (sources, targets):
-            rows = [_ids(row) for row in side]
+            rows = [as_ids(row, "a row") for row in side]
+            if not rows or any(row.dim() != 1 for row in rows):
+                raise BadInput("no rows: expected lists of ids, at least one on either side")
             lengths = torch.tensor([len(row) for row in rows])
             tokens = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
             padded += [tokens, torch.arange(tokens.shape[1]) < lengths[:, None]]
@@ -124,17 +122,6 @@ class FrameBatch:
         return TokenBatch(source, source == 0, self.target, self.target_mask, self.read)
 
 
-def _ids(row: Sequence[int]) -> Int[Tensor, " length"]:
-    ids = as_tensor(row, "a row")
-    if ids.dim() != 1 or (len(ids) and not _whole(ids)):
-        raise BadInput(f"a row of shape {tuple(ids.shape)} and {ids.dtype}; expected a list of integers")
-    return ids.long()
-
-
-def _whole(ids: Tensor) -> bool:
-    return not (ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool)
-
-
 def valid_first(mask: Bool[Tensor, "batch length"]) -> Int[Tensor, "batch length"]:
     """Places of the valid positions of each row, then those of padding."""
     return torch.argsort(~mask, dim=1, stable=True)
@@ -152,8 +139,6 @@ def require_tokens(given: dict[str, tuple[Tensor, Tensor]]) -> None:
                 f"{name} of shape {tuple(ids.shape)} with a mask of shape {tuple(mask.shape)} and "
                 f"{mask.dtype}; expected (batch, length) of both, the mask of torch.bool (mask.bool())"
             )
-        if not _whole(ids):
-            raise BadInput(f"{name} of {ids.dtype}; expected integers, the ids of a vocabulary")
         if not bool(mask.any(1).all()):
             row = int(mask.any(1).int().argmin())
             raise BadInput(f"{name} row {row} is all padding: leave such samples out")

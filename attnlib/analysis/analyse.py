@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from warnings import warn
 
 import attnlib
+from attnlib.adapters.modules import Traced
 from attnlib.analysis.judge import Judgement
 from attnlib.analysis.passes import Progress, both_passes, merged_fit
 from attnlib.analysis.results import Analysis, example_of, results
@@ -89,10 +90,18 @@ def _analysis(stream: Stream, judgement: Judgement, part: Shard, about: dict[str
     options |= {"every": part.every, "probed": stream.probed}
     made = {"options": {}, "sha256": {}} | stream.made() | {"versions": versions()}
     made["options"] = options | made["options"]
+    adapter = getattr(stream.trace, "__self__", None)
+    if isinstance(adapter, Traced) and "model" not in made["sha256"]:
+        about = {"Model": adapter.about} | (about or {})
+        made["sha256"] |= {"model": adapter.digest()}
     found = results(fit, judgement, held_out=part.every > 1, about=about)
     if batch is None:
         return replace(found, made=made)
     one = stream.trace(batch)
     dtypes = {str(own.precision or own.query_inputs.dtype).removeprefix("torch.") for own in one.attended}
-    made["computed in"] = {"precision": ", ".join(sorted(dtypes))}
+    made["computed in"] = {
+        "precision": ", ".join(sorted(dtypes)),
+        "device": str(one.source_mask.device),
+        "samples at once": len(one.source_mask),
+    }
     return replace(found, made=made, example=example_of(one, fit.heads), samples=samples_of(stream, one, fit))

@@ -12,9 +12,11 @@ import io
 import json
 import math
 import statistics
+import time
 import unicodedata
 from collections.abc import Callable, Collection
 from dataclasses import asdict
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,7 +38,7 @@ from attnlib.analysis.stream import Losses, Stream
 from attnlib.decomposition.components import Method
 from attnlib.decomposition.typicality import MINIMUM_CELL
 from attnlib.errors import BadInput, CorruptFile
-from attnlib.files import atomic_path, locked, write_text_atomic
+from attnlib.files import atomic_path, locked, write_json_atomic, write_text_atomic
 from attnlib.sealed import load_file, save_file
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ Name = Callable[[str, int], str]  # side and id → the word
 
 TABLES = ("heads", "terms", "states")
 KEPT = "analysis.safetensors"
-RUN = "run.json"  # when it was and how long it took, where the command wrote it
+RUN = "run.json"  # when it was and how long it took
 SIDES = {"cross": ("target", "source"), "encoder_self": ("source",) * 2, "decoder_self": ("read",) * 2}
 AS_IT_IS, LISTS = ("method", "made", "about", "fitted", "judged", "held_out"), ("unchecked", "no_probe")
 SCHEMA = 4  # of analysis.json; 3 had no intervals of terms; 2 left_out and cut for losses; 1 no intervals
@@ -80,8 +82,8 @@ def report(
 
     Args:
         stream: passes of the model, see :class:`~attnlib.analysis.stream.Stream`.
-        folder: gets ``index.html``, ``analysis.json``, ``heads.csv``, ``terms.csv`` and ``states.csv``, and
-            ``analysis.safetensors``, which :func:`read_report` reads.
+        folder: gets ``index.html``, ``analysis.json``, ``heads.csv``, ``terms.csv``, ``states.csv``,
+            ``run.json``, and ``analysis.safetensors``, which :func:`read_report` reads.
         name: the word of an id, given ``"source"`` or ``"target"`` and the id; the id itself by default.
             Whatever it returns is shown as text.
         heads, method, every, keep, progress, about: as in :func:`~attnlib.analysis.analyse.analyse`.
@@ -91,9 +93,17 @@ def report(
     """
     options = {"heads": heads, "method": method, "every": every, "keep": keep, "progress": progress}
     with locked(Path(folder), ".report.lock", wait=True):  # a folder that cannot be written is refused first
+        began = time.monotonic()
         analysis = analyse(stream, **options, about=about)
+        write_run(folder, began)
         write_report(analysis, folder, title=title, name=name)
     return analysis
+
+
+def write_run(folder: str | Path, began: float) -> None:
+    """A file of its own, since reports of one analysis are the same bytes; nothing is drawn: no seeds."""
+    record = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "seeds": []}
+    write_json_atomic(Path(folder) / RUN, record | {"seconds": round(time.monotonic() - began, 1)})
 
 
 def write_report(

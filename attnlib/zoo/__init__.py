@@ -82,7 +82,11 @@ class Trained:
                 has = "no attention between two texts" if without else "cross-attention alone"
                 raise BadInput(f"{own} has {has}: there is no analysis of {', '.join(kinds)}")
             trace = partial(encoder_decoder_pass, self.network)
-        return Stream(trace, lambda: evaluation_batches(self.corpus, batch_size), logits=self.logits)
+        trained = {name: self.provenance[name] for name in ("accuracy", "commit", "date")}
+        trained = {"network": type(self.network).__name__} | trained
+        made = {"trained": trained, "sha256": {"model": self.provenance["sha256"]}}
+        batches = partial(evaluation_batches, self.corpus, batch_size)
+        return Stream(trace, batches, logits=self.logits, made=lambda: made)
 
     @torch.no_grad()
     def logits(self, one: ModelPass) -> Float[Tensor, "batch target words"]:
