@@ -10,7 +10,7 @@ import attnlib
 from attnlib.adapters.modules import Traced
 from attnlib.analysis.judge import Judgement
 from attnlib.analysis.passes import Progress, both_passes, merged_fit
-from attnlib.analysis.results import Analysis, example_of, results
+from attnlib.analysis.results import Analysis, results
 from attnlib.analysis.samples import samples_of
 from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Shard, Stream
@@ -104,4 +104,4 @@ def _analysis(stream: Stream, judgement: Judgement, part: Shard, about: dict[str
         "device": str(one.source_mask.device),
         "samples at once": len(one.source_mask),
     }
-    return replace(found, made=made, example=example_of(one, fit.heads), samples=samples_of(stream, one, fit))
+    return replace(found, made=made, samples=samples_of(stream, one, fit))

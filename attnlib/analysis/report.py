@@ -26,13 +26,14 @@ from safetensors import safe_open
 from torch import Tensor
 
 import attnlib
+from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.analyse import analyse
 from attnlib.analysis.fit import head_of
 from attnlib.analysis.judge import REBUILT
 from attnlib.analysis.learned import has_learned
 from attnlib.analysis.passes import Progress
-from attnlib.analysis.results import EVEN, KINDS, Analysis, Example, is_even
-from attnlib.analysis.samples import LONGEST, Sample
+from attnlib.analysis.results import EVEN, Analysis, is_even
+from attnlib.analysis.samples import Sample
 from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Losses, Stream
 from attnlib.decomposition.components import Method
@@ -181,7 +182,7 @@ def shown_terms(analysis: Analysis, rows: list[dict]) -> list[dict]:
     return [row for row in rows if not any(part in row["term"] for part in empty[row["kind"]])]
 
 
-def words_of(analysis: Analysis, sample: "Example | Sample", name: Name) -> dict[str, list[str]]:
+def words_of(analysis: Analysis, sample: Sample, name: Name) -> dict[str, list[str]]:
     """The words of a sample: of its source, its target and what is read; frames have their numbers."""
     sides = {"source": "source", "target": "target", "read": "target"}
     found = {of: [name(side, token) for token in getattr(sample, of).tolist()] for of, side in sides.items()}
@@ -334,7 +335,7 @@ def page(
         facts=facts,
         notes=notes(analysis),
         kinds=[_kind(analysis, kind) for kind in KINDS if kind in kinds],
-        example=_example(analysis, name) if analysis.example else None,
+        example=_example(analysis, name) if analysis.samples else None,
         states=[(_word(row["states"]), row) for row in analysis.states],
     )
 
@@ -420,7 +421,7 @@ def _interval(row: dict, part: str) -> str:
 
 
 def _example(analysis: Analysis, name: Name) -> dict:
-    example = analysis.example
+    example = analysis.samples[0]
     words = {of: list(map(_word, own)) for of, own in words_of(analysis, example, name).items()}
     maps = []
     drawn = {}
@@ -432,12 +433,12 @@ def _example(analysis: Analysis, name: Name) -> dict:
         rows, columns = (words[of] for of in SIDES[kind])
         place = kind, _place({"layer": layer, "head": head})
         maps.append((*place, columns, list(zip(rows, weights.tolist(), strict=True))))
-    longest = max(example.lengths or (0, 0))
+    longest, shown = (max(own) for own in (example.lengths or (0, 0), map(len, words.values())))
     return {
         "maps": maps,
         "hatched": any(math.isnan(own) for *_, rows in maps for _, row in rows for own in row),
         "more": len(example.attention) - len(maps),
-        "cut": LONGEST if longest > LONGEST else None,
+        "cut": shown if longest > shown else None,
         "lengths": example.lengths,
     }
 
