@@ -61,8 +61,8 @@ _OF_ATTENTION = re.compile(
 )
 
 
-def pass_of_tensors(tensors: Mapping[str, Tensor]) -> ModelPass:
-    """A pass from tensors with the names of this module; padding may stand on either side.
+def pass_of_tensors(tensors: Mapping[str, object]) -> ModelPass:
+    """A pass from tensors, or arrays, with the names of this module; padding may stand on either side.
 
     Raises:
         BadInput: a name that is unknown or missing, shapes that do not fit, attention that the states do not
