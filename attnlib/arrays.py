@@ -1,6 +1,6 @@
 """Arrays of any kind as tensors, where a function takes tensors."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, fields
 from functools import wraps
 from inspect import signature
@@ -36,6 +36,16 @@ SourceMask = Bool[Array, "batch source"] | None
 # Rows of any number of axes, which broadcast:
 Rows = Float[Array, "*#rows length"]
 RowMask = Bool[Array, "*#rows length"] | None
+
+
+def several(value: object) -> tuple | None:
+    """One thing alone, or a collection of such, as a tuple; None stays.
+
+    >>> several("cross"), several([0, 1]), several(None)
+    (('cross',), (0, 1), None)
+    """
+    alone = isinstance(value, str) or not isinstance(value, Iterable)
+    return value if value is None else (value,) if alone else tuple(value)
 
 
 def as_tensor(value: object, name: str) -> Tensor:

@@ -25,6 +25,7 @@ from torch.overrides import TorchFunctionMode
 from attnlib.adapters.attended import Attended, LinearMap, single
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.token_batch import FrameBatch, TokenBatch, shifted
+from attnlib.arrays import several
 from attnlib.errors import BadInput, check_known
 from attnlib.models.transformer import AttentionKind
 
@@ -261,8 +262,8 @@ class Traced:
     Subclasses have ``_prepared(batch)``, with what the decoder reads, and ``_run(batch)``, the model's call.
     """
 
-    def __init__(self, model: nn.Module, hooked: Sequence[Hooked], ignored: Collection[int]):
-        self.model, self.hooked, self.ignored = model, tuple(hooked), tuple(ignored)
+    def __init__(self, model: nn.Module, hooked: Hooked | Sequence[Hooked], ignored: int | Collection[int]):
+        self.model, self.hooked, self.ignored = model, several(hooked), several(ignored)
         self._modules = dict(model.named_modules())
 
     def trace(self, batch: TokenBatch | FrameBatch) -> ModelPass:
@@ -403,12 +404,12 @@ class Modules(Traced):
     def __init__(
         self,
         model: nn.Module,
-        hooked: Sequence[Hooked],
+        hooked: Hooked | Sequence[Hooked],
         run: Run,
         *,
         start: int | None = None,
         unchecked: bool = False,
-        ignored: Collection[int] = (),
+        ignored: int | Collection[int] = (),
     ):
         super().__init__(model, hooked, ignored)
         self.run, self.start = run, start

@@ -92,8 +92,7 @@ def pass_of_tensors(tensors: Mapping[str, object]) -> ModelPass:
     words = {name: tensors[name] for name in (*_TOKENS, "target_outputs") if name in tensors}
     for name, own in words.items():
         if not own.numel():
-            shape = tuple(own.shape)
-            raise BadInput(f"{name} of shape {shape}: a batch has a sample and a position at least")
+            raise BadInput(f"{name} of shape {tuple(own.shape)}: expected a sample and a position at least")
         words[name] = (as_mask if name.endswith("mask") else as_ids)(own, name)
     found = ModelPass(
         **{"target_outputs": words["target_tokens"]} | words,

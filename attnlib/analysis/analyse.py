@@ -14,6 +14,7 @@ from attnlib.analysis.results import Analysis, results
 from attnlib.analysis.samples import samples_of
 from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Shard, Stream
+from attnlib.arrays import several
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
 
@@ -23,7 +24,7 @@ PACKAGES = ("torch", "numpy", "transformers", "tokenizers", "sentencepiece")
 def analyse(
     stream: Stream,
     *,
-    heads: Collection[int] | None = None,
+    heads: int | Collection[int] | None = None,
     method: Method = "least_squares",
     every: int = 5,
     keep: Keep | None = None,
@@ -55,7 +56,7 @@ def analyse(
     tried = stream.tried(stream.first())
     if tried is not stream:
         warn(f"no lexical probe: {tried.no_probe}", stacklevel=2)
-    judgement, part = both_passes(tried, every, keep, progress, heads=heads, method=method)
+    judgement, part = both_passes(tried, every, keep, progress, heads=several(heads), method=method)
     return _analysis(tried, judgement, part, about)
 
 
@@ -99,9 +100,6 @@ def _analysis(stream: Stream, judgement: Judgement, part: Shard, about: dict[str
         return replace(found, made=made)
     one = stream.trace(batch)
     dtypes = {str(own.precision or own.query_inputs.dtype).removeprefix("torch.") for own in one.attended}
-    made["computed in"] = {
-        "precision": ", ".join(sorted(dtypes)),
-        "device": str(one.source_mask.device),
-        "samples at once": len(one.source_mask),
-    }
+    batch_of = {"device": str(one.source_mask.device), "samples at once": len(one.source_mask)}
+    made["computed in"] = {"precision": ", ".join(sorted(dtypes))} | batch_of
     return replace(found, made=made, samples=samples_of(stream, one, fit))

@@ -45,8 +45,11 @@ class ParallelText:
                 object.__setattr__(self, side, Path(path))
 
     def _sides(self) -> list[tuple[str, Path]]:
-        sides = [("source", self.source), ("target", self.target)]
-        return [own for own in sides if own[1] is not None]
+        sides = [own for own in (("source", self.source), ("target", self.target)) if own[1] is not None]
+        for side, path in sides:
+            if not path.is_file():
+                raise BadInput(f"{side} {path} is not there")
+        return sides
 
     @property
     def about(self) -> dict[str, str]:
@@ -56,8 +59,6 @@ class ParallelText:
         """The number of lines, and the checksum of each file; BadInput where these are no translations."""
         counts, digests = [], {}
         for side, path in self._sides():
-            if not path.is_file():
-                raise BadInput(f"{side} {path} is not there")
             with path.open("rb") as file:
                 counts.append(sum(1 for _ in file))
                 file.seek(0)

@@ -72,7 +72,7 @@ def report(
     *,
     title: str = "How this model attends",
     name: Name | None = None,
-    heads: Collection[int] | None = None,
+    heads: int | Collection[int] | None = None,
     method: Method = "least_squares",
     every: int = 5,
     keep: Keep | None = None,
@@ -423,8 +423,7 @@ def _interval(row: dict, part: str) -> str:
 def _example(analysis: Analysis, name: Name) -> dict:
     example = analysis.samples[0]
     words = {of: list(map(_word, own)) for of, own in words_of(analysis, example, name).items()}
-    maps = []
-    drawn = {}
+    maps, drawn = [], {}
     for place, weights in example.attention.items():
         if sum(own.numel() for own in (*drawn.values(), weights)) <= MOST_CELLS and len(drawn) < MOST_MAPS:
             drawn[place] = weights

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from attnlib import Hooked, HuggingFace, Modules, TokenBatch
+from attnlib import Hooked, HuggingFace, Modules, TokenBatch, analyse, zoo
 from attnlib.adapters import lexical_probe, pass_of_tensors, transformer_pass
 from attnlib.decomposition import Components
 from attnlib.decomposition.growing import GrowingComponents
@@ -401,6 +401,19 @@ def test_batches_may_come_in_arrays_and_lists(plain):
         assert torch.equal(getattr(again, name), tensor), name
         assert getattr(again, name).dtype == tensor.dtype, name
     assert again.read is None
+
+
+def test_one_thing_need_not_be_in_a_list():
+    """A kind, a layer, an id that is ignored, a module, a head."""
+    alone, listed = (
+        HuggingFace(toys.model_of("Bart"), kinds=kinds, layers=layers, ignored=ignored)
+        for kinds, layers, ignored in (("encoder_self", 1, 5), (["encoder_self"], [1], [5]))
+    )
+    toys.assert_same_pass(alone.trace(BATCH), listed.trace(BATCH))
+    reader = toys.drawn(toys.Reader())
+    toys.assert_same_pass(Modules(reader, HOOKED, run, start=2).trace(BATCH), toys.traced("by hand"))
+    stream = zoo.load("reordering").stream(kinds="decoder_self")
+    assert {(row["kind"], row["head"]) for row in analyse(stream, heads=1).heads} == {("decoder_self", 1)}
 
 
 def test_ids_of_frames_are_never_among_the_ignored():

@@ -109,7 +109,7 @@ test_tensors_that_are_refused = refused(*((partial(pass_of_tensors, given), mess
     *((changed(FULL, shapes), message) for shapes, message in SHAPES["full"]),
     ({}, "they have none"),
     (PLAIN | {"source_tokens": "abc"}, "source_tokens is str, of which no tensor can be made"),
-    ({name: own[:0] for name, own in PLAIN.items()}, "source_tokens of shape (0, 5): a batch has a sample"),
+    ({name: own[:0] for name, own in PLAIN.items()}, "source_tokens of shape (0, 5): expected a sample"),
     (PLAIN | {"cross.0.attention": torch.ones(3, 1, 4, 5).long()}, "attention is of torch.int64"),
     (PLAIN | {"target_tokens": torch.arange(4)}, "target_tokens of shape (4,) with a mask"),
     (PLAIN | {"source_tokens": PLAIN["source_tokens"] + 0.5}, "source_tokens of torch.float32: expected int"),
