@@ -42,7 +42,8 @@ def encoder_decoder(kind="AED", seed=0, **changes):
 
 
 def sequence_network(kind="plain", seed=0, network=SequenceToSequence, **changes):
-    config = SequenceConfig(9, 8, width=6, embedding_scale=1.0, **SEQUENCES[kind] | changes)
+    sizes = {"source_size": 9, "target_size": 8, "width": 6, "embedding_scale": 1.0}
+    config = SequenceConfig(**sizes | SEQUENCES[kind] | changes)
     return network(config, generator(seed)).double()
 
 

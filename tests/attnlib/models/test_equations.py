@@ -13,9 +13,8 @@ from attnlib.models.attention import BILINEAR, Score, Scoring
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
 from attnlib.models.encoder_decoder import TABLE_ROWS, shuffled_positions, sinusoidal_positions
 from attnlib.models.recurrence import FUSED, fused_layer, unroll
-from attnlib.models.search import translate
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
-from attnlib.training.vocabulary import BOS, EOS, PAD
+from attnlib.training.vocabulary import BOS, EOS
 from tests.attnlib.models import model_builders as nets
 
 BATCH = nets.batch_of()
@@ -329,18 +328,6 @@ def test_dropout_between_layers_while_training_alone():
     assert model.encoder.dropout == model.decoder.dropout == 0.5
 
 
-def test_translations_are_the_likeliest_words_given_those_before():
-    model = nets.translator(seed=5)
-    written = translate(model, BATCH.source, BATCH.source_mask, 6)
-    assert written.shape[1] <= 6
-    for (source, _), row in zip(nets.PAIRS, written.tolist(), strict=True):
-        said = row[: row.index(EOS) + 1] if EOS in row else row
-        logits = translator_by_definition(model, source, [word for word in said if word != EOS])["logits"]
-        logits[:, [PAD, BOS]] = -torch.inf
-        assert logits.argmax(-1)[: len(said)].tolist() == said
-        assert set(row[len(said) :]) <= {PAD}
-
-
 @pytest.mark.parametrize("kind", ["learned", "uniform"])
 def test_a_text_is_what_equations_7_and_8_say_position_by_position(kind):
     """Of the states of an LSTM in either direction over the text alone."""
@@ -373,14 +360,6 @@ def test_texts_of_unlike_length_are_run_in_groups_with_the_same_outcome(monkeypa
         classification_loss(logit, torch.tensor([0, 1, 1, 0, 0, 1, 1])).backward()
         found.append([logit, *(parameter.grad for parameter in model.parameters())])
     torch.testing.assert_close(*found)
-
-
-def test_equation_12_the_log_odds_are_the_attended_mean_of_the_probe():
-    trace = nets.classifier()(TOKENS, MASK)
-    for label in (0, 1):
-        probe = torch.sigmoid((2 * label - 1) * trace.log_odds)
-        right = torch.sigmoid((trace.attention * torch.logit(probe)).sum(1))
-        torch.testing.assert_close(right, torch.sigmoid((2 * label - 1) * trace.logit))
 
 
 def test_attention_can_be_given():

@@ -1,15 +1,16 @@
 """What holds for every network: parameters, padding, later words, writing, search; what is refused."""
 
 from dataclasses import fields, replace
-from functools import partial, reduce
+from functools import partial
 from itertools import product
 
 import pytest
 import torch
-from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from attnlib.models.attention import masked_softmax
 from attnlib.models.search import beam_search, greedy_search, translate
+from attnlib.training.corpus import Batch
 from attnlib.training.vocabulary import BOS, EOS, PAD
 from tests.attnlib.models import model_builders as nets
 from tests.attnlib.refusals import refused
@@ -114,36 +115,7 @@ test_what_cannot_be_is_refused = refused(
 
 
 WORDS, STEPS = 6, 4  # pad, bos, eos, unk and two words
-
-
-class Table:
-    """A network whose next word depends on the source and on all words before, drawn at random.
-
-    What has been read is a number: each beginning has its own.
-    """
-
-    def __init__(self, seed: int):
-        self.seed = seed
-
-    def begin(self, source, mask):
-        return source[:, 0]
-
-    def write(self, words, state):
-        code = state * WORDS + words
-        return torch.stack([self.logits(entry) for entry in code.tolist()]), code
-
-    def logits(self, code: int) -> Tensor:
-        return 2 * torch.randn(WORDS, generator=nets.generator(1_000 * self.seed + code))
-
-    def log_probabilities(self, source: int, words: tuple[int, ...]) -> Tensor:
-        """Of the next word, neither padding nor the mark of a beginning."""
-        code = reduce(lambda code, word: code * WORDS + word, (BOS, *words), source)
-        logits = self.logits(code)
-        logits[[PAD, BOS]] = -torch.inf
-        return logits.log_softmax(0)
-
-    def log_probability(self, source: int, words: tuple[int, ...]) -> float:
-        return sum(float(self.log_probabilities(source, words[:at])[word]) for at, word in enumerate(words))
+SHORT = nets.batch_of(pairs=[([4, 5, 4], [4]), ([5, 4, 4, 5, 5], [4]), ([5], [4])])
 
 
 def targets():
@@ -154,41 +126,49 @@ def targets():
     yield from product(others, repeat=STEPS)
 
 
-def plain(row: Tensor) -> tuple[int, ...]:
-    return tuple(word for word in row.tolist() if word != PAD)
+TARGETS = pad_sequence([torch.tensor(words) for words in targets()], batch_first=True, padding_value=PAD)
 
 
-SOURCE = torch.tensor([[4], [5], [6]])
-MASK = torch.ones_like(SOURCE, dtype=torch.bool)
+def known(model, sample):
+    """Of all targets by one pass: the likeliest word at every step, and the log-probability of the whole.
+
+    Neither padding nor the mark of a beginning can be written.
+    """
+    source = SHORT.source[sample, SHORT.source_mask[sample]].expand(len(TARGETS), -1)
+    read = torch.cat([torch.full_like(TARGETS[:, :1], BOS), TARGETS[:, :-1]], dim=1)
+    every = Batch(source, source > PAD, read, TARGETS, TARGETS != PAD, torch.arange(len(TARGETS)))
+    logits = model(every).logits.detach().clone()
+    logits[..., [PAD, BOS]] = -torch.inf
+    chosen = logits.log_softmax(-1).gather(2, TARGETS[..., None])[..., 0]
+    return logits.argmax(-1), chosen.masked_fill(~every.target_mask, 0).sum(1)
 
 
-@pytest.mark.parametrize("penalty", [0.0, 0.6, 1.0])
-@pytest.mark.parametrize("seed", range(3))
-def test_a_beam_that_holds_everything_is_exhaustive_search(seed, penalty):
-    network, everything = Table(seed), len(list(targets()))
-    found = beam_search(network, SOURCE, MASK, STEPS, beams=everything, length_penalty=penalty)
-    for row, source in enumerate(SOURCE[:, 0].tolist()):
-        known = {words: network.log_probability(source, words) for words in targets()}
-        ranked = sorted(known, key=lambda words: -known[words] / len(words) ** penalty)
-        assert [plain(words) for words in found.words[row]] == ranked
-        expected = torch.tensor([known[words] for words in ranked])
-        torch.testing.assert_close(found.log_probability[row], expected)
-        assert expected.exp().sum().item() == pytest.approx(1)  # they are all that can be written
+@pytest.mark.parametrize(("seed", "penalty"), [(2, 0.0), (3, 0.6), (4, 1.0)])
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_beam_that_holds_everything_is_exhaustive_search_and_leaves_the_rest_empty(name, seed, penalty):
+    model = nets.spread(WRITERS[name](target_size=WORDS), 1.0, seed)
+    sides = SHORT.source, SHORT.source_mask
+    found = beam_search(model, *sides, STEPS, beams=len(TARGETS) + 1, length_penalty=penalty)
+    for sample, (*words, none) in enumerate(found.words):
+        _, total = known(model, sample)
+        ranked = (total / (TARGETS != PAD).sum(1) ** penalty).argsort(descending=True)
+        assert torch.equal(torch.stack(words), TARGETS[ranked])
+        torch.testing.assert_close(found.log_probability[sample, :-1], total[ranked])
+        assert total.exp().sum().item() == pytest.approx(1)  # they are all that can be written
+        assert (found.log_probability[sample, -1], set(none.tolist())) == (-torch.inf, {PAD})
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_greedy_takes_the_likeliest_word_at_every_step(seed):
-    network = Table(seed)
-    found = greedy_search(network, SOURCE, MASK, STEPS)
-    for row, source in enumerate(SOURCE[:, 0].tolist()):
-        words = ()
-        while len(words) < STEPS and EOS not in words:
-            words += (int(network.log_probabilities(source, words).argmax()),)
-        assert plain(found.words[row, 0]) == words
-        assert float(found.log_probability[row, 0]) == pytest.approx(network.log_probability(source, words))
-
-
-def test_fewer_targets_than_beams_leave_the_rest_empty():
-    found = beam_search(Table(0), SOURCE, MASK, 1, beams=10)
-    assert int(found.log_probability.isneginf().sum(1)[0]) == 10 - (WORDS - 2)
-    assert (found.words[found.log_probability.isneginf()] == PAD).all()
+@pytest.mark.parametrize("seed", [2, 3, 4])
+@pytest.mark.parametrize("name", ["translator", *WRITERS])
+def test_greedy_takes_the_likeliest_word_at_every_step(name, seed):
+    if name == "translator":
+        model = nets.spread(nets.translator(words=WORDS), 1.0, seed)
+        written = translate(model, SHORT.source, SHORT.source_mask, STEPS)
+    else:
+        model = nets.spread(WRITERS[name](target_size=WORDS), 1.0, seed)
+        written = greedy_search(model, SHORT.source, SHORT.source_mask, STEPS).words[:, 0]
+    for sample, words in enumerate(written):
+        likeliest, _ = known(model, sample)
+        (own,) = ((likeliest == TARGETS) | (TARGETS == PAD)).all(1).nonzero().flatten()
+        assert torch.equal(words, TARGETS[own, : len(words)])
+        assert EOS in words or len(words) == STEPS

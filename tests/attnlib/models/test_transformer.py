@@ -9,7 +9,6 @@ from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from attnlib.models.encoder_decoder import sinusoidal_positions
-from attnlib.models.search import beam_search
 from attnlib.models.transformer import (
     REACH,
     MultiHeadAttention,
@@ -19,7 +18,7 @@ from attnlib.models.transformer import (
     TransformerConfig,
     rotation_tables,
 )
-from attnlib.training.vocabulary import BOS, EOS, PAD
+from attnlib.training.vocabulary import EOS
 from tests.attnlib.models.model_builders import POSITIONS, SMALL, batch_of, generator, transformer
 
 BATCH = batch_of()
@@ -87,21 +86,6 @@ def test_the_network_is_that_of_torchs_layers():
     logits, trace = model.readout(model.decoder_norm(states)), model(BATCH)
     torch.testing.assert_close(trace.encoder_states[BATCH.source_mask], memory[BATCH.source_mask])
     torch.testing.assert_close(trace.logits[BATCH.target_mask], logits[BATCH.target_mask])
-
-
-def test_a_beams_probability_is_that_of_its_words():
-    # The states of the beams are reordered at every step: a state that is not would give another number.
-    model = transformer()
-    written = beam_search(model, BATCH.source, BATCH.source_mask, 5, beams=4)
-    for beam in range(4):
-        words = written.words[:, beam]
-        read = torch.cat([torch.full((3, 1), BOS), words[:, :-1]], dim=1)
-        pass_ = model(replace(BATCH, target_input=read, target_output=words, target_mask=words != PAD))
-        logits = pass_.logits.clone()
-        logits[..., [PAD, BOS]] = -torch.inf
-        says = logits.log_softmax(-1).gather(2, words[..., None])[..., 0]
-        total = says.masked_fill(words == PAD, 0).sum(1)
-        torch.testing.assert_close(written.log_probability[:, beam], total.to(written.log_probability))
 
 
 SIDES = {"encoder_self": "ss", "decoder_self": "tt", "cross": "ts"}  # of the queries and of the keys
