@@ -1,5 +1,6 @@
 """What tests of the adapters share: an attention, passes, and models that each adapter takes."""
 
+from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -136,8 +137,14 @@ def padded_in_front(tensor, masks, **axes):
 
 # -- models of transformers --
 
-FAMILIES = ("T5", "MT5", "Bart", "MBart", "Marian", "Pegasus", "M2M100")
 SIZES = yaml.safe_load(Path(__file__).with_name("sizes.yaml").read_text(encoding="utf-8"))
+MADE_BY = {  # and how large their weights are drawn
+    "words": ("AutoModelForSeq2SeqLM", 32**-0.5),
+    "sound": ("AutoModelForSpeechSeq2Seq", 0.5),
+    "pictures": ("AutoModelForImageTextToText", 0.5),
+}
+FAMILIES = ("T5", "MT5", "Bart", "MBart", "Marian", "Pegasus", "M2M100")
+FRAMES = (*SIZES["sound"], *SIZES["pictures"])
 
 
 def rows_of(lengths, seed):
@@ -148,36 +155,15 @@ BATCH = TokenBatch.of_rows(rows_of((5, 3, 7, 6), 100), rows_of((4, 6, 2, 5), 200
 
 
 def model_of(name, **changes):
+    """By the class of its configuration, behind which a name may say more."""
     transformers = pytest.importorskip("transformers", reason="models of Hugging Face need transformers")
-    sizes = SIZES["words"].get(name, SIZES["words"]["Bart"])
-    config = getattr(transformers, f"{name}Config")(**sizes | changes)
+    (kind,) = (kind for kind in MADE_BY if name in SIZES[kind])
+    maker, size = MADE_BY[kind]
+    config = getattr(transformers, f"{name.split()[0]}Config")(**deepcopy(SIZES[kind][name]) | changes)
     with torch.random.fork_rng():
-        model = transformers.AutoModelForSeq2SeqLM.from_config(config, attn_implementation="eager")
-    return spread(model, 32**-0.5)
-
-
-# -- models of transformers that read frames --
-
-
-@cache
-def frames_model(name, **changes):
-    """One that reads sound, or pictures and writes with one of these decoders."""
-    transformers = pytest.importorskip("transformers", reason="models of Hugging Face need transformers")
-    with torch.random.fork_rng():
-        if name in SIZES["decoders"]:
-            picture = transformers.ViTConfig(**SIZES["picture"])
-            writer = getattr(transformers, f"{name.split()[0]}Config")(**SIZES["decoders"][name])
-            make = transformers.VisionEncoderDecoderConfig.from_encoder_decoder_configs
-            starts = {"decoder_start_token_id": 2, "pad_token_id": 1}
-            made = transformers.VisionEncoderDecoderModel(make(picture, writer, **starts))
-        else:
-            config = getattr(transformers, f"{name}Config")(**SIZES["sound"][name] | changes)
-            made = getattr(transformers, f"{name}ForConditionalGeneration")(config)
-        made.set_attn_implementation("eager")
-    return spread(made, 0.5)
-
-
-FRAMES = (*SIZES["sound"], *SIZES["decoders"])
+        model = getattr(transformers, maker).from_config(config)
+    model.set_attn_implementation("eager")
+    return spread(model, size)
 
 
 def frames_batch(name, seed=0):
@@ -191,8 +177,12 @@ def frames_batch(name, seed=0):
     return FrameBatch(frames, target, torch.arange(4) < lengths[:, None], frames_mask=mask)
 
 
+def batch_for(name):
+    return frames_batch(name) if name in FRAMES else BATCH
+
+
 def whisper(**arguments):
-    return HuggingFace(frames_model("Whisper"), **arguments)
+    return HuggingFace(model_of("Whisper"), **arguments)
 
 
 # -- modules --
@@ -313,4 +303,4 @@ def adapter_of(name):
 
 @cache
 def traced(name):
-    return adapter_of(name).trace(BATCH)
+    return adapter_of(name).trace(batch_for(name))

@@ -196,24 +196,12 @@ test_modules_that_are_refused = refused(
     (lambda: probed(ENCODER, toys.run_torch, toys.Translator), "no cross-attention is hooked"),
 )  # fmt: skip
 
-FAR = dict.fromkeys((f"max_{half}_position_embeddings" for half in ("encoder", "decoder")), 32)
 CROSS = "decoder.block.1.layer.1.EncDecAttention"
 
 
-def transformers():
-    return pytest.importorskip("transformers", reason="models of Hugging Face need transformers")
-
-
 def half(name):
-    made = getattr(transformers(), name)
+    made = getattr(pytest.importorskip("transformers"), name)
     return HuggingFace(made(made.config_class(**toys.SIZES["alone"][name])))
-
-
-def of_prophets():
-    sizes = {f"num_{half}_layers": 1 for half in ("encoder", "decoder")}
-    sizes |= {f"num_{half}_attention_heads": 2 for half in ("encoder", "decoder")}
-    config = transformers().ProphetNetConfig(hidden_size=8, vocab_size=20, **sizes)
-    return HuggingFace(transformers().ProphetNetForConditionalGeneration(config))
 
 
 def bart(**arguments):
@@ -264,17 +252,18 @@ def wrapped(family, path, wrap=nn.Sequential):
 
 MORE, LONG, POSITIONS = [5] * 33, torch.full((5, 7), 4), "has 33 pieces; … positions for 32: … --longest 32"
 OTHERS = "holds id 50; … embeds 50, from 0: use the tokenizer"
-BART = "model.decoder.layers.0.encoder_attn"
+BART, GPT2 = "model.decoder.layers.0.encoder_attn", "VisionEncoderDecoder GPT2"
 
 test_models_of_hugging_face_that_are_refused = refused(
     *((partial(half, name), f"{name} lacks an encoder or a decoder, … whole")
       for name in toys.SIZES["alone"]),
     (lambda: HuggingFace(nn.Linear(2, 2)), "Linear is no model … see attnlib.adapters.Modules"),
-    (of_prophets, "has no cross-attention in the form of T5, BART, mBART or Marian"),
+    (lambda: HuggingFace(toys.model_of("ProphetNet")),
+     "has no cross-attention in the form of T5, BART, mBART or Marian"),
     # LED's encoder looks through windows; its cross-attention is BART's, and it keeps it to itself.
     (lambda: HuggingFace(toys.model_of("LED", attention_window=4), kinds=("cross", "encoder_self")),
      "LED … has no encoder_self attention of a known form"),
-    (lambda: HuggingFace(toys.model_of("LED", attention_window=8, **FAR)).trace(BATCH),
+    (lambda: HuggingFace(toys.model_of("LED", attention_window=8)).trace(BATCH),
      "cross.0 returns no attention, though … with attnlib.adap"),
     (lambda: toys.traced("scaled_dot_product, heads apart"),
      "attention of shape (4, 2, 6, 6); expected (4, 2, 6, 7) … has to return the heads joined"),
@@ -311,14 +300,14 @@ test_models_of_hugging_face_that_are_refused = refused(
     (lambda: bart_probe(lambda whole: whole.model), "BartModel predicts no words … AutoModelForSeq2SeqLM"),
     (lambda: lexical_probe(zoo.load("lexicon_translator").network, toys.traced("Bart")),
      "BilinearTranslator is no model of the transformers library"),
-    (lambda: lexical_probe(toys.frames_model("Whisper"), toys.whisper().trace(frames())),
+    (lambda: lexical_probe(toys.model_of("Whisper"), toys.whisper().trace(frames())),
      "reads input_features, which a pass does not hold"),
     # Frames.
     (lambda: toys.whisper().trace(BATCH), "batches of attnlib.FrameBatch, not TokenBatch"),
     (lambda: bart().trace(frames()), "attnlib.TokenBatch, not FrameBatch"),
     (lambda: toys.whisper().trace(frames(frames_mask=torch.ones(5, 20) > 0)),
      "all frames: leave frames_mask out"),
-    (lambda: HuggingFace(toys.frames_model("GPT2")).trace(frames("GPT2", target=LONG, target_mask=LONG > 0)),
+    (lambda: HuggingFace(toys.model_of(GPT2)).trace(frames(GPT2, target=LONG, target_mask=LONG > 0)),
      "Model has positions for 6"),
     (lambda: frames(frames=torch.full((5, 4, 20), NAN)), "expected finite floating-point numbers"),
     (lambda: frames(frames=torch.zeros(4, 4, 20)), "frames of shape (4, 4, 20) … with 5 targets"),
