@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from attnlib import HuggingFace, ModelPass, TokenBatch, pass_of_tensors, text_batches
+from attnlib import ModelPass, TokenBatch, pass_of_tensors, text_batches
 from attnlib.adapters import Attended, LinearMap, Rotary, saved_passes
 from attnlib.adapters.model_pass import UNIT, WORST, squared_sizes, unit_errors
 from attnlib.adapters.tensors import MAPS
@@ -209,25 +209,18 @@ HALF = (torch.bfloat16, torch.float16)
 LONG = TokenBatch.of_rows(toys.rows_of((25, 13, 7, 21), 1), toys.rows_of((20, 16, 2, 24), 2))
 
 
-def of_reader(dtype, size):
-    """A cross-attention written by hand; queries are multiplied by the size."""
-    adapter = toys.adapter_of("by hand")
-    toys.drawn(adapter.model.words, seed=1)
+ASKS = (".q.weight", "q_proj.weight", "q_proj.bias", "to_q.weight", "to_q.bias", "attention_bias.weight")
+
+
+def enlarged(name, dtype, size):
+    """Queries and position biases are multiplied by the size: scores are up to hundreds."""
+    adapter = toys.adapter_of(name)
     with torch.no_grad():
-        for value in adapter.model.to_q.parameters():
-            value *= size
+        for own, value in adapter.model.named_parameters():
+            if own.endswith(ASKS):
+                value *= size
     adapter.model.to(dtype)
     return adapter.trace(LONG)
-
-
-def of_family(name, dtype, size):
-    """A model with queries and position biases of this size, its scores up to hundreds."""
-    model = toys.model_of(name)
-    with torch.no_grad():
-        for own, value in model.named_parameters():
-            if own.endswith((".q.weight", "q_proj.weight", "q_proj.bias", "relative_attention_bias.weight")):
-                value *= size
-    return HuggingFace(model.to(dtype), kinds=toys.KINDS).trace(LONG)
 
 
 WRONG = {
@@ -254,7 +247,7 @@ def of_head(one, head):
 @pytest.mark.parametrize("size", [1, 15])
 def test_in_every_precision(name, dtype, size):
     """Heads by themselves, so that one does not hide another."""
-    found = of_reader(dtype, size) if name == "by hand" else of_family(name, dtype, size)
+    found = enlarged(name, dtype, size)
     assert size == 1 or max(float(one.scores.abs().max()) for one in found.attended) > 50
     found.check()
     for one, (what, wrong) in product(found.attended, WRONG.items()):
@@ -270,7 +263,7 @@ def test_in_every_precision(name, dtype, size):
 @pytest.mark.parametrize("size", [1, 100])
 def test_rounding_stays_within_what_is_derived_of_it(name, dtype, size):
     """Unit errors of a mean square of a third at most, and none near the bound."""
-    found = of_family(name, dtype, size)
+    found = enlarged(name, dtype, size)
     for one in found.attended:
         sizes, allowed = squared_sizes(one), found.allowed(one)
         least = torch.finfo(dtype).tiny
@@ -321,7 +314,7 @@ def test_squares_of_what_is_rounded():
 
 
 def test_one_wrong_weight_among_thousands_is_noticed():
-    found = of_reader(torch.float32, 1)
+    found = enlarged("by hand", torch.float32, 1)
     (one,) = found.attended
     attention, row = one.attention.clone(), (1, 0, 3)
     least, largest = one.scores[row][:13].argmin(), one.scores[row][:13].argmax()
@@ -334,7 +327,7 @@ def test_one_wrong_weight_among_thousands_is_noticed():
 
 def test_what_is_wrong_a_little_everywhere_is_noticed():
     """No single weight is further away than rounding may be; so many of them are not by chance."""
-    found = of_reader(torch.bfloat16, 1)
+    found = enlarged("by hand", torch.bfloat16, 1)
     (one,) = found.attended
     noise = torch.randn(one.scores.shape, generator=generator(0))
     sizes = torch.stack([squared_sizes(one)(head) for head in range(one.heads)], 1)
@@ -344,5 +337,5 @@ def test_what_is_wrong_a_little_everywhere_is_noticed():
 
 
 def test_even_attention_is_even_by_any_scale():
-    found = of_reader(torch.bfloat16, 1e-4)
+    found = enlarged("by hand", torch.bfloat16, 1e-4)
     replace(found, attended=(replace(found.attended[0], scale=1.0),)).check()

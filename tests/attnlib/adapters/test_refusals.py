@@ -138,7 +138,7 @@ def probed(one=HOOKED, run=run, model=toys.Reader, **settings):
 class Aside(toys.Reader):
     """Its attention is shown by a module and computed beside it."""
 
-    def forward(self, source, source_mask, read):
+    def forward(self, source, source_mask, read, read_mask):
         self.shown = self.attend(source, source_mask, read)
         return self.out(torch.cat([self.words(read)] * 2, -1))
 
@@ -146,7 +146,7 @@ class Aside(toys.Reader):
 class Shared(toys.Reader):
     """One softmax for attention to what was read and to the source."""
 
-    def forward(self, source, source_mask, read):
+    def forward(self, source, source_mask, read, read_mask):
         self.attend(read, torch.ones_like(read, dtype=torch.bool), read)
         return super().forward(source, source_mask, read)
 
@@ -169,7 +169,7 @@ test_modules_that_are_refused = refused(
     (lambda: modules(Hooked("to_q", "to_k", 2)), "cross.0: nothing checks the scores made of to_q and to_k"),
     (lambda: modules(), "no attention is hooked: name the modules of one or more"),
     (lambda: modules(HOOKED, HOOKED), "2 attentions are called cross.0: give each a layer"),
-    (lambda: Modules(nn.Sequential(nn.MultiheadAttention(8, 2)), [Hooked("0", "words")], toys.run_torch),
+    (lambda: Modules(nn.Sequential(nn.MultiheadAttention(8, 2)), [Hooked("0", "words")], run),
      "0 makes queries and keys: name it for both, not 'words'"),
     (lambda: caught(start=None), "give it ``read``, or Modules a start"),
     (lambda: caught(run=lambda model, batch: None), "to_q was not run: is it the module of another path"),
@@ -181,9 +181,9 @@ test_modules_that_are_refused = refused(
     (lambda: caught(run=lambda model, batch: model(batch.source, batch.source_mask, batch.read[:, 1:])),
      "cross.0: states of shape (4, 5, 6); expected (4, 6, 6)"),
     (lambda: caught(model=partial(toys.Reader, scale=0.6)), f"cross.0, head 0: {GAP}"),
-    (lambda: caught(ENCODER, toys.run_torch, with_a_column_that_is_no_word),
+    (lambda: caught(ENCODER, model=with_a_column_that_is_no_word),
      "attention of shape (4, 2, 7, 8); expected (4, 2, 7, 7)"),
-    (lambda: caught(replace(ENCODER, kind="cross"), toys.run_torch, toys.Translator),
+    (lambda: caught(replace(ENCODER, kind="cross"), model=toys.Translator),
      "cross.0 reads one sequence: say kind='encoder_self' or kind='decoder_self'"),
     (lambda: caught(model=Shared), "to_q runs more than once in a pass, so its attentions cannot be"),
     (lambda: Modules(Shared(), [HOOKED], run, start=2).lexical_probe(toys.traced("by hand")),
@@ -193,7 +193,7 @@ test_modules_that_are_refused = refused(
     (lambda: probed(run=lambda model, batch: model.attend(batch.source, batch.source_mask, batch.read)),
      "run returns shape (4, 2, 6, 7); … logits of shape (4, 6) by 50"),
     (lambda: probed(run=lambda *own: list(run(*own))), "run returns list"),
-    (lambda: probed(ENCODER, toys.run_torch, toys.Translator), "no cross-attention is hooked"),
+    (lambda: probed(ENCODER, model=toys.Translator), "no cross-attention is hooked"),
 )  # fmt: skip
 
 CROSS = "decoder.block.1.layer.1.EncDecAttention"
