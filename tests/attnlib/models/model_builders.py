@@ -70,12 +70,3 @@ def translator(seed=0, **changes):
 def classifier(attention="learned", seed=0, **sizes):
     config = ClassifierConfig(**{"words": 12, "embedding_width": 5, "width": 4} | sizes, attention=attention)
     return AttentiveClassifier(config, generator(seed)).double()
-
-
-NETWORKS = {  # by name, from a seed
-    **{kind: lambda seed, kind=kind: encoder_decoder(kind, seed) for kind in ("VED", "AED lstm", "AO")},
-    **{kind: lambda seed, kind=kind: sequence_network(kind, seed) for kind in SEQUENCES},
-    "transformer": lambda seed: Transformer(replace(SMALL, positions="learned"), generator(seed)),
-    "translator": translator,
-    "classifier": lambda seed: classifier(seed=seed),
-}

@@ -10,21 +10,27 @@ from torch.nn.utils.rnn import pad_sequence
 
 from attnlib.models.attention import masked_softmax
 from attnlib.models.search import beam_search, greedy_search, translate
+from attnlib.models.transformer import Transformer
 from attnlib.training.corpus import Batch
 from attnlib.training.vocabulary import BOS, EOS, PAD
 from tests.attnlib.models import model_builders as nets
+from tests.attnlib.models.model_builders import generator
 from tests.attnlib.refusals import refused
 
 BATCH = nets.batch_of()
+RECURRENT = {kind: partial(nets.encoder_decoder, kind) for kind in (*nets.RECURRENT, "AO")}
 OF_POSITIONS = {positions: partial(nets.transformer, positions=positions) for positions in nets.POSITIONS}
-FORCED = {kind: partial(nets.encoder_decoder, kind) for kind in (*nets.RECURRENT, "AO")} | OF_POSITIONS
-WRITERS = {kind: partial(nets.sequence_network, kind) for kind in nets.SEQUENCES} | OF_POSITIONS
+SEQUENCES = {kind: partial(nets.sequence_network, kind) for kind in nets.SEQUENCES}
+FORCED = {"AO none": partial(nets.encoder_decoder, "AO", positions="none")} | RECURRENT | OF_POSITIONS
+WRITERS = SEQUENCES | OF_POSITIONS
+UNTRAINED = {"translator": nets.translator, "classifier": nets.classifier} | RECURRENT | SEQUENCES
+UNTRAINED["transformer"] = lambda seed: Transformer(replace(nets.SMALL, positions="learned"), generator(seed))
 
 
-@pytest.mark.parametrize("name", nets.NETWORKS)
+@pytest.mark.parametrize("name", UNTRAINED)
 def test_parameters_come_from_the_generator_alone(name):
     before = torch.random.get_rng_state()
-    first, again, other = (nets.NETWORKS[name](seed) for seed in (0, 0, 1))
+    first, again, other = (UNTRAINED[name](seed=seed) for seed in (0, 0, 1))
     assert torch.equal(torch.random.get_rng_state(), before)
     for part, value in first.named_parameters():
         assert torch.equal(value, again.get_parameter(part))
@@ -62,6 +68,13 @@ def test_a_later_target_word_changes_no_earlier_logits(name):
         read = BATCH.target_mask[:, step]
         assert torch.equal(after[:, :step], before[:, :step])
         assert (after[read, step] != before[read, step]).any(dim=-1).all()
+
+
+@pytest.mark.parametrize("name", FORCED)
+def test_the_order_of_the_source_is_known_but_to_attention_without_positions(name):
+    model, one = FORCED[name](), nets.batch_of(1)
+    turned = replace(one, source=one.source.flip(1))
+    assert torch.allclose(model(turned).logits, model(one).logits) == name.endswith("none")
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -130,10 +143,7 @@ TARGETS = pad_sequence([torch.tensor(words) for words in targets()], batch_first
 
 
 def known(model, sample):
-    """Of all targets by one pass: the likeliest word at every step, and the log-probability of the whole.
-
-    Neither padding nor the mark of a beginning can be written.
-    """
+    """Of all targets the likeliest words, of which padding and BOS are none, and the log-probabilities."""
     source = SHORT.source[sample, SHORT.source_mask[sample]].expand(len(TARGETS), -1)
     read = torch.cat([torch.full_like(TARGETS[:, :1], BOS), TARGETS[:, :-1]], dim=1)
     every = Batch(source, source > PAD, read, TARGETS, TARGETS != PAD, torch.arange(len(TARGETS)))
