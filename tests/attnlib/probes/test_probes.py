@@ -513,7 +513,7 @@ def test_the_residual_by_hand():
 
 # What cannot be.
 
-ROW, SHORT, BOTH = torch.zeros(1, 3), torch.zeros(1, 1), torch.ones(1, 2, dtype=torch.bool)
+BOTH = torch.ones(1, 2, dtype=torch.bool)
 
 
 def align(links, length, target_words):
@@ -530,12 +530,6 @@ def optimum(encoder=1.0, words=3, positions=2, mask=BOTH):
 
 
 test_what_cannot_be_is_refused = refused(
-    (lambda: agreement(ROW, SHORT), "the same length"),
-    (lambda: agreement_with_ties_broken(ROW, SHORT), "the same length"),
-    (lambda: kendall(ROW, SHORT), "the same length"),
-    (lambda: agreement(ROW, ROW, percent=0), "percent is 0"),
-    (lambda: agreement(ROW, ROW, percent=101), "percent is 101"),
-    (lambda: agreement(ROW, ROW, ties="last"), "no rule for ties 'last'"),
     (lambda: RowMean.of(torch.zeros(3), torch.ones(2).bool()), "one truth value a row"),
     (lambda: align({(1, 0)}, 2, torch.tensor([[True, False]])), "outside the words"),
     (lambda: align(set(), 3, BOTH), "give all three as"),
