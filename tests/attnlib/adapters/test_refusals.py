@@ -19,6 +19,7 @@ from tests.attnlib.refusals import refused
 GAP = "attention from the caught projections is up to"
 
 ONE, ONES, NAN = toys.checked(), torch.ones(3, 4, 5), torch.nan
+SHAPES = yaml.safe_load(Path(__file__).with_name("tensors.yaml").read_text(encoding="utf-8"))
 
 
 def attended(**changes):
@@ -41,12 +42,9 @@ test_passes_that_are_refused = refused(
       for name, at in (("query_inputs", "1"), ("key_inputs", "1"),
                        ("position_bias", "1 and 2"), ("attention", "1 and 2"))
       for value in (NAN, torch.inf)),
-    (lambda: attended(query_inputs=normal(3, 5, 6)), "states of shape (3, 5, 6); expected (3, 4, 6)"),
-    (lambda: attended(key_inputs=normal(3, 5, 7)), "states of shape (3, 5, 7); expected (3, 5, 6)"),
+    *((partial(attended, **{name: torch.ones(shape) for name, shape in own.items()}), said)
+      for own, said in SHAPES["attended"]),
     (lambda: attended(kind="encoder_self"), "encoder_self.1: states of shape (3, 4, 6); expected (3, 5, 6)"),
-    (lambda: attended(attention=torch.ones(3, 2, 5, 4)), "attention of shape … expected (3, 2, 4, 5)"),
-    (lambda: attended(attention=ONES), "attention of shape (3, 4, 5)"),
-    (lambda: attended(position_bias=torch.ones(3, 1, 4, 5)), "position_bias of shape (3, 1, 4, 5)"),
     (lambda: attended(scale=NAN), "cross.1: scale is nan; give a finite number"),
     (lambda: attended(key_map=LinearMap(normal(2, 4, 6) * NAN)), "cross.1: key weight holds NaN or infinity"),
     (lambda: attended(key_map=LinearMap(normal(2, 4, 6), normal(2, 4) * NAN)), "key bias holds NaN"),
@@ -94,8 +92,6 @@ test_batches_that_are_refused = refused(
     (lambda: next(text_batches(None, [], longest=0)), "both must be at least 1"),
 )  # fmt: skip
 
-SHAPES = yaml.safe_load(Path(__file__).with_name("tensors.yaml").read_text(encoding="utf-8"))
-
 
 def changed(sound, shapes):
     """With ones of these shapes, or with nothing, by those names."""
@@ -118,8 +114,6 @@ test_tensors_that_are_refused = refused(*((partial(pass_of_tensors, given), mess
     (PLAIN | {"lexical_probe": -ONES}, "no probability; a logarithm has to be"),
     (PLAIN | {"lexical_probe": ONES * NAN}, "holds what is no probability"),
 )))  # fmt: skip
-
-SHOWN = "softmax"
 
 
 def modules(*hooks):
@@ -161,22 +155,14 @@ def with_a_column_that_is_no_word():
 
 
 test_modules_that_are_refused = refused(
-    (lambda: modules(Hooked("to_qq", "to_k", 2, SHOWN)), "no module 'to_qq' in Reader; near are to_q, to_k"),
-    (lambda: modules(Hooked("to_q", "to_k", 2, "sofmax")), "no module 'sofmax' in Reader; near are softmax"),
-    (lambda: modules(Hooked("to_q", "zzzzzz", 2, SHOWN)), "no module 'zzzzzz' in Reader; none is near"),
-    (lambda: modules(Hooked("words", "to_k", 2, SHOWN)), "words is Embedding; expected nn.Linear … eye("),
-    (lambda: modules(Hooked("to_q", "to_k", attention=SHOWN)), "heads is 0; say how many share to_q"),
-    (lambda: modules(Hooked("to_q", "to_k", 2)), "cross.0: nothing checks the scores made of to_q and to_k"),
+    *((lambda own=own: modules(Hooked(*own)), said) for own, said in SHAPES["hooked"]),
+    *((lambda own=own: caught(Hooked(*own)), said) for own, said in SHAPES["traced"]),
     (lambda: modules(), "no attention is hooked: name the modules of one or more"),
     (lambda: modules(HOOKED, HOOKED), "2 attentions are called cross.0: give each a layer"),
     (lambda: Modules(nn.Sequential(nn.MultiheadAttention(8, 2)), [Hooked("0", "words")], run),
      "0 makes queries and keys: name it for both, not 'words'"),
     (lambda: caught(start=None), "give it ``read``, or Modules a start"),
     (lambda: caught(run=lambda model, batch: None), "to_q was not run: is it the module of another path"),
-    (lambda: caught(Hooked("to_q", "to_k", 3, SHOWN)), "8 dimensions cannot be shared by 3 heads"),
-    (lambda: caught(Hooked("to_q", "to_k", 4, SHOWN)), "softmax returns (4, 2, 6, 7); … batch, 4 … (there: "),
-    (lambda: caught(Hooked("to_q", "to_k", 2, "to_k")), "to_k returns (4, 7, 8); expected attention"),
-    (lambda: caught(Hooked("to_q", "to_k", 2, "words")), "words runs more than once in a pass"),
     (lambda: caught(run=lambda *own: (run(*own), run(*own))), "runs more than once in a pass"),
     (lambda: caught(run=lambda model, batch: model(batch.source, batch.source_mask, batch.read[:, 1:])),
      "cross.0: states of shape (4, 5, 6); expected (4, 6, 6)"),
@@ -267,12 +253,7 @@ test_models_of_hugging_face_that_are_refused = refused(
      "cross.0 returns no attention, though … with attnlib.adap"),
     (lambda: toys.traced("scaled_dot_product, heads apart"),
      "attention of shape (4, 2, 6, 6); expected (4, 2, 6, 7) … has to return the heads joined"),
-    (lambda: bart(kinds=("self",)), "no kind of attention 'self'"),
-    (lambda: bart(kinds=("encoder-self",)), "did you mean 'encoder_self'"),
-    (lambda: bart(kinds=()), "kinds is empty: name one or more, or leave kinds out"),
-    (lambda: bart(layers=[]), "layers is empty: name one or more, or leave layers out"),
-    (lambda: bart(layers=[0, 2]), "layers [2] of cross: this model has 2, counted from 0"),
-    (lambda: bart(layers=[-1]), "layers [-1] of cross"),
+    *((partial(bart, **own), said) for own, said in SHAPES["chosen"]),
     (lambda: HuggingFace(toys.model_of("M2M100", decoder_start_token_id=None)).trace(BATCH),
      "set config.decoder_start_token_id, or give batches with ``read``"),
     *((partial(switched_back, name), 'decoder_self.0 returns no attention … attn_implementation="eager"')
