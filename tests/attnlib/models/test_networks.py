@@ -1,9 +1,14 @@
-"""Networks by their equations, one sentence at a time, or by torch's own; recurrence, scores by hand."""
+"""Networks by their equations, one sentence at a time, or by torch's own; what holds for every network.
+
+Attention, positions, recurrence and scores by hand; parameters, padding, later words, writing and search.
+"""
 
 import math
 import re
 from collections import defaultdict
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import partial
+from itertools import product
 from typing import get_args
 
 import numpy as np
@@ -12,11 +17,13 @@ import torch
 from scipy.special import expit
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.utils.rnn import pad_sequence
 
-from attnlib.models.attention import BILINEAR, Score, Scoring
+from attnlib.models.attention import BILINEAR, Score, Scoring, masked_softmax
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
 from attnlib.models.encoder_decoder import TABLE_ROWS, shuffled_positions, sinusoidal_positions
 from attnlib.models.recurrence import FUSED, fused_layer, unroll
+from attnlib.models.search import beam_search, greedy_search, translate
 from attnlib.models.transformer import (
     REACH,
     MultiHeadAttention,
@@ -27,8 +34,11 @@ from attnlib.models.transformer import (
     rotation_tables,
 )
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
-from attnlib.training.vocabulary import BOS, EOS
+from attnlib.training.corpus import Batch
+from attnlib.training.vocabulary import BOS, EOS, PAD
 from tests.attnlib.models import model_builders as nets
+from tests.attnlib.models.model_builders import generator
+from tests.attnlib.refusals import refused
 
 BATCH = nets.batch_of()
 
@@ -74,7 +84,7 @@ def test_sinusoidal_positions_by_their_formula():
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "shuffled"])
 def test_a_later_first_position_is_the_end_of_a_longer_sentence(positions):
     model = nets.encoder_decoder("AO", positions=positions)
-    inputs = torch.randn(2, 5, 6, generator=nets.generator(1)).double()
+    inputs = torch.randn(2, 5, 6, generator=generator(1)).double()
     whole, _ = model.encode_inputs(inputs)
     end, _ = model.encode_inputs(inputs[:, 2:], first_position=2)
     torch.testing.assert_close(end, whole[:, 2:])
@@ -91,8 +101,8 @@ def test_shuffled_codes_are_the_same_codes_in_another_order():
 @pytest.mark.parametrize("implementation", ["fused", "loop"])
 @torch.no_grad()
 def test_the_state_handed_on_is_that_of_the_last_valid_step(cell, implementation):
-    inputs, layer = torch.randn(1, 5, 6, generator=nets.generator(2)).double(), fused_layer(cell, 6).double()
-    draw = nets.generator()
+    inputs, layer = torch.randn(1, 5, 6, generator=generator(2)).double(), fused_layer(cell, 6).double()
+    draw = generator()
     for parameter in layer.parameters():
         parameter.uniform_(-0.7, 0.7, generator=draw)
     _, short = unroll(layer, inputs[:, :3], implementation=implementation)
@@ -134,7 +144,7 @@ QUERY, KEYS = torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[3.0, -1.0], [0.5, 1.
 
 
 def score_of(scoring, query_width=2, key_width=2, **weights):
-    score, draw = Score(scoring, query_width, key_width), nets.generator(0)
+    score, draw = Score(scoring, query_width, key_width), generator(0)
     with torch.no_grad():
         for name, parameter in score.named_parameters():
             given = weights.get(name.partition(".")[0], torch.randn(parameter.shape, generator=draw))
@@ -170,7 +180,7 @@ def test_concat_and_additive_are_one_function():
         additive.query_map.weight.copy_(concat.joined_map.weight[:, :3])
         additive.key_map.weight.copy_(concat.joined_map.weight[:, 3:])
         additive.last.weight.copy_(concat.last.weight)
-    queries, keys = (torch.randn(2, *size, generator=nets.generator(2)) for size in ((4, 3), (6, 5)))
+    queries, keys = (torch.randn(2, *size, generator=generator(2)) for size in ((4, 3), (6, 5)))
     torch.testing.assert_close(concat(queries, keys), additive(queries, keys))
     joined = torch.cat([queries[:, :, None].expand(-1, -1, 6, -1), keys[:, None].expand(-1, 4, -1, -1)], -1)
     plain = concat.last(torch.tanh(concat.joined_map(joined)))[..., 0]
@@ -180,7 +190,7 @@ def test_concat_and_additive_are_one_function():
 @pytest.mark.parametrize("scoring", get_args(Scoring))
 def test_only_the_bilinear_ones_are_linear_in_the_keys(scoring):
     score = score_of(scoring, 4, 4)
-    queries, one, two = torch.randn(3, 1, 2, 4, generator=nets.generator(3))
+    queries, one, two = torch.randn(3, 1, 2, 4, generator=generator(3))
     apart, together = score(queries, one) + score(queries, two), score(queries, one + two)
     assert torch.allclose(apart, together, atol=1e-5) == (scoring in BILINEAR)
 
@@ -258,7 +268,7 @@ def test_a_padded_batch_is_what_the_equations_say_of_each_sentence(kind):
     ],
 )
 def test_as_many_parameters_as_published(network, config, total, but_the_words):
-    model = network(config, nets.generator())
+    model = network(config, generator())
     counted = sum(parameter.numel() for parameter in model.parameters())
     assert (counted, counted - model.embedding.weight.numel()) == (total, but_the_words)
 
@@ -357,7 +367,7 @@ def test_a_text_is_what_equations_7_and_8_say_position_by_position(kind):
 def test_texts_of_unlike_length_are_run_in_groups_with_the_same_outcome(monkeypatch):
     lengths = torch.tensor([6, 1, 40, 25, 3, 9, 10])
     mask = torch.arange(40) < lengths[:, None]
-    tokens = torch.randint(12, mask.shape, generator=nets.generator(0))
+    tokens = torch.randint(12, mask.shape, generator=generator(0))
     found = []
     for large in (10**9, 0):
         monkeypatch.setattr("attnlib.models.classifiers._LARGE", large)
@@ -498,7 +508,7 @@ def test_a_head_has_the_words_of_its_two_sides():
 
 def test_turned_by_their_positions_the_same_words_further_on_have_the_same_scores():
     attention = RotaryAttention(replace(nets.SMALL, positions="rotary")).requires_grad_(False)
-    pair = torch.randn(1, 2, nets.SMALL.width, generator=nets.generator())
+    pair = torch.randn(1, 2, nets.SMALL.width, generator=generator())
     everywhere = torch.ones(1, 1, 2, dtype=torch.bool)
     found = [attention(pair, attention.answer(pair, first), everywhere, first)[1].scores for first in (0, 3)]
     torch.testing.assert_close(*found)
@@ -511,7 +521,7 @@ def test_a_bias_is_looked_up_by_its_distance_and_starts_at_zero():
     assert found[0].tolist() == [[-2, -1, 0, 1], [-3, -2, -1, 0]]
     far = attention.position_bias(first=0, target=1, source=REACH + 5)
     assert far[1, 0, -1] == REACH
-    untrained = Transformer(replace(nets.SMALL, positions="relative"), nets.generator())
+    untrained = Transformer(replace(nets.SMALL, positions="relative"), generator())
     assert not untrained.encoder[1].self_attention.distance_bias.any()
 
 
@@ -532,3 +542,171 @@ def test_a_pair_of_coordinates_turns_by_its_angle():
     cos, sin = rotation_tables(4, 8)
     assert torch.equal(cos[:, :4], cos[:, 4:])
     torch.testing.assert_close(cos.square() + sin.square(), torch.ones(4, 8))
+
+
+# Every network.
+
+RECURRENT = {kind: partial(nets.encoder_decoder, kind) for kind in (*nets.RECURRENT, "AO")}
+OF_POSITIONS = {positions: partial(nets.transformer, positions=positions) for positions in nets.POSITIONS}
+SEQUENCES = {kind: partial(nets.sequence_network, kind) for kind in nets.SEQUENCES}
+FORCED = {"AO none": partial(nets.encoder_decoder, "AO", positions="none")} | RECURRENT | OF_POSITIONS
+WRITERS = SEQUENCES | OF_POSITIONS
+UNTRAINED = {"translator": nets.translator, "classifier": nets.classifier} | RECURRENT | SEQUENCES
+UNTRAINED["transformer"] = lambda seed: Transformer(replace(nets.SMALL, positions="learned"), generator(seed))
+
+
+@pytest.mark.parametrize("name", UNTRAINED)
+def test_parameters_come_from_the_generator_alone(name):
+    before = torch.random.get_rng_state()
+    first, again, other = (UNTRAINED[name](seed=seed) for seed in (0, 0, 1))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    for part, value in first.named_parameters():
+        assert torch.equal(value, again.get_parameter(part))
+        assert "norm" in part or not torch.equal(value, other.get_parameter(part))
+
+
+def test_one_seed_starts_every_kind_of_attention_in_the_same_place():
+    for made, others in ((nets.translator, ["uniform"]), (nets.classifier, ["uniform", "alone"])):
+        for other in others:
+            twin = made(attention=other)
+            assert all(torch.equal(own, twin.get_parameter(name)) for name, own in made().named_parameters())
+
+
+@pytest.mark.parametrize("name", FORCED)
+def test_a_sample_alone_and_padded_in_a_batch_has_the_same_logits_whatever_stands_at_padding(name):
+    model = FORCED[name]()
+    source = BATCH.source.masked_fill(~BATCH.source_mask, 5)
+    filled = replace(BATCH, source=source, target_input=BATCH.target_input.masked_fill(~BATCH.target_mask, 6))
+    for trace in model(BATCH), model(filled):
+        for sample in range(3):
+            alone = model(nets.batch_of(sample))
+            steps, words = alone.logits.shape[1], alone.encoder_states.shape[1]
+            torch.testing.assert_close(trace.logits[sample, :steps], alone.logits[0])
+            torch.testing.assert_close(trace.encoder_states[sample, :words], alone.encoder_states[0])
+
+
+@pytest.mark.parametrize("name", FORCED)
+def test_a_later_target_word_changes_no_earlier_logits(name):
+    model = FORCED[name]()
+    before = model(BATCH).logits
+    for step in range(1, BATCH.target_input.shape[1]):
+        words = BATCH.target_input.clone()
+        words[:, step] = 4 + (words[:, step] + 1) % 4
+        after = model(replace(BATCH, target_input=words)).logits
+        read = BATCH.target_mask[:, step]
+        assert torch.equal(after[:, :step], before[:, :step])
+        assert (after[read, step] != before[read, step]).any(dim=-1).all()
+
+
+@pytest.mark.parametrize("name", FORCED)
+def test_the_order_of_the_source_is_known_but_to_attention_without_positions(name):
+    model, one = FORCED[name](), nets.batch_of(1)
+    turned = replace(one, source=one.source.flip(1))
+    assert torch.allclose(model(turned).logits, model(one).logits) == name.endswith("none")
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_word_by_word_gives_the_logits_of_the_teacher_forced_pass(name):
+    model = WRITERS[name]()
+    logits, state = model(BATCH).logits, model.begin(BATCH.source, BATCH.source_mask)
+    for step, words in enumerate(BATCH.target_input.T):
+        found, state = model.write(words, state)
+        read = BATCH.target_mask[:, step]
+        torch.testing.assert_close(found[read], logits[read, step])
+
+
+TRACES = [own()(BATCH) for own in (FORCED["AED gru"], FORCED["VED"], WRITERS["luong"], WRITERS["cho"])]
+
+
+@pytest.mark.parametrize("trace", [BATCH, *TRACES, nets.transformer()(BATCH).encoder_self[0][0]])
+def test_a_trace_or_batch_moves_with_all_that_it_has(trace):
+    moved = trace.to("meta")
+    for name in (field.name for field in fields(trace)):
+        value = getattr(moved, name)
+        assert value is None if getattr(trace, name) is None else value.is_meta, name
+
+
+LARGE = torch.full((1, 129), 5)
+ROWS = torch.tensor([[True], [False], [True]])  # leaves nothing of the second sample
+TABLE = "position 128 is beyond the 128 rows"
+
+
+test_what_cannot_be_is_refused = refused(
+    (lambda: nets.sequence_network(bidirectional=True), "use general"),
+    (lambda: nets.classifier()(BATCH.source, BATCH.source_mask & ROWS), "all padding"),
+    (lambda: masked_softmax(torch.zeros(3, 1, 1), ROWS), "rows [1] are all padding"),
+    (lambda: nets.encoder_decoder("AO").encode_inputs(torch.zeros(1, 3, 6), initial=torch.zeros(1, 6)),
+     "shift it with first_position"),
+    (lambda: nets.encoder_decoder("AED").encode_inputs(torch.zeros(1, 3, 6), first_position=1),
+     "0 for a recurrent network"),
+    (lambda: nets.encoder_decoder("AO", positions="learned").encode(LARGE, LARGE == 5), TABLE),
+    (lambda: nets.transformer(positions="learned").begin(LARGE, LARGE == 5), TABLE),
+    (lambda: nets.transformer()(replace(BATCH, source_mask=BATCH.source_mask & ROWS)),
+     "source rows [1] begin with padding"),
+    (lambda: nets.transformer()(replace(BATCH, target_mask=BATCH.target_mask & ~ROWS)),
+     "target rows [0, 2] begin with padding"),
+    (lambda: nets.transformer().projections("crosss", 0, 0), "did you mean 'cross'"),
+    (lambda: nets.transformer().projections("cross", 0, 3), "head is 3; … go from 0 to 2"),
+    (lambda: nets.transformer().projections("encoder_self", -1, 0), "layer is -1"),
+    (lambda: translate(nets.translator(), BATCH.source, BATCH.source_mask, 0), "max_steps is 0"),
+)  # fmt: skip
+
+
+# Greedy and beam search against exhaustive search on a tiny vocabulary.
+
+
+WORDS, STEPS = 6, 4  # pad, bos, eos, unk and two words
+SHORT = nets.batch_of(pairs=[([4, 5, 4], [4]), ([5, 4, 4, 5, 5], [4]), ([5], [4])])
+
+
+def targets():
+    """All that may be written: ended within the steps, or cut off."""
+    others = [word for word in range(WORDS) if word not in (PAD, BOS, EOS)]
+    for length in range(STEPS):
+        yield from ((*words, EOS) for words in product(others, repeat=length))
+    yield from product(others, repeat=STEPS)
+
+
+TARGETS = pad_sequence([torch.tensor(words) for words in targets()], batch_first=True, padding_value=PAD)
+
+
+def known(model, sample):
+    """Of all targets the likeliest words, of which padding and BOS are none, and the log-probabilities."""
+    source = SHORT.source[sample, SHORT.source_mask[sample]].expand(len(TARGETS), -1)
+    read = torch.cat([torch.full_like(TARGETS[:, :1], BOS), TARGETS[:, :-1]], dim=1)
+    every = Batch(source, source > PAD, read, TARGETS, TARGETS != PAD, torch.arange(len(TARGETS)))
+    logits = model(every).logits.detach().clone()
+    logits[..., [PAD, BOS]] = -torch.inf
+    chosen = logits.log_softmax(-1).gather(2, TARGETS[..., None])[..., 0]
+    return logits.argmax(-1), chosen.masked_fill(~every.target_mask, 0).sum(1)
+
+
+@pytest.mark.parametrize(("seed", "penalty"), [(2, 0.0), (3, 0.6), (4, 1.0)])
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_beam_that_holds_everything_is_exhaustive_search_and_leaves_the_rest_empty(name, seed, penalty):
+    model = nets.spread(WRITERS[name](target_size=WORDS), 1.0, seed)
+    sides = SHORT.source, SHORT.source_mask
+    found = beam_search(model, *sides, STEPS, beams=len(TARGETS) + 1, length_penalty=penalty)
+    for sample, (*words, none) in enumerate(found.words):
+        _, total = known(model, sample)
+        ranked = (total / (TARGETS != PAD).sum(1) ** penalty).argsort(descending=True)
+        assert torch.equal(torch.stack(words), TARGETS[ranked])
+        torch.testing.assert_close(found.log_probability[sample, :-1], total[ranked])
+        assert total.exp().sum().item() == pytest.approx(1)  # they are all that can be written
+        assert (found.log_probability[sample, -1], set(none.tolist())) == (-torch.inf, {PAD})
+
+
+@pytest.mark.parametrize("seed", [2, 3, 4])
+@pytest.mark.parametrize("name", ["translator", *WRITERS])
+def test_greedy_takes_the_likeliest_word_at_every_step(name, seed):
+    if name == "translator":
+        model = nets.spread(nets.translator(words=WORDS), 1.0, seed)
+        written = translate(model, SHORT.source, SHORT.source_mask, STEPS)
+    else:
+        model = nets.spread(WRITERS[name](target_size=WORDS), 1.0, seed)
+        written = greedy_search(model, SHORT.source, SHORT.source_mask, STEPS).words[:, 0]
+    for sample, words in enumerate(written):
+        likeliest, _ = known(model, sample)
+        (own,) = ((likeliest == TARGETS) | (TARGETS == PAD)).all(1).nonzero().flatten()
+        assert torch.equal(words, TARGETS[own, : len(words)])
+        assert EOS in words or len(words) == STEPS
