@@ -4,9 +4,11 @@ import math
 from dataclasses import replace
 from functools import partial
 from itertools import product
+from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from torch import nn
 
 from attnlib import ModelPass, TokenBatch, pass_of_tensors, text_batches
@@ -274,21 +276,10 @@ def test_rounding_stays_within_what_is_derived_of_it(name, dtype, size):
             assert float(error.square().mean()) < 1 / 3 or len(error) < 30
 
 
-@pytest.mark.parametrize(
-    ("own", "scores", "allowed", "expected"),
-    [
-        # log 0.5/0.25 = 0.6931 and log 0.5/0.125 = 1.3863, of scores 0.7 and 1.5 below: 0.0069, 0.1137 off.
-        ([0.25, 0.5, 0.125], [2.3, 3.0, 1.5], [True] * 3, [0.685, 11.371]),
-        ([0.25, 0.5, 0.125], [2.3, 3.0, 1.5], [True, True, False], [0.685]),  # masked: not compared
-        # Of a row of one weight nothing is known, nor of what is far below the least weight in both.
-        ([1.0], [5.0], [True], [0]),
-        ([0.0, 1.0], [-50.0, 5.0], [True] * 2, [0]),
-        # log 1e-6 = -13.8155: a score of 10 below the largest would be a weight.
-        ([0.0, 1.0], [-5.0, 5.0], [True] * 2, [381.551]),
-        # And a weight that is there is not of a score that would be none: 4.6052 against 13.8155.
-        ([0.01, 1.0], [-95.0, 5.0], [True] * 2, [921.034]),
-    ],
-)
+ROUNDINGS = yaml.safe_load(Path(__file__).with_name("roundings.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("own", "scores", "allowed", "expected"), ROUNDINGS)
 def test_errors_are_counted_in_roundings_beside_the_largest_weight(own, scores, allowed, expected):
     own, scores = (torch.tensor([[row]], dtype=torch.float64) for row in (own, scores))
     squares = torch.full_like(own, 0.5)

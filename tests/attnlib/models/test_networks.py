@@ -277,25 +277,19 @@ TOKENS = torch.tensor([[1, 5, 6, 7, 2, 0], [1, 4, 2, 0, 0, 0], [1, 9, 8, 11, 10,
 MASK = torch.tensor([[1, 1, 1, 1, 1, 0], [1, 1, 1, 0, 0, 0], [1] * 6]).bool()
 
 
-@pytest.mark.parametrize(
-    ("made", "attention", "frozen"),
-    [
-        (nets.classifier, "learned", set()),
-        (nets.classifier, "uniform", {"attention_hidden", "attention_score"}),
-        (nets.classifier, "alone", {"embedding", "forwards", "backwards", "readout"}),
-        (nets.translator, "learned", set()),
-        (nets.translator, "uniform", {"query"}),
-    ],
-)
+FROZEN = [(made, *row) for made, rows in nets.GIVEN["frozen"].items() for row in rows.items()]
+
+
+@pytest.mark.parametrize(("made", "attention", "frozen"), FROZEN)
 def test_what_is_trained(made, attention, frozen):
-    model = made(attention=attention)
-    if made is nets.classifier:
+    model = getattr(nets, made)(attention=attention)
+    if made == "classifier":
         loss = classification_loss(model(TOKENS, MASK).logit, torch.tensor([0, 1, 1]))
     else:
         loss = model.loss(BATCH)
     loss.backward()
     moved = {name.partition(".")[0] for name, own in model.named_parameters() if own.grad is not None}
-    assert moved == {name for name, _ in model.named_children()} - frozen
+    assert moved == {name for name, _ in model.named_children()} - set(frozen)
 
 
 def translator_by_definition(model, source, target):
@@ -397,27 +391,11 @@ def test_the_loss_is_minus_the_log_of_the_right_label():
 # The Transformer against torch's own layers, each head as a trace, and positions by hand.
 
 
-TORCHS = {  # parts of names, ours and torch's
-    r"coder\.(\d)": r"coder.layers.\1",
-    "coder_norm": "coder.norm",
-    "self_attention": "self_attn",
-    "cross_attention": "multihead_attn",
-    r"(query|key|value)_map\.": "in_proj_",
-    "output_map": "out_proj",
-    "feed_forward.widen": "linear1",
-    "feed_forward.narrow": "linear2",
-    "self_norm": "norm1",
-    "cross_norm": "norm2",
-    r"(encoder.*)feed_norm": r"\1norm2",
-    "feed_norm": "norm3",
-}
-
-
 def torchs_twin(model):
     """torch's Transformer with the weights of ours: every weight of either's layers has its place."""
     found, small = defaultdict(list), nets.SMALL
     for name, value in model.state_dict().items():
-        for ours, theirs in TORCHS.items():
+        for ours, theirs in nets.GIVEN["torchs_names"].items():
             name = re.sub(ours, theirs, name)
         if name.startswith(("encoder", "decoder")):
             found[name].append(value)

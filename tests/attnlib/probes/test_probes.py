@@ -5,11 +5,14 @@ Agreement and Kendall's τ-b, links of words, the lexical probe in little memory
 
 import math
 from collections import defaultdict
+from fractions import Fraction
 from itertools import accumulate, permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, special, stats
@@ -150,26 +153,13 @@ def test_tau_by_hand():
 
 # Links of words.
 
-WORKED = {
-    # Three rows link to 0, 1, 1; of the four gold links two are hit.
-    "links that are right and links that are not": (
-        [[0.8, 0.1, 0.1], [0.2, 0.5, 0.3], [0.1, 0.5, 0.4]], {(0, 0), (1, 1), (1, 2), (2, 2)},
-        {"made": 3, "gold": 4, "rows": 3, "precision": 2 / 3, "recall": 2 / 4, "error_rate": 1 - 4 / 7,
-         "agreement": 2 / 3, "mass_on_gold": (0.8 + 0.5 + 0.3 + 0.4) / 3},
-    ),
-    "ties share their link": ([[0.5, 0.5]], {(0, 1)}, {"precision": 0.5}),
-    "a near tie is none": ([[0.5, 0.499]], {(0, 1)}, {"precision": 0}),
-    # All of its weight is on the end mark: not a link made and missed, but none.
-    "a word that attends to no word": (
-        [[0.0, 0.0], [0.5, 0.0]], {(0, 0), (1, 0)}, {"made": 1, "precision": 1.0, "recall": 0.5},
-    ),
-}  # fmt: skip
+WORKED = yaml.safe_load(Path(__file__).with_name("links.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("case", WORKED)
 def test_error_rates_by_hand(case):
-    attention, gold, expected = WORKED[case]
-    attention = torch.tensor([attention])
+    attention, gold = torch.tensor([WORKED[case]["attention"]]), WORKED[case]["gold"]
+    expected = {name: float(Fraction(value)) for name, value in WORKED[case]["expected"].items()}
     masks = (torch.ones(1, length, dtype=torch.bool) for length in attention.shape[1:])
     found = AlignmentSums().update(attention, gold_links([gold], *attention.shape[1:]), *masks).result()
     assert {name: getattr(found, name) for name in expected} == pytest.approx(expected)
