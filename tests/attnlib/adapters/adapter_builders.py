@@ -36,7 +36,6 @@ def normal(*shape, seed=0):
 
 
 def attended_of(batch=3, target=4, source=5, width=6, heads=2, **changes):
-    """A cross-attention over random states, two heads of width 4, with biases."""
     inputs = normal(batch, target, width, seed=1), normal(batch, source, width, seed=2)
     maps = (LinearMap(normal(heads, 4, width, seed=n), normal(heads, 4, seed=n + 1)) for n in (10, 20))
     return replace(Attended("cross", 1, *inputs, "decoder", "encoder", *maps, scale=0.5), **changes)
@@ -88,8 +87,7 @@ def full():
         for at, (name, side) in enumerate((("query", asks), ("key", answers))):
             own[f"{name}_weight"] = normal(2, 4, 6, seed=10 * seed + at)
             own[f"{name}_bias"] = normal(2, 4, seed=10 * seed + 5 + at)
-            made[name] = torch.einsum("blw,hdw->bhld", both[side], own[f"{name}_weight"])
-            made[name] += own[f"{name}_bias"][:, None]
+            made[name] = both[side][:, None] @ own[f"{name}_weight"].mT + own[f"{name}_bias"][:, None]
         lengths = both[asks].shape[1], both[answers].shape[1]
         own["position_bias"] = normal(1, 2, *lengths, seed=seed)
         allowed = TOKENS[f"{answers}_mask"][:, None, None]
@@ -102,7 +100,6 @@ def full():
 
 
 def to(given, dtype):
-    """Tensors with everything but ids and masks in this precision."""
     return {name: value.to(dtype) if value.is_floating_point() else value for name, value in given.items()}
 
 
@@ -226,10 +223,7 @@ class Within(nn.Module):
 
 
 class Reader(nn.Module):
-    """A cross-attention written by hand, of two heads of width 4, answering with the words attended to.
-
-    With another function, that is within a module that returns the context.
-    """
+    """A cross-attention by hand, two heads of width 4; with another function, within a module of contexts."""
 
     def __init__(self, scale=0.5, function="by hand"):
         super().__init__()

@@ -40,7 +40,6 @@ def by_reader():
 
 @torch.no_grad()
 def by_torch():
-    """From torch's modules themselves on the states that were caught."""
     found, adapter, expected = toys.traced("nn.Transformer"), toys.adapter_of("nn.Transformer"), []
     for one, hooked in zip(found.attended, adapter.hooked, strict=True):
         module, keys = adapter.model.get_submodule(hooked.query).eval(), one.key_inputs
@@ -97,7 +96,6 @@ def test_scores_make_the_models_attention_and_nine_terms_and_the_position_bias_m
 
 
 def hooks_on(model):
-    """How many hooks stand on a model's modules."""
     return sum(len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules())
 
 
@@ -125,7 +123,6 @@ def test_the_model_is_left_as_it_was(name, monkeypatch):
 
 @pytest.mark.parametrize("name", ["T5", "Bart", "by hand", "nn.Transformer"])
 def test_padding_at_the_left_gives_the_same_pass(name):
-    """With one column more of it."""
     masks = {side: F.pad(getattr(BATCH, f"{side}_mask"), (0, 1)) for side in SIDES}
     moved = {f"{side}_mask": toys.padded_in_front(masks[side], masks, **{side: 1}) for side in SIDES}
     for side in SIDES:
@@ -250,16 +247,7 @@ def test_logits_may_come_in_an_object_or_first_in_a_tuple():
 # Models of Hugging Face.
 
 
-@pytest.mark.parametrize(
-    ("name", "read"),
-    [
-        ("T5", [[0, 5, 6], [0, 9, 40]]),
-        ("Bart", [[2, 5, 6], [2, 9, 40]]),
-        ("M2M100", [[2, 5, 6], [2, 9, 40]]),  # has no function that says so: from its config
-        ("MBart", [[40, 5, 6], [40, 9, 40]]),  # the last token, a language's, moves to the front
-        ("by hand", [[2, 5, 6], [2, 9, 40]]),
-    ],
-)
+@pytest.mark.parametrize(("name", "read"), toys.SIZES["reads"].items())
 def test_the_decoder_reads_the_target_one_step_later(name, read):
     batch, model = TokenBatch.of_rows([[7, 8], [9]], [[5, 6, 40], [9, 40]]), toys.adapter_of(name)
     found = model.trace(batch)

@@ -236,10 +236,7 @@ WRONG = {
 
 
 def of_head(one, head):
-    maps = {
-        f"{side}_map": LinearMap(own.weight[[head]], None if own.bias is None else own.bias[[head]])
-        for side, own in (("query", one.query_map), ("key", one.key_map))
-    }
+    maps = {name: getattr(one, name).of_heads([head]) for name in ("query_map", "key_map")}
     bias = None if one.position_bias is None else one.position_bias[:, [head]]
     return replace(one, **maps, attention=one.attention[:, [head]], position_bias=bias)
 

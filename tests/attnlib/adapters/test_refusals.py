@@ -31,7 +31,6 @@ def rechecked(**changes):
 
 
 def with_one(value, name):
-    """A pass in which one number of a tensor is another."""
     wrong = getattr(ONE, name).clone()
     wrong[(0, 1, 1, 2) if wrong.dim() == 4 else (0, 1, 2)] = value
     return toys.pass_of(replace(ONE, **{name: wrong}))

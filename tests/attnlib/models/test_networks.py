@@ -445,13 +445,12 @@ SIDES = {"encoder_self": "ss", "decoder_self": "tt", "cross": "ts"}  # of the qu
 @pytest.mark.parametrize("kind", SIDES)
 def test_each_head_is_torchs_attention_on_the_inputs_that_are_kept(kind):
     model = nets.transformer()
-    asking, answering = ({"s": BATCH.source_mask, "t": BATCH.target_mask}[side] for side in SIDES[kind])
-    allowed = answering[:, None].repeat(1, asking.shape[1], 1)
-    allowed = allowed.tril() if kind == "decoder_self" else allowed
     side = model.encoder if kind == "encoder_self" else model.decoder
     for layer, heads in enumerate(getattr(model(BATCH), kind)):
         attention = side[layer].cross_attention if kind == "cross" else side[layer].self_attention
         for number, head in enumerate(heads):
+            allowed = head.source_mask[:, None].repeat(1, head.attention.shape[1], 1)
+            allowed = allowed.tril() if kind == "decoder_self" else allowed
             rows = slice(number * nets.SMALL.head_width, (number + 1) * nets.SMALL.head_width)
             maps = attention.query_map, attention.key_map, attention.value_map
             inputs = head.query_inputs, head.key_inputs, head.key_inputs

@@ -120,20 +120,14 @@ def test_ties_broken_is_the_mean_over_all_orders_of_what_is_tied(second, percent
     assert found.item() == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("measure", [agreement, agreement_with_ties_broken, kendall])
-def test_rows_without_a_number_are_counted_and_padding_rows_are_not(measure):
-    first = torch.tensor([[2.0, 1.0], [torch.nan, 1.0], [2.0, 1.0], [1.0, torch.nan]])
-    second = torch.tensor([[2.0, 1.0], [1.0, 2.0], [torch.nan, 1.0], [1.0, 2.0]])
-    mask = torch.tensor([[True, True]] * 3 + [[False, False]])
-    assert RowMean.of(measure(first, second, mask), mask.any(-1)) == RowMean(total=1.0, rows=1, undefined=2)
-
-
 def test_a_mean_over_batches_is_the_mean_over_all():
     values = torch.tensor([1.0, 0.0, torch.nan, 1.0, 1.0])
     assert RowMean.of(values[:2]) + RowMean.of(values[2:]) == RowMean.of(values)
     assert RowMean.of(values).value == 0.75
     assert math.isnan(RowMean().value)
     assert RowMean() + RowMean.of(values) == RowMean.of(values)
+    present = torch.tensor([True, True, True, False, False])
+    assert RowMean.of(values, present) == RowMean(total=1.0, rows=2, undefined=1)
 
 
 def test_halves_are_a_partition_that_the_seed_decides():
