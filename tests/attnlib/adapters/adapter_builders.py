@@ -1,7 +1,9 @@
 """What tests of the adapters share: an attention, passes, and models that each adapter takes."""
 
+from copy import deepcopy
 from dataclasses import replace
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -34,7 +36,6 @@ def normal(*shape, seed=0):
 
 
 def attended_of(batch=3, target=4, source=5, width=6, heads=2, **changes):
-    """A cross-attention over random states, two heads of width 4, with biases."""
     inputs = normal(batch, target, width, seed=1), normal(batch, source, width, seed=2)
     maps = (LinearMap(normal(heads, 4, width, seed=n), normal(heads, 4, seed=n + 1)) for n in (10, 20))
     return replace(Attended("cross", 1, *inputs, "decoder", "encoder", *maps, scale=0.5), **changes)
@@ -86,8 +87,7 @@ def full():
         for at, (name, side) in enumerate((("query", asks), ("key", answers))):
             own[f"{name}_weight"] = normal(2, 4, 6, seed=10 * seed + at)
             own[f"{name}_bias"] = normal(2, 4, seed=10 * seed + 5 + at)
-            made[name] = torch.einsum("blw,hdw->bhld", both[side], own[f"{name}_weight"])
-            made[name] += own[f"{name}_bias"][:, None]
+            made[name] = both[side][:, None] @ own[f"{name}_weight"].mT + own[f"{name}_bias"][:, None]
         lengths = both[asks].shape[1], both[answers].shape[1]
         own["position_bias"] = normal(1, 2, *lengths, seed=seed)
         allowed = TOKENS[f"{answers}_mask"][:, None, None]
@@ -100,7 +100,6 @@ def full():
 
 
 def to(given, dtype):
-    """Tensors with everything but ids and masks in this precision."""
     return {name: value.to(dtype) if value.is_floating_point() else value for name, value in given.items()}
 
 
@@ -116,12 +115,11 @@ def without(given, *names):
 def assert_same_pass(found, expected):
     for name in (*TOKENS, "target_outputs"):
         assert torch.equal(getattr(found, name), getattr(expected, name)), name
+    names = attrgetter("name", "query_site", "key_site")
+    states = attrgetter("query_inputs", "key_inputs", "position_bias", "attention")
     for mine, theirs in zip(found.attended, expected.attended, strict=True):
-        for name in ("name", "query_site", "key_site"):
-            assert getattr(mine, name) == getattr(theirs, name)
-        for name in ("query_inputs", "key_inputs", "position_bias", "attention"):
-            own, other = getattr(mine, name), getattr(theirs, name)
-            assert own is other is None or torch.equal(own, other), (mine.name, name)
+        assert names(mine) == names(theirs)
+        torch.testing.assert_close(states(mine), states(theirs), rtol=0, atol=0)
         torch.testing.assert_close(mine.scores, theirs.scores)  # memory read from a file has other kernels
 
 
@@ -136,8 +134,14 @@ def padded_in_front(tensor, masks, **axes):
 
 # -- models of transformers --
 
-FAMILIES = ("T5", "MT5", "Bart", "MBart", "Marian", "Pegasus", "M2M100")
 SIZES = yaml.safe_load(Path(__file__).with_name("sizes.yaml").read_text(encoding="utf-8"))
+MADE_BY = {  # and how large their weights are drawn
+    "words": ("AutoModelForSeq2SeqLM", 32**-0.5),
+    "sound": ("AutoModelForSpeechSeq2Seq", 0.5),
+    "pictures": ("AutoModelForImageTextToText", 0.5),
+}
+FAMILIES = ("T5", "MT5", "Bart", "MBart", "Marian", "Pegasus", "M2M100")
+FRAMES = (*SIZES["sound"], *SIZES["pictures"])
 
 
 def rows_of(lengths, seed):
@@ -148,36 +152,15 @@ BATCH = TokenBatch.of_rows(rows_of((5, 3, 7, 6), 100), rows_of((4, 6, 2, 5), 200
 
 
 def model_of(name, **changes):
+    """By the class of its configuration, behind which a name may say more."""
     transformers = pytest.importorskip("transformers", reason="models of Hugging Face need transformers")
-    sizes = SIZES["words"].get(name, SIZES["words"]["Bart"])
-    config = getattr(transformers, f"{name}Config")(**sizes | changes)
+    (kind,) = (kind for kind in MADE_BY if name in SIZES[kind])
+    maker, size = MADE_BY[kind]
+    config = getattr(transformers, f"{name.split()[0]}Config")(**deepcopy(SIZES[kind][name]) | changes)
     with torch.random.fork_rng():
-        model = transformers.AutoModelForSeq2SeqLM.from_config(config, attn_implementation="eager")
-    return spread(model, 32**-0.5)
-
-
-# -- models of transformers that read frames --
-
-
-@cache
-def frames_model(name, **changes):
-    """One that reads sound, or pictures and writes with one of these decoders."""
-    transformers = pytest.importorskip("transformers", reason="models of Hugging Face need transformers")
-    with torch.random.fork_rng():
-        if name in SIZES["decoders"]:
-            picture = transformers.ViTConfig(**SIZES["picture"])
-            writer = getattr(transformers, f"{name.split()[0]}Config")(**SIZES["decoders"][name])
-            make = transformers.VisionEncoderDecoderConfig.from_encoder_decoder_configs
-            starts = {"decoder_start_token_id": 2, "pad_token_id": 1}
-            made = transformers.VisionEncoderDecoderModel(make(picture, writer, **starts))
-        else:
-            config = getattr(transformers, f"{name}Config")(**SIZES["sound"][name] | changes)
-            made = getattr(transformers, f"{name}ForConditionalGeneration")(config)
-        made.set_attn_implementation("eager")
-    return spread(made, 0.5)
-
-
-FRAMES = (*SIZES["sound"], *SIZES["decoders"])
+        model = getattr(transformers, maker).from_config(config)
+    model.set_attn_implementation("eager")
+    return spread(model, size)
 
 
 def frames_batch(name, seed=0):
@@ -191,8 +174,12 @@ def frames_batch(name, seed=0):
     return FrameBatch(frames, target, torch.arange(4) < lengths[:, None], frames_mask=mask)
 
 
+def batch_for(name):
+    return frames_batch(name) if name in FRAMES else BATCH
+
+
 def whisper(**arguments):
-    return HuggingFace(frames_model("Whisper"), **arguments)
+    return HuggingFace(model_of("Whisper"), **arguments)
 
 
 # -- modules --
@@ -236,16 +223,13 @@ class Within(nn.Module):
 
 
 class Reader(nn.Module):
-    """A cross-attention written by hand, of two heads of width 4, answering with the words attended to.
+    """A cross-attention by hand, two heads of width 4; with another function, within a module of contexts."""
 
-    With a function, that is within a module that returns the context.
-    """
-
-    def __init__(self, scale=0.5, function=None):
+    def __init__(self, scale=0.5, function="by hand"):
         super().__init__()
         self.words, self.dropout = nn.Embedding(WORDS, 6), nn.Dropout(0.5)
         self.to_q, self.to_k = nn.Linear(6, 4 * HEADS), nn.Linear(6, 4 * HEADS, bias=False)
-        self.softmax = nn.Softmax(dim=-1) if function is None else Within(function)
+        self.softmax = nn.Softmax(dim=-1) if function == "by hand" else Within(function)
         self.scale, self.out = scale, nn.Linear(6 * HEADS, WORDS)
 
     def projected(self, source, read):
@@ -257,7 +241,7 @@ class Reader(nn.Module):
         scores = query @ key.mT * self.scale
         return self.softmax(scores.masked_fill(~source_mask[:, None, None], -torch.inf))
 
-    def forward(self, source, source_mask, read):
+    def forward(self, source, source_mask, read, read_mask=None):
         values = self.dropout(self.words(source))[:, None].expand(-1, HEADS, -1, -1)
         if isinstance(self.softmax, Within):
             context = self.softmax(*self.projected(source, read), values, ~source_mask[:, None, None])
@@ -294,23 +278,17 @@ def drawn(model, seed=0):
 
 
 def run(model, batch):
-    return model(batch.source, batch.source_mask, batch.read)
-
-
-def run_torch(model, batch):
     return model(batch.source, batch.source_mask, batch.read, batch.target_mask)
 
 
 def adapter_of(name):
-    if name == "by hand" or name in FUNCTIONS or name.startswith("scaled_dot_product"):
-        model = Reader(function=None if name == "by hand" else name)
-        return Modules(drawn(model), [HOOKED], run, start=2)
+    if name in (*FAMILIES, "EncoderDecoder", *FRAMES):
+        return HuggingFace(model_of(name), kinds=KINDS)
     if name.startswith("nn.Transformer"):
-        model = Translator(batch_first="length" not in name)
-        return Modules(drawn(model), IN_TORCH, run_torch, start=2)
-    return HuggingFace(model_of(name), kinds=KINDS)
+        return Modules(drawn(Translator(batch_first="length" not in name)), IN_TORCH, run, start=2)
+    return Modules(drawn(Reader(function=name)), [HOOKED], run, start=2)
 
 
 @cache
 def traced(name):
-    return adapter_of(name).trace(BATCH)
+    return adapter_of(name).trace(batch_for(name))

@@ -21,28 +21,17 @@ from tests.attnlib.models.model_builders import POSITIONS, batch_of, generator, 
 from tests.attnlib.refusals import assert_refused
 
 
-def plain_call(model, found, batch=None):
-    """What a model itself returns for a pass, nothing hooked, and its attention for each that was caught."""
-    given = {"input_ids": found.source_tokens, "attention_mask": found.source_mask.long()}
-    if batch is not None:  # of frames, with a mask where they have one
-        mask = batch.frames_mask
-        given = {model.main_input_name: batch.frames}
-        given |= {} if mask is None else {"attention_mask": mask.long()}
+def plain_call(name):
+    """What a model itself returns for its pass, nothing hooked, and its attention for each caught."""
+    model, found, batch = toys.model_of(name), toys.traced(name), toys.batch_for(name)
+    words = {"input_ids": found.source_tokens, "attention_mask": found.source_mask.long()}
     reads = {"decoder_input_ids": found.target_tokens, "decoder_attention_mask": found.target_mask.long()}
+    if name in FRAMES:
+        mask = {} if batch.frames_mask is None else {"attention_mask": batch.frames_mask.long()}
+        words = {model.main_input_name: batch.frames} | mask
     with torch.no_grad():
-        plain = model(**given, **reads, output_attentions=True)
+        plain = model(**words, **reads, output_attentions=True)
     return plain, [plain[f"{one.kind.removesuffix('_self')}_attentions"][one.layer] for one in found.attended]
-
-
-def by_family(name):
-    found = toys.traced(name)
-    return found, plain_call(toys.model_of(name), found)[1]
-
-
-def by_frames(name):
-    batch = toys.frames_batch(name)
-    found = HuggingFace(toys.frames_model(name), kinds=KINDS).trace(batch)
-    return found, plain_call(toys.frames_model(name), found, batch)[1]
 
 
 def by_reader():
@@ -52,7 +41,6 @@ def by_reader():
 
 @torch.no_grad()
 def by_torch():
-    """From torch's modules themselves on the states that were caught."""
     found, adapter, expected = toys.traced("nn.Transformer"), toys.adapter_of("nn.Transformer"), []
     for one, hooked in zip(found.attended, adapter.hooked, strict=True):
         module, keys = adapter.model.get_submodule(hooked.query).eval(), one.key_inputs
@@ -71,8 +59,8 @@ def rotated(**layout):
 
 
 ADAPTERS = {
-    **{name: partial(by_family, name) for name in FAMILIES},
-    **{name: partial(by_frames, name) for name in FRAMES},
+    **{name: lambda name=name: (toys.traced(name), plain_call(name)[1])
+       for name in (*FAMILIES, "EncoderDecoder", *FRAMES)},
     "by hand": by_reader,
     "nn.Transformer": by_torch,
     "tensors": lambda: as_given(pass_of_tensors(FULL)),
@@ -109,7 +97,6 @@ def test_scores_make_the_models_attention_and_nine_terms_and_the_position_bias_m
 
 
 def hooks_on(model):
-    """How many hooks stand on a model's modules."""
     return sum(len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules())
 
 
@@ -137,7 +124,6 @@ def test_the_model_is_left_as_it_was(name, monkeypatch):
 
 @pytest.mark.parametrize("name", ["T5", "Bart", "by hand", "nn.Transformer"])
 def test_padding_at_the_left_gives_the_same_pass(name):
-    """With one column more of it."""
     masks = {side: F.pad(getattr(BATCH, f"{side}_mask"), (0, 1)) for side in SIDES}
     moved = {f"{side}_mask": toys.padded_in_front(masks[side], masks, **{side: 1}) for side in SIDES}
     for side in SIDES:
@@ -262,16 +248,7 @@ def test_logits_may_come_in_an_object_or_first_in_a_tuple():
 # Models of Hugging Face.
 
 
-@pytest.mark.parametrize(
-    ("name", "read"),
-    [
-        ("T5", [[0, 5, 6], [0, 9, 40]]),
-        ("Bart", [[2, 5, 6], [2, 9, 40]]),
-        ("M2M100", [[2, 5, 6], [2, 9, 40]]),  # has no function that says so: from its config
-        ("MBart", [[40, 5, 6], [40, 9, 40]]),  # the last token, a language's, moves to the front
-        ("by hand", [[2, 5, 6], [2, 9, 40]]),
-    ],
-)
+@pytest.mark.parametrize(("name", "read"), toys.SIZES["reads"].items())
 def test_the_decoder_reads_the_target_one_step_later(name, read):
     batch, model = TokenBatch.of_rows([[7, 8], [9]], [[5, 6, 40], [9, 40]]), toys.adapter_of(name)
     found = model.trace(batch)
@@ -379,12 +356,12 @@ def test_tables_of_all_words_are_what_is_said():
 
 @pytest.mark.parametrize("name", FRAMES)
 def test_positions_and_predictions_are_those_of_a_plain_call(name):
-    adapter = HuggingFace(toys.frames_model(name), kinds=KINDS)
+    adapter = toys.adapter_of(name)
     one = adapter.trace(toys.frames_batch(name))
     lengths = {"Whisper": [10] * 5, "Speech2Text": [8, 8, 6, 8, 4]}.get(name, [5] * 5)
     assert one.source_mask.sum(1).tolist() == lengths
     assert len(one.attended) == len({own.name for own in one.attended}) >= 5
-    logits = plain_call(toys.frames_model(name), one, toys.frames_batch(name))[0].logits
+    logits = plain_call(name)[0].logits
     torch.testing.assert_close(adapter.logits(one)[one.target_mask], logits[one.target_mask])
 
 
@@ -420,17 +397,3 @@ def test_ids_of_frames_are_never_among_the_ignored():
     one = toys.whisper(ignored=[0, 1, 3]).trace(toys.frames_batch("Whisper"))
     assert one.source_tokens.unique().tolist() == [2]
     assert bool(one.counted("source").all())
-
-
-def test_two_berts_read_words():
-    """What is known of their forms holds for an encoder of words as well: trace compares the attention."""
-    transformers = pytest.importorskip("transformers", reason="models of Hugging Face need transformers")
-    sizes = toys.SIZES["alone"]["BertModel"] | {"vocab_size": 50, "max_position_embeddings": 12}
-    halves = [transformers.BertConfig(**sizes) for _ in range(2)]
-    config = transformers.EncoderDecoderConfig.from_encoder_decoder_configs(*halves)
-    config.decoder_start_token_id = config.pad_token_id = 0
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        two = transformers.EncoderDecoderModel(config)
-    two.set_attn_implementation("eager")
-    assert len(HuggingFace(two, kinds=KINDS).trace(BATCH).attended) == 6

@@ -4,12 +4,14 @@ import math
 from dataclasses import replace
 from functools import partial
 from itertools import product
+from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from torch import nn
 
-from attnlib import HuggingFace, ModelPass, TokenBatch, pass_of_tensors, text_batches
+from attnlib import ModelPass, TokenBatch, pass_of_tensors, text_batches
 from attnlib.adapters import Attended, LinearMap, Rotary, saved_passes
 from attnlib.adapters.model_pass import UNIT, WORST, squared_sizes, unit_errors
 from attnlib.adapters.tensors import MAPS
@@ -209,25 +211,18 @@ HALF = (torch.bfloat16, torch.float16)
 LONG = TokenBatch.of_rows(toys.rows_of((25, 13, 7, 21), 1), toys.rows_of((20, 16, 2, 24), 2))
 
 
-def of_reader(dtype, size):
-    """A cross-attention written by hand; queries are multiplied by the size."""
-    adapter = toys.adapter_of("by hand")
-    toys.drawn(adapter.model.words, seed=1)
+ASKS = (".q.weight", "q_proj.weight", "q_proj.bias", "to_q.weight", "to_q.bias", "attention_bias.weight")
+
+
+def enlarged(name, dtype, size):
+    """Queries and position biases are multiplied by the size: scores are up to hundreds."""
+    adapter = toys.adapter_of(name)
     with torch.no_grad():
-        for value in adapter.model.to_q.parameters():
-            value *= size
+        for own, value in adapter.model.named_parameters():
+            if own.endswith(ASKS):
+                value *= size
     adapter.model.to(dtype)
     return adapter.trace(LONG)
-
-
-def of_family(name, dtype, size):
-    """A model with queries and position biases of this size, its scores up to hundreds."""
-    model = toys.model_of(name)
-    with torch.no_grad():
-        for own, value in model.named_parameters():
-            if own.endswith((".q.weight", "q_proj.weight", "q_proj.bias", "relative_attention_bias.weight")):
-                value *= size
-    return HuggingFace(model.to(dtype), kinds=toys.KINDS).trace(LONG)
 
 
 WRONG = {
@@ -241,10 +236,7 @@ WRONG = {
 
 
 def of_head(one, head):
-    maps = {
-        f"{side}_map": LinearMap(own.weight[[head]], None if own.bias is None else own.bias[[head]])
-        for side, own in (("query", one.query_map), ("key", one.key_map))
-    }
+    maps = {name: getattr(one, name).of_heads([head]) for name in ("query_map", "key_map")}
     bias = None if one.position_bias is None else one.position_bias[:, [head]]
     return replace(one, **maps, attention=one.attention[:, [head]], position_bias=bias)
 
@@ -254,7 +246,7 @@ def of_head(one, head):
 @pytest.mark.parametrize("size", [1, 15])
 def test_in_every_precision(name, dtype, size):
     """Heads by themselves, so that one does not hide another."""
-    found = of_reader(dtype, size) if name == "by hand" else of_family(name, dtype, size)
+    found = enlarged(name, dtype, size)
     assert size == 1 or max(float(one.scores.abs().max()) for one in found.attended) > 50
     found.check()
     for one, (what, wrong) in product(found.attended, WRONG.items()):
@@ -270,7 +262,7 @@ def test_in_every_precision(name, dtype, size):
 @pytest.mark.parametrize("size", [1, 100])
 def test_rounding_stays_within_what_is_derived_of_it(name, dtype, size):
     """Unit errors of a mean square of a third at most, and none near the bound."""
-    found = of_family(name, dtype, size)
+    found = enlarged(name, dtype, size)
     for one in found.attended:
         sizes, allowed = squared_sizes(one), found.allowed(one)
         least = torch.finfo(dtype).tiny
@@ -281,21 +273,10 @@ def test_rounding_stays_within_what_is_derived_of_it(name, dtype, size):
             assert float(error.square().mean()) < 1 / 3 or len(error) < 30
 
 
-@pytest.mark.parametrize(
-    ("own", "scores", "allowed", "expected"),
-    [
-        # log 0.5/0.25 = 0.6931 and log 0.5/0.125 = 1.3863, of scores 0.7 and 1.5 below: 0.0069, 0.1137 off.
-        ([0.25, 0.5, 0.125], [2.3, 3.0, 1.5], [True] * 3, [0.685, 11.371]),
-        ([0.25, 0.5, 0.125], [2.3, 3.0, 1.5], [True, True, False], [0.685]),  # masked: not compared
-        # Of a row of one weight nothing is known, nor of what is far below the least weight in both.
-        ([1.0], [5.0], [True], [0]),
-        ([0.0, 1.0], [-50.0, 5.0], [True] * 2, [0]),
-        # log 1e-6 = -13.8155: a score of 10 below the largest would be a weight.
-        ([0.0, 1.0], [-5.0, 5.0], [True] * 2, [381.551]),
-        # And a weight that is there is not of a score that would be none: 4.6052 against 13.8155.
-        ([0.01, 1.0], [-95.0, 5.0], [True] * 2, [921.034]),
-    ],
-)
+ROUNDINGS = yaml.safe_load(Path(__file__).with_name("roundings.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("own", "scores", "allowed", "expected"), ROUNDINGS)
 def test_errors_are_counted_in_roundings_beside_the_largest_weight(own, scores, allowed, expected):
     own, scores = (torch.tensor([[row]], dtype=torch.float64) for row in (own, scores))
     squares = torch.full_like(own, 0.5)
@@ -321,7 +302,7 @@ def test_squares_of_what_is_rounded():
 
 
 def test_one_wrong_weight_among_thousands_is_noticed():
-    found = of_reader(torch.float32, 1)
+    found = enlarged("by hand", torch.float32, 1)
     (one,) = found.attended
     attention, row = one.attention.clone(), (1, 0, 3)
     least, largest = one.scores[row][:13].argmin(), one.scores[row][:13].argmax()
@@ -334,7 +315,7 @@ def test_one_wrong_weight_among_thousands_is_noticed():
 
 def test_what_is_wrong_a_little_everywhere_is_noticed():
     """No single weight is further away than rounding may be; so many of them are not by chance."""
-    found = of_reader(torch.bfloat16, 1)
+    found = enlarged("by hand", torch.bfloat16, 1)
     (one,) = found.attended
     noise = torch.randn(one.scores.shape, generator=generator(0))
     sizes = torch.stack([squared_sizes(one)(head) for head in range(one.heads)], 1)
@@ -344,5 +325,5 @@ def test_what_is_wrong_a_little_everywhere_is_noticed():
 
 
 def test_even_attention_is_even_by_any_scale():
-    found = of_reader(torch.bfloat16, 1e-4)
+    found = enlarged("by hand", torch.bfloat16, 1e-4)
     replace(found, attended=(replace(found.attended[0], scale=1.0),)).check()

@@ -19,6 +19,7 @@ from tests.attnlib.refusals import refused
 GAP = "attention from the caught projections is up to"
 
 ONE, ONES, NAN = toys.checked(), torch.ones(3, 4, 5), torch.nan
+SHAPES = yaml.safe_load(Path(__file__).with_name("tensors.yaml").read_text(encoding="utf-8"))
 
 
 def attended(**changes):
@@ -30,7 +31,6 @@ def rechecked(**changes):
 
 
 def with_one(value, name):
-    """A pass in which one number of a tensor is another."""
     wrong = getattr(ONE, name).clone()
     wrong[(0, 1, 1, 2) if wrong.dim() == 4 else (0, 1, 2)] = value
     return toys.pass_of(replace(ONE, **{name: wrong}))
@@ -41,12 +41,9 @@ test_passes_that_are_refused = refused(
       for name, at in (("query_inputs", "1"), ("key_inputs", "1"),
                        ("position_bias", "1 and 2"), ("attention", "1 and 2"))
       for value in (NAN, torch.inf)),
-    (lambda: attended(query_inputs=normal(3, 5, 6)), "states of shape (3, 5, 6); expected (3, 4, 6)"),
-    (lambda: attended(key_inputs=normal(3, 5, 7)), "states of shape (3, 5, 7); expected (3, 5, 6)"),
+    *((partial(attended, **{name: torch.ones(shape) for name, shape in own.items()}), said)
+      for own, said in SHAPES["attended"]),
     (lambda: attended(kind="encoder_self"), "encoder_self.1: states of shape (3, 4, 6); expected (3, 5, 6)"),
-    (lambda: attended(attention=torch.ones(3, 2, 5, 4)), "attention of shape … expected (3, 2, 4, 5)"),
-    (lambda: attended(attention=ONES), "attention of shape (3, 4, 5)"),
-    (lambda: attended(position_bias=torch.ones(3, 1, 4, 5)), "position_bias of shape (3, 1, 4, 5)"),
     (lambda: attended(scale=NAN), "cross.1: scale is nan; give a finite number"),
     (lambda: attended(key_map=LinearMap(normal(2, 4, 6) * NAN)), "cross.1: key weight holds NaN or infinity"),
     (lambda: attended(key_map=LinearMap(normal(2, 4, 6), normal(2, 4) * NAN)), "key bias holds NaN"),
@@ -95,8 +92,6 @@ test_batches_that_are_refused = refused(
     (lambda: next(text_batches(None, [], longest=0)), "both must be at least 1"),
 )  # fmt: skip
 
-SHAPES = yaml.safe_load(Path(__file__).with_name("tensors.yaml").read_text(encoding="utf-8"))
-
 
 def changed(sound, shapes):
     """With ones of these shapes, or with nothing, by those names."""
@@ -120,8 +115,6 @@ test_tensors_that_are_refused = refused(*((partial(pass_of_tensors, given), mess
     (PLAIN | {"lexical_probe": ONES * NAN}, "holds what is no probability"),
 )))  # fmt: skip
 
-SHOWN = "softmax"
-
 
 def modules(*hooks):
     return Modules(toys.Reader(), hooks, run)
@@ -139,7 +132,7 @@ def probed(one=HOOKED, run=run, model=toys.Reader, **settings):
 class Aside(toys.Reader):
     """Its attention is shown by a module and computed beside it."""
 
-    def forward(self, source, source_mask, read):
+    def forward(self, source, source_mask, read, read_mask):
         self.shown = self.attend(source, source_mask, read)
         return self.out(torch.cat([self.words(read)] * 2, -1))
 
@@ -147,7 +140,7 @@ class Aside(toys.Reader):
 class Shared(toys.Reader):
     """One softmax for attention to what was read and to the source."""
 
-    def forward(self, source, source_mask, read):
+    def forward(self, source, source_mask, read, read_mask):
         self.attend(read, torch.ones_like(read, dtype=torch.bool), read)
         return super().forward(source, source_mask, read)
 
@@ -162,29 +155,21 @@ def with_a_column_that_is_no_word():
 
 
 test_modules_that_are_refused = refused(
-    (lambda: modules(Hooked("to_qq", "to_k", 2, SHOWN)), "no module 'to_qq' in Reader; near are to_q, to_k"),
-    (lambda: modules(Hooked("to_q", "to_k", 2, "sofmax")), "no module 'sofmax' in Reader; near are softmax"),
-    (lambda: modules(Hooked("to_q", "zzzzzz", 2, SHOWN)), "no module 'zzzzzz' in Reader; none is near"),
-    (lambda: modules(Hooked("words", "to_k", 2, SHOWN)), "words is Embedding; expected nn.Linear … eye("),
-    (lambda: modules(Hooked("to_q", "to_k", attention=SHOWN)), "heads is 0; say how many share to_q"),
-    (lambda: modules(Hooked("to_q", "to_k", 2)), "cross.0: nothing checks the scores made of to_q and to_k"),
+    *((lambda own=own: modules(Hooked(*own)), said) for own, said in SHAPES["hooked"]),
+    *((lambda own=own: caught(Hooked(*own)), said) for own, said in SHAPES["traced"]),
     (lambda: modules(), "no attention is hooked: name the modules of one or more"),
     (lambda: modules(HOOKED, HOOKED), "2 attentions are called cross.0: give each a layer"),
-    (lambda: Modules(nn.Sequential(nn.MultiheadAttention(8, 2)), [Hooked("0", "words")], toys.run_torch),
+    (lambda: Modules(nn.Sequential(nn.MultiheadAttention(8, 2)), [Hooked("0", "words")], run),
      "0 makes queries and keys: name it for both, not 'words'"),
     (lambda: caught(start=None), "give it ``read``, or Modules a start"),
     (lambda: caught(run=lambda model, batch: None), "to_q was not run: is it the module of another path"),
-    (lambda: caught(Hooked("to_q", "to_k", 3, SHOWN)), "8 dimensions cannot be shared by 3 heads"),
-    (lambda: caught(Hooked("to_q", "to_k", 4, SHOWN)), "softmax returns (4, 2, 6, 7); … batch, 4 … (there: "),
-    (lambda: caught(Hooked("to_q", "to_k", 2, "to_k")), "to_k returns (4, 7, 8); expected attention"),
-    (lambda: caught(Hooked("to_q", "to_k", 2, "words")), "words runs more than once in a pass"),
     (lambda: caught(run=lambda *own: (run(*own), run(*own))), "runs more than once in a pass"),
     (lambda: caught(run=lambda model, batch: model(batch.source, batch.source_mask, batch.read[:, 1:])),
      "cross.0: states of shape (4, 5, 6); expected (4, 6, 6)"),
     (lambda: caught(model=partial(toys.Reader, scale=0.6)), f"cross.0, head 0: {GAP}"),
-    (lambda: caught(ENCODER, toys.run_torch, with_a_column_that_is_no_word),
+    (lambda: caught(ENCODER, model=with_a_column_that_is_no_word),
      "attention of shape (4, 2, 7, 8); expected (4, 2, 7, 7)"),
-    (lambda: caught(replace(ENCODER, kind="cross"), toys.run_torch, toys.Translator),
+    (lambda: caught(replace(ENCODER, kind="cross"), model=toys.Translator),
      "cross.0 reads one sequence: say kind='encoder_self' or kind='decoder_self'"),
     (lambda: caught(model=Shared), "to_q runs more than once in a pass, so its attentions cannot be"),
     (lambda: Modules(Shared(), [HOOKED], run, start=2).lexical_probe(toys.traced("by hand")),
@@ -194,27 +179,15 @@ test_modules_that_are_refused = refused(
     (lambda: probed(run=lambda model, batch: model.attend(batch.source, batch.source_mask, batch.read)),
      "run returns shape (4, 2, 6, 7); … logits of shape (4, 6) by 50"),
     (lambda: probed(run=lambda *own: list(run(*own))), "run returns list"),
-    (lambda: probed(ENCODER, toys.run_torch, toys.Translator), "no cross-attention is hooked"),
+    (lambda: probed(ENCODER, model=toys.Translator), "no cross-attention is hooked"),
 )  # fmt: skip
 
-FAR = dict.fromkeys((f"max_{half}_position_embeddings" for half in ("encoder", "decoder")), 32)
 CROSS = "decoder.block.1.layer.1.EncDecAttention"
 
 
-def transformers():
-    return pytest.importorskip("transformers", reason="models of Hugging Face need transformers")
-
-
 def half(name):
-    made = getattr(transformers(), name)
+    made = getattr(pytest.importorskip("transformers"), name)
     return HuggingFace(made(made.config_class(**toys.SIZES["alone"][name])))
-
-
-def of_prophets():
-    sizes = {f"num_{half}_layers": 1 for half in ("encoder", "decoder")}
-    sizes |= {f"num_{half}_attention_heads": 2 for half in ("encoder", "decoder")}
-    config = transformers().ProphetNetConfig(hidden_size=8, vocab_size=20, **sizes)
-    return HuggingFace(transformers().ProphetNetForConditionalGeneration(config))
 
 
 def bart(**arguments):
@@ -265,26 +238,22 @@ def wrapped(family, path, wrap=nn.Sequential):
 
 MORE, LONG, POSITIONS = [5] * 33, torch.full((5, 7), 4), "has 33 pieces; … positions for 32: … --longest 32"
 OTHERS = "holds id 50; … embeds 50, from 0: use the tokenizer"
-BART = "model.decoder.layers.0.encoder_attn"
+BART, GPT2 = "model.decoder.layers.0.encoder_attn", "VisionEncoderDecoder GPT2"
 
 test_models_of_hugging_face_that_are_refused = refused(
     *((partial(half, name), f"{name} lacks an encoder or a decoder, … whole")
       for name in toys.SIZES["alone"]),
     (lambda: HuggingFace(nn.Linear(2, 2)), "Linear is no model … see attnlib.adapters.Modules"),
-    (of_prophets, "has no cross-attention in the form of T5, BART, mBART or Marian"),
+    (lambda: HuggingFace(toys.model_of("ProphetNet")),
+     "has no cross-attention in the form of T5, BART, mBART or Marian"),
     # LED's encoder looks through windows; its cross-attention is BART's, and it keeps it to itself.
     (lambda: HuggingFace(toys.model_of("LED", attention_window=4), kinds=("cross", "encoder_self")),
      "LED … has no encoder_self attention of a known form"),
-    (lambda: HuggingFace(toys.model_of("LED", attention_window=8, **FAR)).trace(BATCH),
+    (lambda: HuggingFace(toys.model_of("LED", attention_window=8)).trace(BATCH),
      "cross.0 returns no attention, though … with attnlib.adap"),
     (lambda: toys.traced("scaled_dot_product, heads apart"),
      "attention of shape (4, 2, 6, 6); expected (4, 2, 6, 7) … has to return the heads joined"),
-    (lambda: bart(kinds=("self",)), "no kind of attention 'self'"),
-    (lambda: bart(kinds=("encoder-self",)), "did you mean 'encoder_self'"),
-    (lambda: bart(kinds=()), "kinds is empty: name one or more, or leave kinds out"),
-    (lambda: bart(layers=[]), "layers is empty: name one or more, or leave layers out"),
-    (lambda: bart(layers=[0, 2]), "layers [2] of cross: this model has 2, counted from 0"),
-    (lambda: bart(layers=[-1]), "layers [-1] of cross"),
+    *((partial(bart, **own), said) for own, said in SHAPES["chosen"]),
     (lambda: HuggingFace(toys.model_of("M2M100", decoder_start_token_id=None)).trace(BATCH),
      "set config.decoder_start_token_id, or give batches with ``read``"),
     *((partial(switched_back, name), 'decoder_self.0 returns no attention … attn_implementation="eager"')
@@ -312,14 +281,14 @@ test_models_of_hugging_face_that_are_refused = refused(
     (lambda: bart_probe(lambda whole: whole.model), "BartModel predicts no words … AutoModelForSeq2SeqLM"),
     (lambda: lexical_probe(zoo.load("lexicon_translator").network, toys.traced("Bart")),
      "BilinearTranslator is no model of the transformers library"),
-    (lambda: lexical_probe(toys.frames_model("Whisper"), toys.whisper().trace(frames())),
+    (lambda: lexical_probe(toys.model_of("Whisper"), toys.whisper().trace(frames())),
      "reads input_features, which a pass does not hold"),
     # Frames.
     (lambda: toys.whisper().trace(BATCH), "batches of attnlib.FrameBatch, not TokenBatch"),
     (lambda: bart().trace(frames()), "attnlib.TokenBatch, not FrameBatch"),
     (lambda: toys.whisper().trace(frames(frames_mask=torch.ones(5, 20) > 0)),
      "all frames: leave frames_mask out"),
-    (lambda: HuggingFace(toys.frames_model("GPT2")).trace(frames("GPT2", target=LONG, target_mask=LONG > 0)),
+    (lambda: HuggingFace(toys.model_of(GPT2)).trace(frames(GPT2, target=LONG, target_mask=LONG > 0)),
      "Model has positions for 6"),
     (lambda: frames(frames=torch.full((5, 4, 20), NAN)), "expected finite floating-point numbers"),
     (lambda: frames(frames=torch.zeros(4, 4, 20)), "frames of shape (4, 4, 20) … with 5 targets"),

@@ -20,7 +20,7 @@ from attnlib.models.classifiers import AttentiveClassifier
 from attnlib.models.sequence_to_sequence import SequenceConfig, SequenceToSequence
 from attnlib.probes.lexical_probe import log_lexical_probe
 from attnlib.training.corpus import collate
-from tests.attnlib.adapters.adapter_builders import BATCH, Translator, drawn, frames_model
+from tests.attnlib.adapters.adapter_builders import BATCH, Translator, drawn, model_of
 from tests.attnlib.analysis.builders import LINES, said_by, save_checkpoint, text_of, tokenizer_of
 from tests.attnlib.refusals import flip, refused
 
@@ -109,7 +109,7 @@ def test_an_encoder_of_sound(here):
     tokenizer = tokenizer_of(LINES)
     sizes = {"vocab_size": len(tokenizer), "max_source_positions": 50, "max_target_positions": 20}
     processor, rng = transformers.WhisperProcessor(hears, tokenizer), torch.Generator().manual_seed(0)
-    model = frames_model("Whisper", **sizes)
+    model = model_of("Whisper", **sizes)
     sounds = [torch.randn(16_000, generator=rng).numpy() for _ in range(40)]
     given = {"model": model, "processor": processor, "sounds": sounds, "texts": LINES[:40]}
     exec(compile(block("python", "import FrameBatch"), "how_to.md", "exec"), given)

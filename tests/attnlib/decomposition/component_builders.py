@@ -40,7 +40,6 @@ def corpora(draw, width=None, longest=6, words=(1, 2, 7, 200), batch=None):
 
 
 def tensors(corpus, dtype=torch.float64, rows=slice(None)):
-    """States, tokens and mask of some samples."""
     states, tokens, mask = (torch.from_numpy(part[rows]) for part in corpus[:3])
     return states.to(dtype), tokens, mask
 

@@ -1,9 +1,11 @@
 """Small networks of every family, and sentences of unlike length for them."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import torch
+import yaml
 
 from attnlib import EncoderDecoder, ModelConfig
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
@@ -16,16 +18,8 @@ PAIRS = [([4, 5, 6], [4, 5]), ([7, 8, 4, 5, 6], [6, 7, 4, 4]), ([5], [5, 6, 7])]
 SMALL = TransformerConfig(source_size=9, target_size=8, width=12, heads=3, layers=2, hidden=20)
 POSITIONS = ["sinusoidal", "learned", "relative", "rotary", "none"]
 RECURRENT = {"VED": {}, **{f"AED {cell}": {"cell": cell} for cell in ("gru", "lstm", "vanilla", "ugrnn")}}
-SEQUENCES = {
-    **NAMED,
-    "plain": {},
-    "two_ways": {"bidirectional": True, "scoring": "concat", "layers": 2},
-    "bahdanau_dot": {"decoder": "bahdanau"},
-    "bahdanau_lstm": {
-        "decoder": "bahdanau", "cell": "lstm", "scoring": "general", "bidirectional": True, "layers": 2,
-    },
-    "fed": {"input_feeding": True, "scoring": "scaled_dot"},
-}  # fmt: skip
+GIVEN = yaml.safe_load(Path(__file__).with_name("networks.yaml").read_text(encoding="utf-8"))
+SEQUENCES = NAMED | GIVEN["sequences"]
 
 
 def generator(seed=0):
@@ -42,7 +36,8 @@ def encoder_decoder(kind="AED", seed=0, **changes):
 
 
 def sequence_network(kind="plain", seed=0, network=SequenceToSequence, **changes):
-    config = SequenceConfig(9, 8, width=6, embedding_scale=1.0, **SEQUENCES[kind] | changes)
+    sizes = {"source_size": 9, "target_size": 8, "width": 6, "embedding_scale": 1.0}
+    config = SequenceConfig(**sizes | SEQUENCES[kind] | changes)
     return network(config, generator(seed)).double()
 
 
@@ -69,12 +64,3 @@ def translator(seed=0, **changes):
 def classifier(attention="learned", seed=0, **sizes):
     config = ClassifierConfig(**{"words": 12, "embedding_width": 5, "width": 4} | sizes, attention=attention)
     return AttentiveClassifier(config, generator(seed)).double()
-
-
-NETWORKS = {  # by name, from a seed
-    **{kind: lambda seed, kind=kind: encoder_decoder(kind, seed) for kind in ("VED", "AED lstm", "AO")},
-    **{kind: lambda seed, kind=kind: sequence_network(kind, seed) for kind in SEQUENCES},
-    "transformer": lambda seed: Transformer(replace(SMALL, positions="learned"), generator(seed)),
-    "translator": translator,
-    "classifier": lambda seed: classifier(seed=seed),
-}

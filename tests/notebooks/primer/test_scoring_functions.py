@@ -13,7 +13,7 @@ from attnlib.training.vocabulary import EOS, Vocabulary
 from companion.results.config import override
 from notebooks.primer.scoring_functions import asked_before, experiment, measure
 from tests.attnlib.models.model_builders import SEQUENCES, batch_of, sequence_network
-from tests.attnlib.models.test_equations import check_against_definition
+from tests.attnlib.models.test_networks import check_against_definition
 from tests.attnlib.refusals import assert_refused
 from tests.notebooks.figure_builders import recording_of, tiny
 

@@ -1,0 +1,529 @@
+"""Probes by hand and against loops, all orders of ties, dictionaries and scipy; what they refuse.
+
+Agreement and Kendall's τ-b, links of words, the lexical probe in little memory, the best attention.
+"""
+
+import math
+from collections import defaultdict
+from fractions import Fraction
+from itertools import accumulate, permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import optimize, special, stats
+from torch.profiler import ProfilerActivity, profile
+
+from attnlib import agreement
+from attnlib.probes import ibm_model_1
+from attnlib.probes.agreement import (
+    RowMean,
+    agreement_with_ties_broken,
+    chance_agreement,
+    halves,
+    tied_at_top,
+)
+from attnlib.probes.alignment_error import AlignmentSums, diagonal, gold_links, words_only
+from attnlib.probes.ibm_model_1 import NO_LINK, NULL, IBMModel1
+from attnlib.probes.kendall import kendall
+from attnlib.probes.lexical_probe import log_lexical_probe, log_probability_of_pairs
+from attnlib.probes.optimal_attention import kkt_residual, optimal_attention
+from attnlib.training.corpus import Corpus
+from attnlib.training.vocabulary import Vocabulary
+from tests.attnlib.models.model_builders import batch_of, generator, translator
+from tests.attnlib.refusals import refused
+
+
+def equation_10(first: list[float], second: list[float], percent: int, ties: str = "first") -> float:
+    """As it is printed, with the exact bound."""
+    if not first or any(map(math.isnan, first + second)):
+        return math.nan
+    tops = [k for k, value in enumerate(first) if value == max(first)]
+    agrees = [100 * sum(value > second[top] for value in second) < percent * len(second) for top in tops]
+    return float(agrees[0]) if ties == "first" else float(np.mean(agrees))
+
+
+def tau(first: list[float], second: list[float]) -> float:
+    if len(first) < 2 or any(map(math.isnan, first + second)):
+        return math.nan  # scipy warns of a single position
+    return stats.kendalltau(first, second, variant="b").statistic
+
+
+@st.composite
+def ragged_rows(draw):
+    """Two rows for each of three masks, which broadcast; some entries no number; anything at padding."""
+    shape = 3, 2, draw(st.integers(1, 45))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    values = draw(st.sampled_from([[-2, 0, 3], [-math.inf, 0, 1, 2], [math.inf, -math.inf], range(99)]))
+    sides = [torch.from_numpy(rng.choice(np.array(values, dtype=float), shape)) for _ in range(2)]
+    mask = torch.from_numpy(rng.random((3, 1, shape[2])) < draw(st.sampled_from([0.1, 0.5, 1.0])))
+    for side in sides:
+        side[torch.from_numpy(rng.random(shape) < draw(st.sampled_from([0, 0.02])))] = torch.nan
+        side[~mask.expand(shape)] = draw(st.sampled_from([torch.nan, 99.0, torch.inf, -torch.inf, 0.0]))
+    return *sides, mask
+
+
+@given(ragged_rows(), st.integers(1, 100))
+def test_each_row_has_what_loops_find_at_its_valid_positions(rows, percent):
+    first, second, mask = rows
+    found = {
+        "first": agreement(*rows, percent=percent),
+        "shared": agreement(*rows, percent=percent, ties="shared"),
+        "chance": chance_agreement(second, mask, percent=percent),
+        "broken": agreement_with_ties_broken(*rows, percent=percent),
+        "tau": kendall(*rows),
+        "tied": tied_at_top(first, mask),
+    }
+    for sample, step in np.ndindex(3, 2):
+        u, v = (side[sample, step][mask[sample, 0]].tolist() for side in (first, second))
+        alone = torch.tensor([u, v], dtype=torch.float64)  # of which the test below has all orders
+        expected = {
+            "first": equation_10(u, v, percent),
+            "shared": equation_10(u, v, percent, "shared"),
+            "chance": equation_10([0.0] * len(v), v, percent, "shared"),
+            "broken": float(agreement_with_ties_broken(*alone, percent=percent)) if u else math.nan,
+            "tau": tau(u, v),
+            "tied": float(len(u) > 1 and sorted(u)[-2:] == [max(u)] * 2 and not any(map(math.isnan, u))),
+        }
+        here = {name: float(own[sample, step]) for name, own in found.items()}
+        assert here == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+def integers(longest, least=-3):
+    rows = st.integers(1, longest).flatmap(lambda n: st.lists(st.integers(least, 3), min_size=n, max_size=n))
+    return rows.map(lambda row: torch.tensor([row], dtype=torch.float64))
+
+
+@given(integers(50))
+def test_chance_is_the_mean_over_every_place_the_top_can_have(second):
+    length = second.shape[1]
+    tops = torch.eye(length, dtype=torch.float64)
+    assert chance_agreement(second).item() == pytest.approx(agreement(tops, second).mean().item())
+    share = math.ceil(length / 20) / length
+    assert chance_agreement(second + torch.arange(length) / 1000).item() == pytest.approx(share)
+    broken = agreement_with_ties_broken(tops, second)  # then chance is that share whatever is tied
+    assert broken.mean().item() == pytest.approx(share)
+    assert (broken <= agreement(tops, second)).all()
+
+
+@given(integers(5, least=1), st.sampled_from([5, 30, 60]), st.integers(0, 4))
+def test_ties_broken_is_the_mean_over_all_orders_of_what_is_tied(second, percent, top):
+    length = second.shape[1]
+    first = torch.arange(length) == min(top, length - 1)
+    orders = torch.tensor(list(permutations(range(length))), dtype=torch.float64) / 100
+    expected = agreement(first.double(), second + orders, percent=percent).mean().item()
+    found = agreement_with_ties_broken(first.double(), second, percent=percent)
+    assert found.item() == pytest.approx(expected)
+
+
+def test_a_mean_over_batches_is_the_mean_over_all():
+    values = torch.tensor([1.0, 0.0, torch.nan, 1.0, 1.0])
+    assert RowMean.of(values[:2]) + RowMean.of(values[2:]) == RowMean.of(values)
+    assert RowMean.of(values).value == 0.75
+    assert math.isnan(RowMean().value)
+    assert RowMean() + RowMean.of(values) == RowMean.of(values)
+    present = torch.tensor([True, True, True, False, False])
+    assert RowMean.of(values, present) == RowMean(total=1.0, rows=2, undefined=1)
+
+
+def test_halves_are_a_partition_that_the_seed_decides():
+    selecting, reporting = halves(11, seed=4)
+    assert (len(selecting), len(reporting)) == (5, 6)
+    assert sorted(selecting.tolist() + reporting.tolist()) == list(range(11))
+    assert torch.equal(selecting, halves(11, seed=4)[0])
+    assert not torch.equal(selecting, halves(11, seed=5)[0])
+
+
+def test_tau_by_hand():
+    """Of six pairs five differ in u and five in v; four of them in both, and all four go the same way."""
+    first, second = torch.tensor([[1.0, 1.0, 2.0, 3.0]]), torch.tensor([[1.0, 2.0, 3.0, 3.0]])
+    assert kendall(first, second).item() == pytest.approx(4 / 5)
+    assert kendall(first, -second).item() == pytest.approx(-4 / 5)
+
+
+# Links of words.
+
+WORKED = yaml.safe_load(Path(__file__).with_name("links.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("case", WORKED)
+def test_error_rates_by_hand(case):
+    attention, gold = torch.tensor([WORKED[case]["attention"]]), WORKED[case]["gold"]
+    expected = {name: float(Fraction(value)) for name, value in WORKED[case]["expected"].items()}
+    masks = (torch.ones(1, length, dtype=torch.bool) for length in attention.shape[1:])
+    found = AlignmentSums().update(attention, gold_links([gold], *attention.shape[1:]), *masks).result()
+    assert {name: getattr(found, name) for name in expected} == pytest.approx(expected)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.booleans())
+def test_two_batches_come_to_what_a_loop_counts(seed, batch, with_null):
+    """Weights that are often tied or zero, rows below null, rows without gold, anything outside the words."""
+    rng = np.random.default_rng(seed)
+    attention, null = rng.choice([0.0, 0.25, 0.5, 1.0], (batch, 4, 5)), rng.choice([0.25, 0.5], (batch, 4))
+    rows, columns = (np.arange(n) < rng.integers(0, n + 1, (batch, 1)) for n in (4, 5))
+    inside = rows[:, :, None] & columns[:, None, :]
+    gold = inside & (rng.random(inside.shape) < 0.2)
+    hits = made = 0
+    for n, s in np.argwhere(rows):
+        row, best = attention[n, s][columns[n]], attention[n, s][columns[n]].max(initial=0)
+        if best > 0 and not (with_null and best < null[n, s]):
+            made += 1
+            hits += gold[n, s][columns[n]][row == best].mean()
+    attention[~inside] = 9.0
+    given = list(map(torch.from_numpy, (attention, gold, rows, columns, *[null] * with_null)))
+    sums = [AlignmentSums().update(*(own[part] for own in given)) for part in (slice(2), slice(2, None))]
+    found, linked = (sums[0] + sums[1]).result(), int(gold.any(-1).sum())
+    assert (found.made, found.gold, found.rows) == (made, gold.sum(), linked)
+    expected = {"precision": (hits, made), "recall": (hits, gold.sum()), "agreement": (hits, linked)}
+    expected |= {"mass_on_gold": (attention[gold].sum(), linked)}
+    for name, (part, whole) in expected.items():
+        assert getattr(found, name) == pytest.approx(part / whole if whole else math.nan, nan_ok=True)
+    if made + gold.sum():
+        assert found.error_rate == pytest.approx(1 - 2 * hits / (made + gold.sum()))
+
+
+def test_the_diagonal_stretches_to_the_longer_side():
+    """Two target words halve four source words, whose middles are 1 and 3; four halve two the other way.
+
+    The middle of four is 2.
+    """
+    expected = {(3, 3): [0, 1, 2], (2, 2): [0, 1], (2, 4): [1, 3], (4, 2): [0, 0, 1, 1], (1, 4): [2]}
+    rows, columns = (torch.arange(4) < torch.tensor(side)[:, None] for side in zip(*expected, strict=True))
+    found = diagonal(rows, columns)
+    for own, places in zip(found, expected.values(), strict=True):
+        assert own[: len(places)].argmax(-1).tolist() == places
+    assert float(found.sum()) == int(rows.sum())  # none at padding
+
+
+def test_a_mask_without_end_marks():
+    mask = torch.tensor([[True, True, True], [True, False, False]])
+    assert words_only(mask).tolist() == [[True, True, False], [False, False, False]]
+
+
+# IBM Model 1.
+
+GERMAN = Vocabulary.of(["das", "Haus", "Buch", "ein"])
+ENGLISH = Vocabulary.of(["the", "house", "book", "a"])
+PAIRS = [("das Haus", "the house"), ("das Buch", "the book"), ("ein Buch", "a book")]
+
+
+def fitted(pairs, *iterations) -> IBMModel1:
+    lines = zip((GERMAN, ENGLISH), zip(*pairs, strict=True), strict=True)
+    sides = [[words.encode(line.split()) for line in side] for words, side in lines]
+    return IBMModel1.fit(Corpus.from_ids(*sides), len(GERMAN), len(ENGLISH), *iterations)
+
+
+def naive(pairs, n_target: int, iterations: int) -> tuple[dict, dict]:
+    """The algorithm as textbooks print it, word by word over dictionaries."""
+    table = defaultdict(lambda: 1 / n_target)
+    counts: dict = {}
+    for _ in range(iterations):
+        counts, totals = defaultdict(float), defaultdict(float)
+        for words, targets in pairs:
+            source = [NULL, *words]
+            for target in targets:
+                all_of_it = sum(table[word, target] for word in source)
+                for word in source:
+                    counts[word, target] += table[word, target] / all_of_it
+                    totals[word] += table[word, target] / all_of_it
+        table = {pair: count / totals[pair[0]] for pair, count in counts.items()}
+    return table, counts
+
+
+def test_one_iteration_of_ibm_model_1_by_hand():
+    """das, Haus, null start equal: a third of a link each. das meets the twice, house and book once."""
+    model = fitted(PAIRS, 1)
+    das, haus = GERMAN.encode(["das", "Haus"])
+    the, house, book, a = ENGLISH.encode(["the", "house", "book", "a"])
+    words = np.array([the, house, book, a])
+    assert model.probability(das, words) == pytest.approx([1 / 2, 1 / 4, 1 / 4, 0])
+    assert model.probability(haus, the) == pytest.approx(1 / 2)
+    assert model.probability(NULL, words) == pytest.approx([1 / 3, 1 / 6, 1 / 3, 1 / 6])
+    assert len(fitted(PAIRS).log_likelihood) == 11  # before each of ten iterations, and after
+    entry = np.flatnonzero((model.sources == das) & (model.targets == the))
+    assert (model.counts[entry], model.cooccurrences[entry]) == (pytest.approx(2 / 3), 2)
+
+
+IDS = st.integers(4, 11)
+SENTENCES = st.lists(st.tuples(st.lists(IDS, min_size=1, max_size=6), st.lists(IDS, max_size=6)), min_size=1)
+
+
+@given(SENTENCES.filter(lambda pairs: any(target for _, target in pairs)), st.sampled_from([1, 50, 10**6]))
+def test_it_is_the_plain_algorithm_and_climbs(pairs, block):
+    corpus = Corpus.from_ids(*zip(*pairs, strict=True))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ibm_model_1, "_BLOCK", block)
+        model = IBMModel1.fit(corpus, 12, 12, iterations=4)
+    table, counts = naive(pairs, 12, iterations=4)
+    entries = list(zip(model.sources.tolist(), model.targets.tolist(), strict=True))
+    assert dict(zip(entries, model.probabilities, strict=True)) == pytest.approx(table)
+    assert dict(zip(entries, model.counts, strict=True)) == pytest.approx(counts)
+    assert len(model.log_likelihood) == 5
+    assert (np.diff(model.log_likelihood) >= -1e-9).all()
+    for source, target in pairs:
+        weights = np.array([[table[word, own] for word in (NULL, *source)] for own in target])
+        if target:
+            expected = weights[:, 1:] / weights.sum(1, keepdims=True)
+            assert model.posteriors(source, target) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("pairs", "source", "target"), [(PAIRS, "ein", "house"), (PAIRS[:1], "das", "book")])
+def test_a_word_that_only_null_explains_or_nothing_has_no_link(pairs, source, target):
+    """house and ein never stand in one sentence, but every word stands with null; book is not seen at all."""
+    model, sides = fitted(pairs, 3), (GERMAN.encode([source]), ENGLISH.encode([target]))
+    assert model.best_links(*sides).tolist() == [NO_LINK]
+    assert model.posteriors(*sides).tolist() == [[0.0]]
+    assert NO_LINK == -1
+    assert model.probability(len(GERMAN), 0) == 0  # of a word behind all others
+
+
+# The lexical probe.
+
+
+def traced(form="joined", lengths=((3, 5), (7, 2), (1, 1))):
+    draw = np.random.default_rng(0)
+    batch = batch_of(pairs=[[draw.integers(4, 300, size=n) for n in both] for both in lengths])
+    model = translator(form=form, words=300, width=6).float()
+    with torch.no_grad():
+        return model, batch, model(batch)
+
+
+def probe(model, batch, trace, **options):
+    states = trace.encoder_states, trace.decoder_states
+    wanted = batch.target_output, batch.source_mask, batch.target_mask
+    return log_lexical_probe(model.readout, *states, *wanted, **options)
+
+
+def every_logit(model, batch, trace):
+    """Every logit of every pair at once, from the layers as the paper writes them."""
+    readout = model.readout
+    shape = (*batch.target_output.shape, batch.source.shape[1], -1)
+    context = readout.context(trace.encoder_states)[:, None].expand(shape)
+    states = trace.decoder_states[:, :, None].expand(shape)
+    joined = model.config.form == "joined"
+    hidden = readout.hidden(torch.cat([context, states], -1)).relu() if joined else context + states
+    right = batch.target_output[:, :, None, None].expand(*shape[:3], 1)
+    return readout.output(hidden).log_softmax(-1).gather(-1, right)[..., 0]
+
+
+@pytest.mark.parametrize("form", ["joined", "summed"])
+@pytest.mark.parametrize("at_once", [1, 7, 512])
+def test_the_probe_is_the_plain_version_at_valid_pairs_and_nothing_at_padding(form, at_once):
+    model, batch, trace = traced(form)
+    found = probe(model, batch, trace, at_once=at_once)
+    valid = batch.target_mask[:, :, None] & batch.source_mask[:, None, :]
+    torch.testing.assert_close(found[valid], every_logit(model, batch, trace)[valid])
+    assert (found[~valid] == -torch.inf).all()
+    assert (found[valid] < 0).all()
+
+
+def test_the_probe_by_hand():
+    """Two words of logits (z, −z) with z the sum of both parts: the right word has probability σ(2z)."""
+    both = torch.ones(1, 2, dtype=torch.bool)
+    sides = torch.tensor([[[1.0], [-2.0]]]), torch.tensor([[[0.5], [0.0]]])
+    words = torch.tensor([[0, 1]])
+    found = log_probability_of_pairs(*sides, lambda z: torch.cat([z, -z], 1), words, both, both)
+    expected = torch.sigmoid(torch.tensor([[[3.0, -3.0], [-2.0, 4.0]]]))
+    torch.testing.assert_close(found.exp(), expected)
+
+
+def peak(run):
+    """The most numbers of 4 bytes that torch's allocator held at once, beyond what it held before."""
+    run()  # what is allocated once and for all
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
+        run()
+    held = [event for event in profiled.profiler.kineto_results.events() if event.name() == "[memory]"]
+    held.sort(key=lambda event: event.start_ns())
+    return max(accumulate(event.nbytes() for event in held)) // 4
+
+
+@pytest.mark.parametrize("form", ["joined", "summed"])
+@torch.no_grad()
+def test_memory_is_what_the_pairs_at_once_ask_for(form):
+    model, batch, trace = traced(form, lengths=[(20, 20)] * 8)
+    pairs, words, width = 8 * 21 * 21, 300, 6
+    all_logits = peak(lambda: every_logit(model, batch, trace))
+    assert all_logits >= 2 * pairs * words  # the logits and their softmax
+    # The result, three places of 8 bytes a pair, a byte of mask, and the two mapped sides.
+    whatever = pairs + 3 * 2 * pairs + pairs // 4 + 2 * 8 * 21 * width
+    peaks = {n: peak(lambda n=n: probe(model, batch, trace, at_once=n)) for n in (16, 64, 256)}
+    for at_once, ours in peaks.items():
+        assert ours - whatever <= 2 * at_once * (words + width + 1)
+        assert ours < all_logits / 10
+    assert peaks[256] - peaks[16] >= 2 * (256 - 16) * words  # so it is the peak that was measured
+
+
+# The best attention.
+
+SAMPLES, TARGET, SOURCE, WORDS = 4, 5, 9, 30
+
+
+def random_problem(seed: int, scale: float, words: int = WORDS):
+    draw = generator(seed)
+    encoder = scale * torch.randn(SAMPLES, SOURCE, words, generator=draw, dtype=torch.float64)
+    decoder = scale * torch.randn(SAMPLES, TARGET, words, generator=draw, dtype=torch.float64)
+    right = torch.randint(words, (SAMPLES, TARGET), generator=draw)
+    source_mask = torch.arange(SOURCE) < torch.tensor([SOURCE, SOURCE // 2 + 1, 2, 1])[:, None]
+    target_mask = torch.arange(TARGET) < torch.tensor([TARGET, 3, 2, 4])[:, None]
+    return encoder, decoder, right, source_mask, target_mask
+
+
+def rows(problem, found):
+    """Each real row alone: log p, attention, γ over valid positions, γ_s, the right word."""
+    encoder, decoder, right, source_mask, target_mask = problem
+    for at in target_mask.nonzero().tolist():
+        valid = source_mask[at[0]]
+        own = found.attention[*at][valid], encoder[at[0]][valid], decoder[*at]
+        yield found.log_likelihood[*at].item(), *(tensor.numpy() for tensor in own), int(right[*at])
+
+
+def loss_and_slopes(attention, encoder, decoder, word):
+    log_p = special.log_softmax(attention @ encoder + decoder)
+    return -log_p[word], encoder @ np.exp(log_p) - encoder[:, word]
+
+
+def solved_alone(encoder):
+    """One row, no say of the decoder, the first word right."""
+    masks = torch.ones(encoder.shape[:2], dtype=torch.bool), torch.ones(1, 1, dtype=torch.bool)
+    return optimal_attention(encoder, torch.zeros(1, 1, 3), torch.zeros(1, 1, dtype=torch.long), *masks)
+
+
+def test_the_papers_counterexample():
+    """A.1: the position with the largest β gets no attention; the optimum is half on each of the others."""
+    encoder = torch.tensor([[[0.0, 0, 0], [0, -10, 5], [0, 5, -10]]], dtype=torch.float64)
+    found = solved_alone(encoder)
+    assert found.attention[0, 0].tolist() == pytest.approx([0, 0.5, 0.5], abs=1e-8)
+    # Halves of equation 30 leave logits (0, -2.5, -2.5).
+    assert found.log_likelihood.exp().item() == pytest.approx(1 / (1 + 2 * math.exp(-2.5)))
+    probe = encoder[0].softmax(-1)[:, 0]
+    assert probe[0].item() == pytest.approx(1 / 3)  # equation 31
+    assert probe[1:].tolist() == pytest.approx([1 / (1 + math.exp(5) + math.exp(-10))] * 2)
+    assert probe[1] == pytest.approx(math.exp(-5), rel=0.01)
+    assert probe.argmax() == 0 == found.attention[0, 0].argmin()
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 5.0, 30.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_best_attention_meets_the_kkt_conditions(seed, scale):
+    """Of the paper's loss: one slope wherever there is attention, no smaller slope elsewhere."""
+    problem = random_problem(seed, scale)
+    found = optimal_attention(*problem)
+    assert found.residual.max() < 1e-6
+    assert found.iterations < 60
+    for told, attention, *row in rows(problem, found):
+        loss, slopes = loss_and_slopes(attention, *row)
+        assert told == pytest.approx(-loss, abs=3e-9)  # torch's softplus is linear from 20 on
+        assert attention.min() >= 0
+        assert attention.sum() == pytest.approx(1, abs=1e-12)
+        level = slopes @ attention
+        assert slopes.min() >= level - 1e-6  # dual feasibility
+        assert np.abs(attention * (slopes - level)).max() <= 1e-6  # complementary slackness
+        assert np.minimum(attention, np.abs(slopes - level)).max() <= 1e-6
+
+
+def test_scipy_finds_nothing_better_and_neither_do_corners_nor_uniform_attention():
+    problem = random_problem(3, 2.0)
+    sums_to_one = {"type": "eq", "fun": lambda x: x.sum() - 1, "jac": np.ones_like}
+    given = {"method": "SLSQP", "constraints": sums_to_one, "options": {"ftol": 1e-13, "maxiter": 500}}
+    for told, attention, *row in rows(problem, optimal_attention(*problem)):
+        uniform = np.full(len(attention), 1 / len(attention))
+        given["bounds"] = [(0, 1)] * len(attention)
+        theirs = optimize.minimize(loss_and_slopes, uniform, args=tuple(row), jac=True, **given)
+        assert -told == pytest.approx(theirs.fun, abs=1e-6)
+        for rival in (theirs.x, uniform, *np.eye(len(attention))):
+            assert -told <= loss_and_slopes(rival, *row)[0] + 1e-8
+
+
+def test_with_two_words_the_optimum_is_the_position_of_the_largest_probe():
+    """Then the logits' difference is linear in the attention: section 3.3's argument, exactly."""
+    encoder, decoder, right, source_mask, target_mask = random_problem(5, 3.0, words=2)
+    found = optimal_attention(encoder, decoder, right, source_mask, target_mask)
+    logits = encoder[:, None] + decoder[:, :, None]
+    probe = logits.softmax(-1).gather(-1, right[:, :, None, None].expand(-1, -1, SOURCE, 1))[..., 0]
+    probe = probe.masked_fill(~source_mask[:, None, :], -1)
+    assert torch.equal(found.attention.argmax(-1)[target_mask], probe.argmax(-1)[target_mask])
+    assert (found.attention.amax(-1)[target_mask] > 1 - 1e-6).all()
+
+
+def test_equal_positions_share_equally():
+    encoder, decoder, right, source_mask, target_mask = random_problem(2, 3.0)
+    source_mask = torch.ones_like(source_mask)
+    encoder[:, 5:] = encoder[:, :4]
+    found = optimal_attention(encoder, decoder, right, source_mask, target_mask)
+    assert torch.allclose(found.attention[..., 5:], found.attention[..., :4], atol=1e-6)
+    assert found.residual.max() < 1e-6
+
+
+def test_it_takes_no_more_steps_than_it_may():
+    """Without one, attention is uniform, which the residual says is no solution."""
+    for steps in (0, 1):
+        found = optimal_attention(*random_problem(2, 3.0), iterations=steps)
+        assert found.iterations == steps
+        assert found.residual.max() > 1e-3
+
+
+def test_an_almost_certain_word_is_still_solved():
+    """The loss is flat to 1e-12 here, its logarithm is not: the best position is told from the second."""
+    encoder = torch.zeros(1, 2, 3, dtype=torch.float64)
+    encoder[0, :, 0] = torch.tensor([30.0, 31.0])
+    assert solved_alone(encoder).attention[0, 0].tolist() == pytest.approx([0, 1], abs=1e-6)
+
+
+def test_padding_changes_nothing():
+    encoder, decoder, right, source_mask, target_mask = random_problem(1, 2.0)
+    found = optimal_attention(encoder, decoder, right, source_mask, target_mask)
+    assert (found.attention * ~(source_mask[:, None] & target_mask[:, :, None]) == 0).all()
+    dirty = encoder.masked_fill(~source_mask[:, :, None], torch.nan)
+    soiled = decoder.masked_fill(~target_mask[:, :, None], torch.inf)
+    again = optimal_attention(dirty, soiled, right.masked_fill(~target_mask, -100), source_mask, target_mask)
+    assert torch.equal(found.attention, again.attention)
+    some = SOURCE // 2 + 1
+    sides = encoder[1:2, :some], decoder[1:2, :3], right[1:2, :3]
+    alone = optimal_attention(*sides, source_mask[1:2, :some], target_mask[1:2, :3])
+    assert torch.allclose(alone.attention[0], found.attention[1, :3, :some], atol=1e-7)
+
+
+def test_the_residual_by_hand():
+    valid = torch.ones(1, 3, dtype=torch.bool)
+    gradient = torch.tensor([[1.0, 1.0, 3.0]])
+    assert kkt_residual(torch.tensor([[0.4, 0.6, 0.0]]), gradient, valid).item() == pytest.approx(0, abs=1e-6)
+    # (0, 0, 1) - (1, 1, 3) = (-1, -1, -2), projected (1/2, 1/2, 0)
+    assert kkt_residual(torch.tensor([[0.0, 0.0, 1.0]]), gradient, valid).item() == pytest.approx(1)
+
+
+# What cannot be.
+
+BOTH = torch.ones(1, 2, dtype=torch.bool)
+
+
+def align(links, length, target_words):
+    AlignmentSums().update(torch.ones(1, 2, length), gold_links([links], 2, length), target_words, BOTH)
+
+
+def fit(sources, targets, iterations=1):
+    IBMModel1.fit(Corpus.from_ids(sources, targets), 6, 6, iterations=iterations)
+
+
+def optimum(encoder=1.0, words=3, positions=2, mask=BOTH):
+    logits = torch.full((1, 2, words), encoder), torch.zeros(1, 2, words)
+    optimal_attention(*logits, torch.zeros(1, positions, dtype=torch.long), mask, BOTH)
+
+
+test_what_cannot_be_is_refused = refused(
+    (lambda: RowMean.of(torch.zeros(3), torch.ones(2).bool()), "one truth value a row"),
+    (lambda: align({(1, 0)}, 2, torch.tensor([[True, False]])), "outside the words"),
+    (lambda: align(set(), 3, BOTH), "give all three as"),
+    (lambda: fit([], []), "at least one sentence pair"),
+    (lambda: fit([[4]], [[]]), "at least one sentence pair"),
+    (lambda: fit([[4]], [[4]], 0), "iterations is 0"),
+    (lambda: fit([[7]], [[4]]), "a source word has id 7, but n_source is 6; ids end at 5"),
+    (lambda: fit([[4]], [[6]]), "a target word has id 6, but n_target is 6"),
+    (lambda: optimum(positions=1), "words has shape"),
+    (lambda: optimum(words=1), "only one word"),
+    (lambda: optimum(mask=~BOTH), "no valid source position"),
+    (lambda: optimum(torch.inf), "encoder_logits are not all finite"),
+)
