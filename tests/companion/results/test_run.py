@@ -1,8 +1,6 @@
 """Experiments end to end on tiny models: bare machine, equal bytes, numbers against a second computation."""
 
 import json
-import os
-import subprocess
 import sys
 from dataclasses import replace
 
@@ -27,6 +25,7 @@ from companion.runs.store import Store
 from notebooks.learn.multi_head import experiment as multi_head
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.suite import PROFILES, model_specs
+from tests.companion.book.book_builders import ROOT, output_of
 from tests.companion.data.data_builders import beside
 from tests.notebooks.figure_builders import smallest
 
@@ -62,11 +61,10 @@ def models(tmp_path_factory):
     return tmp_path_factory.mktemp("models")
 
 
-def bare(code, *words):
-    """A script on a machine that has four packages."""
-    command = [sys.executable, "-c", BLOCKER + code, *map(str, words)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    return subprocess.run(command, capture_output=True, text=True, env=environment)
+def bare(script, *words, code=0):
+    """What a script says on a machine that has four packages."""
+    command = [sys.executable, "-c", BLOCKER + script, *map(str, words)]
+    return output_of(command, ROOT, code=code, OMP_NUM_THREADS="1")
 
 
 @pytest.mark.slow
@@ -74,10 +72,9 @@ def test_four_packages_train_and_measure_and_what_is_computed_of_it_is_the_same(
     here = run(TINY_SHARE, out=tmp_path / "here", models=models)
     places = ["--archive", tmp_path / "none", "--answers", tmp_path / "answers"]
     words = ["attend/temporal_share", "--profile", "quick", *places, "--models", tmp_path / "there"]
-    done = bare(ANSWER, *words)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "attend/temporal_share: 2 answers\n"
-    assert "step 3 of 3" in done.stderr
+    said = bare(ANSWER, *words)
+    assert said.endswith("\nattend/temporal_share: 2 answers\n")
+    assert "step 3 of 3" in said
     archive = Archive(tmp_path / "none", tmp_path / "answers")
     new = {"out": tmp_path / "computed", "models": tmp_path / "empty"}
     computed = run(TINY_SHARE, archive=archive, trains=False, **new)
@@ -89,10 +86,9 @@ def test_four_packages_train_and_measure_and_what_is_computed_of_it_is_the_same(
 
 
 def test_a_machine_with_four_packages_is_told_in_a_line_what_it_can_do():
-    done = bare("import runpy; runpy.run_module('companion.results', run_name='__main__')", "temporal_share")
-    assert done.returncode == 1
-    assert len(done.stderr.splitlines()) == 1
-    assert "python -m companion.runs.answer FIGURE" in done.stderr
+    script = "import runpy; runpy.run_module('companion.results', run_name='__main__')"
+    (told,) = bare(script, "temporal_share", code=1).splitlines()
+    assert "python -m companion.runs.answer FIGURE" in told
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,8 @@
 
 import platform
 import re
-import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
@@ -18,6 +16,7 @@ from companion.runs.loop import learning_rate_at, new_model, prediction_loss, tr
 from companion.runs.spec import ModelSpec
 from companion.runs.store import load_task
 from companion.runs.suite import _training
+from tests.companion.book.book_builders import ROOT, output_of
 from tests.companion.data.data_builders import beside
 
 TINY = (("max_length", 5), ("min_length", 4), ("n_held_out", 20), ("n_train", 60))
@@ -130,15 +129,14 @@ print(faults() < given_back / 10)
 
 @pytest.mark.slow
 def test_a_process_that_keeps_its_memory_gets_no_new_pages():
-    done = subprocess.run([sys.executable, "-c", COUNT], capture_output=True, text=True, check=True)
-    told, fewer = done.stdout.split()
+    told, fewer = output_of([sys.executable, "-c", COUNT], ROOT).split()
     glibc = platform.libc_ver()[0] == "glibc"
     assert told == str(glibc)
     assert fewer == "True" or not glibc
 
 
 def test_the_notes_give_the_updates_and_seeds_of_the_plan():
-    notes = Path(__file__).parents[3].joinpath("book/reproduction_notes.md").read_text(encoding="utf-8")
+    notes = (ROOT / "book/reproduction_notes.md").read_text(encoding="utf-8")
     for name, task_name in beside(__file__, "notes").items():
         cells = re.search(rf"^\| {re.escape(name)} \| (.*) \| (.*) \|$", notes, re.M)
         for scale, cell in zip(("quick", "paper"), cells.groups(), strict=True):
