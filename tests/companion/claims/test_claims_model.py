@@ -12,6 +12,7 @@ from companion.claims.model import load_claims, load_papers
 from companion.claims.published import Reference, Rule, read_tables
 from companion.claims.verdicts import Tolerance, Trend, judge_values
 from companion.results.result import Result
+from tests.attnlib.refusals import flip
 from tests.companion.claims.claims_builders import READINGS, claim, rule, write_paper
 from tests.companion.data.data_builders import beside
 
@@ -25,10 +26,6 @@ def ruled(folder, numbers):
     return load_claims(write(folder, numbers=[numbers], **TABLES))
 
 
-def without(*names):
-    return {name: value for name, value in CLAIM.items() if name not in names}
-
-
 def test_a_claim_is_read_or_says_why_it_is_not_judged(tmp_path):
     told = {"id": "b", "place": "x", "says": "y", "kind": "falsifier"}
     others = told | {"not_run": "Not\nyet."}, told | {"id": "c", "cannot_be_run": "No data."}
@@ -40,15 +37,12 @@ def test_a_claim_is_read_or_says_why_it_is_not_judged(tmp_path):
     assert reasons == [("Not yet.", False, "falsifier"), ("No data.", True, "falsifier")]
 
 
-TOLERANCE = {"without": ["smallest_effect"], "judge": {"kind": "tolerance", "absolute": 1}}
+TOLERANCE = {"smallest_effect": None, "judge": {"kind": "tolerance", "absolute": 1}}
 
 
 def changed(own):
-    """The sound claim with other fields, or something else."""
-    if not isinstance(own, dict):
-        return own
-    fields = {name: value for name, value in own.items() if name != "without"}
-    return without(*own.get("without", ())) | fields
+    """The sound claim with other fields, and without those that are None; or something else."""
+    return {n: v for n, v in (CLAIM | own).items() if v is not None} if isinstance(own, dict) else own
 
 
 @pytest.mark.parametrize(
@@ -75,12 +69,8 @@ def test_claims_tables_rules_and_files_that_cannot_be_used_say_what_is_wrong(tmp
 
 
 def test_what_a_file_has_by_name_stands_in_its_claims(tmp_path):
-    claim = CLAIM | {
-        "keys": ["a", "b"],
-        "smallest_effect": ["share", CLAIM["smallest_effect"]],
-        "presupposes": "learned",
-    }
-    (read,) = load_claims(write(tmp_path, claim, **NAMED))
+    effects = {"keys": ["a", "b"], "smallest_effect": ["share", CLAIM["smallest_effect"]]}
+    (read,) = load_claims(write(tmp_path, CLAIM | effects | {"presupposes": "learned"}, **NAMED))
     assert [each.value for each in read.smallest_effect] == [0.05, 0.3]
     assert read.judged_as == "above 0.05, above 0.3"
     assert read.presupposes[0].threshold == 0.95
@@ -128,15 +118,13 @@ def test_a_flipped_bit_of_the_published_tables_is_noticed(tmp_path, pytestconfig
     path, draw = tmp_path / "published" / "snell2021_tables.csv", random.Random(0)
     whole = path.read_bytes()
     assert read_tables(path).entries
+    said = r"snell2021_tables\.csv are not those that .*SHA256SUMS was written"
     for place in (0, len(whole) - 1, *(draw.randrange(len(whole)) for _ in range(30))):
-        spoilt = bytearray(whole)
-        spoilt[place] ^= 1 << draw.randrange(8)
-        path.write_bytes(spoilt)
-        with pytest.raises(
-            BadInput, match=r"snell2021_tables\.csv are not those that .*SHA256SUMS was written"
-        ):
+        path.write_bytes(whole)
+        flip(path, place, draw.randrange(8))
+        with pytest.raises(BadInput, match=said):
             read_tables(path)
-    with pytest.raises(BadInput, match=r"snell2021_tables\.csv are not those"):
+    with pytest.raises(BadInput, match=said):
         load_claims(tmp_path)
 
 
