@@ -117,7 +117,6 @@ def test_help_is_read_from_the_comments_and_the_cell_has_its_first_sentence():
 
 
 def test_notebooks_have_the_parameters_of_their_experiments():
-    """`python -m companion.book.parameters` writes them."""
     for figure in discover(Project(Path(__file__).parents[3])).values():
         assert figure.path.read_text(encoding="utf-8") == written(figure), figure.id
         # Papermill warns of an unknown parameter where a line has a second equals sign, be it in a comment.

@@ -109,7 +109,6 @@ def test_what_the_machine_cannot_do_is_said_before_the_work(tmp_path, settings, 
 
 
 def test_measurements_agree_with_plain_means(models):
-    """Temporal share and typicality once more, sample by sample, from the trace alone."""
     spec = model_specs(override(PROFILES["quick"], TINY))[0]
     trained = Store(models).model(spec)
     found = measure_alignment_terms(trained, fit_samples=200)

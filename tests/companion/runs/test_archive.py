@@ -40,7 +40,6 @@ def no_calls_yet():
 
 
 def silent(folder):
-    """A store that does not train."""
     return Store(folder / "models", archive=folder / "archive", trains=False)
 
 
