@@ -445,21 +445,28 @@ def model_folder(tmp_path_factory):
     return builders.save_checkpoint(folder / "tiny")
 
 
-@tried(st.data(), JSON)
-def test_model_folders(model_folder, tmp_path, data, content):
-    """One entry of a file is another, or all of it; or the file is cut, or empty. What is read attends."""
-    folder = shutil.copytree(model_folder, tmp_path / "tiny", dirs_exist_ok=True)
-    path = data.draw(st.sampled_from(sorted(folder.glob("*.json"))))
+def alter(path, data, content):
+    """One entry of a file of JSON is another, or new, or all of it is; or the file is cut, or empty."""
     text = path.read_text(encoding="utf-8")
     place = whole = json.loads(text)
-    while data.draw(st.integers(0, 3)) and isinstance(place, dict) and place:
-        before, name = place, data.draw(st.sampled_from(sorted(place)))
-        place = place[name]
-    if place is whole:
-        path.write_text(text[: data.draw(st.integers(0, len(text)))], encoding="utf-8")
-    else:
+    while data.draw(st.integers(0, 3)) and isinstance(place, dict):
+        before, name = place, data.draw(st.sampled_from([*sorted(place), "more"]))
+        place = place.get(name)
+    if place is not whole:
         before[name] = content
-        path.write_text(json.dumps(whole), encoding="utf-8")
+        text = json.dumps(whole)
+    elif (end := data.draw(st.integers(-1, len(text)))) >= 0:
+        text = text[:end]
+    else:
+        text = json.dumps(content)
+    path.write_text(text, encoding="utf-8")
+
+
+@tried(st.data(), JSON)
+def test_model_folders(model_folder, tmp_path, data, content):
+    """What is read attends."""
+    folder = shutil.copytree(model_folder, tmp_path / "tiny", dirs_exist_ok=True)
+    alter(data.draw(st.sampled_from(sorted(folder.glob("*.json")))), data, content)
     texts = ParallelText(model_folder.parent / "a.txt", model_folder.parent / "b.txt")
 
     def attended():
@@ -470,16 +477,12 @@ def test_model_folders(model_folder, tmp_path, data, content):
     assert found is None or bool(found.attended[0].attention.isfinite().all())
 
 
-@tried(JSON, st.sampled_from(["content", "step", "records", "sha256", "seal", "all"]))
-def test_side_files_of_checkpoints(tmp_path, content, altered):
+@tried(st.data(), JSON)
+def test_side_files_of_checkpoints(tmp_path, data, content):
     model = torch.nn.Linear(1, 1)
     optimiser = torch.optim.Adam(model.parameters())
     save_checkpoint(tmp_path, model, optimiser, Progress(5, []))
-    path = tmp_path / "step-00000005.json"
-    side = json.loads(path.read_text())
-    place = side if altered in side else side["content"]
-    place[altered] = content
-    path.write_text(json.dumps(content if altered == "all" else side))
+    alter(tmp_path / "step-00000005.json", data, content)
     assert load_newest(tmp_path, model, optimiser) in (Progress(0, []), Progress(5, []))
     COUNTS["side files of checkpoints: passed over, or the same"] += 1
 
@@ -500,12 +503,8 @@ def test_claims(tmp_path, data, content):
 @tried(st.data(), JSON)
 def test_results(tmp_path, data, content):
     made = Result("toy", "quick", {"n": 1}, {"x": 1.5}, {"t": [{"a": 1}]}, {}, provenance={"code": "0"})
-    path = made.save(tmp_path)
-    if data.draw(st.booleans()):
-        path = path.with_name("toy.provenance.json")
-    found = json.loads(path.read_text())
-    found[data.draw(st.sampled_from([*found, "more"]))] = content
-    path.write_text(json.dumps(found))
+    made.save(tmp_path)
+    alter(tmp_path / data.draw(st.sampled_from(["toy.json", "toy.provenance.json"])), data, content)
     again = outcome("results", lambda: Result.load(tmp_path / "toy.json"))
     assert again is None or again.digest == made.digest
 
