@@ -117,10 +117,8 @@ def test_sizes_and_medians_are_those_of_table_9(data, options, sizes, medians):
     assert [len(task.train), len(task.validation)] == sizes
     assert medians in (None, [np.median(task.train.lengths), np.median(task.validation.lengths)])
     assert task.checksums == checksums(data)
-    if (data, options) == (
-        "sst",
-        {"reading": "published"},
-    ):  # two marks to a sentence fit the random baseline printed
+    if (data, options) == ("sst", {"reading": "published"}):
+        # Two marks to a sentence fit the random baseline printed.
         for texts, published in ((task.validation, 8.39), (task.train, 8.48)):
             lengths = texts.lengths + N_MARKS
             assert 100 * np.mean((5 * lengths + 99) // 100 / lengths) == pytest.approx(published, abs=0.05)
