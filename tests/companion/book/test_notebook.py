@@ -126,9 +126,7 @@ def test_show_leaves_svg_png_and_csv_and_displays_one_image_with_its_texts(tmp_p
         ("quick", "A name, drawn of this run; the caption says what is shown.", "Points are networks."),
     ],
 )
-def test_what_follows_in_the_book_is_not_said_of_a_run_of_its_own(
-    tmp_path, monkeypatch, text_of, alt, caption
-):
+def test_what_follows_is_not_said_of_a_run_of_its_own(tmp_path, monkeypatch, text_of, alt, caption):
     display = Mock()
     monkeypatch.setattr("IPython.display.display", display)
     texts = {"alt": "It rises on SCAN.", "caption": "Points are networks.", "finding": "On SCAN it rises."}

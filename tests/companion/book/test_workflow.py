@@ -23,7 +23,16 @@ from companion.book.plan import imports_of
 from companion.book.project import Project, discover, find, find_root
 from companion.results import registry
 from companion.results.request import Request
-from tests.companion.book.book_builders import ROOT, at_work, checkout_of_two, copied, output_of, until, write
+from tests.companion.book.book_builders import (
+    ROOT,
+    at_work,
+    checkout_of_two,
+    copied,
+    killed,
+    output_of,
+    until,
+    write,
+)
 from tests.companion.data.data_builders import put
 
 pytestmark = pytest.mark.slow
@@ -38,7 +47,6 @@ def project(project) -> Project:
 
 
 def told(capfd, code: int) -> str:
-    """All that Snakemake and its jobs have said since."""
     found = capfd.readouterr()
     assert code in (0, 1), found
     return found.out + found.err
@@ -49,13 +57,10 @@ def test_only_what_changed_is_redone_and_a_failure_leaves_the_rest_standing(proj
     assert workflow.run(project, ["figures"], 2) == 1
     said = told(capfd, 1)
     assert "Error in rule figure:" in said
-    assert "error: attend/two: cell 3, line 13" in said
     assert "ZeroDivisionError: division by zero" in said
     made = project.executed("quick") / "attend" / "one.ipynb"
     before = made.stat().st_mtime_ns
     assert not made.with_name("two.ipynb").exists()
-    assert made.with_name("two.partial.ipynb").is_file()
-    assert "ZeroDivisionError" in made.with_name("two.error.txt").read_text(encoding="utf-8")
 
     write(project, "two", "print(2)")
     assert workflow.run(project, ["figures"], 2) == 0
@@ -90,11 +95,9 @@ def test_the_lock_outlives_a_killed_attnlib_as_long_as_its_workflow(project):
         "workflow.command = lambda *_, **__: ['sleep', '60']\n"
         "workflow.run(current_project(), ['figures'], 1)\n"
     )
-    own = {"cwd": project.root, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen([sys.executable, "-c", script], **own) as parent:
-        until(lambda: any(command[0] == "sleep" for _, command in at_work(project.root)))
+    with subprocess.Popen([sys.executable, "-c", script], cwd=project.root) as parent:
+        (engine,) = until(lambda: at_work(project.root, "60"))
         parent.kill()
-    ((engine, _),) = at_work(project.root)
     assert not is_free(project)
     os.kill(engine, signal.SIGKILL)
     until(lambda: is_free(project))
@@ -221,7 +224,7 @@ def test_what_was_stopped_leaves_nothing_behind_and_goes_on(checkout, command, t
     until(lambda: (checkout.root / "begun").is_file() and (checkout.root / "begun").read_text())
     (os.killpg if to == "group" else os.kill)(process.pid, number)
     said = process.communicate(timeout=120)[0]
-    until(lambda: not any(at_work(checkout.root)))
+    until(lambda: not at_work(checkout.root))
     assert process.returncode == code, said
     if command == "attnlib" and number != signal.SIGKILL:
         assert "Traceback" not in said
@@ -243,20 +246,16 @@ def test_the_second_of_two_builds_is_told_in_a_line_who_works(checkout):
 def test_make_paper_goes_on_after_a_kill_to_the_same_bytes(tmp_path):
     """Killed while the second of two networks trains; against the same command that nobody killed."""
     results = []
-    for killed in (True, False):
-        folder = checkout_of_two(tmp_path / str(killed), steps=500)
+    for cut in (True, False):
+        folder = checkout_of_two(tmp_path / str(cut), steps=500)
         copied(folder, "Makefile", "requirements.lock")
         (folder / ".venv").mkdir()
         (folder / ".venv" / "bin").symlink_to(Path(sys.executable).parent)
         (folder / ".venv" / ".installed").touch()  # as `make install` leaves it
         own = {"PYTHONPATH": str(folder)}
-        if killed:
-            options = {"process_group": 0, "stderr": subprocess.DEVNULL, "env": os.environ | own}
-            process = subprocess.Popen(MAKE, cwd=folder, **options)
-            until(lambda folder=folder: len([*folder.glob("build/models/*/.lock")]) == 2, 300)
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            until(lambda folder=folder: not any(at_work(folder)))
+        if cut:
+            trains = partial(folder.glob, "build/models/*/.lock")
+            killed(MAKE, folder, lambda trains=trains: len([*trains()]) == 2, **own)
             assert not (folder / RESULT).exists()
         output_of(MAKE, folder, **own)
         results.append((folder / RESULT).read_bytes())
@@ -301,9 +300,8 @@ def test_two_runs_give_the_same_bytes_and_no_place_of_this_machine(project):
 
 
 def test_a_run_with_parameters_keeps_to_its_folder_and_hides_the_injected_cell(project):
-    request = Request(
-        write(project, "own", "import os\nprint(task, os.getcwd())").id, "quick", {"task": "scan"}
-    )
+    figure = write(project, "own", "import os\nprint(task, os.getcwd())")
+    request = Request(figure.id, "quick", {"task": "scan"})
     output = execute(project, request)
     assert output == project.build / "runs" / request.name / "own.ipynb"
     assert texts(output) == f"scan ./build/runs/{request.name}\n"

@@ -88,9 +88,8 @@ def test_what_a_file_has_by_name_stands_in_its_claims(tmp_path):
     ],
 )
 def test_what_could_not_come_out_otherwise_says_so_once_it_has(tmp_path, x, verdict, reason):
-    (read,) = load_claims(
-        write(tmp_path, claim("c", experiment="readout", by_construction="it is written so"))
-    )
+    own = claim("c", experiment="readout", by_construction="it is written so")
+    (read,) = load_claims(write(tmp_path, own))
     judgement = read.judged_by({"x": x})
     assert (judgement.verdict, judgement.reason) == (verdict, reason)
 

@@ -47,9 +47,7 @@ def test_a_claim_with_several_keys_claims_all_of_them(parts, verdict, reason):
     assert judgement.parts.items() >= {part: part for part in parts if part != CANNOT}.items()
 
 
-LEARNED = verdicts.Presupposition(
-    keys=("{0}.{1}.accuracy",), threshold=0.95, says="it is learned", except_for=("captions",)
-)
+LEARNED = verdicts.Presupposition(**GIVEN["presupposed"]["learned"])
 
 
 @pytest.mark.parametrize(("keys", "verdict", "reason"), GIVEN["presupposed"]["judged"])

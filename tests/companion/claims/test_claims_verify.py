@@ -159,9 +159,7 @@ def test_a_current_result_that_no_longer_decides_what_was_expected_is_a_problem(
 
 
 @pytest.mark.parametrize(("name", "was", "becomes", "message"), GIVEN["altered"])
-def test_a_committed_result_that_is_lost_or_altered_by_hand_is_a_problem(
-    root, told, name, was, becomes, message
-):
+def test_a_committed_result_that_is_lost_or_altered_is_a_problem(root, told, name, was, becomes, message):
     told(0)  # what has not been run yet is none
     path = save(root, 9, "paper").with_name(name)
     told(0, accept=True)

@@ -203,11 +203,10 @@ def test_stale_follows_the_code_the_models_and_the_settings(monkeypatch):
     result = replace(RESULT, experiment="temporal_share", config=plain(config), data={}, provenance=made)
     assert not result.stale
     assert replace(result, provenance=made | {"code": "0"}).stale
-    assert replace(result, provenance=made | {"models": ["of another plan"]}).stale
+    planned = made | {"models": ["of another plan"]}
+    assert replace(result, provenance=planned).stale
     assert replace(result, config=plain(config) | {"gone": 1}).stale
-    other = replace(
-        result, data={"scan/train.txt": "0" * 64}, provenance=made | {"models": ["of another plan"]}
-    )
+    other = replace(result, data={"scan/train.txt": "0" * 64}, provenance=planned)
     for here in (False, True):
         monkeypatch.setattr("companion.results.result._available", lambda file, here=here: here)
         assert replace(other).stale is here

@@ -70,9 +70,8 @@ def checkpoints(folder, *steps):
     ("suffix", "damaged"),
     [(".safetensors", b"cut"), (".json", b""), (".json", b"{}"), (".json", b"not json"), (".json", None)],
 )
-def test_a_damaged_checkpoint_falls_back_to_the_one_before_and_pushes_out_no_sound_one(
-    tmp_path, caplog, suffix, damaged
-):
+def test_a_damaged_checkpoint_counts_for_nothing(tmp_path, caplog, suffix, damaged):
+    """It falls back to the one before, and pushes out no sound one."""
     trained = checkpoints(tmp_path, 100, 200, 300)
     names = [f"step-00000{step}.safetensors" for step in (200, 300)]
     assert sorted(path.name for path in tmp_path.glob("*.safetensors")) == names
