@@ -81,11 +81,7 @@ def test_what_a_file_has_by_name_stands_in_its_claims(tmp_path):
 
 @pytest.mark.parametrize(
     ("x", "verdict", "reason"),
-    [
-        (7, "by construction", "holds whatever is trained: it is written so"),
-        (3, "by construction", "fails whatever is trained: it is written so"),
-        (None, "cannot be judged", "undefined: x"),  # then the construction is not what was thought
-    ],
+    GIVEN["by_construction"],
 )
 def test_what_could_not_come_out_otherwise_says_so_once_it_has(tmp_path, x, verdict, reason):
     own = claim("c", experiment="readout", by_construction="it is written so")
@@ -136,11 +132,7 @@ def test_references_into_the_tables(tmp_path):
     odd = tables.published(Reference(table=2, dataset="IMDB", quantity="size"))
     assert (odd.value, odd.entries[0].value) == (None, "(2, 3)")
     assert len(tables.published(Reference(table=2, quantity="xi_star")).entries) == 3
-    for wrong, message in [
-        ({"dataset": "IMBD"}, "no dataset in table 2 'IMBD'; did you mean 'IMDB'"),
-        ({"table": 3}, "no table '3'"),
-        ({"dataset": "SST", "quantity": "size"}, "empty corner"),
-    ]:
+    for wrong, message in REFUSED["references"]:
         with pytest.raises(BadInput, match=message):
             tables.published(Reference(**{"table": 2} | wrong))
 

@@ -1,6 +1,7 @@
 """The fingerprint: blind to what can move no number, and to nothing else."""
 
 import textwrap
+from functools import cache
 
 import pytest
 
@@ -8,17 +9,9 @@ from companion.runs import fingerprint as module
 from companion.runs.fingerprint import fingerprint, symbols
 from tests.companion.data.data_builders import beside, put
 
-CACHED = (module._module, module._resolve, module._form, module._checksums)
-
 TREE = beside(__file__, "fingerprint")
 FIRST = TREE["files"]
 _, MAIN, NUMBERS = FIRST.values()
-
-
-def forget():
-    for function in CACHED:
-        function.cache_clear()
-    module._DIGESTS.clear()
 
 
 @pytest.fixture
@@ -26,16 +19,16 @@ def tree(tmp_path, monkeypatch):
     """Fingerprint of a function in a tree of modules given as texts."""
 
     def found(files, root="attnlib.toy.main:measure"):
-        forget()
+        monkeypatch.setattr(module, "_DIGESTS", {})
+        for name in ("_module", "_resolve", "_form", "_checksums"):
+            monkeypatch.setattr(module, name, cache(getattr(module, name).__wrapped__))
         for path in tmp_path.rglob("*.py"):
             path.unlink()
         put(tmp_path, {name: textwrap.dedent(text) for name, text in files.items()})
         return fingerprint(root)
 
     monkeypatch.setattr(module, "ROOT", tmp_path)
-    yield found
-    monkeypatch.undo()
-    forget()
+    return found
 
 
 def edited(old, new, name="attnlib/toy/numbers.py"):
