@@ -152,9 +152,6 @@ def analysis(folder):
     analyse_command(AnalysisRequest(folder / "report", traces=folder / "traces", shards=2, every=2))
 
 
-TARGETS = {each.__name__: each for each in (training, procedure, archive, components, result, analysis)}
-
-
 def contents(folder):
     """All files but locks, without what differs from run to run: when it was, and how long it took."""
     found = {}
@@ -172,9 +169,9 @@ def contents(folder):
     return found
 
 
-@pytest.fixture(params=TARGETS)
+@pytest.fixture(params=[training, procedure, archive, components, result, analysis])
 def target(request):
-    return TARGETS[request.param]
+    return request.param
 
 
 def finished(target, folder, **options):

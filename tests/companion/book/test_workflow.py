@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -104,11 +105,9 @@ def test_the_lock_outlives_a_killed_attnlib_as_long_as_its_workflow(project):
 
 
 def is_free(project: Project) -> bool:
-    try:
-        with locked(project.build):
-            return True
-    except BadInput:
-        return False
+    with suppress(BadInput), locked(project.build):
+        return True
+    return False
 
 
 def test_what_a_notebook_imports(project):

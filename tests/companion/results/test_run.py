@@ -169,15 +169,7 @@ def test_networks_of_screened_heads_count_in_the_cost_and_are_named_if_missing(t
 
 # -- equal bytes for equal runs, stale when their code changes unless that moved no number -------------------
 
-RESULT = Result(
-    experiment="alignment_breakdown",
-    profile="quick",
-    config={"seeds": 3},
-    values={"scan": {"AO": {"share": {"value": 1 / 3, "low": 0.1, "high": float("nan"), "n": 3}}}},
-    tables={"points": [{"task": "scan", "share": 0.123456789}, {"task": "a, b", "other": None}]},
-    data={"multi30k/train.en": "00"},
-    provenance={"seconds": 1.5},
-)
+RESULT = Result(**beside(__file__, "result"))
 
 
 def test_what_is_saved_is_loaded_and_equal_bytes(tmp_path):
