@@ -36,12 +36,6 @@ def rooms(path: Path) -> set[str]:
     return {name.partition(".")[0] for name in imports(path)} & set(ROOMS)
 
 
-@cache
-def module(name: str) -> Path | None:
-    """The file of a module of this project; of ``package.module.name`` too."""
-    return path_of(name) or path_of(name.rpartition(".")[0])
-
-
 def test_the_three_rooms_have_one_direction():
     for path in FILES["attnlib"]:
         assert rooms(path) <= {"attnlib"}, path
@@ -75,4 +69,5 @@ def test_what_a_bare_node_runs_needs_four_packages(start):
             needed = {name: name.partition(".")[0] for name in imports(path, executed=True)}
             allowed = BARE | {*WHERE_USED.get(path.relative_to(ROOT).as_posix(), ())}
             assert {*needed.values()} <= allowed | sys.stdlib_module_names, path
-            waiting += filter(None, (module(name) for name in needed if needed[name] in ROOMS))
+            own = [name for name in needed if needed[name] in ROOMS]  # module or module.name
+            waiting += filter(None, (path_of(name) or path_of(name.rpartition(".")[0]) for name in own))

@@ -22,17 +22,3 @@ def project(tmp_path, monkeypatch):
     (root / "Snakefile").touch()
     monkeypatch.setenv("ATTNLIB_ROOT", str(root))
     return Project(root)
-
-
-@pytest.fixture
-def kill_at():
-    """A report that ends a run at an update, by a KeyboardInterrupt."""
-
-    def kill_at(update):
-        def report(*told):
-            if told[-3] == update:  # (spec,) step, steps, loss
-                raise KeyboardInterrupt
-
-        return report
-
-    return kill_at

@@ -1,10 +1,7 @@
 """The command line: quick to answer, and clear about what it cannot do."""
 
 import json
-import os
-import subprocess
 import sys
-from collections.abc import Iterator
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -16,14 +13,14 @@ from attnlib.errors import DataUnavailable
 from companion.book import plan
 from companion.book.parameters import with_parameters
 from companion.book.plan import PlannedResult, planned, planned_run
-from companion.book.project import Project, find, minutes
+from companion.book.project import find, minutes
 from companion.cli import _prepared
 from companion.data import registry
 from companion.data.sources import dataset
 from companion.results.request import Request
 from companion.runs.spec import ModelSpec
 from companion.runs.store import load_task
-from tests.companion.book.book_builders import copied
+from tests.companion.book.book_builders import ROOT, copied, output_of
 from tests.companion.claims.claims_builders import claim, write_paper
 from tests.companion.data.data_builders import beside, put
 
@@ -31,19 +28,15 @@ REFUSED = beside(__file__, "refused")
 
 
 @pytest.fixture
-def project(project, tmp_path, monkeypatch) -> Iterator[Project]:
+def project(project, tmp_path, monkeypatch):
     (project.notebooks / "attend" / "alignment_breakdown.md").touch()
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("ATTNLIB_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
-    _forget_data()  # a process asks once, and this one may have asked where there were data
-    yield project
-    _forget_data()
-
-
-def _forget_data():
-    plan._why_no_data.cache_clear()
-    load_task.cache_clear()
+    # A process asks once, and this one may have asked where there were data.
+    monkeypatch.setattr(plan, "_why_no_data", plan._why_no_data.__wrapped__)
+    monkeypatch.setattr("companion.results.run.load_task", load_task.__wrapped__)
+    return project
 
 
 def attnlib(*words: str):
@@ -56,10 +49,9 @@ def test_help_waits_for_nothing_heavy():
         "import sys\nfrom attnlib.cli import app\napp(['--help'], standalone_mode=False)\n"
         f"found = [name for name in {heavy!r} if name in sys.modules]\nassert not found, found"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    said = output_of([sys.executable, "-c", code], ROOT)
     for command in ("figures", "run", "book", "serve", "verify", "data"):
-        assert f" {command} " in done.stdout
+        assert f" {command} " in said
 
 
 @pytest.mark.slow
@@ -77,11 +69,9 @@ def test_any_name_is_a_name_also_where_the_locale_has_ascii_only(project, tmp_pa
     made = "dry-run", "compute alignment_breakdown\n", "draw attend/alignment_breakdown --run build/runs/"
     cases = (own, 0, *made), (gone, 2, f"cannot read {root}"), (["verify"], 0, "0 changed")
     for words, code, *said in cases:
-        command = [sys.executable, "-m", "attnlib.cli", *words]
-        done = subprocess.run(command, cwd=root, env=os.environ | ascii_only, capture_output=True)
-        told = (done.stdout + done.stderr).decode()
-        assert (done.returncode, "Traceback" in told) == (code, False), told
+        told = output_of([sys.executable, "-m", "attnlib.cli", *words], root, code=code, **ascii_only)
         assert [piece for piece in said if piece not in told] == []
+        assert "Traceback" not in told
     (record,) = root.glob("build/runs/*/run.json")
     assert json.loads(record.read_text(encoding="utf-8"))["parameters"]["source"] == str(root / names[0])
     assert not [*root.rglob("ran")]

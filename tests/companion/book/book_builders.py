@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -67,8 +68,7 @@ myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "
 def built(folder: Path, *options: str) -> Path:
     """The HTML of the pages in a folder, with the marks that the book's pages have."""
     (folder / "conf.py").write_text(CONFIGURATION)
-    sphinx = [sys.executable, "-m", "sphinx", "-q", *options, "-b", "html", folder, folder / "html"]
-    output_of(sphinx, folder)
+    output_of([sys.executable, "-m", "sphinx", "-q", *options, folder, folder / "html"], folder)
     return folder / "html"
 
 
@@ -80,7 +80,18 @@ def until(true: Callable[[], Found], seconds: float = 120) -> Found:
     return found
 
 
-def at_work(folder: Path) -> list[tuple[int, list[str]]]:
-    """Number and command of every process that works below a folder."""
+def at_work(folder: Path, *words: str) -> list[int]:
+    """Numbers of the processes that work below a folder and whose command has these words after its first."""
     found = [own.info for own in psutil.process_iter(["pid", "cwd", "cmdline"])]
-    return [(own["pid"], own["cmdline"]) for own in found if (own["cwd"] or "").startswith(str(folder))]
+    below = [own for own in found if (own["cwd"] or "").startswith(str(folder))]
+    return [own["pid"] for own in below if (*own["cmdline"][1 : 1 + len(words)],) == words]
+
+
+def killed(command: list, folder: Path, begun: Callable[[], object], **environment: str) -> None:
+    """What a command is left as, with all that it started, which is killed once it has begun."""
+    own = {"env": os.environ | environment, "process_group": 0, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(command, cwd=folder, **own)
+    until(begun, 300)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    until(lambda: not at_work(folder))

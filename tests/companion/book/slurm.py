@@ -64,9 +64,7 @@ def _said(command: list[str], environment: dict[str, str]) -> str:
 
 def _free_ports(count: int) -> list[int]:
     with ExitStack() as taken:
-        found = [taken.enter_context(socket.socket()) for _ in range(count)]
-        for each in found:
-            each.bind(("127.0.0.1", 0))
+        found = [taken.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
         return [each.getsockname()[1] for each in found]
 
 

@@ -7,19 +7,17 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from attnlib.analysis.command import Request, analyse_command
 from tests.attnlib.analysis.builders import save_traces
 from tests.companion.book import slurm
-from tests.companion.book.book_builders import ROOT, at_work, checkout_of_two, output_of, until
+from tests.companion.book.book_builders import ROOT, at_work, checkout_of_two, killed, output_of, until
 from tests.companion.data.data_builders import put
 
 SNAKEMAKE = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "workflows/analyse.smk")]
 TEXT = ("model=m", "source=a.txt", "target=b.txt")
-TRACES = ("traces=traces", "out=report", "shards=2", "options=--every 2")
 ALL = {"fit": 2, "judge": 2, "report": 1}
 pytestmark = pytest.mark.slow
 
@@ -62,32 +60,6 @@ def test_a_name_that_is_yaml_as_well_is_a_name(name, tmp_path):
     assert f"--traces {shlex.quote(name)} --out {shlex.quote(name)} --shards 1" in said
 
 
-@pytest.mark.long
-def test_what_is_made_is_not_made_again_and_what_changed_is(tmp_path):
-    save_traces(tmp_path / "traces", *range(4))
-    snakemake(tmp_path, *TRACES)
-    report = tmp_path / "report/index.html"
-    before = report.read_bytes()
-    assert "Nothing to be done" in snakemake(tmp_path, *TRACES, dry=True)[1]
-    assert snakemake(tmp_path, *TRACES[:-1], "options=--every 1", dry=True)[0] == ALL
-    # A part that was deleted, and the report, which is what is asked for; its mark has gone with the part.
-    shutil.rmtree(tmp_path / "report/parts/fit-0-of-2")
-    report.unlink()
-    assert snakemake(tmp_path, *TRACES)[0] == {"fit": 1, "judge": 2, "report": 1}
-    assert report.read_bytes() == before
-    # Other traces are read again, also where the file that takes the place of another is older.
-    changed = tmp_path / "traces/0.safetensors"
-    date = changed.stat().st_mtime - 1000
-    save_traces(changed.parent, 99)
-    changed.with_name("99.safetensors").replace(changed)
-    os.utime(changed, (date, date))
-    jobs, said = snakemake(tmp_path, *TRACES, code=1)
-    assert jobs == ALL
-    said = " ".join(said.split())
-    assert "is a part of another analysis (traces is" in said
-    assert "delete report/parts to begin anew" in said
-
-
 def test_a_changed_text_or_model_is_noticed(tmp_path):
     """Marks that are newer than all that was read: nothing to do, until one file is newer."""
     files = [tmp_path / "a.txt", tmp_path / "b.txt", tmp_path / "m/model.safetensors"]
@@ -105,27 +77,41 @@ def test_a_changed_text_or_model_is_noticed(tmp_path):
 
 
 @pytest.mark.long
-def test_any_name_is_a_name_and_after_a_kill_the_same_command_goes_on(tmp_path):
+def test_any_name_is_a_name_after_a_kill_the_same_command_goes_on_and_what_changed_is_made_again(tmp_path):
     """Nothing of a name or of the options is run by the shell, and no lock outlives the killed process."""
     hostile = "'t' {x} {wildcards.shard} \"$(touch ran)\" `touch ran`;touch ran"
     save_traces(tmp_path / hostile, *range(4), name="{{{}}}")
-    config = (f"traces={hostile}", "out=report", "shards=2", "options=--every 2 --heads 0;touch${IFS}ran")
-    assert "are no numbers" in " ".join(snakemake(tmp_path, *config, code=1)[1].split())
-    config = (*config[:-1], "options=--every 2")
+    names = (f"traces={hostile}", "out=report", "shards=2")
+    said = snakemake(tmp_path, *names, "options=--every 2 --heads 0;touch${IFS}ran", code=1)[1]
+    assert "are no numbers" in " ".join(said.split())
+    config = (*names, "options=--every 2")
     command = [*SNAKEMAKE, "--cores", "1", "--config", *config]
-    own = os.environ | home(tmp_path)
-    process = subprocess.Popen(command, cwd=tmp_path, env=own, start_new_session=True)
-    while process.poll() is None and not list(tmp_path.glob("report/parts/*/.lock")):
-        time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    killed(command, tmp_path, lambda: any(tmp_path.glob("report/parts/*/.lock")), **home(tmp_path))
     snakemake(tmp_path, *config)
     analyse_command(Request(tmp_path / "alone", traces=tmp_path / hostile, shards=2, every=2))
-    names = [path.name for path in (tmp_path / "alone").iterdir() if path.suffix in (".csv", ".html")]
-    for name in names:
-        alone = (tmp_path / "alone" / name).read_text().replace(f"{tmp_path}/", "")
-        assert (tmp_path / "report" / name).read_text() == alone
-    assert "index.html" in names
+    alone = {path.name: path for path in (tmp_path / "alone").iterdir() if path.suffix in (".csv", ".html")}
+    for name, path in alone.items():
+        assert (tmp_path / "report" / name).read_text() == path.read_text().replace(f"{tmp_path}/", "")
+    report = tmp_path / "report/index.html"
+    before = report.read_bytes()
+    assert "Nothing to be done" in snakemake(tmp_path, *config, dry=True)[1]
+    assert snakemake(tmp_path, *names, "options=--every 1", dry=True)[0] == ALL
+    # A part that was deleted, and the report, which is what is asked for; its mark has gone with the part.
+    shutil.rmtree(tmp_path / "report/parts/fit-0-of-2")
+    report.unlink()
+    assert snakemake(tmp_path, *config)[0] == {"fit": 1, "judge": 2, "report": 1}
+    assert report.read_bytes() == before
+    # Other traces are read again, also where the file that takes the place of another is older.
+    changed = tmp_path / hostile / "{0}.safetensors"
+    date = changed.stat().st_mtime - 1000
+    save_traces(changed.parent, 99)
+    changed.with_name("99.safetensors").replace(changed)
+    os.utime(changed, (date, date))
+    jobs, said = snakemake(tmp_path, *config, code=1)
+    assert jobs == ALL
+    said = " ".join(said.split())
+    assert "is a part of another analysis (traces is" in said
+    assert "delete report/parts to begin anew" in said
     assert not list(tmp_path.rglob("ran"))
 
 
@@ -143,12 +129,13 @@ def cluster():
         yield environment
 
 
-def with_one_killed(command, folder, environment, working) -> tuple[str, int]:
-    """What a workflow says and how it ends, of which the process of one job is killed at work."""
+def with_one_killed(command, folder, environment, locks, *words) -> tuple[str, int]:
+    """What a workflow says and how it ends, of which a job, a process of these words, is killed at work."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     process = subprocess.Popen(command, cwd=folder, env=environment, **pipes)
     try:
-        os.kill(until(working, 300)[0], signal.SIGKILL)
+        until(lambda: any(folder.glob(locks)), 300)
+        os.kill(until(lambda: at_work(folder, *words))[0], signal.SIGKILL)
         return process.communicate(timeout=400)[0], process.returncode
     finally:
         process.kill()
@@ -160,13 +147,8 @@ def test_the_paper_profile_survives_a_killed_job_with_the_same_numbers(cluster, 
     checkout = checkout_of_two(tmp_path)
     command = [*BOOK, "--profile", "profiles/slurm", *SOON, "paper"]
     own = cluster | {"PYTHONPATH": str(checkout), "ATTNLIB_ROOT": str(checkout)}
-    answers = ["-m", "companion.runs.answer"]
-
-    def trains() -> list[int]:
-        found = [number for number, command in at_work(checkout) if command[1:3] == answers]
-        return found if any(checkout.glob("build/models/*/.lock")) else []
-
-    said, code = with_one_killed(command, checkout, own, trains)
+    training = "build/models/*/.lock", "-m", "companion.runs.answer"
+    said, code = with_one_killed(command, checkout, own, *training)
     assert code == 0, said
     submitted = set(re.findall(r"SLURM jobid (\d+)", said))
     assert len(submitted) == 4, said  # two networks, one of them twice, and the result
@@ -186,12 +168,8 @@ def test_an_analysis_with_a_killed_job_gives_the_bytes_of_one_without_a_cluster(
     config = ["--config", f"traces={name}", "shards=2", "options=--every 2"]
     own = cluster | home(tmp_path) | {"PYTHONPATH": str(ROOT)}
     there = [*SNAKEMAKE, "--executor", "slurm", "--jobs", "4", *SOON, *config, "out=there"]
-    analyses = ["-m", "attnlib.cli", "analyse"]
-
-    def reads() -> list[int]:
-        return [number for number, command in at_work(tmp_path) if command[1:4] == analyses]
-
-    said, code = with_one_killed(there, tmp_path, own, reads)
+    reading = "there/parts/*/.lock", "-m", "attnlib.cli", "analyse"
+    said, code = with_one_killed(there, tmp_path, own, *reading)
     assert code == 1, said
     assert re.search(r"^fit +1$", output_of(there, tmp_path, **own), re.MULTILINE)  # not the other shard
     output_of([*SNAKEMAKE, "--cores", "1", *config, "out=here"], tmp_path, **own)

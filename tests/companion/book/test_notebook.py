@@ -21,16 +21,10 @@ from companion.results.request import Request
 from companion.results.result import Result
 from companion.results.run import code_of
 from companion.runs.keys import model_key
-from tests.companion.data.data_builders import put
+from tests.companion.data.data_builders import beside, put
 
-QUICK = Result(
-    "temporal_share",
-    "quick",
-    {"task": ["scan"], "seeds": 3, "width": 64},
-    {"scan": {"AO": {"x": {"value": -0.123, "low": -0.2, "high": -0.04, "n": 3}, "coverage": 0.5}}},
-    {"points": [{"a": 1, "b": None}]},
-    {},
-)
+GIVEN = beside(__file__, "notebook")
+QUICK = Result(**GIVEN["result"])
 PAPER = replace(QUICK, profile="paper")
 NAMES = {"profile": "quick", "seeds": None, "In": ["a cell"]}
 FIGURE = "attend/temporal_share"
@@ -119,21 +113,12 @@ def test_show_leaves_svg_png_and_csv_and_displays_one_image_with_its_texts(tmp_p
         assert list(csv.DictReader(table)) == [{"a": "0.3333333"}]
 
 
-@pytest.mark.parametrize(
-    ("text_of", "alt", "caption"),
-    [
-        ("", "It rises on SCAN.", "Points are networks. On SCAN it rises."),
-        ("quick", "A name, drawn of this run; the caption says what is shown.", "Points are networks."),
-    ],
-)
-def test_what_follows_in_the_book_is_not_said_of_a_run_of_its_own(
-    tmp_path, monkeypatch, text_of, alt, caption
-):
+@pytest.mark.parametrize(("text_of", "alt", "caption"), GIVEN["told"])
+def test_what_follows_is_not_said_of_a_run_of_its_own(tmp_path, monkeypatch, text_of, alt, caption):
     display = Mock()
     monkeypatch.setattr("IPython.display.display", display)
-    texts = {"alt": "It rises on SCAN.", "caption": "Points are networks.", "finding": "On SCAN it rises."}
     page = Page("attend/x", QUICK, None, tmp_path, text_of=text_of)
-    page.show(Figure(figsize=(1, 1)), "a_name", **texts)
+    page.show(Figure(figsize=(1, 1)), "a_name", **GIVEN["texts"])
     told = display.call_args.kwargs["metadata"]
     assert told == {"alt": alt, "caption": caption, "name": "a_name"}
 

@@ -14,11 +14,11 @@ from companion.book.numbers import table, value_at, written
 from companion.book.prose import Book, Shown, as_html, filled, num
 from companion.claims.estimates import MissingKey
 from companion.results.result import Result
+from tests.companion.book.book_builders import ROOT
 from tests.companion.claims.claims_builders import save, write_paper
 from tests.companion.data.data_builders import beside
 
-CHECKOUT = Path(__file__).resolve().parents[3]
-CHAPTERS = {path: path.read_text(encoding="utf-8") for path in sorted((CHECKOUT / "notebooks").rglob("*.md"))}
+CHAPTERS = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "notebooks").rglob("*.md"))}
 PAGE = "primer/source_reversal"
 GIVEN = beside(__file__, "prose")
 SOURCE = GIVEN["source"]
@@ -74,9 +74,9 @@ def test_numbers_are_of_the_result_that_the_page_leads_with(root):
 
 
 def test_every_number_and_verdict_of_the_chapters_holds():
-    book = Book(CHECKOUT)
+    book = Book(ROOT)
     for path, text in CHAPTERS.items():
-        page = path.relative_to(CHECKOUT / "notebooks").with_suffix("").as_posix()
+        page = path.relative_to(ROOT / "notebooks").with_suffix("").as_posix()
         assert filled(text, book, page)[1] == [], page
 
 
@@ -117,7 +117,7 @@ def test_a_table_leaves_out_rows_of_which_nothing_was_measured():
 
 
 def snippets(page: str) -> list[str]:
-    text = (CHECKOUT / page).read_text(encoding="utf-8")
+    text = (ROOT / page).read_text(encoding="utf-8")
     return re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
 
 
@@ -148,10 +148,10 @@ def test_the_snippets_for_own_states_give_the_means_and_the_scores(tmp_path, mon
 
 
 def test_commands_in_the_prose_name_figures_and_parameters_that_exist():
-    told = "\n".join(path.read_text(encoding="utf-8") for path in (CHECKOUT / "book").rglob("*.md"))
+    told = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "book").rglob("*.md"))
     commands = re.findall(r"attnlib run (\w+/\w+)([^`\n]*)", told)
     assert len(commands) > 5
     for figure, given in [*commands, *((name, "") for name in re.findall(r"notebooks/(\w+/\w+)\.md", told))]:
-        source = CHAPTERS[CHECKOUT / f"notebooks/{figure}.md"]
+        source = CHAPTERS[ROOT / f"notebooks/{figure}.md"]
         for name in re.findall(r"-p (\w+)=", given):
             assert re.search(rf"^{name} = ", source, re.MULTILINE), (figure, name)

@@ -7,16 +7,11 @@ from companion.results.result import Result
 from tests.companion.data.data_builders import beside, put
 
 SOUND = beside(__file__, "sound")
-READINGS = SOUND["readings"]
+RULE, READINGS = SOUND["rule"], SOUND["readings"]
 
 
 def claim(name, **fields):
     return {"id": name} | SOUND["claim"] | fields
-
-
-def rule(**fields):
-    """A rule of numbers for Table 2."""
-    return SOUND["rule"] | fields
 
 
 def write_paper(folder, *claims, name="p.yaml", table=None, **fields):
@@ -26,9 +21,6 @@ def write_paper(folder, *claims, name="p.yaml", table=None, **fields):
     if table is not None:
         put(folder, {"t.csv": f"table,dataset,quantity,value,note\n{table}"})
     return folder
-
-
-RULE = rule()
 
 
 def written(folder, rule=RULE):

@@ -12,21 +12,18 @@ from companion.claims.model import load_claims, load_papers
 from companion.claims.published import Reference, Rule, read_tables
 from companion.claims.verdicts import Tolerance, Trend, judge_values
 from companion.results.result import Result
-from tests.companion.claims.claims_builders import READINGS, claim, rule, write_paper
+from tests.attnlib.refusals import flip
+from tests.companion.claims.claims_builders import READINGS, SOUND, claim, write_paper
 from tests.companion.data.data_builders import beside
 
 GIVEN, REFUSED = (beside(__file__, name) for name in ("model", "refused"))
-CLAIM, RULE = claim("a-claim", **GIVEN["claim"]), rule(**GIVEN["rule"])
+CLAIM, RULE = claim("a-claim", **GIVEN["claim"]), SOUND["rule"] | GIVEN["rule"]
 TABLE, TABLES, NAMED = GIVEN["rows"], GIVEN["tables"], GIVEN["named"]
 write = partial(write_paper, table=TABLE)
 
 
 def ruled(folder, numbers):
     return load_claims(write(folder, numbers=[numbers], **TABLES))
-
-
-def without(*names):
-    return {name: value for name, value in CLAIM.items() if name not in names}
 
 
 def test_a_claim_is_read_or_says_why_it_is_not_judged(tmp_path):
@@ -40,15 +37,12 @@ def test_a_claim_is_read_or_says_why_it_is_not_judged(tmp_path):
     assert reasons == [("Not yet.", False, "falsifier"), ("No data.", True, "falsifier")]
 
 
-TOLERANCE = {"without": ["smallest_effect"], "judge": {"kind": "tolerance", "absolute": 1}}
+TOLERANCE = {"smallest_effect": None, "judge": {"kind": "tolerance", "absolute": 1}}
 
 
 def changed(own):
-    """The sound claim with other fields, or something else."""
-    if not isinstance(own, dict):
-        return own
-    fields = {name: value for name, value in own.items() if name != "without"}
-    return without(*own.get("without", ())) | fields
+    """The sound claim with other fields, and without those that are None; or something else."""
+    return {n: v for n, v in (CLAIM | own).items() if v is not None} if isinstance(own, dict) else own
 
 
 @pytest.mark.parametrize(
@@ -75,12 +69,8 @@ def test_claims_tables_rules_and_files_that_cannot_be_used_say_what_is_wrong(tmp
 
 
 def test_what_a_file_has_by_name_stands_in_its_claims(tmp_path):
-    claim = CLAIM | {
-        "keys": ["a", "b"],
-        "smallest_effect": ["share", CLAIM["smallest_effect"]],
-        "presupposes": "learned",
-    }
-    (read,) = load_claims(write(tmp_path, claim, **NAMED))
+    effects = {"keys": ["a", "b"], "smallest_effect": ["share", CLAIM["smallest_effect"]]}
+    (read,) = load_claims(write(tmp_path, CLAIM | effects | {"presupposes": "learned"}, **NAMED))
     assert [each.value for each in read.smallest_effect] == [0.05, 0.3]
     assert read.judged_as == "above 0.05, above 0.3"
     assert read.presupposes[0].threshold == 0.95
@@ -89,18 +79,10 @@ def test_what_a_file_has_by_name_stands_in_its_claims(tmp_path):
     assert read.judged_by({"a": 0.06, "b": 0.29, "accuracy": 1}).verdict == "not reproduced"
 
 
-@pytest.mark.parametrize(
-    ("x", "verdict", "reason"),
-    [
-        (7, "by construction", "holds whatever is trained: it is written so"),
-        (3, "by construction", "fails whatever is trained: it is written so"),
-        (None, "cannot be judged", "undefined: x"),  # then the construction is not what was thought
-    ],
-)
+@pytest.mark.parametrize(("x", "verdict", "reason"), GIVEN["by_construction"])
 def test_what_could_not_come_out_otherwise_says_so_once_it_has(tmp_path, x, verdict, reason):
-    (read,) = load_claims(
-        write(tmp_path, claim("c", experiment="readout", by_construction="it is written so"))
-    )
+    own = claim("c", experiment="readout", by_construction="it is written so")
+    (read,) = load_claims(write(tmp_path, own))
     judgement = read.judged_by({"x": x})
     assert (judgement.verdict, judgement.reason) == (verdict, reason)
 
@@ -128,15 +110,13 @@ def test_a_flipped_bit_of_the_published_tables_is_noticed(tmp_path, pytestconfig
     path, draw = tmp_path / "published" / "snell2021_tables.csv", random.Random(0)
     whole = path.read_bytes()
     assert read_tables(path).entries
+    said = r"snell2021_tables\.csv are not those that .*SHA256SUMS was written"
     for place in (0, len(whole) - 1, *(draw.randrange(len(whole)) for _ in range(30))):
-        spoilt = bytearray(whole)
-        spoilt[place] ^= 1 << draw.randrange(8)
-        path.write_bytes(spoilt)
-        with pytest.raises(
-            BadInput, match=r"snell2021_tables\.csv are not those that .*SHA256SUMS was written"
-        ):
+        path.write_bytes(whole)
+        flip(path, place, draw.randrange(8))
+        with pytest.raises(BadInput, match=said):
             read_tables(path)
-    with pytest.raises(BadInput, match=r"snell2021_tables\.csv are not those"):
+    with pytest.raises(BadInput, match=said):
         load_claims(tmp_path)
 
 
@@ -149,19 +129,12 @@ def test_references_into_the_tables(tmp_path):
     odd = tables.published(Reference(table=2, dataset="IMDB", quantity="size"))
     assert (odd.value, odd.entries[0].value) == (None, "(2, 3)")
     assert len(tables.published(Reference(table=2, quantity="xi_star")).entries) == 3
-    for wrong, message in [
-        ({"dataset": "IMBD"}, "no dataset in table 2 'IMBD'; did you mean 'IMDB'"),
-        ({"table": 3}, "no table '3'"),
-        ({"dataset": "SST", "quantity": "size"}, "empty corner"),
-    ]:
+    for wrong, message in REFUSED["references"]:
         with pytest.raises(BadInput, match=message):
             tables.published(Reference(**{"table": 2} | wrong))
 
 
-@pytest.mark.parametrize(
-    ("unrelated", "allowed"),
-    [(0, 5), (90, 3), (78, 3), ({"table": 5, "quantity": "A_baseline"}, 3), (None, 5)],
-)
+@pytest.mark.parametrize(("unrelated", "allowed"), GIVEN["unrelated"])
 def test_a_tolerance_goes_at_most_half_of_the_way_to_what_is_unrelated(tmp_path, unrelated, allowed):
     (claim,) = ruled(tmp_path, RULE | {"unrelated": unrelated})
     assert claim.judge == Tolerance(absolute=allowed, published=84)

@@ -8,30 +8,21 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 from scipy import stats
 
+from companion.claims import verdicts
 from companion.claims.estimates import Estimate, difference, look_up
 from companion.claims.model import AnyJudge
-from companion.claims.verdicts import (
-    Inequality,
-    Order,
-    Presupposition,
-    Tolerance,
-    Trend,
-    Verdict,
-    judge_values,
-    p_of_parts,
-    p_value,
-    weigh,
-)
+from companion.claims.verdicts import Order, Tolerance, Verdict, judge_values, p_value
 from tests.companion.data.data_builders import beside
 
 YES, OPEN, NO = Verdict.REPRODUCED, Verdict.UNDECIDED, Verdict.NOT_REPRODUCED
 CANNOT, NOT_RUN = Verdict.CANNOT_BE_JUDGED, Verdict.NOT_RUN
-RISES = Trend(direction="positive")
+RISES = verdicts.Trend(direction="positive")
 GIVEN = beside(__file__, "verdicts")
+VALUES = GIVEN["estimates"]
 
 
 def limit(relation, threshold):
-    return Inequality(relation=relation, threshold=threshold)
+    return verdicts.Inequality(relation=relation, threshold=threshold)
 
 
 def within(absolute, published):
@@ -43,17 +34,9 @@ def test_one_estimate_against_one_statement(row):
     judge = TypeAdapter(AnyJudge).validate_python(row["judge"])
     judge = judge.beyond(row["beyond"]) if "beyond" in row else judge
     expected = {(*own,): verdict for verdict in (YES, OPEN, NO) for own in row.get(verdict, ())}
-    assert {own: weigh(judge, Estimate(*own)) for own in expected} == expected != {}
+    assert {own: verdicts.weigh(judge, Estimate(*own)) for own in expected} == expected != {}
     for value in (math.nan, math.inf, -math.inf):
-        assert weigh(judge, Estimate(value)) is CANNOT
-
-
-VALUES = {
-    "a": {"value": 7, "low": 6, "high": 8, "n": 3},
-    "b": {"value": 4, "low": 3, "high": 6, "n": 3},
-    "c": {"value": 1, "low": 0, "high": 2, "n": 3},
-    "a_minus_b": {"value": 3, "low": 2, "high": 4, "n": 3},
-}
+        assert verdicts.weigh(judge, Estimate(value)) is CANNOT
 
 
 @pytest.mark.parametrize(("parts", "verdict", "reason"), GIVEN["several_keys"])
@@ -64,9 +47,7 @@ def test_a_claim_with_several_keys_claims_all_of_them(parts, verdict, reason):
     assert judgement.parts.items() >= {part: part for part in parts if part != CANNOT}.items()
 
 
-LEARNED = Presupposition(
-    keys=("{0}.{1}.accuracy",), threshold=0.95, says="it is learned", except_for=("captions",)
-)
+LEARNED = verdicts.Presupposition(**GIVEN["presupposed"]["learned"])
 
 
 @pytest.mark.parametrize(("keys", "verdict", "reason"), GIVEN["presupposed"]["judged"])
@@ -117,7 +98,7 @@ def test_a_refutation_needs_one_part_and_pays_for_the_choice():
     assert p("a", "b") == p("b")  # the weakest of all
     assert p("b", "c") == pytest.approx(2 * p("c"))
     assert judge_values(limit(">", 3), VALUES | {"none": None}, ["a", "none"]).p is None
-    assert p_of_parts(NO, {str(n): (NO, 0.04) for n in range(30)}) == 1  # of however many parts
+    assert verdicts.p_of_parts(NO, {str(n): (NO, 0.04) for n in range(30)}) == 1  # of however many parts
 
 
 def test_a_part_that_may_fail_by_chance_leaves_a_statement_open():

@@ -54,13 +54,8 @@ def test_vocabularies_come_from_the_training_lines_and_empty_pairs_are_dropped(f
 
 
 def test_pairs_with_links_come_first_among_the_held_out_and_are_trained_on(tmp_path):
-    lines = {
-        "source": ["the House sleeps", "a dog", "", "the dog sleeps", "a very long line", "the house"],
-        "target": ["das Haus schläft", "ein Hund", "", "der Hund schläft", "eine so lange Zeile", "das Haus"],
-        "links": ["0-0 1-1 2-2", "", "", "0-0 1-1 2-1 2-2", "0-3", ""],
-    }  # fmt: skip
-    put(tmp_path, {role: "\n".join(own) + "\n" for role, own in lines.items()})
-    linked = {role: tmp_path / role for role in lines}
+    put(tmp_path, {role: "\n".join(own) + "\n" for role, own in TOLD["linked"].items()})
+    linked = {role: tmp_path / role for role in TOLD["linked"]}
     task = load("aligned", **linked, min_count=1, max_length=3, n_held_out=1)
     # The empty pair and the long one are dropped with their lines of links.
     assert joined(task, "held_out") == ["the house sleeps", "the dog sleeps", "the house"]
@@ -145,16 +140,9 @@ def test_what_the_archive_does_not_have_is_refused(tatoeba):
 
 
 def test_links_are_turned_to_target_and_source_and_come_first_whatever_their_length(placed):
-    members = {
-        "test.de": "\N{ZERO WIDTH NO-BREAK SPACE}das alte haus\nja , ja\n",
-        "test.en": "house the-old\nyes\n",
-        # German first; the last link points beyond the end of the English sentence.
-        "de-en.wa": "0-1 1-1 2-0\n0-0 2-0 1-7\n",
-    }
-    zipped = {f"German-English_WordAlignment/{name}": content for name, content in members.items()}
     german = "Das ist rot.\n" * 5 + "Nein nein nein nein nein.\n" + "Ja.\n" * 4
     english = "This is red.\n" * 5 + "No.\n" + "Yes.\n" * 4
-    placed({"train.de": german, "train.en": english, "German-English_WordAlignment.zip": zipped})
+    placed({"train.de": german, "train.en": english} | TOLD["europarl"])
     task = corpora.europarl_de_en(held_out_from_train=3, min_count=1)
     assert task.gold == (frozenset({(1, 0), (1, 1), (0, 2)}), frozenset({(0, 0), (0, 2)}))
     assert joined(task, "held_out") == ["das alte haus", "ja , ja", "ja .", "ja .", "ja ."]
@@ -199,10 +187,8 @@ def test_news_commentary_drops_numerical_empty_and_odd_lines_and_counts_them(tmp
     monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path))
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "none"))
     more = (f"frase {i} bella\tfrase {i} bela" for i in range(18))
-    name, content = (
-        "news_commentary/news-commentary-v14.it-pt.tsv",
-        "\n".join([*TOLD["table"], *more, ""]).encode(),
-    )
+    name = "news_commentary/news-commentary-v14.it-pt.tsv"
+    content = "\n".join([*TOLD["table"], *more, ""]).encode()
     known = translation_checksums("multi30k_en_de")  # of files that are not there
     assert known["multi30k/val.de"] == dataset("multi30k").file("val.de").sha256
     assert len(known) == 4

@@ -96,28 +96,14 @@ class More(Base):
 
 
 def test_help_is_read_from_the_comments_and_the_cell_has_its_first_sentence():
-    assert documented(More) == {
-        "seeds": "networks of each kind",
-        "width": "of states. The smaller, the faster",
-        "height": "of states",
-        "scale": "set by the profile: sizes",
-        "task": "see attnlib.training.names",
-    }
-    assert cell(More, {"quick": More(), "paper": More(seeds=5, task=())}) == (
-        'profile = "quick"\n'
-        "seeds = None   # networks of each kind [quick: 3; paper: 5]\n"
-        "width = None   # of states [8]\n"
-        "height = None  # of states\n"
-        "task = None    # see attnlib.training.names [quick: scan, reversal; paper: none]\n"
-    )
-
+    assert documented(More) == SETTINGS["documented"]
+    assert cell(More, {"quick": More(), "paper": More(seeds=5, task=())}) == SETTINGS["cell"]
     silent = make_dataclass("Silent", [("steps", int)], bases=(Base,), frozen=True, kw_only=True)
     with pytest.raises(BadInput, match="Silent: no help for steps in a comment `#:`"):
         documented(silent)
 
 
 def test_notebooks_have_the_parameters_of_their_experiments():
-    """`python -m companion.book.parameters` writes them."""
     for figure in discover(Project(Path(__file__).parents[3])).values():
         assert figure.path.read_text(encoding="utf-8") == written(figure), figure.id
         # Papermill warns of an unknown parameter where a line has a second equals sign, be it in a comment.

@@ -1,8 +1,6 @@
 """Experiments end to end on tiny models: bare machine, equal bytes, numbers against a second computation."""
 
 import json
-import os
-import subprocess
 import sys
 from dataclasses import replace
 
@@ -27,6 +25,7 @@ from companion.runs.store import Store
 from notebooks.learn.multi_head import experiment as multi_head
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.suite import PROFILES, model_specs
+from tests.companion.book.book_builders import ROOT, output_of
 from tests.companion.data.data_builders import beside
 from tests.notebooks.figure_builders import smallest
 
@@ -62,11 +61,10 @@ def models(tmp_path_factory):
     return tmp_path_factory.mktemp("models")
 
 
-def bare(code, *words):
-    """A script on a machine that has four packages."""
-    command = [sys.executable, "-c", BLOCKER + code, *map(str, words)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    return subprocess.run(command, capture_output=True, text=True, env=environment)
+def bare(script, *words, code=0):
+    """What a script says on a machine that has four packages."""
+    command = [sys.executable, "-c", BLOCKER + script, *map(str, words)]
+    return output_of(command, ROOT, code=code, OMP_NUM_THREADS="1")
 
 
 @pytest.mark.slow
@@ -74,10 +72,9 @@ def test_four_packages_train_and_measure_and_what_is_computed_of_it_is_the_same(
     here = run(TINY_SHARE, out=tmp_path / "here", models=models)
     places = ["--archive", tmp_path / "none", "--answers", tmp_path / "answers"]
     words = ["attend/temporal_share", "--profile", "quick", *places, "--models", tmp_path / "there"]
-    done = bare(ANSWER, *words)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "attend/temporal_share: 2 answers\n"
-    assert "step 3 of 3" in done.stderr
+    said = bare(ANSWER, *words)
+    assert said.endswith("\nattend/temporal_share: 2 answers\n")
+    assert "step 3 of 3" in said
     archive = Archive(tmp_path / "none", tmp_path / "answers")
     new = {"out": tmp_path / "computed", "models": tmp_path / "empty"}
     computed = run(TINY_SHARE, archive=archive, trains=False, **new)
@@ -89,10 +86,9 @@ def test_four_packages_train_and_measure_and_what_is_computed_of_it_is_the_same(
 
 
 def test_a_machine_with_four_packages_is_told_in_a_line_what_it_can_do():
-    done = bare("import runpy; runpy.run_module('companion.results', run_name='__main__')", "temporal_share")
-    assert done.returncode == 1
-    assert len(done.stderr.splitlines()) == 1
-    assert "python -m companion.runs.answer FIGURE" in done.stderr
+    script = "import runpy; runpy.run_module('companion.results', run_name='__main__')"
+    (told,) = bare(script, "temporal_share", code=1).splitlines()
+    assert "python -m companion.runs.answer FIGURE" in told
 
 
 @pytest.mark.parametrize(
@@ -113,7 +109,6 @@ def test_what_the_machine_cannot_do_is_said_before_the_work(tmp_path, settings, 
 
 
 def test_measurements_agree_with_plain_means(models):
-    """Temporal share and typicality once more, sample by sample, from the trace alone."""
     spec = model_specs(override(PROFILES["quick"], TINY))[0]
     trained = Store(models).model(spec)
     found = measure_alignment_terms(trained, fit_samples=200)
@@ -174,15 +169,7 @@ def test_networks_of_screened_heads_count_in_the_cost_and_are_named_if_missing(t
 
 # -- equal bytes for equal runs, stale when their code changes unless that moved no number -------------------
 
-RESULT = Result(
-    experiment="alignment_breakdown",
-    profile="quick",
-    config={"seeds": 3},
-    values={"scan": {"AO": {"share": {"value": 1 / 3, "low": 0.1, "high": float("nan"), "n": 3}}}},
-    tables={"points": [{"task": "scan", "share": 0.123456789}, {"task": "a, b", "other": None}]},
-    data={"multi30k/train.en": "00"},
-    provenance={"seconds": 1.5},
-)
+RESULT = Result(**beside(__file__, "result"))
 
 
 def test_what_is_saved_is_loaded_and_equal_bytes(tmp_path):
@@ -208,11 +195,10 @@ def test_stale_follows_the_code_the_models_and_the_settings(monkeypatch):
     result = replace(RESULT, experiment="temporal_share", config=plain(config), data={}, provenance=made)
     assert not result.stale
     assert replace(result, provenance=made | {"code": "0"}).stale
-    assert replace(result, provenance=made | {"models": ["of another plan"]}).stale
+    planned = made | {"models": ["of another plan"]}
+    assert replace(result, provenance=planned).stale
     assert replace(result, config=plain(config) | {"gone": 1}).stale
-    other = replace(
-        result, data={"scan/train.txt": "0" * 64}, provenance=made | {"models": ["of another plan"]}
-    )
+    other = replace(result, data={"scan/train.txt": "0" * 64}, provenance=planned)
     for here in (False, True):
         monkeypatch.setattr("companion.results.result._available", lambda file, here=here: here)
         assert replace(other).stale is here

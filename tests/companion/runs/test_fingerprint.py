@@ -1,6 +1,6 @@
 """The fingerprint: blind to what can move no number, and to nothing else."""
 
-import textwrap
+from functools import cache
 
 import pytest
 
@@ -8,17 +8,9 @@ from companion.runs import fingerprint as module
 from companion.runs.fingerprint import fingerprint, symbols
 from tests.companion.data.data_builders import beside, put
 
-CACHED = (module._module, module._resolve, module._form, module._checksums)
-
 TREE = beside(__file__, "fingerprint")
 FIRST = TREE["files"]
 _, MAIN, NUMBERS = FIRST.values()
-
-
-def forget():
-    for function in CACHED:
-        function.cache_clear()
-    module._DIGESTS.clear()
 
 
 @pytest.fixture
@@ -26,16 +18,16 @@ def tree(tmp_path, monkeypatch):
     """Fingerprint of a function in a tree of modules given as texts."""
 
     def found(files, root="attnlib.toy.main:measure"):
-        forget()
+        monkeypatch.setattr(module, "_DIGESTS", {})
+        for name in ("_module", "_resolve", "_form", "_checksums"):
+            monkeypatch.setattr(module, name, cache(getattr(module, name).__wrapped__))
         for path in tmp_path.rglob("*.py"):
             path.unlink()
-        put(tmp_path, {name: textwrap.dedent(text) for name, text in files.items()})
+        put(tmp_path, files)
         return fingerprint(root)
 
     monkeypatch.setattr(module, "ROOT", tmp_path)
-    yield found
-    monkeypatch.undo()
-    forget()
+    return found
 
 
 def edited(old, new, name="attnlib/toy/numbers.py"):
@@ -60,10 +52,7 @@ def test_moving_merging_and_renaming_change_nothing(tree):
 
 
 def test_which_of_two_functions_is_meant_counts_also_where_they_call_each_other(tree):
-    functions = "def first(x):\n    return x + 1\n\ndef second(x):\n    return x + 2\n\n"
-    terms = ("first(x) - second(x)", "second(x) - first(x)", "first(x) - second(x) - first(x)",
-             "first(x) - second(x) - second(x)")  # fmt: skip
-    texts = [f"{functions}def measure(x):\n    return {each}\n" for each in terms]
+    texts = [TREE["two_functions"].format(term) for term in TREE["terms"]]
     assert len({tree({"attnlib/m.py": each}, "attnlib.m:measure") for each in texts}) == len(texts)
     of = {name: tree(FIRST, f"attnlib.toy.numbers:{name}") for name in ("even", "odd")}
     assert of["even"] != of["odd"]
@@ -73,17 +62,8 @@ def test_which_of_two_functions_is_meant_counts_also_where_they_call_each_other(
 
 @pytest.mark.parametrize(("name", "equal"), [("TinySettings", True), ("Tiny", False)])
 def test_fields_of_settings_are_in_the_key_and_not_in_the_code(tree, name, equal):
-    text = f"""
-        class {name}:
-            width: int = 3
-
-            def twice(self):
-                return 2 * self.width
-
-        def measure():
-            return {name}().twice()
-    """
-    texts = (text, text.replace("width: int = 3", "width: int = 3\n            depth: int = 1"))
+    text = TREE["settings"].format(name=name)
+    texts = (text, text.replace("width: int = 3", "width: int = 3\n    depth: int = 1"))
     one, two = (tree({"attnlib/m.py": text}, "attnlib.m:measure") for text in texts)
     assert (one == two) == equal
 

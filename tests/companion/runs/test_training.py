@@ -1,12 +1,10 @@
 """Training is a function of the spec: bit-identical, whatever interrupts it."""
 
-import json
 import platform
 import re
-import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -17,6 +15,9 @@ from attnlib.training.evaluate import evaluate
 from companion.runs.loop import learning_rate_at, new_model, prediction_loss, train
 from companion.runs.spec import ModelSpec
 from companion.runs.store import load_task
+from companion.runs.suite import _training
+from tests.companion.book.book_builders import ROOT, output_of
+from tests.companion.data.data_builders import beside
 
 TINY = (("max_length", 5), ("min_length", 4), ("n_held_out", 20), ("n_train", 60))
 SPEC = ModelSpec("one_to_one", "AED", 12, width=8, batch_size=16, task_options=TINY)
@@ -31,13 +32,14 @@ def weights(model):
 
 
 @pytest.mark.parametrize("stop", [1, 5, 11])
-def test_an_interrupted_training_ends_in_the_same_bits(tmp_path, kill_at, stop):
+def test_an_interrupted_training_ends_in_the_same_bits(tmp_path, stop):
     whole, records = train(SPEC, task(), tmp_path / "whole")
+    report = Mock(side_effect=[*[None] * stop, KeyboardInterrupt, *[None] * SPEC.steps])
     with pytest.raises(KeyboardInterrupt):
-        train(SPEC, task(), tmp_path / "cut", report=kill_at(stop + 1), seconds_between_checkpoints=0)
-    done = []
-    resumed, same = train(SPEC, task(), tmp_path / "cut", report=lambda *told: done.append(told[0]))
-    assert done[0] == stop + 1, "the steps before the interruption must not be made again"
+        train(SPEC, task(), tmp_path / "cut", report=report, seconds_between_checkpoints=0)
+    resumed, same = train(SPEC, task(), tmp_path / "cut", report=report)
+    steps = [call.args[0] for call in report.call_args_list]
+    assert steps == [*range(1, stop + 2), *range(stop + 1, 13)], "only the interrupted step is made again"
     assert torch.equal(weights(whole), weights(resumed))
     assert records == same
 
@@ -68,9 +70,8 @@ def checkpoints(folder, *steps):
     ("suffix", "damaged"),
     [(".safetensors", b"cut"), (".json", b""), (".json", b"{}"), (".json", b"not json"), (".json", None)],
 )
-def test_a_damaged_checkpoint_falls_back_to_the_one_before_and_pushes_out_no_sound_one(
-    tmp_path, caplog, suffix, damaged
-):
+def test_a_damaged_checkpoint_counts_for_nothing(tmp_path, caplog, suffix, damaged):
+    """It falls back to the one before, and pushes out no sound one."""
     trained = checkpoints(tmp_path, 100, 200, 300)
     names = [f"step-00000{step}.safetensors" for step in (200, 300)]
     assert sorted(path.name for path in tmp_path.glob("*.safetensors")) == names
@@ -127,32 +128,18 @@ print(faults() < given_back / 10)
 
 @pytest.mark.slow
 def test_a_process_that_keeps_its_memory_gets_no_new_pages():
-    done = subprocess.run([sys.executable, "-c", COUNT], capture_output=True, text=True, check=True)
-    told, fewer = done.stdout.split()
+    told, fewer = output_of([sys.executable, "-c", COUNT], ROOT).split()
     glibc = platform.libc_ver()[0] == "glibc"
     assert told == str(glibc)
     assert fewer == "True" or not glibc
 
 
 def test_the_notes_give_the_updates_and_seeds_of_the_plan():
-    folder = Path(__file__).resolve().parents[3]
-    plan = json.loads((folder / "companion/runs/training_plan.json").read_text(encoding="utf-8"))
-    notes = (folder / "book/reproduction_notes.md").read_text(encoding="utf-8")
-    rows = {
-        "updates (seeds): one-to-one": "one_to_one",
-        "fixed permutation": "permutation",
-        "reversal": "reversal",
-        "reordering, each mark of the dial": "reordering",
-        "SCAN": "scan",
-        "extended SCAN": "scan_extended",
-        "Multi30k En–Fr": "multi30k_en_fr",
-        "Multi30k En–De": "multi30k_en_de",
-        "Europarl De–En": "europarl_de_en",
-    }
-    for name, task_name in rows.items():
+    notes = (ROOT / "book/reproduction_notes.md").read_text(encoding="utf-8")
+    for name, task_name in beside(__file__, "notes").items():
         cells = re.search(rf"^\| {re.escape(name)} \| (.*) \| (.*) \|$", notes, re.M)
         for scale, cell in zip(("quick", "paper"), cells.groups(), strict=True):
             cut = scale == "quick" and task_name == "europarl_de_en"  # by its chapter
             if cell != "not run" and not cut:
-                own = plan[scale]["tasks"][task_name]
+                own = _training(scale, task_name)
                 assert cell.startswith(f"{own['steps']:,} ({own['seeds']})"), (name, scale)
