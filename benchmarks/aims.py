@@ -23,8 +23,8 @@ from multiprocessing import get_context
 
 import numpy as np
 import torch
+import typer
 from corpus_scale import TOKENS, drawn_pass, pool, valid
-from timing import command_line, seconds
 from transformers import MarianConfig, MarianMTModel
 
 from attnlib import Components
@@ -40,6 +40,13 @@ CORPUS_WIDTH, SIZES, EVERY = 512, (250_000, 500_000, 1_000_000, 2_000_000), 5
 SECOND_READING_BEFORE = 16_380  # positions a second on 2026-11-21, see README.md
 MODELS = {"0.6 M": ((96, 2, 4), 20, 2.0), "45 M": ((512, 6, 8), 5, 1.3)}  # width, layers, heads; batches; aim
 PIECES, SAMPLES = 1_000, 32
+
+
+def seconds(step: Callable[[], object]) -> float:
+    """Of the processor that a step takes."""
+    began = time.process_time()
+    step()
+    return time.process_time() - began
 
 
 def least(ways: Mapping[str, Callable[[], object]], turns: int) -> dict[str, float]:
@@ -182,19 +189,19 @@ def shards(turns: int) -> None:
     said("two shards, times as fast as one", one / two, 1.8, more=True, note=note)
 
 
-def main() -> None:
-    options = command_line(__doc__, turns=9, only=PARTS).parse_args()
+def main(turns: int = 9, only: str = PARTS) -> None:
     torch.set_num_threads(1)
     print(f"torch {torch.__version__}, one thread, load {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores")
     print(f"{'':52} {'aim':7} measured reached")
-    wanted = options.only.split(",")
+    wanted = only.split(",")
     for name, work in {
-        "components": lambda: components(options.turns), "corpus": corpus,
-        "analysis": lambda: analysis(options.turns), "shards": lambda: shards(max(1, options.turns // 3)),
+        "components": lambda: components(turns), "corpus": corpus,
+        "analysis": lambda: analysis(turns), "shards": lambda: shards(max(1, turns // 3)),
     }.items():  # fmt: skip
         if name in wanted:
             work()
 
 
 if __name__ == "__main__":
-    main()
+    main.__doc__ = __doc__
+    typer.run(main)

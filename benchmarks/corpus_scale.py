@@ -15,7 +15,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import torch
-from timing import command_line
+import typer
 
 from attnlib.adapters.attended import Attended, LinearMap
 from attnlib.adapters.model_pass import ModelPass
@@ -97,12 +97,12 @@ def measure(tokens: int, width: int, shards: int) -> tuple[float, int]:
     return total, counted
 
 
-def main() -> None:
-    options = command_line(__doc__, tokens=134_000_000, width=64, shards=4).parse_args()
+def main(tokens: int = 134_000_000, width: int = 64, shards: int = 4) -> None:
     torch.set_num_threads(1)
-    taken, counted = measure(options.tokens, options.width, options.shards)
-    print(f"{counted:,} tokens, width {options.width}: {taken:.0f} s of processor time")
+    taken, counted = measure(tokens, width, shards)
+    print(f"{counted:,} tokens, width {width}: {taken:.0f} s of processor time")
 
 
 if __name__ == "__main__":
-    main()
+    main.__doc__ = __doc__
+    typer.run(main)

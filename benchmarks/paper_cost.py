@@ -15,7 +15,7 @@ from dataclasses import fields
 from itertools import pairwise
 
 import torch
-from timing import command_line
+import typer
 
 from attnlib.training.course import regular_checkpoints
 from companion.results import registry
@@ -76,16 +76,13 @@ def lacking(names: list[str]) -> dict[str, dict[str, list[RunSpec]]]:
     return found
 
 
-def main() -> None:
-    parser = command_line(__doc__, steps=12)
-    parser.add_argument("--experiment", action="append", help="one experiment alone; may be given again")
-    options = parser.parse_args()
+def main(steps: int = 12, experiment: list[str] | None = None) -> None:
     torch.set_num_threads(1)
     print("experiment | networks | update, ms | snapshot, s | a network, min | together, h | kind")
-    for name, kinds in lacking(options.experiment or list(registry.names())).items():
+    for name, kinds in lacking(experiment or list(registry.names())).items():
         total = 0.0
         for kind, specs in kinds.items():
-            update, snapshot, once = timed(specs[0], options.steps)
+            update, snapshot, once = timed(specs[0], steps)
             seconds = specs[0].resolved.steps * update + checkpoints_of(specs[0]) * snapshot + once
             total += seconds * len(specs)
             hours = seconds * len(specs) / 3600
@@ -95,4 +92,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main.__doc__ = __doc__
+    typer.run(main)
