@@ -134,6 +134,7 @@ WORDS_OF_TARGET = product(("rouge", "grand", "vieux"), ("chien", "homme"), VERBE
 SOURCE = [f"the {adjective} {noun} {verb} ." for adjective, noun, verb in WORDS_OF_SOURCE]
 TARGET = [f"le {noun} {adjective} {verb} ." for adjective, noun, verb in WORDS_OF_TARGET]
 LINES = (*SOURCE, *TARGET)
+TEXTS = ["\n".join(lines) for lines in (SOURCE, TARGET)]
 
 
 def tokenizer_of(lines):
@@ -185,9 +186,8 @@ def files_of(folder):
     return {path.relative_to(folder): path.read_bytes() for path in files}
 
 
-def text_of(folder, source=None, target=None):
+def text_of(folder, source=TEXTS[0], target=TEXTS[1], encoding="utf-8"):
     text = ParallelText(folder / "a.txt", folder / "b.txt")
-    for path, content, lines in ((text.source, source, SOURCE), (text.target, target, TARGET)):
-        content = "\n".join(lines) + "\n" if content is None else content
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    for path, content in ((text.source, source), (text.target, target)):
+        path.write_text(content, encoding, newline="")
     return text
