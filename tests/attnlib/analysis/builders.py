@@ -22,7 +22,7 @@ from tests.attnlib.models.model_builders import generator
 # -- passes of a toy --
 
 ALL = ("cross", "encoder_self", "decoder_self")
-WORDS, LONGEST, WIDTH, HEADS = 8, 5, 4, 2
+WORDS, LONGEST, WIDTH, HEADS, BATCH = 8, 5, 4, 2, 6
 SITES = {"encoder": "source", "decoder.cross": "target", "encoder.self": "source", "decoder.self": "target"}
 
 
@@ -32,8 +32,8 @@ class Toy:
     Words are 1 to 7, of which ``ignored`` count nowhere; ``probe`` is a β that depends on the words alone.
     """
 
-    def __init__(self, kinds=("cross",), *, ignored=(), bias=False, batch=6):
-        self.kinds, self.ignored, self.bias, self.batch = kinds, ignored, bias, batch
+    def __init__(self, kinds=("cross",), *, ignored=(), bias=False):
+        self.kinds, self.ignored, self.bias = kinds, ignored, bias
         draw = partial(torch.randn, generator=generator(0), dtype=torch.float64)
         self.places = {site: draw(LONGEST, WIDTH) for site in SITES}
         self.words = {site: draw(WORDS, WIDTH) for site in SITES}
@@ -43,27 +43,23 @@ class Toy:
         self.biases = draw(1, HEADS, LONGEST, LONGEST)
 
     def __call__(self, number):
-        draw = generator(number + 1)
-        length = {"source": LONGEST, "target": LONGEST - 1}
-        tokens = {s: torch.randint(1, WORDS, (self.batch, n), generator=draw) for s, n in length.items()}
-        lengths = {s: torch.randint(1, n + 1, (self.batch, 1), generator=draw) for s, n in length.items()}
-        masks = {side: torch.arange(n) < lengths[side] for side, n in length.items()}
-        states = {}
+        draw, given, states = generator(number + 1), {}, {}
+        sides = {"source": LONGEST, "target": LONGEST - 1}
+        for side, length in sides.items():
+            given[f"{side}_tokens"] = torch.randint(1, WORDS, (BATCH, length), generator=draw)
+            if self.ignored:
+                ignored = torch.tensor(self.ignored)
+                given[f"ignored_{side}"] = torch.isin(given[f"{side}_tokens"], ignored)
+        for side, length in sides.items():
+            lengths = torch.randint(1, length + 1, (BATCH, 1), generator=draw)
+            given[f"{side}_mask"] = torch.arange(length) < lengths
         for site, side in SITES.items():
-            noise = torch.randn(self.batch, length[side], WIDTH, generator=draw, dtype=torch.float64)
-            made = self.places[site][: length[side]] + self.words[site][tokens[side]] + 0.3 * noise
-            states[site] = made.masked_fill(~masks[side][..., None], 1e3)
-        ignored = {s: torch.isin(t, torch.tensor(self.ignored)) for s, t in tokens.items() if self.ignored}
-        return ModelPass(
-            source_tokens=tokens["source"],
-            source_mask=masks["source"],
-            target_tokens=tokens["target"],
-            target_outputs=tokens["target"].roll(-1, 1),
-            target_mask=masks["target"],
-            attended=tuple(self._attended(kind, states) for kind in self.kinds),
-            ignored_source=ignored.get("source"),
-            ignored_target=ignored.get("target"),
-        )
+            tokens, mask = given[f"{side}_tokens"], given[f"{side}_mask"]
+            noise = torch.randn(*mask.shape, WIDTH, generator=draw, dtype=torch.float64)
+            made = self.places[site][: mask.shape[1]] + self.words[site][tokens] + 0.3 * noise
+            states[site] = made.masked_fill(~mask[..., None], 1e3)
+        attended = tuple(self._attended(kind, states) for kind in self.kinds)
+        return ModelPass(**given, target_outputs=given["target_tokens"].roll(-1, 1), attended=attended)
 
     def _attended(self, kind, states):
         own = "encoder.self" if kind == "encoder_self" else "decoder.self"
@@ -78,22 +74,17 @@ class Toy:
         return table[one.target_outputs[:, :, None], one.source_tokens[:, None, :]]
 
 
-def by_hand(scores, ignored_source, ignored_target=None):
-    """One sample of states that are zero: its scores are a bias by position."""
+def by_hand(scores, **ignored):
+    """One sample of states that are zero: its scores are a bias by position. Ignored are places of a side."""
     bias = torch.tensor(scores).log()[None, None]
-    target, source = (torch.arange(length)[None] for length in bias.shape[2:])
-    states = (torch.zeros(1, length, 1) for length in bias.shape[2:])
-    alike = LinearMap(torch.ones(1, 1, 1))
-    return ModelPass(
-        source_tokens=source,
-        source_mask=source >= 0,
-        target_tokens=target,
-        target_outputs=target,
-        target_mask=target >= 0,
-        attended=(Attended("cross", 0, *states, "asks", "answers", alike, alike, position_bias=bias),),
-        ignored_source=torch.tensor([ignored_source]),
-        ignored_target=None if ignored_target is None else torch.tensor([ignored_target]),
-    )
+    alike, given, states = LinearMap(torch.ones(1, 1, 1)), {}, []
+    for side, length in zip(("target", "source"), bias.shape[2:], strict=True):
+        ids = torch.arange(length)[None]
+        given |= {f"{side}_tokens": ids, f"{side}_mask": ids >= 0}
+        given[f"ignored_{side}"] = torch.tensor([ignored.get(side, [False] * length)])
+        states.append(torch.zeros(1, length, 1))
+    attended = Attended("cross", 0, *states, "asks", "answers", alike, alike, position_bias=bias)
+    return ModelPass(**given, target_outputs=given["target_tokens"], attended=(attended,))
 
 
 def fit_of(passes, heads=None, method="means"):

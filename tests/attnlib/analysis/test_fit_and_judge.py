@@ -361,8 +361,8 @@ def test_terms_of_every_kind_of_attention_sum_to_its_scores(bias):
         assert shares.spread == pytest.approx((variance / shares.entries) ** 0.5)
 
 
-def test_agreement_is_the_probes_own():
-    toy = Toy(ignored=(3,))
+def test_agreement_is_the_probes_own_and_self_attention_has_none_nor_what_is_not_probed():
+    toy = Toy(ALL, ignored=(3,))
     passes = list(map(toy, range(20)))
     judgement = judged(fit_of(passes[:15]), passes[15:], toy.probe)
     for head in range(passes[0].attended[0].heads):
@@ -378,21 +378,15 @@ def test_agreement_is_the_probes_own():
         means = own.mean("agrees", "probed"), own.mean("by_chance", "probed")
         assert means == pytest.approx(torch.tensor(found).mean(0).tolist())
         assert means[0] != means[1]
-
-
-def test_without_a_probe_there_is_no_agreement_and_self_attention_never_has_one():
-    toy = Toy(ALL)
-    fit = fit_of(map(toy, range(9)))
-    for row in head_rows(judged(fit, [toy(9)])):
-        assert row["agreement_with_probe"] != row["agreement_with_probe"]
-    for row in head_rows(judged(fit, [toy(9)], toy.probe)):
-        assert (row["agreement_with_probe"] >= 0) == (row["kind"] == "cross")
+    for probe in (toy.probe, None):
+        for row in head_rows(judged(judgement.fit, passes[15:], probe)):
+            assert (row["agreement_with_probe"] >= 0) == bool(probe and row["kind"] == "cross")
 
 
 def test_attention_on_an_ignored_word():
     """Half of the first row and a quarter of the second; the third row is not counted."""
     scores = [[1.0, 1.0, 2.0], [2.0, 1.0, 1.0], [0.1, 0.1, 9.0]]
-    one = by_hand(scores, [False, False, True], [False, False, True])
+    one = by_hand(scores, source=[False, False, True], target=[False, False, True])
     attention, allowed = counted_attention(one, one.attended[0], 0)
     torch.testing.assert_close(attention[0], torch.tensor([[1 / 2, 1 / 2, 0], [2 / 3, 1 / 3, 0], [0, 0, 0]]))
     assert allowed.sum() == 4
@@ -442,8 +436,8 @@ def tensors_of(made, samples):
 
 def test_unseen_words_and_places_are_counted():
     """Fitted on one sample of the words 0 1, judged on one of 0 1 2: a third is new, word and place."""
-    two = by_hand([[1.0, 1.0]], [False] * 2)
-    three = by_hand([[1.0, 1.0, 1.0]], [False] * 3)
+    two = by_hand([[1.0, 1.0]])
+    three = by_hand([[1.0, 1.0, 1.0]])
     rows = {row["states"]: row for row in state_rows(fit_of([two]), judged(fit_of([two]), [three]))}
     assert (rows["answers"]["unseen_words"], rows["answers"]["unseen_positions"]) == (1 / 3, 1 / 3)
     assert (rows["asks"]["unseen_words"], rows["asks"]["judged"]) == (0.0, 1)
@@ -453,8 +447,8 @@ def test_unseen_words_and_places_are_counted():
 @pytest.mark.parametrize(("method", "counts"), [("least_squares", (1, 1, 1)), ("means", (2, 1, 0))])
 def test_rows_that_are_left_out_are_counted_by_their_reason(method, counts):
     """Fitted on a row of the word 0: of two rows the second's word is new, and a third sees one word."""
-    fit = fit_of([by_hand([[1.0, 1.0]], [False] * 2)], method=method)
-    passes = by_hand([[1.0, 1.0]] * 2, [False] * 2), by_hand([[1.0, 1.0]], [False, True])
+    fit = fit_of([by_hand([[1.0, 1.0]])], method=method)
+    passes = by_hand([[1.0, 1.0]] * 2), by_hand([[1.0, 1.0]], source=[False, True])
     (row,) = results(fit, judged(fit, passes), held_out=True).heads
     assert (row["rows"], row["rows_left_out"], row["rows_unseen"]) == counts
 

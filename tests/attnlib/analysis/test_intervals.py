@@ -10,18 +10,17 @@ import torch
 from typer.testing import CliRunner
 
 from attnlib.adapters import Attended, LinearMap, ModelPass
-from attnlib.analysis import Stream, analyse, compare, read_report, write_report
+from attnlib.analysis import Stream, analyse, compare, write_report
 from attnlib.analysis.compare import MEASURES
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import PARTS as ALL_PARTS
 from attnlib.analysis.judge import REBUILT, Judgement, part_of, sample_keys
 from attnlib.analysis.report import KEPT
 from attnlib.cli import app
-from attnlib.errors import CorruptFile
 from tests.attnlib.adapters.adapter_builders import rotary
 from tests.attnlib.analysis.builders import ALL, Toy, assert_same_rows, table_of
 from tests.attnlib.models.model_builders import generator
-from tests.attnlib.refusals import assert_refused, flip
+from tests.attnlib.refusals import assert_refused
 
 WORDS, WIDTH, LONGEST, BATCH = 80, 6, 9, 25
 PARTS = ("temporal", "input", "mixed", "residual")
@@ -345,20 +344,6 @@ def test_heads_of_one_alone_are_named_and_none_in_both_is_an_error(first):
         (replace(first, method="means"), "one is by least_squares, the other by means: analyse both"),
     ):
         assert_refused(partial(compare, first, other), said)
-
-
-def test_a_report_gives_its_analysis_back(first, tmp_path):
-    write_report(replace(first, about={"Model": "a toy"}), tmp_path)
-    found = read_report(tmp_path)
-    for table in ("heads", "terms", "states"):
-        assert_same_rows(getattr(found, table), getattr(first, table), tolerance=1e-8)
-    assert (found.about, found.fitted, repr(found)) == ({"Model": "a toy"}, first.fitted, repr(first))
-    assert torch.equal(found.keys, first.keys)
-    assert all(torch.equal(found.blocks[head], own) for head, own in first.blocks.items())
-    said = f"holds no {KEPT}: give a folder that attnlib analyse or report wrote"
-    assert_refused(lambda: read_report(tmp_path / "none"), said)
-    flip(tmp_path / KEPT)
-    assert_refused(lambda: read_report(tmp_path), "its checksum is another", CorruptFile)
 
 
 def test_the_command_says_which_heads_differ(first, second, tmp_path):

@@ -10,23 +10,26 @@ import unicodedata
 from dataclasses import asdict, replace
 from html import escape
 from importlib.metadata import version
-from itertools import product
+from pathlib import Path
 
 import pandas
 import pytest
 import torch
+import yaml
 from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlib.analysis import Analysis, Losses, Stream, analyse, compare, report, write_report
+from attnlib.analysis import Analysis, Losses, Stream, analyse, compare, read_report, report, write_report
 from attnlib.analysis.report import KEPT, SENTENCE, TABLES, findings, notes, number, page, sentence, visible
 from attnlib.analysis.results import Example
 from attnlib.analysis.samples import ENTRIES, LONGEST, Sample
+from attnlib.errors import CorruptFile
 from tests.attnlib.analysis.builders import ALL, HOSTILE, SHOWN, Toy, assert_same_rows, said_by, table_of
-from tests.attnlib.refusals import assert_refused
+from tests.attnlib.refusals import assert_refused, flip
 
 TOY = Toy(ALL, ignored=(3,), bias=True)
+FINDINGS = yaml.safe_load(Path(__file__).with_name("findings.yaml").read_text(encoding="utf-8"))
 FILES = {"index.html", "analysis.json", KEPT, *(f"{table}.csv" for table in TABLES)}
 
 
@@ -44,11 +47,11 @@ def markup(analysis):
     return page(analysis, "A title", name)
 
 
-def test_files_agree_with_the_analysis(tmp_path, analysis):
+def test_files_agree_with_the_analysis_and_give_it_back(tmp_path, analysis):
     found = replace(analysis, losses=Losses(3, 1), unchecked=("cross.0",), held_out=False)
     write_report(found, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == FILES
-    said = said_by(tmp_path)
+    said, again = said_by(tmp_path), read_report(tmp_path)
     assert (said["fitted"], said["judged"], said["held_out"]) == (found.fitted, found.judged, False)
     assert (said["losses"], said["unchecked"]) == (asdict(found.losses), ["cross.0"])
     assert (said["about"], said["notes"]) == ({"Model": "a toy"}, notes(found))
@@ -56,7 +59,7 @@ def test_files_agree_with_the_analysis(tmp_path, analysis):
         rows = getattr(found, name)
         assert len(rows) > 1
         of_json = [{key: math.nan if own is None else own for key, own in row.items()} for row in said[name]]
-        for table in (of_json, table_of(tmp_path / f"{name}.csv")):
+        for table in (of_json, table_of(tmp_path / f"{name}.csv"), getattr(again, name)):
             assert_same_rows(table, rows, tolerance=1e-8)
             assert list(map(list, table)) == list(map(list, rows))  # columns in their order
         assert "nan" not in (tmp_path / f"{name}.csv").read_text(encoding="utf-8")
@@ -64,6 +67,13 @@ def test_files_agree_with_the_analysis(tmp_path, analysis):
     assert len(notes(found)) >= 3
     for note in notes(found):
         assert f'<p class="note">{escape(note)}</p>'.replace("&#x27;", "&#39;") in markup
+    assert (again.about, again.fitted, repr(again)) == ({"Model": "a toy"}, found.fitted, repr(found))
+    assert torch.equal(again.keys, found.keys)
+    assert all(torch.equal(again.blocks[head], own) for head, own in found.blocks.items())
+    said = f"holds no {KEPT}: give a folder that attnlib analyse or report wrote"
+    assert_refused(lambda: read_report(tmp_path / "none"), said)
+    flip(tmp_path / KEPT)
+    assert_refused(lambda: read_report(tmp_path), "its checksum is another", CorruptFile)
 
 
 def harmless(markup):
@@ -158,36 +168,26 @@ def test_what_is_ignored_a_position_bias_and_a_probe_are_shown_where_there_are_a
         assert (f'<th scope="col">{column}</th>' in markup) == probed
 
 
-def test_heads_that_attend_evenly_are_faded_and_findings_count_the_others(analysis):
-    """More than half: the whole interval above it; where there is none, the share."""
-    heads = [dict(row, kind="cross", layer=0, head=head) for head, row in enumerate(analysis.heads * 2)][:4]
-    parts = product(("temporal", "input", "mixed", "residual"), ("share", "low"))
-    plain = {"uniform": 0.5, "no_residual_rebuilds": 0.5} | dict.fromkeys(map("_".join, parts), 0.1)
-    changes = (
-        {"uniform": 0.995}, {"input_share": 0.9, "input_low": 0.51, "no_residual_rebuilds": 0.95},
-        {"input_share": 0.9, "input_low": 0.49}, {"temporal_share": 0.6, "temporal_low": math.nan},
-    )  # fmt: skip
-    rows = [row | plain | change for row, change in zip(heads, changes, strict=True)]
-    found = replace(analysis, heads=rows, terms=[])
-    assert findings(found) == [
-        "Cross-attention, 4 heads: more than half of the variation of scores comes from position alone in "
-        "1 (layer.head 0.3), from words alone in 1 (layer.head 0.1), from no single part in 1, and 1 attends "
-        "evenly, so that there is nothing to share. Position and word together rebuild more than 90% of the "
-        "attention, and close more than half of the gap that even attention leaves, in 1."
-    ]
-    even = [row | {"uniform": 0.995, "no_residual_rebuilds": 0.999} for row in rows]
-    (said,) = findings(replace(found, heads=even))
-    assert said == "Cross-attention, 4 heads: all attend evenly, and there is nothing to share."
-    (blunt,) = findings(replace(found, heads=[row | {"uniform": 0.86} for row in rows]))
-    assert blunt.endswith("in 1."), "0.95 is more than half of what 0.86 lacks"
-    (blunt,) = findings(replace(found, heads=[row | {"uniform": 0.91} for row in rows]))
-    assert blunt.endswith("in none."), "0.95 is not more than half of what 0.91 lacks"
-    markup = page(found, "t", lambda _, token: str(token))
+def four_heads(analysis, change):
+    own = [FINDINGS["plain"] | {"kind": "cross", "layer": 0, "head": head} for head in range(4)]
+    rows = [analysis.heads[0] | row | more for row, more in zip(own, FINDINGS["own"], strict=True)]
+    return replace(analysis, heads=[row | change for row in rows], terms=[])
+
+
+@pytest.mark.parametrize(("change", "said"), FINDINGS["said"])
+def test_findings_count_heads_by_what_their_scores_come_from(analysis, change, said):
+    (found,) = findings(four_heads(analysis, change))
+    assert found.endswith(said)
+
+
+def test_heads_that_attend_evenly_are_faded(analysis):
+    found = four_heads(analysis, {})
+    markup = page(found, "t", name)
     assert markup.count('<td class="even" title="attends evenly"') == 6  # a square in each of the grids
     row = '<tr class="even"><th scope="row">layer 0, head 0 <small>(even)</small></th>'
     assert markup.count(row) == markup.count('<tr class="even">') == 2  # there are no rows of terms
     assert "Heads that attend evenly are faded" in markup
-    assert "faded" not in page(replace(found, heads=rows[1:]), "t", lambda _, token: str(token))
+    assert "faded" not in page(replace(found, heads=found.heads[1:]), "t", name)
     assert "1 of 4 heads attend within 1% of evenly" in " ".join(notes(found))
 
 
@@ -349,10 +349,7 @@ def test_an_analysis_of_frames_says_so_and_has_no_words(analysis, tmp_path):
 
 def test_a_report_that_cannot_be_written_is_refused_before_the_first_pass(tmp_path):
     (tmp_path / "file").touch()
-    read = []
-    stream = Stream(lambda number: read.append(number) or Toy(ALL)(number), range(10))
-    assert_refused(lambda: report(stream, tmp_path / "file"), "file")
-    assert read == []
+    assert_refused(lambda: report(Stream(pytest.fail, range(10)), tmp_path / "file"), "file")
 
 
 def test_what_made_it_is_known_without_a_command():
