@@ -10,12 +10,14 @@ import pytest
 import torch
 import yaml
 from safetensors.torch import save_file
+from typer.testing import CliRunner
 
 from attnlib.adapters import Attended, LinearMap, ModelPass
 from attnlib.analysis import ParallelText
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import Judgement
 from attnlib.analysis.results import results
+from attnlib.cli import app
 from tests.attnlib.adapters.adapter_builders import model_of
 from tests.attnlib.models.model_builders import generator
 
@@ -158,6 +160,10 @@ def save_traces(folder, *seeds, name="{}"):
         found |= {"source_mask": valid, "target_mask": valid.clone()}
         save_file(found, folder / f"{name.format(seed)}.safetensors")
     return folder
+
+
+def attnlib(*words):
+    return CliRunner().invoke(app, list(map(str, words)), env={"COLUMNS": "200"})
 
 
 def said_by(folder):

@@ -19,13 +19,11 @@ import pytest
 import torch
 import yaml
 from safetensors.torch import load_file, save_file
-from typer.testing import CliRunner
 
 from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe, text_batches
 from attnlib.analysis import Checkpoint, ParallelText, Stream, analyse, read_report
 from attnlib.analysis.checkpoint import ignorable_ids, language_codes, set_languages, tokenizer_digest
 from attnlib.analysis.report import notes
-from attnlib.cli import app
 from attnlib.files import locked
 from tests.attnlib.adapters.adapter_builders import SIZES, model_of
 from tests.attnlib.analysis import builders as toys
@@ -398,10 +396,6 @@ def test_a_tokenizer_in_plain_python_has_a_digest_too(tmp_path, kind):
 # The command, at once or in pieces.
 
 
-def attnlib(*words):
-    return CliRunner().invoke(app, ["analyse", *map(str, words)], env={"COLUMNS": "200"})
-
-
 def given(corpus, out, *more):
     text = "--source", corpus / "a.txt", "--target", corpus / "b.txt"
     sizes = "--batch-size", 4, "--every", 3, "--probed", 1
@@ -410,14 +404,14 @@ def given(corpus, out, *more):
 
 def done(*words):
     """What it says where it succeeds."""
-    run = attnlib(*words)
+    run = toys.attnlib("analyse", *words)
     assert run.exit_code == 0, run.output
     return run.stderr
 
 
 def refused(words, message):
     """One line, but for bars of progress and what it takes, and exit code 2."""
-    run = attnlib(*words)
+    run = toys.attnlib("analyse", *words)
     assert run.exit_code == 2, run.output
     assert isinstance(run.exception, SystemExit)
     bars = ("Loading weights", "first pass", "second pass", "beside the model", "threads: ")
