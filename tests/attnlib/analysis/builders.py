@@ -120,12 +120,8 @@ def assert_same_rows(first, second, tolerance=1e-9, but=()):
 LETTERS = yaml.safe_load(Path(__file__).with_name("words.yaml").read_text(encoding="utf-8"))
 HOSTILE, SHOWN = [*LETTERS["hostile"], "x" * 5000], LETTERS["shown"]
 
-VERBS = "runs", "sleeps here", "<script>alert(1)</script>", "\u202eeats it now"
-VERBES = "court", "dort ici", "chante", "le mange tout de suite"
-WORDS_OF_SOURCE = product(("red", "big", "old"), ("dog", "man"), VERBS)
-WORDS_OF_TARGET = product(("rouge", "grand", "vieux"), ("chien", "homme"), VERBES)
-SOURCE = [f"the {adjective} {noun} {verb} ." for adjective, noun, verb in WORDS_OF_SOURCE]
-TARGET = [f"le {noun} {adjective} {verb} ." for adjective, noun, verb in WORDS_OF_TARGET]
+SOURCE = [f"the {adjective} {noun} {verb} ." for adjective, noun, verb in product(*LETTERS["source"])]
+TARGET = [f"le {noun} {adjective} {verb} ." for adjective, noun, verb in product(*LETTERS["target"])]
 LINES = (*SOURCE, *TARGET)
 TEXTS = ["\n".join(lines) for lines in (SOURCE, TARGET)]
 

@@ -422,7 +422,6 @@ def refused(words, message):
 
 @pytest.fixture(scope="module")
 def whole(corpus, tmp_path_factory):
-    """A report of the corpus."""
     out = tmp_path_factory.mktemp("whole")
     done(*given(corpus, out))
     return out

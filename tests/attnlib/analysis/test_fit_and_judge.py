@@ -110,18 +110,15 @@ def positional_heads(target, source, draw):
 
 
 def test_sharp_heads_by_position_are_typical_and_those_by_content_are_not():
-    draw = torch.Generator().manual_seed(0)
-    samples = []
-    for _ in range(400):
-        heads = positional_heads(*torch.randint(8, 15, (2,), generator=draw).tolist(), draw)
-        samples.append((list(heads), torch.stack(list(heads.values()))[:, None]))
-    average = AverageAttention(len(samples[0][0]))
-    masks = [[torch.ones(1, size, dtype=torch.bool) for size in each.shape[2:]] for _, each in samples]
-    for (_, matrices), own in list(zip(samples, masks, strict=True))[:300]:
-        average.update(matrices, *own)
+    draw = generator(0)
+    sizes = torch.randint(8, 15, (400, 2), generator=draw).tolist()
+    samples = [positional_heads(*size, draw) for size in sizes]
+    heads = {name: padded([own[name] for own in samples]) for name in samples[0]}
+    matrices, masks = torch.stack([own for own, *_ in heads.values()]), heads["content"][1:]
+    average = AverageAttention(len(heads)).update(matrices[:, :300], *(own[:300] for own in masks))
     assert max(average.counts.values()) < fit.MINIMUM_CELL  # sizes are joined for all that follows
-    judged = [average.typicality(each, *own)[0] for (_, each), own in zip(samples, masks, strict=True)][300:]
-    found = dict(zip(samples[0][0], torch.cat(judged, 1).mean(1).tolist(), strict=True))
+    typical, _ = average.typicality(matrices[:, 300:], *(own[300:] for own in masks))
+    found = dict(zip(heads, typical.mean(1).tolist(), strict=True))
     assert found.pop("content") < 0.2
     assert min(found.values()) > 0.9, found
 
@@ -131,7 +128,7 @@ MULTI30K = Path(os.environ.get("ATTNLIB_DATA", "")) / "multi30k"
 
 def of_real_lengths(count):
     """By (source, target) length, on translations that people made: heads by position, by words, by both."""
-    draw, vectors, found = torch.Generator().manual_seed(0), {}, {}
+    draw, vectors, found = generator(0), {}, {}
     sides = []
     for side in ("de", "en"):
         with gzip.open(MULTI30K / f"train.{side}.gz", "rt", encoding="utf-8") as lines:
@@ -663,10 +660,8 @@ BATCHES = range(25)
 def toy(altered=0.0, kinds=("cross",)):
     """Its second head asks for something else the more it is altered."""
     made = Toy(kinds, bias=True)
-    query, key = made.maps["cross"]
-    weight = query.weight.clone()
-    weight[1] += altered * torch.randn(weight[1].shape, generator=generator(5), dtype=weight.dtype)
-    made.maps["cross"] = [LinearMap(weight, query.bias), key]
+    weight = made.maps["cross"][0].weight[1]
+    weight += altered * torch.randn(weight.shape, generator=generator(5), dtype=weight.dtype)
     return made
 
 

@@ -127,13 +127,11 @@ def test_a_network_of_the_package(here):
 def test_a_corpus_in_shards(here, tiny):
     """As printed, but for a name and the number of shards."""
     pytest.importorskip("snakemake", reason="the workflow is of the book")
-    line = block("bash", "workflows/analyse.smk").replace("\\\n", "")
-    for old, new in (
-        ("FOLDER", "tiny"),
-        ("shards=8", "shards=2"),
-        ("--layers 0-3", "--layers 0-1 --batch-size 4 --every 3"),
-        ("workflows/analyse.smk", str(ROOT / "workflows/analyse.smk")),
-    ):
+    workflow = "workflows/analyse.smk"
+    line = block("bash", workflow).replace("\\\n", "")
+    changed = {"FOLDER": "tiny", "shards=8": "shards=2", workflow: str(ROOT / workflow)}
+    changed["--layers 0-3"] = "--layers 0-1 --batch-size 4 --every 3"
+    for old, new in changed.items():
         line = line.replace(old, new)
     command = [sys.executable, "-m", *shlex.split(line)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -147,16 +145,6 @@ def test_a_corpus_in_shards(here, tiny):
 ATTENDING = [name for name in zoo.NAMES if not name.endswith(("VED", "classifier"))]
 # A quarter of the words that the translator is to write change places with the next, by chance.
 LEAST = {"lexicon_translator": 0.8}
-
-
-def right(found: zoo.Trained) -> float:
-    """The share of the words, or labels, of its sentences that a network predicts."""
-    batch = collate(found.corpus, range(800))
-    if isinstance(found.network, AttentiveClassifier):
-        plus = batch.target_output[:, 0] == found.words["target"].index("plus")
-        return float(((found.network(batch.source, batch.source_mask).logit > 0) == plus).float().mean())
-    own = found.network(batch).logits.argmax(-1) == batch.target_output
-    return float(own[batch.target_mask].float().mean())
 
 
 def test_there_is_one_of_each_kind_and_they_are_small():
@@ -177,7 +165,13 @@ def test_a_network_has_learned_what_its_record_says(name):
     assert name.startswith(own["task"]) if "task" in own else own["network"] == type(found.network).__name__
     assert made["accuracy"] > LEAST.get(name, 0.9)
     # Of sentences that it was trained on, the same but for chance.
-    assert right(found) == pytest.approx(made["accuracy"], abs=0.02)
+    batch = collate(found.corpus, range(800))
+    if isinstance(found.network, AttentiveClassifier):
+        plus = batch.target_output[:, 0] == found.words["target"].index("plus")
+        right = (found.network(batch.source, batch.source_mask).logit > 0) == plus
+    else:
+        right = (found.network(batch).logits.argmax(-1) == batch.target_output)[batch.target_mask]
+    assert float(right.double().mean()) == pytest.approx(made["accuracy"], abs=0.02)
     for side, words in found.words.items():
         assert found.word(side, 0) == "<pad>"
         assert getattr(found.corpus, f"{side}_ids").max() < len(words)

@@ -42,11 +42,6 @@ def analysis():
     return analyse(Stream(TOY, range(10), TOY.probe), about={"Model": "a toy"})
 
 
-@pytest.fixture(scope="module")
-def markup(analysis):
-    return page(analysis, "A title", name)
-
-
 def test_files_agree_with_the_analysis_and_give_it_back(tmp_path, analysis):
     found = replace(analysis, losses=Losses(3, 1), unchecked=("cross.0",), held_out=False)
     write_report(found, tmp_path)
@@ -91,25 +86,19 @@ def harmless(markup):
     return read
 
 
-def grid_of(markup, title):
-    """The numbers of the squares below a title, a list a kind of attention."""
-    grids = re.findall(rf"<figcaption>{title}</figcaption>(.*?)</figure>", markup, re.S)
-    found = (re.findall(r'<td style="background:[^"]*">([−\d.]+)</td>', grid) for grid in grids)
-    return [[float(value.replace("−", "-")) for value in grid] for grid in found]
-
-
-def test_the_page_is_harmless_and_shows_the_numbers_of_every_head(analysis, markup):
+def test_the_page_is_harmless_and_shows_the_numbers_of_every_head(analysis):
+    markup = page(analysis, "A title", name)
     read = harmless(markup)
     assert read.find("meta", content="default-src 'none'; style-src 'unsafe-inline'")
     for row in analysis.heads:
         assert f"layer {row['layer']}, head {row['head']}" in read.text
     assert f"{analysis.judged:,}" in read.text
-    for column in ("temporal_share", "mixed_share"):
-        found = grid_of(markup, column.replace("_", " "))
-        assert len(found) == len(ALL)
-        for kind, values in zip(ALL, found, strict=True):
-            expected = [row[column] for row in analysis.heads if row["kind"] == kind]
-            assert values == pytest.approx(expected, abs=0.005)
+    for part in ("temporal", "mixed"):
+        grids = re.findall(rf"<figcaption>{part} share</figcaption>(.*?)</figure>", markup, re.S)
+        for kind, grid in zip(ALL, grids, strict=True):
+            shown = re.findall(r'<td style="background:[^"]*">([−\d.]+)</td>', grid)
+            expected = [row[f"{part}_share"] for row in analysis.heads if row["kind"] == kind]
+            assert [float(own.replace("−", "-")) for own in shown] == pytest.approx(expected, abs=0.005)
     assert f"<td>{analysis.heads[0]['rows_probed']:,}</td>" in markup
     assert analysis.terms[0]["covariance_low"] < analysis.terms[0]["covariance_high"]
     for row in analysis.terms:
@@ -136,9 +125,9 @@ def test_the_page_runs_its_own_script_and_no_other(analysis):
         assert (byte == 255) if math.isnan(weight) else abs(byte / 254 - weight) < 0.002
 
 
-def test_words_and_weights_are_in_their_places(analysis, markup):
+def test_words_and_weights_are_in_their_places(analysis):
     """Rows of cross-attention are the words predicted, those of the decoder's own the words read."""
-    example = analysis.example
+    example, markup = analysis.example, page(analysis, "A title", name)
     found = re.findall(r"<summary>[^<]*, layer \d+, head \d+</summary>(.*?)</details>", markup, re.S)
     sides = {"cross": ("source", "source", "target", "target"), "encoder_self": ("source",) * 4}
     sides["decoder_self"] = ("target", "read", "target", "read")
@@ -353,7 +342,6 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_first_pass(tmp_pa
 
 
 def test_what_made_it_is_known_without_a_command():
-    """And what its stream says of that."""
     own = {"options": {"longest": 9}, "sha256": {"text": "0f"}}
     stream = Stream(Toy(ALL), range(10), probed=0, made=lambda: own)
     made = analyse(stream, heads=[1, 0], method="means", every=4).made
