@@ -104,7 +104,6 @@ def judged(fit, passes, probe=None):
 
 
 def rows_of(judgement, held_out=True):
-    """Everything that a report says of it."""
     found = results(judgement.fit, judgement, held_out=held_out)
     return [*found.heads, *found.terms, *found.states]
 

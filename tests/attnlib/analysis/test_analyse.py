@@ -221,7 +221,6 @@ def test_batches_are_dealt_to_one_stage_of_one_shard(shards, every):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """What passes that nothing disturbed leave behind."""
     folder = tmp_path_factory.mktemp("finished")
     read(keep_of(folder), stream_of())
     return folder
@@ -337,7 +336,6 @@ def logits_of(one, right):
 
 @pytest.mark.parametrize("right", [0, 4, 6])
 def test_a_report_says_whether_the_model_has_learned(right):
-    """Of the first batches judged; of two halves the same as of the whole."""
     stream = replace(stream_of(20), logits=lambda one: logits_of(one, right))
     found = analyse(stream, every=2)
     ones = [TOY(number) for number in range(1, 9, 2)]  # four of ten

@@ -66,7 +66,6 @@ def test_averages_that_were_judged_by_are_forgotten_with_an_update():
 
 @given(attention_matrices(), attention_matrices(most=2))
 def test_nearest_sizes_are_joined_where_one_alone_is_too_rare(summed, judged):
-    """Of even attention it is one, whatever the sizes."""
     even = [torch.full_like(matrix, 1 / matrix.shape[1]) for matrix in (*summed, *judged)]
     found, _ = averages_of(even).typicality(*padded(even), minimum=len(even))
     torch.testing.assert_close(found, torch.ones_like(found))
@@ -173,10 +172,8 @@ def test_on_real_lengths_the_nearest_sizes_say_what_the_exact_one_says():
 def fitting_sizes(summed, bound):
     """What has to be kept, from all sizes at once: those up to the longest side for which all sizes fit."""
     sizes = {tuple(matrix.shape) for matrix in summed}
-    longest = 0
-    while longest < 9 and sum(t * s for t, s in sizes if max(t, s) <= longest + 1) <= bound:
-        longest += 1
-    return {(s, t) for t, s in sizes if max(t, s) <= longest}
+    fits = [n for n in range(10) if sum(t * s for t, s in sizes if max(t, s) <= n) <= bound]
+    return {(s, t) for t, s in sizes if max(t, s) <= fits[-1]}
 
 
 @given(attention_matrices(), attention_matrices(), st.integers(0, 40), st.randoms(use_true_random=False))
@@ -340,7 +337,6 @@ def test_cross_attention_is_judged_by_components_of_what_counts(ignored):
 
 @pytest.mark.parametrize("bias", [False, True])
 def test_terms_of_every_kind_of_attention_sum_to_its_scores(bias):
-    """Shares sum to one, and what varies is what the scores themselves vary by."""
     toy = Toy(ALL, bias=bias, ignored=(3,))
     judgement = judged(fit_of(map(toy, range(15))), map(toy, range(15, 20)))
     assert len(judgement.heads) == len(ALL) * 2

@@ -29,7 +29,6 @@ PAGE = (ROOT / "book/how_to.md").read_text(encoding="utf-8")
 
 
 def block(language, word):
-    """The block of a language that holds a word."""
     blocks = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     (found,) = (own for own in blocks if word in own)
     return found
@@ -142,7 +141,6 @@ def test_a_corpus_in_shards(here, tiny):
 # Networks inside the package: they have learned, say what made them, and are read as they were written.
 
 
-ATTENDING = [name for name in zoo.NAMES if not name.endswith(("VED", "classifier"))]
 # A quarter of the words that the translator is to write change places with the next, by chance.
 LEAST = {"lexicon_translator": 0.8}
 
@@ -177,7 +175,7 @@ def test_a_network_has_learned_what_its_record_says(name):
         assert getattr(found.corpus, f"{side}_ids").max() < len(words)
 
 
-@pytest.mark.parametrize("name", ATTENDING)
+@pytest.mark.parametrize("name", [own for own in zoo.NAMES if not own.endswith(("VED", "classifier"))])
 def test_those_with_attention_are_analysed(name):
     found = zoo.load(name)
     kinds = ("cross", "encoder_self") if name == "reordering" else ("cross",)

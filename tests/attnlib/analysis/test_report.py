@@ -116,8 +116,7 @@ def test_the_page_runs_its_own_script_and_no_other(analysis):
     assert f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'" in markup
     data = json.loads(scripts[0][1])
     assert data["samples"][0]["words"]["source"][0] == visible(hostile)
-    places = [[row["kind"], row["layer"], row["head"]] for row in analysis.heads]
-    assert data["heads"] == places
+    assert data["heads"] == [[row["kind"], row["layer"], row["head"]] for row in analysis.heads]
     sample, drawn = analysis.samples[0], base64.b64decode(data["samples"][0]["maps"])
     expected = [sample.maps[f"{kind}.{layer}", head] for kind, layer, head in data["heads"]]
     expected = torch.cat([own.flatten() for own in expected])
@@ -141,11 +140,10 @@ def test_words_and_weights_are_in_their_places(analysis):
         assert re.findall(r'<td [^>]*title="([^"]*)"', drawn) == shown
 
 
-@pytest.mark.parametrize("kinds", [{"ignored": (3,)}, {"bias": True}, {"probe": True}])
-def test_what_is_ignored_a_position_bias_and_a_probe_are_shown_where_there_are_any(kinds):
-    probed = kinds.pop("probe", False)
+@pytest.mark.parametrize(("kinds", "probed"), [({"ignored": (3,)}, 0), ({"bias": True}, 0), ({}, 1)])
+def test_what_is_ignored_a_position_bias_and_a_probe_are_shown_where_there_are_any(kinds, probed):
     toy = Toy(ALL, **kinds)
-    analysis = analyse(Stream(toy, range(5), **{"probe": toy.probe} if probed else {}))
+    analysis = analyse(Stream(toy, range(5), toy.probe, probed))
     markup = page(analysis, "A title", name)
     ignored = sum(int(weights.isnan().sum()) for weights in analysis.example.attention.values())
     assert bool(ignored) == ("ignored" in kinds)
