@@ -740,13 +740,8 @@ def test_intervals_hold_the_differences_of_two_models_whose_shares_are_known(pai
 
 
 @pytest.mark.parametrize(("times", "warned"), [(1.4, False), (1.6, True), (1 / 1.6, True)])
-def test_where_one_is_of_much_more_text_a_note_says_what_that_moves(first, times, warned, tmp_path):
-    other = replace(first, fitted=round(times * first.fitted))
-    for name, own in (("one", first), ("other", other)):
-        write_report(own, tmp_path / name)
-    done = toys.attnlib("compare", tmp_path / "one", tmp_path / "other")
-    found = compare(first, other)
-    assert done.stdout.splitlines() == [repr(found), *found.notes]
+def test_where_one_is_of_much_more_text_a_note_says_what_that_moves(first, times, warned):
+    found = compare(first, replace(first, fitted=round(times * first.fitted)))
     assert found.table().attrs["notes"] == found.notes
     assert len(found.notes) == warned
     assert all(f"on {first.fitted:,} samples" in note for note in found.notes)
@@ -776,15 +771,16 @@ def test_heads_of_one_alone_are_named_and_none_in_both_is_an_error(first):
         assert_refused(partial(compare, first, other), said)
 
 
-def test_the_command_says_which_heads_differ(first, second, tmp_path):
-    for name, own in (("one", first), ("other", second)):
+def test_the_command_says_which_heads_differ_after_notes(first, second, tmp_path):
+    more = replace(second, fitted=2 * second.fitted)
+    for name, own in (("one", first), ("other", more)):
         write_report(own, tmp_path / name)
     table = tmp_path / "differences.csv"
     done = toys.attnlib("compare", tmp_path / "one", tmp_path / "other", "--out", table)
     assert done.exit_code == 0, done.output
-    found = compare(first, second)
-    assert done.stdout.startswith(f"{found!r}\n")
-    said = done.stdout.splitlines()[1:]
+    found = compare(first, more)
+    heading, note, *said = done.stdout.splitlines()
+    assert [heading, note] == [repr(found), *found.notes]
     assert len(said) == len(found.differing) > 1
     assert said[0].startswith(f"cross.0 head 1, {found.differing[0]['measure']}: ")
     assert_same_rows(toys.table_of(table), found.rows, tolerance=1e-8)
