@@ -138,10 +138,10 @@ def tokenizer_of(lines):
     return transformers.PreTrainedTokenizerFast(tokenizer_object=model, **names)
 
 
-def save_checkpoint(folder):
+def save_checkpoint(folder, lines=LINES):
     """A T5 of two layers and two heads, far from uniform attention, and its tokenizer."""
     model_of("T5", vocab_size=60, d_model=16, d_kv=4, d_ff=16, num_heads=2).save_pretrained(folder)
-    tokenizer_of(LINES).save_pretrained(folder)
+    tokenizer_of(lines).save_pretrained(folder)
     return folder
 
 

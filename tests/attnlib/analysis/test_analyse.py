@@ -259,10 +259,8 @@ def test_what_was_read_is_not_read_again_and_progress_counts_from_the_start(tmp_
 )
 def test_shards_in_any_order_come_to_what_one_process_sums(tmp_path, parts, batches, order):
     _, found = read(keep_of(tmp_path), stream_of(batches), parts, order)
-    fitted, held_out = (
-        [n for n in range(batches) if any(own.is_of(stage, n) for own in parts.all_shards())]
-        for stage in STAGES
-    )
+    at_once = Shard(every=parts.every)
+    fitted, held_out = ([n for n in range(batches) if at_once.is_of(stage, n)] for stage in STAGES)
     whole = fit_of(map(TOY, fitted))
     expected = judged(whole, map(TOY, held_out[:2]), TOY.probe)  # two batches are probed in all
     expected += judged(whole, map(TOY, held_out[2:]))

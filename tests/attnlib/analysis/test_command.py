@@ -593,8 +593,7 @@ def test_a_report_holds_the_words_of_the_pairs_it_shows_and_of_no_other(tmp_path
     """Each pair has a word of its own; the page has those of a few that were judged, and says of how many."""
     source = [f"the dog asks{n:02}" for n in range(24)]
     target = [f"le chien dit{n:02}" for n in range(24)]
-    toys.save_checkpoint(tmp_path / "tiny")
-    toys.tokenizer_of([*source, *target]).save_pretrained(tmp_path / "tiny")
+    toys.save_checkpoint(tmp_path / "tiny", [*source, *target])
     toys.text_of(tmp_path, "\n".join(source), "\n".join(target))
     done(*given(tmp_path, out := tmp_path / "out", "--kinds", "cross,encoder_self", "--sentences", sentences))
     own = re.compile(rb"(?:asks|dit)\d\d")
