@@ -126,9 +126,8 @@ MULTI30K = Path(os.environ.get("ATTNLIB_DATA", "")) / "multi30k"
 
 
 def of_real_lengths(count):
-    """By (source, target) length, on translations that people made: heads by position, by words, by both."""
-    draw, vectors, found = generator(0), {}, {}
-    sides = []
+    """Of translations that people made: heads by position, by words, by both, and the masks of both sides."""
+    draw, vectors, found, sides = generator(0), {}, [], []
     for side in ("de", "en"):
         with gzip.open(MULTI30K / f"train.{side}.gz", "rt", encoding="utf-8") as lines:
             sides.append([line.split() for line in islice(lines, count)])
@@ -142,26 +141,23 @@ def of_real_lengths(count):
         relative, steps = (one[:, None] - other for one, other in (relative, steps))
         words = target @ source.T / 8**0.5
         scores = -50 * relative**2, -(steps**2) / 2, words / 2 - 20 * relative**2, 2 * words
-        found.setdefault(shape[::-1], []).append(torch.stack(scores).softmax(-1))
-    return {cell: torch.stack(own, 1) for cell, own in found.items()}
+        found.append([own.softmax(-1) for own in scores])
+    heads = [padded(own) for own in zip(*found, strict=True)]
+    return torch.stack([own for own, *_ in heads]), heads[0][1:]
 
 
 @pytest.mark.skipif(not MULTI30K.is_dir(), reason="reads Multi30k: set ATTNLIB_DATA")
 def test_on_real_lengths_the_nearest_sizes_say_what_the_exact_one_says():
     """A size is left out and judged by its neighbours: half a place is lost, sentences keep their order."""
-    cells = of_real_lengths(3000)
-
-    def masks(cell):
-        return [torch.ones(cells[cell].shape[1], size, dtype=torch.bool) for size in cell[::-1]]
-
-    for left_out in sorted(cells, key=lambda cell: -cells[cell].shape[1])[:6]:
-        matrices, average = cells[left_out], AverageAttention(4)
-        assert matrices.shape[1] > 2 * fit.MINIMUM_CELL
-        for cell in cells.keys() - {left_out}:
-            average.update(cells[cell], *masks(cell))
-        near, exact = average.typicality(matrices, *masks(left_out))
+    heads, masks = of_real_lengths(3000)
+    sizes = torch.stack([mask.sum(1) for mask in masks], 1)
+    for (target, source), count in Counter(map(tuple, sizes.tolist())).most_common(6):
+        assert count > 2 * fit.MINIMUM_CELL
+        here = (sizes == torch.tensor([target, source])).all(1)
+        average = AverageAttention(4).update(heads[:, ~here], *(mask[~here] for mask in masks))
+        near, exact = average.typicality(heads[:, here], *(mask[here] for mask in masks))
         assert not exact.any()
-        expected = torch.stack([typicality(own).per_sample for own in matrices])
+        expected = torch.stack([typicality(own).per_sample for own in heads[:, here, :target, :source]])
         assert float((near - expected).abs().max()) < 0.08
         torch.testing.assert_close(expected[:2], torch.ones_like(expected[:2]))  # by position alone
         for own, other in zip(near[2:], expected[2:], strict=True):
