@@ -26,7 +26,6 @@ def refused(*cases):
 
 
 def flip(path, place=-1, bit=0):
-    """One bit of a file is another."""
     content = bytearray(path.read_bytes())
     content[place] ^= 1 << bit
     path.write_bytes(content)

@@ -143,14 +143,7 @@ def checkpoint(folder):
     model = torch.nn.Linear(1, 1)
     optimiser = torch.optim.Adam(model.parameters())
     save_checkpoint(folder, model, optimiser, Progress(5, [{"step": 4, "loss": 0.5}]))
-
-    def read(path):
-        found = load_newest(folder, model, optimiser)
-        if found.step == 0:
-            raise CorruptFile("passed over")
-        return found
-
-    return folder / "step-00000005.json", read
+    return folder / "step-00000005.json", lambda _: load_newest(folder, model, optimiser)
 
 
 @pytest.mark.parametrize("written", [components, tensors, record, checkpoint])
@@ -164,6 +157,8 @@ def test_no_bit_of_a_file_flips_unnoticed(written, tmp_path):
         try:
             found = read(path)
         except (CorruptFile, UnicodeDecodeError):
+            continue
+        if found == Progress(0, []):  # passed over
             continue
         used += 1  # white space, or a letter of 1e-9
         assert torch.equal(found, expected) if isinstance(found, torch.Tensor) else found == expected

@@ -10,19 +10,21 @@ import pytest
 import torch
 import yaml
 from safetensors.torch import save_file
+from typer.testing import CliRunner
 
 from attnlib.adapters import Attended, LinearMap, ModelPass
 from attnlib.analysis import ParallelText
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import Judgement
 from attnlib.analysis.results import results
+from attnlib.cli import app
 from tests.attnlib.adapters.adapter_builders import model_of
 from tests.attnlib.models.model_builders import generator
 
 # -- passes of a toy --
 
 ALL = ("cross", "encoder_self", "decoder_self")
-WORDS, LONGEST, WIDTH, HEADS = 8, 5, 4, 2
+WORDS, LONGEST, WIDTH, HEADS, BATCH = 8, 5, 4, 2, 6
 SITES = {"encoder": "source", "decoder.cross": "target", "encoder.self": "source", "decoder.self": "target"}
 
 
@@ -32,8 +34,8 @@ class Toy:
     Words are 1 to 7, of which ``ignored`` count nowhere; ``probe`` is a β that depends on the words alone.
     """
 
-    def __init__(self, kinds=("cross",), *, ignored=(), bias=False, batch=6):
-        self.kinds, self.ignored, self.bias, self.batch = kinds, ignored, bias, batch
+    def __init__(self, kinds=("cross",), *, ignored=(), bias=False):
+        self.kinds, self.ignored, self.bias = kinds, ignored, bias
         draw = partial(torch.randn, generator=generator(0), dtype=torch.float64)
         self.places = {site: draw(LONGEST, WIDTH) for site in SITES}
         self.words = {site: draw(WORDS, WIDTH) for site in SITES}
@@ -43,27 +45,23 @@ class Toy:
         self.biases = draw(1, HEADS, LONGEST, LONGEST)
 
     def __call__(self, number):
-        draw = generator(number + 1)
-        length = {"source": LONGEST, "target": LONGEST - 1}
-        tokens = {s: torch.randint(1, WORDS, (self.batch, n), generator=draw) for s, n in length.items()}
-        lengths = {s: torch.randint(1, n + 1, (self.batch, 1), generator=draw) for s, n in length.items()}
-        masks = {side: torch.arange(n) < lengths[side] for side, n in length.items()}
-        states = {}
+        draw, given, states = generator(number + 1), {}, {}
+        sides = {"source": LONGEST, "target": LONGEST - 1}
+        for side, length in sides.items():
+            given[f"{side}_tokens"] = torch.randint(1, WORDS, (BATCH, length), generator=draw)
+            if self.ignored:
+                ignored = torch.tensor(self.ignored)
+                given[f"ignored_{side}"] = torch.isin(given[f"{side}_tokens"], ignored)
+        for side, length in sides.items():
+            lengths = torch.randint(1, length + 1, (BATCH, 1), generator=draw)
+            given[f"{side}_mask"] = torch.arange(length) < lengths
         for site, side in SITES.items():
-            noise = torch.randn(self.batch, length[side], WIDTH, generator=draw, dtype=torch.float64)
-            made = self.places[site][: length[side]] + self.words[site][tokens[side]] + 0.3 * noise
-            states[site] = made.masked_fill(~masks[side][..., None], 1e3)
-        ignored = {s: torch.isin(t, torch.tensor(self.ignored)) for s, t in tokens.items() if self.ignored}
-        return ModelPass(
-            source_tokens=tokens["source"],
-            source_mask=masks["source"],
-            target_tokens=tokens["target"],
-            target_outputs=tokens["target"].roll(-1, 1),
-            target_mask=masks["target"],
-            attended=tuple(self._attended(kind, states) for kind in self.kinds),
-            ignored_source=ignored.get("source"),
-            ignored_target=ignored.get("target"),
-        )
+            tokens, mask = given[f"{side}_tokens"], given[f"{side}_mask"]
+            noise = torch.randn(*mask.shape, WIDTH, generator=draw, dtype=torch.float64)
+            made = self.places[site][: mask.shape[1]] + self.words[site][tokens] + 0.3 * noise
+            states[site] = made.masked_fill(~mask[..., None], 1e3)
+        attended = tuple(self._attended(kind, states) for kind in self.kinds)
+        return ModelPass(**given, target_outputs=given["target_tokens"].roll(-1, 1), attended=attended)
 
     def _attended(self, kind, states):
         own = "encoder.self" if kind == "encoder_self" else "decoder.self"
@@ -78,22 +76,17 @@ class Toy:
         return table[one.target_outputs[:, :, None], one.source_tokens[:, None, :]]
 
 
-def by_hand(scores, ignored_source, ignored_target=None):
-    """One sample of states that are zero: its scores are a bias by position."""
+def by_hand(scores, **ignored):
+    """One sample of states that are zero: its scores are a bias by position. Ignored are places of a side."""
     bias = torch.tensor(scores).log()[None, None]
-    target, source = (torch.arange(length)[None] for length in bias.shape[2:])
-    states = (torch.zeros(1, length, 1) for length in bias.shape[2:])
-    alike = LinearMap(torch.ones(1, 1, 1))
-    return ModelPass(
-        source_tokens=source,
-        source_mask=source >= 0,
-        target_tokens=target,
-        target_outputs=target,
-        target_mask=target >= 0,
-        attended=(Attended("cross", 0, *states, "asks", "answers", alike, alike, position_bias=bias),),
-        ignored_source=torch.tensor([ignored_source]),
-        ignored_target=None if ignored_target is None else torch.tensor([ignored_target]),
-    )
+    alike, given, states = LinearMap(torch.ones(1, 1, 1)), {}, []
+    for side, length in zip(("target", "source"), bias.shape[2:], strict=True):
+        ids = torch.arange(length)[None]
+        given |= {f"{side}_tokens": ids, f"{side}_mask": ids >= 0}
+        given[f"ignored_{side}"] = torch.tensor([ignored.get(side, [False] * length)])
+        states.append(torch.zeros(1, length, 1))
+    attended = Attended("cross", 0, *states, "asks", "answers", alike, alike, position_bias=bias)
+    return ModelPass(**given, target_outputs=given["target_tokens"], attended=(attended,))
 
 
 def fit_of(passes, heads=None, method="means"):
@@ -111,7 +104,6 @@ def judged(fit, passes, probe=None):
 
 
 def rows_of(judgement, held_out=True):
-    """Everything that a report says of it."""
     found = results(judgement.fit, judgement, held_out=held_out)
     return [*found.heads, *found.terms, *found.states]
 
@@ -127,13 +119,10 @@ def assert_same_rows(first, second, tolerance=1e-9, but=()):
 LETTERS = yaml.safe_load(Path(__file__).with_name("words.yaml").read_text(encoding="utf-8"))
 HOSTILE, SHOWN = [*LETTERS["hostile"], "x" * 5000], LETTERS["shown"]
 
-VERBS = "runs", "sleeps here", "<script>alert(1)</script>", "\u202eeats it now"
-VERBES = "court", "dort ici", "chante", "le mange tout de suite"
-WORDS_OF_SOURCE = product(("red", "big", "old"), ("dog", "man"), VERBS)
-WORDS_OF_TARGET = product(("rouge", "grand", "vieux"), ("chien", "homme"), VERBES)
-SOURCE = [f"the {adjective} {noun} {verb} ." for adjective, noun, verb in WORDS_OF_SOURCE]
-TARGET = [f"le {noun} {adjective} {verb} ." for adjective, noun, verb in WORDS_OF_TARGET]
+SOURCE = [f"the {adjective} {noun} {verb} ." for adjective, noun, verb in product(*LETTERS["source"])]
+TARGET = [f"le {noun} {adjective} {verb} ." for adjective, noun, verb in product(*LETTERS["target"])]
 LINES = (*SOURCE, *TARGET)
+TEXTS = ["\n".join(lines) for lines in (SOURCE, TARGET)]
 
 
 def tokenizer_of(lines):
@@ -149,10 +138,10 @@ def tokenizer_of(lines):
     return transformers.PreTrainedTokenizerFast(tokenizer_object=model, **names)
 
 
-def save_checkpoint(folder):
+def save_checkpoint(folder, lines=LINES):
     """A T5 of two layers and two heads, far from uniform attention, and its tokenizer."""
     model_of("T5", vocab_size=60, d_model=16, d_kv=4, d_ff=16, num_heads=2).save_pretrained(folder)
-    tokenizer_of(LINES).save_pretrained(folder)
+    tokenizer_of(lines).save_pretrained(folder)
     return folder
 
 
@@ -166,6 +155,10 @@ def save_traces(folder, *seeds, name="{}"):
         found |= {"source_mask": valid, "target_mask": valid.clone()}
         save_file(found, folder / f"{name.format(seed)}.safetensors")
     return folder
+
+
+def attnlib(*words):
+    return CliRunner().invoke(app, list(map(str, words)), env={"COLUMNS": "200"})
 
 
 def said_by(folder):
@@ -185,9 +178,8 @@ def files_of(folder):
     return {path.relative_to(folder): path.read_bytes() for path in files}
 
 
-def text_of(folder, source=None, target=None):
+def text_of(folder, source=TEXTS[0], target=TEXTS[1], encoding="utf-8"):
     text = ParallelText(folder / "a.txt", folder / "b.txt")
-    for path, content, lines in ((text.source, source, SOURCE), (text.target, target, TARGET)):
-        content = "\n".join(lines) + "\n" if content is None else content
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    for path, content in ((text.source, source), (text.target, target)):
+        path.write_text(content, encoding, newline="")
     return text

@@ -32,8 +32,8 @@ from tests.attnlib.analysis import builders as toys
 from tests.attnlib.analysis.builders import ALL, HEADS, Toy, fit_of, judged
 from tests.attnlib.refusals import assert_refused, flip, refused
 
-REBUILDS = ("temporal_rebuilds", "input_rebuilds", "no_residual_rebuilds")
 TOY = Toy(ALL, ignored=(3,), bias=True)
+WHOLE = Shard()
 shards, every = st.integers(1, 9), st.integers(1, 9)
 
 
@@ -110,13 +110,13 @@ def test_what_terms_rebuild_of_the_sentences_shown_is_what_the_rows_say(bias):
     assert len(found.samples) == found.judged
     for row in found.heads:
         maps = [own.maps[f"{row['kind']}.{row['layer']}", row["head"]] for own in found.samples]
-        for place, measure in enumerate(REBUILDS, start=1):
+        for place, measure in enumerate(("temporal", "input", "no_residual"), start=1):
             similar = []
             for own in maps:
                 full = (~own[0].isnan()).sum(-1) >= 2
                 apart = (own[place] - own[0]).abs().nan_to_num().sum(-1)[full] / 2
                 similar += (1 - apart).tolist()
-            assert sum(similar) / len(similar) == pytest.approx(row[measure], abs=1e-9)
+            assert sum(similar) / len(similar) == pytest.approx(row[f"{measure}_rebuilds"], abs=1e-9)
 
 
 @pytest.mark.parametrize("entries", [4 * HEADS * 3 * 20, 4 * HEADS * 9, samples.ENTRIES])
@@ -130,7 +130,7 @@ def test_no_more_sentences_and_positions_are_kept_than_fit(monkeypatch, entries)
 
 def test_a_long_sentence_is_cut():
     length = LONGEST + 5
-    one = toys.by_hand([[1.0] * length] * 3, [False] * length)
+    one = toys.by_hand([[1.0] * length] * 3)
     found = analyse(Stream(lambda one: one, [one] * 5))
     assert found.samples[0].source.tolist() == list(range(LONGEST))
     assert found.samples[0].lengths == (length, 3)
@@ -139,13 +139,21 @@ def test_a_long_sentence_is_cut():
     assert said in page(found, "A title", lambda _, token: str(token))
 
 
+def read(keep, stream, part=WHOLE, order=None):
+    """Both readings of all parts of a corpus, kept; the second in another order than the first."""
+    parts = part.all_shards()
+    for shard in order or range(part.shards):
+        fit_part(stream, parts[shard], keep=keep)
+    fit = merged_fit(keep, part)
+    for shard in reversed(order or range(part.shards)):
+        judge_part(stream, fit, parts[shard], keep=keep)
+    return fit, keep.merged("judge", part, lambda: Judgement(fit))
+
+
 def kept(folder, stream, shards=1, every=5):
-    keep, parts = keep_of(folder), Shard(0, shards, every).all_shards()
-    fits = [fit_part(stream, part, keep=keep) for part in parts]
-    fit = sum(fits[1:], fits[0])
-    for part in parts:
-        judge_part(stream, fit, part, keep=keep)
-    return merged_analysis(stream, keep, parts[0], about={"Model": "a toy"})
+    keep, part = keep_of(folder), Shard(0, shards, every)
+    read(keep, stream, part)
+    return merged_analysis(stream, keep, part, about={"Model": "a toy"})
 
 
 def test_shards_of_a_corpus_too_small_are_refused(tmp_path):
@@ -210,18 +218,10 @@ def test_batches_are_dealt_to_one_stage_of_one_shard(shards, every):
             judged += 1
 
 
-def read(keep, **options):
-    """Both readings of a corpus in one part, kept."""
-    stream = stream_of(**options)
-    fit = fit_part(stream, keep=keep)
-    return fit, judge_part(stream, fit, keep=keep)
-
-
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """What passes that nothing disturbed leave behind."""
     folder = tmp_path_factory.mktemp("finished")
-    read(keep_of(folder))
+    read(keep_of(folder), stream_of())
     return folder
 
 
@@ -233,21 +233,21 @@ def finished(tmp_path_factory):
 def test_a_pass_that_was_killed_goes_on_to_the_same_bytes(tmp_path, finished, killed_at, seconds):
     for number in killed_at:
         with pytest.raises(SystemExit):
-            read(keep_of(tmp_path, seconds), killed_at=number)
-    fit, judgement = read(keep_of(tmp_path))
+            read(keep_of(tmp_path, seconds), stream_of(killed_at=number))
+    fit, judgement = read(keep_of(tmp_path), stream_of())
     assert toys.files_of(tmp_path) == toys.files_of(finished)
     assert (fit.losses, judgement.losses) == (Losses(144, 16), Losses(4 + 9 + 14 + 19, 4))
 
 
 def test_what_was_read_is_not_read_again_and_progress_counts_from_the_start(tmp_path):
     with pytest.raises(SystemExit):
-        read(keep_of(tmp_path), killed_at=7)
+        read(keep_of(tmp_path), stream_of(killed_at=7))
     seen, told = [], []
     fit_part(stream_of(seen=seen), keep=keep_of(tmp_path), progress=lambda *one: told.append(one))
     assert told == [("fit", number) for number in range(7, 17)]  # six of sixteen were read before
-    read(keep_of(tmp_path), seen=seen)
+    read(keep_of(tmp_path), stream_of(seen=seen))
     assert seen == [7, 8, 10, 11, 12, 13, 15, 16, 17, 18, 4, 9, 14, 19]
-    read(keep_of(tmp_path), killed_at=seen[0])  # finished: nothing is
+    read(keep_of(tmp_path), stream_of(killed_at=seen[0]))  # finished: nothing is
 
 
 @pytest.mark.slow
@@ -257,17 +257,9 @@ def test_what_was_read_is_not_read_again_and_progress_counts_from_the_start(tmp_
     ids=["in order", "in another", "more shards than batches"],
 )
 def test_shards_in_any_order_come_to_what_one_process_sums(tmp_path, parts, batches, order):
-    keep, stream, several = keep_of(tmp_path), stream_of(batches), parts.all_shards()
-    for shard in order:
-        fit_part(stream, several[shard], keep=keep)
-    fit = merged_fit(keep, parts)
-    for shard in reversed(order):
-        judge_part(stream, fit, several[shard], keep=keep)
-    found = keep.merged("judge", parts, lambda: Judgement(fit))
-
-    fitted, held_out = (
-        [n for n in range(batches) if any(own.is_of(stage, n) for own in several)] for stage in STAGES
-    )
+    _, found = read(keep_of(tmp_path), stream_of(batches), parts, order)
+    at_once = Shard(every=parts.every)
+    fitted, held_out = ([n for n in range(batches) if at_once.is_of(stage, n)] for stage in STAGES)
     whole = fit_of(map(TOY, fitted))
     expected = judged(whole, map(TOY, held_out[:2]), TOY.probe)  # two batches are probed in all
     expected += judged(whole, map(TOY, held_out[2:]))
@@ -291,7 +283,7 @@ def test_shards_that_are_missing_are_listed(tmp_path):
 def test_another_analysis_in_the_same_folder_is_refused(finished):
     """In all that the command asks for, of which its own tests have each; here in what only one asks for."""
     keep = keep_of(finished, target="b.txt")
-    for use in (read, partial(merged_fit, part=Shard())):
+    for use in (partial(read, stream=stream_of()), partial(merged_fit, part=WHOLE)):
         assert_refused(partial(use, keep), "part of another analysis (target is None there, b.txt here)")
 
 
@@ -307,12 +299,12 @@ def test_another_analysis_in_the_same_folder_is_refused(finished):
 )
 def test_a_file_that_was_flipped_cut_or_changed_is_noticed(tmp_path, finished, stage, damage):
     keep = keep_of(shutil.copytree(finished, tmp_path / "copied"))
-    path = keep.path(stage, Shard())
+    path = keep.path(stage, WHOLE)
     before = path.read_bytes()
     damage(path)
     assert path.read_bytes() != before
     said = f"{stage}-0-of-1/sums.safetensors is not what … make this part"
-    assert_refused(lambda: read(keep), said, CorruptFile)
+    assert_refused(lambda: read(keep, stream_of()), said, CorruptFile)
 
 
 def test_a_probe_that_cannot_be_taken_is_said_before_any_work():
@@ -333,14 +325,6 @@ def test_a_probe_that_cannot_be_taken_is_said_before_any_work():
     assert found.heads[0]["rows_probed"] > 0
 
 
-def test_logits_of_another_model_are_refused_before_any_work():
-    seen = []
-    stream = replace(stream_of(10), logits=lambda one: logits_of(one, 0)[..., :3])
-    analysed = partial(analyse, stream, progress=lambda *own: seen.append(own))
-    assert_refused(analysed, "a right word has id 7; the model predicts 3 words")
-    assert seen == []
-
-
 def logits_of(one, right):
     """Almost sure of the right word in the first samples, of word 0 in the others."""
     words = one.target_outputs.where(torch.arange(len(one.target_mask))[:, None] < right, 0)
@@ -349,7 +333,6 @@ def logits_of(one, right):
 
 @pytest.mark.parametrize("right", [0, 4, 6])
 def test_a_report_says_whether_the_model_has_learned(right):
-    """Of the first batches judged; of two halves the same as of the whole."""
     stream = replace(stream_of(20), logits=lambda one: logits_of(one, right))
     found = analyse(stream, every=2)
     ones = [TOY(number) for number in range(1, 9, 2)]  # four of ten
@@ -387,9 +370,11 @@ def test_the_fewest_threads_that_are_worth_it(monkeypatch):
         torch.set_num_threads(before)
 
 
-def analyse_copies(count, *one):
-    analyse(Stream(lambda one: one, [toys.by_hand(*one)] * count))
+def analyse_copies(count, scores, ignored):
+    analyse(Stream(lambda one: one, [toys.by_hand(scores, source=ignored)] * count))
 
+
+OF_ANOTHER_MODEL = replace(stream_of(10), logits=lambda one: logits_of(one, 0)[..., :3])
 
 test_what_cannot_be_is_refused = refused(
     (lambda: Stream(str, iter([1, 2])), "read only once"),
@@ -399,5 +384,9 @@ test_what_cannot_be_is_refused = refused(
     (lambda: analyse_copies(7, [[1.0, 2.0]], [True, True]), "no sample with a counted position"),
     # a row with one position to look at says nothing: without another there is nothing to report
     (lambda: analyse_copies(6, [[1.0], [2.0]], [False]), "no row of attention has two positions"),
+    (
+        partial(analyse, OF_ANOTHER_MODEL, progress=pytest.fail),  # before any work
+        "a right word has id 7; the model predicts 3 words",
+    ),
     (lambda: compare(analyse(Stream(Toy(), [*range(5)])), None), "the second is NoneType; give what analyse"),
 )

@@ -1,9 +1,12 @@
-"""Both passes: against the decomposition's own pieces, by hand where it has none, and in halves."""
+"""Both passes: against the decomposition's own pieces, by hand where it has none, in halves; intervals of
+corpora whose shares are known, of one analysis and of the difference of two."""
 
 import gzip
 import math
 import os
+from collections import Counter
 from dataclasses import replace
+from functools import cache, cached_property, partial
 from itertools import islice
 from pathlib import Path
 
@@ -14,16 +17,22 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlib.analysis import fit
+from attnlib.adapters import Attended, LinearMap, ModelPass
+from attnlib.analysis import Stream, analyse, compare, fit, write_report
+from attnlib.analysis.compare import MEASURES
 from attnlib.analysis.fit import AverageAttention, counted_attention, whole_samples
-from attnlib.analysis.judge import NINE, POSITION_BIAS, TermSums
+from attnlib.analysis.judge import NINE, POSITION_BIAS, REBUILT, TermSums, part_of, sample_keys
+from attnlib.analysis.judge import PARTS as ALL_PARTS
+from attnlib.analysis.report import KEPT
 from attnlib.analysis.results import head_rows, results, state_rows, term_rows
 from attnlib.decomposition import PART_NAMES, SUBSETS, Components, ShareSums, SubstitutionSums, typicality
 from attnlib.probes.agreement import agreement, chance_agreement
-from tests.attnlib.adapters.adapter_builders import terms_of
+from tests.attnlib.adapters.adapter_builders import rotary, terms_of
+from tests.attnlib.analysis import builders as toys
 from tests.attnlib.analysis.builders import ALL, Toy, assert_same_rows, by_hand, fit_of, judged, rows_of
 from tests.attnlib.decomposition.component_builders import attention_matrices, padded, term_batches
-from tests.attnlib.refusals import refused
+from tests.attnlib.models.model_builders import generator
+from tests.attnlib.refusals import assert_refused, refused
 
 
 def averages_of(matrices, at_once=None):
@@ -57,7 +66,6 @@ def test_averages_that_were_judged_by_are_forgotten_with_an_update():
 
 @given(attention_matrices(), attention_matrices(most=2))
 def test_nearest_sizes_are_joined_where_one_alone_is_too_rare(summed, judged):
-    """Of even attention it is one, whatever the sizes."""
     even = [torch.full_like(matrix, 1 / matrix.shape[1]) for matrix in (*summed, *judged)]
     found, _ = averages_of(even).typicality(*padded(even), minimum=len(even))
     torch.testing.assert_close(found, torch.ones_like(found))
@@ -101,18 +109,15 @@ def positional_heads(target, source, draw):
 
 
 def test_sharp_heads_by_position_are_typical_and_those_by_content_are_not():
-    draw = torch.Generator().manual_seed(0)
-    samples = []
-    for _ in range(400):
-        heads = positional_heads(*torch.randint(8, 15, (2,), generator=draw).tolist(), draw)
-        samples.append((list(heads), torch.stack(list(heads.values()))[:, None]))
-    average = AverageAttention(len(samples[0][0]))
-    masks = [[torch.ones(1, size, dtype=torch.bool) for size in each.shape[2:]] for _, each in samples]
-    for (_, matrices), own in list(zip(samples, masks, strict=True))[:300]:
-        average.update(matrices, *own)
+    draw = generator(0)
+    sizes = torch.randint(8, 15, (400, 2), generator=draw).tolist()
+    samples = [positional_heads(*size, draw) for size in sizes]
+    heads = {name: padded([own[name] for own in samples]) for name in samples[0]}
+    matrices, masks = torch.stack([own for own, *_ in heads.values()]), heads["content"][1:]
+    average = AverageAttention(len(heads)).update(matrices[:, :300], *(own[:300] for own in masks))
     assert max(average.counts.values()) < fit.MINIMUM_CELL  # sizes are joined for all that follows
-    judged = [average.typicality(each, *own)[0] for (_, each), own in zip(samples, masks, strict=True)][300:]
-    found = dict(zip(samples[0][0], torch.cat(judged, 1).mean(1).tolist(), strict=True))
+    typical, _ = average.typicality(matrices[:, 300:], *(own[300:] for own in masks))
+    found = dict(zip(heads, typical.mean(1).tolist(), strict=True))
     assert found.pop("content") < 0.2
     assert min(found.values()) > 0.9, found
 
@@ -121,9 +126,8 @@ MULTI30K = Path(os.environ.get("ATTNLIB_DATA", "")) / "multi30k"
 
 
 def of_real_lengths(count):
-    """By (source, target) length, on translations that people made: heads by position, by words, by both."""
-    draw, vectors, found = torch.Generator().manual_seed(0), {}, {}
-    sides = []
+    """Of translations that people made: heads by position, by words, by both, and the masks of both sides."""
+    draw, vectors, found, sides = generator(0), {}, [], []
     for side in ("de", "en"):
         with gzip.open(MULTI30K / f"train.{side}.gz", "rt", encoding="utf-8") as lines:
             sides.append([line.split() for line in islice(lines, count)])
@@ -137,26 +141,23 @@ def of_real_lengths(count):
         relative, steps = (one[:, None] - other for one, other in (relative, steps))
         words = target @ source.T / 8**0.5
         scores = -50 * relative**2, -(steps**2) / 2, words / 2 - 20 * relative**2, 2 * words
-        found.setdefault(shape[::-1], []).append(torch.stack(scores).softmax(-1))
-    return {cell: torch.stack(own, 1) for cell, own in found.items()}
+        found.append([own.softmax(-1) for own in scores])
+    heads = [padded(own) for own in zip(*found, strict=True)]
+    return torch.stack([own for own, *_ in heads]), heads[0][1:]
 
 
 @pytest.mark.skipif(not MULTI30K.is_dir(), reason="reads Multi30k: set ATTNLIB_DATA")
 def test_on_real_lengths_the_nearest_sizes_say_what_the_exact_one_says():
     """A size is left out and judged by its neighbours: half a place is lost, sentences keep their order."""
-    cells = of_real_lengths(3000)
-
-    def masks(cell):
-        return [torch.ones(cells[cell].shape[1], size, dtype=torch.bool) for size in cell[::-1]]
-
-    for left_out in sorted(cells, key=lambda cell: -cells[cell].shape[1])[:6]:
-        matrices, average = cells[left_out], AverageAttention(4)
-        assert matrices.shape[1] > 2 * fit.MINIMUM_CELL
-        for cell in cells.keys() - {left_out}:
-            average.update(cells[cell], *masks(cell))
-        near, exact = average.typicality(matrices, *masks(left_out))
+    heads, masks = of_real_lengths(3000)
+    sizes = torch.stack([mask.sum(1) for mask in masks], 1)
+    for (target, source), count in Counter(map(tuple, sizes.tolist())).most_common(6):
+        assert count > 2 * fit.MINIMUM_CELL
+        here = (sizes == torch.tensor([target, source])).all(1)
+        average = AverageAttention(4).update(heads[:, ~here], *(mask[~here] for mask in masks))
+        near, exact = average.typicality(heads[:, here], *(mask[here] for mask in masks))
         assert not exact.any()
-        expected = torch.stack([typicality(own).per_sample for own in matrices])
+        expected = torch.stack([typicality(own).per_sample for own in heads[:, here, :target, :source]])
         assert float((near - expected).abs().max()) < 0.08
         torch.testing.assert_close(expected[:2], torch.ones_like(expected[:2]))  # by position alone
         for own, other in zip(near[2:], expected[2:], strict=True):
@@ -167,10 +168,8 @@ def test_on_real_lengths_the_nearest_sizes_say_what_the_exact_one_says():
 def fitting_sizes(summed, bound):
     """What has to be kept, from all sizes at once: those up to the longest side for which all sizes fit."""
     sizes = {tuple(matrix.shape) for matrix in summed}
-    longest = 0
-    while longest < 9 and sum(t * s for t, s in sizes if max(t, s) <= longest + 1) <= bound:
-        longest += 1
-    return {(s, t) for t, s in sizes if max(t, s) <= longest}
+    fits = [n for n in range(10) if sum(t * s for t, s in sizes if max(t, s) <= n) <= bound]
+    return {(s, t) for t, s in sizes if max(t, s) <= fits[-1]}
 
 
 @given(attention_matrices(), attention_matrices(), st.integers(0, 40), st.randoms(use_true_random=False))
@@ -334,7 +333,6 @@ def test_cross_attention_is_judged_by_components_of_what_counts(ignored):
 
 @pytest.mark.parametrize("bias", [False, True])
 def test_terms_of_every_kind_of_attention_sum_to_its_scores(bias):
-    """Shares sum to one, and what varies is what the scores themselves vary by."""
     toy = Toy(ALL, bias=bias, ignored=(3,))
     judgement = judged(fit_of(map(toy, range(15))), map(toy, range(15, 20)))
     assert len(judgement.heads) == len(ALL) * 2
@@ -361,8 +359,8 @@ def test_terms_of_every_kind_of_attention_sum_to_its_scores(bias):
         assert shares.spread == pytest.approx((variance / shares.entries) ** 0.5)
 
 
-def test_agreement_is_the_probes_own():
-    toy = Toy(ignored=(3,))
+def test_agreement_is_the_probes_own_and_self_attention_has_none_nor_what_is_not_probed():
+    toy = Toy(ALL, ignored=(3,))
     passes = list(map(toy, range(20)))
     judgement = judged(fit_of(passes[:15]), passes[15:], toy.probe)
     for head in range(passes[0].attended[0].heads):
@@ -378,21 +376,15 @@ def test_agreement_is_the_probes_own():
         means = own.mean("agrees", "probed"), own.mean("by_chance", "probed")
         assert means == pytest.approx(torch.tensor(found).mean(0).tolist())
         assert means[0] != means[1]
-
-
-def test_without_a_probe_there_is_no_agreement_and_self_attention_never_has_one():
-    toy = Toy(ALL)
-    fit = fit_of(map(toy, range(9)))
-    for row in head_rows(judged(fit, [toy(9)])):
-        assert row["agreement_with_probe"] != row["agreement_with_probe"]
-    for row in head_rows(judged(fit, [toy(9)], toy.probe)):
-        assert (row["agreement_with_probe"] >= 0) == (row["kind"] == "cross")
+    for probe in (toy.probe, None):
+        for row in head_rows(judged(judgement.fit, passes[15:], probe)):
+            assert (row["agreement_with_probe"] >= 0) == bool(probe and row["kind"] == "cross")
 
 
 def test_attention_on_an_ignored_word():
     """Half of the first row and a quarter of the second; the third row is not counted."""
     scores = [[1.0, 1.0, 2.0], [2.0, 1.0, 1.0], [0.1, 0.1, 9.0]]
-    one = by_hand(scores, [False, False, True], [False, False, True])
+    one = by_hand(scores, source=[False, False, True], target=[False, False, True])
     attention, allowed = counted_attention(one, one.attended[0], 0)
     torch.testing.assert_close(attention[0], torch.tensor([[1 / 2, 1 / 2, 0], [2 / 3, 1 / 3, 0], [0, 0, 0]]))
     assert allowed.sum() == 4
@@ -442,8 +434,8 @@ def tensors_of(made, samples):
 
 def test_unseen_words_and_places_are_counted():
     """Fitted on one sample of the words 0 1, judged on one of 0 1 2: a third is new, word and place."""
-    two = by_hand([[1.0, 1.0]], [False] * 2)
-    three = by_hand([[1.0, 1.0, 1.0]], [False] * 3)
+    two = by_hand([[1.0, 1.0]])
+    three = by_hand([[1.0, 1.0, 1.0]])
     rows = {row["states"]: row for row in state_rows(fit_of([two]), judged(fit_of([two]), [three]))}
     assert (rows["answers"]["unseen_words"], rows["answers"]["unseen_positions"]) == (1 / 3, 1 / 3)
     assert (rows["asks"]["unseen_words"], rows["asks"]["judged"]) == (0.0, 1)
@@ -453,11 +445,347 @@ def test_unseen_words_and_places_are_counted():
 @pytest.mark.parametrize(("method", "counts"), [("least_squares", (1, 1, 1)), ("means", (2, 1, 0))])
 def test_rows_that_are_left_out_are_counted_by_their_reason(method, counts):
     """Fitted on a row of the word 0: of two rows the second's word is new, and a third sees one word."""
-    fit = fit_of([by_hand([[1.0, 1.0]], [False] * 2)], method=method)
-    passes = by_hand([[1.0, 1.0]] * 2, [False] * 2), by_hand([[1.0, 1.0]], [False, True])
+    fit = fit_of([by_hand([[1.0, 1.0]])], method=method)
+    passes = by_hand([[1.0, 1.0]] * 2), by_hand([[1.0, 1.0]], source=[False, True])
     (row,) = results(fit, judged(fit, passes), held_out=True).heads
     assert (row["rows"], row["rows_left_out"], row["rows_unseen"]) == counts
 
+
+# Intervals of corpora whose shares are known.
+
+WORDS, WIDTH, LONGEST, BATCH = 80, 6, 9, 25
+PARTS = ("temporal", "input", "mixed", "residual")
+
+
+class Known:
+    """A cross-attention over states made of a constant, a place, a word and noise, of which each is known.
+
+    Words come as in texts, one as often as all rarer ones by Zipf's law, and prefer some places. With a mark
+    every query sequence starts with it, it is nowhere else, and its state is so large.
+    """
+
+    def __init__(self, kind="cross", seed=0, noise=(0.7, 0.6), mark=0.0, words=WORDS):
+        self.kind, self.noise, self.mark = kind, noise, mark
+        sides = range(2 if kind == "cross" else 1)
+        normal = partial(torch.randn, generator=generator(seed), dtype=torch.float64)
+        self.constant = [normal(WIDTH) for _ in sides]
+        self.places = [0.8 * normal(LONGEST, WIDTH) for _ in sides]
+        self.words = [normal(words, WIDTH) for _ in sides]
+        if mark:
+            self.places[0][0] = mark * normal(WIDTH)
+            self.words[0] = torch.cat([self.words[0], torch.zeros(1, WIDTH)])
+        self.maps = [LinearMap(normal(1, 4, WIDTH), normal(1, 4)) for _ in range(2)]
+        self.odds = 1 / torch.arange(1, words + 1)
+
+    def draw(self, samples, seed):
+        """Ids, masks, and the four parts of the states of both sides; in self-attention they are one."""
+        draw, found, known = generator(seed), [], (self.constant, self.places, self.words, self.noise)
+        for constant, place, words, size in zip(*known, strict=False):
+            ids = torch.multinomial(self.odds.expand(samples, -1), LONGEST, True, generator=draw)
+            ids[:, 1::2] = ids[:, 1::2].sort(1).values  # the rarer ones late
+            if self.mark and not found:
+                ids[:, 0] = len(self.odds)
+            mask = torch.arange(LONGEST) < torch.randint(3, LONGEST + 1, (samples, 1), generator=draw)
+            noise = torch.randn(samples, LONGEST, WIDTH, generator=draw, dtype=torch.float64)
+            ones = torch.ones_like(noise)
+            found.append((ids, mask, torch.stack([constant * ones, place * ones, words[ids], size * noise])))
+        return found[0], found[-1]
+
+    def one(self, seed):
+        (asks, query_mask, queries), (answers, key_mask, keys) = self.draw(BATCH, seed)
+        states = queries.sum(0), keys.sum(0)
+        sites = ("q", "k") if self.kind == "cross" else ("q", "q")
+        attended = Attended(self.kind, 0, *states, *sites, *self.maps, scale=0.3)
+        tokens = {"target_tokens": asks, "target_outputs": asks, "target_mask": query_mask}
+        return ModelPass(source_tokens=answers, source_mask=key_mask, attended=(attended,), **tokens)
+
+    @cached_property
+    def shares(self):
+        """By another way than the library's: covariances of what the parts known make, over many samples."""
+        explained, means = Counter(), []
+        for side, (_, mask, parts) in enumerate(self.draw(8000, 9_999)):
+            first = int(bool(self.mark) and side == 0)  # the mark and its place share no mean with the others
+            apart = (torch.arange(LONGEST) >= first)[:, None] * parts[2, :, first:][mask[:, first:]].mean(0)
+            means.append((apart, (parts[1] + apart)[mask].mean(0)))
+        for seed in range(8):
+            (_, query_mask, queries), (_, key_mask, keys) = self.draw(1000, 10_000 + seed)
+            mapped = []
+            for parts, (word, mean), own in zip((queries, keys), means, self.maps, strict=True):
+                # the mean of words is the places', that of places is constant
+                parts = [parts[0] + mean, parts[1] + word - mean, parts[2] - word, parts[3]]
+                moved = torch.stack(parts) @ own.weight[0].T
+                moved[0] += own.bias[0]
+                mapped.append(moved)
+            allowed = query_mask[:, :, None] & key_mask[:, None]
+            terms = torch.einsum("ibsw,jbtw->ijbst", *mapped) * allowed
+            counts = allowed.sum(-1, keepdim=True).clamp(min=1)
+            terms = (terms - terms.sum(-1, keepdim=True) / counts) * allowed
+            names = ("constant", *PARTS[:2], "residual")
+            explains = (terms * terms.sum((0, 1))).sum((2, 3, 4))
+            for i, mine in enumerate(names):
+                for j, other in enumerate(names):
+                    explained[part_of(f"{mine}·{other}")] += float(explains[i, j])
+        return {part: explained[part] / sum(explained.values()) for part in PARTS}
+
+
+known = cache(Known)
+marked = partial(known, noise=(0.3, 0.3), mark=3.0)
+
+
+def analysis_of(model, lines, seed, **options):
+    first = seed * 1000
+    return analyse(Stream(model.one, range(first, first + lines // BATCH)), **options)
+
+
+def analysed(model, lines, seed, **options):
+    return analysis_of(model, lines, seed, **options).heads[0]
+
+
+def assert_covered(held, corpora):
+    """Within what 95 of 100 may come to in so many corpora, and in many 92 to 98."""
+    slack = max(0.03, 3.3 * (0.95 * 0.05 / corpora) ** 0.5)
+    shares = {part: count / corpora for part, count in held.items()}
+    assert shares == pytest.approx(dict.fromkeys(held, 0.95), abs=slack)
+
+
+@pytest.mark.parametrize(
+    ("kind", "mark", "lines", "corpora", "bias"),
+    [
+        ("cross", "", 200, 25, 0.04), ("encoder_self", "", 200, 25, 0.04), ("cross", "marked", 200, 25, 0.04),
+        *(pytest.param(*own, 0.01, marks=pytest.mark.long)
+          for own in (("cross", "", 200, 500), ("cross", "", 800, 100), ("encoder_self", "", 200, 300),
+                      ("cross", "marked", 200, 300), ("cross", "marked", 800, 100),
+                      ("encoder_self", "marked", 200, 300))),
+    ],
+)  # fmt: skip
+def test_intervals_hold_the_shares_of_corpora_and_in_the_mean_shares_are_hardly_off(
+    kind, mark, lines, corpora, bias
+):
+    held, off, model = Counter(), Counter(), (marked if mark else known)(kind)
+    for seed in range(1, corpora + 1):
+        row = analysed(model, lines, seed)
+        for part, share in model.shares.items():
+            held[part] += row[f"{part}_low"] <= share <= row[f"{part}_high"]
+            off[part] += (row[f"{part}_share"] - share) / corpora
+    assert_covered(held, corpora)
+    assert max(map(abs, off.values())) < bias
+
+
+def test_shares_do_not_move_with_the_corpus_where_a_mark_has_a_place_to_itself():
+    """Though more words are seen in more text, and the state of the mark is large: nothing hangs on it."""
+    model, corpora = known("cross", noise=(0.3, 0.3), mark=6.0, words=400), 12
+    few, many = [analysed(model, 200, seed) for seed in range(1, corpora + 1)], analysed(model, 3200, 1)
+    for part, share in model.shares.items():
+        assert many[f"{part}_low"] <= share <= many[f"{part}_high"]
+        assert sum(row[f"{part}_share"] for row in few) / corpora == pytest.approx(share, abs=0.02)
+
+
+def test_shares_do_not_move_with_the_corpus_and_intervals_narrow():
+    """As residuals of means do, to which words that were not fitted on are added."""
+    model, widths = known("cross"), []
+    for lines in (200, 3200):
+        row = analysed(model, lines, 7)
+        widths.append(row["residual_high"] - row["residual_low"])
+    assert 2.5 < widths[0] / widths[1] < 7  # 4, were all corpora alike
+    few = analysed(model, 200, 7, method="means")["residual_share"]
+    many = analysed(model, 3200, 7, method="means")["residual_share"]
+    assert few > many + 0.02
+
+
+@pytest.mark.parametrize(("left", "part"), [("words", "input"), ("places", "temporal")])
+def test_of_states_of_words_alone_all_is_input_and_of_places_alone_all_is_temporal(left, part):
+    """Whatever the mean of the words is: a constant query with a word is about words. Means call it mixed."""
+    model = Known("encoder_self", seed=3, noise=(0, 0))
+    for name in {"words", "places"} - {left}:
+        for own in getattr(model, name):
+            own.zero_()
+    row = analysed(model, 200, 1)
+    assert row[f"{part}_share"] == pytest.approx(1, abs=1e-6)
+    assert row[f"{part}_low"] == pytest.approx(1, abs=1e-6) == row[f"{part}_high"]
+    assert row["no_residual_rebuilds"] == pytest.approx(1, abs=1e-6)
+    if part == "input":
+        as_in_the_papers = analysed(model, 200, 1, method="means")
+        assert as_in_the_papers["input_share"] < 0.9
+        assert row["constant_input_share"] > 0.1
+
+
+def test_with_a_rotation_what_is_constant_depends_on_position():
+    """Then the terms of a constant key stay, and all terms still make the scores."""
+    model, turn = Known("encoder_self", seed=4), rotary(LONGEST, 4)
+    plain = model.one(1)
+    (own,) = plain.attended
+    rotated = replace(plain, attended=(replace(own, query_rotation=turn, key_rotation=turn),))
+    for one, count in ((plain, 12), (rotated, 16)):
+        (sums,) = judged(fit_of([one], method="least_squares"), [one]).heads.values()
+        shares = sums.terms.result()
+        assert len(sums.terms.terms) == count
+        assert sum(shares.covariance.values()) == pytest.approx(1)
+        scores = one.attended[0].scores[:, 0]
+        allowed = one.allowed(one.attended[0])
+        mean = (scores * allowed).sum(-1, keepdim=True) / allowed.sum(-1, keepdim=True).clamp(min=1)
+        assert shares.spread == pytest.approx(float((scores - mean)[allowed].square().mean().sqrt()))
+
+
+def test_words_that_were_not_fitted_on_move_no_share():
+    """Whatever their states are: a wild one would be called residual, and more so in a small corpus."""
+    model = known("cross")
+    fit = fit_of([model.one(1)], method="least_squares")
+    one, sums = model.one(2), []
+    new = torch.zeros_like(one.source_tokens, dtype=torch.bool)
+    new[::2, 1] = True
+    one = replace(one, source_tokens=one.source_tokens.masked_fill(new, WORDS + 1))
+    (own,) = one.attended
+    for factor in (1, 30):
+        keys = torch.where(new[:, :, None], factor * own.key_inputs, own.key_inputs)
+        judgement = judged(fit, [replace(one, attended=(replace(own, key_inputs=keys),))])
+        sums += [found.terms.sums for found in judgement.heads.values()]
+    assert judgement.seen["k"]["unseen_words"] >= int((new & one.source_mask).sum()) > 5
+    for name in ("absolute", "products", "moments", "similarity"):
+        torch.testing.assert_close(*(own[name] for own in sums))
+
+
+# Two analyses: a head does not differ from itself, an altered one does.
+
+BATCHES = range(25)
+
+
+def toy(altered=0.0, kinds=("cross",)):
+    """Its second head asks for something else the more it is altered."""
+    made = Toy(kinds, bias=True)
+    weight = made.maps["cross"][0].weight[1]
+    weight += altered * torch.randn(weight.shape, generator=generator(5), dtype=weight.dtype)
+    return made
+
+
+@pytest.fixture(scope="module")
+def first():
+    return analyse(Stream(toy(), BATCHES))
+
+
+@pytest.fixture(scope="module")
+def second():
+    return analyse(Stream(toy(3.0), BATCHES))
+
+
+def test_a_head_that_was_altered_differs_and_the_other_does_not(first, second):
+    found = compare(first, second)
+    assert found.paired
+    assert len(found.rows) == 2 * len(MEASURES)
+    assert {row["head"] for row in found.differing} == {1}
+    assert all(row["difference"] == row["low"] == row["high"] == 0 for row in found.rows if row["head"] == 0)
+    values = {(row["head"], row["measure"]): row for row in found.rows}
+    for row, other in zip(first.heads, second.heads, strict=True):
+        for measure in MEASURES:
+            own = values[row["head"], measure]
+            assert (own["first"], own["second"]) == (row[measure], other[measure])
+            assert own["low"] <= own["high"]
+    back = {(row["head"], row["measure"]): row for row in compare(second, first).rows}
+    assert all(back[place]["low"] == pytest.approx(-row["high"]) for place, row in values.items())
+
+
+def test_the_same_sentences_narrow_the_interval_of_a_small_change(first):
+    """Of other sentences all that varies from one to the next is in it."""
+    little = compare(first, analyse(Stream(toy(0.02), BATCHES)))
+    other = compare(first, analyse(Stream(toy(0.02), range(100, 125))))
+    assert (little.paired, other.paired) == (True, False)
+    for mine, theirs in zip(little.rows, other.rows, strict=True):
+        if mine["head"] == 1:
+            assert mine["high"] - mine["low"] < 0.3 * (theirs["high"] - theirs["low"])
+
+
+def test_blocks_add_up_to_what_the_rows_say(first):
+    for row in first.heads:
+        *sums, rows = first.blocks[f"{row['kind']}.{row['layer']}", row["head"]].sum(0).tolist()
+        assert rows == row["rows"]
+        explained = sums[: len(ALL_PARTS)]
+        for measure, own in zip(MEASURES, sums, strict=True):
+            whole = rows if measure.endswith("rebuilds") else sum(explained)
+            assert own / whole == pytest.approx(row[measure])
+    assert len(MEASURES) == len(ALL_PARTS) + len(REBUILT)
+
+
+def test_a_sentence_has_its_key_in_whatever_batch():
+    """Alone and without padding as well; another word on either side is another key."""
+    one = replace(toy()(0), attended=())
+    keys = sample_keys(one)
+    assert len(set(keys.tolist())) == len(keys)
+    names = ("source_tokens", "source_mask", "target_tokens", "target_outputs", "target_mask")
+    for row, key in enumerate(keys):
+        given = {name: getattr(one, name)[row, one.mask(name[:6])[row]][None] for name in names}
+        alone = replace(one, **given)
+        assert sample_keys(alone).tolist() == [key]
+        for name in ("source_tokens", "target_outputs"):
+            changed = getattr(alone, name).clone()
+            changed[0, -1] += 1
+            assert sample_keys(replace(alone, **{name: changed})).tolist() != [key]
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_intervals_hold_the_differences_of_two_models_whose_shares_are_known(paired):
+    models, corpora, held = (known("cross"), Known("cross", seed=11)), 30, Counter()
+    for seed in range(1, corpora + 1):
+        other = seed if paired else seed + 100
+        found = compare(analysis_of(models[0], 200, seed), analysis_of(models[1], 200, other))
+        assert found.paired == paired
+        for row in found.rows:
+            part = row["measure"].removesuffix("_share")
+            if part in models[0].shares:
+                difference = models[1].shares[part] - models[0].shares[part]
+                held[part] += row["low"] <= difference <= row["high"]
+    assert_covered(held, corpora)
+
+
+@pytest.mark.parametrize(("times", "warned"), [(1.4, False), (1.6, True), (1 / 1.6, True)])
+def test_where_one_is_of_much_more_text_a_note_says_what_that_moves(first, times, warned):
+    found = compare(first, replace(first, fitted=round(times * first.fitted)))
+    assert found.table().attrs["notes"] == found.notes
+    assert len(found.notes) == warned
+    assert all(f"on {first.fitted:,} samples" in note for note in found.notes)
+
+
+def test_without_held_out_sentences_nothing_is_known_of_how_sure_it_is(first):
+    found = compare(first, replace(first, held_out=False))
+    assert all(math.isnan(row["low"]) and math.isnan(row["high"]) for row in found.rows)
+    assert found.differing == []
+    assert repr(found).endswith("no difference has an interval")
+
+
+def test_options_that_make_other_sentences_are_named(first):
+    other = replace(first, made={"options": {"--ignore-special": True, "--batch-size": 3}})
+    assert compare(first, other).notes == ["--ignore-special differs: heads may differ for that alone."]
+
+
+def test_heads_of_one_alone_are_named_and_none_in_both_is_an_error(first):
+    more = analyse(Stream(toy(kinds=ALL), BATCHES))
+    assert compare(first, more).alone == tuple(f"{kind}.0 head {n}" for kind in ALL[1:] for n in range(2))
+    rest = replace(more, heads=[row for row in more.heads if row["kind"] != "cross"])
+    for other, said in (
+        (rest, "no head is in both: the first has cross.0 head 0, … analyse the"),
+        (replace(first, blocks={}), "the second analysis has no blocks of sentences: make it again"),
+        (replace(first, method="means"), "one is by least_squares, the other by means: analyse both"),
+    ):
+        assert_refused(partial(compare, first, other), said)
+
+
+def test_the_command_says_which_heads_differ_after_notes(first, second, tmp_path):
+    more = replace(second, fitted=2 * second.fitted)
+    for name, own in (("one", first), ("other", more)):
+        write_report(own, tmp_path / name)
+    table = tmp_path / "differences.csv"
+    done = toys.attnlib("compare", tmp_path / "one", tmp_path / "other", "--out", table)
+    assert done.exit_code == 0, done.output
+    found = compare(first, more)
+    heading, note, *said = done.stdout.splitlines()
+    assert [heading, note] == [repr(found), *found.notes]
+    assert len(said) == len(found.differing) > 1
+    assert said[0].startswith(f"cross.0 head 1, {found.differing[0]['measure']}: ")
+    assert_same_rows(toys.table_of(table), found.rows, tolerance=1e-8)
+    done = toys.attnlib("compare", tmp_path, tmp_path)
+    assert done.exit_code == 2
+    assert f"holds no {KEPT}" in done.stderr
+
+
+# What cannot be.
 
 OF_CROSS, OF_SELF = Toy(("cross",))(0), Toy(("encoder_self",))(0)
 SHAPES = "expected (9, batch, target, source)"

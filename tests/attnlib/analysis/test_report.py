@@ -10,24 +10,27 @@ import unicodedata
 from dataclasses import asdict, replace
 from html import escape
 from importlib.metadata import version
-from itertools import product
+from pathlib import Path
 
 import pandas
 import pytest
 import torch
+import yaml
 from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlib import zoo
-from attnlib.analysis import Analysis, Losses, Stream, analyse, compare, report, write_report
+from attnlib.analysis import Analysis, Losses, Stream, analyse, compare, read_report, report, write_report
 from attnlib.analysis.report import KEPT, SENTENCE, TABLES, findings, notes, number, page, sentence, visible
 from attnlib.analysis.samples import ENTRIES, Sample
+from attnlib.errors import CorruptFile
 from tests.attnlib.adapters.adapter_builders import BATCH, adapter_of
 from tests.attnlib.analysis.builders import ALL, HOSTILE, SHOWN, Toy, assert_same_rows, said_by, table_of
-from tests.attnlib.refusals import assert_refused
+from tests.attnlib.refusals import assert_refused, flip
 
 TOY = Toy(ALL, ignored=(3,), bias=True)
+FINDINGS = yaml.safe_load(Path(__file__).with_name("findings.yaml").read_text(encoding="utf-8"))
 FILES = {"index.html", "analysis.json", KEPT, *(f"{table}.csv" for table in TABLES)}
 
 
@@ -40,16 +43,11 @@ def analysis():
     return analyse(Stream(TOY, range(10), TOY.probe), about={"Model": "a toy"})
 
 
-@pytest.fixture(scope="module")
-def markup(analysis):
-    return page(analysis, "A title", name)
-
-
-def test_files_agree_with_the_analysis(tmp_path, analysis):
+def test_files_agree_with_the_analysis_and_give_it_back(tmp_path, analysis):
     found = replace(analysis, losses=Losses(3, 1), unchecked=("cross.0",), held_out=False)
     write_report(found, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == FILES
-    said = said_by(tmp_path)
+    said, again = said_by(tmp_path), read_report(tmp_path)
     assert (said["fitted"], said["judged"], said["held_out"]) == (found.fitted, found.judged, False)
     assert (said["losses"], said["unchecked"]) == (asdict(found.losses), ["cross.0"])
     assert (said["about"], said["notes"]) == ({"Model": "a toy"}, notes(found))
@@ -57,7 +55,8 @@ def test_files_agree_with_the_analysis(tmp_path, analysis):
         rows = getattr(found, name)
         assert len(rows) > 1
         of_json = [{key: math.nan if own is None else own for key, own in row.items()} for row in said[name]]
-        for table in (of_json, table_of(tmp_path / f"{name}.csv")):
+        of_pandas = getattr(found.tables, name)().to_dict("records")
+        for table in (of_json, table_of(tmp_path / f"{name}.csv"), getattr(again, name), of_pandas):
             assert_same_rows(table, rows, tolerance=1e-8)
             assert list(map(list, table)) == list(map(list, rows))  # columns in their order
         assert "nan" not in (tmp_path / f"{name}.csv").read_text(encoding="utf-8")
@@ -65,6 +64,13 @@ def test_files_agree_with_the_analysis(tmp_path, analysis):
     assert len(notes(found)) >= 3
     for note in notes(found):
         assert f'<p class="note">{escape(note)}</p>'.replace("&#x27;", "&#39;") in markup
+    assert (again.about, again.fitted, repr(again)) == ({"Model": "a toy"}, found.fitted, repr(found))
+    assert torch.equal(again.keys, found.keys)
+    assert all(torch.equal(again.blocks[head], own) for head, own in found.blocks.items())
+    said = f"holds no {KEPT}: give a folder that attnlib analyse or report wrote"
+    assert_refused(lambda: read_report(tmp_path / "none"), said)
+    flip(tmp_path / KEPT)
+    assert_refused(lambda: read_report(tmp_path), "its checksum is another", CorruptFile)
 
 
 def harmless(markup):
@@ -82,25 +88,19 @@ def harmless(markup):
     return read
 
 
-def grid_of(markup, title):
-    """The numbers of the squares below a title, a list a kind of attention."""
-    grids = re.findall(rf"<figcaption>{title}</figcaption>(.*?)</figure>", markup, re.S)
-    found = (re.findall(r'<td style="background:[^"]*">([−\d.]+)</td>', grid) for grid in grids)
-    return [[float(value.replace("−", "-")) for value in grid] for grid in found]
-
-
-def test_the_page_is_harmless_and_shows_the_numbers_of_every_head(analysis, markup):
+def test_the_page_is_harmless_and_shows_the_numbers_of_every_head(analysis):
+    markup = page(analysis, "A title", name)
     read = harmless(markup)
     assert read.find("meta", content="default-src 'none'; style-src 'unsafe-inline'")
     for row in analysis.heads:
         assert f"layer {row['layer']}, head {row['head']}" in read.text
     assert f"{analysis.judged:,}" in read.text
-    for column in ("temporal_share", "mixed_share"):
-        found = grid_of(markup, column.replace("_", " "))
-        assert len(found) == len(ALL)
-        for kind, values in zip(ALL, found, strict=True):
-            expected = [row[column] for row in analysis.heads if row["kind"] == kind]
-            assert values == pytest.approx(expected, abs=0.005)
+    for part in ("temporal", "mixed"):
+        grids = re.findall(rf"<figcaption>{part} share</figcaption>(.*?)</figure>", markup, re.S)
+        for kind, grid in zip(ALL, grids, strict=True):
+            shown = re.findall(r'<td style="background:[^"]*">([−\d.]+)</td>', grid)
+            expected = [row[f"{part}_share"] for row in analysis.heads if row["kind"] == kind]
+            assert [float(own.replace("−", "-")) for own in shown] == pytest.approx(expected, abs=0.005)
     assert f"<td>{analysis.heads[0]['rows_probed']:,}</td>" in markup
     assert analysis.terms[0]["covariance_low"] < analysis.terms[0]["covariance_high"]
     for row in analysis.terms:
@@ -118,8 +118,7 @@ def test_the_page_runs_its_own_script_and_no_other(analysis):
     assert f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'" in markup
     data = json.loads(scripts[0][1])
     assert data["samples"][0]["words"]["source"][0] == visible(hostile)
-    places = [[row["kind"], row["layer"], row["head"]] for row in analysis.heads]
-    assert data["heads"] == places
+    assert data["heads"] == [[row["kind"], row["layer"], row["head"]] for row in analysis.heads]
     sample, drawn = analysis.samples[0], base64.b64decode(data["samples"][0]["maps"])
     expected = [sample.maps[f"{kind}.{layer}", head] for kind, layer, head in data["heads"]]
     expected = torch.cat([own.flatten() for own in expected])
@@ -127,9 +126,9 @@ def test_the_page_runs_its_own_script_and_no_other(analysis):
         assert (byte == 255) if math.isnan(weight) else abs(byte / 254 - weight) < 0.002
 
 
-def test_words_and_weights_are_in_their_places(analysis, markup):
+def test_words_and_weights_are_in_their_places(analysis):
     """Rows of cross-attention are the words predicted, those of the decoder's own the words read."""
-    example = analysis.samples[0]
+    example, markup = analysis.samples[0], page(analysis, "A title", name)
     found = re.findall(r"<summary>[^<]*, layer \d+, head \d+</summary>(.*?)</details>", markup, re.S)
     sides = {"cross": ("source", "source", "target", "target"), "encoder_self": ("source",) * 4}
     sides["decoder_self"] = ("target", "read", "target", "read")
@@ -143,11 +142,10 @@ def test_words_and_weights_are_in_their_places(analysis, markup):
         assert re.findall(r'<td [^>]*title="([^"]*)"', drawn) == shown
 
 
-@pytest.mark.parametrize("kinds", [{"ignored": (3,)}, {"bias": True}, {"probe": True}])
-def test_what_is_ignored_a_position_bias_and_a_probe_are_shown_where_there_are_any(kinds):
-    probed = kinds.pop("probe", False)
+@pytest.mark.parametrize(("kinds", "probed"), [({"ignored": (3,)}, 0), ({"bias": True}, 0), ({}, 1)])
+def test_what_is_ignored_a_position_bias_and_a_probe_are_shown_where_there_are_any(kinds, probed):
     toy = Toy(ALL, **kinds)
-    analysis = analyse(Stream(toy, range(5), **{"probe": toy.probe} if probed else {}))
+    analysis = analyse(Stream(toy, range(5), toy.probe, probed))
     markup = page(analysis, "A title", name)
     unseen = {at: int(weights.isnan().sum()) for at, weights in analysis.samples[0].attention.items()}
     assert bool(unseen["cross.0", 0]) == ("ignored" in kinds)
@@ -160,36 +158,26 @@ def test_what_is_ignored_a_position_bias_and_a_probe_are_shown_where_there_are_a
         assert (f'<th scope="col">{column}</th>' in markup) == probed
 
 
-def test_heads_that_attend_evenly_are_faded_and_findings_count_the_others(analysis):
-    """More than half: the whole interval above it; where there is none, the share."""
-    heads = [dict(row, kind="cross", layer=0, head=head) for head, row in enumerate(analysis.heads * 2)][:4]
-    parts = product(("temporal", "input", "mixed", "residual"), ("share", "low"))
-    plain = {"uniform": 0.5, "no_residual_rebuilds": 0.5} | dict.fromkeys(map("_".join, parts), 0.1)
-    changes = (
-        {"uniform": 0.995}, {"input_share": 0.9, "input_low": 0.51, "no_residual_rebuilds": 0.95},
-        {"input_share": 0.9, "input_low": 0.49}, {"temporal_share": 0.6, "temporal_low": math.nan},
-    )  # fmt: skip
-    rows = [row | plain | change for row, change in zip(heads, changes, strict=True)]
-    found = replace(analysis, heads=rows, terms=[])
-    assert findings(found) == [
-        "Cross-attention, 4 heads: more than half of the variation of scores comes from position alone in "
-        "1 (layer.head 0.3), from words alone in 1 (layer.head 0.1), from no single part in 1, and 1 attends "
-        "evenly, so that there is nothing to share. Position and word together rebuild more than 90% of the "
-        "attention, and close more than half of the gap that even attention leaves, in 1."
-    ]
-    even = [row | {"uniform": 0.995, "no_residual_rebuilds": 0.999} for row in rows]
-    (said,) = findings(replace(found, heads=even))
-    assert said == "Cross-attention, 4 heads: all attend evenly, and there is nothing to share."
-    (blunt,) = findings(replace(found, heads=[row | {"uniform": 0.86} for row in rows]))
-    assert blunt.endswith("in 1."), "0.95 is more than half of what 0.86 lacks"
-    (blunt,) = findings(replace(found, heads=[row | {"uniform": 0.91} for row in rows]))
-    assert blunt.endswith("in none."), "0.95 is not more than half of what 0.91 lacks"
-    markup = page(found, "t", lambda _, token: str(token))
+def four_heads(analysis, change):
+    own = [FINDINGS["plain"] | {"kind": "cross", "layer": 0, "head": head} for head in range(4)]
+    rows = [analysis.heads[0] | row | more for row, more in zip(own, FINDINGS["own"], strict=True)]
+    return replace(analysis, heads=[row | change for row in rows], terms=[])
+
+
+@pytest.mark.parametrize(("change", "said"), FINDINGS["said"])
+def test_findings_count_heads_by_what_their_scores_come_from(analysis, change, said):
+    (found,) = findings(four_heads(analysis, change))
+    assert found.endswith(said)
+
+
+def test_heads_that_attend_evenly_are_faded(analysis):
+    found = four_heads(analysis, {})
+    markup = page(found, "t", name)
     assert markup.count('<td class="even" title="attends evenly"') == 6  # a square in each of the grids
     row = '<tr class="even"><th scope="row">layer 0, head 0 <small>(even)</small></th>'
     assert markup.count(row) == markup.count('<tr class="even">') == 2  # there are no rows of terms
     assert "Heads that attend evenly are faded" in markup
-    assert "faded" not in page(replace(found, heads=rows[1:]), "t", lambda _, token: str(token))
+    assert "faded" not in page(replace(found, heads=found.heads[1:]), "t", name)
     assert "1 of 4 heads attend within 1% of evenly" in " ".join(notes(found))
 
 
@@ -314,14 +302,6 @@ def test_a_sentence_keeps_its_spaces_and_a_mark_that_looks_like_one():
 # Tables and pictures say what the rows say, and what is missing is said in a line.
 
 
-def test_tables_hold_the_rows(analysis):
-    for table in ("heads", "terms", "states"):
-        found = getattr(analysis.tables, table)()
-        pandas.testing.assert_frame_equal(found, pandas.DataFrame(getattr(analysis, table)))
-    shares = analysis.tables.terms().groupby(["kind", "layer", "head"]).covariance_share.sum()
-    assert shares.tolist() == pytest.approx([1.0] * len(analysis.heads))
-
-
 def test_an_analysis_of_frames_says_so_and_has_no_words(analysis, tmp_path):
     """A source of one id alone: places are its names, and no term is of its words."""
     of_source = [row for row in analysis.states if row["states"].startswith(("encoder", "cross"))]
@@ -349,14 +329,10 @@ def test_an_analysis_of_frames_says_so_and_has_no_words(analysis, tmp_path):
 
 def test_a_report_that_cannot_be_written_is_refused_before_the_first_pass(tmp_path):
     (tmp_path / "file").touch()
-    read = []
-    stream = Stream(lambda number: read.append(number) or Toy(ALL)(number), range(10))
-    assert_refused(lambda: report(stream, tmp_path / "file"), "file")
-    assert read == []
+    assert_refused(lambda: report(Stream(pytest.fail, ["read"] * 10), tmp_path / "file"), "file")
 
 
 def test_what_made_it_is_known_without_a_command():
-    """And what its stream says of that."""
     own = {"options": {"longest": 9}, "sha256": {"text": "0f"}}
     stream = Stream(Toy(ALL), range(10), probed=0, made=lambda: own)
     made = analyse(stream, heads=[1, 0], method="means", every=4).made
