@@ -38,17 +38,6 @@ def test_average_input_is_weighted_by_counts(trained):
     assert not measure.wordless_input(embedding, fitted.encoder, "null", 3).any()
 
 
-def test_comparison_by_hand():
-    own = torch.tensor([[0.0, 0.0], [2.0, 0.0]])
-    counts = torch.tensor([1, 1])
-    same = measure.compared(own + 5, own, counts)
-    assert (same["r2_centred"], same["cosine"]) == (1, pytest.approx(1))
-    assert same["r2"] == pytest.approx(1 - 50)  # 5² + 5² at both positions over a variance of 1
-    twice = measure.compared(2 * own, own, counts)
-    assert (twice["r2_centred"], twice["cosine"]) == (0, pytest.approx(1))
-    assert measure.compared(own, own * 0, counts)["cosine"] is None
-
-
 def test_plane_keeps_the_course_and_its_sign():
     course = torch.arange(5.0)[:, None] * torch.tensor([[3.0, 4.0, 0.0]])
     directions, centre = measure.plane(course, torch.ones(5))
@@ -84,9 +73,3 @@ def test_expected_displacements_by_hand():
         expected, keep = measure.expectation(before, batch, 2, ahead)
         assert expected[0, :4].tolist() == [-2] * 4
         assert keep[0].tolist() == [True] * 4 + [False] * 3
-
-
-def test_variance_between_positions():
-    states = torch.tensor([[0.0], [2.0], [4.0], [6.0]])
-    assert measure._between(states, torch.tensor([0, 0, 1, 1])) == pytest.approx(4 / 5)
-    assert measure._between(states * 0, torch.tensor([0, 0, 1, 1])) is None

@@ -103,25 +103,6 @@ def test_correlation_is_over_heads_and_leaves_out_those_without_shares():
     assert found["temporal_rebuilds"]["heads"] == 24  # which all heads have: the same are left out
 
 
-def test_last_less_first_by_hand():
-    rows = [
-        head(seed=0, layer=1, number=0.1),
-        head(seed=0, layer=1, number=0.3),  # another head: mean 0.2
-        head(seed=0, layer=2, number=9.0),  # between
-        head(seed=0, layer=3, number=0.6),
-        head("reordering", seed=0, layer=1, number=0.5),
-        head("reordering", seed=0, layer=3, number=0.5),
-        head(seed=1, layer=1, number=0.0),
-        head(seed=1, layer=3, number=0.4),
-        head(seed=1, layer=3, number=None),
-        head(seed=0, layer=3, number=5.0) | {"state": "untrained"},
-        head(seed=0, layer=3, number=5.0) | {"kind": "encoder_self"},
-    ]
-    found = experiment.last_less_first(pd.DataFrame(rows))
-    assert found["value"] == pytest.approx(np.mean([np.mean([0.4, 0.0]), 0.4]))
-    assert found["n"] == 2
-
-
 def test_differences_by_hand():
     numbers = {  # by seed: one-to-one and reordering with two kinds of positions
         0: {"sinusoidal": (0.9, 0.4), "rotary": (0.6, 0.5)},

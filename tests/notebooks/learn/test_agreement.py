@@ -14,7 +14,7 @@ from attnlib.probes.agreement import agreement, halves
 from attnlib.training.vocabulary import EOS
 from companion.runs.store import Store
 from notebooks.learn.agreement import experiment
-from notebooks.learn.agreement.experiment import Config, best_checkpoint, contextualise, over_pairs, row, rows
+from notebooks.learn.agreement.experiment import Config, contextualise, over_pairs, row, rows
 from notebooks.shared import agreement as measures
 from notebooks.shared.agreement import measure_agreement, measure_course, measure_ties
 from notebooks.shared.intervals import mean_interval
@@ -395,8 +395,3 @@ def test_it_is_a_search_through_the_checkpoints(curve, agreement):
     above = [performance for reached, performance in curve if reached > agreement]
     expected = (above[0], False) if above else (curve[-1][1], True)
     assert contextualise(agreement, *zip(*curve, strict=True)) == expected
-
-
-def test_checkpoints_without_rows_are_passed_over():
-    assert contextualise(0.0, (math.nan, 0.5), (0.1, 0.2)) == (0.2, False)
-    assert best_checkpoint([math.nan, 0.5, 0.7, 0.7]) == 2

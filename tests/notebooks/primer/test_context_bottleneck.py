@@ -6,22 +6,9 @@ import numpy as np
 import pytest
 
 from attnlib.training.vocabulary import PAD
-from notebooks.primer.context_bottleneck.experiment import capacity, quarter, slope
 from notebooks.shared.measure import exact_matches, measure_by_length, measure_summary_bits
 from notebooks.shared.sequence_course import judged_samples
 from tests.notebooks.figure_builders import written_rightly
-
-
-def test_a_shared_capacity_has_slope_minus_one_and_a_word_of_its_own_zero():
-    lengths = list(range(4, 20))
-    shared = {"lengths": lengths, "bits_of_word": [18 / n for n in lengths], "bits": [18.0] * 16}
-    own = {"lengths": lengths, "bits_of_word": [3.0] * 16, "bits": [3.0 * n for n in lengths]}
-    assert slope(shared) == pytest.approx(-1)
-    assert slope(own) == pytest.approx(0)
-    assert capacity(shared) == pytest.approx(18)
-    assert capacity(own) == pytest.approx(3 * 18)  # mean of the three longest, 17, 18 and 19 words
-    assert slope(shared | {"bits_of_word": [1.0] * 15 + [-0.1]}) is None
-    assert quarter({"x": [1.0, 2.0, 3.0, 4.0, 5.0]}, "x", last=True) == 5
 
 
 def test_bits_are_what_is_left_of_the_words_surprise(recording):

@@ -39,13 +39,6 @@ def test_one_wrong_word_shifts_all_that_follow():
     assert early_over_late(rows) == 0  # five words and one word are lost: the whole of what follows
 
 
-def test_shares_are_over_the_right_word_and_weighted_by_what_follows():
-    rows = [row(1, 1.0, 0.25, 4), row(2, 0.5, 0.0, 2), row(3, 0.5, 0.25, 1)]
-    assert after_error(rows) == pytest.approx((4 * 0.75 + 2 * 0.5 + 1 * 0.25) / 7)
-    assert early_over_late(rows) == pytest.approx(0.75 - 0.25)
-    assert early_over_late(rows[::-1]) == pytest.approx(0.25 - 0.75)
-
-
 def test_the_length_is_guessed_from_the_sources_length_alone():
     train = Corpus.from_ids([[4]] * 3 + [[4, 5]] * 2, [[4], [4, 5], [4, 5], [4, 5, 6], [4, 5, 6]])
     judged = Corpus.from_ids([[5], [5, 4], [4, 4, 4]], [[4]] * 3)
