@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attnlib.decomposition import PART_NAMES, Parts
-from attnlib.training.vocabulary import BOS, EOS, PAD
+from attnlib.training.vocabulary import BOS, PAD
 from notebooks.attend.regularisation.measure import measure_residual_contents
 from notebooks.attend.robustness.measure import measure_robustness
 from notebooks.shared import interchange, measure, suite, translators
@@ -122,9 +122,3 @@ def test_every_word_written_is_the_likeliest_after_those_before(kind):
     logits = model(free).logits.detach()
     logits[..., [PAD, BOS]] = -torch.inf
     assert torch.equal(logits.argmax(-1)[free.target_mask], free.target_output[free.target_mask])
-
-
-def test_with_target_shifts_by_one_and_reads_no_end_mark():
-    batch = translators.with_target(batch_of(0, 1), torch.tensor([[4, EOS, PAD], [5, 6, 7]]))
-    assert batch.target_input.tolist() == [[BOS, 4, PAD], [BOS, 5, 6]]
-    assert batch.target_mask.tolist() == [[True, True, False], [True, True, True]]

@@ -1,4 +1,4 @@
-"""Heads of Transformers: numbers by hand, what holds by construction, and the experiment on tiny networks."""
+"""Heads of Transformers: what holds by construction, and correlations."""
 
 from itertools import product
 
@@ -18,23 +18,13 @@ from tests.notebooks.figure_builders import tiny
 
 KINDS = ("cross", "encoder_self", "decoder_self")
 
-
 pytestmark = pytest.mark.usefixtures("few_resamples")
 
 
-def head(task="one_to_one", positions="sinusoidal", seed=0, layer=1, number=0.0, **more):
-    """A row of cross-attention with the same number everywhere, but for ``more``."""
-    numbers = dict.fromkeys(("temporal_share", "input_share", "mixed_share", "residual_share"), number)
-    numbers |= dict.fromkeys(("typicality", "temporal_rebuilds", "input_rebuilds"), number)
-    named = {"task": task, "positions": positions, "seed": seed, "layer": layer, "head": 1}
-    return named | {"kind": "cross", "state": "trained", "varies": 1, "learned": 1} | numbers | more
-
-
-def test_steps_that_read_a_double_by_hand():
-    # A B A C: after reading A (steps 1 and 3) the word has a double, after B it has none. D E: never.
-    once, again = measure.steps_by_reading(batch_of(pairs=[(text, text) for text in ([4, 5, 4, 6], [7, 8])]))
-    assert once.nonzero().tolist() == [[0, 2], [1, 1]]
-    assert again.nonzero().tolist() == [[0, 1], [0, 3]]
+def head(task, seed, **numbers):
+    """A row of cross-attention with zeros but for these."""
+    kind = {"positions": "sinusoidal", "kind": "cross", "state": "trained", "varies": 1, "learned": 1}
+    return {"task": task, "seed": seed} | kind | dict.fromkeys(experiment.AGAINST, 0.0) | numbers
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "relative", "rotary"])
@@ -91,8 +81,8 @@ def test_correlation_is_over_heads_and_leaves_out_those_without_shares():
     for task, seed in product(("one_to_one", "reordering"), range(3)):
         for typical, share in draw.random((4, 2)):
             shares = {"temporal_share": typical**3, "input_share": share}
-            rows.append(head(task, seed=seed, typicality=typical, **shares))
-        left_out.append(head(task, seed=seed, typicality=0.99, temporal_share=None, varies=0))
+            rows.append(head(task, seed, typicality=typical, **shares))
+        left_out.append(head(task, seed, typicality=0.99, temporal_share=None, varies=0))
     found = experiment.correlations(pd.DataFrame([*rows, *left_out]))
     own = found["temporal"]
     assert (own["value"], own["low"], own["high"]) == pytest.approx((1, 1, 1))
@@ -101,30 +91,3 @@ def test_correlation_is_over_heads_and_leaves_out_those_without_shares():
     assert found["input"]["value"] == pytest.approx(plain)
     assert found["residual"]["value"] is None  # constant
     assert found["temporal_rebuilds"]["heads"] == 24  # which all heads have: the same are left out
-
-
-def test_differences_by_hand():
-    numbers = {  # by seed: one-to-one and reordering with two kinds of positions
-        0: {"sinusoidal": (0.9, 0.4), "rotary": (0.6, 0.5)},
-        1: {"sinusoidal": (0.8, 0.7), "rotary": (0.7, 0.3)},
-    }
-    rows = [
-        head(task, positions, seed, number=number)
-        for seed, kinds in numbers.items()
-        for positions, pair in kinds.items()
-        for task, number in zip(("one_to_one", "reordering"), pair, strict=True)
-    ]
-    every = experiment.differences(pd.DataFrame(rows))
-    found = every["one_to_one_less_reordering"]
-    assert found["smallest"]["value"] == pytest.approx(0.1)  # rotary's 0.1, then sinusoidal's 0.1
-    assert found["rotary"]["value"] == pytest.approx((0.1 + 0.4) / 2)
-    assert every["sinusoidal_less"]["rotary"]["value"] == pytest.approx((0.3 + 0.1) / 2)
-    more = [head(experiment.ANCHORED, "rotary", seed, number=0.9) for seed in numbers]
-    every = experiment.differences(pd.DataFrame([*rows, *more]))
-    assert every["anchored_less_free"]["rotary"]["value"] == pytest.approx(0.25)
-    found = experiment.differences(pd.DataFrame(rows[:-1]))["one_to_one_less_reordering"]
-    assert found["smallest"]["n"] == 1  # a seed without a kind, rotary on reordering, has no smallest
-    found = experiment.differences(pd.DataFrame([*rows[:-1], rows[-1] | {"learned": 0}]))
-    assert found["one_to_one_less_reordering"]["smallest"]["n"] == 1  # nor has one that did not learn it
-    nothing = experiment.differences(pd.DataFrame([row | {"learned": 0} for row in rows]))["sinusoidal_less"]
-    assert nothing["rotary"]["value"] is None

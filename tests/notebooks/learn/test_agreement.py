@@ -102,31 +102,6 @@ def test_a_run_alone_has_its_quality_by_half_and_what_chance_agrees_with():
     assert measure_course(uniform)["chance"] == {"validation": {"probe": 1}}
 
 
-def test_quality_counts_words_not_sentences():
-    mask = torch.tensor([[True, True, True], [True, False, False]])
-    tensors = {
-        "steps": torch.tensor([0]),
-        "validation.log_probe": torch.zeros(1, 4),
-        "validation.source_mask": torch.ones(2, 1, dtype=torch.bool),
-        "validation.target_mask": mask,
-        "validation.right": torch.tensor([[1, 1]]),
-        "validation.target_output": torch.tensor([[7, 8, 2], [2, 0, 0]]),
-        "validation.bleu_counts": torch.tensor(
-            [[[4, 4, 4, 3, 2, 1, 4, 3, 2, 1], [1, 1, 0, 0, 0, 0, 1, 0, 0, 0]]]
-        ),
-    }
-    course = measure_course(recording_of(tensors))
-    assert course["majority"] == {"validation": 50}  # two end marks of four words to write
-    found = course["parts"]["validation"]
-    assert found["accuracy"]["all"] == [50.0]
-    ((selects,), (reports,)) = (half.tolist() for half in halves(2))
-    of_sample = [100 / 3, 100.0]
-    assert found["accuracy"]["reporting"] == pytest.approx([of_sample[reports]])
-    assert found["accuracy"]["selecting"] == pytest.approx([of_sample[selects]])
-    # four fifths of the words are right, and all longer n-grams; the lengths are equal
-    assert found["bleu"]["all"] == pytest.approx([100 * 0.8**0.25])
-
-
 # What ties in β add.
 
 OF_FOUR = set(halves(4)[0].tolist())  # which select

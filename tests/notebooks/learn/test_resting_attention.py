@@ -1,4 +1,4 @@
-"""Where attention rests: shares and agreement worked by hand, and tiny networks end to end."""
+"""Where attention rests: places and pairs of networks counted by hand, and their spread."""
 
 import math
 from itertools import permutations
@@ -6,48 +6,10 @@ from statistics import fmean, stdev
 
 import numpy as np
 import pytest
-import torch
 
 from notebooks.learn.resting_attention import experiment
-from notebooks.learn.resting_attention.experiment import measure_apart, measure_resting, pair_spread
-from tests.attnlib.refusals import assert_refused
-from tests.notebooks.figure_builders import Given, recording_of
-
-# Three texts of label 0 and one of label 1: <bos> a b <eos>, twice <bos> a <eos>, and <bos> a b <eos>.
-LENGTHS, LABELS = (4, 3, 3, 4), (0, 0, 0, 1)
-ONE = [0.4, 0.3, 0.2, 0.1, 0.2, 0.2, 0.6, 0.5, 0.5, 0.0, 0.1, 0.6, 0.2, 0.1]
-OTHER = [0.1, 0.3, 0.2, 0.4, 0.6, 0.3, 0.1, 0.1, 0.2, 0.7, 0.1, 0.6, 0.2, 0.1]
-SURE = [1.0, -1, -1, 2.0, -1.0, 5, 1.0, 3.0, -1, -2.0, -4.0, 9, 9, 1.0]
-
-
-def recorded(attention, lengths=LENGTHS):
-    """A classifier looked at twice; the first snapshot is empty, so that only the last can be meant."""
-    tensors = {"offsets": torch.tensor([0, *lengths]).cumsum(0), "labels": torch.tensor(LABELS)}
-    for name, last in {"attention": attention, "log_polarity": SURE}.items():
-        tensors[name] = torch.tensor([[0.0] * len(last), last])
-    return recording_of({f"validation.{name}": tensor for name, tensor in tensors.items()})
-
-
-def test_shares_are_of_the_texts_of_a_label():
-    found = measure_resting(recorded(ONE))
-    shares = {"begin": 200 / 3, "end": 100 / 3}  # the third has two largest, of which the first is the mark
-    shares |= {"begin_right": 200 / 3, "end_right": 200 / 3, "begin_weight": 110 / 3, "end_weight": 70 / 3}
-    assert found["0"] == pytest.approx({"texts": 3} | shares)
-    rarer = {"texts": 1, "begin": 0, "end": 0, "begin_right": 0, "end_right": 100}
-    assert found["1"] == pytest.approx(rarer | {"begin_weight": 10, "end_weight": 10})
-
-
-def test_what_disagrees_over_all_positions_may_agree_among_the_words_of_the_same_texts():
-    first = recorded(ONE)
-    found = measure_apart(first, recorded(OTHER))
-    agreement = {at: {label: cell["agreement"] for label, cell in own.items()} for at, own in found.items()}
-    assert agreement["all"] == {"both": 25, "0": 0, "1": 100}
-    assert agreement["words"] == dict.fromkeys(("both", "0", "1"), 100)
-    # One of four, three, three and four positions; among words one of two, one, one and two.
-    assert found["all"]["both"]["chance"] == pytest.approx(100 * (1 / 4 + 1 / 3 + 1 / 3 + 1 / 4) / 4)
-    assert found["words"]["both"]["chance"] == pytest.approx(75)
-    assert found["words"]["1"]["chance"] == pytest.approx(50)
-    assert_refused(lambda: measure_apart(first, recorded(OTHER, lengths=(3, 4, 3, 4))), "other texts")
+from notebooks.learn.resting_attention.experiment import measure_resting, pair_spread
+from tests.notebooks.figure_builders import Given
 
 
 def computed(*known, torn=False):

@@ -39,12 +39,6 @@ def test_one_wrong_word_shifts_all_that_follow():
     assert early_over_late(rows) == 0  # five words and one word are lost: the whole of what follows
 
 
-def test_the_length_is_guessed_from_the_sources_length_alone():
-    train = Corpus.from_ids([[4]] * 3 + [[4, 5]] * 2, [[4], [4, 5], [4, 5], [4, 5, 6], [4, 5, 6]])
-    judged = Corpus.from_ids([[5], [5, 4], [4, 4, 4]], [[4]] * 3)
-    assert measure.guessed_lengths(train, judged).tolist() == [2, 3, 2]  # of three words nothing is known
-
-
 @pytest.mark.parametrize("missing", [True, False])
 @pytest.mark.parametrize(("put", "said"), [(3, "UNK"), (10, "g"), (11, "h")])
 def test_bleu_is_that_against_the_text_and_a_missing_word_is_never_right(monkeypatch, missing, put, said):

@@ -15,23 +15,6 @@ from notebooks.shared.intervals import hierarchical_bootstrap, jackknife_interva
 from notebooks.shared.spearman import average_ranks, spearman, spearman_of_points, stratified_spearman
 from tests.notebooks.figure_builders import NOTHING
 
-
-def test_hand_worked_interval():
-    """Values 1, 2, 3: mean 2, s = 1, t(0.975, 2) = 4.3027, half width 4.3027 / sqrt(3)."""
-    interval = mean_interval([1.0, 2.0, 3.0])
-    assert interval["value"] == 2.0
-    assert interval["high"] - 2 == pytest.approx(4.302652729911275 / math.sqrt(3))
-    assert interval["low"] + interval["high"] == pytest.approx(4.0)
-    assert interval.keys() == {"value", "low", "high", "n"}
-    one = mean_interval([0.4])
-    assert (one["value"], one["n"]) == (0.4, 1)
-    assert np.isnan([one["low"], one["high"]]).all()
-    never, always = intervals.share_interval(0, 7), intervals.share_interval(7, 7)
-    assert (never["low"], always["high"]) == (0, 1)  # no further than it can be
-    assert intervals.share_interval(1, 1)["n"] == 1
-    assert intervals.each_over_seeds([({}, {"x": 2.0})])["x"]["value"] == 2.0
-
-
 # The jackknife
 
 
