@@ -13,6 +13,8 @@ from notebooks.beyond.along_training import along_training
 from notebooks.beyond.along_training.along_training import load_task, network_at, new_network
 from tests.attnlib.models.model_builders import batch_of, encoder_decoder, generator
 
+FIGURE = "along_training"
+
 
 def test_the_probe_is_what_the_network_says_with_all_attention_on_one_position(recording):
     network, task = network_at(recording, -1), load_task(recording.spec.resolved)

@@ -1,5 +1,7 @@
-"""Heads of Transformers: what holds by construction, and correlations."""
+"""Heads of Transformers: what holds by construction, correlations, and the report of the tutorial."""
 
+import html
+import re
 from itertools import product
 
 import numpy as np
@@ -11,7 +13,10 @@ from attnlib.adapters.library_models import transformer_pass
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import Judgement
 from attnlib.decomposition.components import Components
+from companion.results.result import Result
 from notebooks.beyond.transformer_heads import experiment, measure
+from notebooks.beyond.your_own_model import experiment as your_own_model
+from notebooks.beyond.your_own_model.report import framed_report
 from notebooks.shared.spearman import spearman
 from tests.attnlib.models.model_builders import SMALL, batch_of, transformer
 from tests.notebooks.figure_builders import tiny
@@ -91,3 +96,14 @@ def test_correlation_is_over_heads_and_leaves_out_those_without_shares():
     assert found["input"]["value"] == pytest.approx(plain)
     assert found["residual"]["value"] is None  # constant
     assert found["temporal_rebuilds"]["heads"] == 24  # which all heads have: the same are left out
+
+
+def test_the_frame_of_the_report_holds_the_page_and_lets_nothing_run(store, monkeypatch):
+    config = tiny("your_own_model")
+    monkeypatch.setitem(experiment.PROFILES, "quick", tiny("transformer_heads"))
+    values, tables = your_own_model.compute(config, store)
+    frame = framed_report(Result("your_own_model", "quick", vars(config), values, tables, data={}))
+    assert re.match(r'<iframe [^<>]*sandbox="" [^<>]*></iframe>$', frame)
+    page = html.unescape(frame.partition('srcdoc="')[2])
+    assert page.count("<h2") >= 5
+    assert not re.search(r"<script|<[^<>]*\s(on\w+|src)=", page)
