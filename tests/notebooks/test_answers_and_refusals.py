@@ -4,6 +4,7 @@ import re
 from dataclasses import is_dataclass
 from fractions import Fraction
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -15,6 +16,7 @@ import yaml
 
 from attnlib.training.corpus import Corpus
 from companion.data import registry as tasks
+from companion.data.labelled import LabelledTexts
 from companion.results import registry
 from companion.results.config import override
 from companion.runs.procedure import RunSpec
@@ -49,9 +51,12 @@ MADE = {
     "batch": lambda samples: batch_of(pairs=samples),
     "recording": lambda named: recording_of({name: torch.tensor(values) for name, values in named.items()}),
     "seeds": lambda measured: by_seed(*measured),
+    "texts": lambda sides: LabelledTexts.of(*sides),
+    "item": lambda names: itemgetter(*names),
 }
 for tag, make in MADE.items():
     Worked.add_constructor(f"!{tag}", made_by(make))
+Worked.add_constructor("!name", lambda _, node: resolve_name(node.value))
 Worked.add_implicit_resolver("!fraction", re.compile(r"-?\d+/\d+$"), None)
 Worked.add_constructor("!fraction", lambda _, node: float(Fraction(node.value)))
 ANSWERS, REFUSED = (
