@@ -28,11 +28,25 @@ from notebooks.shared.transformer_sequences import tie_encoder
 from notebooks.shared.unrolled import UnrolledComponents
 from tests.attnlib.models.model_builders import batch_of, sequence_network, transformer
 from tests.attnlib.refusals import assert_refused
-from tests.notebooks.figure_builders import by_seed, recording_of
+from tests.notebooks.figure_builders import Given, by_seed, recording_of, tiny
 
 
 class Worked(yaml.SafeLoader):
     """Fractions are numbers, and a tag says what is made of what follows it."""
+
+
+def config(named):
+    return tiny(named.pop("figure"), **named)
+
+
+def store(entries):
+    """One that knows what ``is`` measured ``of`` runs with some settings, with ``others`` of these seeds."""
+
+    def answer(spec, _, other_specs=()):
+        own = vars(spec.resolved) | {"seed": spec.seed, "others": [other.seed for other in other_specs]}
+        return next((entry["is"] for entry in entries if entry["of"].items() <= own.items()), None)
+
+    return Given(answer)
 
 
 def made_by(make):
@@ -52,6 +66,8 @@ MADE = {
     "recording": lambda named: recording_of({name: torch.tensor(values) for name, values in named.items()}),
     "seeds": lambda measured: by_seed(*measured),
     "texts": lambda sides: LabelledTexts.of(*sides),
+    "config": config,
+    "store": store,
     "item": lambda names: itemgetter(*names),
 }
 for tag, make in MADE.items():

@@ -1,4 +1,4 @@
-"""Copying, and a fixed order against it: tiny networks, courses by hand, and what is counted as failed."""
+"""Copying, and a fixed order against it, on tiny networks."""
 
 import math
 
@@ -8,41 +8,11 @@ import torch
 from companion.runs.keys import model_key
 from companion.runs.procedure import RunSpec
 from notebooks.learn.fixed_permutation.place_codes import Settings, new_network
-from notebooks.learn.permutation_copying.experiment import compute
 from notebooks.shared import permutation_copying as procedure
 from notebooks.shared.copied_sentences import copy_batch, draw_sources
 from notebooks.shared.copier import BagOfWords, Copier, CopierConfig, copier_loss
-from notebooks.shared.copying import ATTENTION, PROBES
 from notebooks.shared.plan import settings_of
-from tests.notebooks.figure_builders import NOTHING, Given, tiny
-
-
-def computed(accuracies, **changes):
-    """Values of a store that knows the courses of networks that learn to attend, on permutations."""
-
-    def answer(spec, measure):
-        if (spec.resolved.network, spec.resolved.kind) != ("learned", "permutation"):
-            return None
-        accuracy = accuracies[spec.seed]
-        course = {name: [0.5] * len(accuracy) for name in ("loss", *ATTENTION, *PROBES)}
-        return course | {"steps": [0, 2, 4, 6][: len(accuracy)], "accuracy": accuracy}
-
-    return compute(tiny("permutation_copying", **changes), Given(answer))[0]
-
-
-def test_what_fails_is_told_from_what_is_slow():
-    """Of three networks below 95 % after four updates one learns later; a fourth forgets."""
-    courses = [[0.1, 0.5, 0.9, 0.96], [0.1, 0.5, 0.9, 0.94], [0.1, 0.2, 0.2, 0.2], [0.1, 0.95, 0.96, 0.5]]
-    values = computed(courses, seeds=4, followed=6)
-    assert values["mixture"]["failed"] == NOTHING
-    found, later = values["permutation"], values["permutation"]["followed"]
-    assert (found["failed"]["value"], later["failed"]["value"], later["late"]) == (0.75, 0.75, 1)
-    assert (found["never"], later["never"], later["steps"]) == (3, 2, 6)
-    assert found["steps_to_learn"]["value"] == (4 + 4 + 4 + 2) / 4
-    assert later["steps_to_learn"]["value"] == (6 + 6 + 6 + 2) / 4
-    assert later["late_attending"] == 0  # all attend at half of the words
-    turned = found["turned"]["drawn"]
-    assert (turned["n"], turned["weight"]["value"], found["turned"]["away"]["n"]) == (3, 0.5 * 4, 0)
+from tests.notebooks.figure_builders import tiny
 
 
 def test_a_snapshot_says_what_a_network_that_copies_by_attention_does():
