@@ -39,6 +39,11 @@ def config(named):
     return tiny(named.pop("figure"), **named)
 
 
+def recording(named):
+    seed = named.pop("seed", 0)
+    return recording_of({name: torch.tensor(values) for name, values in named.items()}, seed)
+
+
 def store(entries):
     """One that knows what ``is`` measured ``of`` runs with some settings, with ``others`` of these seeds."""
 
@@ -63,7 +68,7 @@ MADE = {
     "rows": pd.DataFrame,
     "corpus": lambda sides: Corpus.from_ids(*sides),
     "batch": lambda samples: batch_of(pairs=samples),
-    "recording": lambda named: recording_of({name: torch.tensor(values) for name, values in named.items()}),
+    "recording": recording,
     "seeds": lambda measured: by_seed(*measured),
     "texts": lambda sides: LabelledTexts.of(*sides),
     "config": config,
