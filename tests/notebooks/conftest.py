@@ -29,6 +29,6 @@ def few_resamples():
 
 @pytest.fixture(scope="module")
 def recording(request, store):
-    """The first run of the experiment that a module is called after, at its tiny size."""
-    name = request.module.__name__.rpartition("test_")[2]
+    """The first run of the ``FIGURE`` of a module, at its tiny size."""
+    name = request.module.FIGURE
     return store.recording(registry.load(name).measurements(tiny(name))[0].spec)

@@ -35,6 +35,7 @@ from companion.results.request import Request
 from companion.results.result import Result
 from companion.results.run import run
 from notebooks.attend.temporal_share.drawing import readme_figure
+from tests.companion.data.data_builders import beside
 from tests.notebooks.figure_builders import Given, smallest, tiny
 
 ROOT = RESULTS.parents[1]
@@ -111,38 +112,30 @@ def test_a_figure_shows_its_committed_result(figure, tmp_path):
     assert found == held.get(figure), f"look at {figure}, then: python {Path(__file__).relative_to(ROOT)}"
 
 
-READ_TEXTS = ("dataset_sizes", "early_dynamics", "one_step", "scoring_functions")
-BY_OUTCOME = ("sms_spam.by_mark.", "imdb.whole_test.")  # there for some networks, and for one set of data
+PUBLISHED = beside(__file__, "published")
 
 
-WITHOUT_FILES = {  # what makes an experiment stop, and else the sets that it reads
-    "agreement": ({"only_at_hand": 0}, {"known_lexicon", "known_polarity"}),
-    "dataset_sizes": ({"absent": "stop"}, {"known_lexicon", "known_polarity"}),
-    "early_dynamics": ({"absent": "stop"}, set()),
-    "optimal_attention": ({"absent": "stop"}, {"known_lexicon", "known_polarity"}),
-    "resting_attention": ({"only_at_hand": 0}, {"known_polarity"}),
-}
-
-
-@pytest.mark.parametrize("name", WITHOUT_FILES)
-def test_without_published_files_sets_made_by_rule_are_read_unless_asked_to_stop(name, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("name", "stop", "by_rule"), PUBLISHED["without_files"])
+def test_without_published_files_sets_made_by_rule_are_read_unless_asked_to_stop(
+    name, stop, by_rule, tmp_path, monkeypatch
+):
     for place in ("ATTNLIB_DATA", "ATTNLIB_CACHE"):
         monkeypatch.setenv(place, str(tmp_path))
-    module, (stop, by_rule) = registry.load(name), WITHOUT_FILES[name]
+    module = registry.load(name)
 
     def reads(**changes):
         planned = module.measurements(override(module.PROFILES["quick"], changes))
         runs = [vars(one.spec.resolved) for one in planned]
         return {run[field] for run in runs for field in ("data", "dataset", "task") if field in run}
 
-    assert reads() == by_rule
+    assert reads() == set(by_rule)
     assert not all(own.startswith("known") for own in reads(**stop))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", registry.names())
 def test_what_nobody_has_measured_has_no_number_and_is_no_error(name):
-    if name in READ_TEXTS and not os.environ.get("ATTNLIB_DATA"):
+    if name in PUBLISHED["texts"] and not os.environ.get("ATTNLIB_DATA"):
         pytest.skip("reads published texts: set ATTNLIB_DATA")
     if not any(True for _ in registry.load(name).measurements(tiny(name))):
         pytest.skip("measures no network")
@@ -163,7 +156,7 @@ def _networks(values: object) -> Iterator[int]:
 @pytest.mark.usefixtures("few_resamples")
 @pytest.mark.parametrize("name", registry.names())
 def test_an_experiment_runs_at_a_tiny_size_and_has_what_its_claims_read(name, tmp_path, models):
-    if name in READ_TEXTS and not os.environ.get("ATTNLIB_DATA"):
+    if name in PUBLISHED["texts"] and not os.environ.get("ATTNLIB_DATA"):
         pytest.skip("reads published texts: set ATTNLIB_DATA")
     module = registry.load(name)
     result = run(Request(name, parameters=smallest(name)), out=tmp_path, models=models)
@@ -171,7 +164,7 @@ def test_an_experiment_runs_at_a_tiny_size_and_has_what_its_claims_read(name, tm
     several = [(field, one) for field, value in settings if isinstance(value, tuple) for one in value]
     free = {own for field, one in several for own in (str(one), f"{field}_{one}")}
     keys = [key for claim in load_claims(ROOT / "claims") if claim.experiment == name for key in claim.keys]
-    asked = [key for key in dict.fromkeys(keys) if not key.startswith(BY_OUTCOME)]
+    asked = [key for key in dict.fromkeys(keys) if not key.startswith(tuple(PUBLISHED["by_outcome"]))]
     lost = [key for key in asked if not _resolves(result.values, key.split("."), free)]
     assert not lost
 

@@ -81,14 +81,6 @@ def test_routes_and_terms_add_up_to_the_change_of_the_score(setting):
     assert sum(shares) == pytest.approx(1, abs=1e-5)
 
 
-def test_shares_by_hand():
-    pieces = torch.tensor([[[[1.0, -1.0]]], [[[3.0, 1.0]]]])  # centred: (1, −1) and (1, −1)
-    mask = torch.ones(1, 1, dtype=torch.bool)
-    assert measure.change_shares(pieces, mask, torch.ones(1, 2, dtype=torch.bool)) == ([0.5, 0.5], 8.0)
-    nothing = measure.change_shares(torch.zeros_like(pieces), mask, torch.ones(1, 2, dtype=torch.bool))
-    assert nothing == ([None, None], 0.0)
-
-
 def test_patched_runs_end_where_the_network_itself_does(trained, setting):
     _, _, batches, runs = setting
     with torch.inference_mode():
@@ -102,15 +94,6 @@ def test_patched_runs_end_where_the_network_itself_does(trained, setting):
         assert torch.equal(rows["ES"], rows["e_word"])
     else:
         assert not torch.allclose(rows["S"], rows[""])
-
-
-def test_flip_share_is_nought_at_one_end_and_one_at_the_other():
-    first, second = torch.tensor([[[0.9, 0.1]]]), torch.tensor([[[0.2, 0.8]]])
-    rows = torch.ones(1, 1, dtype=torch.bool)
-    for between, share in ((first, 0), ((first + second) / 2, 0.5), (second, 1)):
-        assert measure.flip_share(between, first, second, rows)["share"] == pytest.approx(share)
-    assert measure.flip_share(first, first, second, rows)["argmax"] == 0
-    assert measure.flip_share(second, first, first, rows) == {"share": None, "argmax": None}
 
 
 def test_effects_of_one_pair_predict_that_pair_exactly(trained, setting):

@@ -6,14 +6,11 @@ import pytest
 import torch
 
 from attnlib.decomposition import PART_NAMES, Parts
-from attnlib.training.vocabulary import BOS, EOS, PAD
-from notebooks.attend.regularisation.experiment import by_decay
+from attnlib.training.vocabulary import BOS, PAD
 from notebooks.attend.regularisation.measure import measure_residual_contents
-from notebooks.attend.robustness import experiment
 from notebooks.attend.robustness.measure import measure_robustness
-from notebooks.shared import interchange, measure, suite, summaries, translators
+from notebooks.shared import interchange, measure, suite, translators
 from tests.attnlib.models.model_builders import batch_of, encoder_decoder
-from tests.notebooks.figure_builders import by_seed
 
 # One length: position and end mark are not confounded, and few held-out samples make cells of thirty.
 SHORT = {"min_length": 7, "max_length": 7, "n_train": 600, "n_held_out": 100}
@@ -87,18 +84,6 @@ def test_residuals_are_the_interaction_without_recurrence_and_words_before_with_
     assert rebuilt["none"] < 1
 
 
-def test_decay_is_judged_at_the_strongest_level_that_every_network_has_learned():
-    def networks(share, *accuracies):
-        return by_seed(*({"accuracy": own, "share": share + seed} for seed, own in enumerate(accuracies)))
-
-    levels = {0.0: networks(0.5, 1.0, 0.96), 0.1: networks(0.2, 1.0, 0.95), 1.0: networks(0.0, 1.0, 0.9)}
-    found = by_decay(levels)
-    assert (found["level"], found["share"]["value"], found["share"]["n"]) == (0.1, pytest.approx(-0.3), 2)
-    unlearned = by_decay({0.0: networks(0.5, 0.9), 0.1: networks(0.2, 1.0)})
-    assert (unlearned["level"], unlearned["share"]["value"], unlearned["share"]["n"]) == (None, None, 0)
-    assert summaries.level_key(1e-4) == "0p0001"
-
-
 # Memory by hand, networks that write by themselves, and the headline counted.
 
 
@@ -130,16 +115,6 @@ def test_a_network_that_wrote_the_right_words_is_the_teacher_forced_one(store, m
     assert found["free_running"] == found["teacher_forced"]
 
 
-def test_the_headline_counts_and_names():
-    columns, unknown = ("level", "value", "holds", "clearly"), ("64", None, None, None)
-    table = [("8", 0.5, True, True), ("16", -0.1, False, False), ("32", 0.1, True, False), unknown]
-    rows = [{"half": "h", "factor": "width"} | dict(zip(columns, row, strict=True)) for row in table]
-    counted = {"settings": 3, "holds": pytest.approx(2 / 3), "clearly": pytest.approx(1 / 3)}
-    named = {"smallest": -0.1, "fails": ["width 16"], "unclear": ["width 32"]}
-    assert experiment.headline(rows) == {"h": counted | named}
-    assert experiment.headline([]) == {}
-
-
 @pytest.mark.parametrize("kind", ["VED", "AED", "AO"])
 def test_every_word_written_is_the_likeliest_after_those_before(kind):
     model = encoder_decoder(kind, embedding_scale=2.0)
@@ -147,9 +122,3 @@ def test_every_word_written_is_the_likeliest_after_those_before(kind):
     logits = model(free).logits.detach()
     logits[..., [PAD, BOS]] = -torch.inf
     assert torch.equal(logits.argmax(-1)[free.target_mask], free.target_output[free.target_mask])
-
-
-def test_with_target_shifts_by_one_and_reads_no_end_mark():
-    batch = translators.with_target(batch_of(0, 1), torch.tensor([[4, EOS, PAD], [5, 6, 7]]))
-    assert batch.target_input.tolist() == [[BOS, 4, PAD], [BOS, 5, 6]]
-    assert batch.target_mask.tolist() == [[True, True, False], [True, True, True]]

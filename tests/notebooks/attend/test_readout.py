@@ -8,7 +8,7 @@ import torch
 
 from attnlib.training.corpus import Corpus, Task
 from attnlib.training.evaluate import evaluate, traces
-from attnlib.training.vocabulary import BOS, EOS, Vocabulary
+from attnlib.training.vocabulary import Vocabulary
 from companion.data.registry import load
 from notebooks.attend.readout import experiment, measure
 from notebooks.shared.measure import fit_components
@@ -85,14 +85,3 @@ def test_translations_come_from_links_grammar_or_co_occurrence():
     english = Vocabulary.of([*scan.source_vocabulary.words[4:], "dog"])  # text with all of SCAN's words
     text = Task("text", english, Vocabulary.of("abc"), corpus, corpus)
     assert measure.translations(text)[1] == "dice"
-
-
-def test_followers_and_judgement_by_hand():
-    corpus = Corpus.from_ids([[4], [4]], [[4, 5], [4, 5]])
-    assert measure.followers(corpus) == {BOS: 4, 4: 5, 5: EOS}
-    logits = torch.zeros(6, 6)
-    logits[4, 5], logits[5, 0], logits[5, 4] = 1.0, 9.0, 1.0  # id 0 is never said, so it does not compete
-    counts, outputs = torch.tensor([0, 0, 0, 0, 3, 1]), torch.tensor([2, 4, 5])
-    found = measure.judged(logits, {4: 5, 5: 2, 3: 4}, counts, outputs, ("......", "abcdef"))
-    assert (found["words"], found["accuracy"], found["frequency_weighted"]) == (2, 0.5, 0.75)
-    assert [entry["top"][0] for entry in found["listed"]] == ["f", "e"]

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from attnlib.training.corpus import collate
-from companion.data.registry import load
 from notebooks.attend.temporal_formation import experiment, measure
 from notebooks.shared.measure import fit_components
 from tests.notebooks.figure_builders import tiny
@@ -38,24 +37,6 @@ def test_average_input_is_weighted_by_counts(trained):
     assert not measure.wordless_input(embedding, fitted.encoder, "null", 3).any()
 
 
-def test_comparison_by_hand():
-    own = torch.tensor([[0.0, 0.0], [2.0, 0.0]])
-    counts = torch.tensor([1, 1])
-    same = measure.compared(own + 5, own, counts)
-    assert (same["r2_centred"], same["cosine"]) == (1, pytest.approx(1))
-    assert same["r2"] == pytest.approx(1 - 50)  # 5² + 5² at both positions over a variance of 1
-    twice = measure.compared(2 * own, own, counts)
-    assert (twice["r2_centred"], twice["cosine"]) == (0, pytest.approx(1))
-    assert measure.compared(own, own * 0, counts)["cosine"] is None
-
-
-def test_plane_keeps_the_course_and_its_sign():
-    course = torch.arange(5.0)[:, None] * torch.tensor([[3.0, 4.0, 0.0]])
-    directions, centre = measure.plane(course, torch.ones(5))
-    along = (course.double() - centre) @ directions
-    torch.testing.assert_close(along[:, 0], 5 * (torch.arange(5.0).double() - 2))
-
-
 def test_without_position_codes_no_clock_can_be_set_and_states_of_a_token_are_equal(trained):
     network = trained["AO-none"]
     fitted, corpus = fit_components(network, 50), network.task.held_out.subset(range(20))
@@ -74,19 +55,3 @@ def test_an_offset_of_nothing_changes_nothing(trained, kind):
     for _, states_of in measure.conditions(network.model, fit_components(network, 50)).values():
         encoder, decoder = states_of(batch, 0)
         torch.testing.assert_close(network.model.attend(batch, encoder, decoder).attention, trace.attention)
-
-
-def test_expected_displacements_by_hand():
-    task = load("reversal", n_train=5, n_held_out=5, min_length=6, max_length=6)
-    batch = collate(task.held_out, [0])
-    before = torch.eye(7)[None, [5, 4, 3, 2, 1, 0, 6]]
-    for ahead in ("encoder", "decoder"):  # two places back there is a word; two steps on a word is said
-        expected, keep = measure.expectation(before, batch, 2, ahead)
-        assert expected[0, :4].tolist() == [-2] * 4
-        assert keep[0].tolist() == [True] * 4 + [False] * 3
-
-
-def test_variance_between_positions():
-    states = torch.tensor([[0.0], [2.0], [4.0], [6.0]])
-    assert measure._between(states, torch.tensor([0, 0, 1, 1])) == pytest.approx(4 / 5)
-    assert measure._between(states * 0, torch.tensor([0, 0, 1, 1])) is None

@@ -10,7 +10,6 @@ from attnlib.training.vocabulary import UNK
 from companion.claims.model import load_claims
 from companion.runs.fingerprint import ROOT
 from companion.runs.suite import spec_of
-from notebooks.attend.translators import experiment
 from notebooks.shared import translators
 
 
@@ -28,19 +27,6 @@ def test_a_perfect_translation_of_known_words_alone_is_worth_a_hundred(store, mo
     )
     # Of five words four are right; of pairs three of four, then two of three and one of two.
     assert found["bleu"] == pytest.approx(100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25)
-
-
-@pytest.mark.parametrize(("longer", "gain"), [(1.5, 0.25), (2.2, -0.1), (None, None)])
-def test_what_twice_the_updates_gain_is_the_part_of_the_loss_that_goes(longer, gain):
-    as_planned = {"length": 1.0, "learning_rate": 0.01}
-    points = [(as_planned | {"seed": seed}, {"loss": loss}) for seed, loss in ((0, 2.0), (1, 3.0))]
-    points += [(as_planned | {"seed": 0, "learning_rate": 0.002}, {"loss": 4.0})]
-    points += [] if longer is None else [(as_planned | {"seed": 0, "length": 2.0}, {"loss": longer})]
-    found = experiment._summary(points)
-    assert found["loss"]["value"] == 2.5  # of the planned networks alone
-    assert found["loss_at_rate"] == {"0p002": 4.0}
-    assert found["gain_of_twice"]["value"] == (None if gain is None else pytest.approx(gain))
-    assert found["gain_of_twice"]["n"] == (gain is not None)  # a single run has no interval
 
 
 @pytest.mark.parametrize(

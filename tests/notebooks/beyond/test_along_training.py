@@ -9,9 +9,11 @@ import torch
 
 from attnlib.training.corpus import collate
 from companion.runs.procedure import RunSpec
-from notebooks.beyond.along_training import along_training, experiment
+from notebooks.beyond.along_training import along_training
 from notebooks.beyond.along_training.along_training import load_task, network_at, new_network
 from tests.attnlib.models.model_builders import batch_of, encoder_decoder, generator
+
+FIGURE = "along_training"
 
 
 def test_the_probe_is_what_the_network_says_with_all_attention_on_one_position(recording):
@@ -86,40 +88,11 @@ def test_even_probes_are_at_chance_and_ties_are_shared():
     torch.testing.assert_close(found.right[0, :2], found.chance[0, :2])
 
 
-@pytest.mark.parametrize(
-    ("steps", "values", "expected"),
-    [
-        # The middle of 0.2 and 1.0 is 0.6, a fifth of the way from 0.5 to 1.0, where log2 goes from 2 to 4.
-        ([0, 3, 15], [0.2, 0.5, 1.0], 2 ** (2 + 2 / 5) - 1),
-        ([0, 1, 3, 7], [0, 0.5, 0.1, 1], 1),  # the first crossing counts, and a snapshot on the middle is one
-        ([0, 1, 3], [0.0, 1.0, 0.4], 2**0.2 - 1),  # it may overshoot and come back
-        ([0, 1, 3], [0.0, 0.9, 0.04], None),
-        ([0, 1, 3], [0.5, 0.7, 0.1], None),
-        ([0, 1, 3], [0.0, 0.3, math.nan], None),
-    ],
-)
-def test_a_takeover_is_where_the_line_over_the_logarithm_crosses_the_middle(steps, values, expected):
-    assert experiment.takeover_step(steps, values, least=0.05) == pytest.approx(expected)
-
-
 # Parameters kept along the way: where the snapshots are, and that each is the network of that update.
 
 OPTIONS = (("length", 4), ("n_held_out", 6), ("n_train", 60))
 COPY = {"task": "copying_sample", "options": OPTIONS, "width": 6}
 COPY |= {"batch_size": 16, "snapshots_per_doubling": 1}
-
-
-def test_a_late_rise_begins_at_the_first_snapshot_past_half_of_the_updates():
-    course = {"steps": [0, 2, 4, 5, 8], "token_accuracy": [0.0, 0.125, 0.25, 0.5, 1.0], "chance": 0.1}
-    found = experiment.last_values(course, ["token_accuracy"])
-    assert found == {"token_accuracy": 1.0, "chance": 0.1, "late_rise": 0.75}
-
-
-def test_snapshots_are_spaced_by_a_ratio_and_end_with_the_last():
-    assert along_training.spaced_checkpoints(40, 5, 1) == (0, 5, 10, 20, 40)
-    assert along_training.spaced_checkpoints(41, 5, 1) == (0, 5, 10, 20, 40, 41)
-    assert along_training.spaced_checkpoints(3, 5, 1) == (0, 3)
-    assert along_training.spaced_checkpoints(8, 1, 3) == (0, 1, 2, 3, 4, 5, 6, 8)
 
 
 def test_each_snapshot_is_the_network_of_that_update(store):

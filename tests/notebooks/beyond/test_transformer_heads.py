@@ -1,5 +1,7 @@
-"""Heads of Transformers: numbers by hand, what holds by construction, and the experiment on tiny networks."""
+"""Heads of Transformers: what holds by construction, correlations, and the report of the tutorial."""
 
+import html
+import re
 from itertools import product
 
 import numpy as np
@@ -11,30 +13,23 @@ from attnlib.adapters.library_models import transformer_pass
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import Judgement
 from attnlib.decomposition.components import Components
+from companion.results.result import Result
 from notebooks.beyond.transformer_heads import experiment, measure
+from notebooks.beyond.your_own_model import experiment as your_own_model
+from notebooks.beyond.your_own_model.report import framed_report
 from notebooks.shared.spearman import spearman
 from tests.attnlib.models.model_builders import SMALL, batch_of, transformer
 from tests.notebooks.figure_builders import tiny
 
 KINDS = ("cross", "encoder_self", "decoder_self")
 
-
 pytestmark = pytest.mark.usefixtures("few_resamples")
 
 
-def head(task="one_to_one", positions="sinusoidal", seed=0, layer=1, number=0.0, **more):
-    """A row of cross-attention with the same number everywhere, but for ``more``."""
-    numbers = dict.fromkeys(("temporal_share", "input_share", "mixed_share", "residual_share"), number)
-    numbers |= dict.fromkeys(("typicality", "temporal_rebuilds", "input_rebuilds"), number)
-    named = {"task": task, "positions": positions, "seed": seed, "layer": layer, "head": 1}
-    return named | {"kind": "cross", "state": "trained", "varies": 1, "learned": 1} | numbers | more
-
-
-def test_steps_that_read_a_double_by_hand():
-    # A B A C: after reading A (steps 1 and 3) the word has a double, after B it has none. D E: never.
-    once, again = measure.steps_by_reading(batch_of(pairs=[(text, text) for text in ([4, 5, 4, 6], [7, 8])]))
-    assert once.nonzero().tolist() == [[0, 2], [1, 1]]
-    assert again.nonzero().tolist() == [[0, 1], [0, 3]]
+def head(task, seed, **numbers):
+    """A row of cross-attention with zeros but for these."""
+    kind = {"positions": "sinusoidal", "kind": "cross", "state": "trained", "varies": 1, "learned": 1}
+    return {"task": task, "seed": seed} | kind | dict.fromkeys(experiment.AGAINST, 0.0) | numbers
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "relative", "rotary"])
@@ -91,8 +86,8 @@ def test_correlation_is_over_heads_and_leaves_out_those_without_shares():
     for task, seed in product(("one_to_one", "reordering"), range(3)):
         for typical, share in draw.random((4, 2)):
             shares = {"temporal_share": typical**3, "input_share": share}
-            rows.append(head(task, seed=seed, typicality=typical, **shares))
-        left_out.append(head(task, seed=seed, typicality=0.99, temporal_share=None, varies=0))
+            rows.append(head(task, seed, typicality=typical, **shares))
+        left_out.append(head(task, seed, typicality=0.99, temporal_share=None, varies=0))
     found = experiment.correlations(pd.DataFrame([*rows, *left_out]))
     own = found["temporal"]
     assert (own["value"], own["low"], own["high"]) == pytest.approx((1, 1, 1))
@@ -103,47 +98,12 @@ def test_correlation_is_over_heads_and_leaves_out_those_without_shares():
     assert found["temporal_rebuilds"]["heads"] == 24  # which all heads have: the same are left out
 
 
-def test_last_less_first_by_hand():
-    rows = [
-        head(seed=0, layer=1, number=0.1),
-        head(seed=0, layer=1, number=0.3),  # another head: mean 0.2
-        head(seed=0, layer=2, number=9.0),  # between
-        head(seed=0, layer=3, number=0.6),
-        head("reordering", seed=0, layer=1, number=0.5),
-        head("reordering", seed=0, layer=3, number=0.5),
-        head(seed=1, layer=1, number=0.0),
-        head(seed=1, layer=3, number=0.4),
-        head(seed=1, layer=3, number=None),
-        head(seed=0, layer=3, number=5.0) | {"state": "untrained"},
-        head(seed=0, layer=3, number=5.0) | {"kind": "encoder_self"},
-    ]
-    found = experiment.last_less_first(pd.DataFrame(rows))
-    assert found["value"] == pytest.approx(np.mean([np.mean([0.4, 0.0]), 0.4]))
-    assert found["n"] == 2
-
-
-def test_differences_by_hand():
-    numbers = {  # by seed: one-to-one and reordering with two kinds of positions
-        0: {"sinusoidal": (0.9, 0.4), "rotary": (0.6, 0.5)},
-        1: {"sinusoidal": (0.8, 0.7), "rotary": (0.7, 0.3)},
-    }
-    rows = [
-        head(task, positions, seed, number=number)
-        for seed, kinds in numbers.items()
-        for positions, pair in kinds.items()
-        for task, number in zip(("one_to_one", "reordering"), pair, strict=True)
-    ]
-    every = experiment.differences(pd.DataFrame(rows))
-    found = every["one_to_one_less_reordering"]
-    assert found["smallest"]["value"] == pytest.approx(0.1)  # rotary's 0.1, then sinusoidal's 0.1
-    assert found["rotary"]["value"] == pytest.approx((0.1 + 0.4) / 2)
-    assert every["sinusoidal_less"]["rotary"]["value"] == pytest.approx((0.3 + 0.1) / 2)
-    more = [head(experiment.ANCHORED, "rotary", seed, number=0.9) for seed in numbers]
-    every = experiment.differences(pd.DataFrame([*rows, *more]))
-    assert every["anchored_less_free"]["rotary"]["value"] == pytest.approx(0.25)
-    found = experiment.differences(pd.DataFrame(rows[:-1]))["one_to_one_less_reordering"]
-    assert found["smallest"]["n"] == 1  # a seed without a kind, rotary on reordering, has no smallest
-    found = experiment.differences(pd.DataFrame([*rows[:-1], rows[-1] | {"learned": 0}]))
-    assert found["one_to_one_less_reordering"]["smallest"]["n"] == 1  # nor has one that did not learn it
-    nothing = experiment.differences(pd.DataFrame([row | {"learned": 0} for row in rows]))["sinusoidal_less"]
-    assert nothing["rotary"]["value"] is None
+def test_the_frame_of_the_report_holds_the_page_and_lets_nothing_run(store, monkeypatch):
+    config = tiny("your_own_model")
+    monkeypatch.setitem(experiment.PROFILES, "quick", tiny("transformer_heads"))
+    values, tables = your_own_model.compute(config, store)
+    frame = framed_report(Result("your_own_model", "quick", vars(config), values, tables, data={}))
+    assert re.match(r'<iframe [^<>]*sandbox="" [^<>]*></iframe>$', frame)
+    page = html.unescape(frame.partition('srcdoc="')[2])
+    assert page.count("<h2") >= 5
+    assert not re.search(r"<script|<[^<>]*\s(on\w+|src)=", page)

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from torch.nn.functional import one_hot
 
 from attnlib.probes.agreement import agreement, halves
-from attnlib.training.vocabulary import EOS
 from companion.runs.store import Store
 from notebooks.learn.agreement import experiment
-from notebooks.learn.agreement.experiment import Config, best_checkpoint, contextualise, over_pairs, row, rows
+from notebooks.learn.agreement.experiment import Config, contextualise, over_pairs, row, rows
 from notebooks.shared import agreement as measures
-from notebooks.shared.agreement import measure_agreement, measure_course, measure_ties
+from notebooks.shared.agreement import measure_agreement, measure_course
 from notebooks.shared.intervals import mean_interval
 from notebooks.shared.ragged import padded_cells
 from tests.attnlib.refusals import assert_refused
@@ -85,7 +84,8 @@ def test_the_first_run_is_taken_where_a_half_or_all_of_a_part_have_it_best_and_t
 
 
 def test_the_earliest_of_equals_is_the_best():
-    never_best = changed(recorded(correct=["1111 1111", "1111 1111"], **SAME), "saliency", 1, torch.nan)
+    never_best = recorded(correct=["1111 1111", "1111 1111"], **SAME)
+    never_best.tensors["validation.saliency"][1] = torch.nan
     found = measure_agreement(never_best, recorded(**SAME), pairs="saliency~probe")
     assert sums(found, "saliency~probe", 0)["reporting"] == [4, 4]
 
@@ -100,70 +100,6 @@ def test_a_run_alone_has_its_quality_by_half_and_what_chance_agrees_with():
     uniform = recorded(log_polarity=["0000 0000"] * 2)
     uniform.tensors["validation.log_polarity"][:] = 0  # ties: any word is among the largest
     assert measure_course(uniform)["chance"] == {"validation": {"probe": 1}}
-
-
-def test_quality_counts_words_not_sentences():
-    mask = torch.tensor([[True, True, True], [True, False, False]])
-    tensors = {
-        "steps": torch.tensor([0]),
-        "validation.log_probe": torch.zeros(1, 4),
-        "validation.source_mask": torch.ones(2, 1, dtype=torch.bool),
-        "validation.target_mask": mask,
-        "validation.right": torch.tensor([[1, 1]]),
-        "validation.target_output": torch.tensor([[7, 8, 2], [2, 0, 0]]),
-        "validation.bleu_counts": torch.tensor(
-            [[[4, 4, 4, 3, 2, 1, 4, 3, 2, 1], [1, 1, 0, 0, 0, 0, 1, 0, 0, 0]]]
-        ),
-    }
-    course = measure_course(recording_of(tensors))
-    assert course["majority"] == {"validation": 50}  # two end marks of four words to write
-    found = course["parts"]["validation"]
-    assert found["accuracy"]["all"] == [50.0]
-    ((selects,), (reports,)) = (half.tolist() for half in halves(2))
-    of_sample = [100 / 3, 100.0]
-    assert found["accuracy"]["reporting"] == pytest.approx([of_sample[reports]])
-    assert found["accuracy"]["selecting"] == pytest.approx([of_sample[selects]])
-    # four fifths of the words are right, and all longer n-grams; the lengths are equal
-    assert found["bleu"]["all"] == pytest.approx([100 * 0.8**0.25])
-
-
-# What ties in β add.
-
-OF_FOUR = set(halves(4)[0].tolist())  # which select
-
-
-def translated(seed=0, *, uniform=False, samples=4):
-    """A translator looked at twice on sentences of two words whose translation is one.
-
-    Free, it attends to the first word at its better second snapshot, and its β is larger there. At uniform
-    attention β is larger at the second word at the first snapshot; at the second snapshot it is tied in the
-    samples that select, and larger at the first word in the others.
-    """
-    ones = torch.ones(samples, 1, dtype=torch.bool)
-    first, second, tied = [0.0, -1.0], [-1.0, 0.0], [0.0, 0.0]
-    snapshots = [[second] * samples, [tied if i in OF_FOUR else first for i in range(samples)]]
-    free = [[second] * samples, [first] * samples]
-    tensors = {
-        "steps": torch.tensor([0, 10]),
-        "validation.source_mask": ones.expand(samples, 2),
-        "validation.target_mask": ones,
-        "validation.target_output": torch.tensor([[EOS if i in OF_FOUR else 9] for i in range(samples)]),
-        "validation.right": torch.tensor([[0] * samples, [1] * samples]),
-        "validation.log_probe": torch.tensor(snapshots if uniform else free).flatten(1),
-        "validation.attention": torch.tensor(free).flatten(1),
-    }
-    return recording_of(tensors, seed)
-
-
-def test_ties_by_hand():
-    found = measure_ties(translated(), translated(uniform=True), sides="attention")
-    assert found["steps"] == [0, 10]
-    assert found["tied"] == found["tied_ends"] == [0, 50]
-    assert found["chance"] == [50, 75]  # both words of a tie are at the top
-    assert found["chance_broken"] == 50
-    counted = {half: [[0, 2, 0], [2, 2, 0]] for half in ("selecting", "reporting")}
-    broken = counted | {"selecting": [[0, 2, 0], [1, 2, 0]]}
-    assert found["attention"] == {"counted": counted, "broken": broken}
 
 
 # Variants of saliency, held against a probe.
@@ -190,37 +126,6 @@ def test_the_logits_reading_agrees_as_the_recorded_saliency_does(tmp_path):
     assert found["steps"] == second["steps"].tolist()
     assert found["logit"]["agreement"][-1] == pytest.approx(100 * float(expected), abs=1e-6)
     assert found["logit"] != found["log_probability"]
-
-
-def changed(recording, name, place, value):
-    recording.tensors[f"validation.{name}"][place] = value
-    return recording
-
-
-UNIFORM = translated(uniform=True)
-SIX, UNSEEN = translated(samples=6), changed(translated(), "attention", ..., torch.nan)
-LOOKED_AT = "seed 0 and seed 1 were looked at on other samples"
-
-
-@pytest.mark.parametrize(
-    ("measure", "first", "second", "wanted", "message"),
-    [
-        *((measure_agreement, recorded(), recorded(), {"pairs": pairs},
-           "expected such as 'attention~probe', of attention, saliency, probe")
-          for pairs in ("", "attention", "attention~loss")),
-        (measure_agreement, recorded(**SAME), changed(recorded(seed=1, **SAME), "offsets", 1, 1),
-         {"pairs": "attention~probe"}, LOOKED_AT),
-        (measure_agreement, changed(recorded(**SAME), "saliency", 1, torch.nan), recorded(**SAME),
-         {"pairs": "saliency~probe"}, "seed 0 has no saliency at its best checkpoint"),
-        *((measure_ties, translated(), UNIFORM, {"sides": sides}, "expected some of attention")
-          for sides in ("", "weights")),
-        (measure_ties, SIX, UNIFORM, {"sides": "attention"}, "other samples"),
-        (measure_ties, UNSEEN, UNIFORM, {"sides": "attention"}, "no attention at its best checkpoint"),
-        (measures.measure_saliency_variants, SIX, UNIFORM, {}, "other samples"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_asked_is_refused(measure, first, second, wanted, message):
-    assert_refused(lambda: measure(first, second, **wanted), message)
 
 
 # Which runs are compared, and what is refused.
@@ -395,8 +300,3 @@ def test_it_is_a_search_through_the_checkpoints(curve, agreement):
     above = [performance for reached, performance in curve if reached > agreement]
     expected = (above[0], False) if above else (curve[-1][1], True)
     assert contextualise(agreement, *zip(*curve, strict=True)) == expected
-
-
-def test_checkpoints_without_rows_are_passed_over():
-    assert contextualise(0.0, (math.nan, 0.5), (0.1, 0.2)) == (0.2, False)
-    assert best_checkpoint([math.nan, 0.5, 0.7, 0.7]) == 2

@@ -4,7 +4,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import torch
 
 from attnlib.errors import DataUnavailable
 from companion.data import labelled_sets
@@ -48,16 +47,6 @@ def test_lengths_words_and_what_was_dropped_counted_by_hand(monkeypatch):
     assert ["validation", "texts", "trained on as well", 1] in found["dropped"]
     html = [line for line in found["dropped"] if "HTML tags" in line[2]]
     assert html == [["train", "words", "of HTML tags, entities and breaks", 1]]  # br; the test part has none
-
-
-def test_pairs_are_measured_on_both_sides():
-    sides = {"train.source": torch.tensor([1, 2, 6]), "train.target": torch.tensor([4, 5, 9])}
-    rest = {"kept": torch.tensor(8), "dropped": torch.tensor(list(b"[]"), dtype=torch.uint8)}
-    found = measure_text_sizes(recording_of(sides | rest))
-    train = found["parts"]["train"]
-    assert (train["texts"], train["source"]["median"], train["target"]["median"]) == (3, 2, 5)
-    assert train["source"]["quantiles"] == pytest.approx([1.1, 1.5, 2, 4, 5.6])
-    assert (found["kept"], found["different"], found["dropped"]) == (8, None, [])
 
 
 def test_without_data_the_made_sets_are_counted_and_the_others_say_why(tmp_path, monkeypatch):

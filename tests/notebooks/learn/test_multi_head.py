@@ -14,7 +14,7 @@ from companion.runs.procedure import RunSpec
 from notebooks.learn.multi_head import experiment
 from notebooks.learn.multi_head.multi_head import Settings, new_network
 from notebooks.shared.copying import ATTENTION, PROBES
-from tests.notebooks.figure_builders import NOTHING, Given, by_seed, tiny
+from tests.notebooks.figure_builders import Given, tiny
 
 ENDS = {0: 0.97, 1: 0.5, 2: 0.4}  # one good head and two bad ones
 
@@ -106,57 +106,6 @@ def test_a_scenario_of_too_few_heads_has_no_networks(courses, all_bad, one_good,
     if not all_bad:
         assert values["all_bad"]["not_run"] == "too few of the heads that were tried alone turned out bad"
         assert values["all_bad"]["failed"]["value"] is None
-
-
-# One good head among bad ones, and which way each head of a network goes.
-
-
-def learned(*weights, accuracy=0.97):
-    snapshots = {"steps": [0, 10], "accuracy": [0.97, accuracy], "attention_accuracy": [0.0, 1.0]}
-    return snapshots | {"head_right": [[0.5] * len(weights), list(weights)]}
-
-
-def ending(*accuracies):
-    return by_seed(*(learned(1.0, 0.0, accuracy=end) for end in accuracies))
-
-
-def network(*snapshots):
-    return {"steps": list(range(len(snapshots))), "head_right": [list(weights) for weights in snapshots]}
-
-
-def test_which_head_attends_is_read_where_the_network_has_learned():
-    failed = learned(0.1, 0.9, 0.2, accuracy=0.5)
-    ends = by_seed(learned(0.9, 0.2, 0.1), learned(0.3, 0.2, 0.8), failed)
-    found = experiment.good_head(ends, ending(0.99, 0.5), steps=10)
-    assert (found["alone"]["n"], found["alone"]["failed"]["value"]) == (2, 0.5)
-    assert (found["n"], found["wins"]["value"], found["wins"]["n"]) == (2, 0.5, 2)
-    assert found["weight"]["value"] == pytest.approx(0.6)
-    assert found["best_other"]["value"] == pytest.approx(0.5)
-    assert experiment.good_head([], [], 10)["wins"] == NOTHING
-
-
-def test_a_head_is_drawn_at_or_above_uniform_attention():
-    start = (0.25, 0.25)
-    networks = by_seed(
-        network(start, (0.3, 0.4), (0.9, 0.25)),  # 1/length is drawn
-        network(start, (0.3, 0.2), (0.1, 0.24)),  # one head turned after the early snapshot
-        network(start, (0.9, 0.1), (0.9, 0.1)),
-    )
-    found = experiment.together(networks, 4, 1)
-    assert (found["n"], found["all_drawn"], found["none_drawn"], found["mixed"]) == (3, 1, 1, 1)
-    assert found["same"]["value"] == pytest.approx(2 / 3)
-    assert experiment.together([], 4, 1)["same"]["value"] is None
-
-
-def test_more_heads_are_compared_with_the_first_of_them_alone():
-    alone = by_seed(*(network((weight,)) for weight in (0.9, 0.9, 0.1)))
-    several = by_seed(*(network(weights) for weights in ((0.1, 0.9), (0.1, 0.2), (0.2, 0.1), (0.9, 0.9))))
-    found = experiment.chances(alone, several, 4)  # one drawn head is enough; seed 3 has no partner
-    assert [found[name] for name in ("both", "several_only", "alone_only", "neither")] == [1, 0, 1, 1]
-    assert (found["alone"]["value"], found["several"]["value"]) == (pytest.approx(2 / 3), 0.5)
-    less = found["several_less_alone"]
-    assert (less["value"], less["n"]) == (pytest.approx(-1 / 3), 3)
-    assert experiment.chances([], [], 4)["several_less_alone"] == NOTHING
 
 
 # A difference of shares over pairs.

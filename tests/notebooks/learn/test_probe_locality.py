@@ -1,63 +1,11 @@
-"""Locality of the probe: stages by hand, and the run of a network that learns to see a keyword."""
+"""Locality of the probe: the run of a network that learns to see a keyword."""
 
 import pytest
 import torch
 
 from attnlib.models import classifiers
 from attnlib.models.classifiers import AttentiveClassifier
-from notebooks.learn.probe_locality.experiment import PLACES, Config, compute
 from notebooks.learn.probe_locality.keyword import KEYWORD, Settings, checkpoints, keyword_batch, record
-from tests.notebooks.figure_builders import Given
-
-
-def computed(*courses, steps=20):
-    """Values of a store that knows one course for each seed, or None."""
-    config = Config(seeds=len(courses), steps=steps)
-    return compute(config, Given(lambda spec, _: courses[spec.seed]))[0]
-
-
-def course(accuracy, **places):
-    still = dict.fromkeys(PLACES, [0.0] * len(accuracy)) | {"loss": [0.5] * len(accuracy)}
-    return still | {"steps": [0, 10, 20][: len(accuracy)], "accuracy": accuracy} | places
-
-
-KNOWN = course([0.5, 0.8, 1.0], keyword=[0.0, 4.0, 6.0], last=[0.0, 5.0, 2.0])
-
-
-def test_early_is_the_first_checkpoint_right_for_three_in_four():
-    values = computed(
-        course([0.5, 0.8, 1.0], keyword=[0.0, 4.0, 6.0], next=[0.0, 1.0, 2.0], last=[0.0, 0.0, 9.0]),
-        course([0.5, 0.7, 0.75], keyword=[0.0, 3.0, 8.0], next=[9.0, 9.0, 3.0], last=[0.0, 0.0, 7.0]),
-    )
-    assert values["early"]["step"]["value"] == 15
-    assert values["early"]["keyword"]["value"] == 6  # 4 of the first, 8 of the second
-    assert values["early"]["keyword_over_next"]["value"] == 4  # 3 and 5
-    assert values["late"]["last_over_keyword"]["value"] == 1  # 3 and -1
-    assert values["late"]["step"] == {"value": 20, "low": 20, "high": 20, "n": 2}
-    assert values["midway"]["step"]["value"] == 10
-    assert values["moved"]["last"]["value"] == 8  # 0 to 9 and 0 to 7
-    assert values["moved"]["last_over_keyword"]["value"] == 4.5  # -4 to 3 and -3 to -1
-
-
-def test_the_lead_of_the_last_position_is_found_wherever_it_is():
-    values = computed(KNOWN, KNOWN)
-    assert values["lead"] == {"looks": 3, "ahead": 1, "first": 10, "final": 10, "step": 10} | {
-        "most": {"value": 1, "low": 1, "high": 1, "n": 2}
-    }
-    apart = [course([0.5, 0.8], keyword=[0.0, 4.0], last=[0.0, 4.0 + lead]) for lead in (1, 9)]
-    lead = computed(*apart, steps=10)["lead"]
-    assert (lead["ahead"], lead["first"], lead["step"]) == (0, None, 10)
-
-
-def test_networks_that_never_learn_have_no_early_checkpoint_and_those_not_known_yet_are_left_out():
-    values = computed(course([0.5, 0.5, 0.6]))
-    assert (values["early"]["keyword"]["n"], values["late"]["accuracy"]["value"]) == (0, 0.6)
-    values = computed(None, KNOWN, KNOWN)
-    assert values["late"]["keyword"] == {"value": 6, "low": 6, "high": 6, "n": 2}
-    assert (values["lead"]["ahead"], values["moved"]["last"]["n"]) == (1, 2)
-
-
-# The procedure on tiny networks.
 
 TINY = Settings(words=6, length=6, embedding_width=4, width=3, batch_size=8, steps=5, every=2, held_out=40)
 

@@ -1,4 +1,4 @@
-"""Where attention rests: shares and agreement worked by hand, and tiny networks end to end."""
+"""The spread over pairs of networks, in where attention rests, and its interval."""
 
 import math
 from itertools import permutations
@@ -6,101 +6,8 @@ from statistics import fmean, stdev
 
 import numpy as np
 import pytest
-import torch
 
-from notebooks.learn.resting_attention import experiment
-from notebooks.learn.resting_attention.experiment import measure_apart, measure_resting, pair_spread
-from tests.attnlib.refusals import assert_refused
-from tests.notebooks.figure_builders import Given, recording_of
-
-# Three texts of label 0 and one of label 1: <bos> a b <eos>, twice <bos> a <eos>, and <bos> a b <eos>.
-LENGTHS, LABELS = (4, 3, 3, 4), (0, 0, 0, 1)
-ONE = [0.4, 0.3, 0.2, 0.1, 0.2, 0.2, 0.6, 0.5, 0.5, 0.0, 0.1, 0.6, 0.2, 0.1]
-OTHER = [0.1, 0.3, 0.2, 0.4, 0.6, 0.3, 0.1, 0.1, 0.2, 0.7, 0.1, 0.6, 0.2, 0.1]
-SURE = [1.0, -1, -1, 2.0, -1.0, 5, 1.0, 3.0, -1, -2.0, -4.0, 9, 9, 1.0]
-
-
-def recorded(attention, lengths=LENGTHS):
-    """A classifier looked at twice; the first snapshot is empty, so that only the last can be meant."""
-    tensors = {"offsets": torch.tensor([0, *lengths]).cumsum(0), "labels": torch.tensor(LABELS)}
-    for name, last in {"attention": attention, "log_polarity": SURE}.items():
-        tensors[name] = torch.tensor([[0.0] * len(last), last])
-    return recording_of({f"validation.{name}": tensor for name, tensor in tensors.items()})
-
-
-def test_shares_are_of_the_texts_of_a_label():
-    found = measure_resting(recorded(ONE))
-    shares = {"begin": 200 / 3, "end": 100 / 3}  # the third has two largest, of which the first is the mark
-    shares |= {"begin_right": 200 / 3, "end_right": 200 / 3, "begin_weight": 110 / 3, "end_weight": 70 / 3}
-    assert found["0"] == pytest.approx({"texts": 3} | shares)
-    rarer = {"texts": 1, "begin": 0, "end": 0, "begin_right": 0, "end_right": 100}
-    assert found["1"] == pytest.approx(rarer | {"begin_weight": 10, "end_weight": 10})
-
-
-def test_what_disagrees_over_all_positions_may_agree_among_the_words_of_the_same_texts():
-    first = recorded(ONE)
-    found = measure_apart(first, recorded(OTHER))
-    agreement = {at: {label: cell["agreement"] for label, cell in own.items()} for at, own in found.items()}
-    assert agreement["all"] == {"both": 25, "0": 0, "1": 100}
-    assert agreement["words"] == dict.fromkeys(("both", "0", "1"), 100)
-    # One of four, three, three and four positions; among words one of two, one, one and two.
-    assert found["all"]["both"]["chance"] == pytest.approx(100 * (1 / 4 + 1 / 3 + 1 / 3 + 1 / 4) / 4)
-    assert found["words"]["both"]["chance"] == pytest.approx(75)
-    assert found["words"]["1"]["chance"] == pytest.approx(50)
-    assert_refused(lambda: measure_apart(first, recorded(OTHER, lengths=(3, 4, 3, 4))), "other texts")
-
-
-def computed(*known, torn=False):
-    """Of networks with some seeds: seed 2 rests elsewhere than the others, and ``torn`` ones nowhere."""
-
-    def answer(spec, measure, other_specs=()):
-        seeds = [run.seed for run in (spec, *other_specs)]
-        if not set(seeds) <= set(known):
-            return None
-        if measure is measure_resting:
-            begin = 5.0 if spec.seed == 2 else 80.0
-            common = {"texts": 9, "begin": begin, "end": 85 - begin, "begin_right": 100.0, "end_right": 90.0}
-            common |= {"begin_weight": 30.0, "end_weight": 20.0}
-            rarer = {"texts": 3, "begin": 0.0, "end": 10.0, "begin_right": 40.0 * spec.seed}
-            undecided = {"begin": 40.0, "end": 30.0} if torn else {}
-            return {"0": common | undecided, "1": common | rarer | undecided}
-        cell = {"agreement": 10.0 if 2 in seeds else 90.0, "chance": 8.0}
-        return {"all": {"both": cell}, "words": {"both": cell | {"agreement": 50.0 + sum(seeds)}}}
-
-    return experiment.compute(experiment.Config(data=("known_polarity",), beside=()), Given(answer))
-
-
-def test_places_and_pairs_are_counted_and_averaged():
-    found = computed(0, 1, 2)[0]["known_polarity"]
-    assert found["common"] == "0"
-    assert found["resting"] == {"begin": 2, "end": 1, "words": 0, "nowhere": 0}
-    # Seeds 0 and 1 rest on the begin mark, right in 0 and 40 % of the rarer; 2 on the end, in 90 %.
-    assert found["own_mark"]["right"]["1"] == {"0": 0, "1": 40, "2": 90}
-    assert (found["own_mark"]["default"], found["own_mark"]["n"]) == (2, 3)
-    same, different = found["by_mark"]["same"]["all"], found["by_mark"]["different"]["words"]
-    assert same == {"mean": same["mean"], "lowest": 90, "highest": 90, "n": 2}
-    assert different == {"mean": different["mean"], "lowest": 52, "highest": 53, "n": 4}
-    assert (same["mean"]["value"], different["mean"]["value"]) == (90, 52.5)
-    assert (same["mean"]["n"], different["mean"]["n"]) == (2, 3)  # networks, of which pairs are made
-    assert math.isnan(same["mean"]["low"])  # without either of two networks no pair is left
-    assert found["labels"]["0"]["begin"]["value"] == 55
-    assert found["labels"]["1"]["words"] == {"value": 90, "low": 90, "high": 90, "n": 3}
-    both = found["pairs"]["all"]["both"]
-    assert both["agreement"]["value"] == pytest.approx((90 * 2 + 10 * 4) / 6)
-    assert (both["lowest"], both["highest"]) == (10, 90)
-    # Without one of the networks the mean is 10, 10 or 90; Student's t of two is 4.303, and 266 is cut.
-    assert both["agreement"]["high"] == min(100, 110 / 3 + 4.302653 * 160 / 3)
-
-
-def test_a_network_without_a_majority_rests_nowhere():
-    found = computed(0, 1, 2, torn=True)[0]["known_polarity"]
-    assert found["resting"] == {"begin": 0, "end": 0, "words": 0, "nowhere": 3}
-    assert (found["by_mark"], found["own_mark"]["n"]) == ({}, 0)
-    alone, tables = computed(0)  # the others are not known yet
-    assert (alone["known_polarity"]["pairs"], len(tables["networks"])) == ({}, 2)
-
-
-# The spread over pairs of networks, and its interval.
+from notebooks.learn.resting_attention.experiment import pair_spread
 
 
 def sums(values):

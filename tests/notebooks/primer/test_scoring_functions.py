@@ -24,12 +24,6 @@ def recorded(store, *kind, config=TINY):
     return store.recording(experiment.specs_of_kind(config, experiment.Kind("reordering", *kind))[0])
 
 
-@pytest.mark.parametrize(("threshold", "expected"), [(0.5, 12.5), (0.1, 0), (0.9, None)])
-def test_speed_is_the_first_time_a_course_reaches_the_threshold(threshold, expected):
-    measured = {"steps": [0, 10, 20, 30], "token_accuracy": [0.1, 0.4, 0.8, 0.4]}
-    assert experiment.updates_to(threshold, measured) == pytest.approx(expected)
-
-
 @pytest.mark.parametrize("decoder", ["luong", "bahdanau", experiment.BEFORE])
 def test_scores_are_those_of_the_state_that_asks_and_of_no_other(store, decoder):
     asking, silent = ("present", "previous") if decoder == "luong" else ("previous", "present")

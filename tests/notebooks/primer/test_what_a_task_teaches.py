@@ -20,24 +20,6 @@ def recorded(store, kind, task, seed=0):
     return store.recording(experiment.specs(TINY, kind, task)[seed])
 
 
-def test_patterns_by_hand():
-    # Two words of the target, three of the source and its end mark; the second word is the topic.
-    attention = torch.tensor([[[0.5, 0.25, 0, 0.25], [0, 0, 1.0, 0], [0.25, 0.25, 0.25, 0.25]]])
-    gold = torch.tensor([[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]]).bool()
-    target, source = torch.tensor([[True, True, False]]), torch.tensor([[True, True, True, False]])
-    topics = torch.tensor([[False, True, False, False]])
-    sums, counts = task_patterns.pattern_sums(attention, gold, topics, target, source)
-    found = dict(zip(task_patterns.PATTERNS, sums / counts, strict=True))
-    assert found == {
-        "on_gold": 0.25,  # a half and nothing
-        "on_topics": 0.125,
-        "on_end": 0.125,
-        "entropy": pytest.approx(0.75),  # 1.5 bits and none
-        "order": 1,  # from the first word to the third
-        "reach": pytest.approx((0.5 + 0.25 + 1) / 3),
-    }
-
-
 def test_attention_on_gold_links_and_even_attention(store):
     links = load_task(experiment.specs(TINY, "recurrent", "summary")[0].resolved).gold[: TINY.judged]
     found = task_patterns.measure_patterns(recorded(store, "recurrent", "summary"))

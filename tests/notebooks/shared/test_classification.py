@@ -8,7 +8,6 @@ import torch
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
 from companion.data.labelled import collate_labelled
 from notebooks.learn.optimal_attention.experiment import probability_of_right_label
-from notebooks.learn.probe_locality.keyword import apart, locality
 from notebooks.shared import classification, classifier_proxy
 from notebooks.shared.classification import load_task, log_polarity, probed_parts, saliency
 from tests.attnlib.models.model_builders import classifier, generator
@@ -158,14 +157,6 @@ def test_the_trace_is_the_passes_own_and_the_backward_pass_is_not_left_to_cudnn(
 # Where the probe is read, and the identity that makes a prediction of it.
 
 
-def test_places_by_hand():
-    log_odds = torch.tensor([[0.0, 1, 2, 3, 4], [10.0, 11, 12, 13, 14]])
-    found = {place: own.tolist() for place, own in vars(locality(log_odds, torch.tensor([1, 2]))).items()}
-    assert found == {"keyword": [1, 12], "next": [2, 13], "mean": [2, 12], "last": [4, 14], "first": [0, 10]}
-    # keywords at the ends are left out
-    assert apart(torch.arange(6), 6).tolist() == [False, True, True, True, False, False]
-
-
 @pytest.mark.parametrize("attention", ["learned", "uniform"])
 def test_equation_12_is_an_identity(attention):
     """The classifier's own probability of the right label, from its attention and its probe alone."""
@@ -179,8 +170,3 @@ def test_equation_12_is_an_identity(attention):
     probe = torch.sigmoid(log_polarity(trace.log_odds, labels))
     right = torch.sigmoid(trace.logit * (2 * labels - 1))
     assert torch.allclose(probability_of_right_label(trace.attention, probe), right, atol=1e-12)
-
-
-def test_a_certain_probe_counts_where_there_is_attention():
-    attention, certain = torch.tensor([0.0, 0.25, 0.75]), torch.tensor([1.0, 0.5, 0.5])
-    assert probability_of_right_label(attention, certain).item() == pytest.approx(0.5)

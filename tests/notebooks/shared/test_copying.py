@@ -8,13 +8,12 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from notebooks.shared import copier, copying
+from notebooks.shared import copier
 from notebooks.shared.classifier_proxy import ClassifierProxy
 from notebooks.shared.copied_sentences import copy_batch, draw_sources
 from notebooks.shared.permutation_copying import moved_attention, weight_on_later
 from notebooks.shared.translation_proxy import TranslationProxy
 from tests.attnlib.models.model_builders import generator
-from tests.notebooks.figure_builders import by_seed
 
 # Sentences.
 
@@ -38,16 +37,6 @@ def test_the_words_of_each_kind_and_that_all_orders_are_equally_likely():
     orders = [tuple(sentence) for sentence in drawn("permutation", length=3, samples=6000).tolist()]
     for order in permutations(range(3)):
         assert abs(orders.count(order) / 6000 - 1 / 6) < 0.02
-
-
-def test_a_batch_reads_a_start_mark_and_then_what_it_said():
-    batch = copy_batch(torch.tensor([[3, 1, 0], [2, 3, 1]]), words=4)
-    assert batch.target.tolist() == [[3, 1, 0], [2, 3, 1]]
-    assert batch.target_read.tolist() == [[4, 3, 1], [4, 2, 3]]
-    assert batch.place.tolist() == [0, 1, 2]
-    batch = copy_batch(torch.tensor([[3, 1, 0]]), words=4, order=torch.tensor([2, 0, 1]))
-    assert batch.target.tolist() == [[0, 3, 1]]
-    assert torch.equal(batch.source[:, batch.place], batch.target)
 
 
 # The network.
@@ -195,26 +184,3 @@ def test_several_heads_make_a_context_as_many_times_as_long():
         says = lambda context, states: norms.append(context.mean().item()) or states  # noqa: E731
         moved(a_batch(None, 6, 8), says, torch.ones(8, 6, 8), heads)
     assert norms == pytest.approx([1] * 4 + [3] * 4)
-
-
-# What becomes of networks: drawn to the right word, driven away, or neither.
-
-
-def course(accuracy=0.5, right=0.02, later=0.1, shown=0.0, left_out=0.6, without=0.7, uniform=0.2):
-    ends = {
-        "accuracy": accuracy, "attention_right": right, "attention_later": later, "says_shown": shown,
-        "says_left_out": left_out, "right_without": without, "right_at_uniform": uniform,
-    }  # fmt: skip
-    return {"steps": [0, 10]} | {name: [0.1, end] for name, end in ends.items()}
-
-
-def test_networks_that_failed_are_grouped_by_where_their_attention_stands():
-    courses = course(accuracy=0.99, right=0.9), course(right=0.02), course(right=0.04), course(right=0.3)
-    found = copying.turned_away(by_seed(*courses), 10)
-    away = found["away"]
-    assert (away["n"], found["drawn"]["n"]) == (2, 1)
-    assert away["weight"]["value"] == pytest.approx(0.3)  # 0.2 and 0.4 times 1/10
-    assert away["later_less_weight"]["value"] == pytest.approx(0.7)
-    assert away["left_out_less_shown"]["value"] == pytest.approx(0.6)
-    assert away["without_less_uniform"]["value"] == pytest.approx(0.5)
-    assert found["drawn"]["weight"]["value"] == pytest.approx(3)

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlib.training.corpus import Corpus
-from attnlib.training.vocabulary import BOS, EOS, MARKS, PAD
-from companion.data.labelled import LabelledBatches, LabelledTexts, collate_labelled, judging_batches
+from attnlib.training.vocabulary import BOS, EOS, MARKS
+from companion.data.labelled import LabelledBatches, LabelledTexts, judging_batches
 from companion.data.parallel import ParallelText
 from companion.data.text import Dropped
 from notebooks.shared.pieces import EqualLengthBatches, piece_corpus, train_pieces
@@ -134,17 +134,6 @@ def test_a_batch_is_a_function_of_seed_and_step_whatever_was_asked_before(made):
     assert [backwards(step).indices.tolist() for step in reversed(range(3 * n))][::-1] == ahead
     assert other.indices(0).tolist() != ahead[0]
     assert ahead[:n] != ahead[n : 2 * n], "every epoch is shuffled anew"
-
-
-def test_marks_and_padding_by_hand():
-    texts = LabelledTexts.of([[7, 8], [9], [4, 5, 6]], [1, 0, 0])
-    batch = collate_labelled(texts, [1, 0])
-    assert batch.tokens.tolist() == [[BOS, 9, EOS, PAD], [BOS, 7, 8, EOS]]
-    assert batch.mask.tolist() == [[True, True, True, False], [True] * 4]
-    assert batch.labels.tolist() == [0, 1]
-    assert batch.indices.tolist() == [1, 0]
-    assert texts.subset([2, 1]).text(0).tolist() == [4, 5, 6]
-    assert texts.subset([2, 1]).labels.tolist() == [0, 0]
 
 
 def test_texts_of_a_batch_have_about_one_length_and_sources_just_one_but_for_what_is_left():

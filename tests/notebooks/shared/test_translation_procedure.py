@@ -283,12 +283,6 @@ REFERENCES = ["the cat sat on the mat", "a dog runs", "we're here, aren't we?"]
 HYPOTHESES = ["the cat sat on a mat", "the dog runs far", "we're here"]
 
 
-def test_counts_by_hand():
-    assert bleu_counts(HYPOTHESES[:1], REFERENCES[:1]).tolist() == [[6, 6, 5, 3, 2, 1, 6, 5, 4, 3]]
-    assert bleu_counts([""], REFERENCES[:1]).tolist() == [[0, 6, *[0] * 8]]
-    assert bleu(bleu_counts(["", "x y z"], REFERENCES[:2])) == 0
-
-
 @pytest.mark.parametrize("part", [slice(None), slice(0, 2), slice(1, 3)])
 def test_a_part_of_the_corpus_scores_as_sacrebleu_scores_it(part):
     import sacrebleu
