@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlib.analysis.fit import Fit, Head, in_order
+from attnlib.adapters.library_models import KINDS
+from attnlib.analysis.fit import Fit, Head
 from attnlib.analysis.judge import PARTS, HeadSums, Judgement, TermShares, TermSums, terms_of
 from attnlib.analysis.learned import has_learned
 from attnlib.analysis.samples import Sample
@@ -114,7 +115,7 @@ def results(
         held_out=held_out,
         about=about or {},
         losses=fit.losses + judgement.losses if held_out else fit.losses,
-        unchecked=tuple(sorted(judgement.unchecked, key=lambda name: in_order((name, 0)))),
+        unchecked=tuple(sorted(judgement.unchecked, key=_order)),
         no_probe=tuple(sorted(judgement.no_probe)),
         learned=judgement.learned.result(),
         method=fit.method,
@@ -227,6 +228,11 @@ def state_rows(fit: Fit, judgement: Judgement) -> list[dict]:
 
 
 def _heads(judgement: Judgement) -> Iterator[tuple[dict, HeadSums, TermShares]]:
-    for (name, head), own in sorted(judgement.heads.items(), key=lambda own: in_order(own[0])):
+    for (name, head), own in sorted(judgement.heads.items(), key=lambda it: (*_order(it[0][0]), it[0][1])):
         kind, layer = name.split(".")
         yield {"kind": kind, "layer": int(layer), "head": head}, own, own.terms.result()
+
+
+def _order(name: str) -> tuple[int, int]:
+    kind, layer = name.split(".")
+    return KINDS.index(kind), int(layer)

@@ -1,14 +1,15 @@
 """Some judged sentences with the attention of every head, and what some of its terms alone make of it."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attnlib.adapters.library_models import KINDS
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.analysis.fit import Fit, Head, counted_attention, in_order
+from attnlib.analysis.fit import Fit, Head, counted_attention
 from attnlib.analysis.judge import REBUILT, Judgement, subsets
 from attnlib.analysis.stream import Stream
 from attnlib.errors import BadInput
@@ -66,8 +67,9 @@ def samples_of(stream: Stream, one: ModelPass, fit: Fit, most: int = MOST) -> tu
     cut = min(LONGEST, math.isqrt(ENTRIES // (heads * (len(REBUILT) + 1))))
     longest = min(cut, max(one.source_mask.shape[1], one.target_mask.shape[1]))
     one = one.first(min(most, ENTRIES // (heads * (len(REBUILT) + 1) * longest**2)))
+    ordered = sorted(one.attended, key=lambda own: (KINDS.index(own.kind), own.layer))
     found = _Maps(fit)
-    found.update(one)
+    found.update(replace(one, attended=tuple(ordered)))
     try:
         probe = stream.probe(one) if stream.is_probed(0) else None
     except BadInput:
@@ -78,7 +80,7 @@ def samples_of(stream: Stream, one: ModelPass, fit: Fit, most: int = MOST) -> tu
         lengths = {side: int(one.mask(side)[row].sum()) for side in ("source", "target")}
         length = {side: min(cut, own) for side, own in lengths.items()}
         maps = {}
-        for (name, head), own in sorted(found.maps.items(), key=lambda own: in_order(own[0])):
+        for (name, head), own in found.maps.items():
             queries, keys = (length[side] for side in one.sides(kinds[name]))
             maps[name, head] = own[:, at, :queries, :keys]
         samples.append(
