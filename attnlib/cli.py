@@ -3,6 +3,7 @@
 import os
 import sys
 from importlib.metadata import entry_points
+from inspect import signature
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from typer.core import TyperGroup
 
 from attnlib import __version__
 from attnlib.errors import AttnlibError, line_of, stop_when_told
+from attnlib.request import Request
 
 OF_THE_BOOK = ("figures", "run", "book", "serve", "verify", "data")  # commands that come with a checkout
 
@@ -80,71 +82,16 @@ def options(
     """What precedes the commands."""
 
 
-@app.command()
-def analyse(
-    out: Annotated[Path, typer.Option(help="Folder of the report; a run that was cut short goes on there.")],
-    model: Annotated[
-        str | None, typer.Option(help="Folder of a Hugging Face encoder-decoder, or its name.")
-    ] = None,
-    source: Annotated[Path | None, typer.Option(help="Text, a sentence a line.")] = None,
-    target: Annotated[Path | None, typer.Option(help="Its translation, line by line.")] = None,
-    generate: Annotated[
-        bool,
-        typer.Option("--generate", help="The model writes the target itself, the likeliest piece first."),
-    ] = False,
-    traces: Annotated[
-        Path | None,
-        typer.Option(help="Folder of safetensors that other code saved, in place of model and text."),
-    ] = None,
-    source_language: Annotated[
-        str | None,
-        typer.Option(help="For mBART, M2M100, NLLB: as their tokenizer writes it, such as en_XX."),
-    ] = None,
-    target_language: Annotated[
-        str | None, typer.Option(help="Likewise, such as de_DE; both are needed.")
-    ] = None,
-    prefix: Annotated[
-        str, typer.Option(help='Put before every source line, such as T5\'s "translate English to German: ".')
-    ] = "",
-    kinds: Annotated[
-        str, typer.Option(help="Attentions, with commas: cross, encoder_self, decoder_self.")
-    ] = "cross",
-    layers: Annotated[str | None, typer.Option(help="Layers, as in 0,4-6.", show_default="all")] = None,
-    heads: Annotated[str | None, typer.Option(help="Heads, as in 0,4-6.", show_default="all")] = None,
-    ignore_special: Annotated[
-        bool,
-        typer.Option(
-            "--ignore-special",
-            help="Leave out where a special token is read: end marks of the source, and the step at which "
-            "the decoder reads its start mark. Unknown words stay.",
-        ),
-    ] = False,
-    batch_size: Annotated[int, typer.Option(min=1, help="Pairs passed through the model at once.")] = 32,
-    longest: Annotated[int, typer.Option(min=1, help="Pieces of a side; the rest is cut off.")] = 128,
-    method: Annotated[
-        str, typer.Option(help="least_squares: position, word and constant told apart; means: as the papers.")
-    ] = "least_squares",
-    every: Annotated[int, typer.Option(min=1, help="One batch in so many is held out, and judged.")] = 5,
-    probed: Annotated[
-        int, typer.Option(min=0, help="Batches of which the lexical probe is taken; it is slow.")
-    ] = 4,
-    sentences: Annotated[int, typer.Option(min=0, max=12, help="Judged pairs on the page.")] = 12,
-    device: Annotated[str, typer.Option(help="As torch names it: cpu, cuda.")] = "cpu",
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="Of the processor.", show_default="the fastest, measured")
-    ] = None,
-    shards: Annotated[int, typer.Option(min=1, help="Parts of the corpus, read on their own.")] = 1,
-    shard: Annotated[int | None, typer.Option(min=0, help="Which one, from 0.", show_default="all")] = None,
-    stage: Annotated[
-        str, typer.Option(help="fit, judge or report: only this; all: as far as it goes.")
-    ] = "all",
-) -> None:
+def analyse(**options: object) -> None:
     """Say how an encoder-decoder attends: its attention split into temporal and input-driven terms."""
-    options = dict(locals())
-    from attnlib.analysis.command import Request, analyse_command, numbers
+    request = Request(**options)
+    from attnlib.analysis.command import analyse_command
 
-    options |= {"kinds": tuple(kinds.split(",")), "layers": numbers(layers), "heads": numbers(heads)}
-    analyse_command(Request(**options))
+    analyse_command(request)
+
+
+analyse.__signature__ = signature(Request)  # from which the options and their help are read
+app.command()(analyse)
 
 
 @app.command()

@@ -5,8 +5,6 @@ import timeit
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from itertools import islice
-from pathlib import Path
-from typing import get_args
 
 import torch
 from rich.console import Console
@@ -18,100 +16,18 @@ from attnlib.analysis.fit import Fit
 from attnlib.analysis.learned import SCORED
 from attnlib.analysis.passes import STAGES, fit_part, judge_part, merged_fit
 from attnlib.analysis.report import RUN, Name, write_report, write_run
-from attnlib.analysis.samples import MOST
 from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Shard, Stream
-from attnlib.decomposition.components import Method
-from attnlib.errors import BadInput, check_known
+from attnlib.errors import BadInput
 from attnlib.files import locked, readable
-from attnlib.models.transformer import AttentionKind
+from attnlib.request import OF_A_CALL, OF_A_PASS, OF_A_TEXT, OF_BATCHES, Request
 
-OF_A_TEXT = ("source_language", "target_language", "prefix")
-OF_A_PASS = ("kinds", "layers", "ignore_special")
-OF_BATCHES = ("batch_size", "longest", "probed", "generate")
-OF_A_MODEL = (*OF_A_TEXT, *OF_A_PASS, *OF_BATCHES, "device")
-OF_A_CALL = ("out", "threads", "shard", "stage")
 WRITTEN = {
     "Target": "what the model itself writes, the likeliest piece at every step",
     "Predictions": "not judged: there is no reference to say how good what the model writes is",
 }
 PASSES = {"fit": "first pass", "judge": "second pass"}
 WORTH = 0.9  # of the time, at most, that a further thread has to leave
-
-
-@dataclass(frozen=True)
-class Request:
-    """The options of ``attnlib analyse --help``; BadInput where they do not go together."""
-
-    out: Path
-    model: str | None = None
-    source: Path | None = None
-    target: Path | None = None
-    generate: bool = False
-    traces: Path | None = None
-    source_language: str | None = None
-    target_language: str | None = None
-    prefix: str = ""
-    kinds: tuple[AttentionKind, ...] = ("cross",)
-    layers: tuple[int, ...] | None = None
-    heads: tuple[int, ...] | None = None
-    ignore_special: bool = False
-    batch_size: int = 32
-    longest: int = 128
-    method: Method = "least_squares"
-    every: int = 5
-    probed: int = 4
-    sentences: int = MOST
-    device: str = "cpu"
-    threads: int | None = None
-    shards: int = 1
-    shard: int | None = None
-    stage: str = "all"
-
-    def __post_init__(self) -> None:
-        check_known("method", self.method, get_args(Method))
-        check_known("stage", self.stage, (*STAGES, "report", "all"))
-        target = self.target or self.generate or None
-        text = [given is not None for given in (self.model, self.source, target)]
-        if not all(text) if self.traces is None else any(text):
-            raise BadInput("give --model, --source and --target, or --generate for it; or --traces alone")
-        defaults = {field.name: field.default for field in fields(self)}
-        chosen = [name for name in OF_A_MODEL if getattr(self, name) != defaults[name]]
-        if self.traces is not None and chosen:
-            options = ", ".join(f"--{name.replace('_', '-')}" for name in chosen)
-            raise BadInput(f"{options}: said of a model; what saved traces hold is looked at as a whole")
-        try:
-            readable(self.out).encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise BadInput(f"--out {str(self.out)!a} is not UTF-8: give the folder another name") from error
-        if self.shards > 1 and self.shard is None and self.stage in STAGES:
-            raise BadInput(
-                f"--stage {self.stage} is done shard by shard: give --shard 0 to {self.shards - 1}"
-            )
-
-    def part(self, shard: int = 0) -> Shard:
-        return Shard(shard, self.shards, self.every)
-
-    def settings(self, *names: str) -> dict:
-        return {name: getattr(self, name) for name in names}
-
-
-def numbers(text: str | None) -> tuple[int, ...] | None:
-    """Numbers and ranges as the command line has them.
-
-    >>> numbers("0,4-6")
-    (0, 4, 5, 6)
-    """
-    if text is None:
-        return None
-    found: list[int] = []
-    for word in text.split(","):
-        first, dash, last = word.strip().partition("-")
-        last = last if dash else first
-        if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
-            raise BadInput(f"{text!r} are no numbers; write them as in 0,4-6")
-        found += range(int(first), int(last) + 1)
-    return tuple(dict.fromkeys(found))
 
 
 def analyse_command(request: Request) -> None:

@@ -26,11 +26,11 @@ from attnlib import sealed
 from attnlib.adapters.tensors import read_pass
 from attnlib.analysis import Stream, analyse
 from attnlib.analysis.checkpoint import Checkpoint, ParallelText
-from attnlib.analysis.command import Request as AnalysisRequest
 from attnlib.analysis.command import analyse_command
 from attnlib.decomposition import Components
 from attnlib.errors import AttnlibError, line_of
 from attnlib.files import locked
+from attnlib.request import Request as AnalysisRequest
 from attnlib.training.checkpoint import Progress, load_newest, save_checkpoint
 from companion.book.parameters import check_parallel, with_parameters
 from companion.book.project import current_project, discover
