@@ -21,9 +21,9 @@ from attnlib.training.vocabulary import EOS, MARKS, PAD
 from companion.runs import registry
 from companion.runs.procedure import Recording
 from companion.runs.store import TrainedModel
+from notebooks.shared.intervals import stratified_spearman
 from notebooks.shared.probe_bits import probe_bits
 from notebooks.shared.sequence_course import judged_samples, load_task
-from notebooks.shared.spearman import stratified_spearman
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared import copying
-from notebooks.shared.copied_sentences import words_of
 from notebooks.shared.intervals import Point, bounded, interval, matched, over_seeds, paired, share_interval
+from notebooks.shared.permutation_copying import words_of
 from notebooks.shared.plan import picked, settings_of
 
 SCENARIOS = ("all_bad", "copied", "one_good", "random", "alone")

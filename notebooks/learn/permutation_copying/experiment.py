@@ -10,8 +10,8 @@ from companion.results.config import BaseConfig, Positive
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared import copying
-from notebooks.shared.copied_sentences import KINDS, words_of
 from notebooks.shared.intervals import Point, over_seeds
+from notebooks.shared.permutation_copying import KINDS, words_of
 from notebooks.shared.plan import Plan, Points, answered, asked, by_network, each_seed, plan_of, settings_of
 
 # Which comes first, words or attention? When either finds the right place in networks that copy.

@@ -12,7 +12,7 @@ from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import Judgement
 from attnlib.decomposition.components import Components
 from notebooks.beyond.transformer_heads import experiment, measure
-from notebooks.shared.spearman import spearman
+from notebooks.shared.intervals import spearman
 from tests.attnlib.models.model_builders import SMALL, batch_of, transformer
 from tests.notebooks.figure_builders import tiny
 

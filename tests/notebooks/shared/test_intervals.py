@@ -11,8 +11,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from notebooks.shared import intervals
-from notebooks.shared.intervals import hierarchical_bootstrap, jackknife_interval, mean_interval
-from notebooks.shared.spearman import average_ranks, spearman, spearman_of_points, stratified_spearman
+from notebooks.shared.intervals import (
+    average_ranks,
+    hierarchical_bootstrap,
+    jackknife_interval,
+    mean_interval,
+    spearman,
+    spearman_of_points,
+    stratified_spearman,
+)
 from tests.notebooks.figure_builders import NOTHING
 
 
