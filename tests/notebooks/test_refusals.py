@@ -15,7 +15,7 @@ from companion.runs.procedure import RunSpec
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from notebooks.attend.without_attention import measure as memory
-from notebooks.learn.early_dynamics import derivative, word_counts
+from notebooks.learn.early_dynamics import word_counts
 from notebooks.learn.optimal_attention.experiment import probability_of_right_label
 from notebooks.learn.probe_locality.keyword import keyword_batch, locality
 from notebooks.primer.scoring_functions.asked_before import PreviousStateQueries
@@ -72,10 +72,10 @@ MEASURES = [
     (lambda: word_counts.cooccurrence(ONE, 6, 6), "a source word has id 7, but there are 6"),
     (lambda: word_counts.shared_counts(ONE, np.ones((8, 4))), "a target word has id 4, but there are 4"),
     (lambda: word_counts.CountTables.of(ONE, 8, 8, -1), "iterations is -1"),
-    (lambda: derivative.Bags.of(NO_SOURCE, 5, 5), "no mean embedding"),
-    (lambda: derivative.Bags.of(ONE, 5, 5), "id 7"),
-    (lambda: derivative.derivative_at_random(derivative.Bags.of(ONE, 8, 8), 0, seed=0), "width is 0"),
-    (lambda: derivative.compare(torch.ones(2, 2), torch.zeros(2, 2)), "zero everywhere"),
+    (lambda: word_counts.Bags.of(NO_SOURCE, 5, 5), "no mean embedding"),
+    (lambda: word_counts.Bags.of(ONE, 5, 5), "id 7"),
+    (lambda: word_counts.derivative_at_random(word_counts.Bags.of(ONE, 8, 8), 0, seed=0), "width is 0"),
+    (lambda: word_counts.compare(torch.ones(2, 2), torch.zeros(2, 2)), "zero everywhere"),
     (lambda: word_counts.draw("permutations", 4, seed=0), "no corpus … did you mean 'permutation'"),
     (lambda: ragged.padded(torch.ones(3), torch.tensor([0, 2])), "3 positions, but the offsets end at 2"),
     *((partial(locality, torch.zeros(1, 6), place), "must differ") for place in ENDS),
