@@ -66,8 +66,7 @@ def measure_agreement(first: Recording, second: Recording, *, pairs: str) -> dic
 
     Every part of the data chooses for itself: the best checkpoint of the first run is the one at which it is
     best on the part's samples that select, or, the paper's way, on all of them; the earliest of equals; by
-    accuracy, and for translations also by BLEU. So half of the training samples choose too, and the others
-    report; but they are samples that the network was trained on, in either half.
+    accuracy, and for translations also by BLEU.
 
     ``pairs`` says which u and v, say ``"attention~probe saliency~probe"``, of :data:`SIDES`. ``best`` is the
     place among the first's checkpoints by part, measure of quality and group that chose; ``parts`` has, by
@@ -171,10 +170,8 @@ def _chance(among: Float[Tensor, "checkpoints cells"], rows: RaggedRows) -> floa
     return mean.value
 
 
-# What ties in the lexical probe add to agreement: both ways of counting them, along a run's training.
-#
-# Snell et al. 2021, section 3.1, equation 10. Of translators: log β is compared as it is computed, a
-# difference of logits in single precision, which is 0 at every position from which a word is all but certain.
+# What ties in a translator's lexical probe add to agreement (equation 10). log β is compared as it is
+# computed, in single precision: 0 at every position from which a word is all but certain.
 
 WAYS = {"counted": agreement, "broken": agreement_with_ties_broken}
 TENSORS = {"attention": "attention", "saliency": "saliency", "probe": "log_probe"}  # as recorded, by side
@@ -298,12 +295,8 @@ def measure_translation(recording: Recording) -> dict:
     }
 
 
-# How far each variant of saliency agrees with the lexical probe of a network that never attends.
-#
-# Snell et al. 2021, sections 3.1 and 5.1. The network is taken as its training ends, for there its parameters
-# are kept; the tables take it at its best checkpoint.
-#
-# What saliency may mean in translation: the paper names its method alone (gradients). Of target position s
+# How far each variant of saliency agrees with the lexical probe of a network that never attends (sections 3.1
+# and 5.1). The network is taken as its training ends, for there its parameters are kept. Of target position s
 # and the embedding e_t of source position t, under teacher forcing:
 #
 #     logit             ⟨∂ logit_s[y_s] / ∂e_t, e_t⟩, as :mod:`notebooks.shared.translation` has it
@@ -322,8 +315,7 @@ Cells = Float[Tensor, "batch target source"]
 def saliency_variants(model: BilinearTranslator, batch: Batch) -> dict[str, Cells]:
     """Every variant of :data:`SALIENCY_VARIANTS` for all valid pairs of positions, zero at padding.
 
-    One pass forward and two backward a target position: samples do not touch one another, so a position's
-    gradients of all samples come at once. The model should be in evaluation mode.
+    One pass forward and two backward a target position; the model should be in evaluation mode.
     """
     # cuDNN refuses to go backward through a recurrent layer in evaluation mode.
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
@@ -402,8 +394,7 @@ class Runs:
     def pairs(self, column: str) -> tuple[tuple[RunSpec, RunSpec], ...]:
         """Every two runs of the column's kinds with different seeds, among the seeds that both kinds have.
 
-        Runs of one seed start from the same parameters and read the data in the same order, whatever their
-        kind, and agree for that alone.
+        Runs of one seed start from the same parameters and read in the same order, and agree for that alone.
         """
         first, second = (getattr(self, kind) for kind in COLUMNS[column][:2])
         shared = {run.seed for run in first} & {run.seed for run in second}
@@ -430,10 +421,7 @@ class Runs:
         return (*courses, *self._of_pairs(measure_agreement, "pairs", asked))
 
     def saliency(self) -> tuple[Measurement, ...]:
-        """What is asked of each free translator and the uniform one of the next seed: Δ in three variants.
-
-        A set of its own, as there is one question to each two; of classifiers nothing (``saliency``).
-        """
+        """What is asked of each free translator and the uniform one of the next seed: Δ in three variants."""
         others = dict(zip(self.normal, (*self.uniform[1:], *self.uniform[:1]), strict=True))
         return tuple(
             Measurement(run, measure_saliency_variants, (), (other,))
@@ -444,7 +432,7 @@ class Runs:
     def ties(self) -> tuple[Measurement, ...]:
         """What is asked of every two that a column holds against a translator's β: what its ties add.
 
-        A set of its own too. Of texts nothing: their β is compared by its log odds, which do not end at 1.
+        Of texts nothing: their β is compared by its log odds, which do not end at 1.
         """
         held = {column: sides.split("~") for column, (*_, sides) in COLUMNS.items()}
         asked = {column: side for column, (side, looked_up) in held.items() if looked_up == "probe"}

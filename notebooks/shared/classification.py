@@ -234,9 +234,9 @@ LogOdds = Float[Tensor, "batch length"]
 def log_polarity(log_odds: LogOdds, labels: Int[Tensor, " batch"]) -> LogOdds:
     """Log odds of label 1 by position, turned towards the right label of each text.
 
-    With the right label y (equation 9 of Snell et al. 2021; γ in equation 22), it is (2y − 1) · log odds. The
-    lexical probe β is its sigmoid; polarity, the score s of Sun and Lu (2020), is β / (1 − β). All three put
-    positions into one order; far from zero the other two run into the ends of floating point.
+    With the right label y (equation 9; γ in equation 22), it is (2y − 1) · log odds. The lexical probe β is
+    its sigmoid; polarity, the score s of Sun and Lu (2020), is β / (1 − β). All three have one order; far
+    from zero the other two run into the ends of floating point.
 
     >>> log_polarity(torch.tensor([[2.0, -1.0], [2.0, -1.0]]), torch.tensor([1, 0])).tolist()
     [[2.0, -1.0], [-2.0, 1.0]]
@@ -262,10 +262,8 @@ def saliency(
 ) -> tuple[Float[Tensor, "batch length"], ClassifierTrace]:
     """Saliency of every position, zero at padding, and the trace of the pass that it was taken on.
 
-    No parameter is given a gradient. The trace is still part of the graph: detach what is kept.
-
-    Raises:
-        BadInput: a text of padding alone.
+    No parameter is given a gradient. The trace is still part of the graph: detach what is kept. Raises
+    BadInput for a text of padding alone.
     """
     # cuDNN refuses to go backward through a recurrent layer in evaluation mode.
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):

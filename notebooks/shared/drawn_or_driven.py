@@ -19,11 +19,9 @@ def drawn_or_driven(
 ) -> tuple[dict, pd.DataFrame]:
     """Every network's course, and a table of how it ends.
 
-    Args:
-        courses: a row a snapshot, with ``kind``, ``name`` and ``way`` of the network, ``steps``, and the
-            columns of :data:`CURVES`; weights as multiples of uniform attention.
-        kinds: those that are shown, the first at the start, by what a reader calls them.
-        more: how it is shown: ``doublings`` of the updates across, what networks that go ``neither`` way do.
+    ``courses``: a row a snapshot, with ``kind``, ``name`` and ``way`` of the network, ``steps``, and columns
+    of :data:`CURVES`, weights as multiples of uniform attention. ``kinds`` are those shown, by what a reader
+    calls them. ``more``: ``doublings`` of the updates across, what networks that go ``neither`` way do.
     """
     shown = courses[courses["kind"].isin(list(kinds))] if len(courses) else courses
     if shown.empty:

@@ -80,9 +80,8 @@ def hierarchical_bootstrap(
     `groups` holds for each task its rows, one a seed: numbers, or vectors such as (x, y) points. Seeds of
     one task are alike, so drawing all rows as one bag would make the interval too narrow (Davison and Hinkley
     1997, section 3.8). Where groups are set by design, as the marks of a dial are, ``nested=False`` keeps
-    every group and draws rows within each. The statistic sees the drawn rows of all drawn tasks,
-    concatenated; resamples where it is NaN (a constant column under a correlation) are left out; `n` counts
-    the rows.
+    every group and draws rows within each. The statistic sees all drawn rows; resamples where it is NaN (a
+    constant column under a correlation) are left out; `n` counts the rows.
 
     Raises BadInput for no groups, a group without rows, or rows of different widths.
     """
@@ -115,10 +114,9 @@ def jackknife_interval(units: Sequence, statistic: Callable[[Sequence], float]) 
 
         θ ± t(n − 1) √( (n − 1)/n · Σ_i (θ_i − mean of θ_i)² ).
 
-    Of a mean over the units this is Student's interval. Of a mean over pairs it does not take the n(n − 1)
-    pairs, in which every unit comes back, for that many units: a unit that stands out moves all of its pairs.
-    The bounds are NaN where the number does not exist (is NaN) without one of the units: a mean over pairs
-    needs three of them. Raises BadInput for no unit.
+    Of a mean over the units this is Student's interval. Pairs share their units, and an interval over them
+    would be too narrow; here a unit is left out with all its pairs. The bounds are NaN where the number does
+    not exist (is NaN) without one of the units: a mean over pairs needs three. Raises BadInput for no unit.
     """
     n = len(units)
     if not n:
@@ -221,11 +219,7 @@ def interval_of(numbers: Iterable[float | None] = ()) -> Interval:
 
 
 def over_pairs(numbers: Mapping[tuple, float]) -> Interval:
-    """The mean of numbers by pair of units, with the jackknife's interval over the units.
-
-    A unit is in several pairs, so that pairs are not as many independent values: an interval over them would
-    be too narrow. Here a unit is left out with all its pairs. Two units have no interval.
-    """
+    """The mean of numbers by pair of units, with :func:`jackknife_interval` over the units."""
 
     def mean(units: Sequence) -> float:
         own = [number for pair, number in numbers.items() if set(pair) <= set(units)]

@@ -217,10 +217,9 @@ _OF_ALL = 4  # at most one sentence in so many of a length is kept to judge the 
 def measure_by_length(recording: Recording) -> dict:
     """Quality on held-out samples by length of the target, end marks left out.
 
-    Under teacher forcing, the information about the word at a place is log2 of the vocabulary, words drawn
-    evenly, less the cross-entropy of the network. Summed over a sentence whose words are independent it is a
-    lower bound on the information that reaches the decoder. ``exact_match`` is of what the network writes on
-    its own.
+    ``bits``: log2 of the vocabulary, words drawn evenly, less the cross-entropy of the network under teacher
+    forcing. Summed over a sentence whose words are independent it is a lower bound on the information that
+    reaches the decoder. ``exact_match`` is of what the network writes on its own.
     """
     judged = judged_samples(recording.spec.resolved)
     words = len(load_task(recording.spec.resolved).target_vocabulary) - len(MARKS)

@@ -376,10 +376,8 @@ def stream(seed: int, *use: int) -> torch.Generator:
 
 
 # Which way a copying network uses its attention, by moving it (ours, not in the paper): to a word that is to
-# be said later, or to all words but one. A network that says what it attends to says the word that it is
-# shown; one that tells the word by what is missing says the word that is left out. The two are not equally
-# strong: one word alone makes another context than all words do, while leaving one out changes it by
-# 1/(length − 1). And a recurrent state carries more than its own word.
+# be said later, or to all words but one. The two are not equally strong: one word alone makes another context
+# than all words do, while leaving one out changes it by 1/(length − 1).
 
 
 def moved_attention(model: Copier, trace: CopierTrace, batch: CopyBatch) -> Tensors:

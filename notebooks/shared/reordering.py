@@ -70,12 +70,9 @@ def reordering(
 
     With probability 1 − p a sentence has staying words only and is translated word for word; with probability
     p each of its signals is drawn from both classes, half each. At p = 0 one diagonal fits all samples; with
-    p grows how much the order depends on the sample. No sentence is in both parts.
-
-    Args:
-        p: the dial, from 0 to 1.
-        reach: ``"local"`` draws swapping modifiers only, ``"global"`` reversing openings only.
-        min_phrases, max_phrases: the number of phrases is uniform between them.
+    p grows how much the order depends on the sample. The ``reach`` ``"local"`` draws swapping modifiers only,
+    ``"global"`` reversing openings only. The number of phrases is uniform between its two bounds. No sentence
+    is in both parts.
     """
     check_known("reach", reach, REACHES)
     if not 0 <= p <= 1:

@@ -101,11 +101,8 @@ Phrase = tuple[str, ...]
 def scan(*, held_out_share: float = 0.2, n_train: int | None = None, seed: int = 0) -> Task:
     """Lake & Baroni's SCAN (arXiv 1711.00350) with a random split, by default 80 % to train on as theirs.
 
-    The split is our own draw; their published one holds other commands in either part.
-
-    Args:
-        held_out_share: share of the 20,910 commands to hold out, rounded to whole commands.
-        n_train: keep this many of the training commands; all when None. The held-out ones stay the same.
+    The split is our own draw; their published one holds other commands in either part. ``held_out_share`` is
+    of the 20,910 commands; ``n_train`` keeps so many of the others, all when None.
     """
     every = list(commands())
     n_held_out = round(held_out_share * len(every))
@@ -136,11 +133,9 @@ def scan_extended(
     A phrase is drawn so: its number of words, joins counted, uniform in ``min_words … max_words``; then
     commands uniform among the 102 of SCAN without a join, and joins uniform, until that number is reached
     exactly (other draws are thrown away), and only if it stands for at most ``max_actions`` actions. Joins
-    are read from left to right, see :func:`interpret`. No phrase is in both parts.
-
-    Args:
-        max_actions: longest target. "around" with "thrice" makes 24 actions out of four words; the bound
-            leaves fewer of those than SCAN has, and fills the cells of equal source and target length.
+    are read from left to right, see :func:`interpret`. No phrase is in both parts. "around" with "thrice"
+    makes 24 actions out of four words; the bound on actions leaves fewer of those than SCAN has, and fills
+    the cells of equal source and target length.
     """
     if max_actions < max_words:
         # Shorter targets exist (a bare verb takes one word and one join), but are hardly ever drawn.

@@ -300,18 +300,16 @@ def masks_of(parts: dict[str, Probed]) -> Tensors:
 #     Δ[s, t] = ∂/∂g_t logit_s[right word of s] = ⟨∂ logit_s[right word] / ∂e_t, e_t⟩,
 #
 # under teacher forcing, through the attention, the encoder's states and the decoder's start alike; it may be
-# negative. Snell et al. 2021 name the method alone (section 5.1: gradients, after Ebrahimi et al. 2018). The
-# score is the word's logit, as it is in the classifier (classification.py, beside), not its log-probability.
+# negative. The paper names the method alone (section 5.1: gradients, after Ebrahimi et al. 2018). The score
+# is the word's logit, as it is in the classifier, not its log-probability.
 
 
 def translation_saliency(model: BilinearTranslator, batch: Batch) -> Float[Tensor, "batch target source"]:
     """Saliency of every valid pair of positions, zero at padding; no parameter is given a gradient.
 
     One pass forward and one backward a target position: samples do not touch one another, so the position's
-    gradients of all samples come at once. The model should be in evaluation mode.
-
-    Raises:
-        BadInput: a source of padding alone.
+    gradients of all samples come at once. The model should be in evaluation mode. Raises BadInput for a
+    source of padding alone.
     """
     # cuDNN refuses to go backward through a recurrent layer in evaluation mode.
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):

@@ -7,16 +7,10 @@ Snell et al. 2021, section 4 and Figures 1, 4, 5 and 8. With L the number of wor
     (18)  β_st = Trans(target word s | source word t)
     (19)  α_st = β_st / Σ_t' β_st'
 
-C is the table that IBM Model 1 starts from, every target word shared equally by the words of its source,
-and the one that the proxy's first gradient follows. Sharing each target word by α instead of equally gives
-the next table: expectation-maximisation. This is the paper's Model 1, without the null word that
-:class:`~attnlib.probes.ibm_model_1.IBMModel1` has.
-
-Tables are dense, (source words, target words): for vocabularies of up to some thousands.
-
-Of natural text (Figure 1 and section 4.2) sentences are real ones in place of drawn ones, and section 4.1 is
-at the width and with the number of words of a real network. Nothing is trained by gradients. Words beyond the
-most frequent ones are one word, ``<unk>``.
+Sharing each target word by α instead of equally gives the next table: expectation-maximisation, the paper's
+Model 1, without the null word that :class:`~attnlib.probes.ibm_model_1.IBMModel1` has. Tables are dense,
+(source words, target words): for vocabularies of up to some thousands. Of natural text, words beyond the most
+frequent ones are one word, ``<unk>``. Nothing is trained by gradients.
 """
 
 from collections.abc import Callable

@@ -81,8 +81,7 @@ def _translators(config: Config, form: str) -> tuple[RunSpec, ...]:
 def _plan(config: Config) -> tuple[Plan, Plan, Plan, Plan]:
     """By form quality and identity; α^opt of the summed form; identity of the classifiers.
 
-    Beside a network of the summed form are the next, where there is another, and the main model's next: runs
-    of one seed read in the same order, and agree for that alone.
+    Beside a network of the summed form are the next, where there is another, and the main model's next.
     """
     networks = {form: _translators(config, form) for form in FORMS}
     others = (of[1:] + of[:1] for of in networks.values())
@@ -116,7 +115,6 @@ def probability_of_right_label(attention: ByPosition, probe: ByPosition) -> Rows
     """The prediction from probe and attention alone, equation 12: σ( Σ_l α_l σ⁻¹(β_l) ).
 
     An identity for classifiers whose readout of the context is linear: log odds average with the attention.
-    So the prediction lies between the smallest and the largest β, and is largest when all attention is there.
     """
     attended = attention > 0
     if bool((((probe <= 0) | (probe >= 1)) & attended).any()):

@@ -197,10 +197,9 @@ def _nested(found: dict[str, float | None]) -> dict:
     return nested
 
 
-# How far a prediction follows from the lexical probe and the attention alone (section 3.3, equation 12).
-# Where the logits are linear in the attention, p(o) ∝ exp( Σ_l α_l log β_l(o) ) for every word o. With two
-# outputs this is equation 12, p = σ( Σ_l α_l σ⁻¹(β_l) ); with more it needs β of all words; after a
-# nonlinear layer it fails.
+# How far a prediction follows from the lexical probe and the attention alone (section 3.3). Where the logits
+# are linear in the attention, p(o) ∝ exp( Σ_l α_l log β_l(o) ) for every word o. With two outputs this is
+# equation 12, p = σ( Σ_l α_l σ⁻¹(β_l) ); with more it needs β of all words.
 
 
 @torch.no_grad()
