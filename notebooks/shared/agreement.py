@@ -10,15 +10,8 @@ from torch import Tensor
 
 from attnlib.errors import BadInput, NotMeasured
 from attnlib.models.translator import BilinearTranslator
-from attnlib.probes.agreement import (
-    RowMean,
-    agreement,
-    agreement_with_ties_broken,
-    chance_agreement,
-    halves,
-    tied_at_top,
-)
-from attnlib.probes.agreement import places as top_places
+from attnlib.probes import agreement as of_rows
+from attnlib.probes.agreement import RowMean, agreement, chance_agreement, halves
 from attnlib.probes.kendall import kendall
 from attnlib.training.corpus import Batch
 from attnlib.training.vocabulary import BOS, EOS
@@ -173,7 +166,7 @@ def _chance(among: Float[Tensor, "checkpoints cells"], rows: RaggedRows) -> floa
 # What ties in a translator's lexical probe add to agreement (equation 10). log β is compared as it is
 # computed, in single precision: 0 at every position from which a word is all but certain.
 
-WAYS = {"counted": agreement, "broken": agreement_with_ties_broken}
+WAYS = {"counted": agreement, "broken": of_rows.agreement_with_ties_broken}
 TENSORS = {"attention": "attention", "saliency": "saliency", "probe": "log_probe"}  # as recorded, by side
 
 
@@ -200,12 +193,12 @@ def measure_ties(first: Recording, second: Recording, *, sides: str) -> dict:
     tied, tied_ends, chance, broken = _no_rows(among), _no_rows(among), _no_rows(among), RowMean()
     for cells, mask, sample in rows.batches(CELLS):
         probe = among[:, cells]
-        ties = tied_at_top(probe, mask)
+        ties = of_rows.tied_at_top(probe, mask)
         _add(tied, ties.double())
         _add(tied_ends, (ties & ends[cells[:, 0]]).double())
         _add(chance, chance_agreement(probe, mask))
         lengths = mask.sum(-1)
-        broken += RowMean.of(top_places(lengths) / lengths)
+        broken += RowMean.of(of_rows.places(lengths) / lengths)
         present = dict(zip(HALVES, (selects[sample], ~selects[sample]), strict=True))
         for side, top in tops.items():
             for way, function in WAYS.items():

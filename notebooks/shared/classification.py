@@ -29,13 +29,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnlib.errors import check_at_least, check_known
-from attnlib.models.classifiers import (
-    Attention,
-    AttentiveClassifier,
-    ClassifierConfig,
-    ClassifierTrace,
-    classification_loss,
-)
+from attnlib.models import classifiers
+from attnlib.models.classifiers import AttentiveClassifier, classification_loss
 from attnlib.training.course import Course, Report, run_course
 from companion.data import labelled, labelled_sets
 from notebooks.shared.best_snapshots import keep_if_best, qualities, seen_where_best
@@ -80,13 +75,13 @@ class Settings(LabelledSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_known("attention", self.attention, get_args(Attention))
+        check_known("attention", self.attention, get_args(classifiers.Attention))
         check_at_least(1, self, "width")
 
 
 def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     """Train the classifier and look at it along the way; see the module for what is returned."""
-    config = ClassifierConfig(
+    config = classifiers.ClassifierConfig(
         len(load_task(settings).vocabulary), settings.embedding_width, settings.width, settings.attention
     )
     model = AttentiveClassifier(config, torch.Generator().manual_seed(settings.seed))
@@ -259,7 +254,7 @@ def saliency(
     tokens: Int[Tensor, "batch length"],
     mask: Bool[Tensor, "batch length"],
     labels: Int[Tensor, " batch"],
-) -> tuple[Float[Tensor, "batch length"], ClassifierTrace]:
+) -> tuple[Float[Tensor, "batch length"], classifiers.ClassifierTrace]:
     """Saliency of every position, zero at padding, and the trace of the pass that it was taken on.
 
     No parameter is given a gradient. The trace is still part of the graph: detach what is kept. Raises
