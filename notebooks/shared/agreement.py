@@ -18,10 +18,10 @@ from attnlib.training.vocabulary import BOS, EOS
 from companion.results.measurements import Measurement
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
-from notebooks.shared.best_snapshots import CHOOSING, GROUPS, qualities
 from notebooks.shared.bleu import bleu
 from notebooks.shared.plan import each_seed
 from notebooks.shared.ragged import RaggedRows, padded_cells
+from notebooks.shared.snapshots import CHOOSING, GROUPS, qualities
 from notebooks.shared.translation import recorded_network
 
 # How far what one run of a network says of positions agrees with what another says along its training
@@ -38,7 +38,7 @@ def measure_course(recording: Recording) -> dict:
     """How good a run is at its checkpoints, and what chance would agree with it, by part of the data.
 
     ``parts`` by measure of quality and group of samples, a number a checkpoint, in percent
-    (:func:`~notebooks.shared.best_snapshots.qualities`); ``chance``: 𝒜̂ by what is looked up, the mean over
+    (:func:`~notebooks.shared.snapshots.qualities`); ``chance``: 𝒜̂ by what is looked up, the mean over
     rows and checkpoints; ``majority``: the accuracy, in percent, of giving the commonest answer always.
     """
     chance: dict[str, dict[str, float]] = {}

@@ -10,11 +10,11 @@ validation texts), in the order of the texts:
 ``<part>.log_polarity``, and ``<part>.attention`` where it is learned
     (checkpoints, positions): see :func:`log_polarity`; uniform attention is one over the length.
 ``<part>.saliency``
-    where asked for, of the part's best snapshots alone (:mod:`notebooks.shared.best_snapshots`), NaN at all
+    where asked for, of the part's best snapshots alone (:mod:`notebooks.shared.snapshots`), NaN at all
     others: its backward pass would make every snapshot three times as costly.
 
 beside ``steps`` (checkpoints) and the loss curve ``loss_steps``, ``losses``.
-:func:`attnlib.probes.agreement.padded` makes rows of equal length.
+:func:`notebooks.shared.ragged.padded` makes rows of equal length.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -33,8 +33,8 @@ from attnlib.models import classifiers
 from attnlib.models.classifiers import AttentiveClassifier, classification_loss
 from attnlib.training.course import Course, Report, run_course
 from companion.data import labelled, labelled_sets
-from notebooks.shared.best_snapshots import keep_if_best, qualities, seen_where_best
-from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
+from notebooks.shared import snapshots as kept
+from notebooks.shared.snapshots import Tensors, keep_if_best, qualities, save_snapshot, stacked_snapshots
 
 _SAMPLE = 0x5A3B  # tells the draw of the training sample apart from other streams of the same seed
 
@@ -168,7 +168,7 @@ def record_course(
     records = run_course(model, batches, loss, course, folder, visit=visit, device=device, report=report)
     found = stacked_snapshots(folder, course.checkpoints)
     if at_best:
-        found |= seen_where_best(folder, model, course.checkpoints, see)
+        found |= kept.seen_where_best(folder, model, course.checkpoints, see)
     for part, texts in parts.items():
         found[f"{part}.offsets"] = torch.from_numpy(_offsets(texts))
         found[f"{part}.labels"] = torch.from_numpy(texts.labels)

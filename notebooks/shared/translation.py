@@ -29,11 +29,11 @@ from attnlib.training.course import Course, Report, run_course
 from attnlib.training.vocabulary import BOS, EOS, PAD
 from companion.data.parallel import read_translation, translation_checksums
 from companion.data.sources import cache_folder
-from notebooks.shared.best_snapshots import keep_if_best, qualities, seen_where_best
+from notebooks.shared import snapshots as kept
 from notebooks.shared.bleu import bleu_counts
 from notebooks.shared.pieces import EqualLengthBatches, PieceCorpus, Pieces, piece_corpus
 from notebooks.shared.ragged import joined_cells, valid_cells
-from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
+from notebooks.shared.snapshots import Tensors, keep_if_best, qualities, save_snapshot, stacked_snapshots
 
 EVALUATION_BATCH = 64  # samples that are looked at together
 _NETWORK = "network."
@@ -154,7 +154,7 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
     )  # fmt: skip
     recording = stacked_snapshots(folder, course.checkpoints) | masks
     if settings.saliency:
-        recording |= seen_where_best(folder, network, course.checkpoints, see)
+        recording |= kept.seen_where_best(folder, network, course.checkpoints, see)
     if settings.keep_network:
         recording |= {f"{_NETWORK}{name}": value.cpu() for name, value in network.state_dict().items()}
     return recording
