@@ -16,9 +16,9 @@ from notebooks.shared.bleu import bleu
 Tensors = dict[str, Tensor]
 
 
-def save_snapshot(folder: Path, step: int, tensors: Tensors) -> None:
+def save_snapshot(folder: Path, step: int, tensors: Tensors, kind: str = "look") -> None:
     """Write what was seen after ``step`` updates; the file appears whole or not at all."""
-    with atomic_path(_path(folder, step)) as temporary:
+    with atomic_path(_path(folder, step, kind)) as temporary:
         temporary.write_bytes(save({name: value.cpu().contiguous() for name, value in tensors.items()}))
 
 
@@ -35,8 +35,8 @@ def stacked_snapshots(folder: Path, steps: tuple[int, ...]) -> Tensors:
     }
 
 
-def _path(folder: Path, step: int) -> Path:
-    return folder / f"look-{step:08d}.safetensors"
+def _path(folder: Path, step: int, kind: str = "look") -> Path:
+    return folder / f"{kind}-{step:08d}.safetensors"
 
 
 # What is costly to see is seen of a network where it was best, the earliest of equals, and nowhere else.
@@ -72,7 +72,7 @@ def _members(samples: int) -> dict[str, Bool[Tensor, " samples"]]:
     return dict(zip(GROUPS, (torch.ones_like(selects), selects, ~selects), strict=True))
 
 
-_NOTES = "qualities.json"
+_NOTES, _WEIGHTS = "qualities.json", "best"
 Notes = Mapping[int, Mapping[str, Mapping[str, float]]]  # by step and part, a number a measure and group
 
 
@@ -91,12 +91,10 @@ def keep_if_best(
     notes = _notes(folder) | {step: own}
     best = set().union(*_best(notes).values())
     if step in best:
-        with atomic_path(_weights_path(folder, step)) as temporary:
-            state = {name: value.cpu().contiguous() for name, value in network.state_dict().items()}
-            temporary.write_bytes(save(state))
+        save_snapshot(folder, step, network.state_dict(), _WEIGHTS)
     write_json_atomic(folder / _NOTES, {str(step): note for step, note in notes.items()})
     for earlier in notes.keys() - best:
-        _weights_path(folder, earlier).unlink(missing_ok=True)
+        _path(folder, earlier, _WEIGHTS).unlink(missing_ok=True)
 
 
 def seen_where_best(
@@ -111,7 +109,7 @@ def seen_where_best(
     network.eval()
     snapshots = [(part, step) for part, best in _best(_notes(folder)).items() for step in sorted(best)]
     for part, step in snapshots:
-        network.load_state_dict(load_file(_weights_path(folder, step)))
+        network.load_state_dict(load_file(_path(folder, step, _WEIGHTS)))
         for name, values in see(network, part).items():
             stacked = rows.setdefault(name, values.new_full((len(steps), *values.shape), torch.nan))
             stacked[list(steps).index(step)] = values
@@ -132,7 +130,3 @@ def _notes(folder: Path) -> dict[int, dict[str, dict[str, float]]]:
     path = folder / _NOTES
     found = loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return {int(step): note for step, note in found.items()}
-
-
-def _weights_path(folder: Path, step: int) -> Path:
-    return folder / f"best-{step:08d}.safetensors"

@@ -3,6 +3,7 @@
 import string
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import product
 
 import numpy as np
 
@@ -299,10 +300,8 @@ def simple_commands() -> tuple[tuple[str, ...], ...]:
 def commands() -> Iterator[tuple[str, ...]]:
     """All 20,910 commands C, each as its words, in a fixed order."""
     yield from simple_commands()
-    for first in simple_commands():
-        for join in JOINS:
-            for second in simple_commands():
-                yield (*first, join, *second)
+    for first, join, second in product(simple_commands(), JOINS, simple_commands()):
+        yield (*first, join, *second)
 
 
 def interpret(words: Sequence[str]) -> tuple[str, ...]:
