@@ -243,13 +243,7 @@ def bootstrapped(
 
 
 def correlated(
-    rows: Iterable[dict],
-    first: str,
-    second: str,
-    statistic: Callable = spearman_of_points,
-    *,
-    by="task",
-    **how,
+    rows: list[dict], first: str, second: str, statistic: Callable = spearman_of_points, *, by="task", **how
 ) -> Interval:
     """Rank correlation of two columns over rows that have both, :func:`bootstrapped` by a third."""
     groups: dict[str, list[tuple[float, float]]] = {}
