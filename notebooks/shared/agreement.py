@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnlib.errors import BadInput, NotMeasured
@@ -20,9 +20,68 @@ from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
 from notebooks.shared.bleu import bleu
 from notebooks.shared.plan import each_seed
-from notebooks.shared.ragged import RaggedRows, padded_cells
 from notebooks.shared.snapshots import CHOOSING, GROUPS, qualities
-from notebooks.shared.translation import recorded_network
+from notebooks.shared.translation import SourceMask, TargetMask, padded_cells, recorded_network
+
+# Values by position of texts of different lengths: flat as they are kept, padded as they are compared.
+
+Offsets = Int[Tensor, " texts_and_one"]
+PaddedTexts = tuple[Float[Tensor, "*leading texts longest"], Bool[Tensor, "texts longest"]]
+
+
+def padded(flat: Float[Tensor, "*leading positions"], offsets: Offsets) -> PaddedTexts:
+    """Rows of equal length, zero where a text has ended, and the mask of what is valid.
+
+    >>> values, mask = padded(torch.tensor([3.0, 1.0, 2.0]), torch.tensor([0, 1, 3]))
+    >>> values.tolist(), mask.tolist()
+    ([[3.0, 0.0], [1.0, 2.0]], [[True, False], [True, True]])
+    """
+    if int(offsets[-1]) != flat.shape[-1]:
+        raise BadInput(f"{flat.shape[-1]} positions, but the offsets end at {int(offsets[-1])}")
+    lengths = offsets.diff()
+    mask = torch.arange(int(lengths.max()), device=flat.device) < lengths[:, None]
+    values = flat.new_zeros(*flat.shape[:-1], *mask.shape)
+    values[..., mask] = flat
+    return values, mask
+
+
+@dataclass(frozen=True, eq=False)
+class RaggedRows:
+    """Rows of different lengths in one flat tensor, met in batches of like length."""
+
+    starts: Int[Tensor, " rows"]
+    lengths: Int[Tensor, " rows"]  # the values of a row are ``flat[start : start + length]``
+    samples: Int[Tensor, " rows"]  # that each row belongs to
+
+    @classmethod
+    def of_texts(cls, offsets: Offsets) -> "RaggedRows":
+        """A row a text, as :func:`padded` has them."""
+        lengths = offsets.diff()
+        return cls(offsets[:-1], lengths, torch.arange(len(lengths), device=lengths.device))
+
+    @classmethod
+    def of_pairs(cls, source_mask: SourceMask, target_mask: TargetMask) -> "RaggedRows":
+        """A row a target position, sample by sample, as valid cells lie when padding is taken out."""
+        targets = target_mask.sum(1)
+        samples = torch.arange(len(targets), device=targets.device).repeat_interleave(targets)
+        lengths = source_mask.sum(1)[samples]
+        return cls(lengths.cumsum(0) - lengths, lengths, samples)
+
+    def batches(self, cells: int = 1 << 20) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """Places of rows of like length (rows, longest), their mask and sample, at most ``cells`` at once."""
+        order = self.lengths.argsort(stable=True)
+        begin = 0
+        while begin < len(order):
+            # Longer rows come later, so what fits is found from the end of a first guess.
+            end = min(len(order), begin + max(1, cells // max(1, int(self.lengths[order[begin]]))))
+            while end > begin + 1 and (end - begin) * int(self.lengths[order[end - 1]]) > cells:
+                end = begin + max(1, cells // int(self.lengths[order[end - 1]]))
+            rows = order[begin:end]
+            steps = torch.arange(int(self.lengths[rows].max()), device=rows.device)
+            mask = steps < self.lengths[rows, None]
+            yield (self.starts[rows, None] + steps) * mask, mask, self.samples[rows]
+            begin = end
+
 
 # How far what one run of a network says of positions agrees with what another says along its training
 # (Snell et al. 2021, section 3.1, equation 10, and appendix A.4).

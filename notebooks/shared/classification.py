@@ -14,7 +14,7 @@ validation texts), in the order of the texts:
     others: its backward pass would make every snapshot three times as costly.
 
 beside ``steps`` (checkpoints) and the loss curve ``loss_steps``, ``losses``.
-:func:`notebooks.shared.ragged.padded` makes rows of equal length.
+:func:`notebooks.shared.agreement.padded` makes rows of equal length.
 """
 
 from collections.abc import Callable, Iterator, Mapping

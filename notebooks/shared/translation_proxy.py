@@ -21,9 +21,8 @@ from attnlib.training.corpus import Batch, evaluation_batches
 from attnlib.training.course import Course, Report, run_course
 from notebooks.shared import translation
 from notebooks.shared.pieces import EqualLengthBatches
-from notebooks.shared.ragged import joined_cells, valid_cells
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
-from notebooks.shared.translation import TranslationSettings, checksums
+from notebooks.shared.translation import TranslationSettings, checksums, joined_cells, valid_cells
 
 __all__ = ["Settings", "checksums", "record"]
 

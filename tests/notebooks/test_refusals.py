@@ -19,7 +19,7 @@ from notebooks.learn.early_dynamics import word_counts
 from notebooks.learn.optimal_attention.experiment import probability_of_right_label
 from notebooks.learn.probe_locality.keyword import keyword_batch, locality
 from notebooks.primer.scoring_functions.asked_before import PreviousStateQueries
-from notebooks.shared import ragged, unrolled
+from notebooks.shared import agreement, unrolled
 from notebooks.shared.permutation_copying import draw_sources
 from notebooks.shared.probe_bits import probe_bits
 from notebooks.shared.transformer_sequences import tie_encoder
@@ -77,7 +77,7 @@ MEASURES = [
     (lambda: word_counts.derivative_at_random(word_counts.Bags.of(ONE, 8, 8), 0, seed=0), "width is 0"),
     (lambda: word_counts.compare(torch.ones(2, 2), torch.zeros(2, 2)), "zero everywhere"),
     (lambda: word_counts.draw("permutations", 4, seed=0), "no corpus … did you mean 'permutation'"),
-    (lambda: ragged.padded(torch.ones(3), torch.tensor([0, 2])), "3 positions, but the offsets end at 2"),
+    (lambda: agreement.padded(torch.ones(3), torch.tensor([0, 2])), "3 positions, but the offsets end at 2"),
     *((partial(locality, torch.zeros(1, 6), place), "must differ") for place in ENDS),
     (lambda: probability_of_right_label(*INFINITE), "log odds are infinite"),
     (lambda: memory.one_length(UNEVEN), "2 lengths"),

@@ -19,10 +19,9 @@ from companion.results.config import AboveZero, BaseConfig, NotNegative, Positiv
 from companion.results.measurements import Measurement, answers
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
-from notebooks.shared.agreement import measure_translation, recorded_batches, recorded_probe
+from notebooks.shared.agreement import measure_translation, padded, recorded_batches, recorded_probe
 from notebooks.shared.intervals import Point, interval_of, less, nested, over_seeds, paired
 from notebooks.shared.plan import Plan, asked, each_seed, plan_of, settings_of
-from notebooks.shared.ragged import padded
 from notebooks.shared.translation import load_pieces, recorded_network
 
 FORMS = ("summed", "joined")  # equation 32, and equation 2

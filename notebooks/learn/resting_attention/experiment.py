@@ -18,10 +18,9 @@ from companion.results.config import AboveZero, BaseConfig, Field, NotNegative, 
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
-from notebooks.shared.agreement import gathered
+from notebooks.shared.agreement import RaggedRows, gathered, padded
 from notebooks.shared.intervals import bounded, grouped, interval_of, jackknife_interval, nested, over_pairs
 from notebooks.shared.plan import each_seed, settings_of
-from notebooks.shared.ragged import RaggedRows, padded
 
 Data = Annotated[str, OneOf(labelled_sets.names())]
 Several = Annotated[int, Field(ge=2)]  # networks are held against each other
