@@ -20,8 +20,8 @@ from notebooks.learn.optimal_attention.experiment import probability_of_right_la
 from notebooks.learn.probe_locality.keyword import keyword_batch, locality
 from notebooks.primer.scoring_functions.asked_before import PreviousStateQueries
 from notebooks.shared import agreement, unrolled
+from notebooks.shared.measure import probe_bits
 from notebooks.shared.permutation_copying import draw_sources
-from notebooks.shared.probe_bits import probe_bits
 from notebooks.shared.transformer_sequences import tie_encoder
 from tests.attnlib.models.model_builders import generator, sequence_network, transformer
 from tests.attnlib.refusals import assert_refused
