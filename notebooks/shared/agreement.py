@@ -5,31 +5,83 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnlib.errors import BadInput, NotMeasured
 from attnlib.models.translator import BilinearTranslator
-from attnlib.probes.agreement import (
-    RowMean,
-    agreement,
-    agreement_with_ties_broken,
-    chance_agreement,
-    halves,
-    tied_at_top,
-)
-from attnlib.probes.agreement import places as top_places
+from attnlib.probes import agreement as of_rows
+from attnlib.probes.agreement import RowMean, agreement, chance_agreement, halves
 from attnlib.probes.kendall import kendall
 from attnlib.training.corpus import Batch
 from attnlib.training.vocabulary import BOS, EOS
 from companion.results.measurements import Measurement
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
-from notebooks.shared.best_snapshots import CHOOSING, GROUPS, qualities
 from notebooks.shared.bleu import bleu
 from notebooks.shared.plan import each_seed
-from notebooks.shared.ragged import RaggedRows, padded_cells
-from notebooks.shared.translation import recorded_network
+from notebooks.shared.snapshots import CHOOSING, GROUPS, qualities
+from notebooks.shared.translation import SourceMask, TargetMask, padded_cells, recorded_network
+
+# Values by position of texts of different lengths: flat as they are kept, padded as they are compared.
+
+Offsets = Int[Tensor, " texts_and_one"]
+PaddedTexts = tuple[Float[Tensor, "*leading texts longest"], Bool[Tensor, "texts longest"]]
+
+
+def padded(flat: Float[Tensor, "*leading positions"], offsets: Offsets) -> PaddedTexts:
+    """Rows of equal length, zero where a text has ended, and the mask of what is valid.
+
+    >>> values, mask = padded(torch.tensor([3.0, 1.0, 2.0]), torch.tensor([0, 1, 3]))
+    >>> values.tolist(), mask.tolist()
+    ([[3.0, 0.0], [1.0, 2.0]], [[True, False], [True, True]])
+    """
+    if int(offsets[-1]) != flat.shape[-1]:
+        raise BadInput(f"{flat.shape[-1]} positions, but the offsets end at {int(offsets[-1])}")
+    lengths = offsets.diff()
+    mask = torch.arange(int(lengths.max()), device=flat.device) < lengths[:, None]
+    values = flat.new_zeros(*flat.shape[:-1], *mask.shape)
+    values[..., mask] = flat
+    return values, mask
+
+
+@dataclass(frozen=True, eq=False)
+class RaggedRows:
+    """Rows of different lengths in one flat tensor, met in batches of like length."""
+
+    starts: Int[Tensor, " rows"]
+    lengths: Int[Tensor, " rows"]  # the values of a row are ``flat[start : start + length]``
+    samples: Int[Tensor, " rows"]  # that each row belongs to
+
+    @classmethod
+    def of_texts(cls, offsets: Offsets) -> "RaggedRows":
+        """A row a text, as :func:`padded` has them."""
+        lengths = offsets.diff()
+        return cls(offsets[:-1], lengths, torch.arange(len(lengths), device=lengths.device))
+
+    @classmethod
+    def of_pairs(cls, source_mask: SourceMask, target_mask: TargetMask) -> "RaggedRows":
+        """A row a target position, sample by sample, as valid cells lie when padding is taken out."""
+        targets = target_mask.sum(1)
+        samples = torch.arange(len(targets), device=targets.device).repeat_interleave(targets)
+        lengths = source_mask.sum(1)[samples]
+        return cls(lengths.cumsum(0) - lengths, lengths, samples)
+
+    def batches(self, cells: int = 1 << 20) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """Places of rows of like length (rows, longest), their mask and sample, at most ``cells`` at once."""
+        order = self.lengths.argsort(stable=True)
+        begin = 0
+        while begin < len(order):
+            # Longer rows come later, so what fits is found from the end of a first guess.
+            end = min(len(order), begin + max(1, cells // max(1, int(self.lengths[order[begin]]))))
+            while end > begin + 1 and (end - begin) * int(self.lengths[order[end - 1]]) > cells:
+                end = begin + max(1, cells // int(self.lengths[order[end - 1]]))
+            rows = order[begin:end]
+            steps = torch.arange(int(self.lengths[rows].max()), device=rows.device)
+            mask = steps < self.lengths[rows, None]
+            yield (self.starts[rows, None] + steps) * mask, mask, self.samples[rows]
+            begin = end
+
 
 # How far what one run of a network says of positions agrees with what another says along its training
 # (Snell et al. 2021, section 3.1, equation 10, and appendix A.4).
@@ -45,7 +97,7 @@ def measure_course(recording: Recording) -> dict:
     """How good a run is at its checkpoints, and what chance would agree with it, by part of the data.
 
     ``parts`` by measure of quality and group of samples, a number a checkpoint, in percent
-    (:func:`~notebooks.shared.best_snapshots.qualities`); ``chance``: 𝒜̂ by what is looked up, the mean over
+    (:func:`~notebooks.shared.snapshots.qualities`); ``chance``: 𝒜̂ by what is looked up, the mean over
     rows and checkpoints; ``majority``: the accuracy, in percent, of giving the commonest answer always.
     """
     chance: dict[str, dict[str, float]] = {}
@@ -66,8 +118,7 @@ def measure_agreement(first: Recording, second: Recording, *, pairs: str) -> dic
 
     Every part of the data chooses for itself: the best checkpoint of the first run is the one at which it is
     best on the part's samples that select, or, the paper's way, on all of them; the earliest of equals; by
-    accuracy, and for translations also by BLEU. So half of the training samples choose too, and the others
-    report; but they are samples that the network was trained on, in either half.
+    accuracy, and for translations also by BLEU.
 
     ``pairs`` says which u and v, say ``"attention~probe saliency~probe"``, of :data:`SIDES`. ``best`` is the
     place among the first's checkpoints by part, measure of quality and group that chose; ``parts`` has, by
@@ -171,12 +222,10 @@ def _chance(among: Float[Tensor, "checkpoints cells"], rows: RaggedRows) -> floa
     return mean.value
 
 
-# What ties in the lexical probe add to agreement: both ways of counting them, along a run's training.
-#
-# Snell et al. 2021, section 3.1, equation 10. Of translators: log β is compared as it is computed, a
-# difference of logits in single precision, which is 0 at every position from which a word is all but certain.
+# What ties in a translator's lexical probe add to agreement (equation 10). log β is compared as it is
+# computed, in single precision: 0 at every position from which a word is all but certain.
 
-WAYS = {"counted": agreement, "broken": agreement_with_ties_broken}
+WAYS = {"counted": agreement, "broken": of_rows.agreement_with_ties_broken}
 TENSORS = {"attention": "attention", "saliency": "saliency", "probe": "log_probe"}  # as recorded, by side
 
 
@@ -203,12 +252,12 @@ def measure_ties(first: Recording, second: Recording, *, sides: str) -> dict:
     tied, tied_ends, chance, broken = _no_rows(among), _no_rows(among), _no_rows(among), RowMean()
     for cells, mask, sample in rows.batches(CELLS):
         probe = among[:, cells]
-        ties = tied_at_top(probe, mask)
+        ties = of_rows.tied_at_top(probe, mask)
         _add(tied, ties.double())
         _add(tied_ends, (ties & ends[cells[:, 0]]).double())
         _add(chance, chance_agreement(probe, mask))
         lengths = mask.sum(-1)
-        broken += RowMean.of(top_places(lengths) / lengths)
+        broken += RowMean.of(of_rows.places(lengths) / lengths)
         present = dict(zip(HALVES, (selects[sample], ~selects[sample]), strict=True))
         for side, top in tops.items():
             for way, function in WAYS.items():
@@ -298,12 +347,8 @@ def measure_translation(recording: Recording) -> dict:
     }
 
 
-# How far each variant of saliency agrees with the lexical probe of a network that never attends.
-#
-# Snell et al. 2021, sections 3.1 and 5.1. The network is taken as its training ends, for there its parameters
-# are kept; the tables take it at its best checkpoint.
-#
-# What saliency may mean in translation: the paper names its method alone (gradients). Of target position s
+# How far each variant of saliency agrees with the lexical probe of a network that never attends (sections 3.1
+# and 5.1). The network is taken as its training ends, for there its parameters are kept. Of target position s
 # and the embedding e_t of source position t, under teacher forcing:
 #
 #     logit             ⟨∂ logit_s[y_s] / ∂e_t, e_t⟩, as :mod:`notebooks.shared.translation` has it
@@ -322,8 +367,7 @@ Cells = Float[Tensor, "batch target source"]
 def saliency_variants(model: BilinearTranslator, batch: Batch) -> dict[str, Cells]:
     """Every variant of :data:`SALIENCY_VARIANTS` for all valid pairs of positions, zero at padding.
 
-    One pass forward and two backward a target position: samples do not touch one another, so a position's
-    gradients of all samples come at once. The model should be in evaluation mode.
+    One pass forward and two backward a target position; the model should be in evaluation mode.
     """
     # cuDNN refuses to go backward through a recurrent layer in evaluation mode.
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
@@ -402,8 +446,7 @@ class Runs:
     def pairs(self, column: str) -> tuple[tuple[RunSpec, RunSpec], ...]:
         """Every two runs of the column's kinds with different seeds, among the seeds that both kinds have.
 
-        Runs of one seed start from the same parameters and read the data in the same order, whatever their
-        kind, and agree for that alone.
+        Runs of one seed start from the same parameters and read in the same order, and agree for that alone.
         """
         first, second = (getattr(self, kind) for kind in COLUMNS[column][:2])
         shared = {run.seed for run in first} & {run.seed for run in second}
@@ -430,10 +473,7 @@ class Runs:
         return (*courses, *self._of_pairs(measure_agreement, "pairs", asked))
 
     def saliency(self) -> tuple[Measurement, ...]:
-        """What is asked of each free translator and the uniform one of the next seed: Δ in three variants.
-
-        A set of its own, as there is one question to each two; of classifiers nothing (``saliency``).
-        """
+        """What is asked of each free translator and the uniform one of the next seed: Δ in three variants."""
         others = dict(zip(self.normal, (*self.uniform[1:], *self.uniform[:1]), strict=True))
         return tuple(
             Measurement(run, measure_saliency_variants, (), (other,))
@@ -444,7 +484,7 @@ class Runs:
     def ties(self) -> tuple[Measurement, ...]:
         """What is asked of every two that a column holds against a translator's β: what its ties add.
 
-        A set of its own too. Of texts nothing: their β is compared by its log odds, which do not end at 1.
+        Of texts nothing: their β is compared by its log odds, which do not end at 1.
         """
         held = {column: sides.split("~") for column, (*_, sides) in COLUMNS.items()}
         asked = {column: side for column, (side, looked_up) in held.items() if looked_up == "probe"}

@@ -10,11 +10,11 @@ validation texts), in the order of the texts:
 ``<part>.log_polarity``, and ``<part>.attention`` where it is learned
     (checkpoints, positions): see :func:`log_polarity`; uniform attention is one over the length.
 ``<part>.saliency``
-    where asked for, of the part's best snapshots alone (:mod:`notebooks.shared.best_snapshots`), NaN at all
+    where asked for, of the part's best snapshots alone (:mod:`notebooks.shared.snapshots`), NaN at all
     others: its backward pass would make every snapshot three times as costly.
 
 beside ``steps`` (checkpoints) and the loss curve ``loss_steps``, ``losses``.
-:func:`attnlib.probes.agreement.padded` makes rows of equal length.
+:func:`notebooks.shared.agreement.padded` makes rows of equal length.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -29,17 +29,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnlib.errors import check_at_least, check_known
-from attnlib.models.classifiers import (
-    Attention,
-    AttentiveClassifier,
-    ClassifierConfig,
-    ClassifierTrace,
-    classification_loss,
-)
+from attnlib.models import classifiers
+from attnlib.models.classifiers import AttentiveClassifier, classification_loss
 from attnlib.training.course import Course, Report, run_course
 from companion.data import labelled, labelled_sets
-from notebooks.shared.best_snapshots import keep_if_best, qualities, seen_where_best
-from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
+from notebooks.shared import snapshots as kept
+from notebooks.shared.snapshots import Tensors, keep_if_best, qualities, save_snapshot, stacked_snapshots
 
 _SAMPLE = 0x5A3B  # tells the draw of the training sample apart from other streams of the same seed
 
@@ -80,13 +75,13 @@ class Settings(LabelledSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_known("attention", self.attention, get_args(Attention))
+        check_known("attention", self.attention, get_args(classifiers.Attention))
         check_at_least(1, self, "width")
 
 
 def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     """Train the classifier and look at it along the way; see the module for what is returned."""
-    config = ClassifierConfig(
+    config = classifiers.ClassifierConfig(
         len(load_task(settings).vocabulary), settings.embedding_width, settings.width, settings.attention
     )
     model = AttentiveClassifier(config, torch.Generator().manual_seed(settings.seed))
@@ -173,7 +168,7 @@ def record_course(
     records = run_course(model, batches, loss, course, folder, visit=visit, device=device, report=report)
     found = stacked_snapshots(folder, course.checkpoints)
     if at_best:
-        found |= seen_where_best(folder, model, course.checkpoints, see)
+        found |= kept.seen_where_best(folder, model, course.checkpoints, see)
     for part, texts in parts.items():
         found[f"{part}.offsets"] = torch.from_numpy(_offsets(texts))
         found[f"{part}.labels"] = torch.from_numpy(texts.labels)
@@ -234,9 +229,9 @@ LogOdds = Float[Tensor, "batch length"]
 def log_polarity(log_odds: LogOdds, labels: Int[Tensor, " batch"]) -> LogOdds:
     """Log odds of label 1 by position, turned towards the right label of each text.
 
-    With the right label y (equation 9 of Snell et al. 2021; γ in equation 22), it is (2y − 1) · log odds. The
-    lexical probe β is its sigmoid; polarity, the score s of Sun and Lu (2020), is β / (1 − β). All three put
-    positions into one order; far from zero the other two run into the ends of floating point.
+    With the right label y (equation 9; γ in equation 22), it is (2y − 1) · log odds. The lexical probe β is
+    its sigmoid; polarity, the score s of Sun and Lu (2020), is β / (1 − β). All three have one order; far
+    from zero the other two run into the ends of floating point.
 
     >>> log_polarity(torch.tensor([[2.0, -1.0], [2.0, -1.0]]), torch.tensor([1, 0])).tolist()
     [[2.0, -1.0], [-2.0, 1.0]]
@@ -259,13 +254,11 @@ def saliency(
     tokens: Int[Tensor, "batch length"],
     mask: Bool[Tensor, "batch length"],
     labels: Int[Tensor, " batch"],
-) -> tuple[Float[Tensor, "batch length"], ClassifierTrace]:
+) -> tuple[Float[Tensor, "batch length"], classifiers.ClassifierTrace]:
     """Saliency of every position, zero at padding, and the trace of the pass that it was taken on.
 
-    No parameter is given a gradient. The trace is still part of the graph: detach what is kept.
-
-    Raises:
-        BadInput: a text of padding alone.
+    No parameter is given a gradient. The trace is still part of the graph: detach what is kept. Raises
+    BadInput for a text of padding alone.
     """
     # cuDNN refuses to go backward through a recurrent layer in evaluation mode.
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):

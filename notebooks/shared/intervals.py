@@ -8,13 +8,12 @@ scipy is imported where it is used: a bare node reads from the experiments what 
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float
 
 from attnlib.errors import BadInput
-from notebooks.shared.spearman import spearman_of_points
 
 LEVEL = 0.95
 TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
@@ -81,9 +80,8 @@ def hierarchical_bootstrap(
     `groups` holds for each task its rows, one a seed: numbers, or vectors such as (x, y) points. Seeds of
     one task are alike, so drawing all rows as one bag would make the interval too narrow (Davison and Hinkley
     1997, section 3.8). Where groups are set by design, as the marks of a dial are, ``nested=False`` keeps
-    every group and draws rows within each. The statistic sees the drawn rows of all drawn tasks,
-    concatenated; resamples where it is NaN (a constant column under a correlation) are left out; `n` counts
-    the rows.
+    every group and draws rows within each. The statistic sees all drawn rows; resamples where it is NaN (a
+    constant column under a correlation) are left out; `n` counts the rows.
 
     Raises BadInput for no groups, a group without rows, or rows of different widths.
     """
@@ -116,10 +114,9 @@ def jackknife_interval(units: Sequence, statistic: Callable[[Sequence], float]) 
 
         θ ± t(n − 1) √( (n − 1)/n · Σ_i (θ_i − mean of θ_i)² ).
 
-    Of a mean over the units this is Student's interval. Of a mean over pairs it does not take the n(n − 1)
-    pairs, in which every unit comes back, for that many units: a unit that stands out moves all of its pairs.
-    The bounds are NaN where the number does not exist (is NaN) without one of the units: a mean over pairs
-    needs three of them. Raises BadInput for no unit.
+    Of a mean over the units this is Student's interval. Pairs share their units, and an interval over them
+    would be too narrow; here a unit is left out with all its pairs. The bounds are NaN where the number does
+    not exist (is NaN) without one of the units: a mean over pairs needs three. Raises BadInput for no unit.
     """
     n = len(units)
     if not n:
@@ -148,6 +145,61 @@ def share_interval(successes: int, n: int) -> Interval:
     return interval(successes / n, float(found.low), float(found.high), n)
 
 
+# Spearman's rank correlation, ties given their average rank.
+
+
+def average_ranks(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """Ranks from 1, tied values share the mean of their ranks."""
+    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return (last - (counts - 1) / 2)[group]
+
+
+def spearman(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> float:
+    """Pearson's correlation of the average ranks; NaN where either side is constant.
+
+    Raises BadInput where the two are not vectors of one length, have fewer than two values, or hold NaN.
+    """
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if x.ndim != 1 or x.shape != y.shape or len(x) < 2:
+        raise BadInput(
+            f"spearman of shapes {x.shape} and {y.shape}: expected two vectors of one length, 2 or more."
+        )
+    if np.isnan(x).any() or np.isnan(y).any():
+        raise BadInput("spearman of values with NaN: leave out the pairs where either side is undefined.")
+    a, b = (average_ranks(side) - (len(x) + 1) / 2 for side in (x, y))
+    size = math.sqrt(float(a @ a) * float(b @ b))
+    return float(a @ b) / size if size > 0 else math.nan
+
+
+def spearman_of_points(points: Float[np.ndarray, "n 2"]) -> float:
+    """For rows of (x, y), as the bootstrap resamples them."""
+    return spearman(points[:, 0], points[:, 1])
+
+
+def stratified_spearman(
+    x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"], strata: Sequence[Hashable], *, minimum: int = 30
+) -> float:
+    """Correlation of ranks within strata, pooled: what the strata differ in does not count.
+
+    Ranks run from −1/2 to 1/2 within each stratum of at least ``minimum`` pairs; others are left out. NaN
+    where nothing is left or a side is constant.
+    """
+    members: dict[Hashable, list[int]] = {}
+    for index, stratum in enumerate(strata):
+        members.setdefault(stratum, []).append(index)
+    large = [np.array(indices) for indices in members.values() if len(indices) >= minimum]
+    if not large:
+        return math.nan
+    x, y = (np.concatenate([_relative_ranks(side[indices]) for indices in large]) for side in (x, y))
+    size = math.sqrt(float(x @ x) * float(y @ y))
+    return float(x @ y) / size if size > 0 else math.nan
+
+
+def _relative_ranks(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    return (average_ranks(values) - (len(values) + 1) / 2) / max(len(values) - 1, 1)
+
+
 Point = tuple[dict[str, object], dict]  # the columns that name a model, and its measurements
 
 
@@ -167,11 +219,7 @@ def interval_of(numbers: Iterable[float | None] = ()) -> Interval:
 
 
 def over_pairs(numbers: Mapping[tuple, float]) -> Interval:
-    """The mean of numbers by pair of units, with the jackknife's interval over the units.
-
-    A unit is in several pairs, so that pairs are not as many independent values: an interval over them would
-    be too narrow. Here a unit is left out with all its pairs. Two units have no interval.
-    """
+    """The mean of numbers by pair of units, with :func:`jackknife_interval` over the units."""
 
     def mean(units: Sequence) -> float:
         own = [number for pair, number in numbers.items() if set(pair) <= set(units)]
@@ -195,13 +243,7 @@ def bootstrapped(
 
 
 def correlated(
-    rows: Iterable[dict],
-    first: str,
-    second: str,
-    statistic: Callable = spearman_of_points,
-    *,
-    by="task",
-    **how,
+    rows: list[dict], first: str, second: str, statistic: Callable = spearman_of_points, *, by="task", **how
 ) -> Interval:
     """Rank correlation of two columns over rows that have both, :func:`bootstrapped` by a third."""
     groups: dict[str, list[tuple[float, float]]] = {}

@@ -1,19 +1,23 @@
 """What the experiments on attention ask of one trained model, computed once and kept beside it."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from attnlib.decomposition.components import PART_NAMES, Components, Parts
 from attnlib.decomposition.shares import ShareSums, covariance_shares_by_sample, similarity_by_sample
-from attnlib.decomposition.substitution import SUBSETS, SubstitutionSums
+from attnlib.decomposition.substitution import SUBSETS, SubstitutionSums, total_variation
 from attnlib.decomposition.terms import alignment_terms
 from attnlib.decomposition.typicality import AttentionCells
+from attnlib.errors import BadInput
+from attnlib.models.attention import dot_scores, masked_softmax
+from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.trace import Trace
 from attnlib.training.corpus import Corpus, evaluation_batches
 from attnlib.training.evaluate import traces
@@ -21,9 +25,8 @@ from attnlib.training.vocabulary import EOS, MARKS, PAD
 from companion.runs import registry
 from companion.runs.procedure import Recording
 from companion.runs.store import TrainedModel
-from notebooks.shared.probe_bits import probe_bits
+from notebooks.shared.intervals import stratified_spearman
 from notebooks.shared.sequence_course import judged_samples, load_task
-from notebooks.shared.spearman import stratified_spearman
 
 
 @dataclass(frozen=True)
@@ -210,17 +213,133 @@ def _examples(trained: TrainedModel, corpus: Corpus) -> Iterable[dict]:
             }
 
 
+# Parts of states exchanged in the forward pass of one network: how far attention and output follow.
+#
+# Attention reads the query h^D_s and the keys h^E_t. On either side one part is exchanged, and the network
+# goes on from there: scores, softmax, context and output are its own. The values that the context sums and
+# the decoder state that the readout sees stay as they were, so that whatever changes in the output has come
+# through attention.
+#
+# ``exchanged``  the part is that of another place, drawn at random: of the same sample for ``temporal`` and
+#                ``state`` (all three parts), of the whole batch for the other two
+# ``removed``    the part is its mean: over positions for ``temporal``, zero for the other two
+# ``next_step``  the query's temporal part is that of the step after
+
 _BATCH = 256
+SIDES = ("decoder", "encoder")
+SEED = 0x1C4A  # of the places that parts are taken from
+States = Float[Tensor, "batch length width"]
+Run = tuple[Float[Tensor, "batch target source"], Int[Tensor, "batch target"]]  # attention, words written
+
+
+def measure_interchange(trained: TrainedModel, fit_samples: int, samples: int) -> dict:
+    """Every exchange on the first held-out ``samples``, components fitted on training samples.
+
+    By ``<way>.<side>.<part>``, over all valid steps: ``variation``, mean total variation between rows of
+    attention before and after; ``moved``, share of rows whose largest weight is elsewhere; ``accuracy``,
+    share of right words, end marks included; ``changed``, share of words that differ from what the network
+    writes left alone. ``next_step`` judges steps that another follows: ``attention``, of those whose next row
+    has its largest weight elsewhere, the share that has it there now; ``word``, of those whose next word is
+    another one, the share that writes it now; None where there are no such steps.
+    """
+    task, model = trained.task, trained.model
+    fitted = fit_components(trained, fit_samples)
+    corpus = task.held_out.subset(np.arange(min(samples, len(task.held_out))))
+    draw = torch.Generator().manual_seed(SEED)
+    sums: dict[tuple[str, ...], Tensor] = {}
+    with torch.inference_mode():
+        for batch in evaluation_batches(corpus, _BATCH):
+            for name, counted in _batch(model, model(batch.to(model.readout.weight.device)), fitted, draw):
+                sums[name] = sums.get(name, 0) + counted
+    found: dict = {}
+    for (*path, last), (total, count) in sums.items():
+        here = found
+        for name in path:
+            here = here.setdefault(name, {})
+        here[last] = round(float(total / count), 6) if count else None
+    return found
+
+
+def _batch(model: EncoderDecoder, trace: Trace, fitted: Fitted, draw: torch.Generator):
+    """(name, (sum, count)) of every number of one batch."""
+    states = dict(zip(SIDES, (trace.decoder_states, trace.encoder_states), strict=True))
+    parts = dict(zip(SIDES, fitted.split(trace), strict=True))
+    alone = attend(model, trace, states)
+    right, rows = trace.target_outputs, trace.target_mask
+    yield ("accuracy",), _mean((alone[1] == right)[rows])
+    for side in SIDES:
+        own, others = parts[side], exchanged(parts[side], draw)
+        positions = getattr(fitted, side)
+        weights = positions.position_counts.to(own.temporal)
+        mean = (weights @ positions.temporal.to(own.temporal) / weights.sum()) * own.mask[..., None]
+        means = {"temporal": mean, "input": torch.zeros_like(mean), "residual": torch.zeros_like(mean)}
+        ways = {"exchanged": others, "removed": means}
+        for way, substitutes in ways.items():
+            for part, substitute in substitutes.items():
+                patched = states[side] - (own.total() if part == "state" else getattr(own, part)) + substitute
+                attention, words = attend(model, trace, states | {side: patched})
+                moved = attention.argmax(-1) != alone[0].argmax(-1)
+                name = (way, side, part)
+                yield (*name, "variation"), _mean(total_variation(attention, alone[0])[rows])
+                yield (*name, "moved"), _mean(moved[rows])
+                yield (*name, "accuracy"), _mean((words == right)[rows])
+                yield (*name, "changed"), _mean((words != alone[1])[rows])
+    shifted = parts["decoder"].temporal.roll(-1, dims=1)
+    patched = states["decoder"] - parts["decoder"].temporal + shifted
+    here, there = (
+        {"attention": attention.argmax(-1), "word": words}
+        for attention, words in (alone, attend(model, trace, states | {"decoder": patched}))
+    )
+    for name, before in here.items():
+        upcoming = before.roll(-1, dims=1)
+        judged = rows & rows.roll(-1, dims=1) & (upcoming != before)
+        judged[:, -1] = False
+        yield ("next_step", name), _mean((there[name] == upcoming)[judged])
+
+
+def attend(model: EncoderDecoder, trace: Trace, states: dict[str, States]) -> Run:
+    """Attention of these queries and keys, and the words written from the states as they were."""
+    attention = masked_softmax(dot_scores(states["decoder"], states["encoder"]), trace.source_mask)
+    context = attention @ trace.encoder_states
+    return attention, model.readout(torch.cat([trace.decoder_states, context], dim=-1)).argmax(-1)
+
+
+def exchanged(parts: Parts, draw: torch.Generator) -> dict[str, States]:
+    """Parts of other places, zero at padding: a random order of the places of a sample, or of the batch.
+
+    Temporal parts depend on the position alone, so another sample's would be the same.
+    """
+    mask = parts.mask
+    keys = torch.rand(mask.shape, generator=draw).to(mask.device).masked_fill(~mask, torch.inf)
+    # The i-th valid place of a sample receives from the i-th of a random order: valid places come first.
+    within = keys.argsort(dim=1)[..., None].expand_as(parts.temporal)
+    order = torch.randperm(int(mask.sum()), generator=draw).to(mask.device)
+
+    def across(part: States) -> States:
+        taken = torch.zeros_like(part)
+        taken[mask] = part[mask][order]
+        return taken
+
+    found = {"temporal": parts.temporal.gather(1, within)}
+    found |= {name: across(getattr(parts, name)) for name in PART_NAMES[1:]}
+    return found | {"state": parts.total().gather(1, within)}
+
+
+def _mean(values: Tensor) -> Float[Tensor, "2"]:
+    return torch.tensor([float(values.double().sum()), float(values.numel())], dtype=torch.float64)
+
+
+# Networks from sequence to sequence, by their recordings.
+
 _OF_ALL = 4  # at most one sentence in so many of a length is kept to judge the probe on
 
 
 def measure_by_length(recording: Recording) -> dict:
     """Quality on held-out samples by length of the target, end marks left out.
 
-    Under teacher forcing, the information about the word at a place is log2 of the vocabulary, words drawn
-    evenly, less the cross-entropy of the network. Summed over a sentence whose words are independent it is a
-    lower bound on the information that reaches the decoder. ``exact_match`` is of what the network writes on
-    its own.
+    ``bits``: log2 of the vocabulary, words drawn evenly, less the cross-entropy of the network under teacher
+    forcing. Summed over a sentence whose words are independent it is a lower bound on the information that
+    reaches the decoder. ``exact_match`` is of what the network writes on its own.
     """
     judged = judged_samples(recording.spec.resolved)
     words = len(load_task(recording.spec.resolved).target_vocabulary) - len(MARKS)
@@ -280,6 +399,110 @@ def _summaries(network: torch.nn.Module, corpus: Corpus) -> tuple[torch.Tensor, 
         for index, row in zip(batch.indices.tolist(), joined, strict=True):
             vectors[index] = row
     return torch.stack(vectors), words
+
+
+# How many bits of a sequence a linear softmax reads off one vector: a lower bound on what is kept there.
+
+PENALTIES = (1e-1, 1e-2, 1e-3)  # each fit starts where the one before it ended, so the stiffest comes first
+_LEFT_OUT = 5  # every fifth sample, to choose the penalty on
+_ITERATIONS = 200
+_ROUGH, _FINE = 1e-4, 1e-6  # nats a position that a step promises, below which it was the last
+
+
+Vectors, Ids = Float[Tensor, "samples width"], Int[Tensor, "samples length"]
+Others, OtherIds = Float[Tensor, "others width"], Int[Tensor, "others length"]
+Weights = Float[Tensor, "width length*words"]  # a map for each position, beside each other
+ByPosition = Float[Tensor, " length"]
+
+
+def probe_bits(
+    fitted: Vectors, fitted_words: Ids, judged: Others, judged_words: OtherIds, *, words: int,
+    penalties: Sequence[float] = PENALTIES,
+) -> ByPosition:  # fmt: skip
+    """Bits about the word at each position, by position, that a softmax regression finds in a vector.
+
+    At each position a map of its own from the vector to the words is fitted, and judged on other samples:
+    log2(words) less its cross-entropy in bits. Where words are drawn evenly and independently, a sum over
+    positions is a lower bound on the mutual information of vector and sequence (Barber and Agakov 2003), so
+    on what the vector keeps. A probe worse than guessing gives a negative number. With few samples a map
+    fits what is peculiar to them, and the bound is far below what is there: more samples raise it.
+
+    Vectors are standardised by those fitted on; ids count from 0. Half of a penalty (above 0) times the
+    squared weights is added to the mean loss of a position. Of several, each position takes the one that is
+    best on a fifth of the fitted samples, left out for that choice and then fitted on with the others.
+    """
+    for ids in (fitted_words, judged_words):
+        if int(ids.min()) < 0 or int(ids.max()) >= words:
+            raise BadInput(f"word ids from {int(ids.min())} to {int(ids.max())}; expected 0 … {words - 1}")
+    mean, spread = fitted.double().mean(0), fitted.double().std(0, correction=0).clamp(min=1e-6)
+    inputs, others = (_with_one((part.double() - mean) / spread).float() for part in (fitted, judged))
+    chosen, weights = _chosen(inputs, fitted_words, words, penalties)
+    for penalty in chosen.unique():
+        own = chosen == penalty
+        columns = own.repeat_interleave(words)
+        weights[:, columns] = _fitted_weights(
+            inputs, fitted_words[:, own], words, float(penalty), weights[:, columns], _FINE
+        )
+    return _bits(others, judged_words, words, weights)
+
+
+def _with_one(vectors: Tensor) -> Tensor:
+    return torch.cat([vectors, vectors.new_ones(len(vectors), 1)], dim=1)
+
+
+def _bits(inputs: Vectors, ids: Ids, words: int, weights: Weights) -> ByPosition:
+    log_probability = (inputs @ weights).unflatten(-1, (-1, words)).log_softmax(-1)
+    found = log_probability.gather(-1, ids[..., None].long())[..., 0]  # nats: (samples, length)
+    return (math.log(words) + found.double().mean(0)) / math.log(2)
+
+
+def _chosen(inputs: Vectors, ids: Ids, words: int, penalties: Sequence[float]) -> tuple[ByPosition, Weights]:
+    """The penalty of each position, and weights close to those that it leads to."""
+    left_out = torch.arange(len(inputs)) % _LEFT_OUT == _LEFT_OUT - 1
+    weights = inputs.new_zeros(inputs.shape[1], ids.shape[1] * words)
+    chosen = torch.full((ids.shape[1],), float(penalties[0]), dtype=torch.float64)
+    if len(penalties) == 1 or not left_out.any():
+        return chosen, weights
+    best, kept = torch.full_like(chosen, -torch.inf), weights.clone()
+    for penalty in penalties:
+        weights = _fitted_weights(inputs[~left_out], ids[~left_out], words, penalty, weights, _ROUGH)
+        bits = _bits(inputs[left_out], ids[left_out], words, weights)
+        better = bits > best
+        best[better], chosen[better] = bits[better], penalty
+        columns = better.repeat_interleave(words)
+        kept[:, columns] = weights[:, columns]
+    return chosen, kept
+
+
+def _fitted_weights(
+    inputs: Vectors, ids: Ids, words: int, penalty: float, start: Weights, enough: float
+) -> Weights:
+    """The maps of all positions beside each other; the last input is the one that a bias stands on.
+
+    Every step goes to the minimum of a quadratic that lies above the loss: the Hessian of a softmax's
+    cross-entropy is nowhere above ½ XᵀX / n for each word (Böhning 1992), one matrix for all positions and
+    steps. Nesterov's momentum speeds it up, and starts again where it points uphill (O'Donoghue and Candès
+    2015). The last step is one whose quadratic promises less than ``enough`` nats a position.
+    """
+    samples, width = inputs.shape
+    held = penalty * (torch.arange(width) < width - 1).to(inputs.dtype)[:, None]  # the bias is free
+    bound = torch.linalg.cholesky((inputs.T @ inputs / (2 * samples) + held.flatten().diag()).double())
+    solved = torch.cholesky_inverse(bound).to(inputs.dtype)
+    target = one_hot(ids.long(), words).to(inputs.dtype).flatten(1)
+    weights = ahead = start
+    pace = 1.0
+    for _ in range(_ITERATIONS):
+        probability = (inputs @ ahead).unflatten(-1, (-1, words)).softmax(-1).flatten(1)
+        slope = inputs.T @ (probability - target) / samples + held * ahead
+        move = solved @ slope
+        reached = ahead - move
+        if float((slope * move).sum()) / 2 < enough * ids.shape[1]:
+            return reached
+        uphill = bool(((ahead - reached) * (reached - weights)).sum() > 0)
+        following = 1.0 if uphill else (1 + math.sqrt(1 + 4 * pace**2)) / 2
+        ahead = reached if uphill else reached + (pace - 1) / following * (reached - weights)
+        weights, pace = reached, following
+    return weights
 
 
 THIRDS = ("first", "middle", "last")

@@ -1,26 +1,365 @@
-"""Learning to copy where the words of a sentence say nothing of each other (Snell et al. 2021, section 3.3).
+"""Learning to copy sentences in which no word comes twice (Snell et al. 2021, sections 3.3, 6.2, A.3).
 
-A sentence of the ``permutation`` kind holds all words of the vocabulary, so every source word is seen with
-every target word equally often, and nothing can be learned before attention is. ``sample`` and ``mixture``
-(appendix A.3) are what it is held against; see :mod:`notebooks.shared.copied_sentences`. Every update draws
-new sentences (how many different ones the authors had is not said).
+The kinds differ in how much the set of source words says about the set of target words: nothing
+(``permutation``), something (``sample``), and which half of the dictionary (``mixture``). In a permutation
+every source word is seen with every target word equally often, and nothing can be learned before attention
+is. Every update draws new sentences (how many different ones the authors had is not said).
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, Self, get_args
 
 import numpy as np
 import torch
-from jaxtyping import Float
-from torch import Tensor
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.autograd.function import FunctionCtx, once_differentiable
 
-from attnlib.errors import UnknownName, check_at_least
+from attnlib.errors import BadInput, check_at_least, check_known
+from attnlib.models.initialise import draw_parameters, undrawn_embedding
+from attnlib.training.corpus import Task
 from attnlib.training.course import Course, Report, regular_checkpoints, run_course
-from notebooks.shared import copier
-from notebooks.shared.copied_sentences import CopyBatch, copy_batch, draw_sources, words_of
+from companion.data.by_rule import task, task_by_rule
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
+
+Kind = Literal["permutation", "sample", "mixture"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Sentences = Int[Tensor, "samples length"]
+
+
+def words_of(kind: Kind, length: int) -> int:
+    """Size of the vocabulary, in the paper's proportions: length, one and a half times it, twice it.
+
+    >>> [words_of(kind, 40) for kind in KINDS]
+    [40, 60, 80]
+    """
+    check_known("kind of copying data", kind, KINDS)
+    if length < 2:
+        raise BadInput(f"sentences of length {length}; expected at least 2")
+    return {"permutation": length, "sample": length + length // 2, "mixture": 2 * length}[kind]
+
+
+def draw_sources(kind: Kind, length: int, samples: int, generator: torch.Generator) -> Sentences:
+    """Sentences in which no word comes twice, each as likely as any other of its kind.
+
+    ``permutation``: all words of the vocabulary in a random order. ``sample``: ``length`` words of one and a
+    half times as many, in a random order. ``mixture``: all words of the first half or all of the second.
+    Errors as :func:`words_of`.
+    """
+    drawn_from = words_of(kind, length) // (2 if kind == "mixture" else 1)
+    sources = torch.rand(samples, drawn_from, generator=generator).argsort(dim=1)[:, :length]
+    if kind == "mixture":
+        sources = sources + length * torch.randint(2, (samples, 1), generator=generator)
+    return sources
+
+
+@dataclass(frozen=True)
+class CopyBatch:
+    """Sentences of one length, without padding or end mark."""
+
+    source: Int[Tensor, "batch length"]  #: words 0 … words − 1
+    #: what the decoder reads at each step: a start mark (the id ``words``), then the target
+    target_read: Int[Tensor, "batch length"]
+    target: Int[Tensor, "batch length"]  #: what it is to say
+    place: Int[Tensor, " length"]  #: the source position of each target word
+
+    def to(self, device: str) -> Self:
+        return type(self)(*(getattr(self, name).to(device) for name in self.__dataclass_fields__))
+
+
+def copy_batch(sources: Sentences, words: int, order: Int[Tensor, " length"] | None = None) -> CopyBatch:
+    """A batch whose target is the source, perhaps in another ``order``: y_i = x_{order[i]} (equation 26)."""
+    place = torch.arange(sources.shape[1]) if order is None else order
+    target = sources[:, place]
+    start = torch.full_like(target[:, :1], words)
+    return CopyBatch(sources, torch.cat([start, target[:, :-1]], dim=1), target, place)
+
+
+def _copying(kind: Kind, about: str) -> Callable[..., Task]:
+    @task(f"copying_{kind}", about, length=3)
+    def make(*, length: int = 40, n_train: int = 20_000, n_held_out: int = 1_000, seed: int = 0) -> Task:
+        words = words_of(kind, length)
+        if 4 * n_held_out > math.perm(words, length):
+            raise BadInput(
+                f"{words} words make {math.perm(words, length)} sentences of {length}, too few to hold out "
+                f"{n_held_out}; take longer ones"
+            )
+
+        def drawn(part: int, samples: int, forbidden: frozenset[tuple[int, ...]]) -> list[tuple[int, ...]]:
+            state = np.random.SeedSequence([0xC0B7, part, seed]).generate_state(1)[0]
+            generator = torch.Generator().manual_seed(int(state))
+            found: list[tuple[int, ...]] = []
+            while len(found) < samples:
+                rows = map(tuple, draw_sources(kind, length, samples - len(found), generator).tolist())
+                found += [row for row in rows if row not in forbidden]
+            return found
+
+        held_out = drawn(0, n_held_out, frozenset())
+        names = [f"w{i:0{len(str(words - 1))}d}" for i in range(words)]
+        links = frozenset((i, i) for i in range(length))
+
+        def copied(sentence: tuple[int, ...]) -> tuple:
+            return *2 * ([names[word] for word in sentence],), links
+
+        parts = drawn(1, n_train, frozenset(held_out)), held_out
+        return task_by_rule(f"copying_{kind}", names, names, parts, copied)
+
+    return make
+
+
+copying_sample = _copying(
+    "sample",
+    """``length`` words of one and a half times as many, in a random order: 40 of 60 in the paper.
+
+    No sentence is in both parts. Gold links are the identity. Raises BadInput for a size that makes no sense,
+    or so few different sentences that they run out.
+    """,
+)
+copying_permutation = _copying(
+    "permutation", "All ``length`` words in a random order; otherwise as :func:`copying_sample`."
+)
+
+
+TASKS = {make.__name__: make for make in (copying_sample, copying_permutation)}
+
+
+CopierCell = Literal["lstm", "gru"]
+CopierAttention = Literal["learned", "uniform"]
+
+
+@dataclass(frozen=True)
+class CopierConfig:
+    """What the network is built from."""
+
+    words: int  # of the vocabulary, the start mark not counted
+    width: int = 256  # of embeddings, states and the hidden layer
+    cell: CopierCell = "lstm"
+    heads: int = 1
+    attention: CopierAttention = "learned"  # "uniform" keeps every weight at 1 / length, whatever the scores
+
+    def __post_init__(self) -> None:
+        for name, value, known in (
+            ("cell", self.cell, get_args(CopierCell)),
+            ("attention", self.attention, get_args(CopierAttention)),
+        ):
+            check_known(name, value, known)
+        check_at_least(1, self, "words", "width", "heads")
+
+
+EncoderStates, DecoderStates = Float[Tensor, "batch source width"], Float[Tensor, "batch target width"]
+HeadAttention = Float[Tensor, "batch heads target source"]
+Gates, Hidden = Float[Tensor, "time batch gates"], Float[Tensor, "batch width"]
+Words, Target = Int[Tensor, "batch time"], Int[Tensor, "batch target"]
+
+
+@dataclass(frozen=True)
+class CopierTrace:
+    """One teacher-forced pass. Decoder states have read the target up to the word before the one due."""
+
+    encoder_states: EncoderStates
+    decoder_states: DecoderStates
+    attention: HeadAttention
+    context: Float[Tensor, "batch target width"]
+    logits: Float[Tensor, "batch target words"]
+
+
+class Copier(nn.Module):
+    """The network that copies (Snell et al. 2021, sections 2.1, 3.3, 5.2): their translation model in small.
+
+    Encoder and decoder are recurrent, of one layer and one direction, and share embeddings; the decoder
+    starts in the encoder's last state. With one or several heads k,
+
+        score_k[s, t] = (W_k d_s + b_k) · h_t;    attention_k = softmax of score_k over t;
+        c_s = Σ_k Σ_t attention_k[s, t] h_t;
+        logits_s = W_o tanh(W_n [W_c c_s + b_c ; d_s] + b_n) + b_o,
+
+    d and h being decoder and encoder states (s and h in the paper; equations 1, 2, 20, 21). Contexts of heads
+    are summed, not averaged, so K heads at uniform attention make a context K times as long. The paper gives
+    the form for translation; the tanh and what has a bias are taken from its authors' published
+    configuration. Parameters are drawn from ``generator`` alone, as torch draws.
+    """
+
+    def __init__(self, config: CopierConfig, generator: torch.Generator):
+        super().__init__()
+        self.config = config
+        width, layer = config.width, {"lstm": nn.LSTM, "gru": nn.GRU}[config.cell]
+        with torch.device("meta"):  # torch's own initialisation would draw from global state
+            self.embedding = undrawn_embedding(config.words + 1, width)
+            self.encoder = layer(width, width, batch_first=True)
+            self.decoder = layer(width, width, batch_first=True)
+            self.context_map = nn.Linear(width, width)
+            self.hidden = nn.Linear(2 * width, width)
+            self.readout = nn.Linear(width, config.words)
+            self.queries = nn.Linear(width, config.heads * width)
+        self.to_empty(device="cpu")
+        draw_parameters(self, generator)
+
+    def forward(self, batch: CopyBatch, implementation: Literal["fast", "plain"] = "fast") -> CopierTrace:
+        """A pass under teacher forcing; ``plain`` leaves recurrence to torch, same to rounding.
+
+        With several threads ``fast`` leaves it to torch, too, which shares the products of a step among them
+        to better effect (``benchmarks/README.md``).
+        """
+        encoder_states, last = self._unroll(self.encoder, batch.source, None, implementation)
+        decoder_states, _ = self._unroll(self.decoder, batch.target_read, last, implementation)
+        attention = self.attend(decoder_states, encoder_states)
+        context = attention.sum(dim=1) @ encoder_states  # Σ_k: the same as summing the heads' contexts
+        return CopierTrace(
+            encoder_states, decoder_states, attention, context, self.read_out(context, decoder_states)
+        )
+
+    def attend(self, decoder_states: DecoderStates, encoder_states: EncoderStates) -> HeadAttention:
+        """Attention of every head; rows sum to one."""
+        batch, target, width = decoder_states.shape
+        source = encoder_states.shape[1]
+        if self.config.attention == "uniform":
+            return decoder_states.new_full((batch, self.config.heads, target, source), 1 / source)
+        queries = self.queries(decoder_states).view(batch, target * self.config.heads, width)
+        scores = queries @ encoder_states.mT  # (batch, target · heads, source)
+        return scores.softmax(dim=-1).view(batch, target, self.config.heads, source).transpose(1, 2)
+
+    def read_out(
+        self, context: Float[Tensor, "*rows width"], decoder_states: Float[Tensor, "*rows width"]
+    ) -> Float[Tensor, "*rows words"]:
+        """Logits of the network N in the paper, before its softmax."""
+        joined = torch.cat([self.context_map(context), decoder_states], dim=-1)
+        return self.readout(torch.tanh(self.hidden(joined)))
+
+    def _unroll(self, layer: nn.RNNBase, tokens: Words, start, implementation: str) -> tuple[Tensor, object]:
+        if implementation == "plain" or self.config.cell == "gru" or torch.get_num_threads() > 1:
+            return layer(self.embedding(tokens), start)
+        table = nn.functional.linear(
+            self.embedding.weight, layer.weight_ih_l0, layer.bias_ih_l0 + layer.bias_hh_l0
+        )
+        inputs = table[tokens.T]  # (time, batch, gates)
+        zeros = inputs.new_zeros(len(tokens), self.config.width)
+        hidden, memory = (zeros, zeros) if start is None else start
+        states, memory = lstm_scan(inputs, layer.weight_hh_l0, hidden, memory)
+        return states.transpose(0, 1), (states[-1], memory)
+
+
+def copier_loss(model: Copier, batch: CopyBatch) -> Float[Tensor, ""]:
+    """Mean cross-entropy of the right words, in nats a word (equation 3, averaged)."""
+    return nn.functional.cross_entropy(model(batch).logits.flatten(0, 1), batch.target.flatten())
+
+
+def lexical_probe(
+    model: Copier, trace: CopierTrace, batch: CopyBatch
+) -> Float[Tensor, "batch target source"]:
+    """β[s, t] = N([h_t ; d_s])_{y_s}: the right word's probability if all attention stood at t (equation 4).
+
+    With several heads all of them stand there, so the context is K h_t. Memory: batch · target · source ·
+    max(width, words) numbers; give it a few sentences.
+    """
+    context = model.config.heads * trace.encoder_states[:, None, :, :]  # (batch, 1, source, width)
+    source, target = trace.encoder_states.shape[1], trace.decoder_states.shape[1]
+    states = trace.decoder_states[:, :, None, :].expand(-1, -1, source, -1)
+    logits = model.read_out(context.expand(-1, target, -1, -1), states)
+    right = batch.target[:, :, None, None].expand(-1, -1, source, 1)
+    return logits.softmax(dim=-1).gather(-1, right)[..., 0]
+
+
+class BagOfWords(nn.Module):
+    """The proxy for what is learned before attention is (Snell et al. 2021, section 2.3, equation 5).
+
+    p = softmax(W · mean of e_x over the source words), the same at every step.
+    W and e are drawn from N(0, 1 / width), the initialisation that equation 15 is about.
+    """
+
+    def __init__(self, words: int, width: int, generator: torch.Generator):
+        super().__init__()
+        draw = (torch.randn(words, width, generator=generator) * width**-0.5 for _ in range(2))
+        self.embedding, self.readout = (nn.Parameter(values) for values in draw)
+
+    def forward(self, source: Int[Tensor, "batch source"]) -> Float[Tensor, "batch words"]:
+        """Logits of the target words, from the set of source words alone."""
+        return self.embedding[source].mean(dim=1) @ self.readout.T
+
+    def dictionary(self) -> Float[Tensor, "words words"]:
+        """θ[i, o] = softmax(W e_i)_o: the probability that source word i says target word o (equation 13)."""
+        return (self.embedding @ self.readout.T).softmax(dim=-1)
+
+
+def bag_of_words_loss(model: BagOfWords, source: Words, target: Target) -> Float[Tensor, ""]:
+    """Mean cross-entropy of the target words, in nats a word (equation 14, averaged).
+
+    All steps of a sentence share one distribution, so its log-probabilities are computed once.
+    """
+    return -model(source).log_softmax(dim=-1).gather(1, target).mean()
+
+
+# An LSTM over rows without padding, its backward pass written out, for one CPU thread.
+#
+# It is faster than torch's where the matrix products behind it use the processor's wide vectors, and about as
+# fast where they do not (``benchmarks/README.md``). Two things are done otherwise. The vocabulary is small,
+# so the input's share of the gates is a product with the table of embeddings, looked up by word, not a
+# product at every position. And the gradient of the recurrent weight is one product over all steps at the
+# end, not a small one at every step.
+
+
+class LSTMScan(torch.autograd.Function):
+    """States of an LSTM from its gates' input share (Hochreiter and Schmidhuber 1997, with forget gates).
+
+    With z_t = inputs_t + R h_{t−1}, split into four of the state's width,
+
+        i, f, o = σ(z^i), σ(z^f), σ(z^o);  m_t = f · m_{t−1} + i · tanh(z^g);  h_t = o · tanh(m_t).
+
+    Gates stand in torch's order: input, forget, candidate, output. Use :func:`lstm_scan`.
+    """
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, inputs: Tensor, recurrent: Tensor, start: Tensor, memory: Tensor) -> tuple:
+        length, batch, _ = inputs.shape
+        width = recurrent.shape[1]
+        gates = torch.empty_like(inputs)
+        states, memories = (inputs.new_empty(length + 1, batch, width) for _ in range(2))
+        squashed = inputs.new_empty(length, batch, width)  # tanh of the memory
+        states[0], memories[0] = start, memory
+        for step in range(length):
+            gate = torch.addmm(inputs[step], states[step], recurrent.T, out=gates[step])
+            gate[:, : 2 * width].sigmoid_()
+            gate[:, 2 * width : 3 * width].tanh_()
+            gate[:, 3 * width :].sigmoid_()
+            entering, forget, candidate, output = gate.chunk(4, dim=1)
+            torch.mul(forget, memories[step], out=memories[step + 1]).addcmul_(entering, candidate)
+            torch.tanh(memories[step + 1], out=squashed[step])
+            torch.mul(output, squashed[step], out=states[step + 1])
+        ctx.save_for_backward(gates, states, memories, squashed, recurrent)
+        return states[1:].clone(), memories[-1].clone()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: FunctionCtx, to_states: Tensor, to_memory: Tensor) -> tuple[Tensor, ...]:
+        gates, states, memories, squashed, recurrent = ctx.saved_tensors
+        to_gates = torch.empty_like(gates)
+        to_state, to_memory = torch.zeros_like(squashed[0]), to_memory.clone()
+        for step in reversed(range(len(gates))):
+            entering, forget, candidate, output = gates[step].chunk(4, dim=1)
+            to_state = to_state + to_states[step]
+            to_memory.addcmul_(to_state * output, 1 - squashed[step].square())
+            into = to_gates[step].chunk(4, dim=1)  # views: what is written here is the step's gradient
+            torch.mul(to_memory, candidate, out=into[0]).mul_(entering * (1 - entering))
+            torch.mul(to_memory, memories[step], out=into[1]).mul_(forget * (1 - forget))
+            torch.mul(to_memory, entering, out=into[2]).mul_(1 - candidate.square())
+            torch.mul(to_state, squashed[step], out=into[3]).mul_(output * (1 - output))
+            to_memory.mul_(forget)
+            to_state = to_gates[step] @ recurrent
+        to_recurrent = to_gates.flatten(0, 1).T @ states[:-1].flatten(0, 1)
+        return to_gates, to_recurrent, to_state, to_memory
+
+
+def lstm_scan(
+    inputs: Gates, recurrent: Float[Tensor, "gates width"], start: Hidden, memory: Hidden
+) -> tuple[Float[Tensor, "time batch width"], Hidden]:
+    """Hidden states of every step and the last memory: what :class:`torch.nn.LSTM` gives, to rounding.
+
+    From W x_t + b of the four gates (gates = 4 · width), R, and h and m before the first step.
+    """
+    return LSTMScan.apply(inputs.contiguous(), recurrent, start, memory)
+
 
 # What a seed is used for: what it draws for different ends does not hang together.
 PARAMETERS, TRAINING, HELD_OUT, ORDER, HEAD = range(5)
@@ -37,13 +376,11 @@ def stream(seed: int, *use: int) -> torch.Generator:
 
 
 # Which way a copying network uses its attention, by moving it (ours, not in the paper): to a word that is to
-# be said later, or to all words but one. A network that says what it attends to says the word that it is
-# shown; one that tells the word by what is missing says the word that is left out. The two are not equally
-# strong: one word alone makes another context than all words do, while leaving one out changes it by
-# 1/(length − 1). And a recurrent state carries more than its own word.
+# be said later, or to all words but one. The two are not equally strong: one word alone makes another context
+# than all words do, while leaving one out changes it by 1/(length − 1).
 
 
-def moved_attention(model: copier.Copier, trace: copier.CopierTrace, batch: CopyBatch) -> Tensors:
+def moved_attention(model: Copier, trace: CopierTrace, batch: CopyBatch) -> Tensors:
     """How often the network says a word that attention has been moved to or away from, in all heads alike.
 
     ``says_shown``: the share of words said ahead of their time (at step s of the first half, the word due at
@@ -102,8 +439,7 @@ class Settings:
     def __post_init__(self) -> None:
         words_of(self.kind, self.length)
         for name, known in (("network", get_args(Network)), ("order", get_args(Order))):
-            if getattr(self, name) not in known:
-                raise UnknownName(name, getattr(self, name), known)
+            check_known(name, getattr(self, name), known)
         check_at_least(1, self, "width", "batch_size", "steps", "every", "held_out")
 
 
@@ -128,13 +464,11 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
 
     generator = stream(settings.seed, PARAMETERS)
     if settings.network == "proxy":
-        network = copier.BagOfWords(words, settings.width, generator)
+        network = BagOfWords(words, settings.width, generator)
         loss, snapshot = _proxy_loss, _snapshot_of_proxy
     else:
-        network = copier.Copier(
-            copier.CopierConfig(words, settings.width, attention=settings.network), generator
-        )
-        loss, snapshot = copier.copier_loss, snapshot_of_copier
+        network = Copier(CopierConfig(words, settings.width, attention=settings.network), generator)
+        loss, snapshot = copier_loss, snapshot_of_copier
     course = Course(
         settings.steps, settings.seed, settings.learning_rate,
         regular_checkpoints(settings.steps, settings.every),
@@ -147,7 +481,7 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
     return stacked_snapshots(folder, course.checkpoints)
 
 
-def snapshot_of_copier(model: copier.Copier, held_out: CopyBatch) -> Tensors:
+def snapshot_of_copier(model: Copier, held_out: CopyBatch) -> Tensors:
     """The record of one checkpoint; attention is summed over heads."""
     with torch.inference_mode():
         trace = model(held_out)
@@ -162,16 +496,16 @@ def snapshot_of_copier(model: copier.Copier, held_out: CopyBatch) -> Tensors:
             "attention_right": _at_place(attention, held_out.place).mean() / model.config.heads,
             "attention_later": weight_on_later(attention, held_out) / model.config.heads,
             "attention_accuracy": (attention.argmax(dim=-1) == held_out.place).float().mean(),
-            **_probed(copier.lexical_probe(model, model(few), few), few),
+            **_probed(lexical_probe(model, model(few), few), few),
             **moved_attention(model, trace, held_out),
         }
 
 
-def _proxy_loss(model: copier.BagOfWords, batch: CopyBatch) -> Tensor:
-    return copier.bag_of_words_loss(model, batch.source, batch.target)
+def _proxy_loss(model: BagOfWords, batch: CopyBatch) -> Tensor:
+    return bag_of_words_loss(model, batch.source, batch.target)
 
 
-def _snapshot_of_proxy(model: copier.BagOfWords, held_out: CopyBatch) -> Tensors:
+def _snapshot_of_proxy(model: BagOfWords, held_out: CopyBatch) -> Tensors:
     with torch.inference_mode():
         # θ[source word at t, target word at s], and the same prediction at every step
         probe = model.dictionary()[held_out.source[:, None, :], held_out.target[:, :, None]]

@@ -67,10 +67,8 @@ def train_pieces(
 ) -> Pieces:
     """Train a vocabulary of ``size`` pieces, marks included; equal lines in equal order give equal bytes.
 
-    Args:
-        folder: where trained vocabularies are kept, each under the checksum of what it was made from (lines,
-            size, settings, version of SentencePiece), and found again; ``None`` keeps nothing.
-        kind: ``"word"`` makes every word a piece of its own.
+    Trained vocabularies are kept in ``folder``, if any, each under the checksum of what it was made from
+    (lines, size, settings, version of SentencePiece). The ``kind`` ``"word"`` makes every word a piece.
     """
     from sentencepiece import SentencePieceTrainer, __version__
 

@@ -29,18 +29,14 @@ def rows_of(nested: Mapping, *names: str) -> list[dict]:
     return [{names[0]: key} | row for key, own in nested.items() for row in rows_of(own, *names[1:])]
 
 
-def wide(name: str, interval: Mapping) -> dict:
-    """An interval as three columns of a row.
+def all_wide(intervals: Mapping[str, Mapping]) -> dict:
+    """Several intervals of a row, each as three columns.
 
-    >>> wide("share", {"value": 0.5, "low": 0.4, "high": 0.6, "n": 3})
+    >>> all_wide({"share": {"value": 0.5, "low": 0.4, "high": 0.6, "n": 3}})
     {'share': 0.5, 'share_low': 0.4, 'share_high': 0.6}
     """
-    return {name: interval["value"]} | {f"{name}_{end}": interval[end] for end in ("low", "high")}
-
-
-def all_wide(intervals: Mapping[str, Mapping]) -> dict:
-    """Several intervals of a row, each as :func:`wide` has it."""
-    return {column: value for each in intervals.items() for column, value in wide(*each).items()}
+    ends = {"": "value", "_low": "low", "_high": "high"}
+    return {name + end: own[of] for name, own in intervals.items() for end, of in ends.items()}
 
 
 def level_key(level: float | str) -> str:

@@ -10,14 +10,14 @@ random baseline, which is arithmetic of the lengths: ``python benchmarks/source_
 printed against either reading.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from attnlib.errors import BadInput, check_at_least
@@ -29,11 +29,10 @@ from attnlib.training.course import Course, Report, run_course
 from attnlib.training.vocabulary import BOS, EOS, PAD
 from companion.data.parallel import read_translation, translation_checksums
 from companion.data.sources import cache_folder
-from notebooks.shared.best_snapshots import keep_if_best, qualities, seen_where_best
+from notebooks.shared import snapshots as kept
 from notebooks.shared.bleu import bleu_counts
 from notebooks.shared.pieces import EqualLengthBatches, PieceCorpus, Pieces, piece_corpus
-from notebooks.shared.ragged import joined_cells, valid_cells
-from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
+from notebooks.shared.snapshots import Tensors, keep_if_best, qualities, save_snapshot, stacked_snapshots
 
 EVALUATION_BATCH = 64  # samples that are looked at together
 _NETWORK = "network."
@@ -121,7 +120,7 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
 
     * ``<part>.log_probe``, where learned ``<part>.attention``, and where asked for ``<part>.saliency`` (of
       the part's best snapshots, NaN at others) over all valid pairs of positions: see
-      :func:`notebooks.shared.ragged.padded_cells`. In float32, since agreement lives on their order: half
+      :func:`padded_cells`. In float32, since agreement lives on their order: half
       precision would tie 7 % of the neighbouring values in a row of attention, 92 % in one of the probe.
     * by sample ``<part>.right``, how many words are predicted right, ``<part>.loss``, the negative
       log-likelihood of its words, summed, in nats, and ``<part>.bleu_counts`` of greedy translations
@@ -154,7 +153,7 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
     )  # fmt: skip
     recording = stacked_snapshots(folder, course.checkpoints) | masks
     if settings.saliency:
-        recording |= seen_where_best(folder, network, course.checkpoints, see)
+        recording |= kept.seen_where_best(folder, network, course.checkpoints, see)
     if settings.keep_network:
         recording |= {f"{_NETWORK}{name}": value.cpu() for name, value in network.state_dict().items()}
     return recording
@@ -295,23 +294,59 @@ def masks_of(parts: dict[str, Probed]) -> Tensors:
     return found
 
 
+# What is known of every pair of positions is kept without its padding (seven cells in eight of Multi30k's
+# validation set), by sample, target position and source position.
+
+SourceMask, TargetMask = Bool[Tensor, "samples source"], Bool[Tensor, "samples target"]
+
+
+def valid_cells(source_mask: SourceMask, target_mask: TargetMask) -> Bool[Tensor, "samples target source"]:
+    """True where both positions are words or end marks."""
+    return target_mask[:, :, None] & source_mask[:, None, :]
+
+
+def padded_cells(
+    cells: Shaped[Tensor, "*checkpoints cells"], source_mask: SourceMask, target_mask: TargetMask, *, fill=0.0
+) -> Shaped[Tensor, "*checkpoints samples target source"]:
+    """Cells in their places, ``fill`` at padding.
+
+    >>> cells, one = torch.arange(1.0, 4.0), torch.tensor([[True], [True]])
+    >>> padded_cells(cells, torch.tensor([[True, False], [True, True]]), one).tolist()
+    [[[1.0, 0.0]], [[2.0, 3.0]]]
+    """
+    valid = valid_cells(source_mask, target_mask)
+    result = cells.new_full((*cells.shape[:-1], *valid.shape), fill)
+    result[..., valid] = cells
+    return result
+
+
+def joined_cells(batches: Iterable[tuple[Tensor, Tensor, Tensor]]) -> Shaped[Tensor, " cells"]:
+    """Valid cells in the order of the samples, from padded batches in any order.
+
+    A batch is (index of each sample, its padded cells, which of them are valid).
+    """
+    found = {}
+    for indices, padded, valid in batches:
+        for row, index in enumerate(indices.tolist()):
+            found[index] = padded[row][valid[row]]
+    return torch.cat([found[index] for index in sorted(found)])
+
+
 # Saliency: with a gate g_t on the embedding of source position t and all gates at 1,
 #
 #     Δ[s, t] = ∂/∂g_t logit_s[right word of s] = ⟨∂ logit_s[right word] / ∂e_t, e_t⟩,
 #
 # under teacher forcing, through the attention, the encoder's states and the decoder's start alike; it may be
-# negative. Snell et al. 2021 name the method alone (section 5.1: gradients, after Ebrahimi et al. 2018). The
-# score is the word's logit, as it is in the classifier (classification.py, beside), not its log-probability.
+# negative. The paper names the method alone (section 5.1: gradients, after Ebrahimi et al. 2018). The score
+# is the word's logit, as it is in the classifier, not its log-probability.
 
 
 def translation_saliency(model: BilinearTranslator, batch: Batch) -> Float[Tensor, "batch target source"]:
     """Saliency of every valid pair of positions, zero at padding; no parameter is given a gradient.
 
     One pass forward and one backward a target position: samples do not touch one another, so the position's
-    gradients of all samples come at once. The model should be in evaluation mode.
-
-    Raises:
-        BadInput: a source of padding alone.
+    gradients of all samples come at once. The model should be in evaluation mode. Raises BadInput for a
+    source of padding alone.
     """
     # cuDNN refuses to go backward through a recurrent layer in evaluation mode.
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):

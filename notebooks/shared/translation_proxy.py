@@ -19,19 +19,10 @@ from torch import Tensor, nn
 from attnlib.models.initialise import undrawn_embedding
 from attnlib.training.corpus import Batch, evaluation_batches
 from attnlib.training.course import Course, Report, run_course
+from notebooks.shared import translation
 from notebooks.shared.pieces import EqualLengthBatches
-from notebooks.shared.ragged import joined_cells, valid_cells
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
-from notebooks.shared.translation import (
-    EVALUATION_BATCH,
-    Probed,
-    TranslationSettings,
-    checkpoints,
-    checksums,
-    load_pieces,
-    masks_of,
-    probed_parts,
-)
+from notebooks.shared.translation import TranslationSettings, checksums, joined_cells, valid_cells
 
 __all__ = ["Settings", "checksums", "record"]
 
@@ -92,9 +83,9 @@ class Settings(TranslationSettings):
 
 def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     """Train the proxy and look at it at every checkpoint; what is recorded is as the network has it."""
-    data = load_pieces(settings)
-    parts = probed_parts(data, settings)
-    course = Course(settings.steps, settings.seed, settings.learning_rate, checkpoints(settings))
+    data = translation.load_pieces(settings)
+    parts = translation.probed_parts(data, settings)
+    course = Course(settings.steps, settings.seed, settings.learning_rate, translation.checkpoints(settings))
 
     def visit(step: int, proxy: TranslationProxy) -> None:
         snapshots = {name: snapshot_of(proxy, part, device) for name, part in parts.items()}
@@ -109,15 +100,15 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
         EqualLengthBatches(data.train, settings.batch_size, settings.seed), TranslationProxy.loss, course,
         folder, visit=visit, device=device, report=report,
     )  # fmt: skip
-    return stacked_snapshots(folder, course.checkpoints) | masks_of(parts)
+    return stacked_snapshots(folder, course.checkpoints) | translation.masks_of(parts)
 
 
 @torch.no_grad()
-def snapshot_of(proxy: TranslationProxy, part: Probed, device: str = "cpu") -> Tensors:
+def snapshot_of(proxy: TranslationProxy, part: translation.Probed, device: str = "cpu") -> Tensors:
     cells = []
     right = torch.zeros(len(part.corpus), dtype=torch.int32)
     loss = torch.zeros(len(part.corpus))
-    for batch in evaluation_batches(part.corpus, EVALUATION_BATCH):
+    for batch in evaluation_batches(part.corpus, translation.EVALUATION_BATCH):
         batch = batch.to(device)
         cells.append(
             (batch.indices, proxy.log_probe(batch), valid_cells(batch.source_mask, batch.target_mask))

@@ -43,10 +43,7 @@ class UnrolledComponents:
         unrolled.temporal, unrolled.input               # (64,), (5, 6, 64)
 
     The positions may be any places whose words the state may hold: source words, then words read by a
-    decoder.
-
-    Raises:
-        BadInput: ``length × n_tokens`` above :data:`LARGEST`.
+    decoder. Raises BadInput: ``length × n_tokens`` above :data:`LARGEST`.
     """
 
     def __init__(self, n_tokens: int, length: int, width: int, *, device: torch.device | str = "cpu"):

@@ -22,7 +22,7 @@ from companion.results.config import override
 from companion.runs.procedure import RunSpec
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
-from notebooks.learn.early_dynamics.derivative import Bags, derivative_at_random
+from notebooks.learn.early_dynamics.word_counts import Bags, derivative_at_random
 from notebooks.primer.scoring_functions.asked_before import PreviousStateQueries
 from notebooks.shared.transformer_sequences import tie_encoder
 from notebooks.shared.unrolled import UnrolledComponents

@@ -32,8 +32,8 @@ from companion.runs.loop import new_model
 from companion.runs.store import Store, load_task
 from companion.runs.suite import spec_of
 from notebooks.shared.measure import fit_components, measure_alignment_terms
-from notebooks.shared.scan import interpret
 from notebooks.shared.style import task_name
+from notebooks.shared.tasks import interpret
 
 UPDATES = {"scan": 3000, "reordering_50": 1500, "one_to_one": 600}  # the quick profile's are too few to copy
 NETWORKS = {"AED": "GRU with attention", "AO": "attention only"}

@@ -6,9 +6,8 @@ from companion.results.config import Positive
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.store import Store
 from companion.runs.suite import point
-from notebooks.shared.interchange import SIDES, measure_interchange
 from notebooks.shared.intervals import by_kind, correlated, each_over_seeds
-from notebooks.shared.measure import measure_alignment_terms
+from notebooks.shared.measure import SIDES, measure_alignment_terms, measure_interchange
 from notebooks.shared.plan import by_spec
 from notebooks.shared.suite import PAPER_TASKS, SuiteConfig, model_specs
 from notebooks.shared.translators import has_learned, translator_measurements, translators_that_count

@@ -23,9 +23,9 @@ from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.trace import Trace
 from attnlib.training.corpus import Batch, Corpus, Links, Task, collate
 from companion.runs.store import TrainedModel
-from notebooks.shared import reordering as rules
+from notebooks.shared import tasks as rules
 from notebooks.shared.measure import Fitted, fit_components
-from notebooks.shared.scan import ACTION_OF, COMMAND_WORDS, TURN_OF, interpret
+from notebooks.shared.tasks import ACTION_OF, COMMAND_WORDS, TURN_OF, interpret
 
 # Pairs of sentences that differ in one word: an order word for its counterpart, or a word for one of its
 # class, which should leave the order as it was.

@@ -22,7 +22,7 @@ from attnlib.training.evaluate import traces
 from attnlib.training.vocabulary import BOS, EOS
 from companion.runs.store import TrainedModel
 from notebooks.shared.measure import Fitted, fit_components, plain
-from notebooks.shared.scan import ACTION_OF, TURN_OF
+from notebooks.shared.tasks import ACTION_OF, TURN_OF
 
 # Which target word each source word stands for, and whether a map from states to logits says the same.
 LISTED = 40  # the most frequent words, which a table can show

@@ -10,9 +10,8 @@ from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from companion.runs.suite import spec_of
 from notebooks.attend.regularisation.measure import SIDES, measure_residual_contents
-from notebooks.shared.interchange import measure_interchange
 from notebooks.shared.intervals import Point, grouped, interval_of, nested
-from notebooks.shared.measure import measure_alignment_terms
+from notebooks.shared.measure import measure_alignment_terms, measure_interchange
 from notebooks.shared.plan import by_spec, picked
 from notebooks.shared.suite import DIAL, PlannedConfig, each_planned, outcomes
 from notebooks.shared.summaries import each_paired, level_of, summarised

@@ -11,9 +11,8 @@ from companion.results.config import BaseConfig, Field, Fraction, Positive, Scal
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from notebooks.attend.without_attention.measure import EFFECTS, WAYS, measure_memory, measure_swap
-from notebooks.shared.intervals import Point, each_over_seeds, paired
+from notebooks.shared.intervals import Point, each_over_seeds, paired, spearman
 from notebooks.shared.plan import Plan, answered, asked, plan_of
-from notebooks.shared.spearman import spearman
 from notebooks.shared.suite import each_planned
 from notebooks.shared.summaries import rows_of
 

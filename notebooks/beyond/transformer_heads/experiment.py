@@ -13,9 +13,8 @@ from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.beyond.transformer_heads import measure
-from notebooks.shared.intervals import bootstrapped, interval_of, nested
+from notebooks.shared.intervals import bootstrapped, interval_of, nested, spearman_of_points
 from notebooks.shared.plan import Plan, answered, by_network, each_seed, every, picked, plan_of, settings_of
-from notebooks.shared.spearman import spearman_of_points
 from notebooks.shared.summaries import less, rows_of, summarised
 from notebooks.shared.task_patterns import STATES
 from notebooks.shared.translators import LEARNED

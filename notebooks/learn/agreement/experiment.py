@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated
 
@@ -32,17 +33,11 @@ def contextualise(
 ) -> tuple[float, bool]:
     """ξ of an agreement 𝒜(u, v) (Snell et al. 2021, equation 11), and whether it is ξ*, with an asterisk.
 
-    A network is trained (its attention is α), then again from another seed; α̂(τ) is the attention of that
-    comparison run at step τ, p̂(τ) its performance there.
-
         ξ(u, v) = p̂( inf { τ : 𝒜(α, α̂(τ)) > 𝒜(u, v) } )
 
-    is how good that run is when its attention first agrees with α *more* than u agrees with v. Steps are the
-    checkpoints that were looked at. Where none exceeds the agreement, the set is empty and the paper prints
-    ξ* = p̂(𝒯), the performance when training finishes.
-
-    Args:
-        reached: 𝒜(α, α̂(τ)) at each checkpoint, NaN where no row could be judged; performance: p̂(τ).
+    is how good another run is when its attention α̂ first agrees with α *more* than u agrees with v; where it
+    never does, the paper prints ξ* = p̂(𝒯), the performance when training finishes. ``reached`` is
+    𝒜(α, α̂(τ)) at each checkpoint, NaN where no row could be judged, ``performance`` p̂(τ).
 
     >>> contextualise(0.3, [0.1, 0.3, 0.6, 0.5], [0.5, 0.7, 0.8, 0.9])  # 0.3 itself is not more than 0.3
     (0.8, False)
@@ -58,9 +53,8 @@ def contextualise(
 def best_checkpoint(agreement: Sequence[float]) -> int:
     """Where the samples that choose agree most, the first of equals; NaN is where they have no row to judge.
 
-    Where v belongs to a run, 𝒜(u, v) is the maximum over that run's checkpoints. The paper takes the maximum
-    on the samples that it reports (appendix A.7), which is optimistic; here half of the samples can choose
-    and the other half report (:mod:`attnlib.probes.agreement`), with the paper's way beside it.
+    The paper takes the maximum on the samples that it reports (appendix A.7), which is optimistic; here half
+    of the samples can choose and the other half report, with the paper's way beside it.
 
     >>> selecting, reporting = [0.25, 0.75, 0.5], [0.5, 0.5, 1.0]
     >>> reporting[best_checkpoint(selecting)]
@@ -94,9 +88,7 @@ def parts_of(answers: agreement.Answers) -> list[tuple[str, str]]:
 def compared(runs: agreement.Runs, answers: agreement.Answers) -> list[dict]:
     """A row a column, pair of runs, part of the data, measure of quality and choice of checkpoints.
 
-    ``agreement`` and ``kendall`` are arrays: what the first run, where it is best, agrees with every
-    checkpoint of the second; ``performance``, how good that is. The other numbers are as of :func:`row`, in
-    percent, at the best checkpoint of both.
+    ``agreement`` and ``kendall`` are by checkpoint of the second run; the other numbers as of :func:`row`.
     """
     of_one = alone(answers)
     return [
@@ -128,18 +120,13 @@ def _compared(answer: dict, second: dict | None, sides: str, part: str, quality:
 def over_pairs(numbers: Pairs, column: str) -> dict:
     """The mean over a column's ordered pairs of seeds, with the jackknife's interval over seeds (of three).
 
-    Of two seeds there are two pairs, and where the runs of a pair are of two kinds these are of four runs,
-    and Student's interval of the two numbers stands. Where they are of one kind, as for (α, β) and (α, α),
-    both pairs are of the same two runs: what a run adds to one it adds to the other, so there is none.
+    Two pairs of runs of two kinds are of four runs, and Student's interval of the two numbers stands. Where
+    they are of one kind both pairs are of the same two runs, so there is none.
     """
     first, second, _ = agreement.COLUMNS[column]
-    if first != second and len(_seeds(numbers)) == 2:
+    if first != second and len(set().union(*numbers)) == 2:
         return interval_of(numbers.values())
     return _jackknifed(numbers)
-
-
-def _seeds(numbers: Pairs) -> list[int]:
-    return sorted({seed for pair in numbers for seed in pair})
 
 
 def _jackknifed(numbers: Pairs, of: Callable[..., float] = lambda number, *_: number) -> dict:
@@ -152,7 +139,7 @@ def _jackknifed(numbers: Pairs, of: Callable[..., float] = lambda number, *_: nu
                 found.append(of(sum(own) / len(own), seed, seeds))
         return sum(found) / len(found) if found else math.nan
 
-    seeds = _seeds(numbers)
+    seeds = sorted(set().union(*numbers))
     return interval_of() if math.isnan(mean(seeds)) else jackknife_interval(seeds, mean)
 
 
@@ -222,21 +209,22 @@ def weakest(values: dict) -> dict:
 
     ``accuracy`` is that of networks with learned attention on the set where they do worst in the end.
     """
+    of_sets = {name: of["validation"]["accuracy"] for name, of in values.items()}
 
     def lowest(interval: dict) -> float:
         return interval["value" if interval["low"] is None or math.isnan(interval["low"]) else "low"]
 
+    def least(intervals: dict[str, dict], end: Callable[[dict], float]) -> tuple[str, dict]:
+        known = {name: interval for name, interval in intervals.items() if interval["n"]}
+        name = min(known, key=lambda name: end(known[name]), default="")
+        return name, known[name] | {"weakest_of": sorted(known)} if known else interval_of()
+
     found = {}
     for column in agreement.COLUMNS:
-        every = {name: of["validation"]["accuracy"][column]["above_chance"] for name, of in values.items()}
-        rows = {name: interval for name, interval in every.items() if interval["n"]}
-        name = min(rows, key=lambda name, rows=rows: lowest(rows[name]), default="")
-        interval = rows[name] | {"weakest_of": sorted(rows)} if rows else interval_of()
+        name, interval = least({n: own[column]["above_chance"] for n, own in of_sets.items()}, lowest)
         found[column] = {"above_chance": interval, "data": name}
-    final = {name: of["validation"]["accuracy"]["final"] for name, of in values.items()}
-    known = {name: interval for name, interval in final.items() if interval["n"]}
-    least = min(known, key=lambda name: known[name]["value"], default="")
-    return found | {"accuracy": known[least] | {"weakest_of": sorted(known)} if known else interval_of()}
+    _, accuracy = least({name: own["final"] for name, own in of_sets.items()}, itemgetter("value"))
+    return found | {"accuracy": accuracy}
 
 
 def saliency_by_variant(answers: agreement.Answers, table: list[dict]) -> dict[str, dict[str, dict]]:
@@ -297,10 +285,9 @@ def _tied(runs: agreement.Runs, answers: agreement.Answers, column: str) -> dict
 def ties_read(runs: agreement.Runs, answers: agreement.Answers) -> dict:
     """The numbers of one set of sentence pairs, by column that looks up β and way of counting ties.
 
-    ``largest`` is the agreement at the best of all checkpoints, ``falls``, how far it is above the last one,
-    the best chosen on one half of the samples and both read on the other. At the last checkpoint at uniform
-    attention ``tied``, target words whose largest β is tied, ``ends``, how many of these are end marks, and
-    ``chance``, with ties counted; ``chance_broken``, a number.
+    ``largest`` is the agreement at the best of all checkpoints; ``falls``, chosen on one half of the samples
+    and read on the other, how far it is above the last one. At the last checkpoint at uniform attention
+    ``tied``, target words whose largest β is tied, and ``ends``, how many of these are end marks.
     """
     found: dict = {}
     for column, way in product(LOOKED_UP, agreement.WAYS):
@@ -334,7 +321,7 @@ VALIDATION_PAIRS = 1_014  # of Multi30k: so many pairs are looked at, of the tra
 STEPS = 36_250  # 20 epochs of Multi30k's 29,000 pairs in batches of 16 (section A.8)
 # 30 epochs of the 8,630 pairs that there are (A.8). Of its 7,283 validation pairs as many are looked at
 # as Multi30k has; all of them at every checkpoint would be seven times the work.
-IWSLT14 = {"steps": 16_180, "probed_validation": VALIDATION_PAIRS}
+FEWER_STEPS = {"iwslt14_de_en": 16_180}
 Several = Annotated[int, Field(ge=2)]  # a network is compared with others of other seeds
 LONG_REVIEWS = ("amazon", "imdb", "yelp")
 LONG = ("twenty_newsgroups", *LONG_REVIEWS)  # median texts of 70 to 200 words
@@ -459,12 +446,10 @@ def _classifiers(config: Config, data: str) -> agreement.Runs:
 
 def _translators(config: Config, dataset: str, **files: str) -> agreement.Runs:
     shared = settings_of(config, "learning_rate", "width", "pieces") | files
-    shared |= {"dataset": dataset, "steps": config.translation_steps or STEPS}
+    shared |= {"dataset": dataset, "steps": config.translation_steps or FEWER_STEPS.get(dataset, STEPS)}
     shared |= {"n_train": config.train_pairs, "n_validation": config.validation_pairs}
-    if dataset == "iwslt14_de_en":
-        shared["steps"] = config.translation_steps or IWSLT14["steps"]
-        if not config.validation_pairs:
-            shared["probed_validation"] = IWSLT14["probed_validation"]
+    if dataset in FEWER_STEPS and not config.validation_pairs:
+        shared["probed_validation"] = VALIDATION_PAIRS
     if config.training_part:
         shared["probed_training"] = config.validation_pairs or VALIDATION_PAIRS
     return agreement.translator_runs(config.main_seeds if dataset == MAIN else config.long_seeds, shared)

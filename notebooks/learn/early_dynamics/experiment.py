@@ -12,7 +12,6 @@ from companion.results.measurements import Measurement, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.early_dynamics import word_counts
-from notebooks.learn.early_dynamics.derivative import compare, derivative_at_random, derivative_in_theory
 from notebooks.learn.early_dynamics.word_counts import CountCorpus, CountTables, alignment, translation
 from notebooks.shared.intervals import each_over_seeds
 
@@ -151,12 +150,12 @@ def _links(name: str, corpus: CountCorpus, found: CountTables) -> Iterator[dict]
 def _derivatives(name: str, corpora: list[CountCorpus], widths: tuple[int, ...]) -> Iterator[dict]:
     for seed, corpus in enumerate(corpora):
         bags = corpus.bags
-        theory = derivative_in_theory(bags)
+        theory = word_counts.derivative_in_theory(bags)
         for width in widths:
-            measured = derivative_at_random(bags, width, seed)
+            measured = word_counts.derivative_at_random(bags, width, seed)
             row: dict = {"corpus": name, "width": width, "seed": seed}
             for against, (ours, theirs) in AGAINST.items():
-                compared = compare(getattr(measured, ours), getattr(theory, theirs))
+                compared = word_counts.compare(getattr(measured, ours), getattr(theory, theirs))
                 row |= {f"{against}_{field}": value for field, value in vars(compared).items()}
             yield row
 

@@ -7,9 +7,9 @@ from attnlib.errors import BadInput
 from companion.results.config import BaseConfig, NotNegative, Positive
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.shared.copied_sentences import words_of
 from notebooks.shared.copying import PROBES, course_rows, measure_copying, outcome, outcome_rows, probes
 from notebooks.shared.intervals import Point, bounded, interval_of, over_seeds, paired
+from notebooks.shared.permutation_copying import words_of
 from notebooks.shared.plan import Plan, answered, asked, by_network, each_seed, plan_of, settings_of
 
 ORDERS = ("copy", "permuted")
@@ -22,10 +22,7 @@ KIND = "sample"  # the sentences that copying is always learned from
 
 
 class Config(BaseConfig):
-    """Settings; a network is an order × (learned or uniform attention) × seed.
-
-    Networks of one seed start from the same parameters and see the same source sentences in both orders.
-    """
+    """Settings; a network is an order × (learned or uniform attention) × seed."""
 
     seeds: Positive = 3  #: networks with learned attention of each order
     #: networks with uniform attention of each order. The paper profile has more than
@@ -118,10 +115,9 @@ def doublings(points: dict[str, list[Point]], steps: int) -> list:
 
 
 def furthest(copy: list[Point], permuted: list[Point]) -> dict:
-    """How far the probes at the right word are apart where they are furthest, of all snapshots on the way.
+    """How far the probes at the right word are apart at the snapshot, of ``looks``, where they are furthest.
 
-    The snapshot is chosen by the mean difference, of so many ``looks``, so that the interval there is
-    rather too far from zero. ``among`` is the largest difference there between two networks of one order.
+    That is by the mean; ``among`` is the largest difference there between two networks of one order.
     """
     apart = [
         paired(copy, permuted, lambda course, i=snapshot: course["probe_right"][i])

@@ -14,8 +14,7 @@ from torch import Tensor, nn
 
 from attnlib.training.course import Course, Report, regular_checkpoints, run_course
 from notebooks.shared import permutation_copying as copying
-from notebooks.shared.copied_sentences import CopyBatch, copy_batch, draw_sources, words_of
-from notebooks.shared.copier import Copier, CopierConfig, CopierTrace, Words, copier_loss, lstm_scan
+from notebooks.shared.permutation_copying import Copier, CopierConfig, CopierTrace, CopyBatch, draw_sources
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 
@@ -41,7 +40,7 @@ class PlacedCopier(Copier):
         context = attention.sum(dim=1) @ states
         return CopierTrace(states, decoder_states, attention, context, self.read_out(context, decoder_states))
 
-    def _read(self, layer: nn.LSTM, words: Words, codes: Tensor, start: tuple | None):
+    def _read(self, layer: nn.LSTM, words: copying.Words, codes: Tensor, start: tuple | None):
         """States (batch, time, width), and the last ones, hidden and memory, for a recurrent layer."""
         to_gates, bias = layer.weight_ih_l0, layer.bias_ih_l0 + layer.bias_hh_l0
         of_words = nn.functional.linear(self.embedding.weight, to_gates, bias)
@@ -51,7 +50,7 @@ class PlacedCopier(Copier):
             return table[words, torch.arange(len(codes), device=words.device)], None
         gates = of_words[words.T] + of_codes[:, None]  # (time, batch, gates)
         zeros = gates.new_zeros(len(words), self.config.width)
-        states, memory = lstm_scan(gates, layer.weight_hh_l0, *(start or (zeros, zeros)))
+        states, memory = copying.lstm_scan(gates, layer.weight_hh_l0, *(start or (zeros, zeros)))
         return states.transpose(0, 1), (states[-1], memory)
 
 
@@ -62,26 +61,26 @@ def one_step(of_words: Sequence[Tensor], of_codes: Sequence[Tensor]) -> Float[Te
 
 
 def new_network(settings: Settings) -> PlacedCopier:
-    config = CopierConfig(words_of(settings.kind, settings.length), settings.width)
+    config = CopierConfig(copying.words_of(settings.kind, settings.length), settings.width)
     generator = copying.stream(settings.seed, copying.PARAMETERS)
     return PlacedCopier(config, settings.length, settings.recurrent, generator)
 
 
 def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     """What ``snapshot_of_copier`` sees, of the sentences that networks of the seed without codes read."""
-    words, order = words_of(settings.kind, settings.length), None
+    words, order = copying.words_of(settings.kind, settings.length), None
     if settings.order == "permuted":
         order = torch.randperm(settings.length, generator=copying.stream(settings.seed, copying.ORDER))
 
     def batch_of(samples: int, *use: int) -> CopyBatch:
         sources = draw_sources(settings.kind, settings.length, samples, copying.stream(settings.seed, *use))
-        return copy_batch(sources, words, order)
+        return copying.copy_batch(sources, words, order)
 
     held_out = batch_of(settings.held_out, copying.HELD_OUT).to(device)
     snapshots = regular_checkpoints(settings.steps, settings.every)
     run_course(
         new_network(settings), lambda step: batch_of(settings.batch_size, copying.TRAINING, step),
-        copier_loss, Course(settings.steps, settings.seed, settings.learning_rate, snapshots), folder,
+        copying.copier_loss, Course(settings.steps, settings.seed, settings.learning_rate, snapshots), folder,
         visit=lambda step, model: save_snapshot(folder, step, copying.snapshot_of_copier(model, held_out)),
         device=device, report=report,
     )  # fmt: skip

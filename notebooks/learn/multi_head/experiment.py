@@ -14,8 +14,8 @@ from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared import copying
-from notebooks.shared.copied_sentences import words_of
 from notebooks.shared.intervals import Point, bounded, interval, matched, over_seeds, paired, share_interval
+from notebooks.shared.permutation_copying import words_of
 from notebooks.shared.plan import picked, settings_of
 
 SCENARIOS = ("all_bad", "copied", "one_good", "random", "alone")
@@ -217,8 +217,7 @@ def _points(scenario: str, specs: Iterable[RunSpec], store: Store) -> list[Point
 def good_head(points: list[Point], alone: list[Point], steps: int) -> dict:
     """Whether the good head, a network's first, has the most weight on the next word to write (``wins``).
 
-    At the last snapshot, and only of networks that did not fail: in others no head need attend to that word.
-    ``alone`` is the outcome of the trials of good heads.
+    At the last snapshot, of networks that did not fail. ``alone``: the outcome of the trials of good heads.
     """
     ends = [(name, course["head_right"][-1]) for name, course in points if not copying.has_failed(course)]
     seen = [(name, {"weight": own, "best_other": max(others, default=0.0)}) for name, (own, *others) in ends]
@@ -233,8 +232,7 @@ def good_head(points: list[Point], alone: list[Point], steps: int) -> dict:
 def together(points: list[Point], length: int, step: int) -> dict:
     """In how many networks all heads end drawn to the right word, none or some; others are driven away.
 
-    Several heads are as many chances to start well only if each goes its own way. ``same`` is the share of
-    networks in which every head is on its final side of uniform attention at the early snapshot, ``step``.
+    ``same`` is the share of networks in which every head is on its final side at the snapshot ``step``.
     """
     ends = [_drawn(course, -1, length) for _, course in points]
     early = [_drawn(course, course["steps"].index(step), length) for _, course in points]
@@ -283,8 +281,7 @@ def share_difference(pairs: Sequence[tuple[bool, bool]]) -> dict:
     It adds the squares of how far Wilson's bounds stand from each share, less twice their product times φ,
     the correlation of both in the pairs: method 10 of Newcombe (1998, Statistics in Medicine 17(22),
     2635-2650). φ is corrected for continuity where it is positive, and 0 where one of the two always or never
-    happens. Unlike an interval of the mean of the differences it stays inside [-1, 1], and is not a point
-    where all pairs are alike.
+    happens. It stays inside [-1, 1], and is not a point where all pairs are alike.
     """
     n = len(pairs)
     first, second = (sum(own) for own in zip(*pairs, strict=True))

@@ -12,8 +12,7 @@ import torch
 from attnlib.errors import check_at_least
 from attnlib.training.course import Course, Report, regular_checkpoints, run_course
 from notebooks.shared import permutation_copying as copying
-from notebooks.shared.copied_sentences import CopyBatch, copy_batch, draw_sources, words_of
-from notebooks.shared.copier import Copier, CopierConfig, copier_loss
+from notebooks.shared.permutation_copying import Copier, CopierConfig, CopyBatch, draw_sources, words_of
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 
@@ -61,7 +60,7 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
 
     def batch_of(samples: int, *use: int) -> CopyBatch:
         sources = draw_sources(settings.kind, settings.length, samples, copying.stream(settings.seed, *use))
-        return copy_batch(sources, words)
+        return copying.copy_batch(sources, words)
 
     held_out = batch_of(settings.held_out, copying.HELD_OUT).to(device)
 
@@ -75,6 +74,6 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
     course = Course(settings.steps, settings.seed, settings.learning_rate, snapshots)
     run_course(
         new_network(settings), lambda step: batch_of(settings.batch_size, copying.TRAINING, step),
-        copier_loss, course, folder, visit=visit, device=device, report=report,
+        copying.copier_loss, course, folder, visit=visit, device=device, report=report,
     )  # fmt: skip
     return stacked_snapshots(folder, snapshots)

@@ -10,11 +10,9 @@ from companion.results.config import BaseConfig, Positive
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared import copying
-from notebooks.shared.copied_sentences import KINDS, words_of
 from notebooks.shared.intervals import Point, over_seeds
+from notebooks.shared.permutation_copying import KINDS, words_of
 from notebooks.shared.plan import Plan, Points, answered, asked, by_network, each_seed, plan_of, settings_of
-
-# Which comes first, words or attention? When either finds the right place in networks that copy.
 
 FACTOR = 2  # weight of so many times uniform attention's, or a share of 1 in so many, is no longer uniform
 HALF = 0.5  # of the words: from there on words are known, or attention is there
@@ -25,11 +23,10 @@ TIMES = ("left", "known", "there", "lead", "steps_to_learn")
 def events(course: dict, length: int) -> dict[str, object]:
     """Updates until something happens, None where it never does.
 
-    Attention has ``left`` uniform attention at the first snapshot where the mean weight on the word to be
-    said is at least ``FACTOR`` / length (``way`` *drawn*) or at most 1 / (``FACTOR`` · length) (driven
-    *away*). Words are ``known``, and attention is ``there``, from the first snapshot at which the largest β,
-    or the largest weight, of a target word stands at the next word to write for half of the words: the same
-    is required of both. ``lead`` is the last less the one before.
+    Attention has ``left`` uniform attention at the first snapshot where the mean weight on the next word is
+    at least ``FACTOR`` / length (``way`` *drawn*) or at most 1 / (``FACTOR`` · length) (driven *away*). Words
+    are ``known``, and attention is ``there``, from the first snapshot at which the largest β, or the largest
+    weight, is at the next word to write for half of the words. ``lead`` is the last less the one before.
     """
 
     def first(name: str, holds: Callable[[float], bool]) -> tuple[int | None, float]:

@@ -1,17 +1,11 @@
 """A classifier at uniform attention that must find a keyword (Snell et al. 2021, section 6.1, Figure 7).
 
-The paper gives the task and the network, its classifier with uniform attention, not the number of updates.
-Batches of 32 and 4,000 updates are those of its other classifiers (section A.8), and Adam at its defaults
-that of the published configuration of its translation models. Every update draws new sequences.
+Every update draws new sequences. With γ_l, the log odds of the right label from position l alone (equation
+22), and l*, where the keyword stands,
 
-The question is whether the lexical probe is about its own position (equations 22-25). γ_l is the log odds of
-the right label from position l alone, l* where the keyword stands. If states held their own word alone, then
-
-    γ_l* ≫ mean of γ ≫ γ_L ≈ γ_{l*+1}          (hypothesis 1, equation 23)
-
-if they knew their neighbours, γ_l* ≫ γ_{l*+1} ≫ mean of γ ≈ γ_L (hypothesis 2, equation 24); what the paper
-observes after long training is γ_L ≫ γ_{l*+1} ≫ mean of γ ≈ γ_l* (equation 25). The caption of Figure 7 calls
-equation 23 hypothesis 2; the text means equation 24.
+    γ_l* ≫ mean of γ ≫ γ_L ≈ γ_{l*+1}    if states held their own word alone (hypothesis 1, equation 23)
+    γ_l* ≫ γ_{l*+1} ≫ mean of γ ≈ γ_L    if they knew their neighbours (hypothesis 2, equation 24)
+    γ_L ≫ γ_{l*+1} ≫ mean of γ ≈ γ_l*    in the paper after long training (equation 25)
 """
 
 from dataclasses import dataclass

@@ -18,10 +18,9 @@ from companion.results.config import AboveZero, BaseConfig, Field, NotNegative, 
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
-from notebooks.shared.agreement import gathered
+from notebooks.shared.agreement import RaggedRows, gathered, padded
 from notebooks.shared.intervals import bounded, grouped, interval_of, jackknife_interval, nested, over_pairs
 from notebooks.shared.plan import each_seed, settings_of
-from notebooks.shared.ragged import RaggedRows, padded
 
 Data = Annotated[str, OneOf(labelled_sets.names())]
 Several = Annotated[int, Field(ge=2)]  # networks are held against each other
@@ -234,7 +233,6 @@ def _agreeing(pairs: list[dict]) -> dict:
     further the more seeds there are.
     """
     agreed, chance = ({(r["seed"], r["second_seed"]): r[n] for r in pairs} for n in ("agreement", "chance"))
-
     return {
         "agreement": bounded(over_pairs(agreed)),
         "spread": pair_spread(agreed),
@@ -247,17 +245,15 @@ def _agreeing(pairs: list[dict]) -> dict:
 def pair_spread(numbers: Mapping[tuple[int, int], float]) -> dict:
     """Standard deviation of a number over pairs of units drawn at random, with an interval over units.
 
-    All pairs of n units are no sample of pairs: they share their units, and their plain variance v_n is too
-    small. Where the number of units i and j is s_i + s_j it is so by the factor 1 − 2/n in expectation: half
-    is left with 4 units, five sixths with 12, so that sets of few units would seem steadier than they are.
-    Quenouille's correction takes out what falls with 1/n,
+    Pairs share their units, and their plain variance v_n is too small: where the number of units i and j is
+    s_i + s_j, by the factor 1 − 2/n in expectation. Quenouille's correction takes out what falls with 1/n,
 
         v = n v_n − (n − 1) · mean over i of v without unit i,
 
     which in that model is right in expectation. With what a pair has for itself, of variance τ², v is too
-    large by 2 τ² / ((n − 1)(n − 2)). The interval is the jackknife's of √v, cut at 0. With four units and
-    normal s it covers the truth in nine cases of ten rather than in 95 %. NaN is the value of fewer than
-    three units, and the bounds of fewer than four.
+    large by 2 τ² / ((n − 1)(n − 2)). The interval is the jackknife's of √v, cut at 0; with four units and
+    normal s it covers the truth in nine cases of ten. NaN is the value of fewer than three units, and the
+    bounds of fewer than four.
     """
     units = sorted({unit for pair in numbers for unit in pair})
     table = np.array([[numbers.get((one, other), math.nan) for other in units] for one in units])

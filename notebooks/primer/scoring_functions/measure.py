@@ -15,7 +15,7 @@ from companion.data.parallel import TextOptions, read_translation, tokenise_pair
 from companion.runs import registry
 from companion.runs.procedure import Recording
 from notebooks.shared.bleu import corpus_bleu
-from notebooks.shared.probe_bits import probe_bits
+from notebooks.shared.measure import probe_bits
 from notebooks.shared.sequence_course import judged_samples, load_task
 
 _BATCH = 256

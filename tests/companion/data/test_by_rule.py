@@ -3,7 +3,7 @@
 import pytest
 
 from companion.data import registry
-from notebooks.shared.synthetic import one_to_one, permutation, reversal
+from notebooks.shared.tasks import one_to_one, permutation, reversal
 from tests.attnlib.refusals import assert_refused
 from tests.companion.data.data_builders import beside, pairs
 

@@ -21,9 +21,8 @@ from attnlib.training.course import Course, run_course
 from companion.data import labelled_sets, parallel, registry
 from companion.data.labelled import prepare
 from companion.runs import fingerprint
-from notebooks.shared.best_snapshots import keep_if_best, seen_where_best
 from notebooks.shared.pieces import Pieces, piece_corpus
-from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
+from notebooks.shared.snapshots import keep_if_best, save_snapshot, seen_where_best, stacked_snapshots
 from tests.companion.data.data_builders import available
 
 

@@ -30,8 +30,7 @@ from notebooks.attend.order_words.instrument import pairs
 from notebooks.attend.temporal_share.drawing import dial
 from notebooks.learn.agreement.instrument import board, paper, place_of, published_numbers
 from notebooks.primer.one_step.instrument import sentences
-from notebooks.shared.drawn_or_driven import of_heads, of_sentences, of_tasks
-from notebooks.shared.style import data_name
+from notebooks.shared.style import data_name, of_heads, of_sentences, of_tasks
 
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPTS = ROOT / "book" / "_files" / "instruments"

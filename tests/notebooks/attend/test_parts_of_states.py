@@ -9,7 +9,7 @@ from attnlib.decomposition import PART_NAMES, Parts
 from attnlib.training.vocabulary import BOS, PAD
 from notebooks.attend.regularisation.measure import measure_residual_contents
 from notebooks.attend.robustness.measure import measure_robustness
-from notebooks.shared import interchange, measure, suite, translators
+from notebooks.shared import measure, suite, translators
 from tests.attnlib.models.model_builders import batch_of, encoder_decoder
 
 # One length: position and end mark are not confounded, and few held-out samples make cells of thirty.
@@ -26,7 +26,7 @@ def test_parts_come_from_valid_places_of_the_sample_or_of_the_batch():
     mask = torch.tensor([[True, True, True], [True, True, False]])
     numbers = torch.arange(1.0, 7).view(2, 3, 1) * mask[..., None]
     parts = Parts(numbers, 10 * numbers, 100 * numbers, mask)
-    found = interchange.exchanged(parts, torch.Generator().manual_seed(0))
+    found = measure.exchanged(parts, torch.Generator().manual_seed(0))
     for sample, own in enumerate(([1, 2, 3], [4, 5, 0])):
         assert sorted(found["temporal"][sample].flatten().tolist()) == sorted(own)
         assert sorted(found["state"][sample].flatten().tolist()) == sorted(111 * n for n in own)
@@ -41,19 +41,19 @@ def test_states_that_are_left_alone_give_the_network_itself(kind):
     model = encoder_decoder(kind, embedding_scale=2.0)
     trace = model(batch_of())
     states = {"decoder": trace.decoder_states, "encoder": trace.encoder_states}
-    attention, words = interchange.attend(model, trace, states)
+    attention, words = measure.attend(model, trace, states)
     torch.testing.assert_close(attention, trace.attention)
     assert torch.equal(words, trace.logits.argmax(-1))
 
 
 def test_a_part_that_is_exchanged_for_itself_changes_nothing(store, monkeypatch):
-    found = interchange.measure_interchange(store.model(SPEC), fit_samples=600, samples=100)
+    found = measure.measure_interchange(store.model(SPEC), fit_samples=600, samples=100)
 
     def itself(parts, draw):
         return dict(zip(PART_NAMES, parts, strict=True)) | {"state": parts.total()}
 
-    monkeypatch.setattr(interchange, "exchanged", itself)
-    same = interchange.measure_interchange(store.model(SPEC), fit_samples=600, samples=100)
+    monkeypatch.setattr(measure, "exchanged", itself)
+    same = measure.measure_interchange(store.model(SPEC), fit_samples=600, samples=100)
     for side in SIDES:
         assert found["exchanged"][side]["state"]["variation"] > 0
         for outcome in same["exchanged"][side].values():

@@ -17,7 +17,7 @@ from companion.results.result import Result
 from notebooks.beyond.transformer_heads import experiment, measure
 from notebooks.beyond.your_own_model import experiment as your_own_model
 from notebooks.beyond.your_own_model.report import framed_report
-from notebooks.shared.spearman import spearman
+from notebooks.shared.intervals import spearman
 from tests.attnlib.models.model_builders import SMALL, batch_of, transformer
 from tests.notebooks.figure_builders import tiny
 

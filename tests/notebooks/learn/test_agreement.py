@@ -17,7 +17,7 @@ from notebooks.learn.agreement.experiment import Config, contextualise, over_pai
 from notebooks.shared import agreement as measures
 from notebooks.shared.agreement import measure_agreement, measure_course
 from notebooks.shared.intervals import mean_interval
-from notebooks.shared.ragged import padded_cells
+from notebooks.shared.translation import padded_cells
 from tests.attnlib.refusals import assert_refused
 from tests.companion.data.data_builders import beside
 from tests.notebooks.figure_builders import Given, recording_of

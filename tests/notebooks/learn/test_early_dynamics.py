@@ -8,8 +8,7 @@ from attnlib.probes.ibm_model_1 import IBMModel1
 from attnlib.training.corpus import Corpus, Task
 from attnlib.training.vocabulary import Vocabulary
 from companion.runs.procedure import RunSpec
-from notebooks.learn.early_dynamics import derivative, experiment, word_counts
-from notebooks.learn.early_dynamics.derivative import Bags, compare, derivative_at_random
+from notebooks.learn.early_dynamics import experiment, word_counts
 from notebooks.learn.early_dynamics.word_counts import CountTables, Settings, cooccurrence, translation
 from tests.notebooks.figure_builders import tiny
 
@@ -24,7 +23,7 @@ def random_corpus(seed: int = 0) -> Corpus:
     return Corpus.from_ids(sources, targets)
 
 
-BAGS = Bags.of(random_corpus(), *SIZES)
+BAGS = word_counts.Bags.of(random_corpus(), *SIZES)
 
 
 # Count tables by hand, against Model 1 with a null word, and by what must hold of any corpus.
@@ -81,18 +80,18 @@ def test_words_that_meet_nothing_have_empty_rows():
 
 def test_the_theory_by_hand():
     """One pair, one word each: C is 1 at (4, 4). Logits: 2 (1 − 1/5); probabilities: a fifth of it."""
-    theory = derivative.derivative_in_theory(Bags.of(Corpus.from_ids([[4]], [[4]]), 5, 5))
+    theory = word_counts.derivative_in_theory(word_counts.Bags.of(Corpus.from_ids([[4]], [[4]]), 5, 5))
     assert theory.logits[4].tolist() == pytest.approx([-0.4, -0.4, -0.4, -0.4, 1.6])
     assert theory.probabilities[4].tolist() == pytest.approx([-0.08, -0.08, -0.08, -0.08, 0.32])
     assert theory.logits[:4].abs().max() == 0  # words that stand nowhere
 
 
 def test_the_measured_derivative_is_the_slope_of_one_gradient_step():
-    output, embeddings = derivative.random_proxy(BAGS, 32, seed=1)
-    slopes, rate = derivative.gradients(BAGS, output, embeddings), 1e-7
+    output, embeddings = word_counts.random_proxy(BAGS, 32, seed=1)
+    slopes, rate = word_counts.gradients(BAGS, output, embeddings), 1e-7
     before = embeddings @ output.T
     after = (embeddings - rate * slopes[1]) @ (output - rate * slopes[0]).T
-    measured = derivative_at_random(BAGS, 32, seed=1)
+    measured = word_counts.derivative_at_random(BAGS, 32, seed=1)
     assert torch.allclose(measured.logits, (after - before) / rate, rtol=1e-4, atol=1e-4)
     stepped = (after.softmax(-1) - before.softmax(-1)) / rate
     assert torch.allclose(measured.probabilities, stepped, rtol=1e-4, atol=1e-5)
@@ -100,19 +99,19 @@ def test_the_measured_derivative_is_the_slope_of_one_gradient_step():
 
 def test_the_gradients_are_those_of_the_loss_word_by_word():
     corpus, loss = random_corpus(), 0
-    output, embeddings = (side.requires_grad_() for side in derivative.random_proxy(BAGS, 8, seed=0))
+    output, embeddings = (side.requires_grad_() for side in word_counts.random_proxy(BAGS, 8, seed=0))
     for i in range(len(corpus)):
         said = (output @ embeddings[corpus.source(i).tolist()].mean(0)).log_softmax(0)
         loss = loss - said[corpus.target(i).tolist()].sum()
     expected = torch.autograd.grad(loss, (output, embeddings))
-    torch.testing.assert_close(derivative.gradients(BAGS, output, embeddings), expected)
+    torch.testing.assert_close(word_counts.gradients(BAGS, output, embeddings), expected)
 
 
 def test_the_probabilities_lack_a_factor_in_print():
     """Measured over 2 (C − mean C), as equation 15 has it, the slope is 1/|O|; with the factor it is one."""
-    theory = derivative.derivative_in_theory(BAGS)
-    measured = derivative_at_random(BAGS, 4096, seed=0).probabilities
-    printed, derived = (compare(measured, one) for one in (theory.logits, theory.probabilities))
+    theory = word_counts.derivative_in_theory(BAGS)
+    measured = word_counts.derivative_at_random(BAGS, 4096, seed=0).probabilities
+    printed, derived = (word_counts.compare(measured, one) for one in (theory.logits, theory.probabilities))
     assert printed.slope == pytest.approx(1 / TARGET_WORDS, rel=0.03)
     assert derived.slope == pytest.approx(1, abs=0.03)
     assert derived.error < 0.1 < 0.9 < printed.error

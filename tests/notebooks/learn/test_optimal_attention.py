@@ -9,7 +9,7 @@ import torch
 from attnlib.models.translator import Readout, TranslatorConfig
 from attnlib.training.corpus import Batch, collate
 from companion.data import labelled_sets, parallel
-from notebooks.learn.optimal_attention import experiment, measure
+from notebooks.learn.optimal_attention import experiment
 from notebooks.shared.agreement import measure_translation, recorded_batches, recorded_probe
 from notebooks.shared.translation import load_pieces, recorded_network
 from tests.attnlib.models.model_builders import generator, translator
@@ -52,7 +52,7 @@ def test_batches_from_a_recording_are_those_of_the_data(trained):
 @pytest.mark.slow
 def test_what_is_measured_fits_together(trained):
     summed, other = (trained("summed", seed) for seed in (0, 1))
-    found = measure.measure_optimal_attention(summed, other, samples=0)
+    found = experiment.measure_optimal_attention(summed, other, samples=0)
     quality = measure_translation(summed)
     words = int(summed["validation.target_mask"].sum())
     assert (found["words"], found["samples"]) == (words, 12)
@@ -62,14 +62,14 @@ def test_what_is_measured_fits_together(trained):
     likelihood = found["log_likelihood"]
     assert likelihood["optimal"] > max(likelihood[name] for name in ("learned", "uniform", "largest_probe"))
     assert found["residual"] < 1e-6
-    assert measure.measure_optimal_attention(summed, samples=3)["samples"] == 3
+    assert experiment.measure_optimal_attention(summed, samples=3)["samples"] == 3
     main = trained("joined")
-    own = measure.measure_optimal_attention(summed, summed, main, samples=0)["agreement"]
+    own = experiment.measure_optimal_attention(summed, summed, main, samples=0)["agreement"]
     assert own["optimal_other_probe"] == pytest.approx(own["optimal_probe"], abs=1.5 / words)
     assert "optimal_main_probe" not in found["agreement"]
     assert 0 <= own["optimal_main_probe"] < own["optimal_other_probe"]
-    assert measure.measure_probe_identity(summed, samples=0)["all_words"]["largest"] < 1e-10
-    assert_refused(lambda: measure.measure_optimal_attention(main, samples=0), "'joined'")
+    assert experiment.measure_probe_identity(summed, samples=0)["all_words"]["largest"] < 1e-10
+    assert_refused(lambda: experiment.measure_optimal_attention(main, samples=0), "'joined'")
 
 
 def test_a_readers_own_set_is_no_other_where_it_is_not_at_hand(monkeypatch):
@@ -104,7 +104,7 @@ def one_sentence():
 
 @torch.no_grad()
 def test_the_counterexample_through_the_measure():
-    rows = measure._Rows(*one_sentence(), {"main_probe": torch.tensor([[[-3.0, -1.0, -1.5]]])})
+    rows = experiment._Rows(*one_sentence(), {"main_probe": torch.tensor([[[-3.0, -1.0, -1.5]]])})
     found = {name: values.item() for name, values in rows.numbers().items()}
     evenly, best = (-math.log(1 + 2 * math.exp(logit)) for logit in (-5 / 3, -2.5))
     expected = {
@@ -143,7 +143,7 @@ def test_the_steepest_descent_is_that_of_the_loss():
     likelihood = logits.log_softmax(-1).gather(-1, right[..., None])[..., 0]
     (slopes,) = torch.autograd.grad(likelihood.sum(), attention)
     factor = 1 - likelihood.exp()[..., None]
-    torch.testing.assert_close(slopes, factor.detach() * measure._descent(encoder, logits.detach(), right))
+    torch.testing.assert_close(slopes, factor.detach() * experiment._descent(encoder, logits.detach(), right))
 
 
 def random_translator(form, words):
@@ -157,13 +157,13 @@ def random_translator(form, words):
 
 @torch.no_grad()
 def test_the_geometric_mean_is_exact_where_the_logits_are_linear_and_equation_12_for_two_words_alone():
-    linear = measure._differences(*random_translator("summed", 9))
+    linear = experiment._differences(*random_translator("summed", 9))
     assert linear["all_words"].abs().max() < 1e-12
     assert linear["right_word"][:2].abs().mean() > 1e-3
     assert linear["right_word"][2].abs().max() < 1e-12  # one position: its β is p
-    two = measure._differences(*random_translator("summed", 2))
+    two = experiment._differences(*random_translator("summed", 2))
     assert two["right_word"].abs().max() < 1e-12
-    bent = measure._differences(*random_translator("joined", 9))
+    bent = experiment._differences(*random_translator("joined", 9))
     assert bent["all_words"][:2].abs().mean() > 1e-3
     assert bent["all_words"][2].abs().max() < 1e-12
 
@@ -178,12 +178,12 @@ def test_equation_12_rebuilds_a_classifiers_loss_and_would_show_if_it_did_not():
         "validation.correct": torch.tensor([[True, True]]),
         "validation.loss": torch.tensor([sum(losses) / 2]),
     }
-    found = measure.measure_classifier_identity(recording)
+    found = experiment.measure_classifier_identity(recording)
     assert found["deviation"] < 1e-7
     assert found["wrong"] == 0
     recording["validation.attention"] = torch.tensor([[0.25, 0.75, 1.0]])
     recording["validation.correct"] = torch.tensor([[True, False]])
-    off = measure.measure_classifier_identity(recording)
+    off = experiment.measure_classifier_identity(recording)
     assert off["deviation"] > 0.1
     assert off["wrong"] == 2
 

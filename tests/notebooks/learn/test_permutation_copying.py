@@ -9,8 +9,13 @@ from companion.runs.keys import model_key
 from companion.runs.procedure import RunSpec
 from notebooks.learn.fixed_permutation.place_codes import Settings, new_network
 from notebooks.shared import permutation_copying as procedure
-from notebooks.shared.copied_sentences import copy_batch, draw_sources
-from notebooks.shared.copier import BagOfWords, Copier, CopierConfig, copier_loss
+from notebooks.shared.permutation_copying import (
+    BagOfWords,
+    Copier,
+    CopierConfig,
+    copy_batch,
+    draw_sources,
+)
 from notebooks.shared.plan import settings_of
 from tests.notebooks.figure_builders import tiny
 
@@ -83,8 +88,8 @@ def test_without_recurrence_a_fixed_order_is_copying_with_the_places_renamed(rec
     renamed[:, order] = SOURCE
     copying, permuting = (new_network(Settings(length=5, width=8, recurrent=recurrent)) for _ in range(2))
     permuting.source_codes.data[order] = copying.source_codes.data.clone()
-    copier_loss(copying, copy_batch(SOURCE, 7)).backward()
-    copier_loss(permuting, copy_batch(renamed, 7, order)).backward()
+    procedure.copier_loss(copying, copy_batch(SOURCE, 7)).backward()
+    procedure.copier_loss(permuting, copy_batch(renamed, 7, order)).backward()
     permuting.source_codes.grad = permuting.source_codes.grad[order]
     pairs = zip(copying.parameters(), permuting.parameters(), strict=True)
     same = {torch.allclose(one.grad, other.grad, atol=1e-7) for one, other in pairs if one.grad is not None}

@@ -5,8 +5,8 @@ import torch
 from torch.nn import Linear
 
 from companion.runs.procedure import Recording
-from notebooks.shared import agreement, best_snapshots, classification, translation
-from notebooks.shared.best_snapshots import CHOOSING, GROUPS, keep_if_best, seen_where_best
+from notebooks.shared import agreement, classification, snapshots, translation
+from notebooks.shared.snapshots import CHOOSING, GROUPS, keep_if_best, seen_where_best
 
 TEXTS = classification.Settings(
     data="known_polarity", n_train=100, n_validation=20, embedding_width=8, width=8, steps=300,
@@ -22,7 +22,7 @@ PAIRS = translation.Settings(
 @pytest.mark.parametrize(("procedure", "settings"), [(classification, TEXTS), (translation, PAIRS)])
 def test_snapshots_that_were_best_have_it_and_others_not_a_number(tmp_path, monkeypatch, procedure, settings):
     best = procedure.record(settings, tmp_path / "best")
-    monkeypatch.setattr(best_snapshots, "_best", lambda notes: {part: set(notes) for part in notes[0]})
+    monkeypatch.setattr(snapshots, "_best", lambda notes: {part: set(notes) for part in notes[0]})
     every = procedure.record(settings, tmp_path / "every")
     assert best.keys() == every.keys()
     parts = agreement.measure_course(Recording(None, every, {}))["parts"]

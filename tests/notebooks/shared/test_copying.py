@@ -8,10 +8,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from notebooks.shared import copier
+from notebooks.shared import permutation_copying as copier
 from notebooks.shared.classifier_proxy import ClassifierProxy
-from notebooks.shared.copied_sentences import copy_batch, draw_sources
-from notebooks.shared.permutation_copying import moved_attention, weight_on_later
+from notebooks.shared.permutation_copying import copy_batch, draw_sources, moved_attention, weight_on_later
 from notebooks.shared.translation_proxy import TranslationProxy
 from tests.attnlib.models.model_builders import generator
 

@@ -15,9 +15,8 @@ from companion.data.sources import dataset, locate
 from companion.data.text import read_lines
 from notebooks.primer.one_vector.dates import FORMS, dates, write
 from notebooks.shared import lexicon
-from notebooks.shared import reordering as orders
-from notebooks.shared.number_words import number_words, spell
-from notebooks.shared.scan import commands, interpret, simple_commands
+from notebooks.shared import tasks as orders
+from notebooks.shared.tasks import commands, interpret, number_words, simple_commands, spell
 from tests.companion.data.data_builders import available, pairs, sources
 
 PARTS = ("train", "held_out")

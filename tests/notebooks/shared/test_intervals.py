@@ -10,8 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from notebooks.shared.intervals import hierarchical_bootstrap, jackknife_interval
-from notebooks.shared.spearman import average_ranks, spearman, spearman_of_points, stratified_spearman
+from notebooks.shared import intervals
+from notebooks.shared.intervals import (
+    hierarchical_bootstrap,
+    jackknife_interval,
+    spearman,
+)
 
 # The jackknife
 
@@ -65,9 +69,9 @@ def test_seeds_that_agree_within_a_task_do_not_narrow_the_interval():
 def test_points_under_a_correlation_and_resamples_without_one():
     rising = [np.array([[1.0, 1.0], [2.0, 2.0]]), np.array([[3.0, 3.0], [4.0, 5.0]])]
     upright = [np.array([[1.0, 1.0], [1.0, 2.0]])]
+    how = {"statistic": intervals.spearman_of_points, "resamples": 300}
     found, none = (
-        hierarchical_bootstrap(points, np.random.default_rng(0), statistic=spearman_of_points, resamples=300)
-        for points in (rising, upright)
+        hierarchical_bootstrap(points, np.random.default_rng(0), **how) for points in (rising, upright)
     )
     assert found["value"] == found["low"] == found["high"] == pytest.approx(1.0)
     assert np.isnan([none["value"], none["low"]]).all()
@@ -83,7 +87,7 @@ rows_of_pairs = st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_
 @given(rows_of_pairs)
 def test_matches_scipy_with_ties(rows):
     x, y = np.array(rows, dtype=float).T
-    assert average_ranks(x).tolist() == stats.rankdata(x).tolist()
+    assert intervals.average_ranks(x).tolist() == stats.rankdata(x).tolist()
     assert spearman(x, y) == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12)
     assert math.isnan(spearman(0 * x, y))
 
@@ -93,9 +97,9 @@ def test_strata_that_differ_do_not_count():
     strata = np.repeat(np.arange(4), 50)
     inside = generator.normal(size=200)
     x, y = inside + 10 * strata, -inside - 10 * (3 - strata)
-    assert stratified_spearman(x, y, strata.tolist()) == pytest.approx(-1)
+    assert intervals.stratified_spearman(x, y, strata.tolist()) == pytest.approx(-1)
     assert spearman(x, y) > 0.5  # what leaving the strata out would say
-    alone = stratified_spearman(x[:50], y[:50] + x[50:100], strata[:50].tolist())
+    alone = intervals.stratified_spearman(x[:50], y[:50] + x[50:100], strata[:50].tolist())
     assert alone == pytest.approx(spearman(x[:50], y[:50] + x[50:100]))
-    assert np.isnan(stratified_spearman(x[:10], x[:10], ["a"] * 10))  # too small a stratum
-    assert np.isnan(stratified_spearman(0 * x, y, strata.tolist()))
+    assert np.isnan(intervals.stratified_spearman(x[:10], x[:10], ["a"] * 10))  # too small a stratum
+    assert np.isnan(intervals.stratified_spearman(0 * x, y, strata.tolist()))

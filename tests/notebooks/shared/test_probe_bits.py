@@ -8,7 +8,7 @@ import torch
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from notebooks.shared.probe_bits import probe_bits
+from notebooks.shared.measure import probe_bits
 from tests.attnlib.models.model_builders import generator
 
 

@@ -11,10 +11,9 @@ from attnlib.models.search import translate
 from attnlib.training.corpus import collate
 from attnlib.training.vocabulary import BOS, EOS, UNK
 from notebooks.shared import translation, translation_proxy
-from notebooks.shared.agreement import SALIENCY_VARIANTS, saliency_variants
+from notebooks.shared.agreement import SALIENCY_VARIANTS, RaggedRows, saliency_variants
 from notebooks.shared.bleu import bleu, bleu_counts, corpus_bleu
-from notebooks.shared.ragged import RaggedRows, joined_cells, padded_cells, valid_cells
-from notebooks.shared.translation import load_pieces, probed_parts, translation_saliency
+from notebooks.shared.translation import load_pieces, padded_cells, probed_parts, translation_saliency
 from tests.attnlib.models.model_builders import PAIRS, batch_of, generator, translator
 from tests.attnlib.refusals import assert_refused
 
@@ -263,7 +262,7 @@ def test_rows_of_pairs_lie_where_the_cells_are_joined():
     source = torch.tensor([[True, True, False], [True, True, True]])
     target = torch.tensor([[True, True], [True, False]])
     padded = torch.arange(12.0).reshape(2, 2, 3)
-    flat = joined_cells([(torch.arange(2), padded, valid_cells(source, target))])
+    flat = translation.joined_cells([(torch.arange(2), padded, translation.valid_cells(source, target))])
     rows = RaggedRows.of_pairs(source, target)
     found = [flat[a : a + n].tolist() for a, n in zip(rows.starts, rows.lengths, strict=True)]
     assert found == [[0.0, 1.0], [3.0, 4.0], [6.0, 7.0, 8.0]]
