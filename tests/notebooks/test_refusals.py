@@ -14,7 +14,7 @@ from companion.results.config import override
 from companion.runs.procedure import RunSpec
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
-from notebooks.attend.without_attention import measure as memory
+from notebooks.attend.without_attention import experiment as memory
 from notebooks.learn.early_dynamics import derivative, word_counts
 from notebooks.learn.optimal_attention.experiment import probability_of_right_label
 from notebooks.learn.probe_locality.keyword import keyword_batch, locality

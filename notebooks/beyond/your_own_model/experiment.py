@@ -2,12 +2,58 @@
 
 from typing import Annotated
 
+import torch
+
+from attnlib.adapters.library_models import transformer_pass
+from attnlib.analysis.passes import both_passes
+from attnlib.analysis.results import Example, example_of, head_rows, state_rows, term_rows
+from attnlib.analysis.stream import Stream
 from attnlib.errors import check_known
+from attnlib.training.corpus import evaluation_batches
 from companion.results.config import BaseConfig, OneOf, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
+from companion.runs.procedure import Recording
 from companion.runs.store import Store
 from notebooks.beyond.transformer_heads import experiment
-from notebooks.beyond.your_own_model.measure import ROWS, measure_report
+from notebooks.shared.sequence_course import load_task
+from notebooks.shared.task_patterns import network_of
+
+ROWS = ("heads", "terms", "states")
+
+
+@torch.no_grad()
+def measure_report(recording: Recording, *, samples: int, batch_size: int) -> dict:
+    """An analysis of all attentions on training sentences, of which it holds some out by itself."""
+    task, network = load_task(recording.spec.resolved), network_of(recording, "trained")
+    corpus = task.train.subset(range(min(samples, len(task.train))))
+    stream = Stream(
+        lambda batch: transformer_pass(network, batch), lambda: evaluation_batches(corpus, batch_size)
+    )
+    judgement, part = both_passes(stream, method="least_squares")
+    fit, held_out = judgement.fit, part.every > 1
+    words = {"source": task.source_vocabulary.words, "target": task.target_vocabulary.words}
+    rows = head_rows(judgement, held_out=held_out), term_rows(judgement), state_rows(fit, judgement)
+    return {
+        **{name: list(map(_plain, own)) for name, own in zip(ROWS, rows, strict=True)},
+        "fitted": fit.samples,
+        "judged": judgement.samples,
+        "held_out": held_out,
+        "example": _example(example_of(stream.trace(stream.first("judge", part)), fit.heads), words),
+    }
+
+
+def _example(example: Example, words: dict[str, tuple[str, ...]]) -> dict:
+    attention = {f"{at}/{head}": weights.tolist() for (at, head), weights in example.attention.items()}
+    return {
+        "source": [words["source"][i] for i in example.source.tolist()],
+        "target": [words["target"][i] for i in example.target.tolist()],
+        "read": [words["target"][i] for i in example.read.tolist()],
+        "attention": attention,
+    }
+
+
+def _plain(row: dict) -> dict:
+    return {key: None if value != value else value for key, value in row.items()}  # NaN is not itself
 
 
 class Config(BaseConfig):

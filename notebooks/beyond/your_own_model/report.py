@@ -8,7 +8,7 @@ import torch
 from attnlib.analysis.report import page
 from attnlib.analysis.results import Analysis, Example
 from companion.results.result import Result
-from notebooks.beyond.your_own_model.measure import ROWS
+from notebooks.beyond.your_own_model.experiment import ROWS
 
 HEIGHT = 640  # pixels
 

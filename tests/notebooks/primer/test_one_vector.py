@@ -8,8 +8,7 @@ import torch
 
 from attnlib.training.corpus import Corpus, Task, collate
 from attnlib.training.vocabulary import BOS, EOS, PAD, Vocabulary
-from notebooks.primer.one_vector import measure
-from notebooks.primer.one_vector.experiment import after_error, early_over_late
+from notebooks.primer.one_vector import experiment
 from notebooks.shared import bleu, sequence_course
 from tests.notebooks.figure_builders import recording_of, written_rightly
 
@@ -32,24 +31,26 @@ def row(place, wrong, right, words):
 def test_one_wrong_word_shifts_all_that_follow():
     """After the right word the counter makes no fault; after any other, every later word is wrong."""
     batch = collate(Corpus.from_ids([[4, 5], [4]], [[4, 5, 6, 7, 8]] * 2), [0, 1])
-    rows = measure.damage(Counter(), batch, words=9, seed=0)
+    rows = experiment.damage(Counter(), batch, words=9, seed=0)
     # At the last place a wrong word leaves one more to come, the end mark, which is then not written.
     assert rows == [row(place, 1, 0, 6 - place) | {"sentences": 2} for place in range(1, 6)]
-    assert after_error(rows) == 1
-    assert early_over_late(rows) == 0  # five words and one word are lost: the whole of what follows
+    assert experiment.after_error(rows) == 1
+    assert (
+        experiment.early_over_late(rows) == 0
+    )  # five words and one word are lost: the whole of what follows
 
 
 def test_shares_are_over_the_right_word_and_weighted_by_what_follows():
     rows = [row(1, 1.0, 0.25, 4), row(2, 0.5, 0.0, 2), row(3, 0.5, 0.25, 1)]
-    assert after_error(rows) == pytest.approx((4 * 0.75 + 2 * 0.5 + 1 * 0.25) / 7)
-    assert early_over_late(rows) == pytest.approx(0.75 - 0.25)
-    assert early_over_late(rows[::-1]) == pytest.approx(0.25 - 0.75)
+    assert experiment.after_error(rows) == pytest.approx((4 * 0.75 + 2 * 0.5 + 1 * 0.25) / 7)
+    assert experiment.early_over_late(rows) == pytest.approx(0.75 - 0.25)
+    assert experiment.early_over_late(rows[::-1]) == pytest.approx(0.25 - 0.75)
 
 
 def test_the_length_is_guessed_from_the_sources_length_alone():
     train = Corpus.from_ids([[4]] * 3 + [[4, 5]] * 2, [[4], [4, 5], [4, 5], [4, 5, 6], [4, 5, 6]])
     judged = Corpus.from_ids([[5], [5, 4], [4, 4, 4]], [[4]] * 3)
-    assert measure.guessed_lengths(train, judged).tolist() == [2, 3, 2]  # of three words nothing is known
+    assert experiment.guessed_lengths(train, judged).tolist() == [2, 3, 2]  # nothing is known of three words
 
 
 @pytest.mark.parametrize("missing", [True, False])
@@ -59,12 +60,12 @@ def test_bleu_is_that_against_the_text_and_a_missing_word_is_never_right(monkeyp
     known = Vocabulary.of("abcdefgh")
     corpus = Corpus.from_ids([[4], [4]], [[4, 5, 6, 3 if missing else 10, 7, 8, 9], [4, 5, 6, 7]])
     task = Task("made", known, known, corpus, corpus)
-    monkeypatch.setattr(measure, "load_task", lambda _: task)
-    monkeypatch.setattr(measure, "judged_samples", lambda _: corpus)
+    monkeypatch.setattr(experiment, "load_task", lambda _: task)
+    monkeypatch.setattr(experiment, "judged_samples", lambda _: corpus)
     rows = [[4, 5, 6, put, 7, 8, 9, EOS], [4, 5, 6, 7, EOS, PAD, PAD, PAD]]
     texts = [f"a b c {said} d e f", "a b c d"]
     expected, _ = bleu.corpus_bleu(texts, [f"a b c {'zebra' if missing else 'g'} d e f", "a b c d"])
-    assert measure.written_bleu(recording_of({"written": torch.tensor(rows)})) == pytest.approx(expected)
+    assert experiment.written_bleu(recording_of({"written": torch.tensor(rows)})) == pytest.approx(expected)
     assert (expected == pytest.approx(100)) is (said == "g" and not missing)
 
 
@@ -81,7 +82,7 @@ def test_accuracies_by_place_are_those_of_a_loop_over_sentences_of_one_length(re
         wanted = written_rightly(recording)
         wanted[torch.from_numpy(judged.target_lengths < judged.target_lengths.max()), 0] = EOS
         recording = written_as(recording, wanted)
-    found = measure.measure_error_growth(recording, samples=20)
+    found = experiment.measure_error_growth(recording, samples=20)
     targets = [[*judged.target(i).tolist(), EOS] for i in range(len(judged))]
     own = [i for i, target in enumerate(targets) if len(target) == found["length"] + 1]
     assert found["of_length"] == len(own) < len(judged)
@@ -98,7 +99,7 @@ def test_accuracies_by_place_are_those_of_a_loop_over_sentences_of_one_length(re
 def test_a_perfect_copy_has_all_of_it_right(recording):
     right = torch.ones_like(recording["right"])
     perfect = written_as(recording, written_rightly(recording), right=right)
-    found = measure.measure_error_growth(perfect, samples=5)
+    found = experiment.measure_error_growth(perfect, samples=5)
     assert {found[n] for n in ("exact_match", "length_right", "token_accuracy", "own_accuracy")} == {1}
     assert found["beam"]["exact_match"] < 1  # of the network as it is
     assert found["bleu"] == pytest.approx(100)

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from attnlib.models.sequence_to_sequence import NAMED, SequenceConfig, SequenceToSequence
-from notebooks.primer.path_length.experiment import decay
-from notebooks.primer.path_length.measure import gradient_norms
+from notebooks.primer.path_length.experiment import decay, gradient_norms
 from tests.attnlib.models.model_builders import batch_of, generator, sequence_network
 
 
