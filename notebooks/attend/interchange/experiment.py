@@ -25,12 +25,9 @@ class Config(SuiteConfig):
     translated: Positive = 200
 
 
-PROFILES = {
-    "quick": Config(task=("one_to_one", "reordering_100", "scan")),
-    "paper": Config(
-        task=PAPER_TASKS, scale="paper", seeds=3, fit_samples=25_000, samples=1_500, translated=1_000
-    ),
-}
+QUICK_TASKS = ("one_to_one", "reordering_100", "scan")
+PAPER = {"scale": "paper", "seeds": 3, "fit_samples": 25_000, "samples": 1_500, "translated": 1_000}
+PROFILES = {"quick": Config(task=QUICK_TASKS), "paper": Config(task=PAPER_TASKS, **PAPER)}
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
