@@ -36,9 +36,6 @@ from notebooks.shared.scan import ACTION_OF, COMMAND_WORDS, TURN_OF, interpret
 from notebooks.shared.suite import PlannedConfig, model_specs
 from notebooks.shared.summaries import rows_of
 
-# Pairs of sentences that differ in one word: an order word for its counterpart, or a word for one of its
-# class, which should leave the order as it was.
-
 _STREAM = 0x5A1B
 
 Words = tuple[str, ...]
@@ -168,13 +165,11 @@ def fork_of(here: Meant, there: Meant) -> tuple[int, tuple[int, int]]:
     return step, (from_source[0].get(step, -1), from_source[1].get(step, -1))
 
 
-# By which route a swapped word changes the attention: terms and parts of the change, and patched runs.
-# Between two runs a' − a is exactly the sum of what changed on either side,
+# By which route a swapped word changes the attention. Between two runs a' − a is exactly
 #
 #     a'_st − a_st = (h'^D_s − h^D_s) · (h'^E_t + h^E_t) / 2 + (h'^D_s + h^D_s) / 2 · (h'^E_t − h^E_t) ,
 #
 # and each difference of states is that of their parts, the temporal ones being equal: the routes below.
-# Scores are centred over the source positions of their row first, since softmax does not see the mean.
 
 ROUTES = ("decoder_input", "decoder_residual", "encoder_input", "encoder_residual", "encoder_context")
 PAIRS = tuple(f"{decoder}_{encoder}" for decoder in PART_NAMES for encoder in PART_NAMES)
@@ -320,8 +315,7 @@ def moved(first: Attention, second: Attention, rows: Rows) -> dict[str, float]:
 #     decoder      h^D_s  ←  h^D_s + E[change | group of w, q, source length, s]
 #     both         encoder and decoder
 #
-# and none (rows as they were), uniform. Scores being bilinear, the first is arithmetic once the states are
-# taken so: a'_sq = a_sq + h^D_s · (χ(w') − χ(w)). What is in question is whether the network does it.
+# and none (rows as they were), uniform.
 
 BATCH = 256
 
@@ -604,16 +598,12 @@ FOLLOWED = ("encoder_input", "encoder_residual", "decoder")
 PLACES = 16  # lags or steps that the table of memory has
 
 
-def _turned(task_name: str) -> None:
-    name, options = task_of(task_name)
+def _turned(task: str) -> None:
+    name, options = task_of(task)
     if name not in ("scan", "scan_extended", "reordering"):
-        raise BadInput(
-            f"task {task_name!r}: its order words are not known; take scan, scan_extended or reordering_50"
-        )
+        raise BadInput(f"{task!r}: its order words are not known; take scan, scan_extended or reordering_50")
     if name == "reordering" and not options.get("p", 1):
-        raise BadInput(
-            f"task {task_name!r} has no word that turns the order; take reordering_1 … reordering_100"
-        )
+        raise BadInput(f"task {task!r} has no word that turns the order; take reordering_1 … reordering_100")
 
 
 class Config(PlannedConfig):
@@ -645,10 +635,7 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """What each kind of swapped word does to the attention, and through what; intervals over seeds.
-
-    Content words have no routes, terms and patches.
-    """
+    """What each kind of swapped word does to the attention; content words have no routes and patches."""
     points = [(name | {"kind": kind(name)}, m) for name, m in answers(measurements(config), store)]
     followed = by_kind(points, lambda group: each_over_seeds(group, _followed))
     memory = rows_of(followed, "task", "kind", "swap", "series", "place")
@@ -712,11 +699,8 @@ def _of_swap(found: dict) -> dict:
     if found["kind"] == "content":
         return numbers
     numbers["routes"] = {
-        rows: routes | {total: _sum([routes[name] for name in names]) for total, names in SUMS.items()}
-        for rows, routes in found["routes"].items()
+        rows: own
+        | {n: None if None in own.values() else sum(map(own.get, parts)) for n, parts in SUMS.items()}
+        for rows, own in found["routes"].items()
     }
     return numbers | {"patches": found["patches"], "terms": {"fork": found["terms"]["fork"]}}
-
-
-def _sum(values: list[float | None]) -> float | None:
-    return None if None in values else sum(values)

@@ -1,11 +1,8 @@
 """Readout: which component of which path says the word, by dropping the others and retraining nothing.
 
-The readout is linear, so with h = μ + χ + Δ on both sides it falls into six parts and a bias:
-
     logits_s = W_D (μ + χ + Δ)^D_s + W_C Σ_t α_st (μ + χ + Δ)^E_t + b
 
-W_D meets the decoder's state, W_C the context; the attention α_st is the network's own throughout. How the
-pieces are weighed is this project's definition: the paper's available text says nothing of the readout.
+W_D meets the decoder's state, W_C the context; the attention α_st is the network's own throughout.
 """
 
 from collections import Counter
@@ -29,7 +26,6 @@ from notebooks.shared.plan import picked
 from notebooks.shared.scan import ACTION_OF, TURN_OF
 from notebooks.shared.suite import DIAL, SuiteConfig, model_specs
 
-# Which target word each source word stands for, and whether a map from states to logits says the same.
 LISTED = 40  # the most frequent words, which a table can show
 TOP = 3  # words listed for each
 MAJORITY = 0.5  # of a source word's links: below that it has no one translation
@@ -86,11 +82,11 @@ def followers(corpus: Corpus) -> dict[int, int]:
         words = corpus.target(i)
         read += [[BOS], words]
         said += [words, [EOS]]
-    pairs, counts = np.unique(
+    seen, counts = np.unique(
         np.stack([np.concatenate(read), np.concatenate(said)]), axis=1, return_counts=True
     )
     best: dict[int, tuple[int, int]] = {}
-    for (v, w), n in zip(pairs.T.tolist(), counts.tolist(), strict=True):
+    for (v, w), n in zip(seen.T.tolist(), counts.tolist(), strict=True):
         best[v] = max(best.get(v, (n, -w)), (n, -w))
     return {v: -w for v, (_, w) in best.items()}
 
@@ -311,28 +307,19 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``above_chance``, ``lost``: accuracy with dropped parts at zero, less the most frequent word's, and that
     it is less than the whole network's.
     """
-    points = answers(measurements(config), store)
-    named = [({"task": name["task"], "kind": kind(name), "seed": name["seed"]}, m) for name, m in points]
-    accuracy = [
-        name
-        | {"ablation": ablation, "chance": m["chance"]["all"]}
-        | {how: m["accuracy"][how][ablation] for how in REPLACEMENTS}
-        | {"words_only": m["word_accuracy"]["zero"][ablation]}
-        for name, m in named
-        for ablation in ABLATIONS
-    ]
-    shares = [
-        name | {"part": part} | {share: m[share][part] for share in SHARES}
-        for name, m in named
-        for part in m["margin_share"]
-    ]
-    words = [
-        name | {"table": table} | entry | {"top": " ".join(entry["top"])}
-        for name, m in named
-        if name["seed"] == 0
-        for table in ("dictionary", "followers")
-        for entry in m[table]["listed"]
-    ]
+    points, accuracy, shares, words = answers(measurements(config), store), [], [], []
+    for name, m in points:
+        own = {"task": name["task"], "kind": kind(name), "seed": name["seed"]}
+        for ablation in ABLATIONS:
+            right = {how: m["accuracy"][how][ablation] for how in REPLACEMENTS}
+            right |= {"words_only": m["word_accuracy"]["zero"][ablation]}
+            accuracy.append(own | {"ablation": ablation, "chance": m["chance"]["all"]} | right)
+        for part in m["margin_share"]:
+            shares.append(own | {"part": part} | {share: m[share][part] for share in SHARES})
+        for table in ("dictionary", "followers") if name["seed"] == 0 else ():
+            words += [
+                own | {"table": table} | row | {"top": " ".join(row["top"])} for row in m[table]["listed"]
+            ]
     return by_kind(points, _summary), {"accuracy": accuracy, "shares": shares, "words": words}
 
 

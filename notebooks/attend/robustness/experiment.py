@@ -1,9 +1,11 @@
 """Robustness: one setting of a network is changed at a time, and what other chapters found is asked again.
 
-The residual Δ_t = h_t − μ_t − χ(w_t) is what position and present word do not tell; in a recurrent network
-the words read before are the first candidate. By least squares, Δ_t ≈ Σ_{k = 1 … LAGS} B_k(w_{t−k}), judged
-on other samples. Both sides of one-to-one read the same words in the same order, so that two memories can be
-matched: the share of the term of the two predictions says how much of residual times residual is that.
+What a residual remembers is fitted by least squares and judged on other samples,
+
+    Δ_t ≈ Σ_{k = 1 … LAGS} B_k(w_{t−k}).
+
+Both sides of one-to-one read the same words in the same order, so that two memories can be matched: the share
+of the term of the two predictions says how much of residual times residual is that.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
