@@ -25,6 +25,7 @@ from notebooks.shared.measure import Fitted, fit_components, plain
 from notebooks.shared.plan import picked
 from notebooks.shared.scan import ACTION_OF, TURN_OF
 from notebooks.shared.suite import DIAL, SuiteConfig, model_specs
+from notebooks.shared.summaries import side_by_side
 
 LISTED = 40  # the most frequent words, which a table can show
 TOP = 3  # words listed for each
@@ -310,12 +311,10 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     points, accuracy, shares, words = answers(measurements(config), store), [], [], []
     for name, m in points:
         own = {"task": name["task"], "kind": kind(name), "seed": name["seed"]}
-        for ablation in ABLATIONS:
-            right = {how: m["accuracy"][how][ablation] for how in REPLACEMENTS}
-            right |= {"words_only": m["word_accuracy"]["zero"][ablation]}
-            accuracy.append(own | {"ablation": ablation, "chance": m["chance"]["all"]} | right)
-        for part in m["margin_share"]:
-            shares.append(own | {"part": part} | {share: m[share][part] for share in SHARES})
+        right = m["accuracy"] | {"words_only": m["word_accuracy"]["zero"]}
+        judged_by = own | {"chance": m["chance"]["all"]}
+        accuracy += [judged_by | row for row in side_by_side(picked(right, right, ABLATIONS), "ablation")]
+        shares += [own | row for row in side_by_side(picked(m, SHARES), "part")]
         for table in ("dictionary", "followers") if name["seed"] == 0 else ():
             words += [
                 own | {"table": table} | row | {"top": " ".join(row["top"])} for row in m[table]["listed"]

@@ -1,7 +1,6 @@
 """Weight decay as an axis: how much of the temporal share and of the residuals' part hangs on it.
 
-The residual Δ_t = h_t − μ_t − χ(w_t) is what position and present word do not tell apart from each other.
-Three things may be in it, each fitted on training samples and judged on held-out ones:
+Three things may be in the residual Δ_t, each fitted on training samples and judged on held-out ones:
 
 ===============  ==============================================================================
 ``interaction``  what position and word tell together: the mean residual of (position, word)
@@ -9,9 +8,8 @@ Three things may be in it, each fitted on training samples and judged on held-ou
 ``history``      the words before: Δ_t ≈ Σ_{k = 1 … LAGS} B_k(w_{t−k}) by least squares
 ===============  ==============================================================================
 
-Each stands in for the residuals of both sides when attention is rebuilt. Scale is the fourth candidate:
-scores without residuals may order positions rightly and be too flat or too steep. One temperature for all
-rows mends that if it is all there is to mend.
+Each stands in for the residuals of both sides when attention is rebuilt. The fourth candidate is scale, which
+one temperature for all rows would mend.
 """
 
 from collections.abc import Callable, Iterator
@@ -40,6 +38,7 @@ from notebooks.shared.measure import LAGS, Fitted, fit_components, lagged_words,
 from notebooks.shared.plan import by_spec, picked
 from notebooks.shared.suite import DIAL, PlannedConfig, each_planned, outcomes
 from notebooks.shared.summaries import each_paired, level_of, summarised
+from notebooks.shared.translators import LEARNED
 
 MOST_WORDS = 400  # of a vocabulary whose history is regressed on: beyond, there are too few samples
 SIDES = ("decoder", "encoder")
@@ -54,12 +53,10 @@ def measure_residual_contents(trained: TrainedModel, fit_samples: int, samples: 
     ``explained.<side>``: share of the residual's variance that each of the contents predicts;
     ``share.<side>``: the residual's in the variance of states about their mean; ``scale``: root mean square
     of states by side, and standard deviation of centred scores. ``rebuilt``: similarity and agreement of the
-    largest weight with the network's own attention, without residuals (``none``), with one temperature for
-    all rows (``temperature``, the best on the same rows), and with each of the contents as the residual;
-    ``history`` is left out where either side has more than 400 words.
-    ``foreign``: the same, between attention on a sample and on the same source where the decoder reads the
-    words of another sample with sources and targets of these lengths; ``accuracy`` of the words written
-    then, and ``samples``, how many have a partner.
+    largest weight with the network's own attention, without residuals (``none``), with the best temperature
+    for all rows, and with each of the contents as the residual. ``foreign``: the same, between attention on a
+    sample and where the decoder reads the words of another one of the same lengths; ``accuracy`` of the words
+    written then, and ``samples``, how many have a partner.
     """
     fitted = fit_components(trained, fit_samples)
     task = trained.task
@@ -228,7 +225,6 @@ def _named(sums: np.ndarray) -> dict[str, float | None]:
     return {"similarity": _ratio(sums[0], sums[2]), "argmax_agreement": _ratio(sums[1], sums[2])}
 
 
-LEARNED = 0.95  # word accuracy from which on a network has learned a made task
 OUTCOMES = ("accuracy", "exact_match", "typicality", "temporal_share", "input_share", "residual_share")
 OUTCOMES += ("no_residual", "no_residual_argmax", "temporal_only", "temporal_only_argmax", "uniform")
 
@@ -302,11 +298,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """
     found = by_spec(measurements(config), store)
     points = [(name, _numbers(**found[spec])) for spec, name in axis(config).items() if spec in found]
-    factors = [
-        (name, picked(outcomes(found[spec]["alignment_terms"]), OUTCOMES))
-        for spec, name in others(config).items()
-        if spec in found
-    ]
+    terms = [(name, found[spec]["alignment_terms"]) for spec, name in others(config).items() if spec in found]
+    factors = [(name, picked(outcomes(own), OUTCOMES)) for name, own in terms]
     decay = {
         names: by_decay({level: own for (level,), own in grouped(points, "weight_decay").items()})
         for names, points in grouped(points, "task", "architecture").items()
@@ -335,14 +328,13 @@ def _all_learned(points: list[Point]) -> bool:
 def _numbers(alignment_terms: dict, residual_contents: dict, interchange: dict) -> dict[str, float | None]:
     """What the nine terms of one network say, what its residuals hold, and what exchanging parts does."""
     own, exchanged = residual_contents, interchange["exchanged"]["decoder"]
-    names = ("interaction", "clock", "history")
     return {
         **picked(outcomes(alignment_terms), OUTCOMES),
-        **{f"with_{name}": own["rebuilt"].get(name, {}).get("similarity") for name in ("none", *names)},
+        **{f"with_{name}": own["rebuilt"].get(name, {}).get("similarity") for name in ("none", *CONTENTS)},
         "with_temperature": own["rebuilt"]["temperature"]["similarity"],
         "foreign_words": own["foreign"]["similarity"],
         "foreign_words_accuracy": own["foreign"]["accuracy"],
-        **{f"{name}_{side}": own["explained"][side].get(name) for name in names for side in SIDES},
+        **{f"{name}_{side}": own["explained"][side].get(name) for name in CONTENTS for side in SIDES},
         **{f"residual_variance_{side}": own["share"][side] for side in SIDES},
         **{f"scale_{side}": own["scale"][side] for side in (*SIDES, "scores")},
         **{f"exchanged_{part}": exchanged[part]["variation"] for part in ("temporal", "input", "residual")},

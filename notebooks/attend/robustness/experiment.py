@@ -1,11 +1,8 @@
 """Robustness: one setting of a network is changed at a time, and what other chapters found is asked again.
 
-What a residual remembers is fitted by least squares and judged on other samples,
-
-    Δ_t ≈ Σ_{k = 1 … LAGS} B_k(w_{t−k}).
-
-Both sides of one-to-one read the same words in the same order, so that two memories can be matched: the share
-of the term of the two predictions says how much of residual times residual is that.
+What a residual remembers of the words before is Δ_t ≈ Σ_{k = 1 … LAGS} B_k(w_{t−k}), by least squares and
+judged on other samples. Both sides of one-to-one read the same words in the same order, so that two memories
+can be matched: the share of the term of the two predictions says how much of residual times residual is that.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -272,24 +269,13 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     free = {spec: _way(own["robustness"]["free_running"]) for spec, own in found.items()}
     (*_, plan), *levels = every = list(settings(config))
     conditions = list(_conditions(every, numbers, free))
-    points = [
-        (
-            {"factor": factor, "level": label, "planned": planned, "task": task_name}
-            | {"seed": spec.seed, "width": spec.width, "steps": spec.steps},
-            numbers[spec],
-        )
-        for factor, label, planned, models in levels
-        for task_name, specs in models.items()
-        for spec in specs
-        if spec in found
-    ]
-    planned = {
-        (task_name,): [({}, found[spec]["robustness"]) for spec in specs if spec in found]
-        for task_name, specs in plan.items()
-    }
-    running = summarised(
-        planned, lambda own: {way: _way(own[way]) for way in EITHER} | {"same_words": own["same_words"]}
-    )
+    points = []
+    for factor, label, planned, models in levels:
+        for task, spec in ((task, spec) for task, own in models.items() for spec in own if spec in found):
+            name = {"factor": factor, "level": label, "planned": planned, "task": task}
+            points.append((name | {n: getattr(spec, n) for n in ("seed", "width", "steps")}, numbers[spec]))
+    planned = {(n,): [({}, found[s]["robustness"]) for s in own if s in found] for n, own in plan.items()}
+    running = summarised(planned, lambda m: {w: _way(m[w]) for w in EITHER} | picked(m, ["same_words"]))
     rows = [name | own for name, own in points]
     ways = {task_name: picked(own, EITHER) for task_name, own in running.items()}
     values = {

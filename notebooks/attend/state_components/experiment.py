@@ -24,6 +24,7 @@ from notebooks.shared.intervals import by_kind, each_over_seeds, kind
 from notebooks.shared.measure import Fitted, fit_components
 from notebooks.shared.plan import picked
 from notebooks.shared.suite import PAPER_TASKS, SuiteConfig, model_specs
+from notebooks.shared.summaries import rows_of
 
 SIDES = ("encoder", "decoder")
 ByPosition, ByToken = Float[Tensor, "positions width"], Float[Tensor, "tokens width"]
@@ -282,8 +283,7 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Shares of the variance of held-out states, averages against the exact fit, coordinates for figures.
 
-    Of each side R² of position, word, both by least squares (``additive``) and by averages, and what is
-    unique to each; ``gain`` is what least squares explains more, held out.
+    ``gain`` is what least squares (``additive``) explains more than ``averages``, held out.
     """
     points = [(name | {"kind": kind(name)}, m) for name, m in answers(measurements(config), store)]
     sides = [(name | {"side": side}, m[side]) for name, m in points for side in SIDES]
@@ -291,16 +291,15 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     drawn = [(name | {"side": side}, own[side]) for name, own in pictures for side in SIDES]
     return by_kind(points, lambda group: each_over_seeds(group, _numbers) | {"seeds": len(group)}), {
         "variance": [
-            name | {"share": share, "r_squared": explained}
+            name | row
             for name, own in sides
-            for share, explained in picked(own["held_out"], SHARES).items()
+            for row in rows_of(picked(own["held_out"], SHARES), "share", "r_squared")
         ],
         "difference": [name | own["difference"] for name, own in sides],
         "explained": [
-            name | {"space": space, "axis": axis, "share": share}
+            name | row
             for name, own in pictures
-            for space, shares in own["explained"].items()
-            for axis, share in enumerate(shares)
+            for row in rows_of(own["explained"], "space", "axis", "share")
         ],
         "temporal": [row for each in drawn for row in _places(*each, "temporal", "position")],
         "input": [row for each in drawn for row in _places(*each, "input", "word")],

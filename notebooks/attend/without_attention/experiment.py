@@ -24,7 +24,7 @@ from notebooks.shared.intervals import Point, each_over_seeds, paired
 from notebooks.shared.plan import Plan, answered, asked, plan_of
 from notebooks.shared.spearman import spearman
 from notebooks.shared.suite import each_planned
-from notebooks.shared.summaries import rows_of
+from notebooks.shared.summaries import rows_of, side_by_side
 from notebooks.shared.unrolled import UnrolledComponents
 
 FIRST_WORD = len(MARKS)
@@ -271,11 +271,13 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         name = {"kind": label, "length": length, "seeds": len(memory)}
         for table, found in each_over_seeds(memory, _by_place).items():
             tables[table] += [name | row for row in rows_of(found, "position")]
-        shares = {"source": ("crossed", "source"), "read": ("crossed", "read"), "own": ("decoder", "source")}
-        tables["decoder"] += _by_pair(name, ("step", "position"), memory, shares)
+        shares = {of: _mean(memory, "crossed", of) for of in ("source", "read")}
+        shares |= {"own": _mean(memory, "decoder", "source")}
+        tables["decoder"] += [name | row for row in side_by_side(shares, "step", "position")]
         for way in WAYS:
-            effects = {effect: (way, effect) for effect in EFFECTS}
-            tables["readout"] += _by_pair(name | {"way": way}, ("position", "step"), swap, effects)
+            effects = {effect: _mean(swap, way, effect) for effect in EFFECTS}
+            rows = side_by_side(effects, "position", "step")
+            tables["readout"] += [name | {"way": way} | row for row in rows]
     for length in config.length:
         if all((kind, length) in memories for kind in ("VED", "VED_less")):
             both = (memories[kind, length] for kind in ("VED", "VED_less"))
@@ -323,10 +325,5 @@ def _in_turn(moved: Float[np.ndarray, "position step"]) -> float:
     return float(own.mean())
 
 
-def _by_pair(name: dict, places: tuple[str, str], points: list[Point], columns: dict) -> list[dict]:
-    """A row an entry of some matrices, each addressed by two keys and averaged over models."""
-    means = {column: np.mean([m[part][key] for _, m in points], 0) for column, (part, key) in columns.items()}
-    return [
-        name | dict(zip(places, at, strict=True)) | {column: float(of[at]) for column, of in means.items()}
-        for at in np.ndindex(next(iter(means.values())).shape)
-    ]
+def _mean(points: list[Point], part: str, key: str) -> list[list[float]]:
+    return np.mean([m[part][key] for _, m in points], 0).tolist()
