@@ -170,10 +170,8 @@ def network_at(recording: Recording, snapshot: int) -> EncoderDecoder:
 #     word accuracy        whether β_st is largest at a t in W_s
 #     best over mean       log max_t β_st − log mean_t β_st
 #
-# The first is step 5 of Snell et al. 2021's Figure 1, the alignment that a dictionary makes, with β for the
-# dictionary: |W_s| over the length where β knows nothing, 1 where only the right word tells. It is of words,
-# not of places: where a word comes twice both places count. The third needs no links; but a network that is
-# sure of wrong words has as much of it as one that is sure of right ones.
+# The first is step 5 of Snell et al. 2021's Figure 1, |W_s| over the length where β knows nothing and 1 where
+# only the right word tells. The third needs no links, and does not tell right words from wrong ones.
 
 
 @dataclass(frozen=True)

@@ -13,18 +13,10 @@ from notebooks.shared.intervals import UNBOUNDED, Point, each_over_seeds, paired
 from notebooks.shared.plan import Plan, Points, answered, by_network, each_seed, every, plan_of, settings_of
 from notebooks.shared.summaries import crossing, less, rows_of, summarised
 
-# Quantities that grow along training, when each takes over, and their intervals over seeds.
-#
 # Which quantities stand for "terms take over attention" was decided from what random networks have, before
-# any order of takeovers had been seen. A covariance share divides by the variance of the scores, so that the
-# nine terms of a random network have sizeable shares of scores which hardly vary. What a set of terms
-# *rebuilds* of the attention, its similarity to the full one less that of uniform attention, starts near 0
-# and grows as attention comes to be made of these terms. ``with_input``, ``beyond`` and the order by
-# ``word_accuracy`` were added after trial networks had shown that input by input stays at 0 on the tasks made
-# by rule. *Translation* is the share of the lexical probe on the right source word (along_training.py), and
-# ``gain`` the logarithm of β at its best position less that of its mean, which needs no links.
-
-# Groups are tasks.
+# any order of takeovers had been seen; ``with_input``, ``beyond`` and order by ``word_accuracy`` came after trial
+# networks. *Translation* is the share of the lexical probe on the right source word, and ``gain`` the
+# logarithm of β at its best position less that of its mean, which needs no links. Groups are tasks.
 TERMS = ("temporal", "input", "with_input", "beyond")
 QUANTITIES: dict[str, str] = {  # what a network's measurement calls them, or see :func:`course`
     "temporal": "rebuilt.temporal_only",

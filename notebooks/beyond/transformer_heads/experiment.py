@@ -141,10 +141,6 @@ def _or_none(number: float) -> float | None:
 
 
 # Whether one-to-one translation finds its place by counting or by the word that it has just read.
-#
-# After the word read at step s − 1 comes the one at step s. A network that looks for "what follows this word"
-# is led to several places where the word occurs more than once in the source; a network that counts is not.
-
 READ = ("once", "again")
 
 
@@ -235,8 +231,6 @@ def numbers_of(measured: dict, least_spread: float) -> dict[str, dict]:
     }
 
 
-# From heads of single networks to the numbers that the predictions on Transformers are judged by.
-
 AGAINST = (*SHARES[:4], "temporal_rebuilds", "input_rebuilds")  # typicality, for rank correlations
 
 
@@ -288,22 +282,17 @@ def differences(heads: "pd.DataFrame") -> dict[str, dict]:
     rows = cross_heads(heads)
     kinds, anchored = (own["positions"].unique() for own in (heads, heads[heads["task"] == ANCHORED]))
 
-    def apart(task: str, kind: str, other_task: str, other_kind: str) -> "pd.Series":
-        one, other = (
-            rows[(rows["task"] == name) & (rows["positions"] == own)].groupby("seed")["temporal_share"].mean()
-            for name, own in ((task, kind), (other_task, other_kind))
-        )
+    def apart(*both: tuple[str, str]) -> "pd.Series":
+        own = (rows[(rows["task"] == task) & (rows["positions"] == kind)] for task, kind in both)
+        one, other = (each.groupby("seed")["temporal_share"].mean() for each in own)
         return one - other
 
-    tasks = pd.DataFrame({kind: apart("one_to_one", kind, "reordering", kind) for kind in kinds})
+    tasks = pd.DataFrame({kind: apart(("one_to_one", kind), ("reordering", kind)) for kind in kinds})
+    rest = [kind for kind in kinds if kind != "sinusoidal"]
     pairs = {
         "one_to_one_less_reordering": dict(tasks) | {"smallest": tasks.min(axis=1, skipna=False)},
-        "sinusoidal_less": {
-            kind: apart("one_to_one", "sinusoidal", "one_to_one", kind)
-            for kind in kinds
-            if kind != "sinusoidal"
-        },
-        "anchored_less_free": {kind: apart(ANCHORED, kind, "one_to_one", kind) for kind in anchored},
+        "sinusoidal_less": {n: apart(("one_to_one", "sinusoidal"), ("one_to_one", n)) for n in rest},
+        "anchored_less_free": {n: apart((ANCHORED, n), ("one_to_one", n)) for n in anchored},
     }
     return {name: {kind: interval_of(own) for kind, own in kinds.items()} for name, kinds in pairs.items()}
 
@@ -408,9 +397,8 @@ PROFILES = {
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Shares of the terms by kind of attention, layer, task and positions; the predictions; two controls.
 
-    What is compared or correlated is of networks that learned their task. Rank correlations are over all
-    heads of their trained cross-attention, with intervals from resampling tasks × positions and then seeds;
-    the anchored control is in none of them.
+    What is compared or correlated is of networks that learned their task; rank correlations leave out the
+    anchored control.
     """
     import pandas as pd
 
@@ -437,9 +425,9 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     }, {
         "heads": rows,
         "repeated": [
-            name | {"read": read} | numbers
+            name | row
             for name, measured in by_network(again, "positions")
-            for read, numbers in measured.items()
+            for row in rows_of(measured, "read")
         ],
         **{part: rows_of(parts[part], "task", "positions", *own) for part, own in PARTS.items()},
     }

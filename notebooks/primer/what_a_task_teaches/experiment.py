@@ -32,20 +32,11 @@ from notebooks.shared.task_patterns import PATTERNS, STATES, network_of
 #
 #     reciprocity = Σ m_ij m_ji / Σ m_ij²,  sums over i ≠ j,
 #
-# a symmetric matrix has 1, one whose m_ij says nothing about m_ji has 0, and an antisymmetric one −1. The
-# diagonal is left out: nothing is asymmetric to itself. It is a correlation, and the share of the symmetric
-# half S = (m + mᵀ)/2 in the squared norm less that of the antisymmetric half K = (m − mᵀ)/2, (‖S‖² − ‖K‖²) /
-# (‖S‖² + ‖K‖²). Garlaschelli and Loffredo 2004 ask it of networks, Saponati et al. 2025 of the product of
-# query and key maps.
-#
-# What is subtracted first:
-#
-# =============  =========================================================================================
-# ``attention``  the mean of the entries off the diagonal. Even attention is symmetric and says nothing; a
-#                matrix close to it must not pass for symmetric on its account
-# ``scores``     the means of rows and of columns. A number added to all scores of a query leaves its
-#                attention as it is, so that scores are known but for one number a row
-# =============  =========================================================================================
+# a symmetric matrix has 1, one whose m_ij says nothing about m_ji 0, and an antisymmetric one −1. It is the
+# share of the symmetric half S = (m + mᵀ)/2 in the squared norm less that of the antisymmetric half K,
+# (‖S‖² − ‖K‖²) / (‖S‖² + ‖K‖²); so Garlaschelli and Loffredo 2004 of networks, Saponati et al. 2025 of the
+# product of query and key maps. Subtracted first is, of ``attention``, the mean of the entries off the
+# diagonal, and of ``scores`` the means of rows and of columns.
 #
 # Scores drawn at random have, after their means are taken off, a reciprocity of about 1/(n − 1)², not 0: take
 # matrices of five things and more.
@@ -280,10 +271,6 @@ ATTENTIONS = ("encoder_self", "decoder_self", "cross")
 ROLES, SIDES = ("queries", "keys"), ("source", "target")
 
 
-# From measurements of single networks to intervals over seeds. The numbers of a network are nested as claims
-# address them; ``learned`` is trained less untrained.
-
-
 def _with_learned(by_state: dict[str, dict]) -> dict[str, dict]:
     return by_state | {"learned": less(by_state["trained"], by_state["untrained"])}
 
@@ -395,19 +382,16 @@ def network_rows(patterns: Points) -> list[dict]:
     """Patterns of every network, the mean over its heads, and its sentences without a fault."""
     return [
         name
-        | {"state": state, "exact_match": measured["exact_match"] if state == "trained" else None}
-        | measured[state]["all"]
-        for (name, measured), state in product(by_network(patterns, "kind", "task"), STATES)
+        | {"state": state, "exact_match": m["exact_match"] if state == "trained" else None}
+        | m[state]["all"]
+        for (name, m), state in product(by_network(patterns, "kind", "task"), STATES)
     ]
 
 
 def agreement_rows(points: Points) -> list[dict]:
     """A row a pair of networks and view; the seed is the first one's, the second has the next."""
-    return [
-        name | {"view": view, "value": value}
-        for name, measured in by_network(points, "kind", "first", "second", "state")
-        for view, value in measured.items()
-    ]
+    named = by_network(points, "kind", "first", "second", "state")
+    return [name | row for name, measured in named for row in rows_of(measured, "view", "value")]
 
 
 def example_rows(points: Points) -> list[dict]:
@@ -531,11 +515,7 @@ PROFILES = {
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Patterns by kind of network and task, and the symmetry of the Transformers' attentions.
-
-    ``differs``: translation less summary; ``learned``: trained less untrained. Intervals are over seeds.
-    """
-
+    """Intervals over seeds. ``differs``: translation less summary; ``learned``: trained less untrained."""
     patterns, example, reciprocity, classes, sources, agreement = (
         {group: answers(own, store) for group, own in plan.items()} for plan in _plan(config)
     )
