@@ -14,8 +14,8 @@ from notebooks.shared.plan import Plan, Points, answered, by_network, each_seed,
 from notebooks.shared.summaries import crossing, less, rows_of, summarised
 
 # Which quantities stand for "terms take over attention" was decided from what random networks have, before
-# any order of takeovers had been seen; ``with_input``, ``beyond`` and order by ``word_accuracy`` came after trial
-# networks. *Translation* is the share of the lexical probe on the right source word, and ``gain`` the
+# any order of takeovers had been seen; ``with_input``, ``beyond`` and order by ``word_accuracy`` came after
+# trial networks. *Translation* is the share of the lexical probe on the right source word, and ``gain`` the
 # logarithm of β at its best position less that of its mean, which needs no links. Groups are tasks.
 TERMS = ("temporal", "input", "with_input", "beyond")
 QUANTITIES: dict[str, str] = {  # what a network's measurement calls them, or see :func:`course`
