@@ -1,9 +1,8 @@
 """The networks that run in the page: small, trained by one command, written with their components.
 
-``python -m notebooks.attend.alignment_breakdown.networks`` trains them in some minutes. It writes a script of
-each, weights and components in half precision, and ``networks.json`` beside this module: what they are and
-how well they do. Everything is of the weights as rounded. With ``picture`` behind it, only the
-landing page's picture is drawn.
+``python -m notebooks.attend.alignment_breakdown.networks`` writes a script of each, weights and components in
+half precision, and ``networks.json``: what they are and how well they do, as rounded. With ``picture`` behind
+it, only the landing page's picture is drawn.
 """
 
 import base64
@@ -125,6 +124,7 @@ def picture() -> Figure:
     network, task, tables = in_page("scan", "AED")
     words = SENTENCE.split()
     actions = interpret(words)  # which it writes
+    said = [*(action.removeprefix("I_").lower() for action in actions), "end"]
     pair = ([task.source_vocabulary.encode(words)], [task.target_vocabulary.encode(actions)])
     trace = network(batch := collate(Corpus.from_ids(*pair), [0]))
     left = terms_of(trace, batch, tables)[:2, :2, 0].sum((0, 1)).softmax(-1)
@@ -135,9 +135,7 @@ def picture() -> Figure:
             axes.imshow(matrix.numpy(), cmap="Greys", vmin=0, vmax=1, interpolation="nearest")
             axes.set_title(title)
             axes.set_xticks(range(len(words) + 1), [*words, "end"], rotation=90)
-            axes.set_yticks(
-                range(len(actions) + 1), [*(a.removeprefix("I_").lower() for a in actions), "end"]
-            )
+            axes.set_yticks(range(len(said)), said)
     return figure
 
 
