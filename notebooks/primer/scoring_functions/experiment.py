@@ -234,10 +234,7 @@ class Config(BaseConfig):
         if not self.shortest <= self.longest:
             raise BadInput(f"sizes from {self.shortest} to {self.longest}; expected shortest ≤ longest")
         if not (grid(self) or self.named):
-            raise BadInput(
-                "no network is left: dot and scaled_dot need an encoder in one direction; use general, or "
-                "directions=1"
-            )
+            raise BadInput("no network is left: dot scores need one direction; use general, or directions=1")
 
 
 def grid(config: Config) -> tuple[Kind, ...]:
@@ -298,8 +295,6 @@ def comparisons(config: Config, task: str) -> dict[str, list[tuple[Kind, Kind]]]
         pairs[scoring] = [(k, k._replace(scoring="dot")) for k in one if k.scoring == scoring]
     return pairs
 
-
-# From learning curves of networks to what a kind of network reaches, and how two kinds differ.
 
 QUANTITIES = ("token_accuracy", "exact_match", "updates")
 
@@ -378,14 +373,10 @@ def _plan(config: Config) -> tuple[Plan, ...]:
     kinds = {kind: specs_of_kind(config, kind) for kind in grid(config)}
     named = {name: specs_of_name(config, name) for name in config.named}
     networks = kinds | named
-    asking = {
-        k: kinds[k] for k in kinds if k.directions == 1 and k.scoring in config.asked and k.decoder in ASKERS
-    }
-    probed = {
-        k: specs
-        for k, specs in kinds.items()
-        if (k.decoder, k.scoring) == ("bahdanau", "additive") and config.longest >= READABLE[k.task]
-    }
+    one = [kind for kind in kinds if kind.directions == 1 and kind.decoder in ASKERS]
+    read = [kind for kind in kinds if (kind.decoder, kind.scoring) == ("bahdanau", "additive")]
+    asking = {kind: kinds[kind] for kind in one if kind.scoring in config.asked}
+    probed = {kind: kinds[kind] for kind in read if config.longest >= READABLE[kind.task]}
     settings = {"size": config.longest, "samples": config.samples}
     return (
         plan_of(networks, measure_learning_curve),
@@ -400,11 +391,7 @@ measurements = asked(_plan)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """What every network of the grid costs and reaches, and by how much kinds differ.
-
-    ``context``: bits of the word ``before``, of the word itself and of the word ``after`` in an encoder
-    state.
-    """
+    """What every network of the grid costs and reaches, by how much kinds differ, and what states know."""
     curves, costed, asking, probed, bleu = (answered(plan, store) for plan in _plan(config))
     costs = {group: cost for group, ((_, cost),) in costed.items()}
     reached = {kind: summary(curves[kind], config.threshold) for kind in grid(config) if kind in curves}
@@ -414,13 +401,13 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         lambda m: picked(m, ("present", "previous", "weight_on_gold")),
     )
     bits = {
-        kind: each_over_seeds(points, lambda m: dict(zip(OFFSETS, m["bits"], strict=True)))
-        for kind, points in probed.items()
+        k: each_over_seeds(own, lambda m: dict(zip(OFFSETS, m["bits"], strict=True)))
+        for k, own in probed.items()
     }
-    context = nested({
-        (k.task, DIRECTIONS[k.directions]): {"before": at[-1], "own": at[0], "after": at[1]}
-        for k, at in bits.items()
-    })  # fmt: skip
+    context: dict = {}
+    for kind, at in bits.items():
+        own = {"before": at[-1], "own": at[0], "after": at[1]}
+        context.setdefault(kind.task, {})[DIRECTIONS[kind.directions]] = own
     for task in config.task if values else ():
         pairs = comparisons(config, task)
         effects = {name: effect(curves, own, config.threshold) for name, own in pairs.items()}

@@ -11,7 +11,7 @@ from attnlib.adapters.library_models import transformer_pass
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import Judgement
 from attnlib.decomposition.components import Components
-from notebooks.beyond.transformer_heads import experiment, measure
+from notebooks.beyond.transformer_heads import experiment
 from notebooks.shared.spearman import spearman
 from tests.attnlib.models.model_builders import SMALL, batch_of, transformer
 from tests.notebooks.figure_builders import tiny
@@ -32,7 +32,9 @@ def head(task="one_to_one", positions="sinusoidal", seed=0, layer=1, number=0.0,
 
 def test_steps_that_read_a_double_by_hand():
     # A B A C: after reading A (steps 1 and 3) the word has a double, after B it has none. D E: never.
-    once, again = measure.steps_by_reading(batch_of(pairs=[(text, text) for text in ([4, 5, 4, 6], [7, 8])]))
+    once, again = experiment.steps_by_reading(
+        batch_of(pairs=[(text, text) for text in ([4, 5, 4, 6], [7, 8])])
+    )
     assert once.nonzero().tolist() == [[0, 2], [1, 1]]
     assert again.nonzero().tolist() == [[0, 1], [0, 3]]
 
@@ -42,7 +44,7 @@ def test_shares_of_a_head_sum_to_one_and_a_bias_is_counted(positions):
     texts = np.random.default_rng(0).integers(4, 8, size=(60, 5)).tolist()
     one = transformer_pass(transformer(positions=positions), batch_of(pairs=[(text, text) for text in texts]))
     judgement = Judgement(Fit().update(one)).update(one)
-    rows = measure.numbers_of_heads(judgement)
+    rows = experiment.numbers_of_heads(judgement)
     assert len(rows) == len(KINDS) * SMALL.layers * SMALL.heads
     shares = judgement.heads["cross.1", 0].terms.result().covariance
     content = ("input·input", "input·residual", "residual·input", "residual·residual")
@@ -67,7 +69,7 @@ def test_variance_of_states_by_hand():
     sums.update((3.0 * tokens + place)[..., None], tokens, everywhere)
     signs = Components(2, 2, 1, method="least_squares")
     signs.update(((2.0 * tokens - 1) * (2 * place - 1))[..., None], tokens, everywhere)
-    added, product = measure.state_rows({"added": sums, "product": signs})
+    added, product = experiment.state_rows({"added": sums, "product": signs})
     assert (added["input_unique"], added["temporal_unique"]) == pytest.approx((0.9, 0.1))  # 9 : 1
     assert (added["residual"], product["residual"]) == (0, 1)
 
