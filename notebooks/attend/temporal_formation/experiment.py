@@ -62,20 +62,16 @@ def wordless_states(trained: TrainedModel, fitted: Fitted, kind: str) -> Curves:
     model, corpus = trained.model, trained.task.train.subset(np.arange(fitted.samples))
     sources, targets = corpus.source_lengths + 1, corpus.target_lengths + 1  # end marks
     with torch.inference_mode():
-        inputs = wordless_input(
-            model.source_embedding.weight, fitted.encoder, kind, fitted.encoder.n_positions
-        )
-        encoder = model.encode_inputs(inputs[None])[0][0]
+        read = wordless_input(model.source_embedding.weight, fitted.encoder, kind, fitted.encoder.n_positions)
+        encoder = model.encode_inputs(read[None])[0][0]
         lengths = np.unique(sources)
-        starts = last_states(model, inputs, lengths)
-        inputs = wordless_input(
-            model.target_embedding.weight, fitted.decoder, kind, fitted.decoder.n_positions
-        )
+        starts = last_states(model, read, lengths)
+        read = wordless_input(model.target_embedding.weight, fitted.decoder, kind, fitted.decoder.n_positions)
         if starts is None:
-            return encoder, model.decode_inputs(inputs[None], None)[0]
-        states = model.decode_inputs(inputs.expand(len(lengths), -1, -1), starts)
+            return encoder, model.decode_inputs(read[None], None)[0]
+        states = model.decode_inputs(read.expand(len(lengths), -1, -1), starts)
     reached = torch.tensor(
-        np.array([[(targets[sources == u] > s).sum() for s in range(len(inputs))] for u in lengths]),
+        np.array([[(targets[sources == u] > s).sum() for s in range(len(read))] for u in lengths]),
         dtype=torch.float64,
     ).to(states.device)
     weight = reached / reached.sum(0).clamp(min=1)  # (lengths, target)
@@ -394,10 +390,7 @@ JUDGED = 300  # held-out samples: rates over some thousand rows are known to a p
 
 
 def measure_temporal_formation(trained: TrainedModel, fit_samples: int) -> dict:
-    """Everything this chapter needs of one model, judged on held-out samples.
-
-    ``courses``: μ_t and states without words in the plane of μ's two main directions.
-    """
+    """``courses``: μ_t and states without words in the plane of μ's two main directions."""
     fitted = fit_components(trained, fit_samples)
     corpus = trained.task.held_out.subset(np.arange(min(JUDGED, len(trained.task.held_out))))
     curves = {kind: wordless_states(trained, fitted, kind) for kind in INPUTS}
@@ -636,7 +629,7 @@ def _positions(task_name: str, label: str, group: list[Point]) -> list[dict]:
     if not (first := group[0][1]["longer"]):
         return []
     found = each_over_seeds(
-        group, lambda m: {own["position"]: picked(own, FOLLOWED) for own in m["longer"]["positions"]}
+        group, lambda m: {o["position"]: picked(o, FOLLOWED) for o in m["longer"]["positions"]}
     )
     here = {"task": task_name, "kind": label, "trained_up_to": first["trained_up_to"]}
     return [here | {"position": place} | all_wide(own) for place, own in found.items()]

@@ -207,15 +207,13 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``order``: log2 of the ratio of two takeover steps (1 is twice as late); ``takeover``: log2 of the step;
     ``left_out``: networks without one.
     """
-    learned, uniform = (answered(plan, store) for plan in _plan(config))
-    takeovers = summarised(
-        learned, lambda m: {n: _log(takeover(m, n, config.least)) for n in QUANTITIES}, UNBOUNDED
-    )
+    (learned, uniform), least = (answered(plan, store) for plan in _plan(config)), config.least
+    takeovers = summarised(learned, lambda m: {n: _log(takeover(m, n, least)) for n in QUANTITIES}, UNBOUNDED)
     left_out = {
         task: {name: len(learned[task,]) - own["n"] for name, own in quantities.items()}
         for task, quantities in takeovers.items()
     }
-    values = order_values(learned, config.least) | {
+    values = order_values(learned, least) | {
         "takeover": takeovers,
         "left_out": left_out,
         "last": summarised(learned, lambda m: last_values(m, QUANTITIES)),
@@ -228,7 +226,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             row | {"left_out": left_out[row["task"]][row["quantity"]]}
             for row in rows_of(takeovers, "task", "quantity")
         ],
-        "networks": network_rows(learned, config.least),
+        "networks": network_rows(learned, least),
         "snapshots": snapshot_rows(learned, "learned") + snapshot_rows(uniform, "uniform"),
     }
 

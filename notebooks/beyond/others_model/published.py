@@ -177,9 +177,7 @@ def measure_published_heads(recording: Recording, *, batch_size: int) -> dict:
     network, batches = recorded_network(recording), molecules(recording["molecules"], batch_size)
     names = [f"decoder.{layer}.multihead_attn" for layer in range(LAYERS)]
     hooked = [Hooked(name, name, layer=layer) for layer, name in enumerate(names)]
-    model = Modules(
-        network, hooked, lambda network, one: network(one.source, one.source_mask, one.read), start=START
-    )
+    model = Modules(network, hooked, lambda net, one: net(one.source, one.source_mask, one.read), start=START)
     stream = Stream(model.trace, batches, probed=0, logits=model.logits)
     judgement, part = both_passes(stream, method="least_squares")
     rows = head_rows(judgement, held_out=part.every > 1)

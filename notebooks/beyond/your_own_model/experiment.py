@@ -25,10 +25,8 @@ ROWS = ("heads", "terms", "states")
 def measure_report(recording: Recording, *, samples: int, batch_size: int) -> dict:
     """An analysis of all attentions on training sentences, of which it holds some out by itself."""
     task, network = load_task(recording.spec.resolved), network_of(recording, "trained")
-    corpus = task.train.subset(range(min(samples, len(task.train))))
-    stream = Stream(
-        lambda batch: transformer_pass(network, batch), lambda: evaluation_batches(corpus, batch_size)
-    )
+    text = task.train.subset(range(min(samples, len(task.train))))
+    stream = Stream(lambda one: transformer_pass(network, one), lambda: evaluation_batches(text, batch_size))
     judgement, part = both_passes(stream, method="least_squares")
     fit, held_out = judgement.fit, part.every > 1
     words = {"source": task.source_vocabulary.words, "target": task.target_vocabulary.words}

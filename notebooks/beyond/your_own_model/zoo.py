@@ -114,7 +114,7 @@ def loss(network: nn.Module, batch: Batch) -> torch.Tensor:
     return classification_loss(network(batch.source, batch.source_mask).logit, label(batch))
 
 
-FOUR_WORDS = {"min_length": 4, "max_length": 4, "n_words": 8, "n_held_out": 1200}
+SHORT = {"min_length": 4, "max_length": 4, "n_words": 8, "n_held_out": 1200}
 PHRASES = (("max_phrases", 3), ("min_phrases", 2), ("n_held_out", 300), ("n_train", 6_000))
 LUONG = {"task": "reordering", "options": PHRASES, "width": 64, "steps": 400, "learning_rate": 3e-3}
 # Reordered phrases take a GRU more updates than the profile has; without attention it learns 4 words.
@@ -125,9 +125,7 @@ MAKERS: dict[str, Callable[[Store], Made]] = {
         store, RunSpec.of("recurrent_sequences", seed=0, snapshots=5, judged=128, **LUONG)
     ),
     "one_to_one_AO": partial(of_suite, task="one_to_one", architecture="AO"),
-    "one_to_one_VED": partial(
-        of_suite, task="one_to_one", architecture="VED", steps=170, task_options=FOUR_WORDS
-    ),
+    "one_to_one_VED": partial(of_suite, task="one_to_one", architecture="VED", steps=170, task_options=SHORT),
     "lexicon_translator": translator,
     "polarity_classifier": classifier,
 }

@@ -116,10 +116,9 @@ class Config(BaseConfig):
     place: int = 1  #: which word of its translation is worked in numbers, counted from 0
 
     def check(self) -> None:
-        if not 0 <= self.place <= len(PAIRS[self.pair][1].split()):
-            raise BadInput(
-                f"place is {self.place}; {PAIRS[self.pair][1]!r} has places from 0 to its end mark"
-            )
+        said = PAIRS[self.pair][1]
+        if not 0 <= self.place <= len(said.split()):
+            raise BadInput(f"place is {self.place}; {said!r} has places from 0 to its end mark")
 
 
 PROFILES = {

@@ -148,10 +148,8 @@ def continued(network: torch.nn.Module, batch: Batch, put: Tensor, steps: int) -
 
 
 NETWORKS = {"cho": NAMED["cho"], "sutskever": NAMED["sutskever"]}
-OPTIONS: dict[str, dict[str, object]] = {  # of a task, where the profile's sizes do not say it
-    "multi30k_en_fr": {"max_words": 3_000, "max_length": 20},
-    "multi30k_en_de": {"max_words": 3_000, "max_length": 20},
-}
+TEXT = {"max_words": 3_000, "max_length": 20}
+OPTIONS = {"multi30k_en_fr": TEXT, "multi30k_en_de": TEXT}  # where the profile's sizes do not say it
 WAYS = ("teacher_forced", "free_running", "so_far")
 
 
@@ -220,7 +218,6 @@ def _added(row: dict) -> float:
 
 
 def _by_quantity(measured: dict) -> dict:
-    """Of the later words, the share and the number that an exchange at each place makes wrong."""
     return {
         "share": {row["place"]: _added(row) for row in measured["damage"]},
         "words": {row["place"]: _added(row) * row["words_after"] for row in measured["damage"]},

@@ -323,9 +323,7 @@ def agreement_values(kinds: Iterable[str], rows: list[dict], seeds: int) -> dict
         by_seed["seeds"] = (by_seed["translation"] + by_seed["summary"]) / 2
         by_seed["task_effect"] = by_seed["seeds"] - by_seed["between"]
         values.setdefault(kind, {})[view] = {
-            name: bounded(
-                over_pairs({(i, (i + 1) % seeds): value for i, value in own.dropna().items()}), -1.0, 1.0
-            )
+            name: bounded(over_pairs({(i, (i + 1) % seeds): v for i, v in own.dropna().items()}), -1.0, 1.0)
             for name, own in by_seed.items()
         }
     return values
