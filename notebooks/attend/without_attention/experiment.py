@@ -133,12 +133,10 @@ def _decoder(read: Read, held_out: Read, n_words: int, *, with_read: bool) -> di
     return found | ({"read": targets.round(4).tolist(), "cancel": cancel} if with_read else {})
 
 
-# When the decoder reads out each source word: one word's contribution to the last encoder state is exchanged,
-# h^E_T  ←  h^E_T − chi_{T,t}(w_t) + chi_{T,t}(w'), and the decoder runs on from there. ``component``: over
-# the same words as before (teacher forcing), so that whatever changes came through this one vector;
-# ``read_too``: but at step t + 1 it reads the word that goes with w', as it would if it wrote by itself;
-# ``real``: over the same words, from the last state of the sentence that really has w' at position t.
-
+# One word's contribution to the last encoder state is exchanged, h^E_T  ←  h^E_T − chi_{T,t}(w_t) +
+# chi_{T,t}(w'), and the decoder runs on from there. ``component``: over the same words as before;
+# ``read_too``: but at step t + 1 it reads the word that goes with w'; ``real``: over the same words, from the
+# last state of the sentence that really has w' at position t.
 WAYS = ("component", "read_too", "real")
 EFFECTS = ("margin", "variation", "flip")
 SAMPLES = 512  # held-out sentences that are changed
@@ -230,8 +228,7 @@ class Config(BaseConfig):
     fit_samples: Positive = 2_000  #: training samples that the components are fitted on, at most
 
 
-# At paper size the plan's training of the one-to-one task is four times as long: copying without attention is
-# learned late, and what is asked is what fits, not what is learned first.
+# Trained four times as long as planned: what is asked is what fits, not what is learned first.
 PROFILES = {
     "quick": Config(seeds=3, steps=170),
     "paper": Config(scale="paper", length=(5, 10, 15, 20), seeds=5, steps=4_000, fit_samples=10_000),
@@ -256,10 +253,7 @@ measurements = asked(_plans)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Memory by place, readout by step, and accuracy by length, of VED and of AED.
-
-    ``gained``: accuracy of VED beyond that of the same networks after a part, ``less``, of the updates.
-    """
+    """``gained``: accuracy of VED beyond that of the same networks after a part, ``less``, of the updates."""
     values: dict = {}
     tables: dict[str, list[dict]] = {name: [] for name in ("accuracy", "memory", "decoder", "readout")}
     memories, swaps = (answered(plan, store) for plan in _plans(config))
@@ -279,8 +273,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             rows = side_by_side(effects, "position", "step")
             tables["readout"] += [name | {"way": way} | row for row in rows]
     for length in config.length:
-        if all((kind, length) in memories for kind in ("VED", "VED_less")):
-            both = (memories[kind, length] for kind in ("VED", "VED_less"))
+        both = [memories.get((kind, length)) for kind in ("VED", "VED_less")]
+        if all(both):
             gained = paired(*both, lambda m: _memory(m)["token_accuracy"])
             values["VED"][f"length_{length}"]["gained"] = gained
     for found in values.values():
