@@ -43,11 +43,9 @@ def _exchanges(config: Config) -> tuple[Measurement, ...]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Effects of every exchange by task and architecture, and whether they go with the shares.
-
-    ``follows``: Spearman correlations over networks that learned their task, tasks and then seeds resampled:
-    of a part's covariance share with what exchanging the part does to attention (mean of both sides), and of
-    what exchanges do to attention with the accuracy that they cost.
+    """``follows``: Spearman correlations over networks that learned their task, of a part's covariance share
+    with what exchanging the part does to attention (mean of both sides), and of that with the accuracy that
+    it costs.
     """
     found = by_spec(_exchanges(config), store)
     points = [(point(spec), effects(*both.values())) for spec, both in found.items()]

@@ -145,10 +145,9 @@ REPLACEMENTS = ("zero", "mean")  # what stands in for a part that is dropped
 
 
 def measure_readout(trained: TrainedModel, fit_samples: int) -> dict:
-    """Readout accuracy with components dropped, for zero or for their mean, on held-out samples.
-
-    The means of χ and Δ are 0, so the two differ for μ alone. The dictionaries are W_C χ^E, the same around
-    the mean states and the bias, and for ``followers`` W_D χ^D.
+    """Parts are dropped for zero or for their mean; the means of χ and Δ are 0, so the two differ for μ
+    alone. The dictionaries are W_C χ^E, the same around the mean states and the bias, and for ``followers``
+    W_D χ^D.
     """
     fitted = fit_components(trained, fit_samples)
     task, readout = trained.task, trained.model.readout
@@ -303,11 +302,8 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Accuracy with parts dropped, shares of the margin, and the dictionary, judged on held-out samples.
-
-    ``above_chance``, ``lost``: accuracy with dropped parts at zero, less the most frequent word's, and that
-    it is less than the whole network's.
-    """
+    """``above_chance``, ``lost``: accuracy with dropped parts at zero, less the most frequent word's, and
+    that it is less than the whole network's."""
     points, accuracy, shares, words = answers(measurements(config), store), [], [], []
     for name, m in points:
         own = {"task": name["task"], "kind": kind(name), "seed": name["seed"]}

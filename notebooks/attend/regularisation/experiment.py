@@ -291,11 +291,8 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Outcomes by task, architecture and level; the change that decay makes; width and training length.
-
-    ``decay`` compares, seed by seed, the strongest level at which every network has learned its task with no
-    decay at all. A network of which a measure is missing is left out.
-    """
+    """``decay`` compares, seed by seed, the strongest level at which every network has learned its task with
+    no decay at all. A network of which a measure is missing is left out."""
     found = by_spec(measurements(config), store)
     points = [(name, _numbers(**found[spec])) for spec, name in axis(config).items() if spec in found]
     terms = [(name, found[spec]["alignment_terms"]) for spec, name in others(config).items() if spec in found]

@@ -37,11 +37,8 @@ EITHER = ("teacher_forced", "free_running")
 
 
 def measure_robustness(trained: TrainedModel, samples: int) -> dict:
-    """One model under teacher forcing and running free, and the memory in its residuals.
-
-    Either way of running is judged by components of its own states. ``same_words``: share of held-out samples
-    that the free-running network writes without a fault; ``variance``: shares of the three parts.
-    """
+    """Either way of running is judged by components of its own states. ``same_words``: share of held-out
+    samples that the free-running network writes without a fault; ``variance``: shares of the three parts."""
     task, model = trained.task, trained.model
     corpora = [part.subset(np.arange(min(samples, len(part)))) for part in (task.train, task.held_out)]
     longest = [
@@ -211,10 +208,7 @@ Models = dict[str, tuple[ModelSpec, ...]]  # by task, in the order of seeds
 
 
 def settings(config: Config) -> Iterator[tuple[str, str, bool, Models]]:
-    """The plan, and every level of every factor: both in words, whether it is the plan again, and its models.
-
-    The plan's own level changes nothing, so that its models are those that other chapters have.
-    """
+    """The plan, and every level of every factor, in words; whether it is the plan's own, and the models."""
     plan = _models(config, config.task)
     yield "plan", "plan", False, plan
     planned = {"cell": "gru", "weight_decay": 0.0, "length": 1.0, "n_words": 3, "embedding_scale": 0.3}
@@ -343,10 +337,8 @@ def _conditions(every: list[tuple[str, str, bool, Models]], outcomes: dict, free
 
 
 def headline(conditions: list[dict]) -> dict:
-    """Over the settings, the share at which each half of the headline holds, and those at which it does not.
-
-    ``clearly``: with a whole interval above zero; ``fails`` and ``unclear``: the settings without, in words.
-    """
+    """At how many settings each half of the headline holds, ``clearly`` with a whole interval above zero;
+    ``fails`` and ``unclear``: the settings without, in words."""
     found = {}
     for half in dict.fromkeys(row["half"] for row in conditions):
         rows = [row for row in conditions if row["half"] == half and row["holds"] is not None]

@@ -281,10 +281,7 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Shares of the variance of held-out states, averages against the exact fit, coordinates for figures.
-
-    ``gain`` is what least squares (``additive``) explains more than ``averages``, held out.
-    """
+    """``gain`` is what least squares (``additive``) explains more than ``averages``, held out."""
     points = [(name | {"kind": kind(name)}, m) for name, m in answers(measurements(config), store)]
     sides = [(name | {"side": side}, m[side]) for name, m in points for side in SIDES]
     pictures = [(name, m["pictures"]) for name, m in points if "pictures" in m]

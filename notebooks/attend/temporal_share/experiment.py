@@ -56,10 +56,7 @@ def _terms(config: Config) -> tuple[Measurement, ...]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Spearman correlations between typicality and shares: of all networks, by architecture, along the dial.
-
-    ``learned`` has the same of the networks that have learned their task, as far as it can be learned.
-    """
+    """Spearman correlations; ``learned``: of the networks that have learned their task as far as they can."""
     points = answers(_terms(config), store)
     counting = translators_that_count(model_specs(config), config.translated, store)
     rows, kinds = [], {}

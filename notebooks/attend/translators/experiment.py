@@ -67,11 +67,8 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """By task and architecture BLEU, loss and accuracy, and what other training does to the loss.
-
-    ``gain_of_twice``: the part of its loss that the first network loses when trained for twice as long; below
-    zero where it over-fits. ``loss_at_rate``: its loss at other learning rates.
-    """
+    """``gain_of_twice``: the part of its loss that the first network loses when trained for twice as long;
+    below zero where it over-fits. ``loss_at_rate``: its loss at other learning rates."""
     made, found = _specs(config), by_spec(measurements(config), store)
     points = [(point(spec) | made[spec], own["translation"]) for spec, own in found.items()]
     values = {"by_task": by_kind(points, _summary), "sentences": config.samples}

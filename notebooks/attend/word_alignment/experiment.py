@@ -380,11 +380,7 @@ def _measurements(config: Config) -> tuple[tuple[Measurement, ...], tuple[Measur
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Alignment error against gold links by subset of terms, and parts token by token.
-
-    The table ``example`` has the matrices of one sentence, for the first model of each kind on the last two
-    tasks.
-    """
+    """The table ``example`` has one sentence, for the first model of each kind on the last two tasks."""
     links, tokens = (
         [(name | {"kind": kind(name)}, m) for name, m in answers(own, store)] for own in _measurements(config)
     )

@@ -202,11 +202,8 @@ PROFILES = {
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Courses of what attention is made of and of what is known, and when each takes over.
-
-    ``order``: log2 of the ratio of two takeover steps (1 is twice as late); ``takeover``: log2 of the step;
-    ``left_out``: networks without one.
-    """
+    """``order``: log2 of the ratio of two takeover steps (1 is twice as late); ``takeover``: log2 of the
+    step; ``left_out``: networks without one."""
     (learned, uniform), least = (answered(plan, store) for plan in _plan(config)), config.least
     takeovers = summarised(learned, lambda m: {n: _log(takeover(m, n, least)) for n in QUANTITIES}, UNBOUNDED)
     left_out = {

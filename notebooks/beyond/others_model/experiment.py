@@ -32,11 +32,8 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Rank correlations over heads, and how layers differ; intervals take heads as drawn within layers.
-
-    ``typical`` and ``copies``: of a head's typicality, and of its attention on the symbol due, with its
-    shares. Heads that attend evenly are left out.
-    """
+    """``typical`` and ``copies``: of a head's typicality, and of its attention on the symbol due, with its
+    shares. Intervals take heads as drawn within layers; heads that attend evenly are left out."""
     measured = next((found for _, found in answers(measurements(config), store)), None)
     if measured is None:
         return {}, {"heads": []}

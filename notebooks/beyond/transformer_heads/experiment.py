@@ -395,11 +395,7 @@ PROFILES = {
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Shares of the terms by kind of attention, layer, task and positions; the predictions; two controls.
-
-    What is compared or correlated is of networks that learned their task; rank correlations leave out the
-    anchored control.
-    """
+    """What is compared or correlated is of networks that learned their task, but for the anchored control."""
     import pandas as pd
 
     networks, again = (answered(plan, store) for plan in _plan(config))

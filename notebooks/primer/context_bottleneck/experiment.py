@@ -65,11 +65,8 @@ measurements = asked(_plan)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Quality and bits by length, of every link and width.
-
-    ``wider``: capacity of the widest less the narrowest; ``attention_gains``: exact match of the widest with
-    attention, on the longest quarter, less that of ``initial``.
-    """
+    """``wider``: capacity of the widest less the narrowest; ``attention_gains``: exact match of the widest
+    with attention, on the longest quarter, less that of ``initial``."""
     judged, probed, halved = (answered(plan, store) for plan in _plan(config))
     values = nested({(link, f"width_{n}"): summary(points) for (link, n), points in judged.items()})
     wide, narrow, longest = max(config.width), min(config.width), max(config.probed)

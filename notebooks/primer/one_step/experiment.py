@@ -27,11 +27,8 @@ COORDINATES = 4  # of the context, with what each source word adds to them
 
 @torch.no_grad()
 def measure_shown_pairs(recording: Recording, *, pair: int, place: int) -> dict:
-    """What was recorded of the pairs, and the step that predicts word ``place`` of ``pair``, in numbers.
-
-    ``exponential``: of the score less the largest; ``context``: the coordinates where it is furthest from
-    zero.
-    """
+    """``exponential``: of the score less the largest; ``context``: the coordinates where it is furthest from
+    0."""
     settings = recording.spec.resolved
     task, batch = load_task(settings), shown_pairs(settings)
     sides = (

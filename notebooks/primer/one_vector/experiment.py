@@ -196,9 +196,7 @@ measurements = asked(_plan)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Quality, and how errors spread; tables are of sentences of one length.
-
-    ``own_hand``: teacher-forced less free-running accuracy; ``length_over_guess``: how much oftener the
+    """``own_hand``: teacher-forced less free-running accuracy; ``length_over_guess``: how much oftener the
     length is right than by a guess from the source's alone; ``beam_gain``: beam search less greedy decoding.
     """
     points = answered(*_plan(config), store)

@@ -96,11 +96,8 @@ measurements = asked(_plan)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Decay of the gradient with distance, and where it falls.
-
-    A distance is the number of recurrent steps between two words if everything goes through the encoder's
-    last state, for networks with attention as well: it is what they need not go.
-    """
+    """A distance is the number of recurrent steps between two words if everything goes through the encoder's
+    last state, for networks with attention as well: it is what they need not go."""
     points = answered(*_plan(config), store)
     of_each = {
         group: [(name, _of_network(measured, reverse=name["reverse"])) for name, measured in own]
@@ -136,11 +133,9 @@ def decay(matrix: list[list[float]], *, reverse: bool) -> float:
 
 
 def _of_network(measured: dict, *, reverse: bool) -> dict[str, dict[str, dict]]:
-    """Numbers of each stage, and means by distance.
-
-    ``decay`` is in decades a step; ``aligned``, the share of a row on the word at the same place; ``apart``,
-    in decades, the distance reached most above the one reached least; ``first_over_last``, of the pairs of
-    first and last words.
+    """``decay`` is in decades a step; ``aligned``, the share of a row on the word at the same place;
+    ``apart``, in decades, the distance reached most above the one reached least; ``first_over_last``, of the
+    pairs of first and last words.
     """
     found: dict = {"numbers": {}, "distances": {}}
     for stage in STAGES:

@@ -85,10 +85,8 @@ def measure_cost(recording: Recording) -> dict:
 
 @torch.no_grad()
 def measure_asking_state(recording: Recording) -> dict:
-    """Whether the scores are those of the ``present`` decoder state or of the ``previous`` one.
-
-    Root mean square of the scores less those that this state would give, over their standard deviation.
-    """
+    """Root mean square of the scores less those that the ``present`` or the ``previous`` decoder state would
+    give, over their standard deviation."""
     network, judged = _network(recording), judged_samples(recording.spec.resolved)
     gold = load_task(recording.spec.resolved).gold
     off, scores, weights = {"present": 0.0, "previous": 0.0}, [], []

@@ -24,11 +24,8 @@ ORDERS = ("forward", "reversed")
 
 
 def count_distances(name: str) -> tuple[dict, list[dict]]:
-    """Distances of linked words on the held-out samples with known links, and rows of their shares.
-
-    ``cut``: of the smallest, forward less reversed; ``change``: of the mean, reversed less forward;
-    ``offset``: by how many places a target word is further on than its source word.
-    """
+    """``cut``: of the smallest distance of linked words, forward less reversed; ``change``: of the mean,
+    reversed less forward; ``offset``: by how many places a target word is further on than its source word."""
     try:
         task = registry.load(name)
     except DataUnavailable:
@@ -114,10 +111,9 @@ measurements = asked(_plan)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Learning curves with and without reversal, by third of the sentence, and distances.
-
-    ``gain``: reversed less forward, paired by seed. ``speed``: the area under the learning curve; ``long``:
-    of the longest quarter of the lengths, from ``long_from`` on. The first cell's again as ``main``.
+    """``gain``: reversed less forward, paired by seed. ``speed``: the area under the learning curve;
+    ``long``: of the longest quarter of the lengths, from ``long_from`` on. The first cell's again as
+    ``main``.
     """
     curves, longest = (answered(plan, store) for plan in _plan(config))
     networks = {
