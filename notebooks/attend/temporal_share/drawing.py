@@ -21,7 +21,7 @@ from companion.results.measurements import answers, measurements_of
 from companion.results.result import Result
 from companion.runs.answer import ARCHIVE
 from companion.runs.store import Store
-from notebooks.attend.temporal_share.experiment import PROFILES, family, measurements
+from notebooks.attend.temporal_share.experiment import PROFILES, family, terms_of
 from notebooks.shared.intervals import kind
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.plan import picked
@@ -134,7 +134,7 @@ def dial(result: Result) -> tuple[dict, pd.DataFrame]:
 def _networks() -> Iterator[tuple[dict, float, dict]]:
     """Every network of the page, then those with weight decay: its name, the level, and what was measured."""
     store, own = Store(ARCHIVE, archive=ARCHIVE, trains=False), DECAY.PROFILES["paper"]
-    asked = [(0, each) for each in measurements(PROFILES["paper"]) if each.measure is measure_alignment_terms]
+    asked = [(0, each) for each in terms_of(PROFILES["paper"])]
     for spec, columns in DECAY.axis(own).items():
         if level := columns["weight_decay"]:
             terms = measurements_of([spec], measure_alignment_terms, fit_samples=own.fit_samples)

@@ -44,10 +44,10 @@ PROFILES = {
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    return (*_terms(config), *translator_measurements(model_specs(config), config.translated))
+    return (*terms_of(config), *translator_measurements(model_specs(config), config.translated))
 
 
-def _terms(config: Config) -> tuple[Measurement, ...]:
+def terms_of(config: Config) -> tuple[Measurement, ...]:
     specs = model_specs(config)
     if config.source is None:  # further cells on their tasks
         others = replace(config, task=config.cells_on, architecture=("AED",), cell=config.more_cells)
@@ -57,7 +57,7 @@ def _terms(config: Config) -> tuple[Measurement, ...]:
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Spearman correlations; ``learned``: of the networks that have learned their task as far as they can."""
-    points = answers(_terms(config), store)
+    points = answers(terms_of(config), store)
     counting = translators_that_count(model_specs(config), config.translated, store)
     rows, kinds = [], {}
     for name, m in points:

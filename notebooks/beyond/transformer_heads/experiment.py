@@ -373,10 +373,7 @@ def _plan(config: Config) -> tuple[Plan, Plan]:
     kinds = (*product(config.task, config.positions), *((ANCHORED, kind) for kind in config.anchored))
     networks = {kind: specs(config, *kind) for kind in kinds}
     again = {(positions,): own for (task, positions), own in networks.items() if task == "one_to_one"}
-    return (
-        plan_of(networks, measure_heads, fit_samples=config.fit_samples),
-        plan_of(again, measure_repeated),
-    )
+    return plan_of(networks, measure_heads, fit_samples=config.fit_samples), plan_of(again, measure_repeated)
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:

@@ -62,10 +62,7 @@ def measure_error_growth(recording: Recording, *, samples: int) -> dict:
         "exact_match": float(exact_matches(recording, judged).mean()),
         "length_right": float((ended == lengths).mean()),
         "bleu": written_bleu(recording),
-        "beam": {
-            "exact_match": float(exact_matches(beams, judged).mean()),
-            "bleu": written_bleu(beams),
-        },
+        "beam": {"exact_match": float(exact_matches(beams, judged).mean()), "bleu": written_bleu(beams)},
         "length_guessed": float((guessed_lengths(task.train, judged) == lengths).mean()),
         "parameters": sum(v.numel() for name, v in recording.tensors.items() if name.startswith("network.")),
     }
