@@ -15,7 +15,6 @@ __all__ = ["PROFILES", "Config", "compute", "measurements"]
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Both shares of each term and the substitution test by task and architecture, on held-out samples."""
     points = [(name | {"kind": kind(name)}, m) for name, m in answers(measurements(config), store)]
     shares = [
         name | dict(zip(("decoder", "encoder"), row.pop("pair").split("_"), strict=True)) | row

@@ -57,7 +57,6 @@ def nine_switches() -> tuple[dict, pd.DataFrame]:
 
 
 def export(task: str, architecture: str, store: Store, folder: Path) -> dict:
-    """Train one, write its script, and say what it is."""
     trained = store.model(spec_of(task, architecture, scale="quick", steps=UPDATES[task]))
     words, corpus = trained.task.source_vocabulary, trained.task.held_out
     network = trained.model.half().float()

@@ -14,7 +14,6 @@ __all__ = ["PROFILES", "Config", "compute", "measurements"]
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Typicality with its coverage, attention near the diagonal, and quality, by task and architecture."""
     points = answers(measurements(config), store)
     rows = [name | picked(outcomes(m), (*POINT, *m["quality"], "coverage")) for name, m in points]
     average, samples = [], []

@@ -534,15 +534,12 @@ def _scores(predicted: dict[str, Tensor], after: Tensor, rows: Rows) -> dict:
 
 
 def _memory(runs: TwoRuns, fitted: Fitted) -> dict[str, list[float | None]]:
-    first, second = runs.encoder_parts
+    one, two = runs.encoder_parts
     lags = torch.arange(runs.source_mask.shape[1], device=runs.position.device) - runs.position[:, None]
-    scale = (first.total() - first.temporal).norm(dim=-1)[runs.source_mask].mean()
+    scale = (one.total() - one.temporal).norm(dim=-1)[runs.source_mask].mean()
     found = {
         f"encoder_{name}": _by_place((there - here).norm(dim=-1) / scale, lags, runs.source_mask, LAGS)
-        for name, here, there in (
-            ("input", first.input, second.input),
-            ("residual", first.residual, second.residual),
-        )
+        for name, here, there in (("input", one.input, two.input), ("residual", one.residual, two.residual))
     }
     before = decoder_parts(runs, 0, 0, fitted)
     same, own = decoder_parts(runs, 1, 0, fitted), decoder_parts(runs, 1, 1, fitted)

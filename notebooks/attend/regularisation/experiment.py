@@ -323,7 +323,6 @@ def _all_learned(points: list[Point]) -> bool:
 
 
 def _numbers(alignment_terms: dict, residual_contents: dict, interchange: dict) -> dict[str, float | None]:
-    """What the nine terms of one network say, what its residuals hold, and what exchanging parts does."""
     own, exchanged = residual_contents, interchange["exchanged"]["decoder"]
     return {
         **picked(outcomes(alignment_terms), OUTCOMES),

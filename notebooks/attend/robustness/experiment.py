@@ -117,10 +117,7 @@ def _variances(sides: Fitted, held_out: list[Trace]) -> dict[str, dict[str, floa
             mean = (counts @ components.temporal / counts.sum()).to(parts.temporal)
             pieces = (parts.temporal - mean, parts.input, parts.residual)
             sums[side] += torch.stack([p[parts.mask].double().square().sum() for p in pieces]).cpu()
-    return {
-        side: dict(zip(PART_NAMES, map(plain, total / total.sum()), strict=True))
-        for side, total in sums.items()
-    }
+    return {s: dict(zip(PART_NAMES, map(plain, own / own.sum()), strict=True)) for s, own in sums.items()}
 
 
 def memory(sides: Fitted, fit: list[Trace], held_out: list[Trace]) -> dict[str, float | None]:
@@ -257,7 +254,6 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Outcomes of every setting, free running against teacher forcing, and whether the headline holds."""
     found = by_spec(measurements(config), store)
     numbers = {spec: _numbers(**own) for spec, own in found.items()}
     free = {spec: _way(own["robustness"]["free_running"]) for spec, own in found.items()}

@@ -571,7 +571,6 @@ def name_of(spec: ModelSpec) -> dict[str, object]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Temporal components without words, rebuilt, shifted, and past the lengths trained on."""
     found = by_spec(measurements(config), store)
     points = [(name_of(spec), own["temporal_formation"]) for spec, own in found.items()]
     groups = grouped(points, "task", "kind")
@@ -593,6 +592,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 def _summary(m: dict) -> dict:
     longer = m["longer"] or {"lengths": []}
+    lengths = {f"times_{own['factor']:g}".replace(".", "_"): picked(own, LONGER) for own in longer["lengths"]}
     return {
         "token_accuracy": m["quality"]["token_accuracy"],
         **picked(m, ("attention", "wordless", "rebuilt", "state_share", "temporal_variance")),
@@ -601,10 +601,7 @@ def _summary(m: dict) -> dict:
             | {f"by_{record['offset']}": picked(record, MOVED) for record in found["by_offset"]}
             for name, found in m["offsets"].items()
         },
-        "longer": {
-            f"times_{record['factor']:g}".replace(".", "_"): picked(record, LONGER)
-            for record in longer["lengths"]
-        },
+        "longer": lengths,
         "beyond": longer.get("average_input") or {},
     }
 

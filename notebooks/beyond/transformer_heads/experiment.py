@@ -409,6 +409,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         for kind, points in networks.items()
     }
     parts = {part: summarised(of_each, itemgetter(part)) for part in PARTS}
+    readings = by_network(again, "positions")
     return {
         "correlation": correlations(judged),
         "residual": {"last_less_first": last_less_first(judged)},
@@ -417,10 +418,6 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         **{part: parts[part] for part in ("networks", "layers", "states")},
     }, {
         "heads": rows,
-        "repeated": [
-            name | row
-            for name, measured in by_network(again, "positions")
-            for row in rows_of(measured, "read")
-        ],
+        "repeated": [name | row for name, own in readings for row in rows_of(own, "read")],
         **{part: rows_of(parts[part], "task", "positions", *own) for part, own in PARTS.items()},
     }

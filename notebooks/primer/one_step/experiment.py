@@ -136,7 +136,6 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """The step in numbers, weights that the primers speak of, and attention along training."""
     points = answers(measurements(config), store)
     if not points:
         return {}, {name: [] for name in ("worked", "context", "predicted", "map", "learned")}

@@ -389,7 +389,6 @@ measurements = asked(_plan)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """What every network of the grid costs and reaches, by how much kinds differ, and what states know."""
     curves, costed, asking, probed, bleu = (answered(plan, store) for plan in _plan(config))
     costs = {group: cost for group, ((_, cost),) in costed.items()}
     reached = {kind: summary(curves[kind], config.threshold) for kind in grid(config) if kind in curves}
