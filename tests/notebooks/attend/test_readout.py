@@ -28,9 +28,8 @@ def test_parts_and_bias_sum_to_the_logits(trained):
     parts = experiment.logit_parts(fitted, trace, weights)
     total = experiment.ablated(parts, (experiment.ALL, experiment.ALL)) + trained.model.readout.bias.detach()
     torch.testing.assert_close(total, trace.logits[trace.target_mask], atol=1e-4, rtol=1e-4)
-    torch.testing.assert_close(
-        experiment.ablated(parts, (experiment.NONE, frozenset({"input"}))), parts[1, 1]
-    )
+    alone = experiment.ablated(parts, (frozenset(), frozenset({"input"})))
+    torch.testing.assert_close(alone, parts[1, 1])
 
 
 def test_whole_network_is_as_accurate_as_evaluation_says_and_nothing_is_undefined(trained):
@@ -48,9 +47,7 @@ def test_mean_replacement_is_the_mean_state_where_the_temporal_part_goes_and_not
     torch.nn.init.normal_(network.readout.weight, std=3, generator=torch.Generator().manual_seed(0))
     decided = replace(trained, model=network)  # its words differ from row to row, after three updates too
     found = experiment.measure_readout(decided, 100)["accuracy"]
-    temporal = {
-        name for name, kept in experiment.ABLATIONS.items() if all("temporal" in side for side in kept)
-    }
+    temporal = {n for n, kept in experiment.ABLATIONS.items() if all("temporal" in side for side in kept)}
     assert temporal >= {"full", "context_without_residual"}
     assert all(found["zero"][name] == found["mean"][name] for name in temporal)
     mean, right, rows = experiment.mean_state(fit_components(decided, 100).encoder).float(), 0, 0

@@ -71,9 +71,7 @@ def test_a_queue_says_each_exchanged_word_at_its_own_step(queue):
 
 
 def test_what_longer_training_gains_is_compared_seed_by_seed(queue):
-    memory, swap = (
-        one(queue, fit_samples=300) for one in (experiment.measure_memory, experiment.measure_swap)
-    )
+    memory, swap = (getattr(experiment, f"measure_{of}")(queue, fit_samples=300) for of in ("memory", "swap"))
 
     def answer(spec, asked, **_):
         right = spec.steps / 256 + spec.seed / 8

@@ -81,8 +81,7 @@ def test_classes_of_natural_language_go_by_frequency():
     corpus = Corpus.from_ids([[4]] * len(sentences), [vocabulary.encode(sentence) for sentence in sentences])
     classes = experiment.token_classes(Task("x", vocabulary, vocabulary, corpus, corpus))
     kind = dict(zip(vocabulary.words, classes, strict=True))
-    assert [kind[word] for word in words] == ["function word"] * experiment.FUNCTION_RANK + [
-        "content word"
-    ] * 10
+    function, content = ["function word"] * experiment.FUNCTION_RANK, ["content word"] * 10
+    assert [kind[word] for word in words] == function + content
     assert (kind[","], kind["."]) == ("punctuation", "punctuation")
     assert (classes[BOS], classes[EOS], kind["<unk>"]) == ("start mark", "end mark", "unknown word")

@@ -32,9 +32,8 @@ def head(task="one_to_one", positions="sinusoidal", seed=0, layer=1, number=0.0,
 
 def test_steps_that_read_a_double_by_hand():
     # A B A C: after reading A (steps 1 and 3) the word has a double, after B it has none. D E: never.
-    once, again = experiment.steps_by_reading(
-        batch_of(pairs=[(text, text) for text in ([4, 5, 4, 6], [7, 8])])
-    )
+    batch = batch_of(pairs=[(text, text) for text in ([4, 5, 4, 6], [7, 8])])
+    once, again = experiment.steps_by_reading(batch)
     assert once.nonzero().tolist() == [[0, 2], [1, 1]]
     assert again.nonzero().tolist() == [[0, 1], [0, 3]]
 
