@@ -48,10 +48,8 @@ Meaning = Callable[[Sequence[str]], Meant]
 
 @dataclass(frozen=True)
 class Swap:
-    """A kind of swap: of ``order``, of ``count`` (some words come oftener) or of ``content``.
-
-    A word gives way to one of its own group or, where the swap is ``across``, of the other group.
-    """
+    """Of ``order``, of ``count`` (some words come oftener) or of ``content``. A word gives way to one of its
+    own group or, where the swap is ``across``, of the other group."""
 
     name: str
     kind: str
@@ -109,11 +107,8 @@ def swaps_of(task: Task) -> tuple[Swap, ...]:
 
 
 def draw_pairs(task: Task, swap: Swap, n: int, *, part: str = "held_out", reach: str = "both") -> Pairs:
-    """Up to ``n`` pairs: the first sentence from one part of the task, the second not in the other.
-
-    In the reordering family a sentence must have another signal to reorder than the word swapped: those
-    without any are drawn apart, and a single one among them would be unlike what was trained on.
-    """
+    """Up to ``n`` pairs: the first sentence from one part of the task, the second not in the other. In the
+    reordering family another signal to reorder must be left, or it would be unlike what was trained on."""
     draw = np.random.default_rng([_STREAM, part == "train", *swap.name.encode()])
     own, other = (task.held_out, task.train) if part == "held_out" else (task.train, task.held_out)
     forbidden = {tuple(other.source(i).tolist()) for i in range(len(other))}
@@ -282,10 +277,8 @@ def patched_rows(model: EncoderDecoder, runs: TwoRuns) -> dict[str, Float[Tensor
 
 
 def flip_share(patched: Attention, first: Attention, second: Attention, rows: Rows) -> dict:
-    """How far patched rows went from the first run's to the second's; None where the two hardly differ.
-
-    ``argmax``: of the rows whose largest weight is elsewhere in the second run, the share that has it there.
-    """
+    """How far patched rows went to the second run's; None where the two runs hardly differ. ``argmax``: of
+    rows whose largest weight is elsewhere in the second run, the share that has it there."""
     change = (second - first)[rows].double()
     gone = (patched - first)[rows].double()
     differs = len(change) > 0 and float(change.abs().sum(-1).mean()) / 2 >= _NO_FLIP

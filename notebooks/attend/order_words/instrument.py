@@ -11,10 +11,7 @@ PAIR = ["task", "kind", "swap"]
 
 
 def pairs(result: Result, swaps: dict[str, str]) -> tuple[dict, pd.DataFrame]:
-    """Both runs of every pair, ``swaps`` naming the exchanges, and how much of the weight each moves.
-
-    ``gain`` is of the whole kind of network: how much of the change exchanging the input component makes.
-    """
+    """Both runs of every pair; ``gain``: how much of the change the input component makes, over networks."""
     if not result.tables.get("examples"):
         return {}, pd.DataFrame()
     found, rows = [], []

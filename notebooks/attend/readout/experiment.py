@@ -210,11 +210,8 @@ def ablated(parts: LogitParts, kept: Ablation) -> Float[Tensor, "rows words"]:
 
 
 class Margins:
-    """Shares of the logits that each part of each path, and the bias, account for; each kind sums to one.
-
-    Of l_p[y], a part's logit of the right word less its mean: ``margin_share`` Σ l_p[y] / Σ l[y] and
-    ``margin_covariance`` cov(l_p[y], l[y]) / var(l[y]) over rows; ``logit_share`` Σ l_p · l / Σ l · l.
-    """
+    """Of l_p[y], a part's logit of the right word less its mean: ``margin_share`` Σ l_p[y] / Σ l[y] and
+    ``margin_covariance`` cov(l_p[y], l[y]) / var(l[y]) over rows; ``logit_share`` Σ l_p · l / Σ l · l."""
 
     def __init__(self, outputs: Int[Tensor, " outputs"]):
         self.outputs = outputs

@@ -296,10 +296,8 @@ def _way(found: dict) -> dict[str, float | None]:
 
 
 def _governs(points: list[dict]) -> dict[str, dict]:
-    """By factor and task, how far the residual-residual share moves between the extreme levels, by seed.
-
-    Extremes are picked after the fact, which flatters every factor alike.
-    """
+    """How far the residual-residual share moves between the extreme levels, by seed. Extremes are picked
+    after the fact, which flatters every factor alike."""
     shares = nested({(r["factor"], r["task"], r["level"], r["seed"]): r["residual_residual"] for r in points})
     found: dict[str, dict] = {factor: {} for factor in shares}
     for factor, tasks in shares.items():

@@ -85,10 +85,8 @@ def last_states(model, inputs: Float[Tensor, "source width"], lengths: np.ndarra
 
 
 def compared(curve: Curve, temporal: Curve, counts: Counts) -> dict[str, float | None]:
-    """How much of the temporal component's course a curve gives, positions weighted by their counts.
-
-    ``r2`` is negative where the curve is further off than the mean; ``r2_centred``: after both had their mean
-    taken off, since attention does not see an offset of all encoder states. None where μ does not move.
+    """``r2``: negative where the curve is further off than the mean; ``r2_centred``: after both had their
+    mean taken off, since attention does not see an offset of all encoder states. None where μ does not move.
     """
     weight = (counts.double() / counts.sum())[:, None]
     curve, temporal = curve.double(), temporal.double()
@@ -148,11 +146,9 @@ def expected_places(task: Task, batch: Batch) -> Int[Tensor, "batch target"]:
 
 
 def measure_longer(trained: TrainedModel, fitted: Fitted) -> dict | None:
-    """Accuracy and attention by length, and by position at the greatest one; None where lengths are fixed.
-
-    ``in_place``: attention within one position of the word's own; ``leaves``: first target position where
+    """``in_place``: attention within one position of the word's own; ``leaves``: first target position where
     less than half is; ``speed``: |μ_{t+1} − μ_t| of the encoder over its mean within the shortest sentence
-    trained on.
+    trained on. None where lengths are fixed.
     """
     own = trained.task.train.source_lengths
     shortest, longest = int(own.min()), int(own.max())
@@ -316,11 +312,9 @@ def _by_steps(model: EncoderDecoder, fitted: Fitted) -> dict[str, tuple[str, Shi
 
 
 def measure_offsets(model: EncoderDecoder, fitted: Fitted, corpus: Corpus) -> dict[str, dict]:
-    """Displacement of attention against the offset of the clocks, for every condition.
-
-    Expected is −k for an encoder ahead, and for a decoder ahead what the unshifted attention moves from step
-    s to s + k. ``slope``: of the displacement of the largest weight on it (1: attention follows the clocks),
-    ``centre_slope`` of the centre of mass. Rows that predict the end mark are left out.
+    """Expected is −k for an encoder ahead, and for a decoder ahead what the unshifted attention moves from
+    step s to s + k. ``slope``: of the displacement of the largest weight on it (1: attention follows the
+    clocks), ``centre_slope`` of the centre of mass. Rows that predict the end mark are left out.
     """
     result = {}
     for name, (ahead, states_of) in conditions(model, fitted).items():

@@ -103,10 +103,7 @@ DECAY = registry.load("regularisation")  # the experiment whose networks have we
 
 
 def dial(result: Result) -> tuple[dict, pd.DataFrame]:
-    """Points with their average matrices, and of each kind one sample and the mean shares of the nine terms.
-
-    These are of committed results and the archive behind them; a run of the reader's own has no dial.
-    """
+    """Points with their matrices, of committed results and the archive behind them alone."""
     if result.profile != "paper":
         return {}, pd.DataFrame()
     learned = {(row["task"], row["kind"], row["seed"]): row["learned"] for row in result.tables["points"]}

@@ -101,10 +101,7 @@ def _of_families(rows: list[dict]) -> dict:
 
 
 def _along_dial(rows: list[dict]) -> dict[str, dict]:
-    """Correlation of the dial with each quantity, networks resampled at each of its marks.
-
-    A quantity may rise and fall again: ``ends`` has its mean at the last mark less that at the first.
-    """
+    """Correlation of the dial with each quantity; ``ends``: mean at the last mark less at the first."""
     marks = [row | {"dial": DIAL.index(row["task"])} for row in rows if row["task"] in DIAL]
     marks = marks if _marks(rows) > 2 else []
     names, along = ("typicality", *QUANTITIES, "residual_share"), {"against": "dial", "nested": False}

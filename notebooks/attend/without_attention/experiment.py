@@ -68,9 +68,7 @@ def decoder_words(read: Read, step: int) -> Int[Tensor, "batch read"]:
 
 
 def measure_memory(trained: TrainedModel, fit_samples: int) -> dict:
-    """Shares of the variance of states that each word explains, and accuracy by place in the sentence.
-
-    ``encoder``: T × t; of the ``last`` state shares by t and R² of the sum; ``decoder``: steps × t;
+    """``encoder``: T × t; of the ``last`` state shares by t and R² of the sum; ``decoder``: steps × t;
     ``crossed``: the same where the words read are those of another sentence, with ``cancel``: the cosine
     between the components of source word t and of target word t just read (−1 where the one adds what the
     other takes away).
@@ -145,9 +143,7 @@ Logits, Words = Float[Tensor, "batch steps words"], Int[Tensor, " batch"]
 
 
 def measure_swap(trained: TrainedModel, fit_samples: int) -> dict:
-    """What changes at decoder step s when source word t is exchanged in the last encoder state.
-
-    The attention of AED still sees the encoder states as they were. For each of :data:`WAYS`, by (t, s),
+    """The attention of AED still sees the encoder states as they were. For each of :data:`WAYS`, by (t, s),
     means over sentences: ``margin`` (fall of logit(w_t) − logit(w')), ``variation`` (total variation between
     predictions), ``flip`` (share of sentences where w' is now the likeliest word and was not).
     """

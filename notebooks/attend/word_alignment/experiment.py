@@ -59,10 +59,7 @@ TargetMask, SourceMask = Bool[Tensor, "batch target"], Bool[Tensor, "batch sourc
 def measure_word_alignment(
     trained: TrainedModel, fit_samples: int, judged_samples: int, iterations: int
 ) -> dict:
-    """Links of attention against gold ones, beside IBM Model 1 (fitted on the same pairs) and the diagonal.
-
-    ``by_prediction`` tells rows where the network predicts the right word from the others.
-    """
+    """``by_prediction`` tells rows where the network predicts the right word from the others."""
     task = trained.task
     judged, links = with_gold(task, judged_samples)
     fitted = fit_components(trained, fit_samples)
@@ -223,11 +220,8 @@ _SUMS = ("rows", "total", *SHARES, *ALONE)
 
 
 def measure_token_parts(trained: TrainedModel, fit_samples: int) -> dict:
-    """Shares and substitution test over the held-out rows of each token, and of each class of tokens.
-
-    Over the rows of one token, each centred: share = Σ term × total / Σ total²; similarity = mean of 1 −
-    total variation between the attention from that term alone and the full one.
-    """
+    """Over the rows of one token, each centred: share = Σ term × total / Σ total²; similarity = mean of 1 −
+    total variation between the attention from that term alone and the full one."""
     task = trained.task
     fitted = fit_components(trained, fit_samples)
     words = len(task.target_vocabulary)

@@ -50,11 +50,8 @@ _SNAPSHOT = "look."
 
 
 class UniformEncoderDecoder(EncoderDecoder):
-    """The same weight on every valid source position, whatever the scores are; all else as in its base.
-
-    Snell et al. 2021 train such networks to ask what is learned before attention is: β^uf is their lexical
-    probe (section 4). A network and its uniform twin draw the same parameters at the start.
-    """
+    """The same weight on every valid source position, as for β^uf of Snell et al. 2021, section 4. A network
+    and its uniform twin draw the same parameters at the start."""
 
     def attend(self, batch: Batch, encoder_states: Tensor, decoder_states: Tensor) -> Trace:
         learned = super().attend(batch, encoder_states, decoder_states)
@@ -67,12 +64,8 @@ class UniformEncoderDecoder(EncoderDecoder):
 
 @dataclass(frozen=True)
 class Settings:
-    """One network and how it is trained; the cell is a GRU.
-
-    ``attention``: ``learned``, or held ``uniform``. The ``learning_rate`` does not fall, so that late
-    snapshots are not of a network that hardly moves. ``clip``: largest norm of the gradient of all
-    parameters together.
-    """
+    """The cell is a GRU. The ``learning_rate`` does not fall, so that late snapshots are not of a network
+    that hardly moves. ``clip``: largest norm of the gradient of all parameters together."""
 
     task: str = "one_to_one"
     options: tuple[tuple[str, object], ...] = ()
@@ -227,9 +220,7 @@ _NUMBERS_AT_ONCE = 4_000_000  # logits of the probe held at a time
 
 @torch.no_grad()
 def measure_along_training(recording: Recording, *, fitted: int, judged: int) -> dict:
-    """Attention and knowledge of words at every snapshot, judged on held-out samples, components fitted anew.
-
-    The source word of a target word is its gold link or, where a task has none, that of IBM Model 1; words
+    """The source word of a target word is its gold link or, where a task has none, that of IBM Model 1; words
     without one are left out. Lists by snapshot: :data:`OF_WORDS`; unless attention is held uniform
     :data:`OF_ATTENTION`, covariance shares, what :data:`REBUILT` rebuilds beyond uniform attention, and
     ``seen``, the share of source positions whose word the components know.

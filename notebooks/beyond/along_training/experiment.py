@@ -5,12 +5,11 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 from companion.results.config import AboveZero, BaseConfig, OneOf, Positive
-from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.beyond.along_training.along_training import PAIRS, measure_along_training
 from notebooks.shared.intervals import UNBOUNDED, Point, each_over_seeds, paired
-from notebooks.shared.plan import Plan, Points, answered, by_network, each_seed, every, plan_of, settings_of
+from notebooks.shared.plan import Plan, Points, answered, asked, by_network, each_seed, plan_of, settings_of
 from notebooks.shared.summaries import crossing, less, rows_of, summarised
 
 # Which quantities stand for "terms take over attention" was decided from what random networks have, before
@@ -187,8 +186,7 @@ def _plan(config: Config) -> tuple[Plan, Plan]:
     return plan(config.task, "learned"), plan(config.uniform, "uniform")
 
 
-def measurements(config: Config) -> tuple[Measurement, ...]:
-    return every(*_plan(config))
+measurements = asked(_plan)
 
 
 PROFILES = {
@@ -229,10 +227,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 
 def takeover_step(steps: Sequence[int], values: Sequence[float], *, least: float) -> float | None:
-    """The step at which a quantity first reaches the middle of its first and last value; None if too small.
-
-    Between two snapshots it is taken to change in a straight line over log2(1 + step).
-    """
+    """Where a quantity first reaches the middle of its first and last value, on straight lines over log2(1 +
+    step); None where they differ by too little."""
     if not values[-1] - values[0] >= least:  # NaN among them
         return None
     return 2 ** crossing([math.log2(1 + step) for step in steps], values, (values[0] + values[-1]) / 2) - 1

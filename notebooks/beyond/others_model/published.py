@@ -169,11 +169,8 @@ REPORTED = ("temporal", "input", "mixed", "residual")
 
 
 def measure_published_heads(recording: Recording, *, batch_size: int) -> dict:
-    """``heads``: a row each, in order of layers; ``quality``: of the next symbol; ``fitted``, ``judged``.
-
-    ``copies`` is the attention on the very symbol that is to be written: the molecule is its own target, so
-    that its place is known. ``copies_by_chance`` is that of even attention.
-    """
+    """``copies`` is the attention on the very symbol that is to be written, the molecule being its own
+    target; ``copies_by_chance`` is that of even attention."""
     network, batches = recorded_network(recording), molecules(recording["molecules"], batch_size)
     names = [f"decoder.{layer}.multihead_attn" for layer in range(LAYERS)]
     hooked = [Hooked(name, name, layer=layer) for layer, name in enumerate(names)]

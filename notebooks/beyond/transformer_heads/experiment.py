@@ -20,12 +20,11 @@ from attnlib.decomposition.components import Components
 from attnlib.models.transformer import Positions, Transformer
 from attnlib.training.corpus import Batch, Corpus, evaluation_batches
 from companion.results.config import BaseConfig, Field, OneOf, Positive
-from companion.results.measurements import Measurement
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
 from notebooks.shared.intervals import bootstrapped, interval_of, nested
 from notebooks.shared.measure import exact_matches
-from notebooks.shared.plan import Plan, answered, by_network, each_seed, every, picked, plan_of, settings_of
+from notebooks.shared.plan import Plan, answered, asked, by_network, each_seed, picked, plan_of, settings_of
 from notebooks.shared.sequence_course import judged_samples, load_task
 from notebooks.shared.spearman import spearman_of_points
 from notebooks.shared.summaries import less, rows_of, summarised
@@ -74,10 +73,9 @@ def measure_heads(recording: Recording, *, fit_samples: int) -> dict:
 
 
 def numbers_of_heads(judgement: Judgement) -> list[dict]:
-    """A row a head; its shares of temporal, input, mixed, residual and position bias sum to one.
-
-    ``content_share``: of the four terms without a temporal component; ``position_rebuilds``: what temporal
-    terms and the position bias rebuild together.
+    """Shares of temporal, input, mixed, residual and position bias sum to one. ``content_share``: of the four
+    terms without a temporal component; ``position_rebuilds``: what temporal terms and the position bias
+    rebuild together.
     """
     rows = []
     for row in head_rows(judgement):
@@ -146,10 +144,8 @@ READ = ("once", "again")
 
 @torch.no_grad()
 def measure_repeated(recording: Recording) -> dict:
-    """Attention on the aligned word, and words predicted right, by whether the word read occurs again.
-
-    Of the steps from the second word on, means over layers and heads; of one-to-one translation alone.
-    """
+    """Attention on the aligned word, mean over layers and heads, and words predicted right, from the second
+    word on, by whether the word read occurs again; of one-to-one translation alone."""
     settings = recording.spec.resolved
     right = recording["right"][-1].bool()
     found: dict[str, list[np.ndarray]] = {read: [] for read in READ}
@@ -376,8 +372,7 @@ def _plan(config: Config) -> tuple[Plan, Plan]:
     return plan_of(networks, measure_heads, fit_samples=config.fit_samples), plan_of(again, measure_repeated)
 
 
-def measurements(config: Config) -> tuple[Measurement, ...]:
-    return every(*_plan(config))
+measurements = asked(_plan)
 
 
 PROFILES = {

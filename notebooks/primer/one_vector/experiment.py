@@ -31,11 +31,9 @@ _WRITTEN, _MEANT = "UNK", "UNSEEN"  # what stands for ``<unk>``: two words, or a
 
 @torch.no_grad()
 def measure_error_growth(recording: Recording, *, samples: int) -> dict:
-    """Accuracy by place, read right and read from its own hand; and what one wrong word does to the rest.
-
-    By place are the held-out sentences of one length: sentences of several lengths would be others at late
-    places than at early ones. At each place in turn they are written right up to there; then the right word
-    or another one, drawn evenly, is put down, and the network goes on by itself.
+    """By place are the held-out sentences of one length: sentences of several would be others at late places
+    than at early ones. At each place in turn they are written right up to there; then the right word or
+    another one, drawn evenly, is put down, and the network goes on by itself.
     """
     settings = recording.spec.resolved
     task, judged = load_task(settings), judged_samples(settings)

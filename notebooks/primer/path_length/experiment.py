@@ -24,10 +24,8 @@ _BATCH = 64
 
 
 def measure_gradients(recording: Recording, *, length: int, samples: int) -> dict:
-    """Norm of the gradient of the right word's logit, less the mean logit, by each source embedding.
-
-    Not of its log-probability, whose gradient vanishes where the word is certain.
-    """
+    """Of the right word's logit, less the mean logit, by each source embedding; not of its log-probability,
+    whose gradient vanishes where the word is certain."""
     settings, module = recording.spec.resolved, registry.load(recording.spec.procedure)
     drawn = {"min_length": length, "max_length": length, "n_train": 1, "n_held_out": samples}
     options = tuple((dict(settings.task_options) | drawn).items())

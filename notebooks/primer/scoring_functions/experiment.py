@@ -113,10 +113,9 @@ def measure_asking_state(recording: Recording) -> dict:
 
 @torch.no_grad()
 def measure_context_of_states(recording: Recording, *, size: int, samples: int) -> dict:
-    """Bits about the words around it that a linear softmax reads off the state of the word in the middle.
-
-    Sentences of one length are drawn anew, ``samples`` to fit the probe on and half as many to judge it on.
-    Bits are over what the frequency of words at the same place tells.
+    """Bits that a linear softmax reads off the state of the word in the middle, over what the frequency of
+    words at the same place tells. Sentences of one length are drawn anew, ``samples`` to fit the probe on and
+    half as many to judge it on.
     """
     settings, network = recording.spec.resolved, _network(recording)
     drawn = {"n_train": samples, "n_held_out": max(1, samples // 2), "seed": 1 + settings.seed}
@@ -236,10 +235,7 @@ class Config(BaseConfig):
 
 
 def grid(config: Config) -> tuple[Kind, ...]:
-    """Every network of the grid that can be, and those that the previous state asks.
-
-    ``dot`` and ``scaled_dot`` need states of one width; two directions make twice the decoder's.
-    """
+    """``dot`` and ``scaled_dot`` need states of one width; two directions make twice the decoder's."""
     every = map(Kind._make, product(config.task, config.decoder, config.directions, config.scoring))
     scores = [scoring for scoring in config.asked if scoring in config.scoring]
     previous = [Kind(task, BEFORE, 1, scoring) for task, scoring in product(config.task, scores)]

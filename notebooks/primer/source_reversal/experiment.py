@@ -65,10 +65,8 @@ NAMES = ("kind", "cell", "order")  # of a group: a link or ONE_LENGTH, gru or ls
 
 
 def measure_longest_sentences(recording: Recording) -> dict:
-    """Words right at the last snapshot by third of the sentence, in the longest quarter of the lengths.
-
-    Over all lengths together a third holds places that are in the middle of a longer sentence.
-    """
+    """By third of the sentence, in the longest quarter of the lengths: over all lengths together a third
+    holds places that are in the middle of a longer sentence."""
     judged = judged_samples(recording.spec.resolved)
     lengths = judged.target_lengths
     long = lengths >= lengths.max() - (lengths.max() - lengths.min()) / 4

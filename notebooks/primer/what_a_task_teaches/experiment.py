@@ -97,11 +97,9 @@ _BATCH = 128
 
 @torch.no_grad()
 def measure_reciprocity(recording: Recording) -> dict:
-    """Is what one word gives another what it gets from it? Of words, end marks left out, by layer and head.
-
-    ``halved``: of the attention that the symmetric half of the scores would give. ``cross``: rows in the
-    order of the source words that they translate; ``cross_on_source``: its maps with encoder states on both
-    sides.
+    """Of words, by layer and head. ``halved``: of the attention that the symmetric half of the scores would
+    give. ``cross``: rows in the order of the source words that they translate; ``cross_on_source``: its maps
+    with encoder states on both sides.
     """
     settings = recording.spec.resolved
     judged, links = judged_samples(settings), load_task(settings).gold
@@ -150,10 +148,8 @@ def _reciprocity_of(network: Transformer, corpus: Corpus, links: tuple[Links, ..
 
 @torch.no_grad()
 def measure_classes(recording: Recording) -> dict:
-    """Which kinds of words attend to which, mean over layers and heads, over even attention.
-
-    A word's attention to itself is left out. A target word has the class of the source word it comes from.
-    """
+    """Attention over even attention, mean over layers and heads; a word's to itself is left out, and a target
+    word has the class of the source word it comes from."""
     settings = recording.spec.resolved
     judged, task = judged_samples(settings), load_task(settings)
     classes = class_of_words(task.source_vocabulary.words)
@@ -178,10 +174,8 @@ def measure_classes(recording: Recording) -> dict:
 
 @torch.no_grad()
 def measure_sources(recording: Recording) -> dict:
-    """How far queries and keys move when all words of one side are exchanged for another sample's.
-
-    The move is √(Σ |q' − q|² / Σ (|q'|² + |q|²)): 0 where nothing changes.
-    """
+    """√(Σ |q' − q|² / Σ (|q'|² + |q|²)), of queries and of keys, where all words of one side are exchanged
+    for another sample's: 0 where nothing changes."""
     judged = judged_samples(recording.spec.resolved)
     network = network_of(recording, "trained")
     sums: dict[tuple, np.ndarray] = {}
