@@ -18,8 +18,7 @@ import pandas as pd
 import torch
 from matplotlib.figure import Figure
 
-from attnlib.decomposition.components import Parts
-from attnlib.decomposition.terms import alignment_terms
+from attnlib.decomposition import Parts, alignment_terms
 from attnlib.files import write_text_atomic
 from attnlib.models.trace import Trace
 from attnlib.training.corpus import Batch, Corpus, Task, collate

@@ -83,11 +83,9 @@ def followers(corpus: Corpus) -> dict[int, int]:
         words = corpus.target(i)
         read += [[BOS], words]
         said += [words, [EOS]]
-    seen, counts = np.unique(
-        np.stack([np.concatenate(read), np.concatenate(said)]), axis=1, return_counts=True
-    )
+    both, seen = np.unique(np.stack([np.concatenate(read), np.concatenate(said)]), axis=1, return_counts=True)
     best: dict[int, tuple[int, int]] = {}
-    for (v, w), n in zip(seen.T.tolist(), counts.tolist(), strict=True):
+    for (v, w), n in zip(both.T.tolist(), seen.tolist(), strict=True):
         best[v] = max(best.get(v, (n, -w)), (n, -w))
     return {v: -w for v, (_, w) in best.items()}
 
@@ -308,10 +306,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         judged_by = own | {"chance": m["chance"]["all"]}
         accuracy += [judged_by | row for row in side_by_side(picked(right, right, ABLATIONS), "ablation")]
         shares += [own | row for row in side_by_side(picked(m, SHARES), "part")]
-        for table in ("dictionary", "followers") if name["seed"] == 0 else ():
-            words += [
-                own | {"table": table} | row | {"top": " ".join(row["top"])} for row in m[table]["listed"]
-            ]
+        for of in ("dictionary", "followers") if name["seed"] == 0 else ():
+            words += [own | {"table": of} | row | {"top": " ".join(row["top"])} for row in m[of]["listed"]]
     return by_kind(points, _summary), {"accuracy": accuracy, "shares": shares, "words": words}
 
 

@@ -229,11 +229,8 @@ def _beyond(trained: TrainedModel, fitted: Fitted, temporal: Tensor, longest: in
     return {name: None if value is None else round(value, 6) for name, value in found.items()}
 
 
-# What attention does when one side's clock runs ahead of the other's. AO: the positions of one side start at
-# k. A recurrent network: k steps of an input that says nothing go before the sentence, so that the first word
-# is read in the state that these steps reach. Encoder ahead by k: a decoder that looks for the encoder's
-# clock finds its own step k places earlier. Decoder ahead by k: step s attends as step s + k did.
-
+# One side's clock runs ahead of the other's. Encoder ahead by k: a decoder that looks for the encoder's clock
+# finds its own step k places earlier. Decoder ahead by k: step s attends as step s + k did.
 OFFSETS = (1, 2, 3, 5)  # places; sources of 15 and more words leave rows for each of them
 States = tuple[Tensor, Tensor]  # encoder's, decoder's
 Shift = Callable[[Batch, int], States]

@@ -210,9 +210,8 @@ ROLES = ("predicted", "read")  # what the token is to its row of attention
 SHARES = ("temporal_share", "input_share", "residual_share")
 ALONE = ("temporal_only", "input_only", "no_residual", "uniform")
 CLASSES = ("start mark", "function word", "content word", "punctuation", "unknown word", "word", "end mark")
-# A row's word is a function word when its rank by frequency, punctuation not counted, is at most this. French
-# and English have about this many in daily use; that some frequent nouns (in captions: man, woman) fall under
-# it is the price of knowing no grammar.
+# A word is a function word when its rank by frequency, punctuation not counted, is at most this: as many as
+# French and English have in daily use. Some frequent nouns (in captions: man, woman) fall under it.
 FUNCTION_RANK = 50
 LISTED = 150  # tokens kept in each role, the most frequent ones
 MIN_ROWS = 20  # rows of a token that is listed
@@ -306,6 +305,7 @@ def _summary(sums: Float[np.ndarray, " sums"]) -> dict[str, float | int | None]:
     )
 
 
+PAIRS = tuple(f"{decoder}_{encoder}" for decoder, encoder in product(PART_NAMES, PART_NAMES))
 QUALITIES = ("error_rate", "precision", "recall", "agreement", "mass_on_gold")
 RULES_SHOWN = ("full", "temporal_only", "input_only", "no_residual", "ibm_model_1")  # judged by every rule
 JUDGED = (*SHARES, *ALONE)  # of tokens
@@ -401,11 +401,7 @@ def _links_of(m: dict) -> dict:
     agreement = {name: attention[name]["words"]["agreement"] for name in ("input_only", "temporal_only")}
     return {
         "attention": {name: picked(attention[name]["words"], QUALITIES) for name in SUBSETS},
-        "rise_without": {
-            name.removeprefix("without_"): less(rates[name], rates["full"])
-            for name in SUBSETS
-            if name.startswith("without_")
-        },
+        "rise_without": {pair: less(rates[f"without_{pair}"], rates["full"]) for pair in PAIRS},
         "references": {name: picked(rules["words"], QUALITIES) for name, rules in references.items()},
         "rules": {
             rule: {name: picked(both[name][rule], QUALITIES) for name in RULES_SHOWN if rule in both[name]}

@@ -23,10 +23,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.decomposition.components import PART_NAMES, Components
-from attnlib.decomposition.shares import ShareSums
-from attnlib.decomposition.substitution import SUBSETS, SubstitutionSums
-from attnlib.decomposition.terms import alignment_terms
+from attnlib.decomposition import PART_NAMES, SUBSETS, ShareSums, SubstitutionSums, alignment_terms
+from attnlib.decomposition.components import Components
 from attnlib.errors import check_at_least, check_known
 from attnlib.models.attention import masked_softmax
 from attnlib.models.config import ModelConfig

@@ -7,7 +7,7 @@ from typing import Annotated
 from companion.results.config import AboveZero, BaseConfig, OneOf, Positive
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.beyond.along_training.along_training import PAIRS, measure_along_training
+from notebooks.beyond.along_training.along_training import OF_ATTENTION, PAIRS, measure_along_training
 from notebooks.shared.intervals import UNBOUNDED, Point, each_over_seeds, paired
 from notebooks.shared.plan import Plan, Points, answered, asked, by_network, each_seed, plan_of, settings_of
 from notebooks.shared.summaries import crossing, less, rows_of, summarised
@@ -24,13 +24,7 @@ QUANTITIES: dict[str, str] = {  # what a network's measurement calls them, or se
     "beyond": "",  # what positions alone do not rebuild: whatever depends on the words of the sample
     "translation": "translation",
     "gain": "best_over_mean",
-    "word_accuracy": "word_accuracy",
-    "token_accuracy": "token_accuracy",
-    "on_word": "on_word",
-    "on_end": "on_end",
-    "attention_accuracy": "attention_accuracy",
-    "agreement": "agreement",
-    "agreement_by_chance": "agreement_by_chance",
+    **{name: name for name in ("word_accuracy", "token_accuracy", *OF_ATTENTION)},
     "temporal_share": "share.temporal_temporal",
     "input_share": "share.input_input",
     "residual_share": "",  # of all five terms with a residual

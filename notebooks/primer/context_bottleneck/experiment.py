@@ -137,7 +137,8 @@ def read_off(probed: list[Point], halved: list[Point], judged: list[Point]) -> d
         return dict(zip(measured["lengths"], measured["bits"], strict=True)).get(probed[0][1]["length"])
 
     def words(m: dict) -> dict:
-        first, last, between = m["bits"][0], m["bits"][-1], middle(m["bits"])
+        bits, part = m["bits"], len(m["bits"]) // 4
+        first, last, between = bits[0], bits[-1], float(np.mean(bits[part : len(bits) - part]))
         found = {"first": first, "last": last, "middle": between, "together": together(m)}
         return found | {"first_over_middle": first - between, "last_over_middle": last - between}
 
@@ -145,8 +146,3 @@ def read_off(probed: list[Point], halved: list[Point], judged: list[Point]) -> d
         "more": paired(probed, halved, together),
         "decoder_over_probe": paired(judged, probed, together),
     }
-
-
-def middle(bits: list[float]) -> float:
-    part = len(bits) // 4
-    return float(np.mean(bits[part : len(bits) - part]))

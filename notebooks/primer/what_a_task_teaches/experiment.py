@@ -370,16 +370,6 @@ def _by_head(points: Points, groups: Callable[[dict], Iterable[tuple[dict, list]
     ]
 
 
-def network_rows(patterns: Points) -> list[dict]:
-    """Patterns of every network, the mean over its heads, and its sentences without a fault."""
-    return [
-        name
-        | {"state": state, "exact_match": m["exact_match"] if state == "trained" else None}
-        | m[state]["all"]
-        for (name, m), state in product(by_network(patterns, "kind", "task"), STATES)
-    ]
-
-
 def agreement_rows(points: Points) -> list[dict]:
     """A row a pair of networks and view; the seed is the first one's, the second has the next."""
     named = by_network(points, "kind", "first", "second", "state")
@@ -523,7 +513,12 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         "sources": summarised(sources, _moved),
     }, {
         "courses": rows_of(courses, "kind", "task", "step"),
-        "networks": network_rows(patterns),
+        "networks": [
+            name
+            | {"state": state, "exact_match": m["exact_match"] if state == "trained" else None}
+            | m[state]["all"]
+            for (name, m), state in product(by_network(patterns, "kind", "task"), STATES)
+        ],
         "heads": _by_head(patterns, lambda measured: [({}, measured["heads"])]),
         "agreement": compared,
         "example": example_rows(example),
