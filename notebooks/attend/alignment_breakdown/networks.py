@@ -104,7 +104,6 @@ def in_page(task: str, architecture: str) -> tuple[torch.nn.Module, Task, dict[s
 
 
 def terms_of(trace: Trace, batch: Batch, tables: dict[str, torch.Tensor]) -> torch.Tensor:
-    """The nine terms of a pass, with the components that the page has."""
     parts = []
     for side, states, tokens, mask in (
         ("decoder", trace.decoder_states, batch.target_input, batch.target_mask),

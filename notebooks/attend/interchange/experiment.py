@@ -44,9 +44,7 @@ def _exchanges(config: Config) -> tuple[Measurement, ...]:
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """``follows``: Spearman correlations over networks that learned their task, of a part's covariance share
-    with what exchanging the part does to attention (mean of both sides), and of that with the accuracy that
-    it costs.
-    """
+    with what exchanging the part does to attention, and of that with the accuracy that it costs."""
     found = by_spec(_exchanges(config), store)
     points = [(point(spec), effects(*both.values())) for spec, both in found.items()]
     counting = translators_that_count(model_specs(config), config.translated, store)

@@ -281,8 +281,7 @@ def others(config: Config) -> dict[ModelSpec, dict[str, object]]:
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    fit, samples = {"fit_samples": config.fit_samples}, {"samples": config.samples}
-    along = axis(config)
+    fit, samples, along = {"fit_samples": config.fit_samples}, {"samples": config.samples}, axis(config)
     return (
         *measurements_of(dict.fromkeys((*along, *others(config))), measure_alignment_terms, **fit),
         *measurements_of(along, measure_residual_contents, **fit, **samples),

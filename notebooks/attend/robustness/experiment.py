@@ -225,7 +225,6 @@ def settings(config: Config) -> Iterator[tuple[str, str, bool, Models]]:
 
 
 def _models(config: Config, tasks: Iterable[str], factor: str = "", level: object = None) -> Models:
-    """The planned models of some tasks, or those at another level of a factor."""
     found = {}
     for task_name in tasks:
         changes = {factor: level} if factor else {}

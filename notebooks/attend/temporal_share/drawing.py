@@ -49,7 +49,6 @@ UNIFORM = {"marker": "_", "ms": 9, "markeredgewidth": 0.8, "color": INK}  # no c
 
 
 def against_typicality(result: Result, columns: dict[str, tuple] = SHARES) -> Figure:
-    """Two panels over typicality, the temporal quantity in blue and the input one in vermillion."""
     rows = pd.DataFrame(result.tables["points"]).dropna(subset=["typicality"])
     with style():
         figure = Figure(figsize=(8.6, 4.2))
@@ -140,7 +139,6 @@ def _networks() -> Iterator[tuple[dict, float, dict]]:
 
 
 def _kind(names: tuple[str, str], found: list[dict]) -> dict:
-    """One sample of the first network of a kind, and shares over all."""
     sample = found[0]["cell"]["examples"][0]
     shares = pd.DataFrame([each["covariance_share"] for each in found]).mean()
     return {

@@ -8,8 +8,6 @@ What a recording holds:
 ``look.<parameter>``
     by snapshot, the parameter of :class:`~attnlib.models.encoder_decoder.EncoderDecoder`. Whatever can be
     measured of a network can so be measured of each snapshot, afterwards.
-
-Below is what is measured at every snapshot: what attention is made of, and what is known of words.
 """
 
 import math
@@ -123,7 +121,6 @@ def new_network(settings: Settings, source_size: int, target_size: int) -> Encod
 
 
 def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
-    """Train a new network and keep its parameters at every snapshot; see the module."""
     task = load_task(settings)
     network = new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary))
     snapshots = settings.snapshots
@@ -202,7 +199,6 @@ def word_knowledge(
     )
 
 
-# What is measured of every network, and of those whose attention is learned.
 OF_WORDS = ("token_accuracy", "translation", "word_accuracy", "best_over_mean")
 OF_ATTENTION = ("on_word", "on_end", "attention_accuracy", "agreement", "agreement_by_chance")
 PAIRS = tuple((decoder, encoder) for decoder in PART_NAMES for encoder in PART_NAMES)

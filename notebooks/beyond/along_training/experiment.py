@@ -82,7 +82,6 @@ def last_values(measured: dict, names: Iterable[str]) -> dict:
 
 
 def uniform_values(points: list[Point], learned: list[Point]) -> dict:
-    """Knowledge at the last snapshot of networks whose attention is held uniform, and of their twins."""
     return each_over_seeds(
         points, lambda m: last_values(m, OF_UNIFORM) | {"above_chance": m["translation"][-1] - m["chance"]}
     ) | {"less_learned": paired(points, learned, lambda m: m["translation"][-1])}
@@ -95,7 +94,6 @@ def course_rows(points: Points, attention: str) -> list[dict]:
 
 
 def network_rows(points: Points, least: float) -> list[dict]:
-    """A row a network and quantity: the first and last value, and the takeover step."""
     return [
         row
         | {"quantity": quantity, "takeover": takeover(measured, quantity, least)}
@@ -106,7 +104,6 @@ def network_rows(points: Points, least: float) -> list[dict]:
 
 
 def snapshot_rows(points: Points, attention: str) -> list[dict]:
-    """A row a network and snapshot: what it writes and knows, and where it attends, beside chance."""
     names = ("token_accuracy", "on_word", "word_accuracy")
     return [
         row

@@ -2,8 +2,6 @@
 
 Its weights are tensors alone (``weights_only``), and its vocabulary is read by an unpickler that makes no
 objects. Without the package there is a stand-in: the same network, drawn at random, on made-up strings.
-
-Below is what is measured of every head while it writes molecules back: shares, typicality, copying.
 """
 
 import csv

@@ -2,8 +2,6 @@
 
 Weights and dictionary are files of packages that are not imported. Without them there is a stand-in of the
 same make, drawn at random, on made-up words.
-
-Below is what one vector of it holds: words written from it, letters read from it, their sum.
 """
 
 import io

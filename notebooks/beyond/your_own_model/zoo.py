@@ -122,7 +122,6 @@ OTHERS = {"lexicon_translator": translator, "polarity_classifier": classifier}
 
 @torch.no_grad()
 def accuracy(network: nn.Module, batch: Batch) -> float:
-    """The share of the words, or of the labels, that it predicts."""
     if isinstance(network, AttentiveClassifier):
         said = network(batch.source, batch.source_mask).logit > 0
         return float((said == label(batch)).float().mean())

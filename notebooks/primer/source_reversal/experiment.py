@@ -18,8 +18,6 @@ from notebooks.shared.sequence_course import judged_samples
 from notebooks.shared.summaries import along, each_paired, rows_of, summarised
 from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
 
-# Recurrent steps between words that translate each other, counted on a task's known links.
-
 ORDERS = ("forward", "reversed")
 
 

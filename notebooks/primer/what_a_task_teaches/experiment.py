@@ -25,10 +25,7 @@ from notebooks.shared.sequence_course import judged_samples, load_task
 from notebooks.shared.summaries import along, each_paired, less, rows_of, summarised
 from notebooks.shared.task_patterns import PATTERNS, STATES, network_of
 
-# Does i get from j what j gets from i? The symmetry of square matrices of scores or of attention.
-#
-# The rows of a matrix m are what asks, its columns what answers, both the same n things in the same order.
-# With
+# Does i get from j what j gets from i? Of a matrix m, whose rows ask and whose columns answer,
 #
 #     reciprocity = Σ m_ij m_ji / Σ m_ij²,  sums over i ≠ j,
 #
@@ -259,7 +256,6 @@ def _heads(layers: tuple[tuple[HeadTrace, ...], ...]) -> Iterator[tuple[int, int
             yield layer, head, own
 
 
-# Groups are kinds of network and tasks.
 LEVELS = ("scores", "weights", "ratio", "halved", "maps")
 ATTENTIONS = ("encoder_self", "decoder_self", "cross")
 ROLES, SIDES = ("queries", "keys"), ("source", "target")
