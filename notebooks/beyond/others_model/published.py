@@ -43,8 +43,6 @@ SYMBOL = re.compile(r"\[[^\]]*\]|%\d{2}|Br|Cl|.")
 
 @dataclass(frozen=True)
 class Settings:
-    """Which weights, and how many molecules."""
-
     weights: str = "annalog"  # "drawn": a stand-in
     molecules: int = 2_000
     seed: int = 0  # of what is drawn

@@ -44,8 +44,6 @@ MOST = 20  # sounds that are written
 
 @dataclass(frozen=True)
 class Settings:
-    """Which weights, and how many words."""
-
     weights: str = "g2p_en"  # "drawn": a stand-in
     words: int = 20_000
     seed: int = 0  # of the words picked, and of what is drawn

@@ -343,7 +343,6 @@ def effect(
 
 
 def _rows(found: Mapping[Kind | str, dict]) -> list[dict]:
-    """A row for each interval of each kind of network."""
     every = [(_columns(g), name, own) for g, several in found.items() for name, own in several.items()]
     return [columns | {"quantity": name} | own for columns, name, own in every if isinstance(own, dict)]
 

@@ -27,9 +27,9 @@ from notebooks.shared.task_patterns import PATTERNS, STATES, network_of
 
 # Does i get from j what j gets from i? Of a matrix m, whose rows ask and whose columns answer,
 #
-#     reciprocity = Σ m_ij m_ji / Σ m_ij²,  sums over i ≠ j,
+#     reciprocity = Σ m_ij m_ji / Σ m_ij²,  sums over i ≠ j.
 #
-# a symmetric matrix has 1, one whose m_ij says nothing about m_ji 0, and an antisymmetric one −1. It is the
+# A symmetric matrix has 1, one whose m_ij says nothing about m_ji 0, and an antisymmetric one −1. It is the
 # share of the symmetric half S = (m + mᵀ)/2 in the squared norm less that of the antisymmetric half K,
 # (‖S‖² − ‖K‖²) / (‖S‖² + ‖K‖²); so Garlaschelli and Loffredo 2004 of networks, Saponati et al. 2025 of the
 # product of query and key maps. Subtracted first is, of ``attention``, the mean of the entries off the
@@ -286,7 +286,6 @@ def pattern_values(patterns: Points) -> dict:
 
 
 def differences(patterns: Points) -> dict:
-    """Translation less summary, by kind of network with both."""
     return {
         kind: each_paired(points, patterns[kind, "summary"], _patterns)
         for (kind, task), points in patterns.items()
@@ -331,9 +330,8 @@ def _reciprocity(measured: dict) -> dict:
     kinds = ("encoder_self", "cross", "cross_on_source")
     own = {kind: {s: _over_heads(measured[s].get(kind, ())) for s in STATES} for kind in kinds}
     apart = less(own["encoder_self"]["trained"], own["cross"]["trained"])
-    return {kind: _with_learned(by_state) for kind, by_state in own.items()} | {
-        "self_less_cross": picked(apart, LEVELS[:3])
-    }
+    found = {kind: _with_learned(by_state) for kind, by_state in own.items()}
+    return found | {"self_less_cross": picked(apart, LEVELS[:3])}
 
 
 def _topics(measured: dict) -> dict:
