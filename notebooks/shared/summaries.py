@@ -1,6 +1,8 @@
 """From the numbers of single networks, nested as a claim addresses them, to intervals and rows of tables."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import or_
 
 from notebooks.shared.intervals import UNBOUNDED, Point, each_over_seeds, less, matched, nested
 
@@ -18,15 +20,30 @@ def each_paired(first: list[Point], second: list[Point], numbers: Callable[[dict
     return each_over_seeds(pairs, lambda pair: less(*map(numbers, pair)), UNBOUNDED) if pairs else {}
 
 
-def rows_of(nested: Mapping, *names: str) -> list[dict]:
-    """A row for each branch so deep: the keys on the way in these columns, and what it holds.
+def rows_of(nested, *names: str) -> list[dict]:
+    """A row for each branch so deep: keys and places on the way in these columns, and what it holds.
 
     >>> rows_of({"AO": {"x": {"value": 1.0}, "y": {"value": 2.0}}}, "kind", "number")
     [{'kind': 'AO', 'number': 'x', 'value': 1.0}, {'kind': 'AO', 'number': 'y', 'value': 2.0}]
+    >>> rows_of({"AO": [0.5, 1.0]}, "kind", "place", "share")
+    [{'kind': 'AO', 'place': 0, 'share': 0.5}, {'kind': 'AO', 'place': 1, 'share': 1.0}]
     """
     if not names:
         return [dict(nested)]
-    return [{names[0]: key} | row for key, own in nested.items() for row in rows_of(own, *names[1:])]
+    if not isinstance(nested, Mapping | list):
+        return [{names[0]: nested}]
+    keyed = nested.items() if isinstance(nested, Mapping) else enumerate(nested)
+    return [{names[0]: key} | row for key, own in keyed for row in rows_of(own, *names[1:])]
+
+
+def side_by_side(columns: Mapping[str, object], *names: str) -> list[dict]:
+    """:func:`rows_of` several things that are nested alike, the numbers of each in its column.
+
+    >>> side_by_side({"x": {"AO": 1}, "y": {"AO": 2}}, "kind")
+    [{'kind': 'AO', 'x': 1, 'y': 2}]
+    """
+    rows = (rows_of(own, *names, column) for column, own in columns.items())
+    return [reduce(or_, each) for each in zip(*rows, strict=True)]
 
 
 def all_wide(intervals: Mapping[str, Mapping]) -> dict:

@@ -77,7 +77,7 @@ def test_two_files_are_taken_at_either_profile(figure, profile, tmp_path):
 @pytest.mark.usefixtures("few_resamples")
 @pytest.mark.parametrize("figure", OWN)
 def test_fifty_hostile_words_are_words(figure, tmp_path, models, monkeypatch):
-    monkeypatch.setattr("notebooks.attend.readout.measure.LISTED", 99)
+    monkeypatch.setattr("notebooks.attend.readout.experiment.LISTED", 99)
     for name, common in (("source", "der hund"), ("target", "the dog")):
         lines = [f"{common} {copy} {word}" for copy in range(4) for word in HOSTILE]
         (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")

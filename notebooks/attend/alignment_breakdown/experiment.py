@@ -6,7 +6,7 @@ from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind
 from notebooks.shared.plan import picked
 from notebooks.shared.suite import PROFILES, measurements
 from notebooks.shared.suite import SuiteConfig as Config
-from notebooks.shared.summaries import rows_of
+from notebooks.shared.summaries import rows_of, side_by_side
 
 SHARES = ("covariance_share", "mean_absolute_share")
 JUDGED = (*SHARES, "substitution", "token_accuracy")
@@ -15,14 +15,11 @@ __all__ = ["PROFILES", "Config", "compute", "measurements"]
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Both shares of each term and the substitution test by task and architecture, on held-out samples."""
     points = [(name | {"kind": kind(name)}, m) for name, m in answers(measurements(config), store)]
     shares = [
-        name
-        | {"decoder": decoder, "encoder": encoder}
-        | {share: m[share][f"{decoder}_{encoder}"] for share in SHARES}
+        name | dict(zip(("decoder", "encoder"), row.pop("pair").split("_"), strict=True)) | row
         for name, m in points
-        for decoder, encoder in (pair.split("_") for pair in m["covariance_share"])
+        for row in side_by_side(picked(m, SHARES), "pair")
     ]
     substitution = [name | row for name, m in points for row in rows_of(m["substitution"], "subset")]
     return by_kind(points, _summary), {"shares": shares, "substitution": substitution}

@@ -1,9 +1,8 @@
 """The networks that run in the page: small, trained by one command, written with their components.
 
-``python -m notebooks.attend.alignment_breakdown.networks`` trains them in some minutes. It writes a script of
-each, weights and components in half precision, and ``networks.json`` beside this module: what they are and
-how well they do. Everything is of the weights as rounded. With ``picture`` behind it, only the
-landing page's picture is drawn.
+``python -m notebooks.attend.alignment_breakdown.networks`` writes a script of each, weights and components in
+half precision, and ``networks.json``: what they are and how well they do, as rounded. With ``picture`` behind
+it, only the landing page's picture is drawn.
 """
 
 import base64
@@ -19,8 +18,7 @@ import pandas as pd
 import torch
 from matplotlib.figure import Figure
 
-from attnlib.decomposition.components import Parts
-from attnlib.decomposition.terms import alignment_terms
+from attnlib.decomposition import Parts, alignment_terms
 from attnlib.files import write_text_atomic
 from attnlib.models.trace import Trace
 from attnlib.training.corpus import Batch, Corpus, Task, collate
@@ -58,7 +56,6 @@ def nine_switches() -> tuple[dict, pd.DataFrame]:
 
 
 def export(task: str, architecture: str, store: Store, folder: Path) -> dict:
-    """Train one, write its script, and say what it is."""
     trained = store.model(spec_of(task, architecture, scale="quick", steps=UPDATES[task]))
     words, corpus = trained.task.source_vocabulary, trained.task.held_out
     network = trained.model.half().float()
@@ -107,7 +104,6 @@ def in_page(task: str, architecture: str) -> tuple[torch.nn.Module, Task, dict[s
 
 
 def terms_of(trace: Trace, batch: Batch, tables: dict[str, torch.Tensor]) -> torch.Tensor:
-    """The nine terms of a pass, with the components that the page has."""
     parts = []
     for side, states, tokens, mask in (
         ("decoder", trace.decoder_states, batch.target_input, batch.target_mask),
@@ -125,6 +121,7 @@ def picture() -> Figure:
     network, task, tables = in_page("scan", "AED")
     words = SENTENCE.split()
     actions = interpret(words)  # which it writes
+    said = [*(action.removeprefix("I_").lower() for action in actions), "end"]
     pair = ([task.source_vocabulary.encode(words)], [task.target_vocabulary.encode(actions)])
     trace = network(batch := collate(Corpus.from_ids(*pair), [0]))
     left = terms_of(trace, batch, tables)[:2, :2, 0].sum((0, 1)).softmax(-1)
@@ -135,9 +132,7 @@ def picture() -> Figure:
             axes.imshow(matrix.numpy(), cmap="Greys", vmin=0, vmax=1, interpolation="nearest")
             axes.set_title(title)
             axes.set_xticks(range(len(words) + 1), [*words, "end"], rotation=90)
-            axes.set_yticks(
-                range(len(actions) + 1), [*(a.removeprefix("I_").lower() for a in actions), "end"]
-            )
+            axes.set_yticks(range(len(said)), said)
     return figure
 
 

@@ -6,6 +6,7 @@ from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind
 from notebooks.shared.plan import picked
 from notebooks.shared.suite import PROFILES, measurements, outcomes
 from notebooks.shared.suite import SuiteConfig as Config
+from notebooks.shared.summaries import rows_of
 
 POINT = ("typicality", "near_diagonal")
 
@@ -13,7 +14,6 @@ __all__ = ["PROFILES", "Config", "compute", "measurements"]
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Typicality with its coverage, attention near the diagonal, and quality, by task and architecture."""
     points = answers(measurements(config), store)
     rows = [name | picked(outcomes(m), (*POINT, *m["quality"], "coverage")) for name, m in points]
     average, samples = [], []
@@ -35,11 +35,8 @@ def _summary(group: list[Point]) -> dict:
 
 def _entries(columns: dict, matrix: list[list[float]], words: dict | None = None) -> list[dict]:
     """A row for each entry of a matrix, with the words of its row and column where they are given."""
-    return [
-        columns
-        | {"target_position": s, "source_position": t}
-        | ({"predicted": words["predicted"][s], "source": words["source"][t]} if words else {})
-        | {"attention": weight}
-        for s, row in enumerate(matrix)
-        for t, weight in enumerate(row)
-    ]
+    rows = [columns | row for row in rows_of(matrix, "target_position", "source_position", "attention")]
+    for row in rows if words else ():
+        row |= {"predicted": words["predicted"][row["target_position"]]}
+        row |= {"source": words["source"][row["source_position"]]}
+    return rows

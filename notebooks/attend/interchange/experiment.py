@@ -24,12 +24,9 @@ class Config(SuiteConfig):
     translated: Positive = 200
 
 
-PROFILES = {
-    "quick": Config(task=("one_to_one", "reordering_100", "scan")),
-    "paper": Config(
-        task=PAPER_TASKS, scale="paper", seeds=3, fit_samples=25_000, samples=1_500, translated=1_000
-    ),
-}
+QUICK_TASKS = ("one_to_one", "reordering_100", "scan")
+PAPER = {"scale": "paper", "seeds": 3, "fit_samples": 25_000, "samples": 1_500, "translated": 1_000}
+PROFILES = {"quick": Config(task=QUICK_TASKS), "paper": Config(task=PAPER_TASKS, **PAPER)}
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
@@ -45,12 +42,8 @@ def _exchanges(config: Config) -> tuple[Measurement, ...]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Effects of every exchange by task and architecture, and whether they go with the shares.
-
-    ``follows``: Spearman correlations over networks that learned their task, tasks and then seeds resampled:
-    of a part's covariance share with what exchanging the part does to attention (mean of both sides), and of
-    what exchanges do to attention with the accuracy that they cost.
-    """
+    """``follows``: Spearman correlations over networks that learned their task, of a part's covariance share
+    with what exchanging the part does to attention, and of that with the accuracy that it costs."""
     found = by_spec(_exchanges(config), store)
     points = [(point(spec), effects(*both.values())) for spec, both in found.items()]
     counting = translators_that_count(model_specs(config), config.translated, store)

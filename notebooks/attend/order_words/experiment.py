@@ -1,19 +1,580 @@
-"""Order words: which words turn the order round, by which parts of states, and swaps that put it to test."""
+"""Order words: which words turn the order round, by which parts of states, and swaps that put it to test.
 
-from collections.abc import Iterator
+Rows of attention are compared in four sets, on pairs of sentences that the network was not trained on:
+
+``own``        all steps that both targets have, each run reading the words of its own target;
+``fork``       of these the one step of each pair at which the two translations part;
+``same``       all steps, both runs reading the first sentence's target words: what the source alone does;
+``same_fork``  of these the fork.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from attnlib.decomposition import PART_NAMES, Parts, alignment_terms
+from attnlib.decomposition.substitution import centred, total_variation, valid_rows
 from attnlib.errors import BadInput
 from attnlib.models.config import Cell
+from attnlib.models.encoder_decoder import EncoderDecoder
+from attnlib.models.trace import Trace
+from attnlib.training.corpus import Batch, Corpus, Links, Task, collate
 from companion.results.config import Attending, Positive, check_width, looked_up
 from companion.results.measurements import Measurement, answers, measurements_of
-from companion.runs.store import Store
+from companion.runs.store import Store, TrainedModel
 from companion.runs.suite import task_of
-from notebooks.attend.order_words.measure import measure_order_words
+from notebooks.shared import tasks as rules
 from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind
+from notebooks.shared.measure import Fitted, fit_components
 from notebooks.shared.plan import picked, settings_of
 from notebooks.shared.suite import PlannedConfig, model_specs
 from notebooks.shared.summaries import rows_of
+from notebooks.shared.tasks import ACTION_OF, COMMAND_WORDS, TURN_OF, interpret
+
+_STREAM = 0x5A1B
+
+Words = tuple[str, ...]
+Attention = Float[Tensor, "batch target source"]
+Rows, SourceMask = Bool[Tensor, "batch target"], Bool[Tensor, "batch source"]
+ByPair = Int[Tensor, " batch"]
+Meant = tuple[Words, Links | None]  # target words; links where the task has them
+Meaning = Callable[[Sequence[str]], Meant]
+
+
+@dataclass(frozen=True)
+class Swap:
+    """Of ``order``, of ``count`` (some words come oftener) or of ``content``. A word gives way to one of its
+    own group or, where the swap is ``across``, of the other group."""
+
+    name: str
+    kind: str
+    groups: tuple[Words, ...]
+    across: bool = False
+
+    def replacements(self, word: str) -> tuple[int, Words]:
+        for place, group in enumerate(self.groups):
+            if word in group:
+                others = self.groups[1 - place] if self.across else tuple(w for w in group if w != word)
+                return place, others
+        return -1, ()
+
+
+REORDERING_SWAPS = (
+    Swap("opening", "order", (tuple(rules.STAYING_OPENINGS), tuple(rules.REVERSING_OPENINGS)), across=True),
+    Swap("modifier", "order", (tuple(rules.STAYING_MODIFIERS), tuple(rules.SWAPPING_MODIFIERS)), across=True),
+    Swap("opening_within", "content", (tuple(rules.STAYING_OPENINGS), tuple(rules.REVERSING_OPENINGS))),
+    Swap("modifier_within", "content", (tuple(rules.STAYING_MODIFIERS), tuple(rules.SWAPPING_MODIFIERS))),
+    Swap("head", "content", (tuple(rules.HEADS),)),
+)
+SCAN_SWAPS = (
+    Swap("join", "order", (("and",), ("after",)), across=True),
+    Swap("times", "count", (("twice",), ("thrice",)), across=True),
+    Swap("manner", "count", (("opposite",), ("around",)), across=True),
+    Swap("verb", "content", (tuple(ACTION_OF),)),
+    Swap("direction", "content", (tuple(TURN_OF),)),
+)
+_SIGNALS = {**rules.REVERSING_OPENINGS, **rules.SWAPPING_MODIFIERS}
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Aligned corpora: sample i of ``second`` is that of ``first`` with another word at ``positions[i]``."""
+
+    swap: Swap
+    first: Corpus
+    second: Corpus
+    positions: Int[np.ndarray, " pairs"]
+    groups: Int[np.ndarray, " pairs"]  # of the word of ``first``
+    forks: Int[np.ndarray, " pairs"]  # see :func:`fork_of`
+    gold: Int[np.ndarray, "pairs 2"]  # likewise; −1 without links
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+
+def swaps_of(task: Task) -> tuple[Swap, ...]:
+    words = set(task.source_vocabulary.words)
+    if set(COMMAND_WORDS) <= words:
+        return SCAN_SWAPS
+    if set(rules.TRANSLATIONS) <= words:
+        return REORDERING_SWAPS
+    raise BadInput(f"task {task.name} has no known order words; take scan, scan_extended or reordering_50")
+
+
+def draw_pairs(task: Task, swap: Swap, n: int, *, part: str = "held_out", reach: str = "both") -> Pairs:
+    """Up to ``n`` pairs: the first sentence from one part of the task, the second not in the other. In the
+    reordering family another signal to reorder must be left, or it would be unlike what was trained on."""
+    draw = np.random.default_rng([_STREAM, part == "train", *swap.name.encode()])
+    own, other = (task.held_out, task.train) if part == "held_out" else (task.train, task.held_out)
+    forbidden = {tuple(other.source(i).tolist()) for i in range(len(other))}
+    longest = int(task.train.target_lengths.max())
+    scan = swap in SCAN_SWAPS
+    meaning: Meaning = _interpret if scan else lambda words: rules.translate(words, reach)
+    source, target = task.source_vocabulary, task.target_vocabulary
+    found: list[tuple] = []
+    for sample in draw.permutation(len(own)):
+        words = source.decode(own.source(sample).tolist())
+        candidates = [place for place, word in enumerate(words) if swap.replacements(word)[1]]
+        if not candidates:
+            continue
+        place = int(draw.choice(candidates))
+        if not scan and not any(w in _SIGNALS for t, w in enumerate(words) if t != place):
+            continue
+        group, others = swap.replacements(words[place])
+        partner = (*words[:place], others[draw.integers(len(others))], *words[place + 1 :])
+        ids = source.encode(partner)
+        if tuple(ids.tolist()) in forbidden:
+            continue
+        there, here = meaning(partner), meaning(words)
+        if len(there[0]) > longest or there[0] == here[0]:
+            continue
+        fork, gold = fork_of(here, there)
+        pair = (own.source(sample), target.encode(here[0])), (ids, target.encode(there[0]))
+        found.append((*pair, place, group, fork, gold))
+        if len(found) == n:
+            break
+    if not found:
+        raise BadInput(f"task {task.name} has no pair of sentences for {swap.name!r}; take another task")
+    first, second, *columns = zip(*found, strict=True)
+    corpora = (Corpus.from_ids(*zip(*side, strict=True)) for side in (first, second))
+    return Pairs(swap, *corpora, *(np.array(column) for column in columns))
+
+
+def _interpret(words: Sequence[str]) -> tuple[Words, None]:
+    return interpret(words), None
+
+
+def fork_of(here: Meant, there: Meant) -> tuple[int, tuple[int, int]]:
+    """Target step at which two translations part, and the source positions that either translates there."""
+    steps = min(len(here[0]), len(there[0]))
+    from_source = [dict(links) if links is not None else {} for _, links in (here, there)]
+    parted = [s for s in range(steps) if from_source[0].get(s) != from_source[1].get(s)]
+    if not parted:
+        parted = [s for s in range(steps) if here[0][s] != there[0][s]]
+    step = parted[0] if parted else steps
+    return step, (from_source[0].get(step, -1), from_source[1].get(step, -1))
+
+
+# By which route a swapped word changes the attention. Between two runs a' − a is exactly
+#
+#     a'_st − a_st = (h'^D_s − h^D_s) · (h'^E_t + h^E_t) / 2 + (h'^D_s + h^D_s) / 2 · (h'^E_t − h^E_t) ,
+#
+# and each difference of states is that of their parts, the temporal ones being equal: the routes below.
+
+ROUTES = ("decoder_input", "decoder_residual", "encoder_input", "encoder_residual", "encoder_context")
+PAIRS = tuple(f"{decoder}_{encoder}" for decoder in PART_NAMES for encoder in PART_NAMES)
+# What is taken from the other run: E encoder states attended to, S the state that starts the decoder, W the
+# words it reads; e_input and e_residual only that part of the encoder states, e_word and e_context all of
+# them at the swapped word's position or all elsewhere.
+PATCHES = ("E", "S", "W", "ES", "EW", "SW", "ESW", "e_input", "e_residual", "e_word", "e_context")
+BothParts = tuple[Parts, Parts]  # decoder's, encoder's
+Pieces = Float[Tensor, "piece batch target source"]
+_NO_CHANGE = 1e-12
+_NO_FLIP = 0.02  # rows that differ by less (mean total variation) have no flip to take a share of
+
+
+@dataclass(frozen=True)
+class TwoRuns:
+    """Both sentences' states, and decoder states for either start and either sentence's words."""
+
+    batches: tuple[Batch, Batch]
+    encoder: tuple[Float[Tensor, "batch source width"], Float[Tensor, "batch source width"]]
+    decoder: dict[tuple[int, int], Float[Tensor, "batch steps width"]]
+    encoder_parts: tuple[Parts, Parts]
+    rows: Bool[Tensor, "batch steps"]
+    position: ByPair
+
+    @property
+    def source_mask(self) -> SourceMask:
+        return self.batches[0].source_mask
+
+    @property
+    def at_word(self) -> SourceMask:
+        places = torch.arange(self.source_mask.shape[1], device=self.position.device)
+        return places == self.position[:, None]
+
+
+def run_both(model: EncoderDecoder, batches: tuple[Batch, ...], position: ByPair, fitted: Fitted) -> TwoRuns:
+    encoded = [model.encode(batch.source, batch.source_mask) for batch in batches]
+    steps = min(batch.target_mask.shape[1] for batch in batches)
+    decoder = {
+        (start, words): model.decode(batches[words].target_input[:, :steps], encoded[start][1])
+        for start in (0, 1)
+        for words in (0, 1)
+    }
+    parts = tuple(
+        fitted.encoder.split(states, batch.source, batch.source_mask)
+        for (states, _), batch in zip(encoded, batches, strict=True)
+    )
+    rows = batches[0].target_mask[:, :steps] & batches[1].target_mask[:, :steps]
+    return TwoRuns(batches, tuple(states for states, _ in encoded), decoder, parts, rows, position)
+
+
+def decoder_parts(runs: TwoRuns, start: int, words: int, fitted: Fitted) -> Parts:
+    read = runs.batches[words].target_input[:, : runs.rows.shape[1]]
+    return fitted.decoder.split(runs.decoder[start, words], read, runs.rows)
+
+
+def term_changes(first: BothParts, second: BothParts) -> Float[Tensor, "9 batch target source"]:
+    """Change of each of the nine alignment terms, in the order of :data:`PAIRS`."""
+    return (alignment_terms(*second) - alignment_terms(*first)).flatten(0, 1)
+
+
+def route_changes(first: BothParts, second: BothParts, at_word: SourceMask) -> Pieces:
+    """Change of the score by route, in the order of :data:`ROUTES`; they sum to the change of the score."""
+    (d, e), (d_after, e_after) = first, second
+    keys = ((e.total() + e_after.total()) / 2).transpose(1, 2)  # (batch, width, source)
+    queries = (d.total() + d_after.total()) / 2
+    residual = queries @ (e_after.residual - e.residual).transpose(1, 2)
+    word = at_word[:, None, :]
+    return torch.stack(
+        [
+            (d_after.input - d.input) @ keys,
+            (d_after.residual - d.residual) @ keys,
+            queries @ (e_after.input - e.input).transpose(1, 2),
+            residual * word,
+            residual * ~word,
+        ]
+    )
+
+
+def change_shares(pieces: Pieces, rows: Rows, source_mask: SourceMask) -> tuple[list[float | None], float]:
+    """Covariance share of each piece in their sum (None where it does not vary), and the sum's own square."""
+    values, valid = valid_rows(pieces, rows, source_mask, at_least=2)
+    values = centred(values, valid)
+    total = values.sum(0)
+    square = float(total.square().sum())
+    if square <= _NO_CHANGE * float(values.square().sum()):
+        return [None] * len(pieces), 0.0
+    return ((values * total).sum((1, 2)) / square).tolist(), square
+
+
+def patched_rows(model: EncoderDecoder, runs: TwoRuns) -> dict[str, Float[Tensor, "batch steps source"]]:
+    """Attention of the first run (``""``) with what each of :data:`PATCHES` takes from the second."""
+    first, second = runs.encoder_parts
+    word = runs.at_word[:, :, None]
+    states = {0: runs.encoder[0], 1: runs.encoder[1]}
+    mixed = {
+        "e_input": states[0] + second.input - first.input,
+        "e_residual": states[0] + second.residual - first.residual,
+        "e_word": torch.where(word, states[1], states[0]),
+        "e_context": torch.where(word, states[0], states[1]),
+    }
+
+    def rows(encoder: Tensor, start: int, words: int) -> Tensor:
+        return model.attend(runs.batches[0], encoder, runs.decoder[start, words]).attention
+
+    whole = {
+        name: rows(states["E" in name], int("S" in name), int("W" in name))
+        for name in ("", *(p for p in PATCHES if p.isupper()))
+    }
+    return whole | {name: rows(encoder, 0, 0) for name, encoder in mixed.items()}
+
+
+def flip_share(patched: Attention, first: Attention, second: Attention, rows: Rows) -> dict:
+    """How far patched rows went to the second run's; None where the two runs hardly differ. ``argmax``: of
+    rows whose largest weight is elsewhere in the second run, the share that has it there."""
+    change = (second - first)[rows].double()
+    gone = (patched - first)[rows].double()
+    differs = len(change) > 0 and float(change.abs().sum(-1).mean()) / 2 >= _NO_FLIP
+    flipped = (first.argmax(-1) != second.argmax(-1)) & rows
+    right = (patched.argmax(-1) == second.argmax(-1))[flipped]
+    return {
+        "share": float((gone * change).sum() / change.square().sum()) if differs else None,
+        "argmax": float(right.double().mean()) if len(right) else None,
+    }
+
+
+def moved(first: Attention, second: Attention, rows: Rows) -> dict[str, float]:
+    """How much rows of attention differ: mean total variation, and share with another largest entry."""
+    return {
+        "variation": float(total_variation(first[rows], second[rows]).double().mean()),
+        "flips": float((first.argmax(-1) != second.argmax(-1))[rows].double().mean()),
+    }
+
+
+# Rows of attention predicted before a word is swapped, and the network run again with the word swapped. The
+# prediction sees the run on the original sentence, components and mean effects fitted on training samples.
+# With the word w at source position q exchanged for w',
+#
+#     input        h^E_q  ←  h^E_q − χ(w) + χ(w')            residual and all other states kept
+#     input_alone  h^E_q  ←  μ_q + χ(w')                      the residual at its mean over all w', zero
+#     encoder      h^E_t  ←  h^E_t + E[change | w, w', t − q]
+#     decoder      h^D_s  ←  h^D_s + E[change | group of w, q, source length, s]
+#     both         encoder and decoder
+#
+# and none (rows as they were), uniform.
+
+BATCH = 256
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What is swapped in each sample: where, which word, for which, and the group of the old one."""
+
+    position: ByPair
+    old: ByPair
+    new: ByPair
+    group: ByPair
+
+
+@dataclass(frozen=True)
+class Effects:
+    """Mean changes of states over training pairs; zero where no pair was seen."""
+
+    encoder: Float[Tensor, "words words lag width"]
+    decoder: Float[Tensor, "group position length step width"]
+
+
+def exchange_of(pairs: Pairs, device: torch.device | str = "cpu") -> Exchange:
+    rows = range(len(pairs))
+    old, new = (
+        torch.tensor([int(corpus.source(i)[pairs.positions[i]]) for i in rows])
+        for corpus in (pairs.first, pairs.second)
+    )
+    position, group = torch.from_numpy(pairs.positions), torch.from_numpy(pairs.groups)
+    return Exchange(*(column.to(device) for column in (position, old, new, group)))
+
+
+def predict_rows(
+    model: EncoderDecoder, batch: Batch, trace: Trace, exchange: Exchange, fitted: Fitted, effects: Effects
+) -> dict[str, Float[Tensor, "batch target source"]]:
+    states = trace.encoder_states
+    samples = torch.arange(len(states), device=states.device)
+    at = exchange.position
+    change = (fitted.encoder.input[exchange.new] - fitted.encoder.input[exchange.old]).to(states)
+    swapped, alone = states.clone(), states.clone()
+    swapped[samples, at] += change
+    temporal = (
+        fitted.encoder.temporal.to(states.device)[at] + fitted.encoder.input.to(states.device)[exchange.new]
+    )
+    alone[samples, at] = temporal.to(states)
+    lag = torch.arange(states.shape[1], device=states.device) - at[:, None]  # (batch, source)
+    known = effects.encoder[exchange.old[:, None], exchange.new[:, None], lag.clamp(min=0)]
+    moved = states + known.to(states) * ((lag >= 0) & trace.source_mask)[:, :, None]
+    lengths = trace.source_mask.sum(1)
+    turned = trace.decoder_states + effects.decoder[exchange.group, at, lengths][
+        :, : trace.decoder_states.shape[1]
+    ].to(states)
+
+    def rows(encoder: Tensor, decoder: Tensor) -> Tensor:
+        return model.attend(batch, encoder, decoder).attention
+
+    uniform = (trace.source_mask / lengths[:, None])[:, None, :].expand_as(trace.attention)
+    return {
+        "none": trace.attention,
+        "uniform": uniform,
+        "input": rows(swapped, trace.decoder_states),
+        "input_alone": rows(alone, trace.decoder_states),
+        "encoder": rows(moved, trace.decoder_states),
+        "decoder": rows(states, turned),
+        "both": rows(moved, turned),
+    }
+
+
+def rerun(model: EncoderDecoder, batch: Batch, swapped: Batch) -> Trace:
+    """The network on the sentence with the word swapped, reading the target words of the original one."""
+    states, last = model.encode(swapped.source, swapped.source_mask)
+    return model.attend(batch, states, model.decode(batch.target_input, last))
+
+
+def fit_effects(model: EncoderDecoder, pairs: Pairs, words: int, longest: tuple[int, int]) -> Effects:
+    """Mean effects of a swap over training pairs; ``longest`` source and target, end marks included."""
+    device, width = model.readout.weight.device, model.config.width
+    source, target = longest
+    shapes = (words, words, source), (len(pairs.swap.groups), source, source + 1, target)
+    sums = [torch.zeros(*shape, width, dtype=torch.float64, device=device) for shape in shapes]
+    counts = [torch.zeros(shape, dtype=torch.float64, device=device) for shape in shapes]
+    exchange = exchange_of(pairs, device)
+    for first in range(0, len(pairs), BATCH):
+        chosen = torch.arange(first, min(first + BATCH, len(pairs)), device=device)
+        batch, swapped = (collate(c, chosen.tolist()).to(device) for c in (pairs.first, pairs.second))
+        before, after = model(batch), rerun(model, batch, swapped)
+        at, old, new, group = (getattr(exchange, key)[chosen] for key in ("position", "old", "new", "group"))
+        sample, place = (batch.source_mask.cumsum(1) > at[:, None]).logical_and(batch.source_mask).nonzero().T
+        index = (old[sample], new[sample], place - at[sample])
+        _add(sums[0], counts[0], index, (after.encoder_states - before.encoder_states)[sample, place])
+        sample, step = batch.target_mask.nonzero().T
+        index = (group[sample], at[sample], batch.source_mask.sum(1)[sample], step)
+        _add(sums[1], counts[1], index, (after.decoder_states - before.decoder_states)[sample, step])
+    return Effects(*(total / n.clamp(min=1)[..., None] for total, n in zip(sums, counts, strict=True)))
+
+
+def _add(sums: Tensor, counts: Tensor, index: tuple[Tensor, ...], values: Tensor) -> None:
+    sums.index_put_(index, values.double(), accumulate=True)
+    counts.index_put_(index, torch.ones_like(values[:, 0], dtype=torch.float64), accumulate=True)
+
+
+ROW_SETS = ("own", "fork", "same", "same_fork")
+TERM_SETS = ("own", "fork")  # the nine terms; routes tell the rest
+SAME_WORDS_PATCHES = tuple(name for name in PATCHES if "W" not in name)
+LAGS, STEPS = 12, 24  # how far the memory of the word is followed
+DIGITS = 4
+
+
+def measure_order_words(trained: TrainedModel, fit_samples: int, pairs: int, fit_pairs: int) -> dict:
+    """``exact``: share of either sentence written without a fault; ``attended``: share of forks whose largest
+    weight is at the gold position; ``outside``: squared change of scores without the swapped word's column.
+    """
+    task = trained.task
+    reach = dict(trained.spec.task_options).get("reach", "both")
+    fitted = fit_components(trained, fit_samples)
+    found = {}
+    with torch.inference_mode():
+        for swap in swaps_of(task):
+            held_out = draw_pairs(task, swap, pairs, reach=reach)
+            training = draw_pairs(task, swap, fit_pairs, part="train", reach=reach)
+            found[swap.name] = _judge(trained, swap, held_out, training, fitted)
+    return _rounded(found)
+
+
+def _judge(trained: TrainedModel, swap: Swap, pairs: Pairs, training: Pairs, fitted: Fitted) -> dict:
+    model = trained.model
+    device = model.readout.weight.device
+    batches = tuple(collate(c, range(len(pairs))).to(device) for c in (pairs.first, pairs.second))
+    traces = [model(batch) for batch in batches]
+    runs = run_both(model, batches, torch.from_numpy(pairs.positions).to(device), fitted)
+    forks = torch.from_numpy(pairs.forks).to(device)
+    fork = (torch.arange(runs.rows.shape[1], device=device) == forks[:, None]) & runs.rows
+    attention = patched_rows(model, runs)
+    parts = {words: decoder_parts(runs, 1, words, fitted) for words in (0, 1)}
+    before = (decoder_parts(runs, 0, 0, fitted), runs.encoder_parts[0])
+    found: dict = {
+        "kind": swap.kind,
+        "pairs": len(pairs),
+        "exact": [_exact(trace) for trace in traces],
+        "attended": _attended(traces, pairs, forks),
+        **{name: {} for name in ("change", "terms", "routes", "outside", "patches")},
+    }
+    for row_set in ROW_SETS:
+        own = row_set in ("own", "fork")
+        rows = fork if "fork" in row_set else runs.rows
+        end = "ESW" if own else "ES"
+        after = (parts[int(own)], runs.encoder_parts[1])
+        routes = route_changes(before, after, runs.at_word)
+        shares, square = change_shares(routes, rows, runs.source_mask)
+        found["change"][row_set] = moved(attention[""], attention[end], rows)
+        found["routes"][row_set] = _named(ROUTES, shares)
+        outside = change_shares(routes, rows, runs.source_mask & ~runs.at_word)[1]
+        found["outside"][row_set] = outside / square if square else None
+        if row_set in TERM_SETS:
+            terms = change_shares(term_changes(before, after), rows, runs.source_mask)[0]
+            found["terms"][row_set] = _named(PAIRS, terms)
+        found["patches"][row_set] = {
+            name: flip_share(attention[name], attention[""], attention[end], rows)
+            for name in (PATCHES if own else SAME_WORDS_PATCHES)
+        }
+    found["predictions"] = _predictions(trained, pairs, training, fitted)
+    found["memory"] = _memory(runs, fitted)
+    if swap.kind != "content":
+        found["example"] = _example(trained, pairs, traces)
+    return found
+
+
+def _named(names: tuple[str, ...], shares: list[float | None]) -> dict[str, float | None]:
+    return dict(zip(names, shares, strict=True))
+
+
+def _exact(trace) -> float:
+    right = (trace.logits.argmax(-1) == trace.target_outputs) | ~trace.target_mask
+    return float(right.all(1).double().mean())
+
+
+def _attended(traces, pairs: Pairs, forks: Tensor) -> list[float | None]:
+    found = []
+    for trace, gold in zip(traces, torch.from_numpy(pairs.gold).T.to(forks.device), strict=True):
+        best = trace.attention[torch.arange(len(forks)), forks].argmax(-1)
+        found.append(float((best == gold).double().mean()) if bool((gold >= 0).all()) else None)
+    return found
+
+
+def _predictions(trained: TrainedModel, pairs: Pairs, training: Pairs, fitted: Fitted) -> dict:
+    task, model = trained.task, trained.model
+    device = model.readout.weight.device
+    longest = (fitted.encoder.temporal.shape[0], fitted.decoder.temporal.shape[0])
+    effects = fit_effects(model, training, len(task.source_vocabulary), longest)
+    batch = collate(pairs.first, range(len(pairs))).to(device)
+    predicted = predict_rows(model, batch, model(batch), exchange_of(pairs, device), fitted, effects)
+
+    after = rerun(model, batch, collate(pairs.second, range(len(pairs))).to(device)).attention
+    steps = torch.arange(after.shape[1], device=device)
+    fork = (steps == torch.from_numpy(pairs.forks).to(device)[:, None]) & batch.target_mask
+    changed = (predicted["none"].argmax(-1) != after.argmax(-1)) & batch.target_mask
+    sets = {"all": batch.target_mask, "fork": fork, "changed": changed}
+    return {name: _scores(predicted, after, rows) for name, rows in sets.items()}
+
+
+def _scores(predicted: dict[str, Tensor], after: Tensor, rows: Rows) -> dict:
+    """``gain``: the part of what "no change" misses that is not missed; below 0 worse. None without rows."""
+    if not rows.any():
+        return {name: {"similarity": None, "argmax": None, "gain": None} for name in predicted}
+    missed = {n: float(total_variation(at[rows], after[rows]).double().mean()) for n, at in predicted.items()}
+    return {
+        name: {
+            "similarity": 1 - missed[name],
+            "argmax": float((there.argmax(-1) == after.argmax(-1))[rows].double().mean())
+            if name != "uniform"
+            else float((1 / (after[rows] > 0).sum(-1).double()).mean()),  # all positions tie
+            "gain": 1 - missed[name] / missed["none"] if missed["none"] > 0 else None,
+        }
+        for name, there in predicted.items()
+    }
+
+
+def _memory(runs: TwoRuns, fitted: Fitted) -> dict[str, list[float | None]]:
+    one, two = runs.encoder_parts
+    lags = torch.arange(runs.source_mask.shape[1], device=runs.position.device) - runs.position[:, None]
+    scale = (one.total() - one.temporal).norm(dim=-1)[runs.source_mask].mean()
+    found = {
+        f"encoder_{name}": _by_place((there - here).norm(dim=-1) / scale, lags, runs.source_mask, LAGS)
+        for name, here, there in (("input", one.input, two.input), ("residual", one.residual, two.residual))
+    }
+    before = decoder_parts(runs, 0, 0, fitted)
+    same, own = decoder_parts(runs, 1, 0, fitted), decoder_parts(runs, 1, 1, fitted)
+    scale = (before.total() - before.temporal).norm(dim=-1)[runs.rows].mean()
+    steps = torch.arange(runs.rows.shape[1], device=runs.position.device).expand_as(runs.rows)
+    for name, difference in {
+        "decoder": same.residual - before.residual,
+        "decoder_own_input": own.input - before.input,
+        "decoder_own_residual": own.residual - before.residual,
+    }.items():
+        found[name] = _by_place(difference.norm(dim=-1) / scale, steps, runs.rows, STEPS)
+    return found
+
+
+def _by_place(values: Tensor, places: Tensor, mask: Tensor, n: int) -> list[float | None]:
+    chosen = (values[mask & (places == k)] for k in range(n))
+    return [float(found.double().mean()) if len(found) else None for found in chosen]
+
+
+def _example(trained: TrainedModel, pairs: Pairs, traces) -> dict[str, object]:
+    """The shortest pair as words and two matrices, each run on its own target; attention in thousandths."""
+    size = pairs.first.source_lengths + np.maximum(pairs.first.target_lengths, pairs.second.target_lengths)
+    sample = int(size.argmin())
+    task = trained.task
+    found: dict = {"position": int(pairs.positions[sample]), "fork": int(pairs.forks[sample])}
+    for name, trace in zip(("first", "second"), traces, strict=True):
+        source, target = trace.source_mask[sample], trace.target_mask[sample]
+        found[name] = {
+            "source": task.source_vocabulary.decode(trace.source_tokens[sample][source].tolist()),
+            "target": task.target_vocabulary.decode(trace.target_outputs[sample][target].tolist()),
+            "attention": (trace.attention[sample][target][:, source] * 1000).round().int().tolist(),
+        }
+    return found
+
+
+def _rounded(content):
+    if isinstance(content, float):
+        return None if content != content else round(content, DIGITS)
+    if isinstance(content, dict):
+        return {name: _rounded(value) for name, value in content.items()}
+    return [_rounded(value) for value in content] if isinstance(content, list) else content
+
 
 PAPER_TASKS = ("reordering_50", "reordering_100", "scan", "scan_extended")
 SUMS = {  # name in the values → routes
@@ -25,16 +586,12 @@ FOLLOWED = ("encoder_input", "encoder_residual", "decoder")
 PLACES = 16  # lags or steps that the table of memory has
 
 
-def _turned(task_name: str) -> None:
-    name, options = task_of(task_name)
+def _turned(task: str) -> None:
+    name, options = task_of(task)
     if name not in ("scan", "scan_extended", "reordering"):
-        raise BadInput(
-            f"task {task_name!r}: its order words are not known; take scan, scan_extended or reordering_50"
-        )
+        raise BadInput(f"{task!r}: its order words are not known; take scan, scan_extended or reordering_50")
     if name == "reordering" and not options.get("p", 1):
-        raise BadInput(
-            f"task {task_name!r} has no word that turns the order; take reordering_1 … reordering_100"
-        )
+        raise BadInput(f"task {task!r} has no word that turns the order; take reordering_1 … reordering_100")
 
 
 class Config(PlannedConfig):
@@ -66,12 +623,9 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """What each kind of swapped word does to the attention, and through what; intervals over seeds.
-
-    Content words have no routes, terms and patches.
-    """
+    """What each kind of swapped word does to the attention; content words have no routes and patches."""
     points = [(name | {"kind": kind(name)}, m) for name, m in answers(measurements(config), store)]
-    followed = by_kind(points, lambda group: each_over_seeds(group, _memory))
+    followed = by_kind(points, lambda group: each_over_seeds(group, _followed))
     memory = rows_of(followed, "task", "kind", "swap", "series", "place")
     swaps = [
         (picked(name, ("task", "kind", "seed")) | {"swap": swap, "swap_kind": found["kind"]}, found)
@@ -100,7 +654,7 @@ def _rows(swaps: list[Point], what: str, row_sets: tuple[str, ...], score: str |
     ]
 
 
-def _memory(m: dict) -> dict:
+def _followed(m: dict) -> dict:
     return {
         swap: {series: dict(enumerate(found["memory"][series][:PLACES])) for series in FOLLOWED}
         for swap, found in m.items()
@@ -133,11 +687,8 @@ def _of_swap(found: dict) -> dict:
     if found["kind"] == "content":
         return numbers
     numbers["routes"] = {
-        rows: routes | {total: _sum([routes[name] for name in names]) for total, names in SUMS.items()}
-        for rows, routes in found["routes"].items()
+        rows: own
+        | {n: None if None in own.values() else sum(map(own.get, parts)) for n, parts in SUMS.items()}
+        for rows, own in found["routes"].items()
     }
     return numbers | {"patches": found["patches"], "terms": {"fork": found["terms"]["fork"]}}
-
-
-def _sum(values: list[float | None]) -> float | None:
-    return None if None in values else sum(values)

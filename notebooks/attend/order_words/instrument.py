@@ -11,10 +11,7 @@ PAIR = ["task", "kind", "swap"]
 
 
 def pairs(result: Result, swaps: dict[str, str]) -> tuple[dict, pd.DataFrame]:
-    """Both runs of every pair, ``swaps`` naming the exchanges, and how much of the weight each moves.
-
-    ``gain`` is of the whole kind of network: how much of the change exchanging the input component makes.
-    """
+    """Both runs of every pair; ``gain``: how much of the change the input component makes, over networks."""
     if not result.tables.get("examples"):
         return {}, pd.DataFrame()
     found, rows = [], []
@@ -32,19 +29,13 @@ def pairs(result: Result, swaps: dict[str, str]) -> tuple[dict, pd.DataFrame]:
     columns = ["task", "network", "exchange", "words", "weight that moves, mean of steps"]
     columns.append("made by the input component alone, mean of networks")
     table = pd.DataFrame(rows, columns=columns).set_index("task").round(2)
-    return {"tasks": tasks, "swaps": own, "pairs": found, "here": _in_page()}, table
-
-
-def _in_page() -> list[str]:
-    """Tasks of which networks run in the page."""
-    scripts = (find_root() / "book" / "_files" / "instruments" / "networks").glob("*-AED.js")
-    return sorted(path.stem.removesuffix("-AED") for path in scripts)
+    # Tasks of which networks run in the page.
+    here = find_root().glob("book/_files/instruments/networks/*-AED.js")
+    named = sorted(path.stem.removesuffix("-AED") for path in here)
+    return {"tasks": tasks, "swaps": own, "pairs": found, "here": named}, table
 
 
 def _run(rows: pd.DataFrame) -> dict:
     matrix = [[float(weight) for weight in row.split()] for row in rows["attention"]]
-    return {
-        "source": rows["source"].iloc[0].split(),
-        "predicted": rows["predicted"].tolist(),
-        "matrix": matrix,
-    }
+    run = {"source": rows["source"].iloc[0].split(), "predicted": rows["predicted"].tolist()}
+    return run | {"matrix": matrix}

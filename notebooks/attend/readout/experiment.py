@@ -1,12 +1,282 @@
-"""Readout: which component of which path says the word, by dropping the others and retraining nothing."""
+"""Readout: which component of which path says the word, by dropping the others and retraining nothing.
 
-from companion.results.config import Task
+    logits_s = W_D (μ + χ + Δ)^D_s + W_C Σ_t α_st (μ + χ + Δ)^E_t + b
+
+W_D meets the decoder's state, W_C the context; the attention α_st is the network's own throughout.
+"""
+
+from collections import Counter
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attnlib.decomposition.components import PART_NAMES, Components
+from attnlib.models.trace import Trace
+from attnlib.training.corpus import Corpus, Task
+from attnlib.training.evaluate import traces
+from attnlib.training.vocabulary import BOS, EOS
+from companion.results.config import Task as TaskName
 from companion.results.measurements import Measurement, answers, measurements_of
-from companion.runs.store import Store
-from notebooks.attend.readout.measure import ABLATIONS, REPLACEMENTS, measure_readout
+from companion.runs.store import Store, TrainedModel
 from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind
+from notebooks.shared.measure import Fitted, fit_components, plain
 from notebooks.shared.plan import picked
 from notebooks.shared.suite import DIAL, SuiteConfig, model_specs
+from notebooks.shared.summaries import side_by_side
+from notebooks.shared.tasks import ACTION_OF, TURN_OF
+
+LISTED = 40  # the most frequent words, which a table can show
+TOP = 3  # words listed for each
+MAJORITY = 0.5  # of a source word's links: below that it has no one translation
+SAMPLES = 10_000  # of the corpus, enough to count who occurs with whom
+
+
+def translations(task: Task) -> tuple[dict[int, int], str]:
+    """The target word of each source word that has one, and where that is known from: ``gold``, most links of
+    the word, ``grammar`` of SCAN, or ``dice``, the largest Dice coefficient in training text.
+    """
+    if task.gold is not None and len(task.gold) == len(task.held_out):
+        return _by_links(task), "gold"
+    if set(ACTION_OF.values()) <= set(task.target_vocabulary.words):  # English text has its verbs as well
+        return _by_grammar(task), "grammar"
+    return _by_dice(task.train.subset(np.arange(min(SAMPLES, len(task.train))))), "dice"
+
+
+def _by_links(task: Task) -> dict[int, int]:
+    counts: dict[int, Counter[int]] = {}
+    for i, links in enumerate(task.gold):
+        source, target = task.held_out.source(i), task.held_out.target(i)
+        for s, t in links:
+            counts.setdefault(int(source[t]), Counter())[int(target[s])] += 1
+    best = {word: found.most_common(1)[0] for word, found in counts.items()}
+    return {word: to for word, (to, n) in sorted(best.items()) if n > MAJORITY * counts[word].total()}
+
+
+def _by_grammar(task: Task) -> dict[int, int]:
+    pairs = ACTION_OF | TURN_OF
+    source = task.source_vocabulary.encode(list(pairs))
+    target = task.target_vocabulary.encode(list(pairs.values()))
+    return dict(zip(source.tolist(), target.tolist(), strict=True))
+
+
+def _by_dice(corpus: Corpus) -> dict[int, int]:
+    together: Counter[tuple[int, int]] = Counter()
+    left, right = Counter(), Counter()
+    for i in range(len(corpus)):
+        source, target = set(corpus.source(i).tolist()), set(corpus.target(i).tolist())
+        left.update(source)
+        right.update(target)
+        together.update((v, w) for v in source for w in target)
+    best: dict[int, tuple[float, int]] = {}
+    for (v, w), n in together.items():
+        candidate = (2 * n / (left[v] + right[w]), -w)  # of equal ones the more frequent: smaller id
+        best[v] = max(best.get(v, candidate), candidate)
+    return {v: -w for v, (_, w) in sorted(best.items())}
+
+
+def followers(corpus: Corpus) -> dict[int, int]:
+    """For each token a decoder reads, begin mark included, the one that most often comes next."""
+    read, said = [], []
+    for i in range(len(corpus)):
+        words = corpus.target(i)
+        read += [[BOS], words]
+        said += [words, [EOS]]
+    both, seen = np.unique(np.stack([np.concatenate(read), np.concatenate(said)]), axis=1, return_counts=True)
+    best: dict[int, tuple[int, int]] = {}
+    for (v, w), n in zip(both.T.tolist(), seen.tolist(), strict=True):
+        best[v] = max(best.get(v, (n, -w)), (n, -w))
+    return {v: -w for v, (_, w) in best.items()}
+
+
+Logits, Counts, Outputs = Float[Tensor, "tokens words"], Int[Tensor, " tokens"], Int[Tensor, " outputs"]
+
+
+def judged(
+    logits: Logits, expected: dict[int, int], counts: Counts, outputs: Outputs, names: tuple[tuple, tuple]
+) -> dict:
+    token_names, word_names = names
+    best = outputs[logits[:, outputs].topk(min(TOP, len(outputs)), dim=1).indices]  # (tokens, TOP)
+    seen = [token for token in expected if counts[token] > 0]
+    right = torch.tensor([bool(best[token, 0] == expected[token]) for token in seen], dtype=torch.float64)
+    weight = counts[seen].double() if seen else torch.zeros(0, dtype=torch.float64)
+    frequent = [token for token in counts.argsort(descending=True, stable=True).tolist() if counts[token] > 0]
+    return {
+        "words": len(seen),
+        "accuracy": float(right.mean()) if seen else None,
+        "frequency_weighted": float((right * weight).sum() / weight.sum()) if seen else None,
+        "chance": 1 / len(outputs),
+        "listed": [
+            {
+                "token": token_names[token],
+                "count": int(counts[token]),
+                "expected": word_names[expected[token]] if token in expected else None,
+                "top": [word_names[word] for word in best[token].tolist()],
+            }
+            for token in frequent[:LISTED]
+        ],
+    }
+
+
+PATHS = ("decoder", "context")
+ALL = frozenset(PART_NAMES)
+NONE: frozenset[str] = frozenset()
+BATCH = 64  # samples: six tables of logits are held at once
+
+Ablation = tuple[frozenset[str], frozenset[str]]  # parts kept of the decoder's path, and of the context
+LogitParts = Float[Tensor, "2 3 rows words"]  # path, part
+
+
+def _ablations() -> dict[str, Ablation]:
+    found: dict = {"full": (ALL, ALL), "context_none": (ALL, NONE), "decoder_none": (NONE, ALL)}
+    for part in PART_NAMES:
+        one, others = frozenset({part}), ALL - {part}
+        found |= {f"context_only_{part}": (ALL, one), f"context_without_{part}": (ALL, others)}
+        found |= {f"decoder_only_{part}": (one, ALL), f"decoder_without_{part}": (others, ALL)}
+        found |= {f"alone_context_{part}": (NONE, one), f"alone_decoder_{part}": (one, NONE)}
+    return found
+
+
+ABLATIONS = _ablations()
+REPLACEMENTS = ("zero", "mean")  # what stands in for a part that is dropped
+
+
+def measure_readout(trained: TrainedModel, fit_samples: int) -> dict:
+    """Parts are dropped for zero or for their mean; the means of χ and Δ are 0, so the two differ for μ
+    alone. The dictionaries are W_C χ^E, the same around the mean states and the bias, and for ``followers``
+    W_D χ^D.
+    """
+    fitted = fit_components(trained, fit_samples)
+    task, readout = trained.task, trained.model.readout
+    outputs = torch.tensor(sorted({EOS, *np.unique(task.train.target_ids).tolist()}))
+    # W_D, W_C: (words, width)
+    weights = readout.weight.detach().cpu().split(trained.model.config.width, dim=1)
+    bias = readout.bias.detach().cpu()
+    means = torch.stack(
+        [mean_state(side).float() @ weight.T for side, weight in zip(_sides(fitted), weights, strict=True)]
+    )  # (path, words)
+    right = {(how, name): torch.zeros(2) for how in REPLACEMENTS for name in ABLATIONS}
+    rows, margins = torch.zeros(2), Margins(outputs)
+    for trace in traces(trained.model, task.held_out, batch_size=BATCH):
+        parts = logit_parts(fitted, trace, weights)
+        said = trace.target_outputs[trace.target_mask].cpu()
+        is_word = said != EOS
+        rows += torch.tensor([len(said), float(is_word.sum())])
+        for name, kept in ABLATIONS.items():
+            logits = ablated(parts, kept) + bias
+            for how in REPLACEMENTS:
+                if how == "mean":
+                    gone = [i for i in range(2) if "temporal" not in kept[i]]
+                    logits = logits + means[gone].sum(0) if gone else logits
+                hit = logits.argmax(-1) == said
+                right[how, name] += torch.tensor([float(hit.sum()), float((hit & is_word).sum())])
+        margins.update(parts, bias, said)
+    return {
+        "quality": trained.history["held_out"],
+        "accuracy": _nested(right, rows, 0),
+        "word_accuracy": _nested(right, rows, 1),
+        "chance": chance(task),
+        **margins.result(),
+        **_dictionaries(task, fitted, weights, bias + means.sum(0), outputs),
+    }
+
+
+def _sides(fitted: Fitted) -> tuple[Components, Components]:
+    return fitted.decoder, fitted.encoder
+
+
+def mean_state(components: Components) -> Float[Tensor, " width"]:
+    counts = components.position_counts.double()
+    return (counts @ components.temporal / counts.sum()).cpu()
+
+
+def logit_parts(fitted: Fitted, trace: Trace, weights: tuple[Tensor, Tensor]) -> LogitParts:
+    decoder, encoder = fitted.split(trace)
+    states = [part[trace.target_mask] for part in decoder]
+    context = [(trace.attention @ part)[trace.target_mask] for part in encoder]
+    return torch.stack([torch.stack(states).cpu() @ weights[0].T, torch.stack(context).cpu() @ weights[1].T])
+
+
+def ablated(parts: LogitParts, kept: Ablation) -> Float[Tensor, "rows words"]:
+    total = torch.zeros_like(parts[0, 0])
+    for path, names in zip(parts, kept, strict=True):
+        for part, name in zip(path, PART_NAMES, strict=True):
+            if name in names:
+                total += part
+    return total
+
+
+class Margins:
+    """Of l_p[y], a part's logit of the right word less its mean: ``margin_share`` Σ l_p[y] / Σ l[y] and
+    ``margin_covariance`` cov(l_p[y], l[y]) / var(l[y]) over rows; ``logit_share`` Σ l_p · l / Σ l · l."""
+
+    def __init__(self, outputs: Int[Tensor, " outputs"]):
+        self.outputs = outputs
+        self.place = {int(word): i for i, word in enumerate(outputs)}
+        self.margin = torch.zeros(7, dtype=torch.float64)
+        self.product = torch.zeros(7, dtype=torch.float64)
+        self.logits = torch.zeros(7, dtype=torch.float64)
+        self.rows = 0
+
+    def update(self, parts: LogitParts, bias: Tensor, said: Int[Tensor, " rows"]) -> None:
+        known = torch.isin(said, self.outputs)
+        column = torch.tensor([self.place[word] for word in said[known].tolist()], dtype=torch.int64)
+        pieces = parts.flatten(0, 1)[:, known][..., self.outputs]  # (6, rows, outputs)
+        pieces = torch.cat([pieces, bias[self.outputs].expand(1, *pieces.shape[1:])])
+        pieces = pieces - pieces.mean(-1, keepdim=True)
+        total = pieces.sum(0)
+        margin = pieces.gather(-1, column[None, :, None].expand(7, -1, 1))[..., 0].double()  # (7, rows)
+        self.margin += margin.sum(1)
+        self.product += margin @ margin.sum(0)
+        self.logits += torch.stack([(piece * total).sum(dtype=torch.float64) for piece in pieces])
+        self.rows += len(column)
+
+    def result(self) -> dict[str, dict[str, float | None]]:
+        total = self.margin.sum()
+        covariance = self.product / self.rows - self.margin * total / self.rows**2
+        names = [*(f"{path}_{part}" for path in PATHS for part in PART_NAMES), "bias"]
+        shares = {
+            "margin_share": self.margin / total,
+            "margin_covariance": covariance / covariance.sum(),
+            "logit_share": self.logits / self.logits.sum(),
+        }
+        found = {kind: dict(zip(names, map(plain, share), strict=True)) for kind, share in shares.items()}
+        return found | {"mean_margin": plain(total / self.rows)}
+
+
+def chance(task: Task) -> dict[str, float]:
+    """Accuracy on held-out outputs of always saying the most frequent output of training."""
+    found = {}
+    for name, ends in (("all", 1), ("words", 0)):
+        counts = np.bincount(task.train.target_ids, minlength=len(task.target_vocabulary))
+        counts[EOS] += ends * len(task.train)
+        judged_on = np.bincount(task.held_out.target_ids, minlength=len(counts))
+        judged_on[EOS] += ends * len(task.held_out)
+        found[name] = plain(judged_on[counts.argmax()] / judged_on.sum())
+    return found
+
+
+def _dictionaries(task: Task, fitted: Fitted, weights, constant: Tensor, outputs: Tensor) -> dict:
+    expected, known_from = translations(task)
+    words = task.source_vocabulary.words, task.target_vocabulary.words
+    of_source = fitted.encoder.input.cpu().float() @ weights[1].T
+    of_read = fitted.decoder.input.cpu().float() @ weights[0].T
+    counts = fitted.encoder.token_counts.cpu()
+    alone = judged(of_source, expected, counts, outputs, words)
+    around_mean = judged(of_source + constant, expected, counts, outputs, words)
+    read = (task.target_vocabulary.words, words[1])
+    follow = judged(of_read, followers(task.train), fitted.decoder.token_counts.cpu(), outputs, read)
+    return {
+        "dictionary": alone | {"known_from": known_from},
+        "dictionary_around_mean": {key: value for key, value in around_mean.items() if key != "listed"},
+        "followers": follow,
+    }
+
+
+def _nested(right: dict, rows: Tensor, column: int) -> dict:
+    return {how: {n: plain(right[how, n][column] / rows[column]) for n in ABLATIONS} for how in REPLACEMENTS}
+
 
 SHARES = ("margin_share", "margin_covariance", "logit_share")
 DICTIONARIES = ("dictionary", "dictionary_around_mean", "followers")
@@ -15,7 +285,7 @@ DICTIONARIES = ("dictionary", "dictionary_around_mean", "followers")
 class Config(SuiteConfig):
     """Settings of the task suite, on fewer tasks; VED has no context to read out."""
 
-    task: tuple[Task, ...] = ("one_to_one", "reordering_50", "scan")
+    task: tuple[TaskName, ...] = ("one_to_one", "reordering_50", "scan")
 
 
 PAPER_TASKS = ("one_to_one", "reversal", *DIAL[2::2], "scan", "scan_extended", "multi30k_en_fr")
@@ -27,33 +297,17 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Accuracy with parts dropped, shares of the margin, and the dictionary, judged on held-out samples.
-
-    ``above_chance``, ``lost``: accuracy with dropped parts at zero, less the most frequent word's, and that
-    it is less than the whole network's.
-    """
-    points = answers(measurements(config), store)
-    named = [({"task": name["task"], "kind": kind(name), "seed": name["seed"]}, m) for name, m in points]
-    accuracy = [
-        name
-        | {"ablation": ablation, "chance": m["chance"]["all"]}
-        | {how: m["accuracy"][how][ablation] for how in REPLACEMENTS}
-        | {"words_only": m["word_accuracy"]["zero"][ablation]}
-        for name, m in named
-        for ablation in ABLATIONS
-    ]
-    shares = [
-        name | {"part": part} | {share: m[share][part] for share in SHARES}
-        for name, m in named
-        for part in m["margin_share"]
-    ]
-    words = [
-        name | {"table": table} | entry | {"top": " ".join(entry["top"])}
-        for name, m in named
-        if name["seed"] == 0
-        for table in ("dictionary", "followers")
-        for entry in m[table]["listed"]
-    ]
+    """``above_chance``, ``lost``: accuracy with dropped parts at zero, less the most frequent word's, and
+    that it is less than the whole network's."""
+    points, accuracy, shares, words = answers(measurements(config), store), [], [], []
+    for name, m in points:
+        own = {"task": name["task"], "kind": kind(name), "seed": name["seed"]}
+        right = m["accuracy"] | {"words_only": m["word_accuracy"]["zero"]}
+        judged_by = own | {"chance": m["chance"]["all"]}
+        accuracy += [judged_by | row for row in side_by_side(picked(right, right, ABLATIONS), "ablation")]
+        shares += [own | row for row in side_by_side(picked(m, SHARES), "part")]
+        for of in ("dictionary", "followers") if name["seed"] == 0 else ():
+            words += [own | {"table": of} | row | {"top": " ".join(row["top"])} for row in m[of]["listed"]]
     return by_kind(points, _summary), {"accuracy": accuracy, "shares": shares, "words": words}
 
 

@@ -1,22 +1,236 @@
-"""Weight decay as an axis: how much of the temporal share and of the residuals' part hangs on it."""
+"""Weight decay as an axis: how much of the temporal share and of the residuals' part hangs on it.
 
+Three things may be in the residual Δ_t, each fitted on training samples and judged on held-out ones:
+
+===============  ==============================================================================
+``interaction``  what position and word tell together: the mean residual of (position, word)
+``clock``        a clock of the sentence's own: the mean residual of (position, sentence length)
+``history``      the words before: Δ_t ≈ Σ_{k = 1 … LAGS} B_k(w_{t−k}) by least squares
+===============  ==============================================================================
+
+Each stands in for the residuals of both sides when attention is rebuilt. The fourth candidate is scale, which
+one temperature for all rows would mend.
+"""
+
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
 from typing import Annotated
 
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attnlib.decomposition import Parts, alignment_terms
+from attnlib.decomposition.substitution import centred, masked_softmax, total_variation, valid_rows
+from attnlib.models.trace import Trace
+from attnlib.training.corpus import Corpus
+from attnlib.training.evaluate import traces
 from companion.results.config import AboveZero, Attending, Field, Positive, Task, changes_of
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.spec import ModelSpec
-from companion.runs.store import Store
+from companion.runs.store import Store, TrainedModel
 from companion.runs.suite import spec_of
-from notebooks.attend.regularisation.measure import SIDES, measure_residual_contents
 from notebooks.shared.intervals import Point, grouped, interval_of, nested
-from notebooks.shared.measure import measure_alignment_terms, measure_interchange
+from notebooks.shared.measure import (
+    LAGS,
+    Fitted,
+    fit_components,
+    lagged_words,
+    measure_alignment_terms,
+    measure_interchange,
+)
 from notebooks.shared.plan import by_spec, picked
 from notebooks.shared.suite import DIAL, PlannedConfig, each_planned, outcomes
 from notebooks.shared.summaries import each_paired, level_of, summarised
+from notebooks.shared.translators import LEARNED
 
-LEARNED = 0.95  # word accuracy from which on a network has learned a made task
+MOST_WORDS = 400  # of a vocabulary whose history is regressed on: beyond, there are too few samples
+SIDES = ("decoder", "encoder")
+CONTENTS = ("interaction", "clock", "history")
+TEMPERATURES = 2.0 ** (torch.arange(-8, 17) / 4)  # a quarter to sixteen
+Guess = Callable[[Parts, Int[Tensor, "batch length"]], Float[Tensor, "batch length width"]]
+
+
+def measure_residual_contents(trained: TrainedModel, fit_samples: int, samples: int) -> dict:
+    """Contents of the residuals of both sides, and the attention that each rebuilds.
+
+    ``explained.<side>``: share of the residual's variance that each of the contents predicts;
+    ``share.<side>``: the residual's in the variance of states about their mean; ``scale``: root mean square
+    of states by side, and standard deviation of centred scores. ``rebuilt``: similarity and agreement of the
+    largest weight with the network's own attention, without residuals (``none``), with the best temperature
+    for all rows, and with each of the contents as the residual. ``foreign``: the same, between attention on a
+    sample and where the decoder reads the words of another one of the same lengths; ``accuracy`` of the words
+    written then, and ``samples``, how many have a partner.
+    """
+    fitted = fit_components(trained, fit_samples)
+    task = trained.task
+    fit, held_out = (part.subset(np.arange(min(samples, len(part)))) for part in (task.train, task.held_out))
+    guesses = {side: dict(_guesses(trained, fit, fitted, side)) for side in SIDES}
+    contents = [name for name in CONTENTS if all(name in guesses[side] for side in SIDES)]
+    explained = {side: {name: np.zeros(2) for name in contents} for side in SIDES}
+    variance, scale = ({side: np.zeros(2) for side in (*SIDES, "scores")} for _ in range(2))
+    rebuilt: dict[str, np.ndarray] = {}
+    tempered = torch.zeros(len(TEMPERATURES), 2, dtype=torch.float64)
+    for trace in traces(trained.model, held_out):
+        parts = dict(zip(SIDES, fitted.split(trace), strict=True))
+        predicted = {side: _predicted(guesses[side], parts[side], trace, side) for side in SIDES}
+        for side, own in parts.items():
+            valid = own.mask
+            about = own.total() - _mean_state(fitted, side).to(own.temporal) * valid[..., None]
+            variance[side] += _squares(own.residual[valid]), _squares(about[valid])
+            scale[side] += _squares(own.total()[valid]), own.valid
+            for name in contents:
+                missed = _squares((own.residual - predicted[side][name])[valid])
+                explained[side][name] += _squares(own.residual[valid]) - missed, _squares(own.residual[valid])
+        for name in ("none", *contents):
+            both = (_with(parts[side], predicted[side].get(name)) for side in SIDES)
+            rows, valid = _rows(alignment_terms(*both).sum((0, 1)), trace)
+            own = _rows(trace.scores, trace)[0]
+            rebuilt[name] = rebuilt.get(name, 0) + _agreement(rows, own, valid)
+            if name == "none":
+                scale["scores"] += _squares(centred(own, valid)), int(valid.sum())
+                for place, factor in enumerate(TEMPERATURES.tolist()):
+                    tempered[place] += torch.from_numpy(_agreement(rows * factor, own, valid)[::2])
+    similarity = tempered[:, 0] / tempered[:, 1]
+    best = int(similarity.argmax())
+    return {
+        "explained": {side: {name: _ratio(*v) for name, v in own.items()} for side, own in explained.items()},
+        "share": {side: _ratio(*variance[side]) for side in SIDES},
+        "scale": {side: _ratio(*sums) ** 0.5 for side, sums in scale.items()},
+        "rebuilt": {name: _named(sums) for name, sums in rebuilt.items()}
+        | {"temperature": {"similarity": float(similarity[best]), "factor": float(TEMPERATURES[best])}},
+        "foreign": _foreign(trained, held_out),
+    }
+
+
+def _guesses(trained: TrainedModel, corpus: Corpus, fitted: Fitted, side: str) -> Iterator[tuple[str, Guess]]:
+    """What predicts the residual of one side, by its name, fitted on a corpus."""
+    positions, words = (getattr(fitted, side).temporal.shape[0], getattr(fitted, side).input.shape[0])
+    width = trained.model.config.width
+    shapes = {"interaction": (positions, words), "clock": (positions, positions + 1)}
+    sums = {name: torch.zeros(*shape, width + 1, dtype=torch.float64) for name, shape in shapes.items()}
+    lagged = LAGS * words * (words <= MOST_WORDS)
+    square = torch.zeros(lagged, lagged, dtype=torch.float64)
+    product = torch.zeros(lagged, width, dtype=torch.float64)
+    for trace in traces(trained.model, corpus):
+        parts, tokens = _side(fitted, trace, side)
+        residual = parts.residual[parts.mask].double()
+        for name, total in sums.items():
+            first, second = _cells(name, parts, tokens)
+            counted = torch.cat([residual, torch.ones(len(residual), 1)], dim=1)
+            total.index_put_((first, second), counted.to(total), accumulate=True)
+        if lagged:
+            design = lagged_words(tokens, parts.mask, words).double()
+            square += design.T @ design
+            product += design.T @ residual
+    for name, total in sums.items():
+        table = total[..., :-1] / total[..., -1:].clamp(min=1)
+
+        def by_cell(parts: Parts, tokens: Tensor, table=table, name=name) -> Tensor:
+            return table[_cells(name, parts, tokens)]
+
+        yield name, by_cell
+    if lagged:
+        weights = torch.linalg.pinv(square, hermitian=True) @ product
+        yield "history", lambda parts, tokens: lagged_words(tokens, parts.mask, words).double() @ weights
+
+
+def _cells(name: str, parts: Parts, tokens: Tensor) -> tuple[Tensor, Tensor]:
+    """Position, and word or sentence length, of each valid place."""
+    places = torch.arange(tokens.shape[1]).expand_as(tokens)[parts.mask]
+    lengths = parts.mask.sum(1, keepdim=True).expand_as(tokens)
+    return places, (tokens if name == "interaction" else lengths)[parts.mask]
+
+
+def _side(fitted: Fitted, trace: Trace, side: str) -> tuple[Parts, Int[Tensor, "batch length"]]:
+    parts = fitted.split(trace)[SIDES.index(side)]
+    return parts, trace.target_tokens if side == "decoder" else trace.source_tokens
+
+
+def _predicted(guesses: dict[str, Guess], parts: Parts, trace: Trace, side: str) -> dict[str, Tensor]:
+    """The residuals that each of the contents predicts, zero at padding."""
+    tokens = trace.target_tokens if side == "decoder" else trace.source_tokens
+    found = {}
+    for name, guess in guesses.items():
+        found[name] = torch.zeros_like(parts.residual)
+        found[name][parts.mask] = guess(parts, tokens).to(parts.residual)
+    return found
+
+
+def _with(parts: Parts, residual: Tensor | None) -> Parts:
+    return replace(parts, residual=torch.zeros_like(parts.residual) if residual is None else residual)
+
+
+def _mean_state(fitted: Fitted, side: str) -> Float[Tensor, " width"]:
+    components = getattr(fitted, side)
+    counts = components.position_counts.double()
+    return counts @ components.temporal.double() / counts.sum()
+
+
+def _rows(scores: Float[Tensor, "batch target source"], trace: Trace) -> tuple[Tensor, Tensor]:
+    return valid_rows(scores, trace.target_mask, trace.source_mask, at_least=2)
+
+
+def _agreement(rows: Tensor, own: Tensor, valid: Tensor) -> np.ndarray:
+    """Sums of similarity and of rows with their largest weight at the same place, and the number of rows."""
+    first, second = masked_softmax(rows, valid), masked_softmax(own, valid)
+    same = first.argmax(-1) == second.argmax(-1)
+    return np.array([float((1 - total_variation(first, second)).sum()), float(same.sum()), len(rows)])
+
+
+def _foreign(trained: TrainedModel, corpus: Corpus) -> dict[str, float | int | None]:
+    """Attention where the decoder reads the target of another sample of the same lengths, against its own."""
+    model, sums, right, samples = trained.model, np.zeros(3), np.zeros(2), 0
+    for trace in traces(model, corpus):
+        lengths = torch.stack([trace.source_mask.sum(1), trace.target_mask.sum(1)], dim=1)
+        partner = _partners(lengths)
+        chosen = partner >= 0
+        if not chosen.any():
+            continue
+        samples += int(chosen.sum())
+        with torch.inference_mode():
+            _, last = model.encode(trace.source_tokens, trace.source_mask)
+            states = model.decode(trace.target_tokens[partner.clamp(min=0)], last)
+            foreign = replace(trace, decoder_states=states, scores=states @ trace.encoder_states.mT)
+        masks = {"target_mask": trace.target_mask & chosen[:, None]}
+        rows, valid = _rows(foreign.scores, replace(trace, **masks))
+        sums += _agreement(rows, _rows(trace.scores, replace(trace, **masks))[0], valid)
+        attention = foreign.scores.masked_fill(~trace.source_mask[:, None, :], -torch.inf).softmax(-1)
+        context = attention @ trace.encoder_states
+        words = model.readout(torch.cat([states, context], dim=-1)).argmax(-1)
+        judged = trace.target_mask & chosen[:, None]
+        right += float((words == trace.target_outputs)[judged].sum()), int(judged.sum())
+    return _named(sums) | {"accuracy": _ratio(*right), "samples": samples}
+
+
+def _partners(lengths: Int[Tensor, "batch 2"]) -> Int[Tensor, " batch"]:
+    """For each sample the next one of the same lengths, the last one's being the first; −1 without any.
+
+    >>> _partners(torch.tensor([[2, 2], [3, 2], [2, 2]])).tolist()
+    [2, -1, 0]
+    """
+    partner = torch.full((len(lengths),), -1)
+    for cell in lengths.unique(dim=0):
+        members = (lengths == cell).all(1).nonzero().flatten()
+        if len(members) > 1:
+            partner[members] = members.roll(-1)
+    return partner
+
+
+def _squares(values: Tensor) -> float:
+    return float(values.double().square().sum())
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return round(float(part / whole), 6) if whole else None
+
+
+def _named(sums: np.ndarray) -> dict[str, float | None]:
+    return {"similarity": _ratio(sums[0], sums[2]), "argmax_agreement": _ratio(sums[1], sums[2])}
+
+
 OUTCOMES = ("accuracy", "exact_match", "typicality", "temporal_share", "input_share", "residual_share")
 OUTCOMES += ("no_residual", "no_residual_argmax", "temporal_only", "temporal_only_argmax", "uniform")
 
@@ -73,8 +287,7 @@ def others(config: Config) -> dict[ModelSpec, dict[str, object]]:
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    fit, samples = {"fit_samples": config.fit_samples}, {"samples": config.samples}
-    along = axis(config)
+    fit, samples, along = {"fit_samples": config.fit_samples}, {"samples": config.samples}, axis(config)
     return (
         *measurements_of(dict.fromkeys((*along, *others(config))), measure_alignment_terms, **fit),
         *measurements_of(along, measure_residual_contents, **fit, **samples),
@@ -83,18 +296,12 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Outcomes by task, architecture and level; the change that decay makes; width and training length.
-
-    ``decay`` compares, seed by seed, the strongest level at which every network has learned its task with no
-    decay at all. A network of which a measure is missing is left out.
-    """
+    """``decay`` compares, seed by seed, the strongest level at which every network has learned its task with
+    no decay at all. A network of which a measure is missing is left out."""
     found = by_spec(measurements(config), store)
     points = [(name, _numbers(**found[spec])) for spec, name in axis(config).items() if spec in found]
-    factors = [
-        (name, picked(outcomes(found[spec]["alignment_terms"]), OUTCOMES))
-        for spec, name in others(config).items()
-        if spec in found
-    ]
+    terms = [(name, found[spec]["alignment_terms"]) for spec, name in others(config).items() if spec in found]
+    factors = [(name, picked(outcomes(own), OUTCOMES)) for name, own in terms]
     decay = {
         names: by_decay({level: own for (level,), own in grouped(points, "weight_decay").items()})
         for names, points in grouped(points, "task", "architecture").items()
@@ -121,16 +328,14 @@ def _all_learned(points: list[Point]) -> bool:
 
 
 def _numbers(alignment_terms: dict, residual_contents: dict, interchange: dict) -> dict[str, float | None]:
-    """What the nine terms of one network say, what its residuals hold, and what exchanging parts does."""
     own, exchanged = residual_contents, interchange["exchanged"]["decoder"]
-    names = ("interaction", "clock", "history")
     return {
         **picked(outcomes(alignment_terms), OUTCOMES),
-        **{f"with_{name}": own["rebuilt"].get(name, {}).get("similarity") for name in ("none", *names)},
+        **{f"with_{name}": own["rebuilt"].get(name, {}).get("similarity") for name in ("none", *CONTENTS)},
         "with_temperature": own["rebuilt"]["temperature"]["similarity"],
         "foreign_words": own["foreign"]["similarity"],
         "foreign_words_accuracy": own["foreign"]["accuracy"],
-        **{f"{name}_{side}": own["explained"][side].get(name) for name in names for side in SIDES},
+        **{f"{name}_{side}": own["explained"][side].get(name) for name in CONTENTS for side in SIDES},
         **{f"residual_variance_{side}": own["share"][side] for side in SIDES},
         **{f"scale_{side}": own["scale"][side] for side in (*SIDES, "scores")},
         **{f"exchanged_{part}": exchanged[part]["variation"] for part in ("temporal", "input", "residual")},

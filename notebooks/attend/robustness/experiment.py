@@ -1,20 +1,167 @@
-"""Robustness: one setting of a network is changed at a time, and what other chapters found is asked again."""
+"""Robustness: one setting of a network is changed at a time, and what other chapters found is asked again.
 
-from collections.abc import Iterable, Iterator
+What a residual remembers of the words before is Δ_t ≈ Σ_{k = 1 … LAGS} B_k(w_{t−k}), by least squares and
+judged on other samples. Both sides of one-to-one read the same words in the same order, so that two memories
+can be matched: the share of the term of the two predictions says how much of residual times residual is that.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import fmean
 from typing import Annotated
 
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attnlib.decomposition import PART_NAMES, AttentionCells, ShareSums, alignment_terms
+from attnlib.decomposition.components import Components
+from attnlib.decomposition.substitution import SubstitutionSums, centred, valid_rows
 from attnlib.models.config import Cell
+from attnlib.models.trace import Trace
+from attnlib.training.corpus import Corpus, evaluation_batches
+from attnlib.training.evaluate import traces
 from companion.results.config import AboveZero, Field, OneOf, Positive, Task
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.spec import ModelSpec
-from companion.runs.store import Store
-from notebooks.attend.robustness.measure import EITHER, measure_robustness
+from companion.runs.store import Store, TrainedModel
 from notebooks.shared.intervals import grouped, interval_of, nested
-from notebooks.shared.measure import measure_alignment_terms
+from notebooks.shared.measure import LAGS, Fitted, lagged_words, measure_alignment_terms, plain
 from notebooks.shared.plan import by_spec, picked
 from notebooks.shared.suite import FilesConfig, each_planned, outcomes
 from notebooks.shared.summaries import level_of, rows_of, summarised
+from notebooks.shared.translators import greedy
+
+BATCH = 256
+EITHER = ("teacher_forced", "free_running")
+
+
+def measure_robustness(trained: TrainedModel, samples: int) -> dict:
+    """Either way of running is judged by components of its own states. ``same_words``: share of held-out
+    samples that the free-running network writes without a fault; ``variance``: shares of the three parts."""
+    task, model = trained.task, trained.model
+    corpora = [part.subset(np.arange(min(samples, len(part)))) for part in (task.train, task.held_out)]
+    longest = [
+        int(max(getattr(part, f"{side}_lengths").max() for part in (task.train, task.held_out))) + 1
+        for side in ("source", "target")
+    ]
+    found: dict = {}
+    for way in EITHER:
+        fit, held_out = (
+            list(traces(model, corpus) if way == "teacher_forced" else _free(trained, corpus, longest[1]))
+            for corpus in corpora
+        )
+        sides = _fitted(trained, fit, longest)
+        found[way] = _judged(sides, held_out)
+        if way == "teacher_forced":
+            found["variance"], found["memory"] = _variances(sides, held_out), memory(sides, fit, held_out)
+        else:
+            found["same_words"] = _same_words(held_out, list(evaluation_batches(corpora[1], BATCH)))
+    return found
+
+
+def _free(trained: TrainedModel, corpus: Corpus, max_steps: int) -> Iterator[Trace]:
+    device = trained.model.readout.weight.device
+    with torch.inference_mode():
+        for batch in evaluation_batches(corpus, BATCH):
+            yield trained.model(greedy(trained.model, batch.to(device), max_steps))
+
+
+def _fitted(trained: TrainedModel, fit: Sequence[Trace], longest: Sequence[int]) -> Fitted:
+    width, task = trained.model.config.width, trained.task
+    encoder = Components(len(task.source_vocabulary), longest[0], width)
+    decoder = Components(len(task.target_vocabulary), longest[1], width)
+    for trace in fit:
+        encoder.update(trace.encoder_states, trace.source_tokens, trace.source_mask)
+        decoder.update(trace.decoder_states, trace.target_tokens, trace.target_mask)
+    return Fitted(encoder, decoder, sum(len(trace.source_tokens) for trace in fit))
+
+
+def _judged(sides: Fitted, held_out: list[Trace]) -> dict:
+    shares, substitution, cells = ShareSums(), SubstitutionSums(), AttentionCells()
+    for trace in held_out:
+        terms = alignment_terms(*sides.split(trace))
+        shares.update(terms, trace.target_mask, trace.source_mask)
+        substitution.update(terms, trace.target_mask, trace.source_mask)
+        cells.update(trace.attention, trace.target_mask, trace.source_mask)
+    judged = [cells.judge(trace.attention, trace.target_mask, trace.source_mask) for trace in held_out]
+    covariance = shares.result().covariance
+    pairs = [(i, j) for i in range(3) for j in range(3)]
+    return {
+        "covariance_share": {f"{PART_NAMES[i]}_{PART_NAMES[j]}": plain(covariance[i, j]) for i, j in pairs},
+        "substitution": {name: plain(outcome.similarity) for name, outcome in substitution.result().items()},
+        "typicality": plain(cells.result(torch.cat(judged)).value),
+    }
+
+
+def _same_words(free: list[Trace], batches: list) -> float:
+    right = samples = 0
+    for trace, batch in zip(free, batches, strict=True):
+        length = max(trace.target_outputs.shape[1], batch.target_output.shape[1])
+        written, wanted = (_widened(t, length) for t in (trace.target_outputs.cpu(), batch.target_output))
+        right += int((written == wanted).all(1).sum())
+        samples += len(wanted)
+    return plain(right / samples)
+
+
+def _widened(tokens: Tensor, length: int) -> Tensor:
+    return torch.nn.functional.pad(tokens, (0, length - tokens.shape[1]))
+
+
+def _variances(sides: Fitted, held_out: list[Trace]) -> dict[str, dict[str, float]]:
+    sums: dict[str, Tensor] = {side: torch.zeros(3, dtype=torch.float64) for side in ("decoder", "encoder")}
+    for trace in held_out:
+        for side, parts in zip(sums, sides.split(trace), strict=True):
+            components: Components = getattr(sides, side)
+            counts = components.position_counts.double()
+            mean = (counts @ components.temporal / counts.sum()).to(parts.temporal)
+            pieces = (parts.temporal - mean, parts.input, parts.residual)
+            sums[side] += torch.stack([p[parts.mask].double().square().sum() for p in pieces]).cpu()
+    return {s: dict(zip(PART_NAMES, map(plain, own / own.sum()), strict=True)) for s, own in sums.items()}
+
+
+def memory(sides: Fitted, fit: list[Trace], held_out: list[Trace]) -> dict[str, float | None]:
+    """How much of the residuals the words read before predict, and of the score the two predictions make."""
+    weights = {
+        "decoder": _regressed(fit, sides, 0, sides.decoder.input.shape[0]),
+        "encoder": _regressed(fit, sides, 1, sides.encoder.input.shape[0]),
+    }
+    missed, present = dict.fromkeys(weights, 0.0), dict.fromkeys(weights, 0.0)
+    product = total_square = 0.0
+    for trace in held_out:
+        predicted = {}
+        for (side, weight), parts, tokens in zip(
+            weights.items(), sides.split(trace), (trace.target_tokens, trace.source_tokens), strict=True
+        ):
+            guess = torch.zeros_like(parts.residual)
+            design = lagged_words(tokens, parts.mask, weight.shape[0] // LAGS)
+            guess[parts.mask] = (design @ weight.to(design)).to(guess)
+            missed[side] += float((parts.residual - guess).double().square().sum())
+            present[side] += float(parts.residual.double().square().sum())
+            predicted[side] = guess
+        term = predicted["decoder"] @ predicted["encoder"].transpose(1, 2)
+        rows, valid = valid_rows(
+            torch.stack([term, trace.scores]), trace.target_mask, trace.source_mask, at_least=2
+        )
+        part, score = centred(rows, valid)
+        product += float((part * score).sum())
+        total_square += float(score.square().sum())
+    found = {side: plain(1 - missed[side] / present[side]) if present[side] else None for side in weights}
+    return found | {"share": plain(product / total_square) if total_square else None}
+
+
+def _regressed(fit: list[Trace], sides: Fitted, side: int, words: int) -> Float[Tensor, "lags_words width"]:
+    square = torch.zeros(LAGS * words, LAGS * words, dtype=torch.float64)
+    product = None
+    for trace in fit:
+        parts = sides.split(trace)[side]
+        tokens = (trace.target_tokens, trace.source_tokens)[side]
+        design = lagged_words(tokens, parts.mask, words).cpu()
+        right = design.T.double() @ parts.residual[parts.mask].double().cpu()
+        square += (design.T @ design).double()  # counts: exact in float32 below 2^24
+        product = right if product is None else product + right
+    return torch.linalg.pinv(square, hermitian=True) @ product
+
 
 FACTORS = ("cell", "width", "weight_decay", "length", "n_words", "embedding_scale", "clip")
 ALONE = "one_to_one"  # the task on the fixed diagonal, and the one whose number of words can be set
@@ -58,10 +205,7 @@ Models = dict[str, tuple[ModelSpec, ...]]  # by task, in the order of seeds
 
 
 def settings(config: Config) -> Iterator[tuple[str, str, bool, Models]]:
-    """The plan, and every level of every factor: both in words, whether it is the plan again, and its models.
-
-    The plan's own level changes nothing, so that its models are those that other chapters have.
-    """
+    """The plan, and every level of every factor, in words; whether it is the plan's own, and the models."""
     plan = _models(config, config.task)
     yield "plan", "plan", False, plan
     planned = {"cell": "gru", "weight_decay": 0.0, "length": 1.0, "n_words": 3, "embedding_scale": 0.3}
@@ -81,7 +225,6 @@ def settings(config: Config) -> Iterator[tuple[str, str, bool, Models]]:
 
 
 def _models(config: Config, tasks: Iterable[str], factor: str = "", level: object = None) -> Models:
-    """The planned models of some tasks, or those at another level of a factor."""
     found = {}
     for task_name in tasks:
         changes = {factor: level} if factor else {}
@@ -110,30 +253,18 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Outcomes of every setting, free running against teacher forcing, and whether the headline holds."""
     found = by_spec(measurements(config), store)
     numbers = {spec: _numbers(**own) for spec, own in found.items()}
     free = {spec: _way(own["robustness"]["free_running"]) for spec, own in found.items()}
     (*_, plan), *levels = every = list(settings(config))
     conditions = list(_conditions(every, numbers, free))
-    points = [
-        (
-            {"factor": factor, "level": label, "planned": planned, "task": task_name}
-            | {"seed": spec.seed, "width": spec.width, "steps": spec.steps},
-            numbers[spec],
-        )
-        for factor, label, planned, models in levels
-        for task_name, specs in models.items()
-        for spec in specs
-        if spec in found
-    ]
-    planned = {
-        (task_name,): [({}, found[spec]["robustness"]) for spec in specs if spec in found]
-        for task_name, specs in plan.items()
-    }
-    running = summarised(
-        planned, lambda own: {way: _way(own[way]) for way in EITHER} | {"same_words": own["same_words"]}
-    )
+    points = []
+    for factor, label, planned, models in levels:
+        for task, spec in ((task, spec) for task, own in models.items() for spec in own if spec in found):
+            name = {"factor": factor, "level": label, "planned": planned, "task": task}
+            points.append((name | {n: getattr(spec, n) for n in ("seed", "width", "steps")}, numbers[spec]))
+    planned = {(n,): [({}, found[s]["robustness"]) for s in own if s in found] for n, own in plan.items()}
+    running = summarised(planned, lambda m: {w: _way(m[w]) for w in EITHER} | picked(m, ["same_words"]))
     rows = [name | own for name, own in points]
     ways = {task_name: picked(own, EITHER) for task_name, own in running.items()}
     values = {
@@ -164,10 +295,8 @@ def _way(found: dict) -> dict[str, float | None]:
 
 
 def _governs(points: list[dict]) -> dict[str, dict]:
-    """By factor and task, how far the residual-residual share moves between the extreme levels, by seed.
-
-    Extremes are picked after the fact, which flatters every factor alike.
-    """
+    """How far the residual-residual share moves between the extreme levels, by seed. Extremes are picked
+    after the fact, which flatters every factor alike."""
     shares = nested({(r["factor"], r["task"], r["level"], r["seed"]): r["residual_residual"] for r in points})
     found: dict[str, dict] = {factor: {} for factor in shares}
     for factor, tasks in shares.items():
@@ -201,10 +330,8 @@ def _conditions(every: list[tuple[str, str, bool, Models]], outcomes: dict, free
 
 
 def headline(conditions: list[dict]) -> dict:
-    """Over the settings, the share at which each half of the headline holds, and those at which it does not.
-
-    ``clearly``: with a whole interval above zero; ``fails`` and ``unclear``: the settings without, in words.
-    """
+    """At how many settings each half of the headline holds, ``clearly`` with a whole interval above zero;
+    ``fails`` and ``unclear``: the settings without, in words."""
     found = {}
     for half in dict.fromkeys(row["half"] for row in conditions):
         rows = [row for row in conditions if row["half"] == half and row["holds"] is not None]

@@ -1,18 +1,521 @@
 """How temporal components form, by recurrence or from position codes, and what moves when clocks shift."""
 
+from collections.abc import Callable, Iterator
 from itertools import product
 
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from attnlib.decomposition import PART_NAMES, ShareSums, alignment_terms
+from attnlib.decomposition.components import Components
+from attnlib.errors import BadInput
 from attnlib.models.config import Cell, Positions
-from companion.results.config import Attending, Positive, Task
+from attnlib.models.encoder_decoder import EncoderDecoder
+from attnlib.models.recurrence import State
+from attnlib.models.trace import Trace
+from attnlib.training.corpus import Batch, Corpus, Task, evaluation_batches
+from attnlib.training.vocabulary import EOS
+from companion.data import registry
+from companion.results.config import Attending, Positive
+from companion.results.config import Task as TaskName
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.spec import ModelSpec
-from companion.runs.store import Store
+from companion.runs.store import Store, TrainedModel
 from companion.runs.suite import point
-from notebooks.attend.temporal_formation.measure import measure_temporal_formation
 from notebooks.shared.intervals import Point, each_over_seeds, grouped, kind
+from notebooks.shared.measure import Fitted, fit_components
 from notebooks.shared.plan import by_spec, picked
 from notebooks.shared.suite import FilesConfig, each_planned
 from notebooks.shared.summaries import all_wide, summarised
+
+# States that a network forms without words, and how much of its temporal components they give. A recurrent
+# network is run on inputs that say nothing: zeros (``null``), the mean embedding of the fitting samples
+# (``average``), or that at each position (``average_by_position``, which knows that a sentence begins with
+# its mark and ends in another). For AO they leave the position codes alone: ĥ_t = tanh(W (x̄ + p_t) + b).
+
+INPUTS = ("null", "average", "average_by_position")
+Curve, Counts = Float[Tensor, "positions width"], Float[Tensor, " positions"]
+Curves = tuple[Float[Tensor, "source width"], Float[Tensor, "target width"]]  # encoder's, decoder's
+
+
+def wordless_input(
+    embedding: Float[Tensor, "tokens width"], components: Components, kind: str, length: int
+) -> Float[Tensor, "length width"]:
+    """The input that stands for words at every position; beyond the fitted positions the overall mean."""
+    counts = components.pair_counts.to(embedding)  # (tokens, positions)
+    if kind == "null":
+        return torch.zeros(length, embedding.shape[1]).to(embedding)
+    average = (counts.sum(1) @ embedding / counts.sum()).expand(length, -1)
+    if kind == "average":
+        return average
+    inputs = average.clone()
+    for t in range(min(length, components.n_positions)):
+        if counts[:, t].any():
+            inputs[t] = counts[:, t] @ embedding / counts[:, t].sum()
+    return inputs
+
+
+def wordless_states(trained: TrainedModel, fitted: Fitted, kind: str) -> Curves:
+    """Mean states without words at every position of the components' tables."""
+    model, corpus = trained.model, trained.task.train.subset(np.arange(fitted.samples))
+    sources, targets = corpus.source_lengths + 1, corpus.target_lengths + 1  # end marks
+    with torch.inference_mode():
+        read = wordless_input(model.source_embedding.weight, fitted.encoder, kind, fitted.encoder.n_positions)
+        encoder = model.encode_inputs(read[None])[0][0]
+        lengths = np.unique(sources)
+        starts = last_states(model, read, lengths)
+        read = wordless_input(model.target_embedding.weight, fitted.decoder, kind, fitted.decoder.n_positions)
+        if starts is None:
+            return encoder, model.decode_inputs(read[None], None)[0]
+        states = model.decode_inputs(read.expand(len(lengths), -1, -1), starts)
+    reached = torch.tensor(
+        np.array([[(targets[sources == u] > s).sum() for s in range(len(read))] for u in lengths]),
+        dtype=torch.float64,
+    ).to(states.device)
+    weight = reached / reached.sum(0).clamp(min=1)  # (lengths, target)
+    return encoder, (weight[:, :, None] * states.double()).sum(0).to(states.dtype)
+
+
+def last_states(model, inputs: Float[Tensor, "source width"], lengths: np.ndarray) -> State | None:
+    """The state that each length of input ends in, a row a length; None for AO."""
+    rows = inputs.expand(len(lengths), -1, -1)[:, : int(lengths.max())]
+    return model.encode_inputs(rows, torch.from_numpy(lengths).to(inputs.device))[1]
+
+
+def compared(curve: Curve, temporal: Curve, counts: Counts) -> dict[str, float | None]:
+    """``r2``: negative where the curve is further off than the mean; ``r2_centred``: after both had their
+    mean taken off, since attention does not see an offset of all encoder states. None where μ does not move.
+    """
+    weight = (counts.double() / counts.sum())[:, None]
+    curve, temporal = curve.double(), temporal.double()
+    own, other = (part - (weight * part).sum(0) for part in (temporal, curve))
+    spread, theirs = float((weight * own.square()).sum()), float((weight * other.square()).sum())
+    if spread == 0:
+        return dict.fromkeys(("r2", "r2_centred", "cosine"))
+    product = float((weight * own * other).sum())
+    return {
+        "r2": 1 - float((weight * (temporal - curve).square()).sum()) / spread,
+        "r2_centred": 1 - float((weight * (own - other).square()).sum()) / spread,
+        "cosine": product / (spread * theirs) ** 0.5 if theirs > 0 else 0.0,
+    }
+
+
+def plane(temporal: Curve, counts: Counts) -> tuple[Float[Tensor, "width 2"], Float[Tensor, " width"]]:
+    """The two main directions of the temporal components over positions, and their mean."""
+    weight = (counts.double() / counts.sum())[:, None]
+    centre = (weight * temporal.double()).sum(0)
+    own = (temporal.double() - centre) * weight.sqrt()
+    directions = torch.linalg.svd(own, full_matrices=False).Vh[:2].T  # (width, 2)
+    along = (temporal.double() @ directions)[counts > 0]
+    return directions * torch.where(along[-1] < along[0], -1.0, 1.0), centre
+
+
+# Sentences longer than any a network was trained on: does attention keep to its place, do clocks go on?
+
+SAMPLES = 200  # of each length
+FACTORS = (1.0, 1.25, 1.5, 2.0)  # of the longest length trained on
+Attention = Float[Tensor, "batch target source"]
+
+
+def longer_task(spec, length: int) -> Task | None:
+    """The task of a model with sentences of one other length; None where its lengths cannot be set."""
+    options = dict(spec.task_options)
+    if not {"min_length", "max_length"} <= set(registry.options_of(spec.task)):
+        return None
+    options |= {"min_length": length, "max_length": length, "n_held_out": SAMPLES, "n_train": SAMPLES}
+    found, own = registry.load(spec.task, **options), registry.load(spec.task, **dict(spec.task_options))
+    for side in ("source_vocabulary", "target_vocabulary"):
+        if getattr(found, side) != getattr(own, side):
+            raise BadInput(f"{spec.task} at length {length} has another {side} than at its own lengths")
+    return found
+
+
+def expected_places(task: Task, batch: Batch) -> Int[Tensor, "batch target"]:
+    """The source position of each word to write, by the task's links; −1 where none is known."""
+    places = torch.full(tuple(batch.target_output.shape), -1)
+    for row, sample in enumerate(batch.indices.tolist()):
+        if task.gold is None:
+            words = int(batch.target_mask[row].sum()) - 1
+            places[row, :words] = torch.arange(words)
+        elif sample < len(task.gold):  # real text may have links of its first samples alone
+            for s, t in task.gold[sample]:
+                places[row, s] = t
+    return places
+
+
+def measure_longer(trained: TrainedModel, fitted: Fitted) -> dict | None:
+    """``in_place``: attention within one position of the word's own; ``leaves``: first target position where
+    less than half is; ``speed``: |μ_{t+1} − μ_t| of the encoder over its mean within the shortest sentence
+    trained on. None where lengths are fixed.
+    """
+    own = trained.task.train.source_lengths
+    shortest, longest = int(own.min()), int(own.max())
+    lengths, positions, average = [], [], None
+    for factor in FACTORS:
+        task = longer_task(trained.spec, round(factor * longest))
+        if task is None:
+            return None
+        try:
+            found = _by_position(trained, task)
+        except BadInput:  # a table of positions that ends before the sentence does
+            continue
+        right, mass = found["word_accuracy"].mean(), found["in_place"].mean()
+        out = (found["in_place"] < 0.5).nonzero().flatten()
+        lengths.append(
+            {"length": round(factor * longest), "factor": factor, "word_accuracy": round(float(right), 6)}
+            | {"in_place": round(float(mass), 6), "leaves": int(out[0]) if len(out) else None}
+        )
+        if factor == FACTORS[-1]:
+            temporal = found.pop("temporal")
+            speed = (temporal[1:] - temporal[:-1]).norm(dim=-1)
+            speed = speed / speed[: shortest - 1].mean()
+            rows = torch.stack([*found.values(), speed[: len(found["in_place"])]]).T
+            names = (*found, "speed")
+            positions = [
+                {"position": t} | {name: round(x, 5) for name, x in zip(names, row, strict=True)}
+                for t, row in enumerate(rows.tolist())
+            ]
+            average = _beyond(trained, fitted, temporal, longest)
+    return {"trained_up_to": longest, "lengths": lengths, "positions": positions, "average_input": average}
+
+
+def _by_position(trained: TrainedModel, task: Task) -> dict[str, Tensor]:
+    model, length = trained.model, int(task.held_out.source_lengths[0])
+    sums = torch.zeros(2, length, dtype=torch.float64)
+    sides = [
+        Components(len(words), length + 1, model.config.width)
+        for words in (task.source_vocabulary, task.target_vocabulary)
+    ]
+    with torch.inference_mode():
+        for batch in evaluation_batches(task.held_out, 256):
+            batch = batch.to(model.readout.weight.device)
+            trace = model(batch)
+            sides[0].update(trace.encoder_states, trace.source_tokens, trace.source_mask)
+            sides[1].update(trace.decoder_states, trace.target_tokens, trace.target_mask)
+            right = (trace.logits.argmax(-1) == trace.target_outputs) & (trace.target_outputs != EOS)
+            near = near_place(trace.attention.cpu(), expected_places(task, batch))
+            sums += torch.stack([right.sum(0).double().cpu(), near.sum(0)])[:, :length]
+    accuracy, in_place = sums / len(task.held_out)
+    scores = sides[1].temporal @ sides[0].temporal.T
+    alone = torch.zeros(length, dtype=torch.float64)
+    for batch in evaluation_batches(task.held_out, 256):
+        attention = scores.softmax(-1).expand(len(batch), -1, -1)
+        alone += near_place(attention, expected_places(task, batch)).sum(0)[:length]
+    return {
+        "word_accuracy": accuracy,
+        "in_place": in_place,
+        "temporal_in_place": alone / len(task.held_out),
+        "temporal": sides[0].temporal.cpu(),
+    }
+
+
+def near_place(attention: Attention, places: Int[Tensor, "batch target"]) -> Float[Tensor, "batch target"]:
+    """Attention mass within one position of the place; 0 where none is known."""
+    column = torch.arange(attention.shape[-1])
+    close = ((column - places[:, :, None]).abs() <= 1) & (places >= 0)[:, :, None]
+    return (attention.double() * close).sum(-1)
+
+
+def _beyond(trained: TrainedModel, fitted: Fitted, temporal: Tensor, longest: int) -> dict | None:
+    """Agreement of the course on average input with μ_t at the positions past the longest sentence."""
+    words = len(temporal) - 1  # the end mark stands past them all
+    with torch.inference_mode():
+        inputs = wordless_input(trained.model.source_embedding.weight, fitted.encoder, "average", words)
+        states = trained.model.encode_inputs(inputs[None])[0][0].cpu()
+    counts = np.ones(words - longest)
+    found = compared(states[longest:words], temporal[longest:words], torch.from_numpy(counts))
+    return {name: None if value is None else round(value, 6) for name, value in found.items()}
+
+
+# One side's clock runs ahead of the other's. Encoder ahead by k: a decoder that looks for the encoder's clock
+# finds its own step k places earlier. Decoder ahead by k: step s attends as step s + k did.
+OFFSETS = (1, 2, 3, 5)  # places; sources of 15 and more words leave rows for each of them
+States = tuple[Tensor, Tensor]  # encoder's, decoder's
+Shift = Callable[[Batch, int], States]
+
+
+def conditions(model: EncoderDecoder, fitted: Fitted) -> dict[str, tuple[str, Shift]]:
+    """Ways to set the clocks apart by k: name → which side is ahead, and the states.
+
+    By positions (AO), or by k steps of the average input; ``_null``: of zeros; ``_words``: of the first k
+    words. A recurrent decoder reads its begin mark first (but for ``before_mark``), and starts from the state
+    that the unshifted encoder ends in (but for ``handed_on``): only one clock is moved.
+    """
+    if model.config.architecture == "AO":
+        return _by_positions(model)
+    return _by_steps(model, fitted)
+
+
+def _by_positions(model: EncoderDecoder) -> dict[str, tuple[str, Shift]]:
+    def shifted(encoder: bool, decoder: bool) -> Shift:
+        def states(batch: Batch, k: int) -> States:
+            return (
+                model.encode(batch.source, batch.source_mask, first_position=k * encoder)[0],
+                model.decode(batch.target_input, None, first_position=k * decoder),
+            )
+
+        return states
+
+    return {
+        "encoder": ("encoder", shifted(True, False)),
+        "decoder": ("decoder", shifted(False, True)),
+        "both": ("none", shifted(True, True)),
+    }
+
+
+def _by_steps(model: EncoderDecoder, fitted: Fitted) -> dict[str, tuple[str, Shift]]:
+    def filler(side: str, kind: str, words: Tensor, k: int) -> Tensor:
+        """k inputs for each sample; ``words``: its embedded sentence, (batch, length, width)."""
+        if kind == "words":  # a sample of fewer than k words has no row that can show an offset of k
+            return words[:, [min(t, words.shape[1] - 1) for t in range(k)]]
+        embedding = (model.source_embedding if side == "encoder" else model.target_embedding).weight
+        return wordless_input(embedding, getattr(fitted, side), kind, k).expand(len(words), -1, -1)
+
+    def encode(batch: Batch, k: int, kind: str):
+        words = model.source_embedding(batch.source)
+        inputs = torch.cat([filler("encoder", kind, words, k), words], dim=1)
+        states, last = model.encode_inputs(inputs, batch.source_mask.sum(1) + k)
+        return states[:, k:], last
+
+    def decode(batch: Batch, start, k: int, kind: str, marks: int) -> Tensor:
+        """``marks``: steps of the sentence before the k inputs, 0 or 1."""
+        read = model.target_embedding(batch.target_input)
+        inputs = torch.cat([read[:, :marks], filler("decoder", kind, read[:, 1:], k), read[:, marks:]], dim=1)
+        return model.decode_inputs(inputs, start)[:, k:]
+
+    def shifted(
+        encoder: bool, decoder: bool, kind: str = "average", marks: int = 1, hand_on: bool = False
+    ) -> Shift:
+        def states(batch: Batch, k: int) -> States:
+            own, last = encode(batch, k * encoder, kind)
+            start = last if hand_on else encode(batch, 0, kind)[1]
+            return own, decode(batch, start, k * decoder, kind, marks)
+
+        return states
+
+    return {
+        "encoder": ("encoder", shifted(True, False)),
+        "decoder": ("decoder", shifted(False, True)),
+        "both": ("none", shifted(True, True)),
+        "encoder_null": ("encoder", shifted(True, False, "null")),
+        "decoder_null": ("decoder", shifted(False, True, "null")),
+        "encoder_words": ("encoder", shifted(True, False, "words")),
+        "decoder_words": ("decoder", shifted(False, True, "words")),
+        "decoder_before_mark": ("decoder", shifted(False, True, marks=0)),
+        "encoder_handed_on": ("encoder", shifted(True, False, hand_on=True)),
+    }
+
+
+def measure_offsets(model: EncoderDecoder, fitted: Fitted, corpus: Corpus) -> dict[str, dict]:
+    """Expected is −k for an encoder ahead, and for a decoder ahead what the unshifted attention moves from
+    step s to s + k. ``slope``: of the displacement of the largest weight on it (1: attention follows the
+    clocks), ``centre_slope`` of the centre of mass. Rows that predict the end mark are left out.
+    """
+    result = {}
+    for name, (ahead, states_of) in conditions(model, fitted).items():
+        sums = {k: torch.zeros(6, dtype=torch.float64) for k in OFFSETS}
+        products = torch.zeros(3, dtype=torch.float64)  # expected², expected · largest, expected · centre
+        with torch.inference_mode():
+            for batch in evaluation_batches(corpus, 256):
+                batch = batch.to(model.readout.weight.device)
+                before = model(batch).attention
+                for k in OFFSETS:
+                    after = model.attend(batch, *states_of(batch, k)).attention
+                    expected, keep = expectation(before, batch, k, ahead)
+                    moved = (after.argmax(-1) - before.argmax(-1))[keep].double()
+                    centre = (_centre(after) - _centre(before))[keep].double()
+                    hit = (after.argmax(-1) == before.argmax(-1) + expected)[keep].double()
+                    similar = (1 - 0.5 * (after - before).abs().sum(-1))[keep].double()
+                    wanted = expected[keep].double()
+                    rows = (wanted, moved, centre, hit, similar, torch.ones_like(hit))
+                    sums[k] += torch.stack([row.sum() for row in rows]).cpu()
+                    products += torch.stack([(wanted * x).sum() for x in (wanted, moved, centre)]).cpu()
+        result[name] = {
+            "slope": _ratio(products[1], products[0]),
+            "centre_slope": _ratio(products[2], products[0]),
+            "by_offset": [
+                {"offset": k, "rows": int(n)}
+                | {
+                    kind: _ratio(value, n)
+                    for kind, value in zip(
+                        ("expected", "largest", "centre", "followed", "similarity"), row, strict=True
+                    )
+                }
+                for k, (*row, n) in sums.items()
+            ],
+        }
+    return result
+
+
+def expectation(
+    before: Attention, batch: Batch, k: int, ahead: str
+) -> tuple[Int[Tensor, "batch target"], Bool[Tensor, "batch target"]]:
+    """Where the largest weight is to go, relative to where it was, and the rows that can show it."""
+    place = before.argmax(-1)
+    words = batch.source_mask.sum(1)[:, None] - 1  # the end mark of the source is no place to go to
+    keep = batch.target_mask & (batch.target_output != EOS) & (place < words)
+    if ahead == "encoder":
+        expected = torch.full_like(place, -k)
+    elif ahead == "decoder":
+        steps = torch.arange(place.shape[1], device=place.device) + k
+        later = steps.clamp(max=place.shape[1] - 1)
+        expected = place[:, later] - place
+        keep = keep & (steps < place.shape[1]) & keep[:, later]
+    else:
+        expected = torch.zeros_like(place)
+    return expected, keep & (place + expected >= 0) & (place + expected < words)
+
+
+def _centre(attention: Attention) -> Float[Tensor, "batch target"]:
+    return attention @ torch.arange(attention.shape[-1]).to(attention)
+
+
+def _ratio(above, below) -> float | None:
+    return round(float(above) / float(below), 6) if float(below) else None
+
+
+SIDES = ("encoder", "decoder")
+JUDGED = 300  # held-out samples: rates over some thousand rows are known to a percent
+
+
+def measure_temporal_formation(trained: TrainedModel, fit_samples: int) -> dict:
+    """``courses``: μ_t and states without words in the plane of μ's two main directions."""
+    fitted = fit_components(trained, fit_samples)
+    corpus = trained.task.held_out.subset(np.arange(min(JUDGED, len(trained.task.held_out))))
+    curves = {kind: wordless_states(trained, fitted, kind) for kind in INPUTS}
+    wordless = {
+        side: {
+            kind: compared(curve[i].cpu(), own.temporal.cpu(), own.position_counts.cpu())
+            for kind, curve in curves.items()
+        }
+        for i, (side, own) in enumerate(_by_side(fitted).items())
+    }
+    return _rounded(
+        {
+            "quality": trained.history["held_out"],
+            "attention": _attention(trained, fitted, corpus),
+            "wordless": wordless,
+            "rebuilt": _rebuilt(trained, fitted, curves, corpus),
+            "offsets": measure_offsets(trained.model, fitted, corpus),
+            "longer": measure_longer(trained, fitted),
+            **_variances(trained, fitted, corpus),
+            "courses": {s: _courses(i, own, curves) for i, (s, own) in enumerate(_by_side(fitted).items())},
+        }
+    )
+
+
+def _by_side(fitted: Fitted) -> dict:
+    return {"encoder": fitted.encoder, "decoder": fitted.decoder}
+
+
+def _courses(i: int, own, curves: dict[str, Curves]) -> dict[str, list]:
+    axes, centre = plane(own.temporal.cpu(), own.position_counts.cpu())
+    seen = (own.position_counts > 0).cpu()
+    courses = {"temporal": own.temporal} | {kind: curve[i] for kind, curve in curves.items()}
+    return {key: ((course.cpu().double() - centre) @ axes)[seen].tolist() for key, course in courses.items()}
+
+
+def _traces(trained: TrainedModel, corpus: Corpus) -> Iterator[tuple]:
+    with torch.inference_mode():
+        for batch in evaluation_batches(corpus, 256):
+            batch = batch.to(trained.model.readout.weight.device)
+            yield batch, trained.model(batch)
+
+
+def _attention(trained: TrainedModel, fitted: Fitted, corpus: Corpus) -> dict[str, float | None]:
+    """Attention mass in place, where the task has places, and covariance shares of μ·μ, χ·χ, all with Δ."""
+    shares, mass, words = ShareSums(), 0.0, 0
+    fixed = trained.task.gold is not None or bool((corpus.source_lengths == corpus.target_lengths).all())
+    for batch, trace in _traces(trained, corpus):
+        shares.update(alignment_terms(*fitted.split(trace)), trace.target_mask, trace.source_mask)
+        if fixed:
+            places = expected_places(trained.task, batch)  # the corpus has the first held-out samples
+            mass += float(near_place(trace.attention.cpu(), places).sum())
+            words += int((places >= 0).sum())
+    found = shares.result().covariance
+    return {
+        "in_place": mass / words if words else None,
+        "temporal_share": float(found[0, 0]),
+        "input_share": float(found[1, 1]),
+        "residual_share": float(found[2].sum() + found[:2, 2].sum()),
+    }
+
+
+def _rebuilt(trained: TrainedModel, fitted: Fitted, curves: dict[str, Curves], corpus: Corpus) -> dict:
+    """The attention with the temporal components replaced by something else, against the model's own."""
+    means = [own.temporal for own in _by_side(fitted).values()]
+    weights = [own.position_counts.double() / own.position_counts.sum() for own in _by_side(fitted).values()]
+    constant = [(w @ mean).expand_as(mean) for w, mean in zip(weights, means, strict=True)]
+    courses = {"temporal": means, **curves, "constant": constant}
+    sums: dict[tuple[str, str], Tensor] = {}
+    for batch, full in _traces(trained, corpus):
+        states = [full.encoder_states, full.decoder_states]
+        for made, course in courses.items():
+            there = [c[: h.shape[1]].to(h) for c, h in zip(course, states, strict=True)]
+            moved = [h + new - m[: h.shape[1]].to(h) for h, new, m in zip(states, there, means, strict=True)]
+            ways = {"alone": [new.expand_as(h) for new, h in zip(there, states, strict=True)]}
+            if made != "temporal":
+                ways |= {"both": moved, "encoder": [moved[0], states[1]], "decoder": [states[0], moved[1]]}
+            for way, (encoder, decoder) in ways.items():
+                agreed = _agreement(trained.model.attend(batch, encoder, decoder), full)
+                sums[made, way] = sums.get((made, way), torch.zeros(4, dtype=torch.float64)) + agreed
+    found: dict[str, dict] = {}
+    for (made, way), (*values, rows) in sums.items():
+        names = ("similarity", "argmax_agreement", "accuracy")
+        found.setdefault(made, {})[way] = {n: float(v / rows) for n, v in zip(names, values, strict=True)}
+    return found
+
+
+def _agreement(rebuilt: Trace, full: Trace) -> Tensor:
+    rows = full.target_mask
+    close = 1 - 0.5 * (rebuilt.attention - full.attention).abs().sum(-1)
+    agree = rebuilt.attention.argmax(-1) == full.attention.argmax(-1)
+    right = rebuilt.logits.argmax(-1) == full.target_outputs
+    return torch.stack([x[rows].double().sum() for x in (close, agree, right, torch.ones_like(close))]).cpu()
+
+
+def _variances(trained: TrainedModel, fitted: Fitted, corpus: Corpus) -> dict:
+    shares: dict[str, dict] = {}
+    temporal: dict[str, dict] = {}
+    found: dict[str, list] = {side: [] for side in SIDES}
+    for _, trace in _traces(trained, corpus):
+        for side, parts, tokens in zip(
+            reversed(SIDES), fitted.split(trace), (trace.target_tokens, trace.source_tokens), strict=True
+        ):
+            place = torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens)
+            keep = parts.mask
+            found[side].append((parts.stack()[:, keep].double().cpu(), place[keep].cpu(), tokens[keep].cpu()))
+    for side, batches in found.items():
+        parts = torch.cat([batch[0] for batch in batches], dim=1)  # (3, rows, width)
+        places, tokens = (torch.cat([batch[i] for batch in batches]) for i in (1, 2))
+        centred = parts - parts.mean(1, keepdim=True)
+        total = centred.sum(0)
+        products = (centred * total).sum((1, 2))
+        shares[side] = dict(zip(PART_NAMES, (products / products.sum()).tolist(), strict=True))
+        states, words = parts.sum(0), tokens >= 3  # ids below are padding and the two marks
+        temporal[side] = {"all": _between(states, places), "words": _between(states[words], places[words])}
+    return {"state_share": shares, "temporal_variance": temporal}
+
+
+def _between(states: Tensor, places: Tensor) -> float | None:
+    """Variance of the means at each position over that of the states; None where nothing varies."""
+    own = states - states.mean(0)
+    counts = torch.bincount(places)
+    means = torch.zeros(len(counts), own.shape[1], dtype=own.dtype).index_add_(0, places, own)
+    between = (means.square().sum(1) / counts.clamp(min=1)).sum()
+    total = own.square().sum()
+    return float(between / total) if float(total) else None
+
+
+def _rounded(content):
+    if isinstance(content, float):
+        return None if content != content else round(content, 6)
+    if isinstance(content, dict):
+        return {name: _rounded(value) for name, value in content.items()}
+    return [_rounded(value) for value in content] if isinstance(content, list) else content
+
 
 MOVED = ("expected", "largest", "centre", "followed", "similarity")
 FOLLOWED = ("word_accuracy", "in_place", "temporal_in_place", "speed")  # by position
@@ -22,7 +525,7 @@ LONGER = ("length", "word_accuracy", "in_place", "leaves")
 class Config(FilesConfig):
     """Settings; a model is a task × (AED × cell | AO × positions) × seed."""
 
-    task: tuple[Task, ...] = ("one_to_one",)
+    task: tuple[TaskName, ...] = ("one_to_one",)
     architecture: tuple[Attending, ...] = ("AED", "AO")  #: AED, AO
     cell: tuple[Cell, ...] = ("gru",)  #: the recurrence of AED: gru, lstm, vanilla, ugrnn
     #: the position code of AO: sinusoidal, learned, shuffled, none
@@ -59,7 +562,6 @@ def name_of(spec: ModelSpec) -> dict[str, object]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Temporal components without words, rebuilt, shifted, and past the lengths trained on."""
     found = by_spec(measurements(config), store)
     points = [(name_of(spec), own["temporal_formation"]) for spec, own in found.items()]
     groups = grouped(points, "task", "kind")
@@ -81,6 +583,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 def _summary(m: dict) -> dict:
     longer = m["longer"] or {"lengths": []}
+    lengths = {f"times_{own['factor']:g}".replace(".", "_"): picked(own, LONGER) for own in longer["lengths"]}
     return {
         "token_accuracy": m["quality"]["token_accuracy"],
         **picked(m, ("attention", "wordless", "rebuilt", "state_share", "temporal_variance")),
@@ -89,10 +592,7 @@ def _summary(m: dict) -> dict:
             | {f"by_{record['offset']}": picked(record, MOVED) for record in found["by_offset"]}
             for name, found in m["offsets"].items()
         },
-        "longer": {
-            f"times_{record['factor']:g}".replace(".", "_"): picked(record, LONGER)
-            for record in longer["lengths"]
-        },
+        "longer": lengths,
         "beyond": longer.get("average_input") or {},
     }
 
@@ -117,7 +617,7 @@ def _positions(task_name: str, label: str, group: list[Point]) -> list[dict]:
     if not (first := group[0][1]["longer"]):
         return []
     found = each_over_seeds(
-        group, lambda m: {own["position"]: picked(own, FOLLOWED) for own in m["longer"]["positions"]}
+        group, lambda m: {o["position"]: picked(o, FOLLOWED) for o in m["longer"]["positions"]}
     )
     here = {"task": task_name, "kind": label, "trained_up_to": first["trained_up_to"]}
     return [here | {"position": place} | all_wide(own) for place, own in found.items()]

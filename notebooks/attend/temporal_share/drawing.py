@@ -21,7 +21,7 @@ from companion.results.measurements import answers, measurements_of
 from companion.results.result import Result
 from companion.runs.answer import ARCHIVE
 from companion.runs.store import Store
-from notebooks.attend.temporal_share.experiment import PROFILES, family, measurements
+from notebooks.attend.temporal_share.experiment import PROFILES, family, terms_of
 from notebooks.shared.intervals import kind
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.plan import picked
@@ -49,7 +49,6 @@ UNIFORM = {"marker": "_", "ms": 9, "markeredgewidth": 0.8, "color": INK}  # no c
 
 
 def against_typicality(result: Result, columns: dict[str, tuple] = SHARES) -> Figure:
-    """Two panels over typicality, the temporal quantity in blue and the input one in vermillion."""
     rows = pd.DataFrame(result.tables["points"]).dropna(subset=["typicality"])
     with style():
         figure = Figure(figsize=(8.6, 4.2))
@@ -103,10 +102,7 @@ DECAY = registry.load("regularisation")  # the experiment whose networks have we
 
 
 def dial(result: Result) -> tuple[dict, pd.DataFrame]:
-    """Points with their average matrices, and of each kind one sample and the mean shares of the nine terms.
-
-    These are of committed results and the archive behind them; a run of the reader's own has no dial.
-    """
+    """Points with their matrices, of committed results and the archive behind them alone."""
     if result.profile != "paper":
         return {}, pd.DataFrame()
     learned = {(row["task"], row["kind"], row["seed"]): row["learned"] for row in result.tables["points"]}
@@ -134,7 +130,7 @@ def dial(result: Result) -> tuple[dict, pd.DataFrame]:
 def _networks() -> Iterator[tuple[dict, float, dict]]:
     """Every network of the page, then those with weight decay: its name, the level, and what was measured."""
     store, own = Store(ARCHIVE, archive=ARCHIVE, trains=False), DECAY.PROFILES["paper"]
-    asked = [(0, each) for each in measurements(PROFILES["paper"]) if each.measure is measure_alignment_terms]
+    asked = [(0, each) for each in terms_of(PROFILES["paper"])]
     for spec, columns in DECAY.axis(own).items():
         if level := columns["weight_decay"]:
             terms = measurements_of([spec], measure_alignment_terms, fit_samples=own.fit_samples)
@@ -143,7 +139,6 @@ def _networks() -> Iterator[tuple[dict, float, dict]]:
 
 
 def _kind(names: tuple[str, str], found: list[dict]) -> dict:
-    """One sample of the first network of a kind, and shares over all."""
     sample = found[0]["cell"]["examples"][0]
     shares = pd.DataFrame([each["covariance_share"] for each in found]).mean()
     return {

@@ -9,11 +9,12 @@ from attnlib.models.config import Cell
 from companion.results.config import Positive, Task
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.store import Store
-from notebooks.shared.intervals import by_kind, correlated, each_over_seeds, kind
+from notebooks.shared.intervals import correlated, grouped, kind
 from notebooks.shared.measure import ACROSS_SAMPLES as QUANTITIES
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.plan import picked
 from notebooks.shared.suite import DIAL, PAPER_TASKS, SuiteConfig, model_specs, outcomes
+from notebooks.shared.summaries import summarised
 from notebooks.shared.translators import has_learned, translator_measurements, translators_that_count
 
 FAMILIES = {"reordering": "reordering", "scan": "scan", "multi30k": "captions"}  # variants of one task
@@ -43,10 +44,10 @@ PROFILES = {
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    return (*_terms(config), *translator_measurements(model_specs(config), config.translated))
+    return (*terms_of(config), *translator_measurements(model_specs(config), config.translated))
 
 
-def _terms(config: Config) -> tuple[Measurement, ...]:
+def terms_of(config: Config) -> tuple[Measurement, ...]:
     specs = model_specs(config)
     if config.source is None:  # further cells on their tasks
         others = replace(config, task=config.cells_on, architecture=("AED",), cell=config.more_cells)
@@ -55,33 +56,24 @@ def _terms(config: Config) -> tuple[Measurement, ...]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Spearman correlations between typicality and shares: of all networks, by architecture, along the dial.
-
-    The similarity that a term alone reaches in the substitution test does not mislead where terms cancel.
-    ``learned`` has the same of the networks that have learned their task, as far as it can be learned.
-    """
-    points = answers(_terms(config), store)
+    """Spearman correlations; ``learned``: of the networks that have learned their task as far as they can."""
+    points = answers(terms_of(config), store)
     counting = translators_that_count(model_specs(config), config.translated, store)
-    rows = [
-        name
-        | {"kind": kind(name), "learned": has_learned(name, m["quality"]["token_accuracy"], counting)}
-        | _coordinates(m)
-        for name, m in points
-    ]
-    labels = dict.fromkeys(row["kind"] for row in rows)
-    kinds = {label: [row for row in rows if row["kind"] == label] for label in labels}
-    learned = [row for row in rows if row["learned"]]
+    rows, kinds = [], {}
+    for name, m in points:
+        row = name | {"kind": kind(name)} | _coordinates(m)
+        rows.append(row | {"learned": has_learned(name, row["token_accuracy"], counting)})
+        kinds.setdefault(row["kind"], []).append(rows[-1])
+    learned = {label: [row for row in own if row["learned"]] for label, own in kinds.items()}
     values = {
-        "learned": _of_families(learned)
-        | {"by_architecture": {each: _of_families(learned, each) for each in kinds}}
-        | {"dial": {each: _along_dial([row for row in learned if row["kind"] == each]) for each in kinds}},
+        "learned": _of_families([row for row in rows if row["learned"]])
+        | {"by_architecture": {label: _of_families(own) for label, own in learned.items()}}
+        | {"dial": {label: _along_dial(own) for label, own in learned.items()}},
         "families": _of_families(rows),
         "spearman": _correlations(rows, QUANTITIES),
         "by_architecture": {n: {"spearman": _correlations(own, QUANTITIES)} for n, own in kinds.items()},
-        "by_task": by_kind(points, lambda group: each_over_seeds(group, _coordinates)),
-        "across_samples": by_kind(
-            points, lambda group: each_over_seeds(group, itemgetter("across_samples"), within=(-1, 1))
-        ),
+        "by_task": summarised(grouped(points, "task", kind), _coordinates),
+        "across_samples": summarised(grouped(points, "task", kind), itemgetter("across_samples"), (-1, 1)),
         "dial": {label: _along_dial(own) if _marks(own) > 2 else {} for label, own in kinds.items()},
         "tasks": len({row["task"] for row in rows}),
     }
@@ -101,18 +93,15 @@ def family(task: str) -> str:
     return next((name for start, name in FAMILIES.items() if task.startswith(start)), task)
 
 
-def _of_families(rows: list[dict], label: str | None = None) -> dict:
-    """Correlations of networks of a kind, or of all; their intervals resample families of tasks."""
-    own = [row | {"task": family(row["task"])} for row in rows if label in (None, row["kind"])]
+def _of_families(rows: list[dict]) -> dict:
+    """Correlations whose intervals resample families of tasks."""
+    own = [row | {"task": family(row["task"])} for row in rows]
     counts = {"networks": len(own), "families": len({row["task"] for row in own})}
     return {"spearman": _correlations(own, QUANTITIES)} | counts
 
 
 def _along_dial(rows: list[dict]) -> dict[str, dict]:
-    """Correlation of the dial with each quantity, networks resampled at each of its marks.
-
-    A quantity may rise and fall again: ``ends`` has its mean at the last mark less that at the first.
-    """
+    """Correlation of the dial with each quantity; ``ends``: mean at the last mark less at the first."""
     marks = [row | {"dial": DIAL.index(row["task"])} for row in rows if row["task"] in DIAL]
     marks = marks if _marks(rows) > 2 else []
     names, along = ("typicality", *QUANTITIES, "residual_share"), {"against": "dial", "nested": False}

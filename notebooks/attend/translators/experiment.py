@@ -4,16 +4,8 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-from companion.results.config import (
-    AboveZero,
-    Attending,
-    BaseConfig,
-    Positive,
-    Scale,
-    Task,
-    check_width,
-    take_files,
-)
+from companion.results import config as settings
+from companion.results.config import AboveZero, Attending, BaseConfig, Positive, Scale, Task
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
@@ -47,8 +39,8 @@ class Config(BaseConfig):
     target: Path | None = None  #: the same sentences in the other language, line by line
 
     def check(self) -> None:
-        take_files(self, task=(QUICK_TASKS, PAPER_TASKS))
-        check_width(self)
+        settings.take_files(self, task=(QUICK_TASKS, PAPER_TASKS))
+        settings.check_width(self)
 
 
 PROFILES = {
@@ -75,11 +67,8 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """By task and architecture BLEU, loss and accuracy, and what other training does to the loss.
-
-    ``gain_of_twice``: the part of its loss that the first network loses when trained for twice as long; below
-    zero where it over-fits. ``loss_at_rate``: its loss at other learning rates.
-    """
+    """``gain_of_twice``: the part of its loss that the first network loses when trained for twice as long;
+    below zero where it over-fits. ``loss_at_rate``: its loss at other learning rates."""
     made, found = _specs(config), by_spec(measurements(config), store)
     points = [(point(spec) | made[spec], own["translation"]) for spec, own in found.items()]
     values = {"by_task": by_kind(points, _summary), "sentences": config.samples}
@@ -92,6 +81,6 @@ def _summary(points: list[Point]) -> dict:
     first = {how: own[0][1] for how, own in trained.items() if own[0][0]["seed"] == 0}
     twice = first.get((TWICE, rate))
     return each_over_seeds(trained[1, rate]) | {
-        "gain_of_twice": interval_of() if twice is None else interval_of([gain(first[1, rate], twice)]),
+        "gain_of_twice": interval_of([gain(first[1, rate], twice)] if twice else ()),
         "loss_at_rate": {level_key(each): m["loss"] for (_, each), m in first.items() if each != rate},
     }

@@ -1,25 +1,314 @@
 """Word alignment: attention against gold links, whole and by its terms; and which tokens attend by what."""
 
+import math
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
 
-from companion.results.config import Attending, Positive, Task, check_width
+from attnlib.decomposition import PART_NAMES, alignment_terms
+from attnlib.decomposition.substitution import ALL_PAIRS, centred, masked_softmax, total_variation, valid_rows
+from attnlib.errors import BadInput
+from attnlib.models.trace import Trace
+from attnlib.probes.alignment_error import AlignmentSums, diagonal, gold_links, words_only
+from attnlib.probes.ibm_model_1 import IBMModel1
+from attnlib.training.corpus import Corpus, Links, Task, evaluation_batches
+from attnlib.training.evaluate import evaluate, traces
+from attnlib.training.vocabulary import BOS, EOS, UNK, Vocabulary
+from companion.results.config import Attending, Positive, check_width
+from companion.results.config import Task as TaskName
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.spec import ModelSpec
-from companion.runs.store import Store
-from notebooks.attend.word_alignment import measure
+from companion.runs.store import Store, TrainedModel
 from notebooks.shared.intervals import Point, by_kind, each_over_seeds, grouped, kind
+from notebooks.shared.measure import fit_components
 from notebooks.shared.plan import picked, settings_of
 from notebooks.shared.suite import DIAL, FilesConfig, each_planned
 from notebooks.shared.summaries import all_wide, less, rows_of
 
+# What attention is rebuilt from: (decoder part, encoder part) pairs whose terms are summed before softmax.
+SUBSETS = {
+    "full": ALL_PAIRS,
+    "temporal_only": frozenset({("temporal", "temporal")}),
+    "input_only": frozenset({("input", "input")}),
+    "no_residual": frozenset(pair for pair in ALL_PAIRS if "residual" not in pair),
+    "with_residual_only": frozenset(pair for pair in ALL_PAIRS if "residual" in pair),
+    **{f"only_{d}_{e}": frozenset({(d, e)}) for d in PART_NAMES for e in PART_NAMES},
+    **{f"without_{d}_{e}": ALL_PAIRS - {(d, e)} for d in PART_NAMES for e in PART_NAMES},
+}
+# How rows become links. `words`: row s links target word s, the one predicted there, to the source word of
+# the largest weight. `null`: the same, but no link where the end mark of the source has more. `read`: row
+# s + 1 links target word s, which the decoder reads at that step.
+RULES = ("words", "null", "read")
+SHOWN = ("full", "temporal_only", "input_only", "no_residual")  # of the example sentence
+EXAMPLE_WORDS = 6  # at least, on both sides: shorter sentences show no reordering
+_BATCH = 128  # samples: all subsets are held at once
+
+
+Attention, Gold = Float[Tensor, "batch target source"], Bool[Tensor, "batch target source"]
+TargetMask, SourceMask = Bool[Tensor, "batch target"], Bool[Tensor, "batch source"]
+
+
+def measure_word_alignment(
+    trained: TrainedModel, fit_samples: int, judged_samples: int, iterations: int
+) -> dict:
+    """``by_prediction`` tells rows where the network predicts the right word from the others."""
+    task = trained.task
+    judged, links = with_gold(task, judged_samples)
+    fitted = fit_components(trained, fit_samples)
+    sums = {name: {rule: AlignmentSums() for rule in RULES} for name in SUBSETS}
+    references = {name: {rule: AlignmentSums() for rule in RULES[:2]} for name in ("ibm_model_1", "diagonal")}
+    aligner = _aligner(task, iterations)
+    right, wrong = AlignmentSums(), AlignmentSums()
+    shown = _example_of(judged)
+    example: dict = {}
+    for trace, indices in _traces(trained, judged):
+        rows = _Rows.of(trace, [links[i] for i in indices])
+        decoder, encoder = fitted.split(trace)
+        rebuilt = dict(zip(SUBSETS, _rebuilt(alignment_terms(decoder, encoder), trace), strict=True))
+        for name, attention in rebuilt.items():
+            rows.add(attention, sums[name])
+        posteriors, null = _posteriors(aligner, judged, indices, rows.gold.shape)
+        references["ibm_model_1"]["words"].update(posteriors, rows.gold, rows.target, rows.source)
+        references["ibm_model_1"]["null"].update(posteriors, rows.gold, rows.target, rows.source, null)
+        for rule in references["diagonal"].values():
+            rule.update(diagonal(rows.target, rows.source), rows.gold, rows.target, rows.source)
+        hit = (trace.logits.argmax(-1) == trace.target_outputs).cpu()
+        for outcome, where in ((right, hit), (wrong, ~hit)):
+            chosen = rows.target & where
+            outcome.update(rebuilt["full"], rows.gold & chosen[:, :, None], chosen, rows.source)
+        if shown in indices:
+            place = indices.index(shown)
+            pictures = {name: rebuilt[name][place] for name in SHOWN} | {"ibm_model_1": posteriors[place]}
+            example = _example(task, judged, shown, rows.gold[place], pictures)
+    everything = trained.history["held_out"]
+    return {
+        "quality": everything | {"perplexity": math.exp(min(everything["loss"], 50.0))},
+        "quality_of_judged": evaluate(trained.model, judged),
+        "attention": {name: {rule: _quality(own) for rule, own in of.items()} for name, of in sums.items()},
+        "references": {n: {rule: _quality(own) for rule, own in of.items()} for n, of in references.items()},
+        "log_likelihood": [round(value, 3) for value in aligner.log_likelihood],
+        "by_prediction": {"right": _quality(right), "wrong": _quality(wrong)},
+        "example": example,
+        "gold": {
+            "trained_on": len(task.train),
+            "samples": len(judged),
+            "links": sum(map(len, links)),
+            "target_words": len(judged.target_ids),
+            "source_words": len(judged.source_ids),
+            "unknown_target": float((judged.target_ids == UNK).mean()),
+            "unknown_source": float((judged.source_ids == UNK).mean()),
+        },
+        "fitted_on": fitted.samples,
+    }
+
+
+def with_gold(task: Task, samples: int) -> tuple[Corpus, tuple[Links, ...]]:
+    if not task.gold:
+        raise BadInput(f"task {task.name!r} has no gold links; some that have: reordering_N, europarl_de_en")
+    links = task.gold[:samples]
+    return task.held_out.subset(np.arange(len(links))), links
+
+
+def _traces(trained: TrainedModel, corpus: Corpus) -> Iterator[tuple[Trace, list[int]]]:
+    device = trained.model.readout.weight.device
+    with torch.inference_mode():
+        for batch in evaluation_batches(corpus, _BATCH):
+            yield trained.model(batch.to(device)).to("cpu"), batch.indices.tolist()
+
+
+@dataclass(frozen=True)
+class _Rows:
+    gold: Gold
+    target: TargetMask
+    source: SourceMask
+    ends: SourceMask  # the end mark of each source
+
+    @classmethod
+    def of(cls, trace: Trace, links: list[Links]) -> "_Rows":
+        words = words_only(trace.source_mask)
+        gold = gold_links(links, trace.target_mask.shape[1], trace.source_mask.shape[1])
+        return cls(gold, words_only(trace.target_mask), words, trace.source_mask & ~words)
+
+    def add(self, attention: Attention, sums: dict[str, AlignmentSums]) -> None:
+        sums["words"].update(attention, self.gold, self.target, self.source)
+        null = (attention * self.ends[:, None, :]).sum(-1)
+        sums["null"].update(attention, self.gold, self.target, self.source, null)
+        sums["read"].update(attention[:, 1:], self.gold[:, :-1], self.target[:, :-1], self.source)
+
+
+def _rebuilt(
+    terms: Float[Tensor, "3 3 batch target source"], trace: Trace
+) -> Float[Tensor, "subset batch target source"]:
+    """Attention from each subset of terms; softmax is over words and end mark, as in the network."""
+    weights = torch.zeros(len(SUBSETS), 3, 3, dtype=terms.dtype)
+    for place, pairs in enumerate(SUBSETS.values()):
+        for decoder, encoder in pairs:
+            weights[place, PART_NAMES.index(decoder), PART_NAMES.index(encoder)] = 1
+    scores = torch.einsum("kde,debts->kbts", weights, terms)
+    return masked_softmax(scores.double(), trace.source_mask[:, None, :].expand(scores.shape[1:]))
+
+
+def _example_of(judged: Corpus) -> int:
+    """The first of the shortest targets with enough words on both sides; of the longest where none has."""
+    lengths = judged.target_lengths
+    enough = np.minimum(lengths, judged.source_lengths) >= EXAMPLE_WORDS
+    return int(np.where(enough, lengths, lengths.max() + 1).argmin() if enough.any() else lengths.argmax())
+
+
+def _example(task: Task, judged: Corpus, i: int, gold: Tensor, pictures: dict[str, Tensor]) -> dict:
+    source = task.source_vocabulary.decode(judged.source(i))
+    target = task.target_vocabulary.decode(judged.target(i))
+    words = slice(len(target)), slice(len(source))
+    return {
+        "source": source,
+        "target": target,
+        "gold": gold[words].int().tolist(),
+        "attention": {
+            name: [[round(weight, 4) for weight in row] for row in picture[words].tolist()]
+            for name, picture in pictures.items()
+        },
+    }
+
+
+@cache
+def _aligner(task: Task, iterations: int) -> IBMModel1:
+    """IBM Model 1 of a task, fitted once a process: it is the same for every network."""
+    sizes = len(task.source_vocabulary), len(task.target_vocabulary)
+    return IBMModel1.fit(task.train, *sizes, iterations=iterations)
+
+
+def _posteriors(
+    aligner: IBMModel1, judged: Corpus, indices: list[int], shape: torch.Size
+) -> tuple[Attention, Float[Tensor, "batch target"]]:
+    """Posteriors of a batch as rows of attention, and what is left for the null word."""
+    posteriors = torch.zeros(shape, dtype=torch.float64)
+    for place, i in enumerate(indices):
+        found = torch.from_numpy(aligner.posteriors(judged.source(i), judged.target(i)))
+        posteriors[place, : found.shape[0], : found.shape[1]] = found
+    return posteriors, 1 - posteriors.sum(-1)
+
+
+def _quality(sums: AlignmentSums) -> dict[str, float | int | None]:
+    found = asdict(sums.result())
+    return {
+        name: value if isinstance(value, int) else None if math.isnan(value) else round(value, 6)
+        for name, value in found.items()
+    }
+
+
+# Which tokens attend by time and which by input: the temporal and the input term, token by token.
+
+ROLES = ("predicted", "read")  # what the token is to its row of attention
+SHARES = ("temporal_share", "input_share", "residual_share")
+ALONE = ("temporal_only", "input_only", "no_residual", "uniform")
+CLASSES = ("start mark", "function word", "content word", "punctuation", "unknown word", "word", "end mark")
+# A word is a function word when its rank by frequency, punctuation not counted, is at most this: as many as
+# French and English have in daily use. Some frequent nouns (in captions: man, woman) fall under it.
+FUNCTION_RANK = 50
+LISTED = 150  # tokens kept in each role, the most frequent ones
+MIN_ROWS = 20  # rows of a token that is listed
+_SUMS = ("rows", "total", *SHARES, *ALONE)
+
+
+def measure_token_parts(trained: TrainedModel, fit_samples: int) -> dict:
+    """Over the rows of one token, each centred: share = Σ term × total / Σ total²; similarity = mean of 1 −
+    total variation between the attention from that term alone and the full one."""
+    task = trained.task
+    fitted = fit_components(trained, fit_samples)
+    words = len(task.target_vocabulary)
+    sums = {role: np.zeros((len(_SUMS), words)) for role in ROLES}
+    for trace in traces(trained.model, task.held_out, batch_size=128):
+        terms = alignment_terms(*fitted.split(trace))
+        values = _rows(terms, trace).cpu().numpy()  # (sums, row)
+        for role, tokens in _tokens(trace).items():
+            for place, row in enumerate(values):
+                sums[role][place] += np.bincount(tokens, weights=row, minlength=words)
+    classes = token_classes(task)
+    return {
+        "classes": {role: _by_class(sums[role], classes) for role in ROLES},
+        "tokens": {role: _by_token(sums[role], classes, task.target_vocabulary) for role in ROLES},
+        "rows": int(sums["read"][0].sum()),
+        "fitted_on": fitted.samples,
+    }
+
+
+def _rows(terms: Float[Tensor, "3 3 batch target source"], trace: Trace) -> Float[Tensor, "sums row"]:
+    """What is summed over the rows of a token, in the order of ``_SUMS``."""
+    rows, valid = valid_rows(terms, trace.target_mask, trace.source_mask, at_least=2)
+    rows = centred(rows, valid)
+    total = rows.sum((0, 1))
+    named = {
+        "temporal_only": rows[0, 0],
+        "input_only": rows[1, 1],
+        "no_residual": rows[:2, :2].sum((0, 1)),
+        "uniform": torch.zeros_like(total),
+    }
+    full = masked_softmax(total, valid)
+    alone = [1 - total_variation(masked_softmax(named[name], valid), full) for name in ALONE]
+    shares = [(term * total).sum(-1) for term in (rows[0, 0], rows[1, 1], total - named["no_residual"])]
+    return torch.stack((torch.ones_like(alone[0]), total.square().sum(-1), *shares, *alone))
+
+
+def _tokens(trace: Trace) -> dict[str, Int[np.ndarray, " row"]]:
+    keep: Bool[Tensor, "batch target"] = trace.target_mask & (trace.source_mask.sum(1) >= 2)[:, None]
+    ids = {"predicted": trace.target_outputs, "read": trace.target_tokens}
+    return {role: ids[role][keep].cpu().numpy() for role in ROLES}
+
+
+def token_classes(task: Task) -> list[str]:
+    vocabulary = task.target_vocabulary
+    marks = {BOS: "start mark", EOS: "end mark", UNK: "unknown word"}
+    if not vocabulary.open:
+        return [marks.get(i, "word") for i in range(len(vocabulary))]
+    counts = np.bincount(task.train.target_ids, minlength=len(vocabulary))
+    spoken = [
+        i
+        for i, word in enumerate(vocabulary.words)
+        if i not in marks and counts[i] and any(character.isalnum() for character in word)
+    ]
+    frequent = sorted(spoken, key=lambda i: (-counts[i], vocabulary.words[i]))[:FUNCTION_RANK]
+    classes = ["punctuation"] * len(vocabulary)
+    for group, name in ((spoken, "content word"), (frequent, "function word")):
+        for i in group:
+            classes[i] = name
+    return [marks.get(i, name) for i, name in enumerate(classes)]
+
+
+def _by_class(sums: Float[np.ndarray, "sums words"], classes: list[str]) -> dict[str, dict]:
+    names = np.array(classes)
+    pooled = {name: sums[:, names == name].sum(1) for name in CLASSES}
+    return {name: _summary(found) for name, found in pooled.items() if found[0]}
+
+
+def _by_token(sums: Float[np.ndarray, "sums words"], classes: list[str], vocabulary: Vocabulary) -> dict:
+    order = [i for i in np.argsort(-sums[0], kind="stable") if sums[0, i] >= MIN_ROWS][:LISTED]
+    found = [_summary(sums[:, i]) for i in order]
+    columns = {name: [entry[name] for entry in found] for name in ("rows", *SHARES, *ALONE)}
+    return {"token": [vocabulary.words[i] for i in order], "class": [classes[i] for i in order]} | columns
+
+
+def _summary(sums: Float[np.ndarray, " sums"]) -> dict[str, float | int | None]:
+    own = dict(zip(_SUMS, sums.tolist(), strict=True))
+    shares = {name: round(own[name] / own["total"], 4) if own["total"] > 0 else math.nan for name in SHARES}
+    return (
+        {"rows": int(own["rows"])}
+        | {name: None if math.isnan(value) else value for name, value in shares.items()}
+        | {name: round(own[name] / own["rows"], 4) for name in ALONE}
+    )
+
+
+PAIRS = tuple(f"{decoder}_{encoder}" for decoder, encoder in product(PART_NAMES, PART_NAMES))
 QUALITIES = ("error_rate", "precision", "recall", "agreement", "mass_on_gold")
 RULES_SHOWN = ("full", "temporal_only", "input_only", "no_residual", "ibm_model_1")  # judged by every rule
-JUDGED = (*measure.SHARES, *measure.ALONE)  # of tokens
+JUDGED = (*SHARES, *ALONE)  # of tokens
 SHOWN_FROM = 0.01  # weights in the example that an eye can see
 TEXT = "europarl_de_en"  # the one task of natural text with gold links
 
@@ -28,9 +317,9 @@ class Config(FilesConfig):
     """Settings; a model is a task × architecture × seed, with a GRU where it is recurrent."""
 
     #: tasks of the suite that have gold links: reordering_50, europarl_de_en, reversal, …
-    task: tuple[Task, ...] = ("reordering_50", TEXT)
+    task: tuple[TaskName, ...] = ("reordering_50", TEXT)
     #: tasks whose tokens are looked at one by one: multi30k_en_fr, scan, …
-    tokens_of: tuple[Task, ...] = ("reordering_50", "scan")
+    tokens_of: tuple[TaskName, ...] = ("reordering_50", "scan")
     architecture: tuple[Attending, ...] = ("AED", "AO")  #: AED, AO
     text_seeds: Positive | None = None  #: models of each kind for Europarl alone
     text_steps: Positive | None = None  #: updates there, where steps is None
@@ -79,17 +368,13 @@ def _measurements(config: Config) -> tuple[tuple[Measurement, ...], tuple[Measur
     links, tokens = _specs(config, config.task), _specs(config, config.tokens_of)
     settings = settings_of(config, "fit_samples", "judged_samples", "iterations")
     return (
-        measurements_of(links, measure.measure_word_alignment, **settings),
-        measurements_of(tokens, measure.measure_token_parts, fit_samples=config.fit_samples),
+        measurements_of(links, measure_word_alignment, **settings),
+        measurements_of(tokens, measure_token_parts, fit_samples=config.fit_samples),
     )
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Alignment error against gold links by subset of terms, and parts token by token.
-
-    The table ``example`` has the matrices of one sentence, for the first model of each kind on the last two
-    tasks.
-    """
+    """The table ``example`` has one sentence, for the first model of each kind on the last two tasks."""
     links, tokens = (
         [(name | {"kind": kind(name)}, m) for name, m in answers(own, store)] for own in _measurements(config)
     )
@@ -115,16 +400,12 @@ def _links_of(m: dict) -> dict:
     rates = {name: rules["words"]["error_rate"] for name, rules in both.items()}
     agreement = {name: attention[name]["words"]["agreement"] for name in ("input_only", "temporal_only")}
     return {
-        "attention": {name: picked(attention[name]["words"], QUALITIES) for name in measure.SUBSETS},
-        "rise_without": {
-            name.removeprefix("without_"): less(rates[name], rates["full"])
-            for name in measure.SUBSETS
-            if name.startswith("without_")
-        },
+        "attention": {name: picked(attention[name]["words"], QUALITIES) for name in SUBSETS},
+        "rise_without": {pair: less(rates[f"without_{pair}"], rates["full"]) for pair in PAIRS},
         "references": {name: picked(rules["words"], QUALITIES) for name, rules in references.items()},
         "rules": {
             rule: {name: picked(both[name][rule], QUALITIES) for name in RULES_SHOWN if rule in both[name]}
-            for rule in measure.RULES
+            for rule in RULES
         },
         **{f"better_than_{name}": less(rates[name], rates["full"]) for name in references},
         "input_over_temporal": agreement["input_only"] - agreement["temporal_only"],
@@ -137,7 +418,7 @@ def _links_of(m: dict) -> dict:
 def _alignment_rows(name: dict, found: dict) -> Iterator[dict]:
     """Every subset by the rule of the page, those of the page by every rule."""
     judged = [(source, rule) for source in found["references"] for rule in found["references"][source]]
-    judged += [(s, r) for s in measure.SUBSETS for r in measure.RULES if r == "words" or s in RULES_SHOWN]
+    judged += [(s, r) for s in SUBSETS for r in RULES if r == "words" or s in RULES_SHOWN]
     both = found["references"] | found["attention"]
     for source, rule in judged:
         yield name | {"links_from": source, "rule": rule} | both[source][rule]
@@ -154,7 +435,7 @@ def _example_rows(example: dict) -> Iterator[dict]:
 
 def _summary_of_classes(group: list[Point]) -> dict:
     def classes(m: dict) -> dict:
-        return {r: {k.replace(" ", "_"): own for k, own in m["classes"][r].items()} for r in measure.ROLES}
+        return {r: {k.replace(" ", "_"): own for k, own in m["classes"][r].items()} for r in ROLES}
 
     found = each_over_seeds(group, classes)
     for role, own in classes(group[0][1]).items():
@@ -166,7 +447,7 @@ def _summary_of_classes(group: list[Point]) -> dict:
 def _token_rows(points: list[Point], listed: int) -> list[dict]:
     """The most frequent tokens of each role, with intervals over the models of a kind."""
     rows = []
-    for group, role in product(grouped(points, "task", "kind").values(), measure.ROLES):
+    for group, role in product(grouped(points, "task", "kind").values(), ROLES):
         name, first = group[0]
         columns = first["tokens"][role]  # held-out samples are the same for every seed
         for i, token in enumerate(columns["token"][:listed]):

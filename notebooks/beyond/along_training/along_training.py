@@ -8,8 +8,6 @@ What a recording holds:
 ``look.<parameter>``
     by snapshot, the parameter of :class:`~attnlib.models.encoder_decoder.EncoderDecoder`. Whatever can be
     measured of a network can so be measured of each snapshot, afterwards.
-
-Below is what is measured at every snapshot: what attention is made of, and what is known of words.
 """
 
 import math
@@ -23,10 +21,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.decomposition.components import PART_NAMES, Components
-from attnlib.decomposition.shares import ShareSums
-from attnlib.decomposition.substitution import SUBSETS, SubstitutionSums
-from attnlib.decomposition.terms import alignment_terms
+from attnlib.decomposition import PART_NAMES, SUBSETS, ShareSums, SubstitutionSums, alignment_terms
+from attnlib.decomposition.components import Components
 from attnlib.errors import check_at_least, check_known
 from attnlib.models.attention import masked_softmax
 from attnlib.models.config import ModelConfig
@@ -50,11 +46,8 @@ _SNAPSHOT = "look."
 
 
 class UniformEncoderDecoder(EncoderDecoder):
-    """The same weight on every valid source position, whatever the scores are; all else as in its base.
-
-    Snell et al. 2021 train such networks to ask what is learned before attention is: β^uf is their lexical
-    probe (section 4). A network and its uniform twin draw the same parameters at the start.
-    """
+    """The same weight on every valid source position, as for β^uf of Snell et al. 2021, section 4. A network
+    and its uniform twin draw the same parameters at the start."""
 
     def attend(self, batch: Batch, encoder_states: Tensor, decoder_states: Tensor) -> Trace:
         learned = super().attend(batch, encoder_states, decoder_states)
@@ -67,12 +60,8 @@ class UniformEncoderDecoder(EncoderDecoder):
 
 @dataclass(frozen=True)
 class Settings:
-    """One network and how it is trained; the cell is a GRU.
-
-    ``attention``: ``learned``, or held ``uniform``. The ``learning_rate`` does not fall, so that late
-    snapshots are not of a network that hardly moves. ``clip``: largest norm of the gradient of all
-    parameters together.
-    """
+    """The cell is a GRU. The ``learning_rate`` does not fall, so that late snapshots are not of a network
+    that hardly moves. ``clip``: largest norm of the gradient of all parameters together."""
 
     task: str = "one_to_one"
     options: tuple[tuple[str, object], ...] = ()
@@ -132,7 +121,6 @@ def new_network(settings: Settings, source_size: int, target_size: int) -> Encod
 
 
 def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
-    """Train a new network and keep its parameters at every snapshot; see the module."""
     task = load_task(settings)
     network = new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary))
     snapshots = settings.snapshots
@@ -170,10 +158,8 @@ def network_at(recording: Recording, snapshot: int) -> EncoderDecoder:
 #     word accuracy        whether β_st is largest at a t in W_s
 #     best over mean       log max_t β_st − log mean_t β_st
 #
-# The first is step 5 of Snell et al. 2021's Figure 1, the alignment that a dictionary makes, with β for the
-# dictionary: |W_s| over the length where β knows nothing, 1 where only the right word tells. It is of words,
-# not of places: where a word comes twice both places count. The third needs no links; but a network that is
-# sure of wrong words has as much of it as one that is sure of right ones.
+# The first is step 5 of Snell et al. 2021's Figure 1, |W_s| over the length where β knows nothing and 1 where
+# only the right word tells. The third needs no links, and does not tell right words from wrong ones.
 
 
 @dataclass(frozen=True)
@@ -213,7 +199,6 @@ def word_knowledge(
     )
 
 
-# What is measured of every network, and of those whose attention is learned.
 OF_WORDS = ("token_accuracy", "translation", "word_accuracy", "best_over_mean")
 OF_ATTENTION = ("on_word", "on_end", "attention_accuracy", "agreement", "agreement_by_chance")
 PAIRS = tuple((decoder, encoder) for decoder in PART_NAMES for encoder in PART_NAMES)
@@ -229,9 +214,7 @@ _NUMBERS_AT_ONCE = 4_000_000  # logits of the probe held at a time
 
 @torch.no_grad()
 def measure_along_training(recording: Recording, *, fitted: int, judged: int) -> dict:
-    """Attention and knowledge of words at every snapshot, judged on held-out samples, components fitted anew.
-
-    The source word of a target word is its gold link or, where a task has none, that of IBM Model 1; words
+    """The source word of a target word is its gold link or, where a task has none, that of IBM Model 1; words
     without one are left out. Lists by snapshot: :data:`OF_WORDS`; unless attention is held uniform
     :data:`OF_ATTENTION`, covariance shares, what :data:`REBUILT` rebuilds beyond uniform attention, and
     ``seen``, the share of source positions whose word the components know.

@@ -5,26 +5,17 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 from companion.results.config import AboveZero, BaseConfig, OneOf, Positive
-from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.beyond.along_training.along_training import PAIRS, measure_along_training
+from notebooks.beyond.along_training.along_training import OF_ATTENTION, PAIRS, measure_along_training
 from notebooks.shared.intervals import UNBOUNDED, Point, each_over_seeds, paired
-from notebooks.shared.plan import Plan, Points, answered, by_network, each_seed, every, plan_of, settings_of
+from notebooks.shared.plan import Plan, Points, answered, asked, by_network, each_seed, plan_of, settings_of
 from notebooks.shared.summaries import crossing, less, rows_of, summarised
 
-# Quantities that grow along training, when each takes over, and their intervals over seeds.
-#
 # Which quantities stand for "terms take over attention" was decided from what random networks have, before
-# any order of takeovers had been seen. A covariance share divides by the variance of the scores, so that the
-# nine terms of a random network have sizeable shares of scores which hardly vary. What a set of terms
-# *rebuilds* of the attention, its similarity to the full one less that of uniform attention, starts near 0
-# and grows as attention comes to be made of these terms. ``with_input``, ``beyond`` and the order by
-# ``word_accuracy`` were added after trial networks had shown that input by input stays at 0 on the tasks made
-# by rule. *Translation* is the share of the lexical probe on the right source word (along_training.py), and
-# ``gain`` the logarithm of β at its best position less that of its mean, which needs no links.
-
-# Groups are tasks.
+# any order of takeovers had been seen; ``with_input``, ``beyond`` and order by ``word_accuracy`` came after
+# trial networks. *Translation* is the share of the lexical probe on the right source word, and ``gain`` the
+# logarithm of β at its best position less that of its mean, which needs no links. Groups are tasks.
 TERMS = ("temporal", "input", "with_input", "beyond")
 QUANTITIES: dict[str, str] = {  # what a network's measurement calls them, or see :func:`course`
     "temporal": "rebuilt.temporal_only",
@@ -33,13 +24,7 @@ QUANTITIES: dict[str, str] = {  # what a network's measurement calls them, or se
     "beyond": "",  # what positions alone do not rebuild: whatever depends on the words of the sample
     "translation": "translation",
     "gain": "best_over_mean",
-    "word_accuracy": "word_accuracy",
-    "token_accuracy": "token_accuracy",
-    "on_word": "on_word",
-    "on_end": "on_end",
-    "attention_accuracy": "attention_accuracy",
-    "agreement": "agreement",
-    "agreement_by_chance": "agreement_by_chance",
+    **{name: name for name in ("word_accuracy", "token_accuracy", *OF_ATTENTION)},
     "temporal_share": "share.temporal_temporal",
     "input_share": "share.input_input",
     "residual_share": "",  # of all five terms with a residual
@@ -97,7 +82,6 @@ def last_values(measured: dict, names: Iterable[str]) -> dict:
 
 
 def uniform_values(points: list[Point], learned: list[Point]) -> dict:
-    """Knowledge at the last snapshot of networks whose attention is held uniform, and of their twins."""
     return each_over_seeds(
         points, lambda m: last_values(m, OF_UNIFORM) | {"above_chance": m["translation"][-1] - m["chance"]}
     ) | {"less_learned": paired(points, learned, lambda m: m["translation"][-1])}
@@ -110,7 +94,6 @@ def course_rows(points: Points, attention: str) -> list[dict]:
 
 
 def network_rows(points: Points, least: float) -> list[dict]:
-    """A row a network and quantity: the first and last value, and the takeover step."""
     return [
         row
         | {"quantity": quantity, "takeover": takeover(measured, quantity, least)}
@@ -121,7 +104,6 @@ def network_rows(points: Points, least: float) -> list[dict]:
 
 
 def snapshot_rows(points: Points, attention: str) -> list[dict]:
-    """A row a network and snapshot: what it writes and knows, and where it attends, beside chance."""
     names = ("token_accuracy", "on_word", "word_accuracy")
     return [
         row
@@ -195,8 +177,7 @@ def _plan(config: Config) -> tuple[Plan, Plan]:
     return plan(config.task, "learned"), plan(config.uniform, "uniform")
 
 
-def measurements(config: Config) -> tuple[Measurement, ...]:
-    return every(*_plan(config))
+measurements = asked(_plan)
 
 
 PROFILES = {
@@ -210,20 +191,15 @@ PROFILES = {
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Courses of what attention is made of and of what is known, and when each takes over.
-
-    ``order``: log2 of the ratio of two takeover steps (1 is twice as late); ``takeover``: log2 of the step;
-    ``left_out``: networks without one.
-    """
-    learned, uniform = (answered(plan, store) for plan in _plan(config))
-    takeovers = summarised(
-        learned, lambda m: {n: _log(takeover(m, n, config.least)) for n in QUANTITIES}, UNBOUNDED
-    )
+    """``order``: log2 of the ratio of two takeover steps (1 is twice as late); ``takeover``: log2 of the
+    step; ``left_out``: networks without one."""
+    (learned, uniform), least = (answered(plan, store) for plan in _plan(config)), config.least
+    takeovers = summarised(learned, lambda m: {n: _log(takeover(m, n, least)) for n in QUANTITIES}, UNBOUNDED)
     left_out = {
         task: {name: len(learned[task,]) - own["n"] for name, own in quantities.items()}
         for task, quantities in takeovers.items()
     }
-    values = order_values(learned, config.least) | {
+    values = order_values(learned, least) | {
         "takeover": takeovers,
         "left_out": left_out,
         "last": summarised(learned, lambda m: last_values(m, QUANTITIES)),
@@ -236,16 +212,14 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             row | {"left_out": left_out[row["task"]][row["quantity"]]}
             for row in rows_of(takeovers, "task", "quantity")
         ],
-        "networks": network_rows(learned, config.least),
+        "networks": network_rows(learned, least),
         "snapshots": snapshot_rows(learned, "learned") + snapshot_rows(uniform, "uniform"),
     }
 
 
 def takeover_step(steps: Sequence[int], values: Sequence[float], *, least: float) -> float | None:
-    """The step at which a quantity first reaches the middle of its first and last value; None if too small.
-
-    Between two snapshots it is taken to change in a straight line over log2(1 + step).
-    """
+    """Where a quantity first reaches the middle of its first and last value, on straight lines over log2(1 +
+    step); None where they differ by too little."""
     if not values[-1] - values[0] >= least:  # NaN among them
         return None
     return 2 ** crossing([math.log2(1 + step) for step in steps], values, (values[0] + values[-1]) / 2) - 1

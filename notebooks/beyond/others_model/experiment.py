@@ -32,11 +32,8 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Rank correlations over heads, and how layers differ; intervals take heads as drawn within layers.
-
-    ``typical`` and ``copies``: of a head's typicality, and of its attention on the symbol due, with its
-    shares. Heads that attend evenly are left out.
-    """
+    """``typical`` and ``copies``: of a head's typicality, and of its attention on the symbol due, with its
+    shares. Intervals take heads as drawn within layers; heads that attend evenly are left out."""
     measured = next((found for _, found in answers(measurements(config), store)), None)
     if measured is None:
         return {}, {"heads": []}
@@ -45,21 +42,19 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     last = max(row["layer"] for row in heads)
     ends = [row for row in varied if row["layer"] in (0, last)]
 
-    def last_less_first(points: np.ndarray) -> float:
+    def apart(points: np.ndarray) -> float:
         layers, shares = points.T
         return float(shares[layers == last].mean() - shares[layers == 0].mean())
+
+    def of_layer(layer: int, part: str) -> list[float]:
+        return [row[f"{part}_share"] for row in heads if row["layer"] == layer]
 
     return {
         "typical": {part: _over_heads(varied, "near_typicality", f"{part}_share") for part in REPORTED},
         "copies": {part: _over_heads(varied, "copies", f"{part}_share") for part in REPORTED},
-        "residual": {
-            "last_less_first": _over_heads(ends, "layer", "residual_share", statistic=last_less_first)
-        },
+        "residual": {"last_less_first": _over_heads(ends, "layer", "residual_share", statistic=apart)},
         "layers": {
-            f"layer_{layer + 1}": {
-                part: float(np.mean([row[f"{part}_share"] for row in heads if row["layer"] == layer]))
-                for part in REPORTED
-            }
+            f"layer_{layer + 1}": {part: float(np.mean(of_layer(layer, part))) for part in REPORTED}
             for layer in range(last + 1)
         },
         "quality": measured["quality"],

@@ -2,8 +2,6 @@
 
 Its weights are tensors alone (``weights_only``), and its vocabulary is read by an unpickler that makes no
 objects. Without the package there is a stand-in: the same network, drawn at random, on made-up strings.
-
-Below is what is measured of every head while it writes molecules back: shares, typicality, copying.
 """
 
 import csv
@@ -45,8 +43,6 @@ SYMBOL = re.compile(r"\[[^\]]*\]|%\d{2}|Br|Cl|.")
 
 @dataclass(frozen=True)
 class Settings:
-    """Which weights, and how many molecules."""
-
     weights: str = "annalog"  # "drawn": a stand-in
     molecules: int = 2_000
     seed: int = 0  # of what is drawn
@@ -169,17 +165,12 @@ REPORTED = ("temporal", "input", "mixed", "residual")
 
 
 def measure_published_heads(recording: Recording, *, batch_size: int) -> dict:
-    """``heads``: a row each, in order of layers; ``quality``: of the next symbol; ``fitted``, ``judged``.
-
-    ``copies`` is the attention on the very symbol that is to be written: the molecule is its own target, so
-    that its place is known. ``copies_by_chance`` is that of even attention.
-    """
+    """``copies`` is the attention on the very symbol that is to be written, the molecule being its own
+    target; ``copies_by_chance`` is that of even attention."""
     network, batches = recorded_network(recording), molecules(recording["molecules"], batch_size)
     names = [f"decoder.{layer}.multihead_attn" for layer in range(LAYERS)]
     hooked = [Hooked(name, name, layer=layer) for layer, name in enumerate(names)]
-    model = Modules(
-        network, hooked, lambda network, one: network(one.source, one.source_mask, one.read), start=START
-    )
+    model = Modules(network, hooked, lambda net, one: net(one.source, one.source_mask, one.read), start=START)
     stream = Stream(model.trace, batches, probed=0, logits=model.logits)
     judgement, part = both_passes(stream, method="least_squares")
     rows = head_rows(judgement, held_out=part.every > 1)

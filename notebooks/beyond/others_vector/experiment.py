@@ -32,11 +32,9 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Words right by length, and of words of one length what their vectors hold, place by place.
-
-    ``short_less_long``: words right among short ones less those among long ones, words resampled.
-    ``ends_less_middle``: letters read at the first and last place less those at the places between.
-    ``last_less_first``: parts of the fitted sum at the last two places less those at the first two.
+    """``short_less_long``: words right among short ones less those among long ones, words resampled;
+    ``ends_less_middle``: letters read at the first and last place less those between; ``last_less_first``:
+    parts of the fitted sum at the last two places less those at the first two.
     """
     measured = next((found for _, found in answers(measurements(config), store)), None)
     if measured is None:

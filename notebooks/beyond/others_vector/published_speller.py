@@ -2,8 +2,6 @@
 
 Weights and dictionary are files of packages that are not imported. Without them there is a stand-in of the
 same make, drawn at random, on made-up words.
-
-Below is what one vector of it holds: words written from it, letters read from it, their sum.
 """
 
 import io
@@ -46,8 +44,6 @@ MOST = 20  # sounds that are written
 
 @dataclass(frozen=True)
 class Settings:
-    """Which weights, and how many words."""
-
     weights: str = "g2p_en"  # "drawn": a stand-in
     words: int = 20_000
     seed: int = 0  # of the words picked, and of what is drawn
@@ -82,16 +78,11 @@ class Speller(nn.Module):
 
 def as_torch_has_them(weights: dict[str, np.ndarray]) -> Tensors:
     """The published weights by the names of :class:`Speller`: both count gates as torch does."""
-    names = {
-        "enc_emb": "letters.weight",
-        "dec_emb": "sounds.weight",
-        "fc_w": "out.weight",
-        "fc_b": "out.bias",
-    }
+    keys = {"enc_emb": "letters.weight", "dec_emb": "sounds.weight", "fc_w": "out.weight", "fc_b": "out.bias"}
     for ours, theirs in (("encoder", "enc"), ("decoder", "dec")):
-        names |= {f"{theirs}_w_{way}": f"{ours}.weight_{way}_l0" for way in ("ih", "hh")}
-        names |= {f"{theirs}_b_{way}": f"{ours}.bias_{way}_l0" for way in ("ih", "hh")}
-    return {names[name]: torch.from_numpy(value) for name, value in weights.items()}
+        keys |= {f"{theirs}_w_{way}": f"{ours}.weight_{way}_l0" for way in ("ih", "hh")}
+        keys |= {f"{theirs}_b_{way}": f"{ours}.bias_{way}_l0" for way in ("ih", "hh")}
+    return {keys[name]: torch.from_numpy(value) for name, value in weights.items()}
 
 
 def _read(name: str) -> bytes:

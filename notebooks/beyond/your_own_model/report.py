@@ -9,7 +9,7 @@ from attnlib.analysis.report import page
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.samples import Sample
 from companion.results.result import Result
-from notebooks.beyond.your_own_model.measure import ROWS
+from notebooks.beyond.your_own_model.experiment import ROWS
 
 HEIGHT = 640  # pixels
 

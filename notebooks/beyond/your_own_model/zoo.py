@@ -7,9 +7,7 @@ python -m notebooks.beyond.your_own_model.zoo reordering_luong    # into attnlib
 import json
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -22,11 +20,12 @@ from attnlib.files import atomic_path
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from attnlib.sealed import save_file
-from attnlib.training.corpus import Batch, Corpus, Task, collate, training_batches
+from attnlib.training.corpus import Batch, Corpus, collate, training_batches
 from attnlib.training.course import Course, run_course
 from attnlib.training.vocabulary import MARKS
 from companion.data.labelled_sets import KNOWN_POLARITY, load_labelled
 from companion.data.parallel import KNOWN_LEXICON, read_translation
+from companion.runs.keys import Spec
 from companion.runs.origin import origin
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
@@ -52,24 +51,19 @@ class Made:
     spec: dict
     history: dict
 
-    @classmethod
-    def on(cls, task: Task, network: nn.Module, spec: dict, history: dict) -> "Made":
-        words = {side: getattr(task, f"{side}_vocabulary").words for side in ("source", "target")}
-        return cls(network, task.train, task.held_out, words, spec, history)
+
+def of_spec(store: Store, spec: Spec) -> Made:
+    if isinstance(spec, RunSpec):
+        found, task = store.recording(spec), load_task(spec.resolved)
+        network = network_of(found, "trained")
+    else:
+        found = store.model(spec)
+        task, network = found.task, found.model
+    words = {side: getattr(task, f"{side}_vocabulary").words for side in ("source", "target")}
+    return Made(network, task.train, task.held_out, words, spec.content, found.history)
 
 
-def of_suite(store: Store, task: str, architecture: str, **options: object) -> Made:
-    spec = spec_of(task, architecture, scale="quick", **options)
-    trained = store.model(spec)
-    return Made.on(trained.task, trained.model, spec.content, trained.history)
-
-
-def of_sequences(store: Store, spec: RunSpec) -> Made:
-    found = store.recording(spec)
-    return Made.on(load_task(spec.resolved), network_of(found, "trained"), spec.content, found.history)
-
-
-def translator(_: Store) -> Made:
+def translator() -> Made:
     """Without marks at the beginning of a source, which a corpus does not hold."""
     data = piece_corpus(read_translation(KNOWN_LEXICON), size=1_000, n_validation=300)
     config = TranslatorConfig(words=len(data.pieces), width=32)
@@ -78,15 +72,13 @@ def translator(_: Store) -> Made:
     return trained(BilinearTranslator, config, data.train, data.validation, both, steps=1_200)
 
 
-def classifier(_: Store) -> Made:
+def classifier() -> Made:
     """Of texts that end in a mark; the name of the label is what is to be written of each."""
     task = load_labelled(KNOWN_POLARITY)
-    parts = [
-        Corpus.from_ids(
-            [own.text(i) for i in range(len(own))], [[len(MARKS) + int(label)] for label in own.labels]
-        )
-        for own in (task.train, task.validation)
-    ]
+    parts = []
+    for own in (task.train, task.validation):
+        texts, labels = (own.text(i) for i in range(len(own))), own.labels
+        parts.append(Corpus.from_ids([*texts], [[len(MARKS) + int(label)] for label in labels]))
     words = {"source": task.vocabulary.words, "target": [*MARKS, *task.classes]}
     config = ClassifierConfig(len(task.vocabulary), embedding_width=32, width=32)
     return trained(AttentiveClassifier, config, *parts, words, steps=400)
@@ -114,28 +106,22 @@ def loss(network: nn.Module, batch: Batch) -> torch.Tensor:
     return classification_loss(network(batch.source, batch.source_mask).logit, label(batch))
 
 
-FOUR_WORDS = {"min_length": 4, "max_length": 4, "n_words": 8, "n_held_out": 1200}
+SHORT = {"min_length": 4, "max_length": 4, "n_words": 8, "n_held_out": 1200}
 PHRASES = (("max_phrases", 3), ("min_phrases", 2), ("n_held_out", 300), ("n_train", 6_000))
 LUONG = {"task": "reordering", "options": PHRASES, "width": 64, "steps": 400, "learning_rate": 3e-3}
 # Reordered phrases take a GRU more updates than the profile has; without attention it learns 4 words.
-MAKERS: dict[str, Callable[[Store], Made]] = {
-    "reordering": lambda store: of_sequences(store, measurements(Config())[0].spec),
-    "reordering_AED": partial(of_suite, task="reordering_50", architecture="AED", steps=1500),
-    "reordering_luong": lambda store: of_sequences(
-        store, RunSpec.of("recurrent_sequences", seed=0, snapshots=5, judged=128, **LUONG)
-    ),
-    "one_to_one_AO": partial(of_suite, task="one_to_one", architecture="AO"),
-    "one_to_one_VED": partial(
-        of_suite, task="one_to_one", architecture="VED", steps=170, task_options=FOUR_WORDS
-    ),
-    "lexicon_translator": translator,
-    "polarity_classifier": classifier,
+SPECS: dict[str, Spec] = {
+    "reordering": measurements(Config())[0].spec,
+    "reordering_AED": spec_of("reordering_50", "AED", scale="quick", steps=1500),
+    "reordering_luong": RunSpec.of("recurrent_sequences", seed=0, snapshots=5, judged=128, **LUONG),
+    "one_to_one_AO": spec_of("one_to_one", "AO", scale="quick"),
+    "one_to_one_VED": spec_of("one_to_one", "VED", scale="quick", steps=170, task_options=SHORT),
 }
+OTHERS = {"lexicon_translator": translator, "polarity_classifier": classifier}
 
 
 @torch.no_grad()
 def accuracy(network: nn.Module, batch: Batch) -> float:
-    """The share of the words, or of the labels, that it predicts."""
     if isinstance(network, AttentiveClassifier):
         said = network(batch.source, batch.source_mask).logit > 0
         return float((said == label(batch)).float().mean())
@@ -150,7 +136,7 @@ def padded(corpus: Corpus, side: str) -> torch.Tensor:
 
 def write(name: str, models: Path = Path("build/models"), folder: Path = zoo.FOLDER) -> Path:
     """A network and the first sentences of its task; in half precision, but for the Transformer."""
-    made = MAKERS[name](Store(models))
+    made = OTHERS[name]() if name in OTHERS else of_spec(Store(models), SPECS[name])
     half = name != "reordering"
     network = (made.network.half().float() if half else made.network).eval()
     unseen = collate(made.held_out, range(len(made.held_out)))
@@ -170,5 +156,5 @@ def write(name: str, models: Path = Path("build/models"), folder: Path = zoo.FOL
 
 
 if __name__ == "__main__":
-    for own in sys.argv[1:] or MAKERS:
+    for own in sys.argv[1:] or (*SPECS, *OTHERS):
         print(write(own))

@@ -47,18 +47,14 @@ PROFILES = {
 def _plan(config: Config) -> tuple[Plan, Plan, Plan]:
     """Of each link and width the quality by length; what a probe reads off every single vector, at each
     length; and, of the longest sentences and widest vectors, once more with half the samples to fit it on."""
-    networks = {
-        (link, width): each_seed(
-            config.seeds, spec_on_words, config, link=link, width=width, cell=config.cell, snapshots=1
-        )
-        for link, width in product(config.link, config.width)
-    }
+    networks, probed = {}, {}
+    for link, width in product(config.link, config.width):
+        own = {"link": link, "width": width, "cell": config.cell, "snapshots": 1}
+        networks[link, width] = each_seed(config.seeds, spec_on_words, config, **own)
     read = {group: specs for group, specs in networks.items() if group[0] in ("initial", "every_step")}
-    probed = {
-        (length, *group): own
-        for length in config.probed
-        for group, own in plan_of(read, measure_summary_bits, length=length, samples=config.samples).items()
-    }
+    for length in config.probed:
+        plan = plan_of(read, measure_summary_bits, length=length, samples=config.samples)
+        probed |= {(length, *group): own for group, own in plan.items()}
     widest = {group: specs for group, specs in read.items() if group[1] == max(config.width)}
     half = {"length": max(config.probed), "samples": config.samples // 2}
     halved = plan_of(widest, measure_summary_bits, **half) if config.samples > 1 else {}
@@ -69,11 +65,8 @@ measurements = asked(_plan)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Quality and bits by length, of every link and width.
-
-    ``wider``: capacity of the widest less the narrowest; ``attention_gains``: exact match of the widest with
-    attention, on the longest quarter, less that of ``initial``.
-    """
+    """``wider``: capacity of the widest less the narrowest; ``attention_gains``: exact match of the widest
+    with attention, on the longest quarter, less that of ``initial``."""
     judged, probed, halved = (answered(plan, store) for plan in _plan(config))
     values = nested({(link, f"width_{n}"): summary(points) for (link, n), points in judged.items()})
     wide, narrow, longest = max(config.width), min(config.width), max(config.probed)
@@ -82,12 +75,9 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         "widest": {link: values[link][f"width_{wide}"] for link in config.link if of[link]},
         "wider": {
             link: paired(of[link], judged.get((link, narrow), []), capacity)
-            for link in config.link
-            if wide > narrow
+            for link in (config.link if wide > narrow else ())
         },
-        "attention_gains": paired(
-            of["attention"], of["initial"], partial(quarter, name="exact_match", last=True)
-        ),
+        "attention_gains": paired(of["attention"], of["initial"], partial(quarter, name="exact_match")),
         "read": {
             link: read_off(probed[longest, link, wide], halved.get((link, wide), []), of[link])
             for link in config.link
@@ -95,32 +85,29 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         },
     }
     bits = summarised(probed, lambda m: dict(enumerate(m["bits"])))
+    lengths = summarised(
+        judged, lambda m: {n: {q: m[q][i] for q in QUANTITIES} for i, n in enumerate(m["lengths"])}
+    )
     return values, {
-        "lengths": rows_of(summarised(judged, _by_length), "link", "width", "length", "quantity"),
+        "lengths": rows_of(lengths, "link", "width", "length", "quantity"),
         "probe": rows_of(bits, "length", "link", "width", "position"),
     }
-
-
-def _by_length(measured: dict) -> dict:
-    return {n: {name: measured[name][i] for name in QUANTITIES} for i, n in enumerate(measured["lengths"])}
 
 
 def summary(points: list[Point]) -> dict:
     """One link and width, intervals over seeds: both ends of the lengths, and how the bits go with length."""
 
     def numbers(m: dict) -> dict:
-        ends = {
-            label: {name: quarter(m, name, last=label == "longest") for name in QUANTITIES}
-            for label in ("shortest", "longest")
-        }
-        falls = ends["shortest"]["token_accuracy"] - ends["longest"]["token_accuracy"]
+        first, last = ({name: quarter(m, name, last=end) for name in QUANTITIES} for end in (False, True))
+        falls = first["token_accuracy"] - last["token_accuracy"]
+        ends = {"shortest": first, "longest": last}
         return ends | {"capacity": capacity(m), "slope": slope(m), "falls": falls}
 
     of_each = {"capacity": [capacity(m) for _, m in points], "slope": [slope(m) for _, m in points]}
     return each_over_seeds(points, numbers) | {"of_each": of_each, "parameters": points[0][1]["parameters"]}
 
 
-def quarter(measured: dict, name: str, *, last: bool) -> float:
+def quarter(measured: dict, name: str, *, last: bool = True) -> float:
     values = measured[name]
     number = max(1, len(values) // 4)
     return float(np.mean(values[-number:] if last else values[:number]))
@@ -142,11 +129,7 @@ def slope(measured: dict) -> float | None:
 
 
 def read_off(probed: list[Point], halved: list[Point], judged: list[Point]) -> dict:
-    """Bits that a probe reads off one vector, of sentences of one length.
-
-    ``more``: less what half the samples to fit on find; ``decoder_over_probe``: what reaches the decoder less
-    it.
-    """
+    """``more``: less what half the samples find; ``decoder_over_probe``: what reaches the decoder less it."""
 
     def together(measured: dict) -> float | None:
         if "lengths" not in measured:
@@ -154,7 +137,8 @@ def read_off(probed: list[Point], halved: list[Point], judged: list[Point]) -> d
         return dict(zip(measured["lengths"], measured["bits"], strict=True)).get(probed[0][1]["length"])
 
     def words(m: dict) -> dict:
-        first, last, between = m["bits"][0], m["bits"][-1], middle(m["bits"])
+        bits, part = m["bits"], len(m["bits"]) // 4
+        first, last, between = bits[0], bits[-1], float(np.mean(bits[part : len(bits) - part]))
         found = {"first": first, "last": last, "middle": between, "together": together(m)}
         return found | {"first_over_middle": first - between, "last_over_middle": last - between}
 
@@ -162,8 +146,3 @@ def read_off(probed: list[Point], halved: list[Point], judged: list[Point]) -> d
         "more": paired(probed, halved, together),
         "decoder_over_probe": paired(judged, probed, together),
     }
-
-
-def middle(bits: list[float]) -> float:
-    quarter_of_them = len(bits) // 4
-    return float(np.mean(bits[quarter_of_them : len(bits) - quarter_of_them]))

@@ -5,18 +5,79 @@ from itertools import product
 from typing import Annotated
 
 import numpy as np
+import torch
 
 from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data import registry
 from companion.results.config import BaseConfig, Field, OneOf, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
-from companion.runs.procedure import RunSpec
+from companion.runs import registry as procedures
+from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
-from notebooks.primer.one_step.measure import measure_shown_pairs
 from notebooks.shared.intervals import each_over_seeds
+from notebooks.shared.measure import exact_matches
 from notebooks.shared.plan import each_seed, picked, settings_of
+from notebooks.shared.sequence_course import judged_samples, load_task, shown_pairs
 from notebooks.shared.summaries import rows_of
+
+LIKELIEST = 5  # words listed after the step
+COORDINATES = 4  # of the context, with what each source word adds to them
+
+
+@torch.no_grad()
+def measure_shown_pairs(recording: Recording, *, pair: int, place: int) -> dict:
+    """``exponential``: of the score less the largest; ``context``: the coordinates where it is furthest from
+    0."""
+    settings = recording.spec.resolved
+    task, batch = load_task(settings), shown_pairs(settings)
+    sides = (
+        (task.source_vocabulary, batch.source, batch.source_mask),
+        (task.target_vocabulary, batch.target_output, batch.target_mask),
+    )
+    words = [
+        [[vocabulary.words[i] for i in row[own].tolist()] for row, own in zip(ids, mask, strict=True)]
+        for vocabulary, ids, mask in sides
+    ]
+    pairs = list(zip(*words, strict=True))
+    network = procedures.load(recording.spec.procedure).recorded_network(recording)
+    trace = network(batch)
+    length = len(pairs[pair][0])
+    scores, weights = (values[pair, place, :length] for values in (trace.scores, trace.attention))
+    states, context = trace.encoder_states[pair, :length], trace.context[pair, place]
+    furthest = sorted(context.abs().topk(min(COORDINATES, len(context))).indices.tolist())
+    probability, best = trace.logits[pair, place].softmax(-1).topk(LIKELIEST)
+    judged = judged_samples(settings)
+    right = recording["right"][-1][:, : int(judged.target_lengths.max()) + 1].double()
+    return {
+        "steps": recording["steps"].tolist(),
+        "pairs": [list(pair) for pair in pairs],
+        "attention": [
+            [snapshot[i, : len(target), : len(source)].tolist() for i, (source, target) in enumerate(pairs)]
+            for snapshot in recording["shown.attention"]
+        ],
+        "probability": [
+            [snapshot[i, : len(target)].tolist() for i, (_, target) in enumerate(pairs)]
+            for snapshot in recording["shown.probability"]
+        ],
+        "worked": [
+            {"source": word, "score": float(score), "exponential": float((score - scores.max()).exp())}
+            | {"attention": float(weight)}
+            for word, score, weight in zip(pairs[pair][0], scores, weights, strict=True)
+        ],
+        "context": [
+            {"coordinate": i, "value": float(context[i]), "states": states[:, i].tolist()}
+            | {"weighted": (weights * states[:, i]).tolist()}
+            for i in furthest
+        ],
+        "predicted": [
+            {"word": task.target_vocabulary.words[i], "probability": p}
+            for i, p in zip(best.tolist(), probability.tolist(), strict=True)
+        ],
+        "token_accuracy": float(right.sum() / (judged.target_lengths + 1).sum()),
+        "exact_match": float(exact_matches(recording, judged).mean()),
+    }
+
 
 NETWORKS = {name: NAMED[name] for name in ("bahdanau", "luong")}
 PAIRS = (
@@ -52,10 +113,9 @@ class Config(BaseConfig):
     place: int = 1  #: which word of its translation is worked in numbers, counted from 0
 
     def check(self) -> None:
-        if not 0 <= self.place <= len(PAIRS[self.pair][1].split()):
-            raise BadInput(
-                f"place is {self.place}; {PAIRS[self.pair][1]!r} has places from 0 to its end mark"
-            )
+        said = PAIRS[self.pair][1]
+        if not 0 <= self.place <= len(said.split()):
+            raise BadInput(f"place is {self.place}; {said!r} has places from 0 to its end mark")
 
 
 PROFILES = {
@@ -76,7 +136,6 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """The step in numbers, weights that the primers speak of, and attention along training."""
     points = answers(measurements(config), store)
     if not points:
         return {}, {name: [] for name in ("worked", "context", "predicted", "map", "learned")}

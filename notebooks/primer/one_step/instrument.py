@@ -6,10 +6,7 @@ from companion.results.result import Result
 
 
 def sentences(result: Result) -> tuple[dict, pd.DataFrame]:
-    """Attention and probability by sentence, snapshot and place, and a table of the last snapshot.
-
-    A reader starts before training, at the word that is worked in numbers.
-    """
+    """Attention and probability by sentence, snapshot and place; a reader starts before training."""
     if not result.tables.get("map"):
         return {}, pd.DataFrame()
     found, table = [], []

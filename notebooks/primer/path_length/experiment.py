@@ -5,14 +5,60 @@ from operator import itemgetter
 from typing import Annotated
 
 import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
 
+from attnlib.training.corpus import Batch, collate
 from companion.results.config import Field, OneOf, Positive
+from companion.runs import registry
+from companion.runs.procedure import Recording
 from companion.runs.store import Store
-from notebooks.primer.path_length.measure import measure_gradients
 from notebooks.shared.intervals import paired
 from notebooks.shared.plan import Plan, answered, asked, each_seed, plan_of, settings_of
+from notebooks.shared.sequence_course import load_task
 from notebooks.shared.summaries import rows_of, summarised
 from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
+
+_BATCH = 64
+
+
+def measure_gradients(recording: Recording, *, length: int, samples: int) -> dict:
+    """Of the right word's logit, less the mean logit, by each source embedding; not of its log-probability,
+    whose gradient vanishes where the word is certain."""
+    settings, module = recording.spec.resolved, registry.load(recording.spec.procedure)
+    drawn = {"min_length": length, "max_length": length, "n_train": 1, "n_held_out": samples}
+    options = tuple((dict(settings.task_options) | drawn).items())
+    task = load_task(type(settings)(task=settings.task, options=options))
+    sizes = len(task.source_vocabulary), len(task.target_vocabulary)
+    networks = {
+        "trained": module.recorded_network(recording),
+        "untrained": module.new_network(settings, *sizes).eval(),
+    }
+    found: dict[str, object] = {"length": length, "samples": len(task.held_out)}
+    for stage, network in networks.items():
+        total = torch.zeros(length, length, dtype=torch.float64)
+        for first in range(0, len(task.held_out), _BATCH):
+            batch = collate(task.held_out, range(first, min(first + _BATCH, len(task.held_out))))
+            total += gradient_norms(network, batch)[:, :length, :length].double().sum(0)
+        mean = total / len(task.held_out)
+        found[stage] = mean.tolist()
+        found[f"aligned_{stage}"] = float((mean.diagonal() / mean.sum(1)).mean())
+    return found
+
+
+def gradient_norms(network: nn.Module, batch: Batch) -> Float[Tensor, "batch target source"]:
+    """Norms of d (z_s − mean z) / d x_t, z_s the right word's logit at s, for all places, marks included."""
+    inputs = network.embedding_source(batch.source).detach().requires_grad_()
+    logits = network.decode(batch, *network.encode_inputs(inputs, batch.source_mask)).logits
+    right = logits.gather(-1, batch.target_output[..., None])[..., 0] - logits.mean(-1)
+    rows = []
+    for step in range(right.shape[1]):
+        # Samples do not touch each other, so the gradient of their sum is the gradient of each.
+        (own,) = torch.autograd.grad(right[:, step].sum(), inputs, retain_graph=True)
+        rows.append(own.norm(dim=-1))
+    return torch.stack(rows, dim=1)
+
 
 KINDS = {  # link, and whether the source is read backwards
     "one_vector": ("initial", False),
@@ -48,11 +94,8 @@ measurements = asked(_plan)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Decay of the gradient with distance, and where it falls.
-
-    A distance is the number of recurrent steps between two words if everything goes through the encoder's
-    last state, for networks with attention as well: it is what they need not go.
-    """
+    """A distance is the number of recurrent steps between two words if everything goes through the encoder's
+    last state, for networks with attention as well: it is what they need not go."""
     points = answered(*_plan(config), store)
     of_each = {
         group: [(name, _of_network(measured, reverse=name["reverse"])) for name, measured in own]
@@ -88,11 +131,9 @@ def decay(matrix: list[list[float]], *, reverse: bool) -> float:
 
 
 def _of_network(measured: dict, *, reverse: bool) -> dict[str, dict[str, dict]]:
-    """Numbers of each stage, and means by distance.
-
-    ``decay`` is in decades a step; ``aligned``, the share of a row on the word at the same place; ``apart``,
-    in decades, the distance reached most above the one reached least; ``first_over_last``, of the pairs of
-    first and last words.
+    """``decay`` is in decades a step; ``aligned``, the share of a row on the word at the same place;
+    ``apart``, in decades, the distance reached most above the one reached least; ``first_over_last``, of the
+    pairs of first and last words.
     """
     found: dict = {"numbers": {}, "distances": {}}
     for stage in STAGES:

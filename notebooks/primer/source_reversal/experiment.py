@@ -18,17 +18,12 @@ from notebooks.shared.sequence_course import judged_samples
 from notebooks.shared.summaries import along, each_paired, rows_of, summarised
 from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
 
-# Recurrent steps between words that translate each other, counted on a task's known links.
-
 ORDERS = ("forward", "reversed")
 
 
 def count_distances(name: str) -> tuple[dict, list[dict]]:
-    """Distances of linked words on the held-out samples with known links, and rows of their shares.
-
-    ``cut``: of the smallest, forward less reversed; ``change``: of the mean, reversed less forward;
-    ``offset``: by how many places a target word is further on than its source word.
-    """
+    """``cut``: of the smallest distance of linked words, forward less reversed; ``change``: of the mean,
+    reversed less forward; ``offset``: by how many places a target word is further on than its source word."""
     try:
         task = registry.load(name)
     except DataUnavailable:
@@ -68,10 +63,8 @@ NAMES = ("kind", "cell", "order")  # of a group: a link or ONE_LENGTH, gru or ls
 
 
 def measure_longest_sentences(recording: Recording) -> dict:
-    """Words right at the last snapshot by third of the sentence, in the longest quarter of the lengths.
-
-    Over all lengths together a third holds places that are in the middle of a longer sentence.
-    """
+    """By third of the sentence, in the longest quarter of the lengths: over all lengths together a third
+    holds places that are in the middle of a longer sentence."""
     judged = judged_samples(recording.spec.resolved)
     lengths = judged.target_lengths
     long = lengths >= lengths.max() - (lengths.max() - lengths.min()) / 4
@@ -114,10 +107,9 @@ measurements = asked(_plan)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Learning curves with and without reversal, by third of the sentence, and distances.
-
-    ``gain``: reversed less forward, paired by seed. ``speed``: the area under the learning curve; ``long``:
-    of the longest quarter of the lengths, from ``long_from`` on. The first cell's again as ``main``.
+    """``gain``: reversed less forward, paired by seed. ``speed``: the area under the learning curve;
+    ``long``: of the longest quarter of the lengths, from ``long_from`` on. The first cell's again as
+    ``main``.
     """
     curves, longest = (answered(plan, store) for plan in _plan(config))
     networks = {

@@ -1,31 +1,264 @@
 """What a task makes attention learn: translation against summary, cross- against self-attention."""
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
 
+from attnlib.models.transformer import AttentionKind, HeadTrace, Transformer, TransformerTrace
+from attnlib.training.corpus import Batch, Corpus, Links, collate
 from companion.results.config import BaseConfig, Field, OneOf
 from companion.results.measurements import Measurement, answers
-from companion.runs.procedure import RunSpec
+from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
-from notebooks.primer.what_a_task_teaches import measure
-from notebooks.primer.what_a_task_teaches.measure import CLASSES
 from notebooks.shared import task_patterns
 from notebooks.shared.intervals import bounded, over_pairs
+from notebooks.shared.lexicon import ADJECTIVES, DETERMINERS, NOUNS, TOPICS, VERBS
 from notebooks.shared.plan import Plan, Points, asked, by_network, each_seed, picked, plan_of, settings_of
+from notebooks.shared.sequence_course import judged_samples, load_task
 from notebooks.shared.summaries import along, each_paired, less, rows_of, summarised
-from notebooks.shared.task_patterns import PATTERNS, STATES
+from notebooks.shared.task_patterns import PATTERNS, STATES, network_of
 
-# Groups are kinds of network and tasks.
+# Does i get from j what j gets from i? Of a matrix m, whose rows ask and whose columns answer,
+#
+#     reciprocity = Σ m_ij m_ji / Σ m_ij²,  sums over i ≠ j.
+#
+# A symmetric matrix has 1, one whose m_ij says nothing about m_ji 0, and an antisymmetric one −1. It is the
+# share of the symmetric half S = (m + mᵀ)/2 in the squared norm less that of the antisymmetric half K,
+# (‖S‖² − ‖K‖²) / (‖S‖² + ‖K‖²); so Garlaschelli and Loffredo 2004 of networks, Saponati et al. 2025 of the
+# product of query and key maps. Subtracted first is, of ``attention``, the mean of the entries off the
+# diagonal, and of ``scores`` the means of rows and of columns.
+#
+# Scores drawn at random have, after their means are taken off, a reciprocity of about 1/(n − 1)², not 0: take
+# matrices of five things and more.
+
+Level = Literal["attention", "scores"]
+
+
+@dataclass(frozen=True)
+class Reciprocity:
+    """``value``: reciprocity, −1 to 1; ``ratio``: ‖m − mᵀ‖ / ‖m + mᵀ‖; NaN where nothing is there."""
+
+    value: float
+    ratio: float
+
+
+class ReciprocitySums:
+    def __init__(self) -> None:
+        self.mutual = self.own = self.apart = self.together = 0.0
+
+    def update(self, matrices: Float[Tensor, "batch n n"], level: Level) -> "ReciprocitySums":
+        """Adds matrices of one size, without padding."""
+        size = matrices.shape[-1]
+        whole = matrices.double()
+        self.apart += float((whole - whole.mT).square().sum())
+        self.together += float((whole + whole.mT).square().sum())
+        pairs = ~torch.eye(size, dtype=torch.bool, device=matrices.device)
+        if level == "attention":
+            mean = (whole * pairs).sum((-2, -1), keepdim=True) / (size * (size - 1))
+            left = (whole - mean) * pairs
+        else:
+            left = doubly_centred(whole) * pairs
+        self.mutual += float((left * left.mT).sum())
+        self.own += float(left.square().sum())
+        return self
+
+    def result(self) -> Reciprocity:
+        value = self.mutual / self.own if self.own else math.nan
+        ratio = math.sqrt(self.apart / self.together) if self.together else math.nan
+        return Reciprocity(value, ratio)
+
+
+def doubly_centred(matrices: Float[Tensor, "*batch n m"]) -> Float[Tensor, "*batch n m"]:
+    rows, columns = matrices.mean(-1, keepdim=True), matrices.mean(-2, keepdim=True)
+    return matrices - rows - columns + matrices.mean((-2, -1), keepdim=True)
+
+
+def map_symmetry(query: Float[Tensor, "head_width width"], key: Float[Tensor, "head_width width"]) -> float:
+    """The reciprocity of B = W_qᵀ W_k, diagonal included: is xᵀ B y the same as yᵀ B x for all x and y?"""
+    product = (query.T @ key).double()
+    return float((product * product.T).sum() / product.square().sum())
+
+
+CLASSES = ("determiner", "adjective", "noun", "topic", "verb", "other", "end")
+SMALLEST = 5  # things in a matrix: below, scores drawn at random would look symmetric
+_TABLES = {"determiner": DETERMINERS, "adjective": ADJECTIVES, "noun": NOUNS, "topic": TOPICS, "verb": VERBS}
+_BATCH = 128
+
+
+@torch.no_grad()
+def measure_reciprocity(recording: Recording) -> dict:
+    """Of words, by layer and head. ``halved``: of the attention that the symmetric half of the scores would
+    give. ``cross``: rows in the order of the source words that they translate; ``cross_on_source``: its maps
+    with encoder states on both sides.
+    """
+    settings = recording.spec.resolved
+    judged, links = judged_samples(settings), load_task(settings).gold
+    return {state: _reciprocity_of(network_of(recording, state), judged, links) for state in STATES}
+
+
+def _reciprocity_of(network: Transformer, corpus: Corpus, links: tuple[Links, ...]) -> dict:
+    sums: dict[tuple, dict[str, ReciprocitySums]] = {}
+
+    def add(place: tuple, name: str, matrices: Tensor) -> None:
+        own = sums.setdefault(place, {}).setdefault(name, ReciprocitySums())
+        own.update(matrices[:, :words, :words], "scores" if name == "scores" else "attention")
+
+    for batch in equal_lengths(corpus):
+        words = batch.source.shape[1] - 1
+        if words < SMALLEST:
+            continue
+        trace = network(batch)
+        for layer, head, own in _heads(trace.encoder_self):
+            place = "encoder_self", layer, head
+            add(place, "scores", own.scores)
+            add(place, "weights", own.attention)
+            add(place, "halved", ((own.scores + own.scores.mT) / 2).softmax(-1))
+        steps = source_order([links[i] for i in batch.indices.tolist()], words)
+        for layer, head, own in _heads(trace.cross):
+            query, key = network.projections("cross", layer, head)
+            scores = query(trace.encoder_states) @ key(trace.encoder_states).mT
+            add(("cross_on_source", layer, head), "scores", scores)
+            add(("cross_on_source", layer, head), "weights", scores.softmax(-1))
+            if steps is not None:
+                for name, matrices in (("scores", own.scores), ("weights", own.attention)):
+                    add(("cross", layer, head), name, matrices.take_along_dim(steps[:, :, None], dim=1))
+    found: dict = {}
+    for (kind, layer, head), own in sums.items():
+        results = {name: one.result() for name, one in own.items()}
+        numbers = {name: one.value for name, one in results.items()} | {"ratio": results["weights"].ratio}
+        if kind == "encoder_self":
+            query, key = network.projections(kind, layer, head)
+            numbers["maps"] = map_symmetry(query.weight, key.weight)
+        layers = found.setdefault(kind, [])
+        if len(layers) == layer:
+            layers.append([])
+        layers[layer].append(numbers)
+    return found
+
+
+@torch.no_grad()
+def measure_classes(recording: Recording) -> dict:
+    """Attention over even attention, mean over layers and heads; a word's to itself is left out, and a target
+    word has the class of the source word it comes from."""
+    settings = recording.spec.resolved
+    judged, task = judged_samples(settings), load_task(settings)
+    classes = class_of_words(task.source_vocabulary.words)
+    found = {}
+    for state in STATES:
+        network = network_of(recording, state)
+        sums = {kind: np.zeros((2, len(CLASSES), len(CLASSES))) for kind in ("encoder_self", "cross")}
+        for batch in equal_lengths(judged):
+            trace, answering = network(batch), classes[batch.source]
+            asking = {"encoder_self": answering, "cross": _target_classes(answering, task.gold, batch)}
+            for kind, own in sums.items():
+                attention = torch.stack([layer.attention for layer in trace.attended[kind]]).mean((0, 2))
+                counted = torch.ones_like(attention)
+                if kind == "encoder_self":
+                    counted -= torch.eye(attention.shape[1])
+                even = counted / attention.shape[2]
+                for total, weights in zip(own, (attention * counted, even), strict=True):
+                    _add_by_class(total, weights, asking[kind], answering)
+        found[state] = {kind: _by_name(*own) for kind, own in sums.items()}
+    return found
+
+
+@torch.no_grad()
+def measure_sources(recording: Recording) -> dict:
+    """√(Σ |q' − q|² / Σ (|q'|² + |q|²)), of queries and of keys, where all words of one side are exchanged
+    for another sample's: 0 where nothing changes."""
+    judged = judged_samples(recording.spec.resolved)
+    network = network_of(recording, "trained")
+    sums: dict[tuple, np.ndarray] = {}
+    for batch in equal_lengths(judged):
+        if len(batch) == 1:
+            continue
+        before = _queries_and_keys(network(batch))
+        exchanged = {
+            "source": replace(batch, source=batch.source.roll(1, 0)),
+            "target": replace(batch, target_input=batch.target_input.roll(1, 0)),
+        }
+        for side, other in exchanged.items():
+            after = _queries_and_keys(network(other))
+            for place, states in before.items():
+                apart = (after[place] - states).square().sum()
+                size = after[place].square().sum() + states.square().sum()
+                sums[(*place, side)] = sums.get((*place, side), 0) + np.array([apart.item(), size.item()])
+    found: dict = {}
+    for (kind, layer, role, side), (apart, size) in sums.items():
+        layers = found.setdefault(kind, [])
+        if len(layers) == layer:
+            layers.append({"queries": {}, "keys": {}})
+        layers[layer][role][side] = float(np.sqrt(apart / size))
+    return found
+
+
+def _queries_and_keys(trace: TransformerTrace) -> dict[tuple[AttentionKind, int, str], Tensor]:
+    return {
+        (kind, number, role): states
+        for kind, layers in trace.attended.items()
+        for number, layer in enumerate(layers)
+        for role, states in (("queries", layer.queries), ("keys", layer.source.keys))
+    }
+
+
+def equal_lengths(corpus: Corpus) -> Iterator[Batch]:
+    lengths = np.stack([corpus.source_lengths, corpus.target_lengths], axis=1)
+    for pair in np.unique(lengths, axis=0):
+        chosen = np.flatnonzero((lengths == pair).all(1))
+        for first in range(0, len(chosen), _BATCH):
+            yield collate(corpus, chosen[first : first + _BATCH])
+
+
+def source_order(links: list[Links], words: int) -> Int[Tensor, "batch words"] | None:
+    """By sample and source word, the step that translates it; None unless each is translated once."""
+    rows = [[step for _, step in sorted((place, step) for step, place in own)] for own in links]
+    places = [sorted(place for _, place in own) for own in links]
+    return torch.tensor(rows) if all(own == list(range(words)) for own in places) else None
+
+
+def class_of_words(words: tuple[str, ...]) -> Int[Tensor, " words"]:
+    """By word of the vocabulary its class, as a place in :data:`CLASSES`; all marks are the end."""
+    names = [next((name for name, table in _TABLES.items() if word in table), "other") for word in words]
+    named = ["end" if word.startswith("<") else name for word, name in zip(words, names, strict=True)]
+    return torch.tensor([CLASSES.index(name) for name in named])
+
+
+def _target_classes(source: Tensor, links: tuple[Links, ...], batch: Batch) -> Int[Tensor, "batch target"]:
+    found = torch.full(batch.target_output.shape, CLASSES.index("end"))
+    for row, i in enumerate(batch.indices.tolist()):
+        for step, place in links[i]:
+            found[row, step] = source[row, place]
+    return found
+
+
+def _add_by_class(total: np.ndarray, weights: Tensor, asking: Tensor, answering: Tensor) -> None:
+    cells = asking[:, :, None] * len(CLASSES) + answering[:, None, :]
+    total += np.bincount(cells.flatten(), weights.double().flatten(), len(CLASSES) ** 2).reshape(total.shape)
+
+
+def _by_name(attention: Float[np.ndarray, "7 7"], even: Float[np.ndarray, "7 7"]) -> dict:
+    return {
+        a: {b: float(attention[i, j] / even[i, j]) if even[i, j] else None for j, b in enumerate(CLASSES)}
+        for i, a in enumerate(CLASSES)
+    }
+
+
+def _heads(layers: tuple[tuple[HeadTrace, ...], ...]) -> Iterator[tuple[int, int, HeadTrace]]:
+    for layer, heads in enumerate(layers):
+        for head, own in enumerate(heads):
+            yield layer, head, own
+
+
 LEVELS = ("scores", "weights", "ratio", "halved", "maps")
 ATTENTIONS = ("encoder_self", "decoder_self", "cross")
 ROLES, SIDES = ("queries", "keys"), ("source", "target")
-
-
-# From measurements of single networks to intervals over seeds. The numbers of a network are nested as claims
-# address them; ``learned`` is trained less untrained.
 
 
 def _with_learned(by_state: dict[str, dict]) -> dict[str, dict]:
@@ -53,7 +286,6 @@ def pattern_values(patterns: Points) -> dict:
 
 
 def differences(patterns: Points) -> dict:
-    """Translation less summary, by kind of network with both."""
     return {
         kind: each_paired(points, patterns[kind, "summary"], _patterns)
         for (kind, task), points in patterns.items()
@@ -80,9 +312,7 @@ def agreement_values(kinds: Iterable[str], rows: list[dict], seeds: int) -> dict
         by_seed["seeds"] = (by_seed["translation"] + by_seed["summary"]) / 2
         by_seed["task_effect"] = by_seed["seeds"] - by_seed["between"]
         values.setdefault(kind, {})[view] = {
-            name: bounded(
-                over_pairs({(i, (i + 1) % seeds): value for i, value in own.dropna().items()}), -1.0, 1.0
-            )
+            name: bounded(over_pairs({(i, (i + 1) % seeds): v for i, v in own.dropna().items()}), -1.0, 1.0)
             for name, own in by_seed.items()
         }
     return values
@@ -100,9 +330,8 @@ def _reciprocity(measured: dict) -> dict:
     kinds = ("encoder_self", "cross", "cross_on_source")
     own = {kind: {s: _over_heads(measured[s].get(kind, ())) for s in STATES} for kind in kinds}
     apart = less(own["encoder_self"]["trained"], own["cross"]["trained"])
-    return {kind: _with_learned(by_state) for kind, by_state in own.items()} | {
-        "self_less_cross": picked(apart, LEVELS[:3])
-    }
+    found = {kind: _with_learned(by_state) for kind, by_state in own.items()}
+    return found | {"self_less_cross": picked(apart, LEVELS[:3])}
 
 
 def _topics(measured: dict) -> dict:
@@ -135,23 +364,10 @@ def _by_head(points: Points, groups: Callable[[dict], Iterable[tuple[dict, list]
     ]
 
 
-def network_rows(patterns: Points) -> list[dict]:
-    """Patterns of every network, the mean over its heads, and its sentences without a fault."""
-    return [
-        name
-        | {"state": state, "exact_match": measured["exact_match"] if state == "trained" else None}
-        | measured[state]["all"]
-        for (name, measured), state in product(by_network(patterns, "kind", "task"), STATES)
-    ]
-
-
 def agreement_rows(points: Points) -> list[dict]:
     """A row a pair of networks and view; the seed is the first one's, the second has the next."""
-    return [
-        name | {"view": view, "value": value}
-        for name, measured in by_network(points, "kind", "first", "second", "state")
-        for view, value in measured.items()
-    ]
+    named = by_network(points, "kind", "first", "second", "state")
+    return [name | row for name, measured in named for row in rows_of(measured, "view", "value")]
 
 
 def example_rows(points: Points) -> list[dict]:
@@ -254,9 +470,9 @@ def _plan(config: Config) -> tuple[Plan, ...]:
     return (
         plan_of(networks, task_patterns.measure_patterns),
         plan_of({pair: own[:1] for pair, own in networks.items()}, task_patterns.measure_example),
-        plan_of(layered, measure.measure_reciprocity),
-        plan_of(layered, measure.measure_classes),
-        plan_of(layered, measure.measure_sources),
+        plan_of(layered, measure_reciprocity),
+        plan_of(layered, measure_classes),
+        plan_of(layered, measure_sources),
         agreement,
     )
 
@@ -275,11 +491,7 @@ PROFILES = {
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Patterns by kind of network and task, and the symmetry of the Transformers' attentions.
-
-    ``differs``: translation less summary; ``learned``: trained less untrained. Intervals are over seeds.
-    """
-
+    """Intervals over seeds. ``differs``: translation less summary; ``learned``: trained less untrained."""
     patterns, example, reciprocity, classes, sources, agreement = (
         {group: answers(own, store) for group, own in plan.items()} for plan in _plan(config)
     )
@@ -295,7 +507,12 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         "sources": summarised(sources, _moved),
     }, {
         "courses": rows_of(courses, "kind", "task", "step"),
-        "networks": network_rows(patterns),
+        "networks": [
+            name
+            | {"state": state, "exact_match": m["exact_match"] if state == "trained" else None}
+            | m[state]["all"]
+            for (name, m), state in product(by_network(patterns, "kind", "task"), STATES)
+        ],
         "heads": _by_head(patterns, lambda measured: [({}, measured["heads"])]),
         "agreement": compared,
         "example": example_rows(example),

@@ -7,7 +7,7 @@ import torch
 from attnlib.training.corpus import collate
 from companion.data import registry
 from companion.runs.spec import ModelSpec
-from notebooks.attend.order_words import measure
+from notebooks.attend.order_words import experiment
 from notebooks.shared.measure import fit_components
 from notebooks.shared.tasks import interpret, translate
 
@@ -23,10 +23,10 @@ def trained(request, store):
 @pytest.fixture(scope="module")
 def setting(trained):
     fitted = fit_components(trained, 200)
-    pairs = measure.draw_pairs(trained.task, measure.REORDERING_SWAPS[0], 12)
+    pairs = experiment.draw_pairs(trained.task, experiment.REORDERING_SWAPS[0], 12)
     batches = tuple(collate(corpus, range(len(pairs))) for corpus in (pairs.first, pairs.second))
     with torch.inference_mode():
-        runs = measure.run_both(trained.model, batches, torch.from_numpy(pairs.positions), fitted)
+        runs = experiment.run_both(trained.model, batches, torch.from_numpy(pairs.positions), fitted)
     return fitted, pairs, batches, runs
 
 
@@ -42,14 +42,14 @@ def setting(trained):
 def test_the_fork_is_where_another_source_word_is_translated(here, there, fork):
     sides = [words.split() for words in (here, there)]
     meant = [(interpret(words), None) if words[0] == "walk" else translate(words) for words in sides]
-    assert measure.fork_of(*meant) == fork
+    assert experiment.fork_of(*meant) == fork
 
 
-@pytest.mark.parametrize("swap", measure.REORDERING_SWAPS, ids=lambda swap: swap.name)
+@pytest.mark.parametrize("swap", experiment.REORDERING_SWAPS, ids=lambda swap: swap.name)
 @pytest.mark.parametrize("part", ["held_out", "train"])
 def test_partners_differ_in_one_word_and_are_in_no_other_part(swap, part):
     task = registry.load("reordering", **dict(SMALL))
-    pairs = measure.draw_pairs(task, swap, 120, part=part)
+    pairs = experiment.draw_pairs(task, swap, 120, part=part)
     other = task.train if part == "held_out" else task.held_out
     known = {tuple(other.source(i)) for i in range(len(other))}
     for i in range(len(pairs)):
@@ -68,14 +68,14 @@ def test_partners_differ_in_one_word_and_are_in_no_other_part(swap, part):
 
 def test_routes_and_terms_add_up_to_the_change_of_the_score(setting):
     fitted, _, _, runs = setting
-    first = measure.decoder_parts(runs, 0, 0, fitted), runs.encoder_parts[0]
-    second = measure.decoder_parts(runs, 1, 1, fitted), runs.encoder_parts[1]
+    first = experiment.decoder_parts(runs, 0, 0, fitted), runs.encoder_parts[0]
+    second = experiment.decoder_parts(runs, 1, 1, fitted), runs.encoder_parts[1]
     before, after = (runs.decoder[i, i] @ runs.encoder[i].transpose(1, 2) for i in (0, 1))
     change = (after - before) * runs.rows[:, :, None] * runs.source_mask[:, None, :]
-    routes = measure.route_changes(first, second, runs.at_word)
+    routes = experiment.route_changes(first, second, runs.at_word)
     torch.testing.assert_close(routes.sum(0), change, atol=1e-5, rtol=1e-4)
-    torch.testing.assert_close(measure.term_changes(first, second).sum(0), change, atol=1e-5, rtol=1e-4)
-    shares, square = measure.change_shares(routes, runs.rows, runs.source_mask)
+    torch.testing.assert_close(experiment.term_changes(first, second).sum(0), change, atol=1e-5, rtol=1e-4)
+    shares, square = experiment.change_shares(routes, runs.rows, runs.source_mask)
     assert square > 0
     assert sum(shares) == pytest.approx(1, abs=1e-5)
 
@@ -83,7 +83,7 @@ def test_routes_and_terms_add_up_to_the_change_of_the_score(setting):
 def test_patched_runs_end_where_the_network_itself_does(trained, setting):
     _, _, batches, runs = setting
     with torch.inference_mode():
-        rows = measure.patched_rows(trained.model, runs)
+        rows = experiment.patched_rows(trained.model, runs)
         for name, batch in zip(("", "ESW"), batches, strict=True):
             whole = trained.model(batch).attention[:, : runs.rows.shape[1]]
             torch.testing.assert_close(rows[name][runs.rows], whole[runs.rows], atol=1e-5, rtol=1e-4)
@@ -99,20 +99,21 @@ def test_effects_of_one_pair_predict_that_pair_exactly(trained, setting):
     fitted, pairs, _, _ = setting
     sides = [corpus.subset([3]) for corpus in (pairs.first, pairs.second)]
     columns = [column[3:4] for column in (pairs.positions, pairs.groups, pairs.forks, pairs.gold)]
-    one, model = measure.Pairs(pairs.swap, *sides, *columns), trained.model
+    one, model = experiment.Pairs(pairs.swap, *sides, *columns), trained.model
     batch, swapped = (collate(corpus, [0]) for corpus in sides)
     longest = fitted.encoder.n_positions, fitted.decoder.n_positions
     with torch.inference_mode():
-        effects = measure.fit_effects(model, one, len(trained.task.source_vocabulary), longest)
-        exchange = measure.exchange_of(one)
-        predicted = measure.predict_rows(model, batch, model(batch), exchange, fitted, effects)
-        after = measure.rerun(model, batch, swapped).attention
+        effects = experiment.fit_effects(model, one, len(trained.task.source_vocabulary), longest)
+        exchange = experiment.exchange_of(one)
+        predicted = experiment.predict_rows(model, batch, model(batch), exchange, fitted, effects)
+        after = experiment.rerun(model, batch, swapped).attention
     torch.testing.assert_close(predicted["both"], after, atol=1e-5, rtol=1e-4)
     assert not torch.allclose(predicted["none"], after, atol=1e-5)
 
 
 def test_without_recurrence_only_the_swapped_column_changes(store):
-    found = measure.measure_order_words(store.model(ModelSpec("reordering", "AO", **SETTINGS)), 200, 12, 20)
+    trained = store.model(ModelSpec("reordering", "AO", **SETTINGS))
+    found = experiment.measure_order_words(trained, 200, 12, 20)
     for swap in found.values():
         assert swap["outside"]["same"] == pytest.approx(0, abs=1e-6)
         unused = ("decoder_input", "decoder_residual", "encoder_context")

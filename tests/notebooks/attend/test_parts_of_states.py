@@ -7,8 +7,8 @@ import torch
 
 from attnlib.decomposition import PART_NAMES, Parts
 from attnlib.training.vocabulary import BOS, PAD
-from notebooks.attend.regularisation.measure import measure_residual_contents
-from notebooks.attend.robustness.measure import measure_robustness
+from notebooks.attend.regularisation.experiment import measure_residual_contents
+from notebooks.attend.robustness import experiment
 from notebooks.shared import measure, suite, translators
 from tests.attnlib.models.model_builders import batch_of, encoder_decoder
 
@@ -97,7 +97,7 @@ def test_words_before_are_found_at_their_lag():
 
 def test_a_network_without_recurrence_remembers_nothing_and_its_measure_adds_up(store):
     """What words before tell of its states is noise."""
-    found, without = (measure_robustness(store.model(spec), samples=600) for spec in BOTH)
+    found, without = (experiment.measure_robustness(store.model(spec), samples=600) for spec in BOTH)
     for way in ("teacher_forced", "free_running"):
         assert sum(found[way]["covariance_share"].values()) == pytest.approx(1, abs=1e-4)
         assert 0 < found[way]["typicality"] <= 1
@@ -109,8 +109,8 @@ def test_a_network_without_recurrence_remembers_nothing_and_its_measure_adds_up(
 
 
 def test_a_network_that_wrote_the_right_words_is_the_teacher_forced_one(store, monkeypatch):
-    monkeypatch.setattr("notebooks.attend.robustness.measure.greedy", lambda model, batch, steps: batch)
-    found = measure_robustness(store.model(SPEC), samples=60)
+    monkeypatch.setattr("notebooks.attend.robustness.experiment.greedy", lambda model, batch, steps: batch)
+    found = experiment.measure_robustness(store.model(SPEC), samples=60)
     assert found["same_words"] == 1
     assert found["free_running"] == found["teacher_forced"]
 

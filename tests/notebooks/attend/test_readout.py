@@ -10,7 +10,7 @@ from attnlib.training.corpus import Corpus, Task
 from attnlib.training.evaluate import evaluate, traces
 from attnlib.training.vocabulary import Vocabulary
 from companion.data.registry import load
-from notebooks.attend.readout import experiment, measure
+from notebooks.attend.readout import experiment
 from notebooks.shared.measure import fit_components
 from tests.notebooks.figure_builders import tiny
 
@@ -25,18 +25,19 @@ def test_parts_and_bias_sum_to_the_logits(trained):
     fitted = fit_components(trained, 100)
     weights = trained.model.readout.weight.detach().split(8, dim=1)
     trace = next(traces(trained.model, trained.task.held_out, batch_size=16))
-    parts = measure.logit_parts(fitted, trace, weights)
-    total = measure.ablated(parts, (measure.ALL, measure.ALL)) + trained.model.readout.bias.detach()
+    parts = experiment.logit_parts(fitted, trace, weights)
+    total = experiment.ablated(parts, (experiment.ALL, experiment.ALL)) + trained.model.readout.bias.detach()
     torch.testing.assert_close(total, trace.logits[trace.target_mask], atol=1e-4, rtol=1e-4)
-    torch.testing.assert_close(measure.ablated(parts, (measure.NONE, frozenset({"input"}))), parts[1, 1])
+    alone = experiment.ablated(parts, (frozenset(), frozenset({"input"})))
+    torch.testing.assert_close(alone, parts[1, 1])
 
 
 def test_whole_network_is_as_accurate_as_evaluation_says_and_nothing_is_undefined(trained):
-    found = measure.measure_readout(trained, 100)
+    found = experiment.measure_readout(trained, 100)
     expected = evaluate(trained.model, trained.task.held_out)["token_accuracy"]
     assert found["accuracy"]["zero"]["full"] == pytest.approx(expected, abs=1e-6)
     assert found["accuracy"]["mean"]["full"] == found["accuracy"]["zero"]["full"]
-    assert set(found["accuracy"]["zero"]) == set(measure.ABLATIONS)
+    assert set(found["accuracy"]["zero"]) == set(experiment.ABLATIONS)
     for share in ("margin_share", "margin_covariance", "logit_share"):
         assert sum(found[share].values()) == pytest.approx(1, abs=1e-4)
 
@@ -45,11 +46,11 @@ def test_mean_replacement_is_the_mean_state_where_the_temporal_part_goes_and_not
     network = copy.deepcopy(trained.model)
     torch.nn.init.normal_(network.readout.weight, std=3, generator=torch.Generator().manual_seed(0))
     decided = replace(trained, model=network)  # its words differ from row to row, after three updates too
-    found = measure.measure_readout(decided, 100)["accuracy"]
-    temporal = {name for name, kept in measure.ABLATIONS.items() if all("temporal" in side for side in kept)}
+    found = experiment.measure_readout(decided, 100)["accuracy"]
+    temporal = {n for n, kept in experiment.ABLATIONS.items() if all("temporal" in side for side in kept)}
     assert temporal >= {"full", "context_without_residual"}
     assert all(found["zero"][name] == found["mean"][name] for name in temporal)
-    mean, right, rows = measure.mean_state(fit_components(decided, 100).encoder).float(), 0, 0
+    mean, right, rows = experiment.mean_state(fit_components(decided, 100).encoder).float(), 0, 0
     for trace in traces(network, trained.task.held_out):
         features = torch.cat([trace.decoder_states, mean.expand_as(trace.decoder_states)], dim=-1)
         right += int((network.readout(features).argmax(-1) == trace.target_outputs)[trace.target_mask].sum())
@@ -62,7 +63,7 @@ def test_margins_of_a_hand_worked_row():
     parts = torch.zeros(2, 3, 1, 6)
     parts[1, 1, 0, 4] = 3.0  # the context's input part votes for word 4
     parts[0, 0, 0, 5] = -3.0  # the decoder's temporal part against word 5
-    margins = measure.Margins(outputs)
+    margins = experiment.Margins(outputs)
     margins.update(parts.expand(-1, -1, 2, -1), torch.zeros(6), torch.tensor([4, 3]))
     assert margins.rows == 1  # a word never said in training has no margin
     found = margins.result()
@@ -74,14 +75,14 @@ def test_margins_of_a_hand_worked_row():
 
 def test_translations_come_from_links_grammar_or_co_occurrence():
     reversal, scan = load("reversal", n_train=20, n_held_out=20), load("scan", n_train=20)
-    assert measure.translations(reversal) == ({4: 4, 5: 5, 6: 6}, "gold")
-    found, known_from = measure.translations(scan)
+    assert experiment.translations(reversal) == ({4: 4, 5: 5, 6: 6}, "gold")
+    found, known_from = experiment.translations(scan)
     left, twice = scan.source_vocabulary.encode(["left", "twice"]).tolist()
     assert (known_from, scan.target_vocabulary.words[found[left]]) == ("grammar", "I_TURN_LEFT")
     assert twice not in found
     corpus = Corpus.from_ids([[4, 5], [4, 6], [5]], [[6, 5], [6, 4], [5]])
     text = Task("text", Vocabulary.of("abc"), Vocabulary.of("abc"), corpus, corpus)
-    assert measure.translations(text) == ({4: 6, 5: 5, 6: 4}, "dice")
+    assert experiment.translations(text) == ({4: 6, 5: 5, 6: 4}, "dice")
     english = Vocabulary.of([*scan.source_vocabulary.words[4:], "dog"])  # text with all of SCAN's words
     text = Task("text", english, Vocabulary.of("abc"), corpus, corpus)
-    assert measure.translations(text)[1] == "dice"
+    assert experiment.translations(text)[1] == "dice"

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from attnlib.decomposition import Components
 from attnlib.decomposition.two_way import connected_pieces
-from notebooks.attend.state_components import measure
+from notebooks.attend.state_components import experiment
 from tests.attnlib.decomposition.component_builders import corpora
 from tests.attnlib.decomposition.component_builders import fitted as fitted_on
 
@@ -29,7 +29,7 @@ def fitted(parts):
 def test_held_out_shares_agree_with_a_loop():
     (states, tokens, mask), held_out = batch(0), batch(1)
     exact, averages = fitted((states, tokens, mask))
-    found = measure.HeldOutVariance(exact).update(*held_out).result()
+    found = experiment.HeldOutVariance(exact).update(*held_out).result()
     rows = held_out[0][held_out[2]]
     total = float((rows - rows.mean(0)).square().sum())
     predicted = {
@@ -54,8 +54,8 @@ def test_distance_of_the_two_fits_agrees_with_a_loop():
         for t, w in zip(mask.nonzero()[:, 1].tolist(), tokens[mask].tolist(), strict=True)
     ]
     expected = torch.stack(gaps).square().sum() / (rows - rows.mean(0)).square().sum()
-    assert measure.difference(exact)["fit"] == pytest.approx(float(expected.sqrt()))
-    assert measure.difference(exact)["temporal"] > 0
+    assert experiment.difference(exact)["fit"] == pytest.approx(float(expected.sqrt()))
+    assert experiment.difference(exact)["temporal"] > 0
 
 
 def test_axes_of_components_in_a_known_plane():
@@ -65,12 +65,12 @@ def test_axes_of_components_in_a_known_plane():
     states[:, :, 0] = torch.tensor([-2.0, 2.0])
     states[:, :, 1] = tokens * 2.0 - 1
     components = Components(2, 2, 3, method="least_squares").update(states + 7, tokens, tokens >= 0)
-    drawn = measure.Drawn.of(components)
+    drawn = experiment.Drawn.of(components)
     assert torch.allclose(drawn.temporal[:, 0], torch.tensor([-2.0, 2.0]).double())
-    temporal = measure.space_of([drawn], ("temporal",))
+    temporal = experiment.space_of([drawn], ("temporal",))
     assert torch.allclose(temporal.axes[0].abs(), torch.tensor([1.0, 0, 0]).double())
     assert temporal.explained.tolist() == pytest.approx([1, 0, 0], abs=1e-12)
-    together = measure.space_of([drawn], ("temporal", "input"))
+    together = experiment.space_of([drawn], ("temporal", "input"))
     assert together.explained.tolist() == pytest.approx([0.8, 0.2, 0], abs=1e-12)
     assert together.project(drawn.input)[:, 1].abs().tolist() == pytest.approx([1, 1])
 
@@ -81,12 +81,12 @@ def test_centred_by_piece_is_the_same_fit_and_leaves_averages_alone(corpus):
     states, tokens, mask, _ = corpus
     scale, tokens, positions = np.abs(states[mask]).max(), tokens[mask], np.nonzero(mask)[1]
     exact, means = (fitted_on(corpus, kind) for kind in ("least_squares", "means"))
-    moved = measure.centred_by_piece(exact.temporal, exact.input, exact.pair_counts)
+    moved = experiment.centred_by_piece(exact.temporal, exact.input, exact.pair_counts)
     before, after = (mu[positions] + chi[tokens] for mu, chi in ((exact.temporal, exact.input), moved))
     assert float((after - before).abs().max()) <= 1e-9 * scale
     for piece in connected_pieces(exact.pair_counts):
         of_token = exact.pair_counts.double() @ piece
         assert float((of_token @ moved[1]).abs().max()) <= 1e-9 * scale * float(of_token.sum())
-    still = measure.centred_by_piece(means.temporal, means.input, means.pair_counts)
+    still = experiment.centred_by_piece(means.temporal, means.input, means.pair_counts)
     for found, expected in zip(still, (means.temporal, means.input), strict=True):
         assert torch.allclose(found, expected, rtol=0, atol=1e-9 * scale)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from attnlib.training.corpus import collate
-from notebooks.attend.temporal_formation import experiment, measure
+from notebooks.attend.temporal_formation import experiment
 from notebooks.shared.measure import fit_components
 from tests.notebooks.figure_builders import tiny
 
@@ -21,7 +21,7 @@ def trained(store):
 def test_average_input_by_position_of_a_corpus_of_one_sentence_is_that_sentence(trained, kind):
     """With one sample μ_t is its state, and the average input at each position its word: the two agree."""
     fitted = fit_components(trained[kind], 1)
-    encoder, decoder = measure.wordless_states(trained[kind], fitted, "average_by_position")
+    encoder, decoder = experiment.wordless_states(trained[kind], fitted, "average_by_position")
     for curve, own in ((encoder, fitted.encoder), (decoder, fitted.decoder)):
         seen = own.position_counts > 0
         torch.testing.assert_close(curve[seen].double(), own.temporal[seen], atol=1e-5, rtol=1e-4)
@@ -31,16 +31,16 @@ def test_average_input_is_weighted_by_counts(trained):
     fitted, corpus = fit_components(trained["AO"], 50), trained["AO"].task.train
     embedding = trained["AO"].model.source_embedding.weight.detach()
     ids = np.concatenate([np.append(corpus.source(i), 2) for i in range(50)])
-    found = measure.wordless_input(embedding, fitted.encoder, "average", 30)
+    found = experiment.wordless_input(embedding, fitted.encoder, "average", 30)
     torch.testing.assert_close(found[0], embedding[ids].mean(0), atol=1e-6, rtol=1e-5)
     assert found.shape == (30, 8)
-    assert not measure.wordless_input(embedding, fitted.encoder, "null", 3).any()
+    assert not experiment.wordless_input(embedding, fitted.encoder, "null", 3).any()
 
 
 def test_without_position_codes_no_clock_can_be_set_and_states_of_a_token_are_equal(trained):
     network = trained["AO-none"]
     fitted, corpus = fit_components(network, 50), network.task.held_out.subset(range(20))
-    for condition in measure.measure_offsets(network.model, fitted, corpus).values():
+    for condition in experiment.measure_offsets(network.model, fitted, corpus).values():
         assert all(record["similarity"] == pytest.approx(1) for record in condition["by_offset"])
         assert condition["slope"] in (None, 0)
     states = network.model.encode(torch.tensor([[4, 5, 4]]), torch.ones(1, 3, dtype=torch.bool))[0][0]
@@ -52,6 +52,6 @@ def test_an_offset_of_nothing_changes_nothing(trained, kind):
     network = trained[kind]
     batch = collate(network.task.held_out, [0, 7, 99])
     trace = network.model(batch)
-    for _, states_of in measure.conditions(network.model, fit_components(network, 50)).values():
+    for _, states_of in experiment.conditions(network.model, fit_components(network, 50)).values():
         encoder, decoder = states_of(batch, 0)
         torch.testing.assert_close(network.model.attend(batch, encoder, decoder).attention, trace.attention)

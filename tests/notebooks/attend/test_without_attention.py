@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from attnlib.training.vocabulary import MARKS
 from companion.runs.store import TrainedModel
-from notebooks.attend.without_attention import experiment, measure
+from notebooks.attend.without_attention import experiment
 from notebooks.shared.tasks import one_to_one
 from notebooks.shared.unrolled import UnrolledComponents
 from tests.notebooks.figure_builders import Given
@@ -51,7 +51,7 @@ def queue():
 
 
 def test_memory_of_a_queue_is_even_and_whole(queue):
-    found = measure.measure_memory(queue, fit_samples=300)
+    found = experiment.measure_memory(queue, fit_samples=300)
     assert (found["last"]["fitted"], found["last"]["held_out"]) == pytest.approx((1, 1))
     assert sum(found["last"]["share"]) == pytest.approx(1, abs=0.05)
     assert found["last"]["share"] == pytest.approx([1 / 3] * 3, abs=0.03)
@@ -63,19 +63,19 @@ def test_memory_of_a_queue_is_even_and_whole(queue):
 
 
 def test_a_queue_says_each_exchanged_word_at_its_own_step(queue):
-    found = measure.measure_swap(queue, fit_samples=300)
-    for way in measure.WAYS:
+    found = experiment.measure_swap(queue, fit_samples=300)
+    for way in experiment.WAYS:
         assert np.array_equal(found[way]["flip"], np.eye(LENGTH, LENGTH + 1))
         assert np.array(found[way]["margin"])[:, :-1].diagonal() == pytest.approx(18, abs=1e-3)
     assert experiment._in_turn(np.array(found["component"]["variation"])) == 1
 
 
 def test_what_longer_training_gains_is_compared_seed_by_seed(queue):
-    memory, swap = (one(queue, fit_samples=300) for one in (measure.measure_memory, measure.measure_swap))
+    memory, swap = (getattr(experiment, f"measure_{of}")(queue, fit_samples=300) for of in ("memory", "swap"))
 
     def answer(spec, asked, **_):
         right = spec.steps / 256 + spec.seed / 8
-        return swap if asked is measure.measure_swap else memory | {"accuracy": [right] * LENGTH + [1.0]}
+        return swap if asked is experiment.measure_swap else memory | {"accuracy": [right] * LENGTH + [1.0]}
 
     config = experiment.Config(length=(LENGTH,), words=WORDS, seeds=2, steps=128)
     values, _ = experiment.compute(config, Given(answer))

@@ -7,7 +7,7 @@ import torch
 from attnlib.decomposition.terms import alignment_terms
 from attnlib.training.corpus import Corpus, Task, evaluation_batches
 from attnlib.training.vocabulary import BOS, EOS, Vocabulary
-from notebooks.attend.word_alignment import experiment, measure
+from notebooks.attend.word_alignment import experiment
 from notebooks.shared.measure import fit_components
 
 
@@ -27,7 +27,7 @@ def traced(trained, samples):
 
 def test_error_rates_agree_with_a_plain_loop(trained):
     asked = {"fit_samples": 100, "judged_samples": 30, "iterations": 2}
-    found, fitted = measure.measure_word_alignment(trained, **asked), fit_components(trained, 100)
+    found, fitted = experiment.measure_word_alignment(trained, **asked), fit_components(trained, 100)
     hits = dict.fromkeys(("full", "temporal_only", "without_input_residual"), 0.0)
     hits_read, mass, made, gold_count = 0, 0.0, 0, 0
     for trace, i in traced(trained, 30):
@@ -55,7 +55,7 @@ def test_error_rates_agree_with_a_plain_loop(trained):
 
 @pytest.mark.slow
 def test_parts_of_a_token_agree_with_a_plain_loop(trained):
-    found = measure.measure_token_parts(trained, fit_samples=100)
+    found = experiment.measure_token_parts(trained, fit_samples=100)
     fitted, vocabulary = fit_components(trained, 100), trained.task.target_vocabulary
     columns = found["tokens"]["predicted"]
     token = vocabulary.words.index(columns["token"][1])
@@ -79,8 +79,9 @@ def test_classes_of_natural_language_go_by_frequency():
     sentences = [[word] * (60 - i) for i, word in enumerate(words)] + [[",", "."] * 100]
     vocabulary = Vocabulary.from_sentences(sentences, open=True)
     corpus = Corpus.from_ids([[4]] * len(sentences), [vocabulary.encode(sentence) for sentence in sentences])
-    classes = measure.token_classes(Task("x", vocabulary, vocabulary, corpus, corpus))
+    classes = experiment.token_classes(Task("x", vocabulary, vocabulary, corpus, corpus))
     kind = dict(zip(vocabulary.words, classes, strict=True))
-    assert [kind[word] for word in words] == ["function word"] * measure.FUNCTION_RANK + ["content word"] * 10
+    function, content = ["function word"] * experiment.FUNCTION_RANK, ["content word"] * 10
+    assert [kind[word] for word in words] == function + content
     assert (kind[","], kind["."]) == ("punctuation", "punctuation")
     assert (classes[BOS], classes[EOS], kind["<unk>"]) == ("start mark", "end mark", "unknown word")

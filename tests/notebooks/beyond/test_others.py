@@ -14,7 +14,7 @@ from companion.runs.procedure import Recording, RunSpec
 from notebooks.beyond.others_model import published
 from notebooks.beyond.others_vector import experiment, published_speller
 from notebooks.beyond.others_vector.published_speller import LETTERS, MOST, SOUNDS, STOP
-from notebooks.beyond.your_own_model.measure import measure_report
+from notebooks.beyond.your_own_model.experiment import measure_report
 from notebooks.shared import packages
 from tests.attnlib.refusals import assert_refused
 from tests.companion.data.data_builders import available

@@ -14,7 +14,7 @@ from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import Judgement
 from attnlib.decomposition.components import Components
 from companion.results.result import Result
-from notebooks.beyond.transformer_heads import experiment, measure
+from notebooks.beyond.transformer_heads import experiment
 from notebooks.beyond.your_own_model import experiment as your_own_model
 from notebooks.beyond.your_own_model.report import framed_report
 from notebooks.shared.intervals import spearman
@@ -37,7 +37,7 @@ def test_shares_of_a_head_sum_to_one_and_a_bias_is_counted(positions):
     texts = np.random.default_rng(0).integers(4, 8, size=(60, 5)).tolist()
     one = transformer_pass(transformer(positions=positions), batch_of(pairs=[(text, text) for text in texts]))
     judgement = Judgement(Fit().update(one)).update(one)
-    rows = measure.numbers_of_heads(judgement)
+    rows = experiment.numbers_of_heads(judgement)
     assert len(rows) == len(KINDS) * SMALL.layers * SMALL.heads
     shares = judgement.heads["cross.1", 0].terms.result().covariance
     content = ("input·input", "input·residual", "residual·input", "residual·residual")
@@ -62,7 +62,7 @@ def test_variance_of_states_by_hand():
     sums.update((3.0 * tokens + place)[..., None], tokens, everywhere)
     signs = Components(2, 2, 1, method="least_squares")
     signs.update(((2.0 * tokens - 1) * (2 * place - 1))[..., None], tokens, everywhere)
-    added, product = measure.state_rows({"added": sums, "product": signs})
+    added, product = experiment.state_rows({"added": sums, "product": signs})
     assert (added["input_unique"], added["temporal_unique"]) == pytest.approx((0.9, 0.1))  # 9 : 1
     assert (added["residual"], product["residual"]) == (0, 1)
 

@@ -13,10 +13,9 @@ from attnlib.errors import DataUnavailable
 from attnlib.models.sequence_to_sequence import NAMED, SequenceConfig, SequenceToSequence
 from attnlib.training.corpus import Corpus, Task, collate
 from attnlib.training.vocabulary import BOS, EOS, PAD, Vocabulary
-from notebooks.primer.one_vector import measure as errors
+from notebooks.primer.one_vector import experiment as errors
 from notebooks.primer.one_vector.experiment import after_error, early_over_late
-from notebooks.primer.path_length.experiment import decay
-from notebooks.primer.path_length.measure import gradient_norms
+from notebooks.primer.path_length.experiment import decay, gradient_norms
 from notebooks.primer.source_reversal import experiment
 from notebooks.shared import bleu, measure, words
 from notebooks.shared.sequence_course import judged_samples

@@ -11,8 +11,8 @@ import torch
 from companion.book.instrument import instrument
 from companion.runs import registry
 from companion.runs.procedure import RunSpec
+from notebooks.primer.one_step.experiment import COORDINATES, measure_shown_pairs
 from notebooks.primer.one_step.instrument import sentences
-from notebooks.primer.one_step.measure import COORDINATES, measure_shown_pairs
 from notebooks.shared.sequence_course import shown_pairs
 
 

@@ -11,7 +11,7 @@ from attnlib.models.sequence_to_sequence import SequenceToSequence
 from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import EOS, Vocabulary
 from companion.results.config import override
-from notebooks.primer.scoring_functions import asked_before, experiment, measure
+from notebooks.primer.scoring_functions import asked_before, experiment
 from tests.attnlib.models.model_builders import SEQUENCES, batch_of, sequence_network
 from tests.attnlib.models.test_networks import check_against_definition
 from tests.attnlib.refusals import assert_refused
@@ -27,7 +27,7 @@ def recorded(store, *kind, config=TINY):
 @pytest.mark.parametrize("decoder", ["luong", "bahdanau", experiment.BEFORE])
 def test_scores_are_those_of_the_state_that_asks_and_of_no_other(store, decoder):
     asking, silent = ("present", "previous") if decoder == "luong" else ("previous", "present")
-    found = measure.measure_asking_state(recorded(store, decoder, 1, "dot"))
+    found = experiment.measure_asking_state(recorded(store, decoder, 1, "dot"))
     assert found[asking] < 1e-5
     assert found[silent] > 0.05
     assert 0 < found["weight_on_gold"] < 1
@@ -39,8 +39,8 @@ def test_a_state_knows_later_words_in_two_directions_only(store):
     bits = {}
     for directions in (1, 2):
         recording = recorded(store, "bahdanau", directions, "additive", config=wide)
-        found = measure.measure_context_of_states(recording, size=3, samples=1_000)
-        bits[directions] = dict(zip(measure.OFFSETS, found["bits"], strict=True))
+        found = experiment.measure_context_of_states(recording, size=3, samples=1_000)
+        bits[directions] = dict(zip(experiment.OFFSETS, found["bits"], strict=True))
     assert bits[1][1] < 0.05
     assert bits[2][1] > 1
     assert min(bits[own][0] for own in bits) > 2.5  # a modifier is one of eight words
@@ -48,7 +48,7 @@ def test_a_state_knows_later_words_in_two_directions_only(store):
 
 def test_cost_is_that_of_a_sentence_of_mean_length(store):
     dot, additive = (
-        measure.measure_cost(recorded(store, "luong", 1, score)) for score in ("dot", "additive")
+        experiment.measure_cost(recorded(store, "luong", 1, score)) for score in ("dot", "additive")
     )
     width, source, target = 6, dot["source"], dot["target"]
     assert 6 <= source == target <= 8  # five words or seven, and the end mark
@@ -66,13 +66,13 @@ def test_bleu_is_held_against_the_words_of_the_text(monkeypatch):
     vocabulary = Vocabulary.of([*words[0], *words[1][:4]], open=True)  # "schnee" is too rare
     ids = [vocabulary.encode(sentence) for sentence in words]
     judged = Corpus.from_ids([[4], [5]], ids)
-    monkeypatch.setattr(measure, "judged_samples", lambda settings: judged)
-    monkeypatch.setattr(measure, "load_task", lambda _: SimpleNamespace(target_vocabulary=vocabulary))
-    monkeypatch.setattr(measure, "read_translation", lambda name: SimpleNamespace(validation=lines))
+    monkeypatch.setattr(experiment, "judged_samples", lambda settings: judged)
+    monkeypatch.setattr(experiment, "load_task", lambda _: SimpleNamespace(target_vocabulary=vocabulary))
+    monkeypatch.setattr(experiment, "read_translation", lambda name: SimpleNamespace(validation=lines))
 
     def bleu_of(*rows):
         written = pad_sequence([torch.tensor([*row, EOS]) for row in rows], batch_first=True)
-        return measure.measure_bleu(recording_of({"written": written}, task="captions", task_options=()))
+        return experiment.measure_bleu(recording_of({"written": written}, task="captions", task_options=()))
 
     found = bleu_of(*ids)
     assert found["sentences"] == 2
@@ -101,4 +101,4 @@ def test_products_are_those_that_torch_counts(kind):
     with FlopCounterMode(display=False) as counter:
         model(batch_of(pairs=[([4, 5, 6, 7], [4, 5, 6, 7, 4, 5])]))
     scaling = 30 if model.config.scoring == "scaled_dot" else 0  # 5 · 6 entries, which torch does not count
-    assert sum(measure.sample_products(model, 5, 7).values()) == counter.get_total_flops() // 2 + scaling
+    assert sum(experiment.sample_products(model, 5, 7).values()) == counter.get_total_flops() // 2 + scaling

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from notebooks.primer.what_a_task_teaches import experiment, measure
+from notebooks.primer.what_a_task_teaches import experiment
 from notebooks.shared import task_patterns
 from notebooks.shared.sequence_course import judged_samples, load_task
 from notebooks.shared.task_patterns import network_of
@@ -98,7 +98,7 @@ def test_reciprocity_in_a_loop_over_pairs_of_words(store):
     network.requires_grad_(False)
     gold = load_task(recording.spec.resolved).gold
     sums = Counter()
-    for batch in measure.equal_lengths(judged):
+    for batch in experiment.equal_lengths(judged):
         head = network(batch).cross[1][0]
         n = batch.source.shape[1] - 1
         for row, i in enumerate(batch.indices.tolist()):
@@ -108,13 +108,13 @@ def test_reciprocity_in_a_loop_over_pairs_of_words(store):
             mean = np.mean(list(weight.values()))
             sums["mutual"] += sum((weight[a, b] - mean) * (weight[b, a] - mean) for a, b in pairs)
             sums["own"] += sum((weight[pair] - mean) ** 2 for pair in pairs)
-    found = measure.measure_reciprocity(recording)["trained"]["cross"][1][0]
+    found = experiment.measure_reciprocity(recording)["trained"]["cross"][1][0]
     assert found["weights"] == pytest.approx(sums["mutual"] / sums["own"], rel=1e-3)
 
 
 def test_tied_maps_have_symmetric_scores_and_free_ones_do_not(store):
-    tied = measure.measure_reciprocity(recorded(store, "tied", "translation"))
-    free = measure.measure_reciprocity(recorded(store, "transformer", "translation"))
+    tied = experiment.measure_reciprocity(recorded(store, "tied", "translation"))
+    free = experiment.measure_reciprocity(recorded(store, "transformer", "translation"))
     for state in ("trained", "untrained"):
         for layer, other in zip(tied[state]["encoder_self"], free[state]["encoder_self"], strict=True):
             for head in layer:
@@ -125,7 +125,7 @@ def test_tied_maps_have_symmetric_scores_and_free_ones_do_not(store):
 
 
 def test_queries_and_keys_come_from_where_they_should(store):
-    found = measure.measure_sources(recorded(store, "transformer", "translation"))
+    found = experiment.measure_sources(recorded(store, "transformer", "translation"))
     for layer in found["encoder_self"]:
         assert layer["queries"]["target"] == layer["keys"]["target"] == 0
         assert min(layer["queries"]["source"], layer["keys"]["source"]) > 0
@@ -144,7 +144,7 @@ def draw(*shape, seed=0):
 
 
 def of(matrices, level):
-    return measure.ReciprocitySums().update(matrices, level).result()
+    return experiment.ReciprocitySums().update(matrices, level).result()
 
 
 def test_the_definition_in_a_loop():
@@ -168,12 +168,12 @@ def test_what_a_softmax_does_not_see_does_not_count():
 
 def test_maps():
     query, key = draw(3, 7, seed=6), draw(3, 7, seed=7)
-    assert measure.map_symmetry(query, query) == pytest.approx(1)
+    assert experiment.map_symmetry(query, query) == pytest.approx(1)
     product = (query.T @ key).numpy()
     expected = np.trace(product @ product) / np.linalg.norm(product) ** 2
-    assert measure.map_symmetry(query, key) == pytest.approx(expected)
+    assert experiment.map_symmetry(query, key) == pytest.approx(expected)
 
 
 def test_what_has_no_pairs_is_undefined():
-    assert math.isnan(measure.ReciprocitySums().result().value)
+    assert math.isnan(experiment.ReciprocitySums().result().value)
     assert math.isnan(of(torch.ones(1, 3, 3), "attention").value)
