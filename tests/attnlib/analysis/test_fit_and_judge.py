@@ -592,13 +592,12 @@ def test_shares_do_not_move_with_the_corpus_and_intervals_narrow():
     assert few > many + 0.02
 
 
-@pytest.mark.parametrize(("left", "part"), [("words", "input"), ("places", "temporal")])
-def test_of_states_of_words_alone_all_is_input_and_of_places_alone_all_is_temporal(left, part):
+@pytest.mark.parametrize(("gone", "part"), [("places", "input"), ("words", "temporal")])
+def test_of_states_of_words_alone_all_is_input_and_of_places_alone_all_is_temporal(gone, part):
     """Whatever the mean of the words is: a constant query with a word is about words. Means call it mixed."""
     model = Known("encoder_self", seed=3, noise=(0, 0))
-    for name in {"words", "places"} - {left}:
-        for own in getattr(model, name):
-            own.zero_()
+    for own in getattr(model, gone):
+        own.zero_()
     row = analysed(model, 200, 1)
     assert row[f"{part}_share"] == pytest.approx(1, abs=1e-6)
     assert row[f"{part}_low"] == pytest.approx(1, abs=1e-6) == row[f"{part}_high"]

@@ -24,6 +24,7 @@ from attnlib.analysis import Analysis, Losses, Stream, analyse, compare, read_re
 from attnlib.analysis.report import KEPT, SENTENCE, TABLES, findings, notes, number, page, sentence, visible
 from attnlib.analysis.results import Example
 from attnlib.analysis.samples import ENTRIES, LONGEST, Sample
+from attnlib.decomposition import PART_NAMES
 from attnlib.errors import CorruptFile
 from tests.attnlib.analysis.builders import ALL, HOSTILE, SHOWN, Toy, assert_same_rows, said_by, table_of
 from tests.attnlib.refusals import assert_refused, flip
@@ -388,8 +389,8 @@ def test_a_picture_of_terms_and_one_of_attention(analysis, tmp_path):
     (axes,) = analysis.plot.terms(0, 1).axes
     own = [row for row in analysis.terms if (row["kind"], row["head"]) == ("cross", 1)]
     assert sorted(texts(axes)) == sorted(number(row["covariance_share"]) for row in own if "·" in row["term"])
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["constant", *ALL_PARTS]
-    assert [label.get_text() for label in axes.get_xticklabels()] == ALL_PARTS
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["constant", *PART_NAMES]
+    assert [label.get_text() for label in axes.get_xticklabels()] == list(PART_NAMES)
     assert "position bias" in axes.get_title()
     assert "evenly" not in axes.get_title()
     even = [row | {"uniform": 0.999 if row["head"] == 1 else 0.5} for row in analysis.heads]
@@ -410,9 +411,6 @@ def test_a_picture_of_terms_and_one_of_attention(analysis, tmp_path):
         read = [name("target", int(token)) for token in ids]
         assert [label.get_text() for label in axes.get_yticklabels()] == read
         figure.savefig(tmp_path / "attention.png")
-
-
-ALL_PARTS = ["temporal", "input", "residual"]
 
 
 @pytest.mark.parametrize(
