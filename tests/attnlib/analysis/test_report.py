@@ -30,7 +30,7 @@ from tests.attnlib.analysis.builders import ALL, HOSTILE, SHOWN, Toy, assert_sam
 from tests.attnlib.refusals import assert_refused, flip
 
 TOY = Toy(ALL, ignored=(3,), bias=True)
-FINDINGS = yaml.safe_load(Path(__file__).with_name("findings.yaml").read_text(encoding="utf-8"))
+SAID = yaml.safe_load(Path(__file__).with_name("notes.yaml").read_text(encoding="utf-8"))
 FILES = {"index.html", "analysis.json", KEPT, *(f"{table}.csv" for table in TABLES)}
 
 
@@ -157,13 +157,26 @@ def test_what_is_ignored_a_position_bias_and_a_probe_are_shown_where_there_are_a
         assert (f'<th scope="col">{column}</th>' in markup) == probed
 
 
+@pytest.mark.parametrize(("changed", "said"), [({}, ""), *SAID["otherwise"]])
+def test_what_a_reader_must_know_is_noted(analysis, changed, said):
+    told = SAID["calm"] | changed
+    told |= {"losses": Losses(*told["losses"]), "unchecked": tuple(told["unchecked"])}
+    own = {key: told[key] for key in told.keys() & vars(analysis).keys()}
+    for table in ("heads", "states"):
+        rows = getattr(analysis, table)
+        own[table] = [row | {key: told[key] for key in row.keys() & told.keys()} for row in rows]
+    noted = notes(replace(analysis, **own))
+    assert len(noted) == bool(said)
+    assert not said or said in noted[0]
+
+
 def four_heads(analysis, change):
-    own = [FINDINGS["plain"] | {"kind": "cross", "layer": 0, "head": head} for head in range(4)]
-    rows = [analysis.heads[0] | row | more for row, more in zip(own, FINDINGS["own"], strict=True)]
+    own = [SAID["plain"] | {"kind": "cross", "layer": 0, "head": head} for head in range(4)]
+    rows = [analysis.heads[0] | row | more for row, more in zip(own, SAID["own"], strict=True)]
     return replace(analysis, heads=[row | change for row in rows], terms=[])
 
 
-@pytest.mark.parametrize(("change", "said"), FINDINGS["said"])
+@pytest.mark.parametrize(("change", "said"), SAID["findings"])
 def test_findings_count_heads_by_what_their_scores_come_from(analysis, change, said):
     (found,) = findings(four_heads(analysis, change))
     assert found.endswith(said)
