@@ -41,9 +41,9 @@ HAND_WORKED = "hand_worked or dtype or mapped or unseen or average_attention"
 def test_shapes_and_dtypes_in_signatures_are_true(folders, packages, chosen):
     """In a process of its own: checked signatures would hide our own errors for shapes that do not fit."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", chosen]
-    command += [f"--jaxtyping-packages={packages},beartype.beartype", *folders.split()]
+    command += [f"--jaxtyping-packages={packages},beartype.beartype"]
+    command += [str(Path(__file__).parent / folder) for folder in folders.split()]
     command += [f"--ignore-glob=*test_{skipped}.py" for skipped in ("command", "report")]  # of words, files
-    given = {"cwd": Path(__file__).parent, "capture_output": True, "text": True, "timeout": 600}
-    done = subprocess.run(command, **given, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout[-3000:]
     assert " passed" in done.stdout

@@ -667,19 +667,16 @@ def second():
 
 
 def test_a_head_that_was_altered_differs_and_the_other_does_not(first, second):
-    found = compare(first, second)
+    found, back = compare(first, second), compare(second, first)
     assert found.paired
     assert len(found.rows) == 2 * len(MEASURES)
     assert {row["head"] for row in found.differing} == {1}
     assert all(row["difference"] == row["low"] == row["high"] == 0 for row in found.rows if row["head"] == 0)
-    values = {(row["head"], row["measure"]): row for row in found.rows}
-    for row, other in zip(first.heads, second.heads, strict=True):
-        for measure in MEASURES:
-            own = values[row["head"], measure]
-            assert (own["first"], own["second"]) == (row[measure], other[measure])
-            assert own["low"] <= own["high"]
-    back = {(row["head"], row["measure"]): row for row in compare(second, first).rows}
-    assert all(back[place]["low"] == pytest.approx(-row["high"]) for place, row in values.items())
+    heads = zip(first.heads, second.heads, strict=True)
+    expected = [(mine[own], theirs[own]) for mine, theirs in heads for own in MEASURES]
+    assert [(row["first"], row["second"]) for row in found.rows] == expected
+    for row, other in zip(found.rows, back.rows, strict=True):
+        assert row["low"] <= row["high"] == pytest.approx(-other["low"])
 
 
 def test_the_same_sentences_narrow_the_interval_of_a_small_change(first):
