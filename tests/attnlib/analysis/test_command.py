@@ -242,8 +242,6 @@ def test_what_is_written_is_the_likeliest_piece_at_every_step(corpus, tmp_path):
         (expected,) = model.generate(ids, max_new_tokens=9, num_beams=1, do_sample=False).tolist()
         assert tokens.target[row][valid].tolist() == expected[1:]
         assert tokens.read[row][valid].tolist() == expected[:-1]
-    assert (tokens.target_mask.sum(1) <= 9).all()
-    assert stream.trace(batch).target_outputs.shape == tokens.target.shape
     assert "the targets are what it writes itself" in " ".join(notes(analyse(stream)))
     assert_refused(lambda: checkpoint.stream(ParallelText(text.source)), "there is no target: give a file")
 
@@ -479,7 +477,6 @@ def test_a_shard_tokenizes_its_own_lines_alone(corpus, tmp_path, counted):
         assert counted[-len(expected) :] == expected
         assert set(counted) == set(expected)  # some twice: whether they can be probed is tried first
     done(*given(corpus, at_once := tmp_path / "at once", "--shards", 2))
-    assert len(toys.table_of(at_once / "heads.csv")) == 4
     assert report_of(tmp_path) == report_of(at_once)
 
 

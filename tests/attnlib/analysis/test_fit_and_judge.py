@@ -1,5 +1,4 @@
-"""Both passes: against the decomposition's own pieces, by hand where it has none, in halves; intervals of
-corpora whose shares are known, of one analysis and of the difference of two."""
+"""Both passes against the decomposition's own pieces, by hand, and on corpora whose shares are known."""
 
 import gzip
 import math
@@ -780,8 +779,6 @@ def test_the_command_says_which_heads_differ_after_notes(first, second, tmp_path
     assert done.exit_code == 2
     assert f"holds no {KEPT}" in done.stderr
 
-
-# What cannot be.
 
 OF_CROSS, OF_SELF = Toy(("cross",))(0), Toy(("encoder_self",))(0)
 SHAPES = "expected (9, batch, target, source)"
