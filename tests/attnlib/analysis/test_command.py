@@ -112,25 +112,18 @@ def test_a_digest_changes_with_all_that_the_numbers_depend_on(corpus, tmp_path):
     assert len(set(found)) == len(found) == 10
 
 
-def spoilt(name, change=None):
+def spoilt(folder, name, content=None):
     """A file with another content, or gone."""
-
-    def spoil(folder):
-        path = folder / name
-        path.write_bytes(change(path.read_bytes())) if change else path.unlink()
-
-    return spoil
+    (folder / name).unlink()
+    if content is not None:
+        (folder / name).write_text(content, encoding="utf-8")
 
 
-def edited(change=lambda own: own, **config):
+def edited(folder, change=dict, **config):
     """The weights changed, and the settings."""
-
-    def edit(folder):
-        path, settings = folder / "model.safetensors", folder / "config.json"
-        save_file(change(load_file(path)), path, {"format": "pt"})
-        settings.write_text(json.dumps(json.loads(settings.read_text("utf-8")) | config), encoding="utf-8")
-
-    return edit
+    path, settings = folder / "model.safetensors", folder / "config.json"
+    save_file(change(load_file(path)), path, {"format": "pt"})
+    settings.write_text(json.dumps(json.loads(settings.read_text("utf-8")) | config), encoding="utf-8")
 
 
 QUERY = "decoder.block.0.layer.1.EncDecAttention.q.weight"
@@ -140,24 +133,22 @@ QUERY = "decoder.block.0.layer.1.EncDecAttention.q.weight"
     ("spoil", "message"),
     [
         *((spoil, "tiny … cannot be loaded as an encoder–decoder with a tokenizer") for spoil in (
-            spoilt("config.json"), spoilt("config.json", lambda data: b"{"),
-            spoilt("config.json", lambda data: b'{"model_type": "nothing"}'),
-            spoilt("config.json", lambda data: data.replace(b'"t5"', b'"bert"')),
-            spoilt("model.safetensors"), spoilt("model.safetensors", lambda data: data[:-50]),
-            spoilt("model.safetensors", lambda data: b"no tensors"),
-            spoilt("model.safetensors", lambda data: pickle.dumps({})),
-            *(spoilt("tokenizer.json", lambda _, said=said: said) for said in (b"", b"{", b"[]", b"{}")),
-            edited(classifier_dropout=None),
-            edited(lambda own: own | {QUERY: torch.ones(3, 16)}))),
+            *(partial(spoilt, **own) for own in GIVEN["spoilt"]),
+            lambda folder: (folder / "model.safetensors").write_bytes(pickle.dumps({})),
+            lambda folder: os.truncate(folder / "model.safetensors", 9_000),
+            partial(edited, model_type="bert"), partial(edited, classifier_dropout=None),
+            partial(edited, change=lambda own: own | {QUERY: torch.ones(3, 16)}))),
         (lambda folder: transformers.GPT2LMHeadModel(
             transformers.GPT2Config(**SIZES["alone"]["GPT2LMHeadModel"])).save_pretrained(folder),
          "type gpt2, an encoder or a decoder alone"),
         (lambda folder: transformers.WhisperConfig(**SIZES["sound"]["Whisper"]).save_pretrained(folder),
          "type whisper, which does not … give saved traces"),
         # What it lacks would be drawn at random, and two calls would give two answers.
-        (edited(lambda own: {k: v for k, v in own.items() if k != QUERY}), f"it lacks {QUERY}"),
-        (edited(num_layers=5, num_decoder_layers=5), "it lacks decoder.block.2.layer.0. … more"),
-        (edited(lambda own: own | {"more.weight": torch.ones(2)}), "it has beside the model's more.weight"),
+        (partial(edited, change=lambda own: {k: v for k, v in own.items() if k != QUERY}),
+         f"it lacks {QUERY}"),
+        (partial(edited, num_layers=5, num_decoder_layers=5), "it lacks decoder.block.2.layer.0. … more"),
+        (partial(edited, change=lambda own: own | {"more.weight": torch.ones(2)}),
+         "it has beside the model's more.weight"),
         (lambda folder: [path.unlink() for path in folder.glob("tokenizer*")],
          "tiny holds no vocabulary: its T5 … pieces"),
         (lambda folder: toys.tokenizer_of([""]).save_pretrained(folder),
@@ -189,7 +180,7 @@ def test_unknown_words_are_counted_on_either_side(corpus, tmp_path):
 def test_a_t5_that_does_not_say_what_its_decoder_starts_with(corpus, tmp_path):
     """As it comes from T5Config: padding, and the report says so."""
     other = shutil.copytree(corpus / "tiny", tmp_path / "plain")
-    edited(decoder_start_token_id=None)(other)
+    edited(other, decoder_start_token_id=None)
     own, like = Checkpoint.load(other), Checkpoint.load(corpus / "tiny")
     ones = [one.stream(toys.text_of(tmp_path)) for one in (own, like)]
     first, second = (stream.trace(next(iter(stream.batches()))) for stream in ones)
@@ -201,7 +192,7 @@ def test_a_t5_that_does_not_say_what_its_decoder_starts_with(corpus, tmp_path):
 @pytest.mark.parametrize(("config", "message"), GIVEN["no_starts"])
 def test_a_start_that_is_no_token_is_refused(corpus, tmp_path, config, message):
     other = shutil.copytree(corpus / "tiny", tmp_path / "other")
-    edited(**config)(other)
+    edited(other, **config)
     stream = Checkpoint.load(other).stream(toys.text_of(tmp_path))
     assert_refused(lambda: stream.trace(stream.first()), message)
 
