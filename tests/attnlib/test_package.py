@@ -9,15 +9,13 @@ import pytest
 
 import attnlib
 
-FOLDER = Path(attnlib.__file__).parent
-
 
 def test_type_checkers_see_the_names_that_are_imported_on_first_use():
     tree = ast.parse(Path(attnlib.__file__).read_text(encoding="utf-8"))
     (block,) = (each for each in tree.body if isinstance(each, ast.If))
     seen = {alias.asname: each.module for each in block.body for alias in each.names}
     assert seen == attnlib._PUBLIC
-    assert (FOLDER / "py.typed").is_file()
+    assert Path(attnlib.__file__).with_name("py.typed").is_file()
     for name in attnlib.__all__:
         assert getattr(attnlib, name).__doc__ or name == "__version__"
 
@@ -43,8 +41,7 @@ def test_shapes_and_dtypes_in_signatures_are_true(folders, packages, chosen):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", chosen]
     command += [f"--jaxtyping-packages={packages},beartype.beartype"]
     command += [str(Path(__file__).parent / folder) for folder in folders.split()]
-    for skipped in ("command", "report"):  # of words and files
-        command += [f"--ignore-glob=*test_{skipped}.py"]
+    command += [f"--ignore-glob=*test_{skipped}.py" for skipped in ("command", "report")]  # of words, files
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout[-3000:]
     assert " passed" in done.stdout

@@ -1,5 +1,4 @@
-"""Both passes: against the decomposition's own pieces, by hand where it has none, in halves; intervals of
-corpora whose shares are known, of one analysis and of the difference of two."""
+"""Both passes against the decomposition's own pieces, by hand, and on corpora whose shares are known."""
 
 import gzip
 import math
@@ -174,8 +173,7 @@ def fitting_sizes(summed, bound):
 
 @given(attention_matrices(), attention_matrices(), st.integers(0, 40), st.randoms(use_true_random=False))
 def test_shards_and_orders_make_no_difference_within_the_bound(some, others, bound, random):
-    """Sizes kept, how many samples of each, their sums, and what is judged: of halves through files, of the
-    whole, and of any order."""
+    """Of halves through files, of the whole and of any order: sizes kept, samples, sums, what is beyond."""
     every = [*some, *others]
     shuffled = random.sample(every, len(every))
     kept = fitting_sizes(every, bound)
@@ -592,13 +590,12 @@ def test_shares_do_not_move_with_the_corpus_and_intervals_narrow():
     assert few > many + 0.02
 
 
-@pytest.mark.parametrize(("left", "part"), [("words", "input"), ("places", "temporal")])
-def test_of_states_of_words_alone_all_is_input_and_of_places_alone_all_is_temporal(left, part):
+@pytest.mark.parametrize(("gone", "part"), [("places", "input"), ("words", "temporal")])
+def test_of_states_of_words_alone_all_is_input_and_of_places_alone_all_is_temporal(gone, part):
     """Whatever the mean of the words is: a constant query with a word is about words. Means call it mixed."""
     model = Known("encoder_self", seed=3, noise=(0, 0))
-    for name in {"words", "places"} - {left}:
-        for own in getattr(model, name):
-            own.zero_()
+    for own in getattr(model, gone):
+        own.zero_()
     row = analysed(model, 200, 1)
     assert row[f"{part}_share"] == pytest.approx(1, abs=1e-6)
     assert row[f"{part}_low"] == pytest.approx(1, abs=1e-6) == row[f"{part}_high"]
@@ -668,19 +665,16 @@ def second():
 
 
 def test_a_head_that_was_altered_differs_and_the_other_does_not(first, second):
-    found = compare(first, second)
+    found, back = compare(first, second), compare(second, first)
     assert found.paired
     assert len(found.rows) == 2 * len(MEASURES)
     assert {row["head"] for row in found.differing} == {1}
     assert all(row["difference"] == row["low"] == row["high"] == 0 for row in found.rows if row["head"] == 0)
-    values = {(row["head"], row["measure"]): row for row in found.rows}
-    for row, other in zip(first.heads, second.heads, strict=True):
-        for measure in MEASURES:
-            own = values[row["head"], measure]
-            assert (own["first"], own["second"]) == (row[measure], other[measure])
-            assert own["low"] <= own["high"]
-    back = {(row["head"], row["measure"]): row for row in compare(second, first).rows}
-    assert all(back[place]["low"] == pytest.approx(-row["high"]) for place, row in values.items())
+    heads = zip(first.heads, second.heads, strict=True)
+    expected = [(mine[own], theirs[own]) for mine, theirs in heads for own in MEASURES]
+    assert [(row["first"], row["second"]) for row in found.rows] == expected
+    for row, other in zip(found.rows, back.rows, strict=True):
+        assert row["low"] <= row["high"] == pytest.approx(-other["low"])
 
 
 def test_the_same_sentences_narrow_the_interval_of_a_small_change(first):
@@ -784,8 +778,6 @@ def test_the_command_says_which_heads_differ_after_notes(first, second, tmp_path
     assert done.exit_code == 2
     assert f"holds no {KEPT}" in done.stderr
 
-
-# What cannot be.
 
 OF_CROSS, OF_SELF = Toy(("cross",))(0), Toy(("encoder_self",))(0)
 SHAPES = "expected (9, batch, target, source)"

@@ -24,13 +24,14 @@ from attnlib import zoo
 from attnlib.analysis import Analysis, Losses, Stream, analyse, compare, read_report, report, write_report
 from attnlib.analysis.report import KEPT, SENTENCE, TABLES, findings, notes, number, page, sentence, visible
 from attnlib.analysis.samples import ENTRIES, Sample
+from attnlib.decomposition import PART_NAMES
 from attnlib.errors import CorruptFile
 from tests.attnlib.adapters.adapter_builders import BATCH, adapter_of
 from tests.attnlib.analysis.builders import ALL, HOSTILE, SHOWN, Toy, assert_same_rows, said_by, table_of
 from tests.attnlib.refusals import assert_refused, flip
 
 TOY = Toy(ALL, ignored=(3,), bias=True)
-FINDINGS = yaml.safe_load(Path(__file__).with_name("findings.yaml").read_text(encoding="utf-8"))
+SAID = yaml.safe_load(Path(__file__).with_name("notes.yaml").read_text(encoding="utf-8"))
 FILES = {"index.html", "analysis.json", KEPT, *(f"{table}.csv" for table in TABLES)}
 
 
@@ -158,13 +159,26 @@ def test_what_is_ignored_a_position_bias_and_a_probe_are_shown_where_there_are_a
         assert (f'<th scope="col">{column}</th>' in markup) == probed
 
 
+@pytest.mark.parametrize(("changed", "said"), [({}, ""), *SAID["otherwise"]])
+def test_what_a_reader_must_know_is_noted(analysis, changed, said):
+    told = SAID["calm"] | changed
+    told |= {"losses": Losses(*told["losses"]), "unchecked": tuple(told["unchecked"])}
+    own = {key: told[key] for key in told.keys() & vars(analysis).keys()}
+    for table in ("heads", "states"):
+        rows = getattr(analysis, table)
+        own[table] = [row | {key: told[key] for key in row.keys() & told.keys()} for row in rows]
+    noted = notes(replace(analysis, **own))
+    assert len(noted) == bool(said)
+    assert not said or said in noted[0]
+
+
 def four_heads(analysis, change):
-    own = [FINDINGS["plain"] | {"kind": "cross", "layer": 0, "head": head} for head in range(4)]
-    rows = [analysis.heads[0] | row | more for row, more in zip(own, FINDINGS["own"], strict=True)]
+    own = [SAID["plain"] | {"kind": "cross", "layer": 0, "head": head} for head in range(4)]
+    rows = [analysis.heads[0] | row | more for row, more in zip(own, SAID["own"], strict=True)]
     return replace(analysis, heads=[row | change for row in rows], terms=[])
 
 
-@pytest.mark.parametrize(("change", "said"), FINDINGS["said"])
+@pytest.mark.parametrize(("change", "said"), SAID["findings"])
 def test_findings_count_heads_by_what_their_scores_come_from(analysis, change, said):
     (found,) = findings(four_heads(analysis, change))
     assert found.endswith(said)
@@ -410,8 +424,8 @@ def test_a_picture_of_terms_and_one_of_attention(analysis, tmp_path):
     (axes,) = analysis.plot.terms(0, 1).axes
     own = [row for row in analysis.terms if (row["kind"], row["head"]) == ("cross", 1)]
     assert sorted(texts(axes)) == sorted(number(row["covariance_share"]) for row in own if "·" in row["term"])
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["constant", *ALL_PARTS]
-    assert [label.get_text() for label in axes.get_xticklabels()] == ALL_PARTS
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["constant", *PART_NAMES]
+    assert [label.get_text() for label in axes.get_xticklabels()] == list(PART_NAMES)
     assert "position bias" in axes.get_title()
     assert "evenly" not in axes.get_title()
     even = [row | {"uniform": 0.999 if row["head"] == 1 else 0.5} for row in analysis.heads]
@@ -430,9 +444,6 @@ def test_a_picture_of_terms_and_one_of_attention(analysis, tmp_path):
         read = [name("target", int(token)) for token in one.read]
         assert [label.get_text() for label in axes.get_yticklabels()] == read
         figure.savefig(tmp_path / "attention.png")
-
-
-ALL_PARTS = ["temporal", "input", "residual"]
 
 
 @pytest.mark.parametrize(
