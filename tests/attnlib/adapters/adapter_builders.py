@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from attnlib import FrameBatch, Hooked, HuggingFace, ModelPass, Modules, TokenBatch, alignment_terms
 from attnlib.adapters import Attended, LinearMap, Rotary
-from attnlib.decomposition import PART_NAMES, map_parts
+from attnlib.decomposition import Parts, map_parts
 from tests.attnlib.models.model_builders import generator, spread
 
 KINDS = ("encoder_self", "decoder_self", "cross")
@@ -47,8 +47,7 @@ def terms_of(own, head, query, key):
     mapped = []
     for parts, linear, rotation in sides:
         parts = map_parts(parts, linear.weight[head], None if linear.bias is None else linear.bias[head])
-        names = () if rotation is None else PART_NAMES
-        mapped.append(replace(parts, **{name: rotation(getattr(parts, name)) for name in names}))
+        mapped.append(parts if rotation is None else Parts(*map(rotation, parts), mask=parts.mask))
     return alignment_terms(*mapped, scale=own.scale)
 
 
