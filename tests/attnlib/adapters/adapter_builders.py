@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from attnlib import FrameBatch, Hooked, HuggingFace, ModelPass, Modules, TokenBatch, alignment_terms
 from attnlib.adapters import Attended, LinearMap, Rotary
 from attnlib.decomposition import Parts, map_parts
-from tests.attnlib.models.model_builders import generator, spread
+from tests.attnlib.models.model_builders import drawn, generator, spread
 
 KINDS = ("encoder_self", "decoder_self", "cross")
 SIDES = ("source", "target")
@@ -265,15 +265,6 @@ class Translator(nn.Module):
         masks["tgt_mask"] = torch.ones(read.shape[1], read.shape[1]).triu(1).bool()
         words = turned(self.words(source)), turned(self.words(read))
         return self.out(turned(self.transformer(*words, **masks, tgt_key_padding_mask=~read_mask)))
-
-
-def drawn(model, seed=0):
-    """Weights so large that attention is far from uniform."""
-    draw = generator(seed)
-    with torch.no_grad():
-        for value in model.parameters():
-            value.normal_(generator=draw)
-    return model.train()
 
 
 def run(model, batch):

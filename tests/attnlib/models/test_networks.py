@@ -101,10 +101,8 @@ def test_shuffled_codes_are_the_same_codes_in_another_order():
 @pytest.mark.parametrize("implementation", ["fused", "loop"])
 @torch.no_grad()
 def test_the_state_handed_on_is_that_of_the_last_valid_step(cell, implementation):
-    inputs, layer = torch.randn(1, 5, 6, generator=generator(2)).double(), fused_layer(cell, 6).double()
-    draw = generator()
-    for parameter in layer.parameters():
-        parameter.uniform_(-0.7, 0.7, generator=draw)
+    inputs = torch.randn(1, 5, 6, generator=generator(2)).double()
+    layer = nets.drawn(fused_layer(cell, 6).double(), 0.4)
     _, short = unroll(layer, inputs[:, :3], implementation=implementation)
     lengths = torch.tensor([3, 5])
     states, last = unroll(layer, inputs.repeat(2, 1, 1), lengths=lengths, implementation=implementation)
@@ -144,11 +142,10 @@ QUERY, KEYS = torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[3.0, -1.0], [0.5, 1.
 
 
 def score_of(scoring, query_width=2, key_width=2, **weights):
-    score, draw = Score(scoring, query_width, key_width), generator(0)
-    with torch.no_grad():
-        for name, parameter in score.named_parameters():
-            given = weights.get(name.partition(".")[0], torch.randn(parameter.shape, generator=draw))
-            parameter.copy_(torch.as_tensor(given))
+    score = nets.drawn(Score(scoring, query_width, key_width))
+    score.load_state_dict(
+        {f"{name}.weight": torch.tensor(own) for name, own in weights.items()}, strict=False
+    )
     return score
 
 
