@@ -14,8 +14,8 @@ from torch.nn import functional as F
 
 from attnlib import FrameBatch, Hooked, HuggingFace, ModelPass, Modules, TokenBatch, alignment_terms
 from attnlib.adapters import Attended, LinearMap, Rotary
-from attnlib.decomposition import PART_NAMES, map_parts
-from tests.attnlib.models.model_builders import generator, spread
+from attnlib.decomposition import Parts, map_parts
+from tests.attnlib.models.model_builders import drawn, generator, spread
 
 KINDS = ("encoder_self", "decoder_self", "cross")
 SIDES = ("source", "target")
@@ -47,8 +47,7 @@ def terms_of(own, head, query, key):
     mapped = []
     for parts, linear, rotation in sides:
         parts = map_parts(parts, linear.weight[head], None if linear.bias is None else linear.bias[head])
-        names = () if rotation is None else PART_NAMES
-        mapped.append(replace(parts, **{name: rotation(getattr(parts, name)) for name in names}))
+        mapped.append(parts if rotation is None else Parts(*map(rotation, parts), mask=parts.mask))
     return alignment_terms(*mapped, scale=own.scale)
 
 
@@ -266,15 +265,6 @@ class Translator(nn.Module):
         masks["tgt_mask"] = torch.ones(read.shape[1], read.shape[1]).triu(1).bool()
         words = turned(self.words(source)), turned(self.words(read))
         return self.out(turned(self.transformer(*words, **masks, tgt_key_padding_mask=~read_mask)))
-
-
-def drawn(model, seed=0):
-    """Weights so large that attention is far from uniform."""
-    draw = generator(seed)
-    with torch.no_grad():
-        for value in model.parameters():
-            value.normal_(generator=draw)
-    return model.train()
 
 
 def run(model, batch):

@@ -17,7 +17,7 @@ from attnlib.decomposition import Components
 from attnlib.decomposition.growing import GrowingComponents
 from tests.attnlib.adapters import adapter_builders as toys
 from tests.attnlib.adapters.adapter_builders import BATCH, FAMILIES, FRAMES, FULL, HOOKED, KINDS, SIDES, run
-from tests.attnlib.models.model_builders import POSITIONS, batch_of, generator, transformer
+from tests.attnlib.models.model_builders import POSITIONS, batch_of, transformer
 from tests.attnlib.refusals import assert_refused
 
 
@@ -305,8 +305,7 @@ def test_a_model_that_hides_its_attention_is_switched_with_a_warning():
 
 
 SAMPLES, LENGTH = 32, 64
-TOKENS = torch.randint(3, 50, (SAMPLES, LENGTH), generator=generator(0))
-LARGE = TokenBatch(TOKENS, TOKENS > 0, TOKENS, TOKENS > 0)
+LARGE = TokenBatch.of_rows(*[toys.rows_of([LENGTH] * SAMPLES, 0)] * 2)
 
 
 def held(one):

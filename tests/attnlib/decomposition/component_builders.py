@@ -6,8 +6,6 @@ from hypothesis import strategies as st
 
 from attnlib import Components, GrowingComponents
 
-KINDS = ("means", "least_squares", "growing")
-MARK = 0
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -26,7 +24,7 @@ def corpora(draw, width=None, longest=6, words=(1, 2, 7, 200), batch=None):
     if draw(st.booleans()):
         tokens, n_tokens = 1 + tokens % 2 + 2 * (np.arange(length) >= length // 2), max(n_tokens, 5)
     if draw(st.booleans()):
-        tokens[:, 0] = MARK
+        tokens[:, 0] = 0
     if draw(st.booleans()):
         mask = np.arange(length) < rng.integers(1, length + 1, size=(batch, 1))
     else:

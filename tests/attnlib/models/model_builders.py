@@ -41,6 +41,15 @@ def sequence_network(kind="plain", seed=0, network=SequenceToSequence, **changes
     return network(config, generator(seed)).double()
 
 
+def drawn(model, size=1.0):
+    """Weights so large that attention is far from uniform."""
+    draw = generator()
+    with torch.no_grad():
+        for value in model.parameters():
+            value.normal_(std=size, generator=draw)
+    return model
+
+
 def spread(model, size, seed=0):
     """With weights so large that attention is far from uniform, and with biases and norms that differ."""
     draw = generator(seed)

@@ -101,10 +101,8 @@ def test_shuffled_codes_are_the_same_codes_in_another_order():
 @pytest.mark.parametrize("implementation", ["fused", "loop"])
 @torch.no_grad()
 def test_the_state_handed_on_is_that_of_the_last_valid_step(cell, implementation):
-    inputs, layer = torch.randn(1, 5, 6, generator=generator(2)).double(), fused_layer(cell, 6).double()
-    draw = generator()
-    for parameter in layer.parameters():
-        parameter.uniform_(-0.7, 0.7, generator=draw)
+    inputs = torch.randn(1, 5, 6, generator=generator(2)).double()
+    layer = nets.drawn(fused_layer(cell, 6).double(), 0.4)
     _, short = unroll(layer, inputs[:, :3], implementation=implementation)
     lengths = torch.tensor([3, 5])
     states, last = unroll(layer, inputs.repeat(2, 1, 1), lengths=lengths, implementation=implementation)
@@ -144,11 +142,10 @@ QUERY, KEYS = torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[3.0, -1.0], [0.5, 1.
 
 
 def score_of(scoring, query_width=2, key_width=2, **weights):
-    score, draw = Score(scoring, query_width, key_width), generator(0)
-    with torch.no_grad():
-        for name, parameter in score.named_parameters():
-            given = weights.get(name.partition(".")[0], torch.randn(parameter.shape, generator=draw))
-            parameter.copy_(torch.as_tensor(given))
+    score = nets.drawn(Score(scoring, query_width, key_width))
+    score.load_state_dict(
+        {f"{name}.weight": torch.tensor(own) for name, own in weights.items()}, strict=False
+    )
     return score
 
 
@@ -658,32 +655,33 @@ def known(model, sample):
     return logits.argmax(-1), chosen.masked_fill(~every.target_mask, 0).sum(1)
 
 
+def greedy(likeliest):
+    """The only target of which every word is the likeliest."""
+    (own,) = ((likeliest == TARGETS) | (TARGETS == PAD)).all(1).nonzero().flatten()
+    return TARGETS[own]
+
+
 @pytest.mark.parametrize(("seed", "penalty"), [(2, 0.0), (3, 0.6), (4, 1.0)])
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_beam_that_holds_everything_is_exhaustive_search_and_leaves_the_rest_empty(name, seed, penalty):
     model = nets.spread(WRITERS[name](target_size=WORDS), 1.0, seed)
-    sides = SHORT.source, SHORT.source_mask
-    found = beam_search(model, *sides, STEPS, beams=len(TARGETS) + 1, length_penalty=penalty)
+    given = model, SHORT.source, SHORT.source_mask, STEPS
+    found = beam_search(*given, beams=len(TARGETS) + 1, length_penalty=penalty)
     for sample, (*words, none) in enumerate(found.words):
-        _, total = known(model, sample)
+        likeliest, total = known(model, sample)
         ranked = (total / (TARGETS != PAD).sum(1) ** penalty).argsort(descending=True)
         assert torch.equal(torch.stack(words), TARGETS[ranked])
         torch.testing.assert_close(found.log_probability[sample, :-1], total[ranked])
         assert total.exp().sum().item() == pytest.approx(1)  # they are all that can be written
         assert (found.log_probability[sample, -1], set(none.tolist())) == (-torch.inf, {PAD})
+        words = greedy_search(*given).words[sample, 0]
+        assert torch.equal(words, greedy(likeliest)[: len(words)])
 
 
 @pytest.mark.parametrize("seed", [2, 3, 4])
-@pytest.mark.parametrize("name", ["translator", *WRITERS])
-def test_greedy_takes_the_likeliest_word_at_every_step(name, seed):
-    if name == "translator":
-        model = nets.spread(nets.translator(words=WORDS), 1.0, seed)
-        written = translate(model, SHORT.source, SHORT.source_mask, STEPS)
-    else:
-        model = nets.spread(WRITERS[name](target_size=WORDS), 1.0, seed)
-        written = greedy_search(model, SHORT.source, SHORT.source_mask, STEPS).words[:, 0]
-    for sample, words in enumerate(written):
+def test_a_translation_has_the_likeliest_word_at_every_step(seed):
+    model = nets.spread(nets.translator(words=WORDS), 1.0, seed)
+    for sample, words in enumerate(translate(model, SHORT.source, SHORT.source_mask, STEPS)):
         likeliest, _ = known(model, sample)
-        (own,) = ((likeliest == TARGETS) | (TARGETS == PAD)).all(1).nonzero().flatten()
-        assert torch.equal(words, TARGETS[own, : len(words)])
+        assert torch.equal(words, greedy(likeliest)[: len(words)])
         assert EOS in words or len(words) == STEPS
