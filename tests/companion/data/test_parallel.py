@@ -173,14 +173,9 @@ def test_sizes_are_those_of_table_9_less_what_is_counted_as_dropped(name, train,
     assert not set(text.train) & set(text.validation) or name != "iwslt14_de_en"
 
 
-@pytest.mark.parametrize(("line", "whole"), TOLD["joined"])
-def test_pieces_are_joined(line, whole):
-    assert corpora.undo_bpe(line) == whole
-
-
-@pytest.mark.parametrize(("line", "numerical"), TOLD["numerical"].items())
-def test_numbers_alone(line, numerical):
-    assert corpora.purely_numerical(line) == numerical
+@pytest.mark.parametrize(("function", "line", "expected"), TOLD["by_hand"])
+def test_lines_by_hand(function, line, expected):
+    assert getattr(corpora, function)(line) == expected
 
 
 def test_news_commentary_drops_numerical_empty_and_odd_lines_and_counts_them(tmp_path, monkeypatch):
