@@ -36,7 +36,9 @@ def cluster() -> Iterator[dict[str, str]]:
         (folder / "munge.key").write_bytes(os.urandom(64))
         (folder / "munge.key").chmod(0o400)
         host, settings = socket.gethostname().partition(".")[0], folder / "slurm.conf"
-        ports = dict(zip(("controller", "node"), _free_ports(2), strict=True))
+        with ExitStack() as taken:
+            free = [taken.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
+            ports = dict(zip(("controller", "node"), (own.getsockname()[1] for own in free), strict=True))
         settings.write_text(SETTINGS.format(host=host, folder=folder, **ports))
         # Snakemake takes SLURM_CONF from the environment of its jobs, which then look below /etc.
         (folder / "srun").write_text(f'#!/bin/sh\nSLURM_CONF={settings} exec {shutil.which("srun")} "$@"\n')
@@ -60,12 +62,6 @@ def cluster() -> Iterator[dict[str, str]]:
 
 def _said(command: list[str], environment: dict[str, str]) -> str:
     return subprocess.run(command, env=environment, capture_output=True, text=True).stdout
-
-
-def _free_ports(count: int) -> list[int]:
-    with ExitStack() as taken:
-        found = [taken.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [each.getsockname()[1] for each in found]
 
 
 if __name__ == "__main__":

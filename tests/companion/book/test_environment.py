@@ -27,14 +27,11 @@ LOCKED = [Requirement(line) for line in re.findall(r"^[A-Za-z0-9].*?(?= \\$)", L
 def test_the_lock_has_one_version_of_everything_for_every_python(python):
     # A package that two extras need has one range in both.
     assert len(set(map(str, REQUIREMENTS))) == len(DECLARED)
-    environment = {"python_version": python.rpartition(".")[0], "python_full_version": python}
-    pinned: dict[str, str] = {}
-    for requirement in LOCKED:
-        linux = {"sys_platform": "linux", "platform_machine": "x86_64"}
-        if requirement.marker is None or requirement.marker.evaluate(environment | linux):
-            name = canonicalize_name(requirement.name)
-            assert name not in pinned, f"{name} twice for Python {python}"
-            pinned[name] = str(requirement.specifier).removeprefix("==")
+    linux = {"sys_platform": "linux", "platform_machine": "x86_64"}
+    here = linux | {"python_version": python.rpartition(".")[0], "python_full_version": python}
+    locked = [own for own in LOCKED if own.marker is None or own.marker.evaluate(here)]
+    pinned = {canonicalize_name(own.name): str(own.specifier).removeprefix("==") for own in locked}
+    assert len(pinned) == len(locked)
     for name in DECLARED.keys() - {"torch"}:
         assert DECLARED[name].specifier.contains(pinned[name]), (name, pinned[name])
 
@@ -57,12 +54,9 @@ def test_environment_yml_and_makefile_say_what_pyproject_says():
     listed = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))["dependencies"]
     (pip,) = (entry["pip"] for entry in listed if isinstance(entry, dict))
     lines = [line for line in listed if isinstance(line, str)] + [line for line in pip if line[0] != "-"]
-    found = {}
-    for line in lines:
-        requirement = Requirement(line)
-        name = canonicalize_name(CONDA_NAMES.get(requirement.name, requirement.name))
-        assert name not in found, f"{name} is listed twice"
-        found[name] = requirement.specifier
+    named = {canonicalize_name(CONDA_NAMES.get(own.name, own.name)): own for own in map(Requirement, lines)}
+    assert len(named) == len(lines)
+    found = {name: requirement.specifier for name, requirement in named.items()}
     assert found.pop("python") == SpecifierSet(PROJECT["requires-python"])
     assert str(found.pop("setuptools")) == ">=77"
     del found["pip"]

@@ -82,8 +82,7 @@ def test_every_number_and_verdict_of_the_chapters_holds():
 
 # -- a number as text, in sentences and tables ---------------------------------------------------------------
 
-TABLES = {"curves": GIVEN["curves"]}
-RESULT = Result("source_reversal", "paper", {"seeds": 5}, GIVEN["values"], TABLES, {}, {})
+RESULT = Result(**GIVEN["result"])
 
 
 def number(text):

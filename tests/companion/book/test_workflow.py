@@ -16,7 +16,7 @@ import nbformat
 import pytest
 import yaml
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput
 from attnlib.files import locked
 from companion.book import warm, workflow
 from companion.book.execute import FigureFailed, execute, main, normalise
@@ -24,6 +24,7 @@ from companion.book.plan import imports_of
 from companion.book.project import Project, discover, find, find_root
 from companion.results import registry
 from companion.results.request import Request
+from tests.attnlib.refusals import assert_refused
 from tests.companion.book.book_builders import (
     ROOT,
     at_work,
@@ -122,14 +123,11 @@ def test_a_checkout_and_its_figures_are_found_or_refused(project, monkeypatch, t
     monkeypatch.chdir(project.notebooks / "attend")
     assert find_root() == project.root.resolve()
     assert find(project, "one") == find(project, "notebooks/attend/one.md") == discover(project)["attend/one"]
-    with pytest.raises(UnknownName, match="did you mean 'attend/one'"):
-        find(project, "attnd/one")
+    assert_refused(partial(find, project, "attnd/one"), "did you mean 'attend/one'")
     shutil.copytree(project.notebooks / "attend", project.notebooks / "learn")
-    with pytest.raises(BadInput, match="attend/one and learn/one both end in 'one'"):
-        discover(project)
+    assert_refused(partial(discover, project), "attend/one and learn/one both end in 'one'")
     monkeypatch.setenv("ATTNLIB_ROOT", str(tmp_path_factory.mktemp("empty")))
-    with pytest.raises(BadInput, match="set ATTNLIB_ROOT"):
-        find_root()
+    assert_refused(find_root, "set ATTNLIB_ROOT")
 
 
 def test_on_a_cluster_every_model_is_a_job_with_the_resources_of_a_training(tmp_path):

@@ -16,7 +16,6 @@ from tests.companion.data.data_builders import beside
 
 YES, OPEN, NO = Verdict.REPRODUCED, Verdict.UNDECIDED, Verdict.NOT_REPRODUCED
 CANNOT, NOT_RUN = Verdict.CANNOT_BE_JUDGED, Verdict.NOT_RUN
-RISES = verdicts.Trend(direction="positive")
 GIVEN = beside(__file__, "verdicts")
 VALUES = GIVEN["estimates"]
 
@@ -68,8 +67,9 @@ def test_both_keys_of_an_order_presuppose_and_each_key_has_its_smallest_effect()
     assert judge_values(Order(), values, keys, effects=[4]).verdict is NO
     for turned in (keys, keys[::-1]):
         assert judge_values(Order(), values, turned, presupposes=[LEARNED]).verdict is CANNOT
+    rises = verdicts.Trend(direction="positive")
     for effects, verdict in (([8, 4], YES), ([8, 5], NO), ([9, 4], NO)):
-        assert judge_values(RISES, values, keys, effects=effects).verdict is verdict
+        assert judge_values(rises, values, keys, effects=effects).verdict is verdict
 
 
 def test_p_inverts_the_interval_at_the_nearest_edge():

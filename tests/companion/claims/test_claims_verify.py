@@ -2,16 +2,17 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
-from attnlib.errors import BadInput
 from companion.claims.verdicts import Judgement, Verdict
 from companion.claims.verify import ClaimVerdict, chance, read_expected, summaries, verify
 from companion.claims.verify import verify_command as command
 from companion.results import recompute, registry
 from companion.results.result import Result
 from companion.runs import answer
+from tests.attnlib.refusals import assert_refused
 from tests.companion.claims import claims_builders as builders
 from tests.companion.claims.claims_builders import claim, write_paper
 from tests.companion.data.data_builders import beside
@@ -209,8 +210,7 @@ def test_json_holds_a_row_for_every_claim_and_profile(root, told):
 @pytest.mark.parametrize("content", ["[", "[]", '{"a": 1}', '{"a": {"quick": "fine"}}'])
 def test_expected_verdicts_that_cannot_be_read(root, content):
     (root / "claims" / "expected.json").write_text(content, encoding="utf-8")
-    with pytest.raises(BadInput, match="is not as `attnlib verify --accept` writes it"):
-        verify(root)
+    assert_refused(partial(verify, root), "is not as `attnlib verify --accept` writes it")
 
 
 def test_verdicts_without_an_interval_count_for_nothing_and_open_ones_for_the_family_alone():

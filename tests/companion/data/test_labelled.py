@@ -2,15 +2,17 @@
 
 import csv
 import gzip
+from functools import partial
 
 import numpy as np
 import pytest
 
-from attnlib.errors import BadInput, CorruptFile, DataUnavailable, UnknownName
+from attnlib.errors import BadInput, CorruptFile, DataUnavailable
 from companion.data import labelled_sets
 from companion.data.labelled import N_MARKS, RawTexts, WordRules, prepare, without_html
 from companion.data.labelled_sets import SOURCES, checksums, load_labelled, read_own
 from companion.data.text import Dropped
+from tests.attnlib.refusals import assert_refused
 from tests.companion.data.data_builders import available, beside, put
 
 TOLD = beside(__file__, "labelled")
@@ -95,16 +97,15 @@ def test_sizes_and_the_seed_of_the_split():
 
 
 @pytest.mark.parametrize(
-    ("test", "options", "error", "message"),
+    ("test", "options", "message"),
     [
-        (TEST, {"reading": "clean"}, UnknownName, "no reading 'clean'; did you mean 'cleaned'"),
-        (TEST, {"n_train": 4}, BadInput, "has 3 texts to train on, not 4"),
-        (TEST[:1], {}, BadInput, "validation texts must have both labels, 'bad' and 'good'"),
+        (TEST, {"reading": "clean"}, "no reading 'clean'; did you mean 'cleaned'"),
+        (TEST, {"n_train": 4}, "has 3 texts to train on, not 4"),
+        (TEST[:1], {}, "validation texts must have both labels, 'bad' and 'good'"),
     ],
 )
-def test_what_cannot_be_prepared_says_why(test, options, error, message):
-    with pytest.raises(error, match=message):
-        prepare(raw(TRAIN, test), **options)
+def test_what_cannot_be_prepared_says_why(test, options, message):
+    assert_refused(partial(prepare, raw(TRAIN, test), **options), message)
 
 
 # -- the published sets --------------------------------------------------------------------------------------
@@ -138,8 +139,7 @@ def test_what_is_known_without_files_and_what_is_at_hand(monkeypatch, tmp_path):
     (tmp_path / "my.tsv").write_text("text\tlabel\n")
     assert labelled_sets.available(str(tmp_path / "my.tsv"))
     for function in (labelled_sets.available, load_labelled):
-        with pytest.raises(UnknownName, match="did you mean 'sst'"):
-            function("sts")
+        assert_refused(partial(function, "sts"), "did you mean 'sst'")
 
 
 # -- how each is read ----------------------------------------------------------------------------------------
@@ -214,5 +214,4 @@ def test_an_error_says_what_and_where(tmp_path, name, content, message):
     put(tmp_path, {name: content})
     with pytest.raises(CorruptFile if name == "b.tsv.gz" else BadInput, match=message):
         load_labelled(tmp_path / name)
-    with pytest.raises(DataUnavailable, match="check the path"):
-        load_labelled(tmp_path / "none.tsv")
+    assert_refused(partial(load_labelled, tmp_path / "none.tsv"), "check the path", DataUnavailable)

@@ -2,18 +2,20 @@
 
 import gzip
 import hashlib
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlib.errors import BadInput, CorruptFile, DataUnavailable, UnknownName
+from attnlib.errors import BadInput, CorruptFile, DataUnavailable
 from attnlib.training.vocabulary import MARKS, UNK
 from companion.data import parallel as corpora
 from companion.data import text
 from companion.data.parallel import parallel, read_translation, translation_checksums
 from companion.data.registry import load
 from companion.data.sources import dataset
+from tests.attnlib.refusals import assert_refused
 from tests.companion.data.data_builders import available, beside, pairs, put, sources
 
 TOLD = beside(__file__, "parallel")
@@ -130,13 +132,11 @@ def test_all_translations_of_a_sentence_fall_into_one_part_which_the_seed_decide
 
 def test_what_the_archive_does_not_have_is_refused(tatoeba):
     for options in ({"n_held_out": 40}, {"n_held_out": 8, "n_train": 33}):
-        with pytest.raises(BadInput, match="to hold out from 40, all translations of a sentence together"):
-            corpora.tatoeba_en_fr(**options)
-    with pytest.raises(CorruptFile, match=r"no readable deu\.txt"):
-        text.unzipped(tatoeba, "deu.txt")
+        said = "to hold out from 40, all translations of a sentence together"
+        assert_refused(partial(corpora.tatoeba_en_fr, **options), said)
+    assert_refused(partial(text.unzipped, tatoeba, "deu.txt"), "no readable deu.txt", CorruptFile)
     tatoeba.write_bytes(b"PK")
-    with pytest.raises(CorruptFile, match=r"no readable fra\.txt"):
-        corpora.tatoeba_en_fr()
+    assert_refused(corpora.tatoeba_en_fr, "no readable fra.txt", CorruptFile)
 
 
 def test_links_are_turned_to_target_and_source_and_come_first_whatever_their_length(placed):
@@ -173,14 +173,9 @@ def test_sizes_are_those_of_table_9_less_what_is_counted_as_dropped(name, train,
     assert not set(text.train) & set(text.validation) or name != "iwslt14_de_en"
 
 
-@pytest.mark.parametrize(("line", "whole"), TOLD["joined"])
-def test_pieces_are_joined(line, whole):
-    assert corpora.undo_bpe(line) == whole
-
-
-@pytest.mark.parametrize(("line", "numerical"), TOLD["numerical"].items())
-def test_numbers_alone(line, numerical):
-    assert corpora.purely_numerical(line) == numerical
+@pytest.mark.parametrize(("function", "line", "expected"), TOLD["by_hand"])
+def test_lines_by_hand(function, line, expected):
+    assert getattr(corpora, function)(line) == expected
 
 
 def test_news_commentary_drops_numerical_empty_and_odd_lines_and_counts_them(tmp_path, monkeypatch):
@@ -193,11 +188,10 @@ def test_news_commentary_drops_numerical_empty_and_odd_lines_and_counts_them(tmp
     assert known["multi30k/val.de"] == dataset("multi30k").file("val.de").sha256
     assert len(known) == 4
     for function in (read_translation, translation_checksums):
-        with pytest.raises(DataUnavailable, match=r"news-commentary-v14\.it-pt\.tsv is not available here"):
-            function("news_it_pt")
+        said = "news-commentary-v14.it-pt.tsv is not available here"
+        assert_refused(partial(function, "news_it_pt"), said, DataUnavailable)
     for function in (corpora.available, read_translation, translation_checksums):
-        with pytest.raises(UnknownName, match="did you mean 'multi30k_en_de'"):
-            function("multi30k_en_d")
+        assert_refused(partial(function, "multi30k_en_d"), "did you mean 'multi30k_en_de'")
     assert [name for name in corpora.NAMES if corpora.available(name)] == ["known_lexicon", "parallel_files"]
     put(tmp_path, {f"{name}.gz": gzip.compress(content)})
     assert corpora.available("news_it_pt")
@@ -236,8 +230,7 @@ def test_a_readers_files_as_text(tmp_path):
     for files, message in (
         ((), "source=PATH and target=PATH"), ((paths["source"], one), "line 2"), ((one, one), "at least 2")
     ):  # fmt: skip
-        with pytest.raises(BadInput, match=message):
-            corpora.read_parallel_files(*files or ("", ""))
+        assert_refused(partial(corpora.read_parallel_files, *files or ("", "")), message)
 
 
 def test_the_known_lexicon_translates_every_word_and_exchanges_neighbours_alone():

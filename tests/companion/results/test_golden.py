@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 from dataclasses import replace
 
 import pytest
@@ -12,8 +11,8 @@ from companion.results.recompute import ARCHIVE, RESULTS, committed, recomputed
 from companion.results.result import Result
 from companion.runs.answer import all_measurements
 from companion.runs.archive import Archive
-from companion.runs.fingerprint import ROOT
 from companion.runs.keys import code_of, identity, read_spec
+from tests.companion.book.book_builders import ROOT, output_of
 
 pytestmark = pytest.mark.slow
 
@@ -57,17 +56,12 @@ def test_every_run_and_answer_of_the_archive_is_by_todays_code(archive):
 
 def test_results_and_trainings_name_commits_of_the_history(archive):
     """Whoever wants the code behind a number can check it out: no commit that was rewritten since."""
-
-    def git(*words: str) -> list[str]:
-        done = subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True)
-        return done.stdout.split()
-
-    if git("rev-parse", "--is-shallow-repository") == ["true"]:
+    if output_of(["git", "rev-parse", "--is-shallow-repository"], ROOT) == "true\n":
         pytest.skip("a shallow clone has no history")
     made = {name: Result.load(RESULTS / f"{name}.json").provenance for name in committed()}
     made |= {run.line["run"]: run.line.get("history", {}) for run in archive.runs()}
     named = {name: own["commit"] for name, own in made.items() if own.get("commit")}
-    history = set(git("rev-list", "HEAD"))
+    history = set(output_of(["git", "rev-list", "HEAD"], ROOT).split())
     assert len(named) >= 329
     assert {name: commit for name, commit in named.items() if commit not in history} == {}
     assert [name for name, own in made.items() if own.get("dirty")] == []

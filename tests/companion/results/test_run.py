@@ -3,13 +3,13 @@
 import json
 import sys
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
-from attnlib.errors import BadInput
 from attnlib.training.evaluate import traces
 from companion.results import equal_code, registry
 from companion.results.__main__ import main as compute
@@ -25,6 +25,7 @@ from companion.runs.store import Store
 from notebooks.learn.multi_head import experiment as multi_head
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.suite import PROFILES, model_specs
+from tests.attnlib.refusals import assert_refused
 from tests.companion.book.book_builders import ROOT, output_of
 from tests.companion.data.data_builders import beside
 from tests.notebooks.figure_builders import smallest
@@ -103,8 +104,7 @@ def test_errors_of_commands_are_one_line_with_the_nearest_name(tmp_path, capsys,
 
 @pytest.mark.parametrize(("settings", "message"), REFUSED["machine"])
 def test_what_the_machine_cannot_do_is_said_before_the_work(tmp_path, settings, message):
-    with pytest.raises(BadInput, match=message):
-        run(TINY_SHARE, **{"out": tmp_path, "models": tmp_path} | settings)
+    assert_refused(partial(run, TINY_SHARE, **{"out": tmp_path, "models": tmp_path} | settings), message)
     assert not list(tmp_path.glob("*"))
 
 

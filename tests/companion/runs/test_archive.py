@@ -4,6 +4,7 @@ import json
 import random
 import shutil
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -22,7 +23,7 @@ from companion.runs.procedure import RunSpec
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
-from tests.attnlib.refusals import flip
+from tests.attnlib.refusals import assert_refused, flip
 from tests.companion.data.data_builders import beside
 
 SPECS = [ModelSpec("one_to_one", "AO", steps=2, width=8, seed=seed) for seed in (0, 1)]
@@ -52,8 +53,8 @@ def test_an_archived_answer_needs_no_model_and_another_is_measured_where_the_sto
     assert store.history(SPECS[0])["held_out"].keys() == {"loss", "token_accuracy", "exact_match"}
     assert not CALLS
     assert not (tmp_path / "models").exists()
-    with pytest.raises(NotMeasured, match="one_to_one AO width 8 seed 0 is not trained yet"):
-        store.cached(SPECS[0], widths, factor=3)
+    said = "one_to_one AO width 8 seed 0 is not trained yet"
+    assert_refused(partial(store.cached, SPECS[0], widths, factor=3), said, NotMeasured)
     assert not_measured(planned, store) == (SPECS[1],)
     ((name, found),) = answers(planned, store)
     assert (name["seed"], found["width"]) == (0, 16)
@@ -118,8 +119,7 @@ def test_a_line_that_is_none_is_named(tmp_path):
     archive.put(Measurement(SPECS[0], widths, (("factor", 2),)), {}, {})
     (path,) = (tmp_path / "loose").glob("*.jsonl")
     path.write_text(path.read_text() + "{")
-    with pytest.raises(CorruptFile, match="line 3: no line of an archive"):
-        archive.history(SPECS[0])
+    assert_refused(partial(archive.history, SPECS[0]), "line 3: no line of an archive", CorruptFile)
 
 
 @pytest.mark.parametrize("path", sorted(ARCHIVE.glob("*.jsonl")), ids=lambda path: path.stem)
@@ -238,8 +238,8 @@ def test_a_product_is_made_once_and_leaves_no_checkpoints(tmp_path, spec, name):
         halves = content[: len(content) // 2], content[len(content) // 2 :]
         for damaged in (b"", b"[]", halves[0], halves[0] + bytes([halves[1][0] ^ 4]) + halves[1][1:]):
             (folder / file).write_bytes(damaged)
-            with pytest.raises(CorruptFile, match=f"network is damaged .*: delete {folder}, and it is made"):
-                store.open(spec)
+            said = f"network is damaged … : delete {folder}, and it is made"
+            assert_refused(partial(store.open, spec), said, CorruptFile)
         (folder / file).write_bytes(content)
     altered = {key: value + torch.nan for key, value in tensors[0].items()}
     altered = altered if spec is MODEL else {key: value[:1] for key, value in altered.items()}
@@ -262,5 +262,5 @@ def test_a_bare_node_trains_what_a_spec_says(spec, tmp_path, capsys):
 
 def test_a_gap_in_the_snapshots_is_said(tmp_path):
     save_snapshot(tmp_path, 0, {"twice": torch.tensor(2.0)})
-    with pytest.raises(CorruptFile, match=r"lacks the snapshots at steps \[7\]"):
-        stacked_snapshots(tmp_path, (0, 7))
+    stacked = partial(stacked_snapshots, tmp_path, (0, 7))
+    assert_refused(stacked, "lacks the snapshots at steps [7]", CorruptFile)

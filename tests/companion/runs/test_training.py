@@ -66,16 +66,13 @@ def checkpoints(folder, *steps):
     return model, optimiser
 
 
-@pytest.mark.parametrize(
-    ("suffix", "damaged"),
-    [(".safetensors", b"cut"), (".json", b""), (".json", b"{}"), (".json", b"not json"), (".json", None)],
-)
-def test_a_damaged_checkpoint_counts_for_nothing(tmp_path, caplog, suffix, damaged):
+@pytest.mark.parametrize("damaged", [b"cut", b"", b"{}", b"not json", None])
+def test_a_damaged_checkpoint_counts_for_nothing(tmp_path, caplog, damaged):
     """It falls back to the one before, and pushes out no sound one."""
     trained = checkpoints(tmp_path, 100, 200, 300)
     names = [f"step-00000{step}.safetensors" for step in (200, 300)]
     assert sorted(path.name for path in tmp_path.glob("*.safetensors")) == names
-    newest = (tmp_path / names[1]).with_suffix(suffix)
+    newest = (tmp_path / names[1]).with_suffix(".safetensors" if damaged == b"cut" else ".json")
     newest.unlink() if damaged is None else newest.write_bytes(damaged)
     assert load_newest(tmp_path, *trained) == Progress(200, [{"step": 200}])
     assert "step-00000300.safetensors is corrupt or incomplete" in caplog.text
