@@ -17,7 +17,6 @@ from notebooks.shared.spearman import average_ranks, spearman, spearman_of_point
 
 
 def products(values):
-    """The mean of x·y over pairs of different values."""
     pairs = [x * y for x, y in permutations(values, 2)]
     return fmean(pairs) if pairs else math.nan
 
