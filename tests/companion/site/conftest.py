@@ -21,7 +21,6 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def html() -> Path:
-    """Folder of the built site."""
     if not (HTML / "index.html").is_file():
         pytest.fail(f"no site at {HTML}: run 'make book' first", pytrace=False)
     return HTML
@@ -41,7 +40,6 @@ def pages(request, html: Path) -> list[str]:
 
 @pytest.fixture(scope="session")
 def address(html: Path) -> Iterator[str]:
-    """Address of a server for the site, with a slash at the end."""
     with served(html) as found:
         yield f"{found}/"
 

@@ -102,13 +102,11 @@ def rounded(values, step=0.01):
 
 
 def only(rows, **fields):
-    """The one that has these."""
     (found,) = (row for row in rows if fields.items() <= row.items())
     return found
 
 
 def opacity(matrix, cell):
-    """The number that a cell of a heat map shows."""
     return numbers(matrix.locator(f"[data-cell='{cell}']").get_attribute("style"))[-1]
 
 

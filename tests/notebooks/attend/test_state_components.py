@@ -22,7 +22,6 @@ def batch(seed, samples=50, length=6, n_tokens=5, width=3):
 
 
 def fitted(parts):
-    """By least squares, and by averages."""
     return [Components(5, 6, 3, method=method).update(*parts) for method in ("least_squares", "means")]
 
 

@@ -19,7 +19,6 @@ from tests.notebooks.figure_builders import tiny
 
 @pytest.fixture(scope="module")
 def trained(store):
-    """Tiny networks, by form and seed."""
     config = tiny("optimal_attention")
     specs = {form: experiment._translators(config, form) for form in experiment.FORMS}
     made = {form: [store.recording(spec) for spec in own] for form, own in specs.items()}

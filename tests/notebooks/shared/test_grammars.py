@@ -21,8 +21,6 @@ from tests.companion.data.data_builders import available, pairs, sources
 
 PARTS = ("train", "held_out")
 WORKED = yaml.load(Path(__file__).with_name("grammars.yaml").read_text("utf-8"), yaml.BaseLoader)
-ACTIONS = {"W": "I_WALK", "L": "I_LOOK", "R": "I_RUN", "J": "I_JUMP"}
-ACTIONS |= {"<": "I_TURN_LEFT", ">": "I_TURN_RIGHT"}
 
 
 def linked(places):
@@ -32,7 +30,7 @@ def linked(places):
 
 @pytest.mark.parametrize(("command", "actions"), WORKED["commands"].items())
 def test_commands_worked_by_hand(command, actions):
-    assert list(interpret(command.split())) == [ACTIONS[action] for action in actions]
+    assert list(interpret(command.split())) == [WORKED["actions"][action] for action in actions]
 
 
 def test_the_commands_and_what_they_mean_are_the_published_ones():
@@ -92,18 +90,12 @@ def test_an_adjective_without_a_noun_after_it_stays():
 
 # Dates
 
-# What each form is to datetime, once endings are dropped and digits joined.
-PATTERNS = (
-    "%d %B %Y", "%B %d , %Y", "%A the %d of %B %Y", "%A , %B %d , %Y", "the %d of %B , %Y", "%Y , %B %d",
-    "%a %d %b %Y", "%b %d , %Y", "%m / %d / %Y", "%d . %m . %Y",
-)  # fmt: skip
-
 
 def read_date(words):
     """All dates that a source can mean, by datetime."""
     joined = re.sub(r" (st|nd|rd|th)\b|(?<=\d) (?=\d)", "", " ".join(words))
     found = set()
-    for pattern in PATTERNS:
+    for pattern in WORKED["patterns"]:
         with suppress(ValueError):
             found.add(datetime.strptime(joined, pattern).date())
     return found

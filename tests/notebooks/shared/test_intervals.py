@@ -21,7 +21,6 @@ from notebooks.shared.intervals import (
 
 
 def products(values):
-    """The mean of x·y over pairs of different values."""
     pairs = [x * y for x, y in permutations(values, 2)]
     return fmean(pairs) if pairs else math.nan
 
