@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 ARCHIVE = "results/paper/archive"  # answers of networks at the paper profile, in the checkout
 ANSWERS = "build/answers"  # new ones, until they are packed
+LOOK = "book.mplstyle"  # of every figure
 CODE_CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(?::[^\n]*\n)*(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -185,11 +186,11 @@ def imports_of(figure: Figure) -> frozenset[str]:
 
 
 def drawing_code(project: Project, figure: Figure) -> str:
-    """Fingerprint of what a notebook imports and of its templates: it is drawn anew when they change."""
+    """Fingerprint of what a notebook imports, its templates and the look: it is drawn anew as they change."""
     names = sorted(imports_of(figure))
     code = _memo(project)(" ".join(["imports", *names]), lambda: fingerprint(*names))
-    templates = sorted((project.notebooks / figure.id).glob("*.jinja"))
-    return "-".join([code, *(hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in templates)])
+    files = [*sorted((project.notebooks / figure.id).glob("*.jinja")), Path(__file__).with_name(LOOK)]
+    return "-".join([code, *(hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in files)])
 
 
 def bring_data(project: Project, requests: Iterable[Request]) -> None:
