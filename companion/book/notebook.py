@@ -21,6 +21,7 @@ import pandas as pd
 
 from attnlib.errors import CorruptFile, DataUnavailable
 from attnlib.files import atomic_path, write_text_atomic
+from companion.book.markup import template
 from companion.book.parameters import typed
 from companion.book.plan import PlannedResult
 from companion.book.project import current_project
@@ -35,14 +36,7 @@ from companion.runs.keys import Spec
 from companion.runs.store import Store
 
 Records = list[dict] | pd.DataFrame
-# Of an instrument: data in the page, for the scripts in ``book/_files/instruments`` to draw.
-PAGE = """<div class="instrument" id="{name}" data-instrument="{name}" role="group" aria-label="{label}">
-<link rel="stylesheet" href="../_static/instruments/instruments.css">
-<p class="static">The figure above shows this without scripts, and the table below has its numbers.</p>
-<details><summary>The same as a table</summary>{table}</details>
-<script type="application/json">{data}</script>
-<script src="../_static/instruments/instruments.js"></script>
-<script src="../_static/instruments/{name}.js"></script></div>"""
+PAGE = Path(__file__).with_name("instrument.html.jinja")
 
 
 @dataclass(frozen=True)
@@ -135,7 +129,7 @@ def instrument(name: str, data: object, table: pd.DataFrame, *, label: str) -> s
     encoded = encoded.replace("<", "\\u003c")
     shown = table.reset_index().to_html(index=False, border=0, na_rep="–")
     shown = re.sub(r"<td>-(?=0\.?0*</td>)", "<td>", shown).replace("<td>-", "<td>−")  # none before a zero
-    return PAGE.format(name=name, label=html.escape(label), table=shown, data=encoded)
+    return template(PAGE).render(name=name, label=html.escape(label), table=shown, data=encoded)
 
 
 def open_page(figure: str, names: Mapping[str, object]) -> Page:
