@@ -17,7 +17,7 @@ import torch
 from attnlib.probes.agreement import places
 from attnlib.training.corpus import Corpus
 from companion.book.project import find_root
-from companion.claims.published import read_tables
+from companion.claims.model import read_tables
 from companion.data.parallel import available, read_translation
 from companion.data.sources import cache_folder
 from notebooks.shared.pieces import piece_corpus

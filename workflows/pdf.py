@@ -12,7 +12,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from html import escape
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from pathlib import Path
@@ -22,6 +21,7 @@ from playwright.sync_api import sync_playwright
 from sphinx_external_toc.parsing import parse_toc_data
 
 from attnlib.errors import AttnlibError, BadInput
+from companion.book.markup import template
 from companion.book.project import current_project
 from companion.book.site import table_of_contents
 
@@ -31,13 +31,6 @@ LEFT_OUT = ("api", "command_line", "changelog")  # reference of the code: for th
 WIDE = 658  # pixels between the margins of the paper
 PAPER = {"format": "A4", "margin": {"top": "18mm", "bottom": "20mm", "left": "18mm", "right": "18mm"}}
 FOOT = '<div style="font-size: 8px; width: 100%; text-align: center"><span class="pageNumber"></span></div>'
-STYLE = """<style>
-  body { margin: 0; }
-  article, .list-of-pages { break-before: page; max-width: none !important; }
-  .list-of-pages a { display: block; margin: 0.2em 0; }
-  :is(h1, h2, h3, h4) { white-space: break-spaces; } /* or the outline lacks the space at the end of a line */
-  .cover { padding-top: 30vh; }
-</style>"""
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -79,11 +72,7 @@ def print_book(pages: list[str], site: Path, out: Path) -> None:
             page.goto(f"{address}/{path}")  # "networkidle" alone may come before a long page is read
             page.wait_for_load_state("networkidle")
             found.append(page.evaluate(collect, pages))
-        lines = "".join(f'<a href="#{each["id"]}">{escape(each["title"])}</a>' for each in found)
-        name, about = escape(found[0]["book"]), escape(found[0]["about"])
-        cover = f'<section class="cover"><h1>{name}</h1><p>{about}</p></section>'
-        contents = f'<nav class="list-of-pages"><h2>Contents</h2>{lines}</nav>'
-        whole = "".join([STYLE, cover, contents, *(each["article"] for each in found)])
+        whole = template(Path(__file__).with_suffix(".html.jinja")).render(pages=found)
         page.goto(f"{address}/index.html")
         page.emulate_media(media="print", color_scheme="light")
         page.evaluate("html => { document.body.innerHTML = html; }", whole)

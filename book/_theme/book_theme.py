@@ -153,38 +153,30 @@ def serve_folders(app: Sphinx, config: Config) -> None:
     config.release = version("attnlib")
 
 
-def repository_options(url: str, branch: str) -> tuple[dict, str]:
-    """Options of the theme that make buttons of a repository's address, and the address of its pages.
+def link_the_repository(app: Sphinx, config: Config) -> None:
+    """Buttons to launch, edit and report, by ``repository`` in _config.yml; none where ``url`` is empty.
 
-    >>> options, site = repository_options("https://github.com/someone/book", "main")
-    >>> site, options["launch_buttons"]["binderhub_url"]
-    ('https://someone.github.io/book/', 'https://mybinder.org')
-    >>> repository_options("", "main")
-    ({}, '')
+    The pages of https://github.com/someone/book are at https://someone.github.io/book/.
     """
+    repository = yaml.safe_load((find_root() / "_config.yml").read_text(encoding="utf-8"))["repository"]
+    url, branch = repository["url"], repository["branch"]
     if not url:
-        return {}, ""
+        config.html_baseurl = ""
+        return
     host, owner, name = url.rstrip("/").rsplit("/", 2)
     hubs = {"binderhub_url": "https://mybinder.org", "colab_url": "https://colab.research.google.com"}
     options = {"repository_url": url, "repository_branch": branch, "path_to_docs": "notebooks"}
     options |= dict.fromkeys(("use_repository_button", "use_edit_page_button", "use_issues_button"), True)
     options |= {"launch_buttons": {"notebook_interface": "jupyterlab", **hubs}}
-    return options, f"https://{owner}.github.io/{name}/" if host.endswith("github.com") else ""
-
-
-def link_the_repository(app: Sphinx, config: Config) -> None:
-    """Buttons to launch, edit and report, by ``repository`` in _config.yml; none where ``url`` is empty."""
-    repository = yaml.safe_load((find_root() / "_config.yml").read_text(encoding="utf-8"))["repository"]
-    options, config.html_baseurl = repository_options(repository["url"], repository["branch"])
     config.html_theme_options |= options
-    if options:  # a page is a notebook or prose; the scorecard is made of the claims
-        source = (
-            "{% if file_name == 'scorecard.md' %}claims/README.md"
-            "{% elif '.ipynb' in file_name %}notebooks/{{ file_name|replace('.ipynb', '.md') }}"
-            "{% else %}book/{{ file_name }}{% endif %}"
-        )
-        edit = f"{repository['url']}/edit/{repository['branch']}/{source}"
-        config.html_context["edit_page_url_template"] = edit
+    config.html_baseurl = f"https://{owner}.github.io/{name}/" if host.endswith("github.com") else ""
+    # A page is a notebook or prose; the scorecard is made of the claims.
+    source = (
+        "{% if file_name == 'scorecard.md' %}claims/README.md"
+        "{% elif '.ipynb' in file_name %}notebooks/{{ file_name|replace('.ipynb', '.md') }}"
+        "{% else %}book/{{ file_name }}{% endif %}"
+    )
+    config.html_context["edit_page_url_template"] = f"{url}/edit/{branch}/{source}"
 
 
 def show_the_files(app: Sphinx, doctree: nodes.document, page: str) -> None:
@@ -267,11 +259,9 @@ def setup(app: Sphinx) -> dict[str, object]:
     viewcode.get_module_filename = module_file
     IndexBuilder.load = load_with_words
     register_plugin("pybtex.style.formatting", "book", References)
-    app.connect("config-inited", switch_off_thebe)
-    app.connect("config-inited", read_in_parallel)
+    for prepare in (switch_off_thebe, read_in_parallel, serve_folders, link_the_repository):
+        app.connect("config-inited", prepare)
     app.connect("env-updated", list_used_modules)
-    app.connect("config-inited", serve_folders)
-    app.connect("config-inited", link_the_repository)
     app.connect("doctree-resolved", show_the_files)
     app.connect("doctree-resolved", explain)
     app.add_transform(IndexWords)

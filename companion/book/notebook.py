@@ -6,7 +6,10 @@ checkout is found from the working folder and nothing of the book is touched.
 """
 
 import gc
+import html
+import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -18,7 +21,7 @@ import pandas as pd
 
 from attnlib.errors import CorruptFile, DataUnavailable
 from attnlib.files import atomic_path, write_text_atomic
-from companion.book.instrument import instrument
+from companion.book.markup import template
 from companion.book.parameters import typed
 from companion.book.plan import PlannedResult
 from companion.book.project import current_project
@@ -33,6 +36,7 @@ from companion.runs.keys import Spec
 from companion.runs.store import Store
 
 Records = list[dict] | pd.DataFrame
+PAGE = Path(__file__).with_name("instrument.html.jinja")
 
 
 @dataclass(frozen=True)
@@ -112,11 +116,20 @@ class Page:
         display(shown, raw=True, metadata={"alt": alt, "caption": caption, "name": name})
 
     def instrument(self, name: str, data: object, table: pd.DataFrame, *, label: str) -> None:
-        """Display an instrument, see `companion.book.instrument`; without data, nothing."""
+        """Display an :func:`instrument`; without data, nothing."""
         from IPython.display import HTML, display
 
         if data:
             display(HTML(instrument(name, data, table, label=label)))
+
+
+def instrument(name: str, data: object, table: pd.DataFrame, *, label: str) -> str:
+    """The HTML of an instrument. Scripts run where they are, so that nothing below it moves afterwards."""
+    encoded = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    encoded = encoded.replace("<", "\\u003c")
+    shown = table.reset_index().to_html(index=False, border=0, na_rep="–")
+    shown = re.sub(r"<td>-(?=0\.?0*</td>)", "<td>", shown).replace("<td>-", "<td>−")  # none before a zero
+    return template(PAGE).render(name=name, label=html.escape(label), table=shown, data=encoded)
 
 
 def open_page(figure: str, names: Mapping[str, object]) -> Page:

@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from attnlib.errors import AttnlibError, CorruptFile, DataUnavailable
 from companion.book.project import Figure, Project
@@ -29,12 +28,11 @@ from companion.results import registry
 from companion.results.config import config_hash, plain
 from companion.results.request import Request
 from companion.runs.fingerprint import PACKAGES, ROOT, data_sets, fingerprint
-
-if TYPE_CHECKING:
-    from companion.runs.keys import Spec
+from companion.runs.keys import Spec, model_key
 
 ARCHIVE = "results/paper/archive"  # answers of networks at the paper profile, in the checkout
 ANSWERS = "build/answers"  # new ones, until they are packed
+LOOK = ("book.mplstyle", "instrument.html.jinja")  # of every figure
 CODE_CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(?::[^\n]*\n)*(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -58,10 +56,8 @@ class PlannedResult:
         return f"{self.request.folder}/{self.request.experiment}.json"
 
     @cached_property
-    def specs(self) -> dict[str, "Spec"]:
+    def specs(self) -> dict[str, Spec]:
         """What defines each trained model it needs, by key."""
-        from companion.runs.keys import model_key
-
         module = registry.load(self.request.experiment)
         return {model_key(spec): spec for spec in module.models(self.request.config)}
 
@@ -98,8 +94,6 @@ class PlannedResult:
         """Whether it asks its networks just what the book's paper profile does; answers are then shared."""
         if self.request.profile != "paper" or not self.request.parameters:
             return self.request.profile == "paper" and self._today["measurements"]
-        from companion.runs.keys import model_key
-
         experiment = registry.load(self.request.experiment)
         measurements = set(experiment.measurements(self.request.config))
         keys = {model_key(each.spec) for each in measurements}
@@ -152,7 +146,7 @@ def paper_result(project: Project, figure: Figure) -> str:
 
 
 @cache
-def _why_no_data(spec: "Spec") -> str:
+def _why_no_data(spec: Spec) -> str:
     """Why a model or a procedure's run cannot be made here; empty where it can."""
     from companion.results.run import data_of
 
@@ -185,11 +179,11 @@ def imports_of(figure: Figure) -> frozenset[str]:
 
 
 def drawing_code(project: Project, figure: Figure) -> str:
-    """Fingerprint of what a notebook imports and of its templates: it is drawn anew when they change."""
+    """Fingerprint of what a notebook imports, its templates and the look: it is drawn anew as they change."""
     names = sorted(imports_of(figure))
     code = _memo(project)(" ".join(["imports", *names]), lambda: fingerprint(*names))
-    templates = sorted((project.notebooks / figure.id).glob("*.jinja"))
-    return "-".join([code, *(hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in templates)])
+    files = [*sorted((project.notebooks / figure.id).glob("*.jinja")), *map(Path(__file__).with_name, LOOK)]
+    return "-".join([code, *(hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in files)])
 
 
 def bring_data(project: Project, requests: Iterable[Request]) -> None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -39,24 +40,7 @@ HALO = (
     r'(<path d="([^"]*)" style="(fill: #\w+); stroke: #ffffff; stroke-width: [\d.]+)"/>'
     r'\s*<path d="\2" style="\3"/>'
 )
-SETTINGS = {
-    "svg.hashsalt": "attnlib",  # identifiers inside an SVG are random otherwise
-    "svg.fonttype": "none",  # text stays text; see `with_fonts`
-    "font.family": "DejaVu Sans",
-    "font.size": 10,
-    "axes.titlesize": 10.5,
-    "axes.labelsize": 10,
-    "xtick.labelsize": 9,
-    "ytick.labelsize": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "figure.facecolor": "white",
-    "figure.constrained_layout.use": True,
-    "savefig.facecolor": "white",
-}
-SETTINGS |= dict.fromkeys(
-    ("axes.edgecolor", "axes.labelcolor", "text.color", "xtick.color", "ytick.color"), INK
-)
+SETTINGS = mpl.rc_params_from_file(Path(__file__).with_name("book.mplstyle"), use_default_template=False)
 
 
 def style() -> AbstractContextManager[None]:

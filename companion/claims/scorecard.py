@@ -11,8 +11,7 @@ from attnlib.errors import AttnlibError
 from companion.book.markup import plain, span, template
 from companion.book.project import PROFILES, Project, discover
 from companion.claims.estimates import figure, look_up
-from companion.claims.model import ABOUT, Claim, Paper, load_papers
-from companion.claims.published import Entry
+from companion.claims.model import ABOUT, Claim, Entry, Paper, load_papers
 from companion.claims.verdicts import Order, Verdict
 from companion.claims.verify import ClaimVerdict, chance, tally
 

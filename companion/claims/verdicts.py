@@ -11,7 +11,6 @@ is. The reason counts the parts that are reproduced.
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -60,20 +59,12 @@ class Verdict(StrEnum):
         return "not-run" if self is Verdict.NOT_RUN else self.value.replace(" ", "-")
 
 
-class Judge(Fields, ABC):
-    """A statement about numbers: which of them satisfy it, a half-line or a band, and which it is about."""
+class Judge(Fields):
+    """A statement about numbers: which of them satisfy it, a half-line or a band, and which it is about.
 
-    @abstractmethod
-    def holds(self, value: float) -> bool: ...
-
-    @property
-    @abstractmethod
-    def edges(self) -> tuple[float, float]:
-        """The smallest and the largest number that satisfies it, or where these begin and end."""
-
-    @abstractmethod
-    def describe(self) -> str:
-        """The statement in short, such as ``> 0.5``."""
+    ``holds(value)`` says whether a number satisfies it, ``edges`` where those that do begin and end, and
+    ``describe()`` is the statement in short, such as ``above 0.5``.
+    """
 
     def evidence(self, values: Mapping, keys: Sequence[str]) -> dict[str, Estimate]:
         return {key: look_up(values, key) for key in keys}

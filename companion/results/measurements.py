@@ -3,35 +3,32 @@
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from random import sample
-from typing import TYPE_CHECKING
 
 from attnlib.errors import NotMeasured
 from companion.runs.archive import Measurement
+from companion.runs.keys import Spec
 from companion.runs.spec import ModelSpec
+from companion.runs.store import Store
 from companion.runs.suite import point
-
-if TYPE_CHECKING:
-    from companion.runs.keys import Spec
-    from companion.runs.store import Store
 
 
 def measurements_of(
-    specs: Iterable["Spec"], measure: Callable[..., dict], **settings: object
+    specs: Iterable[Spec], measure: Callable[..., dict], **settings: object
 ) -> tuple[Measurement, ...]:
     """The same question to each of several models."""
     return tuple(Measurement(spec, measure, tuple(sorted(settings.items()))) for spec in specs)
 
 
-def specs_of(measurements: Iterable[Measurement]) -> tuple["Spec", ...]:
+def specs_of(measurements: Iterable[Measurement]) -> tuple[Spec, ...]:
     """The models asked, each once, in order."""
     return tuple(dict.fromkeys(spec for one in measurements for spec in (one.spec, *one.other_specs)))
 
 
-def columns_of(spec: "Spec") -> dict[str, object]:
+def columns_of(spec: Spec) -> dict[str, object]:
     return point(spec) if isinstance(spec, ModelSpec) else asdict(spec.resolved)
 
 
-def answers(measurements: Iterable[Measurement], store: "Store") -> list[tuple[dict, dict]]:
+def answers(measurements: Iterable[Measurement], store: Store) -> list[tuple[dict, dict]]:
     """(columns that name the model, measurement) of every ask, in order; without what is not measured where
     the store does not train. They are asked in random order: experiments that ask the same models at the same
     time then seldom wait for each other.
@@ -46,7 +43,7 @@ def answers(measurements: Iterable[Measurement], store: "Store") -> list[tuple[d
     return [found[place] for place in sorted(found)]
 
 
-def not_measured(measurements: Iterable[Measurement], store: "Store") -> tuple["Spec", ...]:
+def not_measured(measurements: Iterable[Measurement], store: Store) -> tuple[Spec, ...]:
     """The models that lack an answer in a store that does not train."""
     lacking = []
     for measurement in measurements:

@@ -1,12 +1,12 @@
 """What an experiment leaves behind: numbers with their origin, equal bytes for equal runs."""
 
-import csv
 import hashlib
-import io
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+
+import pandas as pd
 
 from attnlib.errors import BadInput, CorruptFile, UnknownName
 from attnlib.files import rounded, write_json_atomic, write_text_atomic
@@ -159,12 +159,7 @@ def _line(content: object) -> str:
 
 def as_csv(records: list[dict]) -> str:
     """Records as CSV text, columns in order of first appearance, numbers rounded like those in the JSON."""
-    columns = list(dict.fromkeys(name for record in records for name in record))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rounded(records))
-    return text.getvalue()
+    return pd.DataFrame(rounded(records), dtype=object).to_csv(index=False, lineterminator="\n")
 
 
 def tasks_of(result: Result) -> list[str]:

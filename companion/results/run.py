@@ -20,10 +20,9 @@ from companion.results.result import Result
 from companion.runs.archive import Archive
 from companion.runs.fingerprint import data_sets, fingerprint
 from companion.runs.keys import Spec, model_key
-from companion.runs.origin import origin
 from companion.runs.procedure import RunSpec
 from companion.runs.spec import ModelSpec
-from companion.runs.store import Store, load_task
+from companion.runs.store import Store, load_task, origin
 from companion.runs.suite import task_name_of
 
 
@@ -60,11 +59,9 @@ def run(
 
     Args:
         out: folder for ``<name>.json``, its tables and its provenance.
-        models: folder of trained models; what is missing is trained into it.
         threads: torch threads while computing; another number gives other last bits.
-        report: called after every update of a training with (spec, step, steps, loss).
-        archive: folder of measurements that stand in for models, and are added to.
-        trains: False computes from what has been measured; ``Result.missing`` says what has not.
+        models, device, report, archive, trains: of the :class:`~companion.runs.store.Store`. One that does
+            not train computes from what has been measured; ``Result.missing`` says what has not.
 
     Raises:
         BadInput: a name or a value that cannot be used.

@@ -2,13 +2,19 @@
 
 import hashlib
 import json
+import platform
 import shutil
+import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache, partial
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import torch
 from torch import Tensor
 
 from attnlib import sealed
@@ -21,11 +27,13 @@ from attnlib.training.evaluate import evaluate
 from companion.data import registry
 from companion.runs import registry as procedures
 from companion.runs.archive import Archive, Measurement
+from companion.runs.fingerprint import ROOT
 from companion.runs.keys import Spec, model_key
 from companion.runs.loop import new_model, train
-from companion.runs.origin import origin
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.spec import ModelSpec
+
+PACKAGES = ("attnlib", "torch", "numpy", "safetensors", "jaxtyping")  # whose versions are recorded
 
 
 @dataclass(frozen=True)
@@ -193,3 +201,40 @@ def answer_name(measurement: Measurement) -> str:
 def load_task(name: str, options: tuple[tuple[str, object], ...]) -> Task:
     """A task by name and options, loaded once a process."""
     return registry.load(name, **dict(options))
+
+
+def origin(device: str, seconds: float) -> dict:
+    """What varies between two runs of one input: what one needs to judge and repeat it."""
+    edited = _git("status", "--porcelain", "--", "attnlib", "companion", "notebooks")  # what computes
+    return {
+        "commit": _git("rev-parse", "HEAD"),
+        "dirty": None if edited is None else bool(edited),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(seconds, 1),
+        "device": torch.cuda.get_device_name() if device.startswith("cuda") else _cpu_name(),
+        "threads": torch.get_num_threads(),
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "packages": {name: _version(name) for name in PACKAGES},
+    }
+
+
+def _version(package: str) -> str | None:
+    with suppress(PackageNotFoundError):  # a checkout on the path, not installed
+        return version(package)
+
+
+def _git(*arguments: str) -> str | None:
+    """Output of a git command in the project, or None where there is no repository or no git."""
+    options = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": 30, "check": True}
+    with suppress(OSError, subprocess.SubprocessError):
+        return subprocess.run(["git", *arguments], **options).stdout.strip()
+
+
+def _cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{names[0]} × {len(names)}" if names else platform.machine()

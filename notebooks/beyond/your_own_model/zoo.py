@@ -26,9 +26,8 @@ from attnlib.training.vocabulary import MARKS
 from companion.data.labelled_sets import KNOWN_POLARITY, load_labelled
 from companion.data.parallel import KNOWN_LEXICON, read_translation
 from companion.runs.keys import Spec
-from companion.runs.origin import origin
 from companion.runs.procedure import RunSpec
-from companion.runs.store import Store
+from companion.runs.store import Store, origin
 from companion.runs.suite import spec_of
 from notebooks.beyond.your_own_model.experiment import Config, measurements
 from notebooks.shared.pieces import piece_corpus

@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 from attnlib import sealed
 from attnlib.errors import BadInput, DataUnavailable
 from companion.book import notebook
-from companion.book.instrument import instrument
-from companion.book.notebook import Page, described, open_page
+from companion.book.notebook import Page, described, instrument, open_page
 from companion.book.parameters import with_parameters
 from companion.book.site import closing
 from companion.results import registry

@@ -8,8 +8,7 @@ from functools import partial
 import pytest
 
 from attnlib.errors import BadInput
-from companion.claims.model import load_claims, load_papers
-from companion.claims.published import Reference, Rule, read_tables
+from companion.claims.model import Reference, Rule, load_claims, load_papers, read_tables
 from companion.claims.verdicts import Tolerance, Trend, judge_values
 from companion.results.result import Result
 from tests.attnlib.refusals import assert_refused, flip

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.claims.model import load_papers
-from companion.claims.published import Entry
+from companion.claims.model import Entry, load_papers
 from companion.claims.scorecard import answers, scorecard_markdown, status
 from companion.claims.verdicts import Judgement, Verdict
 from companion.claims.verify import ClaimVerdict, verify

@@ -47,10 +47,10 @@ sys.modules.update(dict.fromkeys(blocked))
 """
 ANSWER = """
 from dataclasses import replace
-from companion.runs import origin
+from companion.runs import store
 from companion.runs.answer import main
 from notebooks.attend.temporal_share import experiment
-origin.PACKAGES += ("not installed",)
+store.PACKAGES += ("not installed",)
 tiny = {"task": ("one_to_one",), "seeds": 1, "width": 8, "steps": 3, "fit_samples": 200}
 experiment.PROFILES["quick"] = replace(experiment.PROFILES["quick"], **tiny)
 raise SystemExit(main(sys.argv[1:]))

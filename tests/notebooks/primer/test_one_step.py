@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import torch
 
-from companion.book.instrument import instrument
+from companion.book.notebook import instrument
 from companion.runs import registry
 from companion.runs.procedure import RunSpec
 from notebooks.primer.one_step.experiment import COORDINATES, measure_shown_pairs
