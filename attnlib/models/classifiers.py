@@ -81,10 +81,8 @@ class ClassifierTrace:
 class AttentiveClassifier(nn.Module):
     """The network, its parameters drawn from ``generator`` alone.
 
-    Embeddings are drawn from N(0, 1), all else uniformly from ±1/√inputs (for an LSTM: ±1/√width), which are
-    torch's own distributions. The paper starts from GloVe by its text; in its authors' published runs the
-    vectors were drawn at random. What is not trained keeps its parameters, so that one seed starts every kind
-    of attention in the same place.
+    The paper starts from GloVe by its text; in its authors' published runs the vectors were drawn at random.
+    What is not trained keeps its parameters, so that one seed starts every kind of attention in one place.
     """
 
     def __init__(self, config: ClassifierConfig, generator: torch.Generator):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from attnlib.errors import BadInput, UnknownName, check_at_least
+from attnlib.errors import BadInput, check_at_least, check_known
 
 Architecture = Literal["VED", "AED", "AO"]
 Cell = Literal["gru", "lstm", "vanilla", "ugrnn"]
@@ -37,8 +37,7 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         for name, kind in (("architecture", Architecture), ("cell", Cell), ("positions", Positions)):
-            if getattr(self, name) not in get_args(kind):
-                raise UnknownName(name, str(getattr(self, name)), get_args(kind))
+            check_known(name, str(getattr(self, name)), get_args(kind))
         check_at_least(1, self, "width", "source_size", "target_size")
         if not self.embedding_scale > 0:
             raise BadInput(f"embedding_scale is {self.embedding_scale}; it must be positive")

@@ -31,7 +31,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attnlib.errors import BadInput, UnknownName, check_at_least
+from attnlib.errors import BadInput, check_at_least, check_known
 from attnlib.models.attention import Score, Scoring, masked_softmax
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
 from attnlib.models.trace import Trace
@@ -83,8 +83,7 @@ class SequenceConfig:
     def __post_init__(self) -> None:
         kinds = {"link": Link, "cell": SequenceCell, "scoring": Scoring, "decoder": Decoder}
         for name, kind in kinds.items():
-            if getattr(self, name) not in get_args(kind):
-                raise UnknownName(name, str(getattr(self, name)), get_args(kind))
+            check_known(name, str(getattr(self, name)), get_args(kind))
         check_at_least(1, self, "source_size", "target_size", "layers", "width")
         if not self.embedding_scale > 0:
             raise BadInput(f"embedding_scale is {self.embedding_scale}; it must be positive")

@@ -38,7 +38,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnlib.errors import BadInput, UnknownName, check_known
+from attnlib.errors import BadInput, check_known
 from attnlib.models.encoder_decoder import TABLE_ROWS, check_table, sinusoidal_positions
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
 from attnlib.models.trace import Trace
@@ -83,8 +83,7 @@ class TransformerConfig:
     embedding_scale: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.positions not in get_args(Positions):
-            raise UnknownName("positions", str(self.positions), get_args(Positions))
+        check_known("positions", str(self.positions), get_args(Positions))
         for name in ("source_size", "target_size", "width", "heads", "layers", "hidden"):
             size = getattr(self, name)
             if size is not None and size < 1:

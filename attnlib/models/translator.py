@@ -56,11 +56,8 @@ class TranslatorConfig:
     form: Form = "joined"
 
     def __post_init__(self) -> None:
-        for name, value, known in (
-            ("attention", self.attention, get_args(Attention)),
-            ("form", self.form, get_args(Form)),
-        ):
-            check_known(name, value, known)
+        for name, kind in (("attention", Attention), ("form", Form)):
+            check_known(name, getattr(self, name), get_args(kind))
         check_at_least(1, self, "words", "width", "layers")
         if not 0 <= self.dropout < 1:
             raise BadInput(f"dropout is {self.dropout}; it must be at least 0 and below 1")
@@ -122,10 +119,7 @@ class Readout(nn.Module):
 
 
 class BilinearTranslator(nn.Module):
-    """The network, its parameters drawn from ``generator`` alone.
-
-    Embeddings are drawn from N(0, 1), all else uniformly from ±1/√inputs, torch's own distributions.
-    """
+    """The network, its parameters drawn from ``generator`` alone, see :mod:`attnlib.models.initialise`."""
 
     def __init__(self, config: TranslatorConfig, generator: torch.Generator):
         super().__init__()

@@ -118,7 +118,12 @@ def training_batches(corpus: Corpus, batch_size: int, *, seed: int, start_step: 
     Raises:
         BadInput: the corpus is empty, or ``batch_size`` < 1, or ``seed`` or ``start_step`` < 0.
     """
-    _check_stream(corpus, batch_size, seed, start_step)
+    if not len(corpus):
+        raise BadInput("cannot draw batches from a corpus without samples")
+    if batch_size < 1 or seed < 0 or start_step < 0:
+        raise BadInput(
+            f"batch_size must be ≥ 1, seed and step ≥ 0; got {batch_size}, {seed} and {start_step}"
+        )
     epoch, first = divmod(start_step, _batches_per_epoch(corpus, batch_size))
     while True:
         for indices in epoch_batches(corpus, batch_size, seed=seed, epoch=epoch)[first:]:
@@ -151,13 +156,6 @@ def evaluation_batches(corpus: Corpus, batch_size: int) -> Iterator[Batch]:
     order = np.lexsort((corpus.target_lengths, corpus.source_lengths))
     for first in range(0, len(order), batch_size):
         yield collate(corpus, order[first : first + batch_size])
-
-
-def _check_stream(corpus: Corpus, batch_size: int, seed: int, step: int) -> None:
-    if not len(corpus):
-        raise BadInput("cannot draw batches from a corpus without samples")
-    if batch_size < 1 or seed < 0 or step < 0:
-        raise BadInput(f"batch_size must be ≥ 1, seed and step ≥ 0; got {batch_size}, {seed} and {step}")
 
 
 def _batches_per_epoch(corpus: Corpus, batch_size: int) -> int:
