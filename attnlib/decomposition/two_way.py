@@ -40,19 +40,13 @@ Fit = tuple[ByPosition, ByToken]  # mu and chi
 class VarianceExplained:
     """Shares of the variance of states around their grand mean, summed over the width.
 
-    Attributes:
-        temporal: by the best fit of position alone (the mean by position).
-        additive: by position and token together.
-        temporal_unique: what position adds to the best fit of token alone.
-        input_unique: what token adds to the best fit of position alone.
-
     All are NaN where the states do not vary.
     """
 
-    temporal: float
-    additive: float
-    temporal_unique: float
-    input_unique: float
+    temporal: float  #: by the best fit of position alone (the mean by position)
+    additive: float  #: by position and token together
+    temporal_unique: float  #: what position adds to the best fit of token alone
+    input_unique: float  #: what token adds to the best fit of position alone
 
 
 def two_way(position_sums: ByPosition, token_sums: ByToken, counts: Counts) -> Fit:

@@ -42,18 +42,12 @@ _HALVINGS = 30
 
 @dataclass(frozen=True, eq=False)
 class OptimalAttention:
-    """The best attention of each row, in float64; zero at padding.
-
-    Attributes:
-        log_likelihood: log p_y under it.
-        residual: how far the row is from the KKT conditions, see :func:`kkt_residual`.
-        iterations: Newton steps that the slowest row took.
-    """
+    """The best attention of each row, in float64; zero at padding."""
 
     attention: Attention
-    log_likelihood: PerWord
-    residual: PerWord
-    iterations: int
+    log_likelihood: PerWord  #: log p_y under it
+    residual: PerWord  #: how far the row is from the KKT conditions, see :func:`kkt_residual`
+    iterations: int  #: Newton steps that the slowest row took
 
 
 def optimal_attention(

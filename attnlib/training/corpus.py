@@ -193,22 +193,14 @@ Links = frozenset[tuple[int, int]]  # (target position, source position) of word
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A sequence-to-sequence task: what to train on, what to judge on, and what the ids mean.
+    """A sequence-to-sequence task: what to train on, what to judge on, and what the ids mean."""
 
-    Args:
-        name: by which messages and results call it.
-        source_vocabulary: of the encoder.
-        target_vocabulary: of the decoder.
-        train: samples that models and components are fitted on.
-        held_out: samples that they are judged on.
-        checksums: sha256 of the content of each data file read, by "dataset/file"; empty when made by rule.
-        gold: word alignments of the first ``len(gold)`` held-out samples; None where none are known.
-    """
-
-    name: str
-    source_vocabulary: Vocabulary
-    target_vocabulary: Vocabulary
-    train: Corpus
-    held_out: Corpus
+    name: str  #: by which messages and results call it
+    source_vocabulary: Vocabulary  #: of the encoder
+    target_vocabulary: Vocabulary  #: of the decoder
+    train: Corpus  #: samples that models and components are fitted on
+    held_out: Corpus  #: samples that they are judged on
+    #: sha256 of the content of each data file read, by "dataset/file"; empty when made by rule
     checksums: dict[str, str] = field(default_factory=dict)
+    #: word alignments of the first ``len(gold)`` held-out samples; None where none are known
     gold: tuple[Links, ...] | None = None
