@@ -216,15 +216,15 @@ def check_tables(path: str | Path, tables: dict[str, Tensor]) -> None:
     if counts.dim() != 2 or any(tables[name].shape != shape for name, shape in pairs.items()):
         raise CorruptFile(f"{path}: the shapes of its tables differ: write it again with save().")
     unseen = [tables["token_sums"][counts.sum(1) == 0], tables["position_sums"][counts.sum(0) == 0]]
-    if bool((counts < 0).any()) or not all(map(_finite, sums)) or any(map(torch.any, unseen)):
+    if (
+        bool((counts < 0).any())
+        or not all(bool(table.isfinite().all()) for table in sums)
+        or any(map(torch.any, unseen))
+    ):
         raise CorruptFile(
             f"{path} holds negative counts, sums that are not finite, or sums of what was never seen: write "
             "it again with save()."
         )
-
-
-def _finite(table: Tensor) -> bool:
-    return bool(table.isfinite().all())
 
 
 Method = Literal["means", "least_squares"]

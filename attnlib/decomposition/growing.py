@@ -26,23 +26,15 @@ _IDS = 1 << 24  # more than any vocabulary has: a larger id is a mistake, and wo
 
 @dataclass(frozen=True)
 class Means:
-    """What components say of the places of a batch, as tables in which each looks up its two parts.
+    """What components say of the places of a batch, as tables in which each looks up its two parts."""
 
-    Attributes:
-        centre: the mean of all states summed.
-        temporal: by position; input: of each word of the batch once; either is zero where it was never seen.
-        word: which row of ``input`` a place has.
-        known: valid places whose word and position were both seen while fitting.
-        unseen_words, unseen_places: how many valid places have a word, or a position, never seen.
-    """
-
-    centre: Float[Tensor, " width"]
-    temporal: Float[Tensor, "length width"]
-    input: Float[Tensor, "words width"]
-    word: Int[Tensor, "batch length"]
-    known: Bool[Tensor, "batch length"]
-    unseen_words: int
-    unseen_places: int
+    centre: Float[Tensor, " width"]  #: the mean of all states summed
+    temporal: Float[Tensor, "length width"]  #: by position; zero where it was never seen
+    input: Float[Tensor, "words width"]  #: of each word of the batch once; zero where it was never seen
+    word: Int[Tensor, "batch length"]  #: which row of ``input`` a place has
+    known: Bool[Tensor, "batch length"]  #: valid places whose word and position were both seen while fitting
+    unseen_words: int  #: how many valid places have a word never seen
+    unseen_places: int  #: how many valid places have a position never seen
 
 
 class GrowingComponents:

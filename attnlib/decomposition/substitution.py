@@ -21,6 +21,9 @@ from attnlib.errors import BadInput, check_known
 
 # Rows of attention and of scores under the masks of both sides.
 
+Leading = Float[Tensor, "*lead row source"]
+Valid = Bool[Tensor, "row source"]
+
 
 def valid_rows(
     rows: Float[Tensor, "*lead batch target source"],
@@ -28,7 +31,7 @@ def valid_rows(
     source_mask: Bool[Tensor, "batch source"],
     *,
     at_least: int = 1,
-) -> tuple[Float[Tensor, "*lead row source"], Bool[Tensor, "row source"]]:
+) -> tuple[Leading, Valid]:
     """The rows of valid targets in samples of `at_least` valid source positions, in float64, and their masks.
 
     Rows come in the order of batch, then target; entries at padding are zero, whatever stood there.
@@ -45,9 +48,7 @@ def valid_rows(
     return rows[..., keep, :].double().masked_fill(~valid, 0.0), valid
 
 
-def centred(
-    rows: Float[Tensor, "*lead row source"], valid: Bool[Tensor, "row source"]
-) -> Float[Tensor, "*lead row source"]:
+def centred(rows: Leading, valid: Valid) -> Leading:
     """Rows minus their mean over valid positions; zero elsewhere. Softmax does not see the difference."""
     mean = rows.sum(-1, keepdim=True) / valid.sum(-1, keepdim=True)
     return (rows - mean).masked_fill(~valid, 0.0)
@@ -60,9 +61,7 @@ def total_variation(
     return 0.5 * (first - second).abs().sum(-1)
 
 
-def masked_softmax(
-    rows: Float[Tensor, "*lead row source"], valid: Bool[Tensor, "row source"]
-) -> Float[Tensor, "*lead row source"]:
+def masked_softmax(rows: Leading, valid: Valid) -> Leading:
     return torch.softmax(rows.masked_fill(~valid, -torch.inf), dim=-1)
 
 
@@ -160,9 +159,7 @@ def _part(name: str) -> int:
 
 
 def largest(
-    scores: Float[Tensor, "*lead row source"],
-    valid: Bool[Tensor, "row source"],
-    slack: Float[Tensor, "*#lead row 1"],
+    scores: Leading, valid: Valid, slack: Float[Tensor, "*#lead row 1"]
 ) -> Bool[Tensor, "*lead row source"]:
     """Where the largest valid entries of each row are, ties within ``slack`` included."""
     scores = scores.masked_fill(~valid, -torch.inf)

@@ -30,31 +30,26 @@ from torch import Tensor
 
 from attnlib.errors import BadInput
 
+ByPosition = Float[Tensor, "positions width"]
+ByToken = Float[Tensor, "tokens width"]
+Counts = Int[Tensor, "tokens positions"]
+Fit = tuple[ByPosition, ByToken]  # mu and chi
+
 
 @dataclass(frozen=True)
 class VarianceExplained:
     """Shares of the variance of states around their grand mean, summed over the width.
 
-    Attributes:
-        temporal: by the best fit of position alone (the mean by position).
-        additive: by position and token together.
-        temporal_unique: what position adds to the best fit of token alone.
-        input_unique: what token adds to the best fit of position alone.
-
     All are NaN where the states do not vary.
     """
 
-    temporal: float
-    additive: float
-    temporal_unique: float
-    input_unique: float
+    temporal: float  #: by the best fit of position alone (the mean by position)
+    additive: float  #: by position and token together
+    temporal_unique: float  #: what position adds to the best fit of token alone
+    input_unique: float  #: what token adds to the best fit of position alone
 
 
-def two_way(
-    position_sums: Float[Tensor, "positions width"],
-    token_sums: Float[Tensor, "tokens width"],
-    counts: Int[Tensor, "tokens positions"],
-) -> tuple[Float[Tensor, "positions width"], Float[Tensor, "tokens width"]]:
+def two_way(position_sums: ByPosition, token_sums: ByToken, counts: Counts) -> Fit:
     """mu and chi, zero for positions and tokens that were never seen. Sums must be float64."""
     pairs = counts.double()
     n_token, n_position = pairs.sum(1), pairs.sum(0)
@@ -73,7 +68,7 @@ def two_way(
     return _least_norm(temporal, inputs, pairs, pieces)
 
 
-def connected_pieces(counts: Int[Tensor, "tokens positions"]) -> Float[Tensor, "pieces positions"]:
+def connected_pieces(counts: Counts) -> Float[Tensor, "pieces positions"]:
     """Indicators of the sets of seen positions that shared tokens connect, directly or through others."""
     present = (counts > 0).double()
     joined = (present.T @ present > 0).double()
@@ -87,11 +82,7 @@ def connected_pieces(counts: Int[Tensor, "tokens positions"]) -> Float[Tensor, "
     return joined[leads & (counts.sum(0) > 0)]
 
 
-def centred_by_piece(
-    temporal: Float[Tensor, "positions width"],
-    inputs: Float[Tensor, "tokens width"],
-    counts: Int[Tensor, "tokens positions"],
-) -> tuple[Float[Tensor, "positions width"], Float[Tensor, "tokens width"]]:
+def centred_by_piece(temporal: ByPosition, inputs: ByToken, counts: Counts) -> Fit:
     """The same sums mu + chi with the count-weighted sum of chi zero on every connected piece.
 
     Averages by position have it so of themselves: all that a mark and the one place it stands at share goes
@@ -104,7 +95,7 @@ def centred_by_piece(
     return temporal + pieces.T @ moved, inputs - of_token @ moved
 
 
-def _least_norm(temporal: Tensor, inputs: Tensor, pairs: Tensor, pieces: Tensor) -> tuple[Tensor, Tensor]:
+def _least_norm(temporal: ByPosition, inputs: ByToken, pairs: Tensor, pieces: Tensor) -> Fit:
     """The same fit with the free constants chosen: count-weighted sum of chi zero, then least norm.
 
     With c_k moved from chi to mu on piece k, the norm is least at a_k / m_k (m_k parameters; a_k the sum of
@@ -122,10 +113,7 @@ def _least_norm(temporal: Tensor, inputs: Tensor, pairs: Tensor, pieces: Tensor)
 
 
 def variance_explained(
-    position_sums: Float[Tensor, "positions width"],
-    token_sums: Float[Tensor, "tokens width"],
-    counts: Int[Tensor, "tokens positions"],
-    square_sum: float,
+    position_sums: ByPosition, token_sums: ByToken, counts: Counts, square_sum: float
 ) -> VarianceExplained:
     """Shares of variance from the same sums and the sum of the squared norms of all states.
 

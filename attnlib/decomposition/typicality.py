@@ -97,7 +97,10 @@ class AttentionCells:
 
         The samples must be among those given to `update`: their own matrix is taken out of the sum.
         """
-        _check_minimum(minimum)
+        if minimum < 2:
+            raise BadInput(
+                f"minimum={minimum}: a cell needs at least 2 samples for one to be judged by the others."
+            )
         values = torch.full((len(attention),), torch.nan, dtype=torch.float64)
         for cell, members, matrices in _by_cell(attention, target_mask, source_mask):
             count = self.counts.get(cell, 0)
@@ -164,10 +167,3 @@ def _require_rows_of_one(matrix: Tensor) -> None:
     off = float((matrix.double().sum(1) - 1).abs().max())
     if not off <= 0.05 or bool((matrix < 0).any()):  # half precision rounds
         raise BadInput(f"a row is {off:.2g} away from a sum of one, or below 0: give what a softmax returns")
-
-
-def _check_minimum(minimum: int) -> None:
-    if minimum < 2:
-        raise BadInput(
-            f"minimum={minimum}: a cell needs at least 2 samples for one to be judged by the others."
-        )

@@ -38,20 +38,15 @@ _LARGE = 8_192  # positions of a batch, padding too, from which on rows of unlik
 class ClassifierConfig:
     """What the network is built from; the default sizes are the paper's.
 
-    Attributes:
-        words: size of the vocabulary, marks included.
-        embedding_width: of a word's vector.
-        width: of the state of one direction, and of the attention's hidden layer.
-        attention: ``"learned"`` with all else; ``"uniform"``, frozen at 1 / length; ``"alone"``, learned
-            while all else stays as it was drawn, and β with it (section A.6).
-
     Raises:
         UnknownName: another ``attention``. BadInput: a size below 1.
     """
 
-    words: int
-    embedding_width: int = 300
-    width: int = 256
+    words: int  #: size of the vocabulary, marks included
+    embedding_width: int = 300  #: of a word's vector
+    width: int = 256  #: of the state of one direction, and of the attention's hidden layer
+    #: ``"learned"`` with all else; ``"uniform"``, frozen at 1 / length; ``"alone"``, learned while all else
+    #: stays as it was drawn, and β with it (section A.6)
     attention: Attention = "learned"
 
     def __post_init__(self) -> None:
@@ -61,30 +56,23 @@ class ClassifierConfig:
 
 @dataclass(frozen=True)
 class ClassifierTrace:
-    """One pass over a batch.
+    """One pass over a batch."""
 
-    Attributes:
-        states: h, both directions side by side; arbitrary at padding.
-        scores: before softmax; zero where the attention is uniform or was given.
-        attention: sums to one over a text's positions, zero at padding.
-        log_odds: of label 1, if the network attended to a position alone; arbitrary at padding.
-        logit: log odds of label 1, with this attention.
-    """
-
+    #: h, both directions side by side; arbitrary at padding
     states: Float[Tensor, "batch length both_widths"]
+    #: before softmax; zero where the attention is uniform or was given
     scores: Float[Tensor, "batch length"]
-    attention: Float[Tensor, "batch length"]
+    attention: Float[Tensor, "batch length"]  #: sums to one over a text's positions, zero at padding
+    #: of label 1, if the network attended to a position alone; arbitrary at padding
     log_odds: Float[Tensor, "batch length"]
-    logit: Float[Tensor, " batch"]
+    logit: Float[Tensor, " batch"]  #: log odds of label 1, with this attention
 
 
 class AttentiveClassifier(nn.Module):
     """The network, its parameters drawn from ``generator`` alone.
 
-    Embeddings are drawn from N(0, 1), all else uniformly from ±1/√inputs (for an LSTM: ±1/√width), which are
-    torch's own distributions. The paper starts from GloVe by its text; in its authors' published runs the
-    vectors were drawn at random. What is not trained keeps its parameters, so that one seed starts every kind
-    of attention in the same place.
+    The paper starts from GloVe by its text; in its authors' published runs the vectors were drawn at random.
+    What is not trained keeps its parameters, so that one seed starts every kind of attention in one place.
     """
 
     def __init__(self, config: ClassifierConfig, generator: torch.Generator):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from attnlib.errors import BadInput, UnknownName, check_at_least
+from attnlib.errors import BadInput, check_at_least, check_known
 
 Architecture = Literal["VED", "AED", "AO"]
 Cell = Literal["gru", "lstm", "vanilla", "ugrnn"]
@@ -12,33 +12,27 @@ Positions = Literal["sinusoidal", "learned", "shuffled", "none"]
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """Size and kind of an :class:`~attnlib.models.encoder_decoder.EncoderDecoder`.
+    """Size and kind of an :class:`~attnlib.models.encoder_decoder.EncoderDecoder`."""
 
-    Attributes:
-        architecture: ``"VED"`` (recurrent, linked by the encoder's last state alone), ``"AED"`` (the same
-            with attention), ``"AO"`` (attention only: feed-forward states, order known from positions alone).
-        cell: the recurrent cell of VED and AED; ``"vanilla"`` is the tanh network, ``"ugrnn"`` the
-            update-gate network. AO has none and ignores it.
-        width: size of a hidden state, and of the embeddings.
-        source_size, target_size: number of words of the two vocabularies, marks included.
-        positions: AO's position code, added to the embeddings: see :mod:`attnlib.models.encoder_decoder`.
-        embedding_scale: standard deviation of the embeddings at the start. torch's own 1 makes the first
-            unscaled dot products so large that AO is caught in a poor optimum for some seeds of the
-            one-to-one task; the positions of AO have a root mean square of 0.7.
-    """
-
+    #: ``"VED"`` (recurrent, linked by the encoder's last state alone), ``"AED"`` (the same with attention),
+    #: ``"AO"`` (attention only: feed-forward states, order known from positions alone)
     architecture: Architecture
-    source_size: int
-    target_size: int
+    source_size: int  #: number of words of the source's vocabulary, marks included
+    target_size: int  #: the same of the target's
+    #: the recurrent cell of VED and AED; ``"vanilla"`` is the tanh network, ``"ugrnn"`` the update-gate
+    #: network. AO has none and ignores it.
     cell: Cell = "gru"
-    width: int = 128
+    width: int = 128  #: size of a hidden state, and of the embeddings
+    #: AO's position code, added to the embeddings: see :mod:`attnlib.models.encoder_decoder`
     positions: Positions = "sinusoidal"
+    #: standard deviation of the embeddings at the start. torch's own 1 makes the first unscaled dot products
+    #: so large that AO is caught in a poor optimum for some seeds of the one-to-one task; the positions of AO
+    #: have a root mean square of 0.7.
     embedding_scale: float = 0.3
 
     def __post_init__(self) -> None:
         for name, kind in (("architecture", Architecture), ("cell", Cell), ("positions", Positions)):
-            if getattr(self, name) not in get_args(kind):
-                raise UnknownName(name, str(getattr(self, name)), get_args(kind))
+            check_known(name, str(getattr(self, name)), get_args(kind))
         check_at_least(1, self, "width", "source_size", "target_size")
         if not self.embedding_scale > 0:
             raise BadInput(f"embedding_scale is {self.embedding_scale}; it must be positive")

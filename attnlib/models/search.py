@@ -28,14 +28,10 @@ class Writer(Protocol[State]):
 
 @dataclass(frozen=True)
 class Written:
-    """What a search found for each source, best first.
+    """What a search found for each source, best first."""
 
-    Attributes:
-        words: an end mark unless cut off, then padding.
-        log_probability: of the words together, in nats; −inf where fewer than ``beams`` targets exist.
-    """
-
-    words: Int[Tensor, "batch beams length"]
+    words: Int[Tensor, "batch beams length"]  #: an end mark unless cut off, then padding
+    #: of the words together, in nats; −inf where fewer than ``beams`` targets exist
     log_probability: Float[Tensor, "batch beams"]
 
 

@@ -31,7 +31,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attnlib.errors import BadInput, UnknownName, check_at_least
+from attnlib.errors import BadInput, check_at_least, check_known
 from attnlib.models.attention import Score, Scoring, masked_softmax
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
 from attnlib.models.trace import Trace
@@ -46,45 +46,35 @@ Decoder = Literal["luong", "bahdanau"]
 class SequenceConfig:
     """Size and kind of a :class:`SequenceToSequence`.
 
-    Attributes:
-        source_size, target_size: number of words of the two vocabularies, marks included.
-        link: what the decoder gets of the source: its last state to start in (``initial``, Sutskever et al.
-            2014); that state at every step and in the output as well (``every_step``, Cho et al. 2014); or
-            ``attention`` to all states beside the start. On the start see the module.
-        cell: of both sides; layers: of both sides.
-        bidirectional: whether the encoder reads in both directions.
-        reverse: whether the encoder reads the words of the source from the last to the first. Its states are
-            given in the order of the words all the same.
-        scoring: see :mod:`attnlib.models.attention`.
-        decoder: ``luong`` (the present state asks, the context enters the output) or ``bahdanau`` (the state
-            before asks, the context enters the recurrence and the output).
-        input_feeding: whether Luong's decoder reads its last attentional state beside the word.
-        width: of embeddings and states; of an encoder in two directions, of each.
-        embedding_scale: standard deviation of the embeddings at the start.
-
     Raises:
         UnknownName: a kind that does not exist. BadInput: a size below 1, or input feeding where there is no
             attentional state.
     """
 
-    source_size: int
-    target_size: int
+    source_size: int  #: number of words of the source's vocabulary, marks included
+    target_size: int  #: the same of the target's
+    #: what the decoder gets of the source: its last state to start in (``initial``, Sutskever et al. 2014);
+    #: that state at every step and in the output as well (``every_step``, Cho et al. 2014); or ``attention``
+    #: to all states beside the start. On the start see the module.
     link: Link = "attention"
-    cell: SequenceCell = "gru"
-    layers: int = 1
-    bidirectional: bool = False
+    cell: SequenceCell = "gru"  #: of both sides
+    layers: int = 1  #: of both sides
+    bidirectional: bool = False  #: whether the encoder reads in both directions
+    #: whether the encoder reads the words of the source from the last to the first. Its states are given in
+    #: the order of the words all the same.
     reverse: bool = False
-    scoring: Scoring = "dot"
+    scoring: Scoring = "dot"  #: see :mod:`attnlib.models.attention`
+    #: ``luong`` (the present state asks, the context enters the output) or ``bahdanau`` (the state before
+    #: asks, the context enters the recurrence and the output)
     decoder: Decoder = "luong"
-    input_feeding: bool = False
-    width: int = 128
-    embedding_scale: float = 0.3
+    input_feeding: bool = False  #: whether Luong's decoder reads its last attentional state beside the word
+    width: int = 128  #: of embeddings and states; of an encoder in two directions, of each
+    embedding_scale: float = 0.3  #: standard deviation of the embeddings at the start
 
     def __post_init__(self) -> None:
         kinds = {"link": Link, "cell": SequenceCell, "scoring": Scoring, "decoder": Decoder}
         for name, kind in kinds.items():
-            if getattr(self, name) not in get_args(kind):
-                raise UnknownName(name, str(getattr(self, name)), get_args(kind))
+            check_known(name, str(getattr(self, name)), get_args(kind))
         check_at_least(1, self, "source_size", "target_size", "layers", "width")
         if not self.embedding_scale > 0:
             raise BadInput(f"embedding_scale is {self.embedding_scale}; it must be positive")
@@ -117,13 +107,10 @@ NAMED: dict[str, dict[str, object]] = {
 
 @dataclass(frozen=True)
 class SequenceTrace(Trace):
-    """A trace that also has what the score compares with the encoder states.
+    """A trace that also has what the score compares with the encoder states."""
 
-    Attributes:
-        queries: the decoder states in Luong's decoder, those of the step before in Bahdanau's, whose first is
-            the state that the decoder starts in. None without attention.
-    """
-
+    #: the decoder states in Luong's decoder, those of the step before in Bahdanau's, whose first is the state
+    #: that the decoder starts in. None without attention.
     queries: Float[Tensor, "batch target width"] | None = None
 
     def to(self, device: str) -> "SequenceTrace":

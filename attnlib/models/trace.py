@@ -13,11 +13,6 @@ class Trace:
     The decoder's token at a step is the one it *reads* there (``target_tokens``); a row of ``attention`` is
     about the token *predicted* there (``target_outputs``). Values at padding are arbitrary: use the masks.
     A model without attention (VED) has ``None`` for ``scores``, ``attention`` and ``context``.
-
-    Attributes:
-        scores: a_st before softmax; ``-inf`` nowhere: padding is masked in ``attention`` alone.
-        attention: α_st, rows sum to one over the valid source positions and are zero at padding.
-        context: c_s = Σ_t α_st h^E_t.
     """
 
     source_tokens: Int[Tensor, "batch source"]
@@ -27,9 +22,11 @@ class Trace:
     target_mask: Bool[Tensor, "batch target"]
     encoder_states: Float[Tensor, "batch source width"]
     decoder_states: Float[Tensor, "batch target width"]
+    #: a_st before softmax; ``-inf`` nowhere: padding is masked in ``attention`` alone
     scores: Float[Tensor, "batch target source"] | None
+    #: α_st, rows sum to one over the valid source positions and are zero at padding
     attention: Float[Tensor, "batch target source"] | None
-    context: Float[Tensor, "batch target width"] | None
+    context: Float[Tensor, "batch target width"] | None  #: c_s = Σ_t α_st h^E_t
     logits: Float[Tensor, "batch target words"]
 
     def to(self, device: str) -> "Trace":

@@ -38,7 +38,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnlib.errors import BadInput, UnknownName, check_known
+from attnlib.errors import BadInput, check_known
 from attnlib.models.encoder_decoder import TABLE_ROWS, check_table, sinusoidal_positions
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
 from attnlib.models.trace import Trace
@@ -51,20 +51,6 @@ Positions = Literal["sinusoidal", "learned", "relative", "rotary", "none"]
 class TransformerConfig:
     """Size and kind of a :class:`Transformer`.
 
-    Attributes:
-        source_size, target_size: number of words of the two vocabularies, marks included.
-        width: of embeddings and states; all heads of an attention share it equally.
-        heads: of every attention.
-        layers: of encoder and of decoder.
-        hidden: width of the hidden layer in the feed-forward networks; None is four times ``width``, as in
-            Vaswani et al. 2017, section 3.3.
-        positions: what is added to the embeddings, see :mod:`attnlib.models.encoder_decoder`; or what
-            self-attention does with distances (``relative``, ``rotary``). With ``none`` the encoder sees its
-            words as a set; the decoder still knows order from what each step may look at.
-        embedding_scale: standard deviation of the embeddings at the start, learned positions included. With 1
-            they weigh about as much as sinusoidal positions, whose root mean square is 0.71; this is in place
-            of the factor √width (Vaswani et al. 2017, section 3.4).
-
     Raises:
         UnknownName: positions that do not exist. BadInput: a size below 1, or a width that the heads do not
             divide, or an odd one with sinusoidal positions.
@@ -73,18 +59,25 @@ class TransformerConfig:
     8
     """
 
-    source_size: int
-    target_size: int
-    width: int = 128
-    heads: int = 4
-    layers: int = 2
+    source_size: int  #: number of words of the source's vocabulary, marks included
+    target_size: int  #: the same of the target's
+    width: int = 128  #: of embeddings and states; all heads of an attention share it equally
+    heads: int = 4  #: of every attention
+    layers: int = 2  #: of encoder and of decoder
+    #: width of the hidden layer in the feed-forward networks; None is four times ``width``, as in Vaswani et
+    #: al. 2017, section 3.3
     hidden: int | None = None
+    #: what is added to the embeddings, see :mod:`attnlib.models.encoder_decoder`; or what self-attention does
+    #: with distances (``relative``, ``rotary``). With ``none`` the encoder sees its words as a set; the
+    #: decoder still knows order from what each step may look at.
     positions: Positions = "sinusoidal"
+    #: standard deviation of the embeddings at the start, learned positions included. With 1 they weigh about
+    #: as much as sinusoidal positions, whose root mean square is 0.71; this is in place of the factor √width
+    #: (Vaswani et al. 2017, section 3.4).
     embedding_scale: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.positions not in get_args(Positions):
-            raise UnknownName("positions", str(self.positions), get_args(Positions))
+        check_known("positions", str(self.positions), get_args(Positions))
         for name in ("source_size", "target_size", "width", "heads", "layers", "hidden"):
             size = getattr(self, name)
             if size is not None and size < 1:
@@ -143,20 +136,15 @@ class KeyValues:
 
 @dataclass(frozen=True)
 class Attended:
-    """One attention at work; the symbols are those of the module.
+    """One attention at work; the symbols are those of the module."""
 
-    Attributes:
-        query_inputs: x, after the layer norm.
-        scores: before the mask.
-        position_bias: what was added to the products of queries and keys, where something was.
-    """
-
-    query_inputs: Float[Tensor, "batch target width"]
+    query_inputs: Float[Tensor, "batch target width"]  #: x, after the layer norm
     queries: Float[Tensor, "batch heads target head_width"]
     source: KeyValues
-    scores: Float[Tensor, "batch heads target source"]
+    scores: Float[Tensor, "batch heads target source"]  #: before the mask
     attention: Float[Tensor, "batch heads target source"]
     context: Float[Tensor, "batch heads target head_width"]
+    #: what was added to the products of queries and keys, where something was
     position_bias: Float[Tensor, "heads target source"] | None = None
 
 
@@ -287,16 +275,11 @@ def new_self_attention(config: TransformerConfig) -> MultiHeadAttention:
 
 @dataclass(frozen=True)
 class Prefix:
-    """Source and decoder between two words; rows are samples, layers stand in the second axis.
-
-    Attributes:
-        source: keys and values of the cross-attentions.
-        past: keys and values of the decoder's self-attentions for the words read so far.
-    """
+    """Source and decoder between two words; rows are samples, layers stand in the second axis."""
 
     source_mask: Bool[Tensor, "batch source"]
-    source: KeyValues
-    past: KeyValues
+    source: KeyValues  #: keys and values of the cross-attentions
+    past: KeyValues  #: keys and values of the decoder's self-attentions for the words read so far
 
 
 class FeedForward(nn.Module):

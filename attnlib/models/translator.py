@@ -36,31 +36,21 @@ Start = tuple[Float[Tensor, "layers batch width"], Float[Tensor, "layers batch w
 class TranslatorConfig:
     """What the network is built from; the defaults are the paper's (section A.8).
 
-    Attributes:
-        words: size of the vocabulary that both languages share, marks included.
-        width: of embeddings, of the states of one direction, and of the hidden layer.
-        dropout: between the two layers of an LSTM, while training.
-        attention: ``"uniform"`` keeps every weight at 1 / length, whatever the scores.
-        form: how context and decoder state become logits, see the module.
-
     Raises:
         UnknownName: another ``attention`` or ``form``.
         BadInput: a size below 1, or a dropout outside [0, 1).
     """
 
-    words: int = 8_000
-    width: int = 256
+    words: int = 8_000  #: size of the vocabulary that both languages share, marks included
+    width: int = 256  #: of embeddings, of the states of one direction, and of the hidden layer
     layers: int = 2
-    dropout: float = 0.5
-    attention: Attention = "learned"
-    form: Form = "joined"
+    dropout: float = 0.5  #: between the two layers of an LSTM, while training
+    attention: Attention = "learned"  #: ``"uniform"`` keeps every weight at 1 / length, whatever the scores
+    form: Form = "joined"  #: how context and decoder state become logits, see the module
 
     def __post_init__(self) -> None:
-        for name, value, known in (
-            ("attention", self.attention, get_args(Attention)),
-            ("form", self.form, get_args(Form)),
-        ):
-            check_known(name, value, known)
+        for name, kind in (("attention", Attention), ("form", Form)):
+            check_known(name, getattr(self, name), get_args(kind))
         check_at_least(1, self, "words", "width", "layers")
         if not 0 <= self.dropout < 1:
             raise BadInput(f"dropout is {self.dropout}; it must be at least 0 and below 1")
@@ -68,18 +58,14 @@ class TranslatorConfig:
 
 @dataclass(frozen=True)
 class TranslatorTrace:
-    """One teacher-forced pass over a batch; values at padding are arbitrary: use the batch's masks.
+    """One teacher-forced pass over a batch; values at padding are arbitrary: use the batch's masks."""
 
-    Attributes:
-        encoder_states: h, both directions side by side.
-        decoder_states: d, after reading the target up to the word before the one to write.
-        scores: before softmax; zero where the attention is frozen uniform.
-        attention: rows sum to one over the valid source positions and are zero at padding.
-    """
-
-    encoder_states: Float[Tensor, "batch source both_widths"]
+    encoder_states: Float[Tensor, "batch source both_widths"]  #: h, both directions side by side
+    #: d, after reading the target up to the word before the one to write
     decoder_states: Float[Tensor, "batch target width"]
+    #: before softmax; zero where the attention is frozen uniform
     scores: Float[Tensor, "batch target source"]
+    #: rows sum to one over the valid source positions and are zero at padding
     attention: Float[Tensor, "batch target source"]
     context: Float[Tensor, "batch target both_widths"]
     logits: Float[Tensor, "batch target words"]
@@ -122,10 +108,7 @@ class Readout(nn.Module):
 
 
 class BilinearTranslator(nn.Module):
-    """The network, its parameters drawn from ``generator`` alone.
-
-    Embeddings are drawn from N(0, 1), all else uniformly from ±1/√inputs, torch's own distributions.
-    """
+    """The network, its parameters drawn from ``generator`` alone, see :mod:`attnlib.models.initialise`."""
 
     def __init__(self, config: TranslatorConfig, generator: torch.Generator):
         super().__init__()

@@ -209,16 +209,11 @@ class RowMean:
     """Sums over rows, added over batches with ``+``: constant memory, any order.
 
     A row counts once: as judged where its number is defined, as undefined where it is NaN.
-
-    Attributes:
-        total: sum of the number over the judged rows.
-        rows: number of judged rows.
-        undefined: number of rows without a number; they are left out of the mean.
     """
 
-    total: float = 0.0
-    rows: int = 0
-    undefined: int = 0
+    total: float = 0.0  #: sum of the number over the judged rows
+    rows: int = 0  #: number of judged rows
+    undefined: int = 0  #: number of rows without a number; they are left out of the mean
 
     @classmethod
     def of(cls, values: Float[Tensor, "*rows"], present: Bool[Tensor, "*rows"] | None = None) -> "RowMean":

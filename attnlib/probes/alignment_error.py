@@ -27,25 +27,16 @@ Links = Collection[tuple[int, int]]  # (target position, source position)
 
 @dataclass(frozen=True)
 class AlignmentQuality:
-    """How rows of attention agree with gold links; NaN where there is nothing to judge.
+    """How rows of attention agree with gold links; NaN where there is nothing to judge."""
 
-    Attributes:
-        error_rate: alignment error rate, 0 (the gold links) to 1 (none of them).
-        precision, recall: of the links made.
-        agreement: share of the rows with a gold link whose largest entry has one.
-        mass_on_gold: attention on gold links, mean over the rows with a gold link.
-        made, gold: number of links.
-        rows: number of rows with a gold link.
-    """
-
-    error_rate: float
-    precision: float
-    recall: float
-    agreement: float
-    mass_on_gold: float
-    made: int
-    gold: int
-    rows: int
+    error_rate: float  #: alignment error rate, 0 (the gold links) to 1 (none of them)
+    precision: float  #: of the links made
+    recall: float  #: of the gold links
+    agreement: float  #: share of the rows with a gold link whose largest entry has one
+    mass_on_gold: float  #: attention on gold links, mean over the rows with a gold link
+    made: int  #: number of links made
+    gold: int  #: number of gold links
+    rows: int  #: number of rows with a gold link
 
 
 class AlignmentSums:

@@ -32,24 +32,19 @@ _BLOCK = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class IBMModel1:
-    """A fitted translation table, entry by entry in the order of (source word, target word).
-
-    Attributes:
-        sources, targets: word ids of each entry; source :data:`NULL` is the null word.
-        probabilities: t(target | source); those of one source word sum to one.
-        counts: expected number of links of each entry, the table that the last maximisation normalised.
-        cooccurrences: number of (target occurrence, source occurrence) pairs of each entry. The first
-            expectation gives each of them 1 / (source length + 1).
-        log_likelihood: of the corpus, in nats, before each iteration and after the last one.
-    """
+    """A fitted translation table, entry by entry in the order of (source word, target word)."""
 
     n_source: int
     n_target: int
-    sources: Int[np.ndarray, " entries"]
-    targets: Int[np.ndarray, " entries"]
-    probabilities: Float[np.ndarray, " entries"]
+    sources: Int[np.ndarray, " entries"]  #: word id of each entry; :data:`NULL` is the null word
+    targets: Int[np.ndarray, " entries"]  #: word id of each entry
+    probabilities: Float[np.ndarray, " entries"]  #: t(target | source); those of one source word sum to one
+    #: expected number of links of each entry, the table that the last maximisation normalised
     counts: Float[np.ndarray, " entries"]
+    #: number of (target occurrence, source occurrence) pairs of each entry. The first expectation gives each
+    #: of them 1 / (source length + 1).
     cooccurrences: Int[np.ndarray, " entries"]
+    #: of the corpus, in nats, before each iteration and after the last one
     log_likelihood: tuple[float, ...]
 
     @classmethod

@@ -30,6 +30,10 @@ from torch.nn.functional import softplus
 
 from attnlib.errors import BadInput
 
+Attention = Float[Tensor, "batch target source"]
+PerWord = Float[Tensor, "batch target"]
+Rows = Float[Tensor, "*rows source"]
+
 _TOWARDS_CENTRE = 0.1  # each step aims at this share of the present complementarity
 _TO_BOUNDARY = 0.99  # steps end before the boundary of the simplex
 _DECREASE = 0.01  # share of the promised decrease of the residual that a step must bring
@@ -38,18 +42,12 @@ _HALVINGS = 30
 
 @dataclass(frozen=True, eq=False)
 class OptimalAttention:
-    """The best attention of each row, in float64; zero at padding.
+    """The best attention of each row, in float64; zero at padding."""
 
-    Attributes:
-        log_likelihood: log p_y under it.
-        residual: how far the row is from the KKT conditions, see :func:`kkt_residual`.
-        iterations: Newton steps that the slowest row took.
-    """
-
-    attention: Float[Tensor, "batch target source"]
-    log_likelihood: Float[Tensor, "batch target"]
-    residual: Float[Tensor, "batch target"]
-    iterations: int
+    attention: Attention
+    log_likelihood: PerWord  #: log p_y under it
+    residual: PerWord  #: how far the row is from the KKT conditions, see :func:`kkt_residual`
+    iterations: int  #: Newton steps that the slowest row took
 
 
 def optimal_attention(
@@ -105,9 +103,7 @@ def optimal_attention(
 
 
 def kkt_residual(
-    attention: Float[Tensor, "*rows source"],
-    gradient: Float[Tensor, "*rows source"],
-    valid: Bool[Tensor, "*rows source"],
+    attention: Rows, gradient: Rows, valid: Bool[Tensor, "*rows source"]
 ) -> Float[Tensor, "*rows"]:
     """Largest absolute entry of α − P(α − ∇), P the projection on the simplex over valid positions.
 
@@ -118,7 +114,7 @@ def kkt_residual(
     return (attention - projected).abs().masked_fill(~valid, 0.0).amax(-1)
 
 
-def _onto_simplex(rows: Float[Tensor, "*rows source"]) -> Float[Tensor, "*rows source"]:
+def _onto_simplex(rows: Rows) -> Rows:
     """The nearest point of the simplex (Held, Wolfe and Crowder 1974): max(x − threshold, 0)."""
     ordered = rows.sort(-1, descending=True).values
     finite = ordered.isfinite()
@@ -135,7 +131,7 @@ class _Problem:
 
     encoder: Float[Tensor, "batch source words"]
     wrong: Float[Tensor, "batch target words"]  # γ_s,o − γ_s,y, with −inf at the right word
-    right: Float[Tensor, "batch target source"]  # γ_t,y
+    right: Attention  # γ_t,y
     valid: Bool[Tensor, "batch target source"]
 
     @classmethod
@@ -147,9 +143,7 @@ class _Problem:
         right = encoder.transpose(1, 2).gather(1, chosen.expand(-1, -1, encoder.shape[1]))
         return cls(encoder, wrong, right, source_mask[:, None, :].expand(right.shape))
 
-    def objective(
-        self, attention: Float[Tensor, "batch target source"]
-    ) -> tuple[Float[Tensor, "batch target"], Float[Tensor, "batch target source"]]:
+    def objective(self, attention: Attention) -> tuple[PerWord, Attention]:
         """h and its gradient, zero at padding."""
         value, q = self._value(attention)
         return value, (q @ self.encoder.transpose(1, 2) - self.right) * self.valid
@@ -159,9 +153,7 @@ class _Problem:
         total = logits.logsumexp(-1)
         return total - (attention * self.right).sum(-1), (logits - total[..., None]).exp()
 
-    def hessian(
-        self, attention: Float[Tensor, "batch target source"]
-    ) -> Float[Tensor, "batch target source source"]:
+    def hessian(self, attention: Attention) -> Float[Tensor, "batch target source source"]:
         """∇²h as A Aᵀ, which rounding cannot make indefinite; a target position at a time to save memory."""
         _, q = self._value(attention)
         found = []
@@ -177,10 +169,10 @@ class _Problem:
 class _Point:
     """Attention, multipliers of α ≥ 0 (one at padding) and of Σα = 1, and the gradient there."""
 
-    attention: Float[Tensor, "batch target source"]
-    slack: Float[Tensor, "batch target source"]
+    attention: Attention
+    slack: Attention
     level: Float[Tensor, "batch target 1"]
-    gradient: Float[Tensor, "batch target source"]
+    gradient: Attention
     valid: Bool[Tensor, "batch target source"]
 
     @classmethod
@@ -199,11 +191,11 @@ class _Point:
         residual = kkt_residual(self.attention, self.gradient, self.valid)
         return (residual <= tolerance) & (self.gap() <= tolerance)
 
-    def gap(self) -> Float[Tensor, "batch target"]:
+    def gap(self) -> PerWord:
         """Σ α z, which bounds how much lower h can get."""
         return (self.attention * self.slack).sum(-1)
 
-    def residual(self, centre: Float[Tensor, "batch target 1"]) -> Float[Tensor, "batch target"]:
+    def residual(self, centre: Float[Tensor, "batch target 1"]) -> PerWord:
         """Norm of what the Newton step drives to zero."""
         complementarity = (self.attention * self.slack - centre) * self.valid
         return torch.cat((self._slopes(), complementarity), -1).norm(dim=-1)

@@ -118,7 +118,12 @@ def training_batches(corpus: Corpus, batch_size: int, *, seed: int, start_step: 
     Raises:
         BadInput: the corpus is empty, or ``batch_size`` < 1, or ``seed`` or ``start_step`` < 0.
     """
-    _check_stream(corpus, batch_size, seed, start_step)
+    if not len(corpus):
+        raise BadInput("cannot draw batches from a corpus without samples")
+    if batch_size < 1 or seed < 0 or start_step < 0:
+        raise BadInput(
+            f"batch_size must be ≥ 1, seed and step ≥ 0; got {batch_size}, {seed} and {start_step}"
+        )
     epoch, first = divmod(start_step, _batches_per_epoch(corpus, batch_size))
     while True:
         for indices in epoch_batches(corpus, batch_size, seed=seed, epoch=epoch)[first:]:
@@ -151,13 +156,6 @@ def evaluation_batches(corpus: Corpus, batch_size: int) -> Iterator[Batch]:
     order = np.lexsort((corpus.target_lengths, corpus.source_lengths))
     for first in range(0, len(order), batch_size):
         yield collate(corpus, order[first : first + batch_size])
-
-
-def _check_stream(corpus: Corpus, batch_size: int, seed: int, step: int) -> None:
-    if not len(corpus):
-        raise BadInput("cannot draw batches from a corpus without samples")
-    if batch_size < 1 or seed < 0 or step < 0:
-        raise BadInput(f"batch_size must be ≥ 1, seed and step ≥ 0; got {batch_size}, {seed} and {step}")
 
 
 def _batches_per_epoch(corpus: Corpus, batch_size: int) -> int:
@@ -195,22 +193,14 @@ Links = frozenset[tuple[int, int]]  # (target position, source position) of word
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A sequence-to-sequence task: what to train on, what to judge on, and what the ids mean.
+    """A sequence-to-sequence task: what to train on, what to judge on, and what the ids mean."""
 
-    Args:
-        name: by which messages and results call it.
-        source_vocabulary: of the encoder.
-        target_vocabulary: of the decoder.
-        train: samples that models and components are fitted on.
-        held_out: samples that they are judged on.
-        checksums: sha256 of the content of each data file read, by "dataset/file"; empty when made by rule.
-        gold: word alignments of the first ``len(gold)`` held-out samples; None where none are known.
-    """
-
-    name: str
-    source_vocabulary: Vocabulary
-    target_vocabulary: Vocabulary
-    train: Corpus
-    held_out: Corpus
+    name: str  #: by which messages and results call it
+    source_vocabulary: Vocabulary  #: of the encoder
+    target_vocabulary: Vocabulary  #: of the decoder
+    train: Corpus  #: samples that models and components are fitted on
+    held_out: Corpus  #: samples that they are judged on
+    #: sha256 of the content of each data file read, by "dataset/file"; empty when made by rule
     checksums: dict[str, str] = field(default_factory=dict)
+    #: word alignments of the first ``len(gold)`` held-out samples; None where none are known
     gold: tuple[Links, ...] | None = None

@@ -35,26 +35,19 @@ Visit = Callable[[int, nn.Module], None]  # updates made so far, the model in ev
 class Course:
     """How a network is trained: Adam, at its defaults as Snell et al. configured it, and where to look.
 
-    Attributes:
-        steps: number of updates.
-        seed: what is drawn during an update (dropout) is a function of this seed and the step alone.
-        learning_rate: Adam's.
-        checkpoints: numbers of updates after which the model is looked at, ascending; 0 is before training.
-        clip: largest norm of the gradient of all parameters together; None leaves it as it is, as the paper
-            does.
-        warmup: updates over which the learning rate rises from zero, linearly, to where it stays; none in
-            the paper.
-
     Raises:
         BadInput: no steps, a negative warm-up, a clip that is not positive, or checkpoints that are not
             ascending numbers between 0 and ``steps``.
     """
 
-    steps: int
-    seed: int
-    learning_rate: float = 1e-3
+    steps: int  #: number of updates
+    seed: int  #: what is drawn during an update (dropout) is a function of this seed and the step alone
+    learning_rate: float = 1e-3  #: Adam's
+    #: numbers of updates after which the model is looked at, ascending; 0 is before training
     checkpoints: tuple[int, ...] = ()
+    #: largest norm of the gradient of all parameters together; None leaves it as it is, as the paper does
     clip: float | None = None
+    #: updates over which the learning rate rises from zero, linearly, to where it stays; none in the paper
     warmup: int = 0
 
     def __post_init__(self) -> None:

@@ -18,16 +18,13 @@ MARKS = ("<pad>", "<bos>", "<eos>", "<unk>")
 class Vocabulary:
     """The words of one side of a task; ``words[i]`` has id ``i``.
 
-    Args:
-        words: the four marks ``<pad> <bos> <eos> <unk>``, then the words, all different.
-        open: whether a word that is not listed is read as ``<unk>`` (natural text) or is an error (a toy
-            task, where it can only be a mistake).
-
     Raises:
         BadInput: the marks are not the first four words, or a word occurs twice.
     """
 
-    words: tuple[str, ...]
+    words: tuple[str, ...]  #: the four marks ``<pad> <bos> <eos> <unk>``, then the words, all different
+    #: whether a word that is not listed is read as ``<unk>`` (natural text) or is an error (a toy task, where
+    #: it can only be a mistake)
     open: bool = False
 
     def __post_init__(self):

@@ -345,18 +345,14 @@ class ParallelText:
 
 @dataclass(frozen=True)
 class _Set:
-    """How a published set is read: a part is two parallel files, or one with a tab between two columns.
-
-    Attributes:
-        train, validation: parts; a tenth of the one is drawn where there is no other.
-        subwords: of IWSLT 2014, whose samples of the training set come in pieces and overlap: of pairs that
-            are equal once their pieces are words again the first is kept, and none that is in the validation
-            set; HTML escapes are read.
-    """
+    """How a published set is read: a part is two parallel files, or one with a tab between two columns."""
 
     dataset: Dataset | None
-    train: tuple[tuple[str, ...], ...] = ()
-    validation: tuple[str, ...] = ()
+    train: tuple[tuple[str, ...], ...] = ()  #: parts
+    validation: tuple[str, ...] = ()  #: a part; a tenth of the others is drawn where there is none
+    #: of IWSLT 2014, whose samples of the training set come in pieces and overlap: of pairs that are equal
+    #: once their pieces are words again the first is kept, and none that is in the validation set; HTML
+    #: escapes are read
     subwords: bool = False
 
     @property
