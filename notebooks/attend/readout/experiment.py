@@ -35,8 +35,7 @@ SAMPLES = 10_000  # of the corpus, enough to count who occurs with whom
 
 def translations(task: Task) -> tuple[dict[int, int], str]:
     """The target word of each source word that has one, and where that is known from: ``gold``, most links of
-    the word, ``grammar`` of SCAN, or ``dice``, the largest Dice coefficient in training text.
-    """
+    the word, ``grammar`` of SCAN, or ``dice``, the largest Dice coefficient in training text."""
     if task.gold is not None and len(task.gold) == len(task.held_out):
         return _by_links(task), "gold"
     if set(ACTION_OF.values()) <= set(task.target_vocabulary.words):  # English text has its verbs as well

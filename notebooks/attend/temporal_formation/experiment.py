@@ -614,10 +614,9 @@ def _coordinates(m: dict) -> dict[str, float | None]:
 
 def _positions(task_name: str, label: str, group: list[Point]) -> list[dict]:
     """A row a position of the longest sentences, with intervals over the models of a kind."""
-    if not (first := group[0][1]["longer"]):
+    longer = [(name, m["longer"]) for name, m in group]
+    if not (first := longer[0][1]):
         return []
-    found = each_over_seeds(
-        group, lambda m: {o["position"]: picked(o, FOLLOWED) for o in m["longer"]["positions"]}
-    )
+    found = each_over_seeds(longer, lambda m: {at["position"]: picked(at, FOLLOWED) for at in m["positions"]})
     here = {"task": task_name, "kind": label, "trained_up_to": first["trained_up_to"]}
     return [here | {"position": place} | all_wide(own) for place, own in found.items()]

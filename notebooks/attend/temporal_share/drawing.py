@@ -93,8 +93,6 @@ def _scatter(axes: Axes, rows: pd.DataFrame, column: str, props: tuple) -> None:
         axes.annotate(remark[0], dial.iloc[1], remark[1], "data", "axes fraction", ARROW, fontsize=9)
 
 
-# What the dial of the page draws: networks as points with their matrices, and what each kind has.
-
 MEANS = ["typicality", "temporal_share", "input_share", "token_accuracy"]
 STEPS = 36  # weights in so many steps, a letter each: the matrices of all networks have to fit into the page
 LETTERS = (digits + ascii_letters)[: STEPS + 1]

@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -353,7 +352,7 @@ PROFILES = {
 
 def _specs(config: Config, task_names: tuple[str, ...]) -> list[ModelSpec]:
     options = {n: own for n, own in settings_of(config, "n_train", "max_length").items() if own is not None}
-    of_text: dict[str, Any] = {"task_options": options, "seeds": config.text_seeds}
+    of_text: dict[str, object] = {"task_options": options, "seeds": config.text_seeds}
     if steps := config.steps or config.text_steps:
         of_text["steps"] = steps
     kinds = product(task_names, config.architecture)

@@ -163,7 +163,6 @@ def _options(config: Config, task: str) -> dict[str, object]:
 
 
 def _plan(config: Config) -> tuple[Plan, Plan]:
-    """The same of networks whose attention is learned and of those where it is held uniform."""
     shared = settings_of(config, "width", "batch_size", "learning_rate", "snapshots_per_doubling")
 
     def plan(tasks: tuple[str, ...], attention: str) -> Plan:

@@ -58,8 +58,6 @@ def _plain(row: dict) -> dict:
 
 
 class Config(BaseConfig):
-    """Settings."""
-
     #: profile of the chapter on Transformers whose first network is looked at
     like: Annotated[str, OneOf(experiment.PROFILES)] = "quick"
     task: str = "reordering"  #: what that network was trained on, such as one_to_one or reordering
