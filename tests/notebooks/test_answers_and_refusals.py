@@ -32,7 +32,10 @@ from tests.notebooks.figure_builders import Given, by_seed, recording_of, tiny
 
 
 class Worked(yaml.SafeLoader):
-    """Fractions are numbers, and a tag says what is made of what follows it."""
+    """Fractions are numbers, and a tag says what is made of what follows it, at once."""
+
+    def construct_object(self, node, deep=True):
+        return super().construct_object(node, deep=True)
 
 
 def config(named):
@@ -57,7 +60,7 @@ def store(entries):
 def made_by(make):
     def construct(loader, node):
         mapping = isinstance(node, yaml.MappingNode)
-        return make((loader.construct_mapping if mapping else loader.construct_sequence)(node, deep=True))
+        return make(loader.construct_mapping(node) if mapping else loader.construct_sequence(node))
 
     return construct
 
