@@ -146,7 +146,6 @@ def _or_none(number: float) -> float | None:
     return None if math.isnan(number) else round(float(number), 9) + 0.0
 
 
-# Whether one-to-one translation finds its place by counting or by the word that it has just read.
 READ = ("once", "again")
 
 
