@@ -27,7 +27,8 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "build" / "mutants.jsonl"
-TESTS, NAMES = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")).values()
+TESTS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+NAMES = yaml.safe_load(Path(__file__).with_name("swaps.yaml").read_text(encoding="utf-8"))
 SWAPS = {getattr(ast, old): getattr(ast, new) for old, new in NAMES.items()}
 EQUIVALENT = dict(
     line.rsplit("  # ", 1)
