@@ -1,13 +1,14 @@
 """Arrays of any kind as tensors, where a function takes tensors."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, fields
 from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, TypeVar, get_args
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Integer
+from jaxtyping import Bool, Float, Int, Integer
 from torch import Tensor
 
 from attnlib.errors import BadInput
@@ -35,6 +36,16 @@ SourceMask = Bool[Array, "batch source"] | None
 # Rows of any number of axes, which broadcast:
 Rows = Float[Array, "*#rows length"]
 RowMask = Bool[Array, "*#rows length"] | None
+
+
+def several(value: object) -> tuple | None:
+    """One thing alone, or a collection of such, as a tuple; None stays.
+
+    >>> several("cross"), several([0, 1]), several(None)
+    (('cross',), (0, 1), None)
+    """
+    alone = isinstance(value, str) or not isinstance(value, Iterable)
+    return value if value is None else (value,) if alone else tuple(value)
 
 
 def as_tensor(value: object, name: str) -> Tensor:
@@ -73,11 +84,20 @@ def as_mask(value: object, name: str) -> Tensor:
     return mask.bool()
 
 
-def require_tensors(given: Mapping[str, object]) -> None:
-    """Refuse, by name, what is neither a tensor nor None."""
-    for name, own in given.items():
-        if own is not None and not isinstance(own, Tensor):
-            raise BadInput(f"{name} is {type(own).__name__}; expected a tensor: torch.as_tensor makes one")
+def as_ids(value: object, name: str) -> Tensor:
+    """A tensor of int64; BadInput for numbers that are no integers."""
+    ids = as_tensor(value, name)
+    if ids.numel() and (ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool):
+        raise BadInput(f"{name} of {ids.dtype}: expected integers, the ids of a vocabulary")
+    return ids.long()
+
+
+def make_tensors_of(given: object) -> None:
+    """Make the fields of a frozen dataclass what they are annotated as; a None stays if it is the default."""
+    for field in fields(given):
+        make = {Bool: as_mask, Int: as_ids}.get(_tensor_of(field.type).dtype, as_tensor)
+        if (own := getattr(given, field.name)) is not None or field.default is MISSING:
+            object.__setattr__(given, field.name, make(own, field.name))
 
 
 def takes_arrays(function: Function) -> Function:

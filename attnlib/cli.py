@@ -128,9 +128,7 @@ def analyse(
     probed: Annotated[
         int, typer.Option(min=0, help="Batches of which the lexical probe is taken; it is slow.")
     ] = 4,
-    sentences: Annotated[
-        int, typer.Option(min=0, max=12, help="Judged pairs on the page, beside the first one's words.")
-    ] = 12,
+    sentences: Annotated[int, typer.Option(min=0, max=12, help="Judged pairs on the page.")] = 12,
     device: Annotated[str, typer.Option(help="As torch names it: cpu, cuda.")] = "cpu",
     threads: Annotated[
         int | None, typer.Option(min=1, help="Of the processor.", show_default="the fastest, measured")

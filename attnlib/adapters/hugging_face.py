@@ -26,6 +26,7 @@ from attnlib.adapters.attended import KEY_SIDE, QUERY_SIDE, Attended, single, si
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.modules import Hooked, Hooks, Traced, evaluated, pairs_by_length, probe_of_pairs
 from attnlib.adapters.token_batch import FrameBatch, TokenBatch, shifted
+from attnlib.arrays import several
 from attnlib.errors import BadInput, check_known
 from attnlib.models.transformer import AttentionKind
 
@@ -76,10 +77,11 @@ class HuggingFace(Traced):
         self,
         model: nn.Module,
         *,
-        kinds: Collection[AttentionKind] = ("cross",),
-        layers: Collection[int] | None = None,
-        ignored: Collection[int] = (),
+        kinds: AttentionKind | Collection[AttentionKind] = ("cross",),
+        layers: int | Collection[int] | None = None,
+        ignored: int | Collection[int] = (),
     ):
+        kinds, layers = several(kinds), several(layers)
         for name, given in (("kinds", kinds), ("layers", layers)):
             if given is not None and not len(given):
                 raise BadInput(f"{name} is empty: name one or more, or leave {name} out")

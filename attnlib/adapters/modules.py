@@ -7,6 +7,7 @@
     one = model.trace(batch)
 """
 
+import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from torch.overrides import TorchFunctionMode
 from attnlib.adapters.attended import Attended, LinearMap, single
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.token_batch import FrameBatch, TokenBatch, shifted
+from attnlib.arrays import several
 from attnlib.errors import BadInput, check_known
 from attnlib.models.transformer import AttentionKind
 
@@ -260,8 +262,8 @@ class Traced:
     Subclasses have ``_prepared(batch)``, with what the decoder reads, and ``_run(batch)``, the model's call.
     """
 
-    def __init__(self, model: nn.Module, hooked: Sequence[Hooked], ignored: Collection[int]):
-        self.model, self.hooked, self.ignored = model, tuple(hooked), tuple(ignored)
+    def __init__(self, model: nn.Module, hooked: Hooked | Sequence[Hooked], ignored: int | Collection[int]):
+        self.model, self.hooked, self.ignored = model, several(hooked), several(ignored)
         self._modules = dict(model.named_modules())
 
     def trace(self, batch: TokenBatch | FrameBatch) -> ModelPass:
@@ -285,6 +287,20 @@ class Traced:
         )
         found.check()
         return found.ignoring(self.ignored)
+
+    @property
+    def about(self) -> str:
+        """What the model is."""
+        size = sum(parameter.numel() for parameter in self.model.parameters())
+        return f"{type(self.model).__name__}, {size:,} parameters"
+
+    def digest(self) -> str:
+        """A hash of the model's weights."""
+        found = hashlib.sha256()
+        for name, tensor in sorted(self.model.state_dict().items()):
+            found.update(name.encode())
+            found.update(tensor.detach().cpu().contiguous().view(-1).float().numpy().tobytes())
+        return found.hexdigest()
 
     def _module(self, name: str) -> nn.Module:
         if name not in self._modules:
@@ -388,12 +404,12 @@ class Modules(Traced):
     def __init__(
         self,
         model: nn.Module,
-        hooked: Sequence[Hooked],
+        hooked: Hooked | Sequence[Hooked],
         run: Run,
         *,
         start: int | None = None,
         unchecked: bool = False,
-        ignored: Collection[int] = (),
+        ignored: int | Collection[int] = (),
     ):
         super().__init__(model, hooked, ignored)
         self.run, self.start = run, start

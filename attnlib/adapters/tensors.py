@@ -47,7 +47,7 @@ from torch import Tensor
 
 from attnlib.adapters.attended import Attended, LinearMap
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.arrays import require_tensors
+from attnlib.arrays import as_ids, as_mask, as_tensor
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import require_plain
 from attnlib.models.transformer import AttentionKind
@@ -61,8 +61,8 @@ _OF_ATTENTION = re.compile(
 )
 
 
-def pass_of_tensors(tensors: Mapping[str, Tensor]) -> ModelPass:
-    """A pass from tensors with the names of this module; padding may stand on either side.
+def pass_of_tensors(tensors: Mapping[str, object]) -> ModelPass:
+    """A pass from tensors, or arrays, with the names of this module; padding may stand on either side.
 
     Raises:
         BadInput: a name that is unknown or missing, shapes that do not fit, attention that the states do not
@@ -81,7 +81,7 @@ def pass_of_tensors(tensors: Mapping[str, Tensor]) -> ModelPass:
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         there = (", ".join(names[:5]) or "none") + more
         raise BadInput(f"tensors lack {', '.join(absent)}; they have {there}")
-    require_tensors(tensors)
+    tensors = {name: as_tensor(own, name) for name, own in tensors.items()}
     places = set()
     for name in sorted(tensors.keys() - set(_KNOWN)):
         if (match := _OF_ATTENTION.fullmatch(name)) is None:
@@ -89,16 +89,13 @@ def pass_of_tensors(tensors: Mapping[str, Tensor]) -> ModelPass:
                 f"no tensor {name!r} is known; those of an attention are named like cross.0.query_states"
             )
         places.add((match[1], match[2]))
-    for name in (*_TOKENS, "target_outputs"):
-        if name in tensors:
-            _require_whole_numbers(name, tensors[name])
-    read = tensors["target_tokens"]
+    words = {name: tensors[name] for name in (*_TOKENS, "target_outputs") if name in tensors}
+    for name, own in words.items():
+        if not own.numel():
+            raise BadInput(f"{name} of shape {tuple(own.shape)}: expected a sample and a position at least")
+        words[name] = (as_mask if name.endswith("mask") else as_ids)(own, name)
     found = ModelPass(
-        source_tokens=tensors["source_tokens"].long(),
-        source_mask=tensors["source_mask"].bool(),
-        target_tokens=read.long(),
-        target_outputs=tensors.get("target_outputs", read).long(),
-        target_mask=tensors["target_mask"].bool(),
+        **{"target_outputs": words["target_tokens"]} | words,
         lexical_probe=tensors.get("lexical_probe"),
         attended=tuple(
             _attended(tensors, kind, layer)
@@ -111,15 +108,6 @@ def pass_of_tensors(tensors: Mapping[str, Tensor]) -> ModelPass:
         found = replace(found, target_outputs=torch.cat([following, read[:, -1:]], dim=1))
     found.check()
     return found
-
-
-def _require_whole_numbers(name: str, tensor: Tensor) -> None:
-    if not tensor.numel():
-        raise BadInput(f"{name} of shape {tuple(tensor.shape)}: a batch has a sample and a position at least")
-    if tensor.is_floating_point() or tensor.is_complex():
-        raise BadInput(f"{name} of {tensor.dtype}: expected integers, or bool for a mask; write it as such")
-    if name.endswith("mask") and bool(((tensor != 0) & (tensor != 1)).any()):
-        raise BadInput(f"{name} holds more than 0 and 1: expected bool, True at valid positions")
 
 
 def saved_files(folder: str | Path) -> list[Path]:

@@ -1,7 +1,7 @@
 """Batches of tokens as an adapter takes them, and how they come from two lists of sentences."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.arrays import Array, as_mask, as_tensor, require_tensors
+from attnlib.arrays import Array, as_ids, make_tensors_of
 from attnlib.errors import BadInput
 
 
@@ -17,14 +17,16 @@ from attnlib.errors import BadInput
 class TokenBatch:
     """Source and target of some samples; padding may stand on either side of a row.
 
+    Arrays and lists are made tensors, and integers 0 and 1 a mask.
+
     Attributes:
         source, target: ids. The target's are those to be *predicted*, end marks included.
         source_mask, target_mask: True at valid positions.
         read: what the decoder reads at each step; by default the model makes it of ``target``.
 
     Raises:
-        BadInput: shapes that differ, masks that are not of bool, a sample without a valid position, an id
-            below 0 that is valid.
+        BadInput: shapes that differ, what is no mask, a sample without a valid position, ids that are no
+            integers, an id below 0 that is valid.
 
     >>> ids = torch.tensor([[0, 5, 6], [7, 8, 9]])
     >>> TokenBatch(ids, ids > 0, ids, ids > 0).packed().source.tolist()
@@ -38,7 +40,7 @@ class TokenBatch:
     read: Int[Tensor, "batch target"] | None = None
 
     def __post_init__(self) -> None:
-        require_tensors(vars(self))
+        make_tensors_of(self)
         sides = {"source": self.source_mask, "target": self.target_mask}
         if self.read is not None:
             sides |= {"read": self.target_mask}
@@ -68,16 +70,16 @@ class TokenBatch:
 
     @classmethod
     def of_rows(cls, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> "TokenBatch":
-        """Ids of sentences of any lengths, padded at the right with 0; BadInput for none.
+        """Ids of sentences of any lengths, padded at the right with 0; BadInput for none, or no integers.
 
         >>> TokenBatch.of_rows([[5, 6, 7], [8]], [[3], [4, 2]]).source_mask.tolist()
         [[True, True, True], [True, False, False]]
         """
-        if not (sources and targets):
-            raise BadInput("no rows: a batch has at least one sample")
         padded = []
         for side in (sources, targets):
-            rows = [torch.tensor(list(row), dtype=torch.long) for row in side]
+            rows = [as_ids(row, "a row") for row in side]
+            if not rows or any(row.dim() != 1 for row in rows):
+                raise BadInput("no rows: expected lists of ids, at least one on either side")
             lengths = torch.tensor([len(row) for row in rows])
             tokens = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
             padded += [tokens, torch.arange(tokens.shape[1]) < lengths[:, None]]
@@ -87,8 +89,6 @@ class TokenBatch:
 @dataclass(frozen=True)
 class FrameBatch:
     """Pictures or sound with the words that are written of them, for an encoder that reads no words.
-
-    Arrays and lists are made tensors, and integers 0 and 1 a mask.
 
     Attributes:
         frames: what the model's processor makes: ``input_features``, ``pixel_values`` or ``input_values``.
@@ -106,10 +106,7 @@ class FrameBatch:
     frames_mask: Bool[Array, "batch length"] | None = None
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            make = as_mask if field.name.endswith("mask") else as_tensor
-            if (own := getattr(self, field.name)) is not None or field.default is MISSING:
-                object.__setattr__(self, field.name, make(own, field.name))
+        make_tensors_of(self)
         frames = self.frames
         if len(frames) != len(self.target) or not frames.is_floating_point() or not frames.isfinite().all():
             raise BadInput(

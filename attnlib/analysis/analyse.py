@@ -7,12 +7,14 @@ from importlib.util import find_spec
 from warnings import warn
 
 import attnlib
+from attnlib.adapters.modules import Traced
 from attnlib.analysis.judge import Judgement
 from attnlib.analysis.passes import Progress, both_passes, merged_fit
-from attnlib.analysis.results import Analysis, example_of, results
+from attnlib.analysis.results import Analysis, results
 from attnlib.analysis.samples import samples_of
 from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Shard, Stream
+from attnlib.arrays import several
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
 
@@ -22,7 +24,7 @@ PACKAGES = ("torch", "numpy", "transformers", "tokenizers", "sentencepiece")
 def analyse(
     stream: Stream,
     *,
-    heads: Collection[int] | None = None,
+    heads: int | Collection[int] | None = None,
     method: Method = "least_squares",
     every: int = 5,
     keep: Keep | None = None,
@@ -54,7 +56,7 @@ def analyse(
     tried = stream.tried(stream.first())
     if tried is not stream:
         warn(f"no lexical probe: {tried.no_probe}", stacklevel=2)
-    judgement, part = both_passes(tried, every, keep, progress, heads=heads, method=method)
+    judgement, part = both_passes(tried, every, keep, progress, heads=several(heads), method=method)
     return _analysis(tried, judgement, part, about)
 
 
@@ -89,10 +91,15 @@ def _analysis(stream: Stream, judgement: Judgement, part: Shard, about: dict[str
     options |= {"every": part.every, "probed": stream.probed}
     made = {"options": {}, "sha256": {}} | stream.made() | {"versions": versions()}
     made["options"] = options | made["options"]
+    adapter = getattr(stream.trace, "__self__", None)
+    if isinstance(adapter, Traced) and "model" not in made["sha256"]:
+        about = {"Model": adapter.about} | (about or {})
+        made["sha256"] |= {"model": adapter.digest()}
     found = results(fit, judgement, held_out=part.every > 1, about=about)
     if batch is None:
         return replace(found, made=made)
     one = stream.trace(batch)
     dtypes = {str(own.precision or own.query_inputs.dtype).removeprefix("torch.") for own in one.attended}
-    made["computed in"] = {"precision": ", ".join(sorted(dtypes))}
-    return replace(found, made=made, example=example_of(one, fit.heads), samples=samples_of(stream, one, fit))
+    batch_of = {"device": str(one.source_mask.device), "samples at once": len(one.source_mask)}
+    made["computed in"] = {"precision": ", ".join(sorted(dtypes))} | batch_of
+    return replace(found, made=made, samples=samples_of(stream, one, fit))

@@ -45,8 +45,11 @@ class ParallelText:
                 object.__setattr__(self, side, Path(path))
 
     def _sides(self) -> list[tuple[str, Path]]:
-        sides = [("source", self.source), ("target", self.target)]
-        return [own for own in sides if own[1] is not None]
+        sides = [own for own in (("source", self.source), ("target", self.target)) if own[1] is not None]
+        for side, path in sides:
+            if not path.is_file():
+                raise BadInput(f"{side} {path} is not there")
+        return sides
 
     @property
     def about(self) -> dict[str, str]:
@@ -56,8 +59,6 @@ class ParallelText:
         """The number of lines, and the checksum of each file; BadInput where these are no translations."""
         counts, digests = [], {}
         for side, path in self._sides():
-            if not path.is_file():
-                raise BadInput(f"{side} {path} is not there")
             with path.open("rb") as file:
                 counts.append(sum(1 for _ in file))
                 file.seek(0)
@@ -162,8 +163,7 @@ class Checkpoint:
 
     @property
     def about(self) -> dict[str, str]:
-        weights = sum(parameter.numel() for parameter in self.model.parameters())
-        facts = {"Model": f"{self.shown} ({type(self.model).__name__}, {weights:,} parameters)"}
+        facts = {"Model": f"{self.shown} ({self.adapter().about})"}
         if (start := assumed_start(self.model)) is not None:
             said = f"{self.word('target', start)}, as T5 was trained; the model's config does not say"
             facts["Its decoder starts with"] = said
@@ -174,12 +174,8 @@ class Checkpoint:
     def digest(self) -> str:
         """A hash of all that passes depend on: configuration, weights, tokenizer, languages, prefix."""
         config = self.model.config.to_diff_dict() | {"transformers_version": None}
-        content = [config, tokenizer_digest(self.tokenizer), self.prefix]
-        found = hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode())
-        for name, tensor in sorted(self.model.state_dict().items()):
-            found.update(name.encode())
-            found.update(tensor.detach().cpu().contiguous().view(-1).float().numpy().tobytes())
-        return found.hexdigest()
+        content = [config, tokenizer_digest(self.tokenizer), self.prefix, self.adapter().digest()]
+        return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
     def bleu(self, batches: Iterable[LineBatch]) -> dict[str, float]:
         """BLEU of what the model writes of some sources, by sacreBLEU; empty where that is not installed."""

@@ -4,7 +4,6 @@ import time
 import timeit
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import get_args
@@ -18,13 +17,13 @@ from attnlib.analysis.checkpoint import Checkpoint, ParallelText
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.learned import SCORED
 from attnlib.analysis.passes import STAGES, fit_part, judge_part, merged_fit
-from attnlib.analysis.report import RUN, Name, write_report
+from attnlib.analysis.report import RUN, Name, write_report, write_run
 from attnlib.analysis.samples import MOST
 from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Shard, Stream
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput, check_known
-from attnlib.files import locked, readable, write_json_atomic
+from attnlib.files import locked, readable
 from attnlib.models.transformer import AttentionKind
 
 OF_A_TEXT = ("source_language", "target_language", "prefix")
@@ -147,9 +146,7 @@ def analyse_command(request: Request) -> None:
             changes["learned"] = analysis.learned | job.bleu(islice(judged, SCORED))
         analysis = replace(analysis, **changes, made=analysis.made | {"options": _options(request)})
         if waiting or not (request.out / RUN).is_file():
-            # A file of its own, since reports of one analysis are the same bytes; nothing is drawn: no seeds.
-            record = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "seeds": []}
-            write_json_atomic(request.out / RUN, record | {"seconds": round(time.monotonic() - start, 1)})
+            write_run(request.out, start)
         write_report(analysis, request.out, title=f"How {job.shown} attends", name=job.name)
     console.print(f"report: {request.out / 'index.html'}")
 

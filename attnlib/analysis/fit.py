@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attnlib.adapters.attended import Attended
+from attnlib.adapters.library_models import KINDS
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.stream import Losses
 from attnlib.decomposition.components import Method
@@ -143,6 +144,12 @@ def grouped(tensors: dict[str, Tensor], table: str) -> dict[str, dict[str, Tenso
 def head_of(key: str) -> Head:
     attention, _, head = key.rpartition("/")
     return attention, int(head)
+
+
+def in_order(head: Head) -> tuple[int, int, int]:
+    """Where a head stands among others: kinds, layers and heads in their order."""
+    kind, layer = head[0].split(".")
+    return KINDS.index(kind), int(layer), head[1]
 
 
 def chosen_heads(attended: Attended, heads: Collection[int] | None) -> list[int]:

@@ -12,9 +12,11 @@ import io
 import json
 import math
 import statistics
+import time
 import unicodedata
 from collections.abc import Callable, Collection
 from dataclasses import asdict
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,19 +26,20 @@ from safetensors import safe_open
 from torch import Tensor
 
 import attnlib
+from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.analyse import analyse
 from attnlib.analysis.fit import head_of
 from attnlib.analysis.judge import REBUILT
 from attnlib.analysis.learned import has_learned
 from attnlib.analysis.passes import Progress
-from attnlib.analysis.results import EVEN, KINDS, Analysis, Example, is_even
-from attnlib.analysis.samples import LONGEST, Sample
+from attnlib.analysis.results import EVEN, Analysis, is_even
+from attnlib.analysis.samples import Sample
 from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Losses, Stream
 from attnlib.decomposition.components import Method
 from attnlib.decomposition.typicality import MINIMUM_CELL
 from attnlib.errors import BadInput, CorruptFile
-from attnlib.files import atomic_path, locked, write_text_atomic
+from attnlib.files import atomic_path, locked, write_json_atomic, write_text_atomic
 from attnlib.sealed import load_file, save_file
 
 if TYPE_CHECKING:
@@ -47,7 +50,7 @@ Name = Callable[[str, int], str]  # side and id → the word
 
 TABLES = ("heads", "terms", "states")
 KEPT = "analysis.safetensors"
-RUN = "run.json"  # when it was and how long it took, where the command wrote it
+RUN = "run.json"  # when it was and how long it took
 SIDES = {"cross": ("target", "source"), "encoder_self": ("source",) * 2, "decoder_self": ("read",) * 2}
 AS_IT_IS, LISTS = ("method", "made", "about", "fitted", "judged", "held_out"), ("unchecked", "no_probe")
 SCHEMA = 4  # of analysis.json; 3 had no intervals of terms; 2 left_out and cut for losses; 1 no intervals
@@ -69,7 +72,7 @@ def report(
     *,
     title: str = "How this model attends",
     name: Name | None = None,
-    heads: Collection[int] | None = None,
+    heads: int | Collection[int] | None = None,
     method: Method = "least_squares",
     every: int = 5,
     keep: Keep | None = None,
@@ -80,8 +83,8 @@ def report(
 
     Args:
         stream: passes of the model, see :class:`~attnlib.analysis.stream.Stream`.
-        folder: gets ``index.html``, ``analysis.json``, ``heads.csv``, ``terms.csv`` and ``states.csv``, and
-            ``analysis.safetensors``, which :func:`read_report` reads.
+        folder: gets ``index.html``, ``analysis.json``, ``heads.csv``, ``terms.csv``, ``states.csv``,
+            ``run.json``, and ``analysis.safetensors``, which :func:`read_report` reads.
         name: the word of an id, given ``"source"`` or ``"target"`` and the id; the id itself by default.
             Whatever it returns is shown as text.
         heads, method, every, keep, progress, about: as in :func:`~attnlib.analysis.analyse.analyse`.
@@ -91,9 +94,17 @@ def report(
     """
     options = {"heads": heads, "method": method, "every": every, "keep": keep, "progress": progress}
     with locked(Path(folder), ".report.lock", wait=True):  # a folder that cannot be written is refused first
+        began = time.monotonic()
         analysis = analyse(stream, **options, about=about)
+        write_run(folder, began)
         write_report(analysis, folder, title=title, name=name)
     return analysis
+
+
+def write_run(folder: str | Path, began: float) -> None:
+    """A file of its own, since reports of one analysis are the same bytes; nothing is drawn: no seeds."""
+    record = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "seeds": []}
+    write_json_atomic(Path(folder) / RUN, record | {"seconds": round(time.monotonic() - began, 1)})
 
 
 def write_report(
@@ -171,7 +182,7 @@ def shown_terms(analysis: Analysis, rows: list[dict]) -> list[dict]:
     return [row for row in rows if not any(part in row["term"] for part in empty[row["kind"]])]
 
 
-def words_of(analysis: Analysis, sample: "Example | Sample", name: Name) -> dict[str, list[str]]:
+def words_of(analysis: Analysis, sample: Sample, name: Name) -> dict[str, list[str]]:
     """The words of a sample: of its source, its target and what is read; frames have their numbers."""
     sides = {"source": "source", "target": "target", "read": "target"}
     found = {of: [name(side, token) for token in getattr(sample, of).tolist()] for of, side in sides.items()}
@@ -324,7 +335,7 @@ def page(
         facts=facts,
         notes=notes(analysis),
         kinds=[_kind(analysis, kind) for kind in KINDS if kind in kinds],
-        example=_example(analysis, name) if analysis.example else None,
+        example=_example(analysis, name) if analysis.samples else None,
         states=[(_word(row["states"]), row) for row in analysis.states],
     )
 
@@ -410,10 +421,9 @@ def _interval(row: dict, part: str) -> str:
 
 
 def _example(analysis: Analysis, name: Name) -> dict:
-    example = analysis.example
+    example = analysis.samples[0]
     words = {of: list(map(_word, own)) for of, own in words_of(analysis, example, name).items()}
-    maps = []
-    drawn = {}
+    maps, drawn = [], {}
     for place, weights in example.attention.items():
         if sum(own.numel() for own in (*drawn.values(), weights)) <= MOST_CELLS and len(drawn) < MOST_MAPS:
             drawn[place] = weights
@@ -422,12 +432,12 @@ def _example(analysis: Analysis, name: Name) -> dict:
         rows, columns = (words[of] for of in SIDES[kind])
         place = kind, _place({"layer": layer, "head": head})
         maps.append((*place, columns, list(zip(rows, weights.tolist(), strict=True))))
-    longest = max(example.lengths or (0, 0))
+    longest, shown = (max(own) for own in (example.lengths or (0, 0), map(len, words.values())))
     return {
         "maps": maps,
         "hatched": any(math.isnan(own) for *_, rows in maps for _, row in rows for own in row),
         "more": len(example.attention) - len(maps),
-        "cut": LONGEST if longest > LONGEST else None,
+        "cut": shown if longest > shown else None,
         "lengths": example.lengths,
     }
 

@@ -6,41 +6,19 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlib.adapters.library_models import KINDS
-from attnlib.adapters.model_pass import ModelPass
-from attnlib.analysis.fit import Fit, Head, chosen_heads, counted_attention
+from attnlib.analysis.fit import Fit, Head, in_order
 from attnlib.analysis.judge import PARTS, HeadSums, Judgement, TermShares, TermSums, terms_of
 from attnlib.analysis.learned import has_learned
-from attnlib.analysis.samples import LONGEST, Sample
+from attnlib.analysis.samples import Sample
 from attnlib.analysis.stream import Losses
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
 
 if TYPE_CHECKING:
     from attnlib.analysis.show import Plots, Tables
-
-
-@dataclass(frozen=True)
-class Example:
-    """One sample that was judged: its tokens on both sides, and each head's attention.
-
-    Attributes:
-        source, target: ids; the target's are those *predicted*, which rows of cross-attention are about.
-        read: what the decoder read at each step, which rows of its self-attention are about.
-        attention: by attention and head, (queries, keys), cut to the first positions; NaN where either of
-            the two is ignored.
-        lengths: of source and target before they were cut; None: as they are.
-    """
-
-    source: Int[Tensor, " source"]
-    target: Int[Tensor, " target"]
-    read: Int[Tensor, " target"]
-    attention: dict[tuple[str, int], Float[Tensor, "queries keys"]]
-    lengths: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -52,7 +30,7 @@ class Analysis:
         terms: a row for each term of each head, long form.
         states: a row for each of the states that projections read: words and places seen, share unseen.
         fitted, judged: samples of both passes; held_out: whether they are different samples.
-        example: one sample; samples: up to a dozen, with attention rebuilt.
+        samples: up to a dozen, with attention and what terms rebuild of it.
         about: what the report says of model and corpus.
         losses: what the corpus holds beside the samples of both passes.
         unchecked: names of attentions whose scores were compared with nothing.
@@ -71,7 +49,6 @@ class Analysis:
     fitted: int
     judged: int
     held_out: bool
-    example: Example | None = None
     about: dict[str, str] = field(default_factory=dict)
     losses: Losses = field(default_factory=Losses)
     unchecked: tuple[str, ...] = ()
@@ -137,7 +114,7 @@ def results(
         held_out=held_out,
         about=about or {},
         losses=fit.losses + judgement.losses if held_out else fit.losses,
-        unchecked=tuple(sorted(judgement.unchecked, key=_order)),
+        unchecked=tuple(sorted(judgement.unchecked, key=lambda name: in_order((name, 0)))),
         no_probe=tuple(sorted(judgement.no_probe)),
         learned=judgement.learned.result(),
         method=fit.method,
@@ -249,33 +226,7 @@ def state_rows(fit: Fit, judgement: Judgement) -> list[dict]:
     return rows
 
 
-def example_of(one: ModelPass, heads: tuple[int, ...] | None) -> Example:
-    """The first sample of a pass."""
-    cut = slice(0, LONGEST)
-    valid = {side: one.mask(side)[0] for side in ("source", "target")}
-    attention = {}
-    for attended in sorted(one.attended, key=lambda own: _order(own.name)):
-        query, key = one.sides(attended.kind)
-        for head in chosen_heads(attended, heads):
-            full, _ = counted_attention(one, attended, head)
-            counted = one.counted(query)[0][:, None] & one.counted(key)[0]
-            shown = full[0].masked_fill(~counted, torch.nan)
-            attention[attended.name, head] = shown[valid[query]][:, valid[key]][cut, cut].cpu()
-    return Example(
-        one.source_tokens[0][valid["source"]][cut].cpu(),
-        one.target_outputs[0][valid["target"]][cut].cpu(),
-        one.target_tokens[0][valid["target"]][cut].cpu(),
-        attention,
-        (int(valid["source"].sum()), int(valid["target"].sum())),
-    )
-
-
 def _heads(judgement: Judgement) -> Iterator[tuple[dict, HeadSums, TermShares]]:
-    for (name, head), own in sorted(judgement.heads.items(), key=lambda it: (*_order(it[0][0]), it[0][1])):
+    for (name, head), own in sorted(judgement.heads.items(), key=lambda own: in_order(own[0])):
         kind, layer = name.split(".")
         yield {"kind": kind, "layer": int(layer), "head": head}, own, own.terms.result()
-
-
-def _order(name: str) -> tuple[int, int]:
-    kind, layer = name.split(".")
-    return KINDS.index(kind), int(layer)

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.analysis.fit import Fit, Head, counted_attention
+from attnlib.analysis.fit import Fit, Head, counted_attention, in_order
 from attnlib.analysis.judge import REBUILT, Judgement, subsets
 from attnlib.analysis.stream import Stream
 from attnlib.errors import BadInput
@@ -19,13 +19,14 @@ ENTRIES = 1_500_000  # of all maps together, a byte each on the page
 
 @dataclass(frozen=True)
 class Sample:
-    """One judged sentence pair, cut to its first positions.
+    """One judged sentence pair, cut to its first positions; heads in the order of kinds and layers.
 
     Attributes:
         source, target, read: ids; predicted are those of ``target``, ``read`` is what the decoder reads.
         maps: by attention and head the model's attention, and that of each of
             :data:`~attnlib.analysis.judge.REBUILT`; NaN where either of the two places is left out.
         probe: β, where it can be taken.
+        lengths: of source and target before they were cut; None: as they are.
     """
 
     source: Int[Tensor, " source"]
@@ -33,6 +34,11 @@ class Sample:
     read: Int[Tensor, " target"]
     maps: dict[Head, Float[Tensor, "maps queries keys"]]
     probe: Float[Tensor, "target source"] | None = None
+    lengths: tuple[int, int] | None = None
+
+    @property
+    def attention(self) -> dict[Head, Float[Tensor, "queries keys"]]:
+        return {place: maps[0] for place, maps in self.maps.items()}
 
 
 class _Maps(Judgement):
@@ -69,9 +75,10 @@ def samples_of(stream: Stream, one: ModelPass, fit: Fit, most: int = MOST) -> tu
     kinds, samples = {own.name: own.kind for own in one.attended}, []
     whole = (one.counted("source").any(1) & one.counted("target").any(1)).nonzero()[:, 0].tolist()
     for at, row in enumerate(whole):
-        length = {side: min(cut, int(one.mask(side)[row].sum())) for side in ("source", "target")}
+        lengths = {side: int(one.mask(side)[row].sum()) for side in ("source", "target")}
+        length = {side: min(cut, own) for side, own in lengths.items()}
         maps = {}
-        for (name, head), own in found.maps.items():
+        for (name, head), own in sorted(found.maps.items(), key=lambda own: in_order(own[0])):
             queries, keys = (length[side] for side in one.sides(kinds[name]))
             maps[name, head] = own[:, at, :queries, :keys]
         samples.append(
@@ -81,6 +88,7 @@ def samples_of(stream: Stream, one: ModelPass, fit: Fit, most: int = MOST) -> tu
                 one.target_tokens[row, : length["target"]].cpu(),
                 maps,
                 None if probe is None else probe[row, : length["target"], : length["source"]].cpu(),
+                tuple(lengths.values()),
             )
         )
     return tuple(samples)

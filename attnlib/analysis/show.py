@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.fit import Head
 from attnlib.analysis.judge import part_of
 from attnlib.analysis.report import COLOURS, SIDES, Name, notes, number, shown_terms, visible, words_of
-from attnlib.analysis.results import KINDS, PARTS, Analysis, is_even
+from attnlib.analysis.results import PARTS, Analysis, is_even
 from attnlib.decomposition.components import PART_NAMES
 from attnlib.errors import BadInput, check_known
 
@@ -44,17 +45,14 @@ def _shown(
     analysis: Analysis, name: Name | None, sample: int
 ) -> tuple[dict[Head, torch.Tensor], dict[str, list[str]]]:
     """Attention of every head, and words, of one of the sentences on the page."""
-    one, held = analysis.example, max(1, len(analysis.samples))
-    if one is None:
-        raise BadInput("this analysis holds no sample: one is kept by analyse and report alone")
+    held = len(analysis.samples)
+    if not held:
+        raise BadInput("this analysis holds no sample: some are kept by analyse and report alone")
     if not 0 <= sample < held:
         raise BadInput(f"sample is {sample}; this analysis holds {held}, counted from 0")
-    attention = one.attention
-    if sample:
-        one = analysis.samples[sample]
-        attention = {head: maps[0] for head, maps in one.maps.items()}
+    one = analysis.samples[sample]
     words = words_of(analysis, one, name or (lambda _, token: str(token)))
-    return attention, {of: list(map(visible, own)) for of, own in words.items()}
+    return one.attention, {of: list(map(visible, own)) for of, own in words.items()}
 
 
 class Tables:
@@ -80,8 +78,8 @@ class Tables:
         """Of the sentence ``sample`` on the page, from 0: a row for each query and key of each head.
 
         Columns are ``kind``, ``layer``, ``head``, the places ``query`` and ``key``, from 0, their words by
-        ``name`` (ids by default), and the ``weight``, which is NaN where either of the two is ignored, and
-        beyond the first sentence also where the query cannot see the key.
+        ``name`` (ids by default), and the ``weight``, which is NaN where either of the two is ignored or
+        the query cannot see the key.
         """
         attention, words = _shown(self._analysis, name, sample)
         rows = []

@@ -33,12 +33,13 @@ from torch import Tensor
 from attnlib.adapters.library_models import KINDS, encoder_decoder_pass, transformer_pass
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.stream import Stream
+from attnlib.arrays import several
 from attnlib.errors import BadInput, check_known
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
 from attnlib.models.config import ModelConfig
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.sequence_to_sequence import SequenceConfig, SequenceToSequence
-from attnlib.models.transformer import AttentionKind, Transformer, TransformerConfig
+from attnlib.models.transformer import Transformer, TransformerConfig
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from attnlib.sealed import load_file
 from attnlib.training.corpus import Batch, Corpus, evaluation_batches
@@ -66,13 +67,13 @@ class Trained:
     words: dict[str, list[str]]
     provenance: dict
 
-    def stream(self, batch_size: int = 32, kinds: Collection[AttentionKind] = ("cross",)) -> Stream[Batch]:
+    def stream(self, batch_size: int = 32, kinds: str | Collection[str] = ("cross",)) -> Stream[Batch]:
         """Passes over its sentences, for :func:`~attnlib.analysis.analyse.analyse` and reports.
 
         Raises:
             BadInput: a network without attention to a source, or another kind of it than it has.
         """
-        for kind in kinds:
+        for kind in (kinds := several(kinds)):
             check_known("attention", kind, KINDS)
         trace = partial(transformer_pass, self.network, kinds=kinds)
         if not isinstance(self.network, Transformer):
@@ -82,7 +83,11 @@ class Trained:
                 has = "no attention between two texts" if without else "cross-attention alone"
                 raise BadInput(f"{own} has {has}: there is no analysis of {', '.join(kinds)}")
             trace = partial(encoder_decoder_pass, self.network)
-        return Stream(trace, lambda: evaluation_batches(self.corpus, batch_size), logits=self.logits)
+        trained = {name: self.provenance[name] for name in ("accuracy", "commit", "date")}
+        trained = {"network": type(self.network).__name__} | trained
+        made = {"trained": trained, "sha256": {"model": self.provenance["sha256"]}}
+        batches = partial(evaluation_batches, self.corpus, batch_size)
+        return Stream(trace, batches, logits=self.logits, made=lambda: made)
 
     @torch.no_grad()
     def logits(self, one: ModelPass) -> Float[Tensor, "batch target words"]:

@@ -4,7 +4,8 @@ import torch
 
 from attnlib.adapters.library_models import transformer_pass
 from attnlib.analysis.passes import both_passes
-from attnlib.analysis.results import Example, example_of, head_rows, state_rows, term_rows
+from attnlib.analysis.results import head_rows, state_rows, term_rows
+from attnlib.analysis.samples import Sample, samples_of
 from attnlib.analysis.stream import Stream
 from attnlib.training.corpus import evaluation_batches
 from companion.runs.procedure import Recording
@@ -24,6 +25,7 @@ def measure_report(recording: Recording, *, samples: int, batch_size: int) -> di
     )
     judgement, part = both_passes(stream, method="least_squares")
     fit, held_out = judgement.fit, part.every > 1
+    (shown,) = samples_of(stream, stream.trace(stream.first("judge", part)), fit, most=1)
     words = {"source": task.source_vocabulary.words, "target": task.target_vocabulary.words}
     rows = head_rows(judgement, held_out=held_out), term_rows(judgement), state_rows(fit, judgement)
     return {
@@ -31,17 +33,18 @@ def measure_report(recording: Recording, *, samples: int, batch_size: int) -> di
         "fitted": fit.samples,
         "judged": judgement.samples,
         "held_out": held_out,
-        "example": _example(example_of(stream.trace(stream.first("judge", part)), fit.heads), words),
+        "example": _example(shown, words),
     }
 
 
-def _example(example: Example, words: dict[str, tuple[str, ...]]) -> dict:
-    attention = {f"{at}/{head}": weights.tolist() for (at, head), weights in example.attention.items()}
+def _example(shown: Sample, words: dict[str, tuple[str, ...]]) -> dict:
+    """Its attention is 0 where a decoder cannot look."""
+    seen = {place: weights.nan_to_num() for place, weights in shown.attention.items()}
     return {
-        "source": [words["source"][i] for i in example.source.tolist()],
-        "target": [words["target"][i] for i in example.target.tolist()],
-        "read": [words["target"][i] for i in example.read.tolist()],
-        "attention": attention,
+        "source": [words["source"][i] for i in shown.source.tolist()],
+        "target": [words["target"][i] for i in shown.target.tolist()],
+        "read": [words["target"][i] for i in shown.read.tolist()],
+        "attention": {f"{at}/{head}": weights.tolist() for (at, head), weights in seen.items()},
     }
 
 

@@ -6,7 +6,8 @@ import math
 import torch
 
 from attnlib.analysis.report import page
-from attnlib.analysis.results import Analysis, Example
+from attnlib.analysis.results import Analysis
+from attnlib.analysis.samples import Sample
 from companion.results.result import Result
 from notebooks.beyond.your_own_model.measure import ROWS
 
@@ -21,10 +22,10 @@ def analysis_of(result: Result) -> tuple[Analysis, list[str]]:
     for side in ("source", "target", "read"):
         sides[side] = torch.arange(len(words), len(words) + len(shown[side]))
         words += shown[side]
-    attention = {}
+    maps = {}
     for place, weights in shown["attention"].items():
         at, _, head = place.partition("/")
-        attention[at, int(head)] = torch.tensor(weights)
+        maps[at, int(head)] = torch.tensor([weights])
     rows = {
         name: [{key: math.nan if v is None else v for key, v in row.items()} for row in result.tables[name]]
         for name in ROWS
@@ -34,7 +35,7 @@ def analysis_of(result: Result) -> tuple[Analysis, list[str]]:
         "Corpus": f"{result.config['task'].replace('_', ' ')}, sentences made by rule",
     }
     counted = {name: result.values[name] for name in ("fitted", "judged", "held_out")}
-    return Analysis(**rows, **counted, example=Example(**sides, attention=attention), about=about), words
+    return Analysis(**rows, **counted, samples=(Sample(**sides, maps=maps),), about=about), words
 
 
 def framed_report(result: Result) -> str:

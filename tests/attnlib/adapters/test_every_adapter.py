@@ -5,12 +5,13 @@ from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from attnlib import FrameBatch, Hooked, HuggingFace, Modules, TokenBatch
+from attnlib import Hooked, HuggingFace, Modules, TokenBatch, analyse, zoo
 from attnlib.adapters import lexical_probe, pass_of_tensors, transformer_pass
 from attnlib.decomposition import Components
 from attnlib.decomposition.growing import GrowingComponents
@@ -363,14 +364,32 @@ def test_positions_and_predictions_are_those_of_a_plain_call(name):
     torch.testing.assert_close(adapter.logits(one)[one.target_mask], logits[one.target_mask])
 
 
-def test_frames_may_come_in_arrays_as_processors_make_them():
-    """Masks as zeros and ones, and lists."""
-    plain = toys.frames_batch("Speech2Text")
-    given = plain.frames.numpy(), plain.target.tolist(), plain.target_mask.long().numpy()
-    made = FrameBatch(*given, frames_mask=plain.frames_mask.int())
-    for name in ("frames", "target", "target_mask", "frames_mask"):
-        assert torch.equal(getattr(made, name), getattr(plain, name))
-    assert made.read is None
+@pytest.mark.parametrize("plain", [toys.frames_batch("Speech2Text"), BATCH], ids=["frames", "tokens"])
+def test_batches_may_come_in_arrays_and_lists(plain):
+    """As processors make them: short integers, and masks as zeros and ones."""
+    own = {name: tensor for name, tensor in vars(plain).items() if isinstance(tensor, torch.Tensor)}
+    made = {name: tensor.numpy() for name, tensor in own.items()} | {"target": plain.target.tolist()}
+    made |= {name: mask.astype(np.int32) for name, mask in made.items() if name.endswith("mask")}
+    if "source" in made:
+        made["source"] = made["source"].astype(np.int16)
+    again = type(plain)(**made)
+    for name, tensor in own.items():
+        assert torch.equal(getattr(again, name), tensor), name
+        assert getattr(again, name).dtype == tensor.dtype, name
+    assert again.read is None
+
+
+def test_one_thing_need_not_be_in_a_list():
+    """A kind, a layer, an id that is ignored, a module, a head."""
+    alone, listed = (
+        HuggingFace(toys.model_of("Bart"), kinds=kinds, layers=layers, ignored=ignored)
+        for kinds, layers, ignored in (("encoder_self", 1, 5), (["encoder_self"], [1], [5]))
+    )
+    toys.assert_same_pass(alone.trace(BATCH), listed.trace(BATCH))
+    reader = toys.drawn(toys.Reader())
+    toys.assert_same_pass(Modules(reader, HOOKED, run, start=2).trace(BATCH), toys.traced("by hand"))
+    stream = zoo.load("reordering").stream(kinds="decoder_self")
+    assert {(row["kind"], row["head"]) for row in analyse(stream, heads=1).heads} == {("decoder_self", 1)}
 
 
 def test_ids_of_frames_are_never_among_the_ignored():

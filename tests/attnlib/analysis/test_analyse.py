@@ -23,7 +23,7 @@ from attnlib.analysis.fit import counted_attention
 from attnlib.analysis.judge import Judgement
 from attnlib.analysis.learned import Learned
 from attnlib.analysis.passes import STAGES, fit_part, judge_part, merged_fit, settled
-from attnlib.analysis.report import notes
+from attnlib.analysis.report import notes, page
 from attnlib.analysis.results import results
 from attnlib.analysis.samples import LONGEST
 from attnlib.errors import CorruptFile
@@ -77,7 +77,7 @@ def test_rows_are_in_the_order_of_kinds_layers_and_heads():
     found = analyse(Stream(trace, range(5)))
     places = [(row["kind"], row["layer"], row["head"]) for row in found.heads]
     assert places == [(kind, layer, head) for kind in ALL for layer in (2, 10) for head in range(HEADS)]
-    assert list(found.example.attention) == [(f"{kind}.{layer}", head) for kind, layer, head in places]
+    assert list(found.samples[0].attention) == [(f"{kind}.{layer}", head) for kind, layer, head in places]
 
 
 def test_what_is_shown_are_the_first_samples_judged_with_their_attention_and_probe():
@@ -85,21 +85,19 @@ def test_what_is_shown_are_the_first_samples_judged_with_their_attention_and_pro
     counted = {side: one.counted(side) for side in ("source", "target")}
     whole = (counted["source"].any(1) & counted["target"].any(1)).nonzero()[:, 0].tolist()
     assert len(found.samples) == len(whole) > 1
-    for row, shown in [(0, found.example), *zip(whole, found.samples, strict=True)]:
+    for row, shown in zip(whole, found.samples, strict=True):
         valid = {side: one.mask(side)[row] for side in counted}
         assert torch.equal(shown.source, one.source_tokens[row][valid["source"]])
         assert torch.equal(shown.read, one.target_tokens[row][valid["target"]])
         assert torch.equal(shown.target, one.target_outputs[row][valid["target"]])
+        probe = TOY.probe(one)[row][valid["target"]][:, valid["source"]]
+        torch.testing.assert_close(shown.probe, probe)
         for attended, head in product(one.attended, range(HEADS)):
             asks, answers = one.sides(attended.kind)
             full, allowed = (own[row] for own in counted_attention(one, attended, head))
-            seen = counted[asks][row][:, None] & counted[answers][row]
-            if shown is not found.example:  # which shows zeros where a decoder cannot look
-                seen, probe = seen & allowed, TOY.probe(one)[row][valid["target"]][:, valid["source"]]
-                torch.testing.assert_close(shown.probe, probe)
+            seen = counted[asks][row][:, None] & counted[answers][row] & allowed
             full, seen = (own[valid[asks]][:, valid[answers]] for own in (full, seen))
-            weights = shown.attention if shown is found.example else shown.maps
-            own = weights[attended.name, head].reshape(-1, *full.shape)[0]
+            own = shown.attention[attended.name, head]
             torch.testing.assert_close(own, full.masked_fill(~seen, torch.nan), equal_nan=True)
     assert analyse(Stream(TOY, range(5))).samples[0].probe is None
 
@@ -134,10 +132,11 @@ def test_a_long_sentence_is_cut():
     length = LONGEST + 5
     one = toys.by_hand([[1.0] * length] * 3, [False] * length)
     found = analyse(Stream(lambda one: one, [one] * 5))
-    assert found.example.source.tolist() == list(range(LONGEST))
-    assert found.example.attention["cross.0", 0].shape == (3, LONGEST)
-    assert found.example.lengths == (length, 3)
+    assert found.samples[0].source.tolist() == list(range(LONGEST))
+    assert found.samples[0].lengths == (length, 3)
     assert found.samples[0].maps["cross.0", 0].shape == (4, 3, LONGEST)
+    said = f"Shown are the first {LONGEST} positions of a side; the source has {length}"
+    assert said in page(found, "A title", lambda _, token: str(token))
 
 
 def kept(folder, stream, shards=1, every=5):

@@ -19,10 +19,11 @@ from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attnlib import zoo
 from attnlib.analysis import Analysis, Losses, Stream, analyse, compare, report, write_report
 from attnlib.analysis.report import KEPT, SENTENCE, TABLES, findings, notes, number, page, sentence, visible
-from attnlib.analysis.results import Example
-from attnlib.analysis.samples import ENTRIES, LONGEST, Sample
+from attnlib.analysis.samples import ENTRIES, Sample
+from tests.attnlib.adapters.adapter_builders import BATCH, adapter_of
 from tests.attnlib.analysis.builders import ALL, HOSTILE, SHOWN, Toy, assert_same_rows, said_by, table_of
 from tests.attnlib.refusals import assert_refused
 
@@ -128,7 +129,7 @@ def test_the_page_runs_its_own_script_and_no_other(analysis):
 
 def test_words_and_weights_are_in_their_places(analysis, markup):
     """Rows of cross-attention are the words predicted, those of the decoder's own the words read."""
-    example = analysis.example
+    example = analysis.samples[0]
     found = re.findall(r"<summary>[^<]*, layer \d+, head \d+</summary>(.*?)</details>", markup, re.S)
     sides = {"cross": ("source", "source", "target", "target"), "encoder_self": ("source",) * 4}
     sides["decoder_self"] = ("target", "read", "target", "read")
@@ -148,11 +149,12 @@ def test_what_is_ignored_a_position_bias_and_a_probe_are_shown_where_there_are_a
     toy = Toy(ALL, **kinds)
     analysis = analyse(Stream(toy, range(5), **{"probe": toy.probe} if probed else {}))
     markup = page(analysis, "A title", name)
-    ignored = sum(int(weights.isnan().sum()) for weights in analysis.example.attention.values())
-    assert bool(ignored) == ("ignored" in kinds)
-    assert markup.count('<td class="out" title="left out">') == markup.count('class="out"') == ignored
-    said = "Hatched is what is left out; attention is dealt out anew among the rest"
-    assert (said in markup) == bool(ignored)
+    unseen = {at: int(weights.isnan().sum()) for at, weights in analysis.samples[0].attention.items()}
+    assert bool(unseen["cross.0", 0]) == ("ignored" in kinds)
+    out = sum(unseen.values())  # with what the decoder's own attention cannot see
+    assert markup.count('<td class="out" title="left out">') == markup.count('class="out"') == out
+    said = "Hatched is what a query cannot see, or is left out; attention is dealt out anew among the rest"
+    assert said in markup
     assert ("share of the position bias" in markup) == ("bias" in kinds)
     for column in ("agreement with the lexical probe", "rows probed"):
         assert (f'<th scope="col">{column}</th>' in markup) == probed
@@ -251,11 +253,9 @@ def test_a_page_of_576_heads_is_below_five_megabytes(analysis):
     ids, weights = torch.arange(cut), torch.rand(4, cut, cut)
     names = {(f"{kind}.{layer}", head): weights for kind in ALL for layer, head in places}
     assert len(names) == 576
-    long = torch.arange(LONGEST)
-    example = Example(long, long, long, dict.fromkeys(names, torch.rand(LONGEST, LONGEST)))
     rows = {table: everywhere(getattr(analysis, table)) for table in ("heads", "terms")}
     sample = Sample(ids, ids, ids, names, torch.rand(cut, cut))
-    large = replace(analysis, **rows, example=example, samples=(sample,))
+    large = replace(analysis, **rows, samples=(sample,))
     assert len(page(large, "t", name, script=True).encode()) < 5e6
 
 
@@ -276,8 +276,8 @@ def assert_a_word_everywhere(word):
     """Title, facts, states and the words of the sample: each reads as what is visible of it."""
     row = dict.fromkeys(("width", "words", "positions", "fitted", "judged"), 2)  # of one word: frames
     states = [row | {"states": word, "unseen_words": 0.0, "megabytes": 1.0}]
-    example = Example(*[torch.tensor([0])] * 3, attention={("cross.0", 0): torch.ones(1, 1)})
-    said = Analysis([], [], states, fitted=8, judged=2, held_out=True, example=example, about={word: word})
+    sample = Sample(*[torch.tensor([0])] * 3, maps={("cross.0", 0): torch.ones(1, 1, 1)})
+    said = Analysis([], [], states, fitted=8, judged=2, held_out=True, samples=(sample,), about={word: word})
     read = harmless(page(said, word, lambda side, token: word))
     assert [own.text for own in read.find_all("bdi")] == [visible(word)] * 3
     assert read.text.count(sentence(word)) >= 4  # title and heading, a fact and its name
@@ -362,18 +362,40 @@ def test_what_made_it_is_known_without_a_command():
     made = analyse(stream, heads=[1, 0], method="means", every=4).made
     options = {"heads": "0,1", "method": "means", "every": 4, "probed": 0, "longest": 9}
     assert (made["options"], made["sha256"]) == (options, {"text": "0f"})
-    assert made["computed in"] == {"precision": "float64"}
+    assert made["computed in"] == {"precision": "float64", "device": "cpu", "samples at once": 6}
     assert made["versions"]["torch"] == version("torch")
+
+
+@pytest.mark.parametrize("kind", ["T5", "by hand"])
+def test_a_report_from_python_names_its_model_the_date_and_the_seconds(tmp_path, kind):
+    adapter = adapter_of(kind)
+    found = report(Stream(adapter.trace, [BATCH], probed=0), tmp_path, about={"Corpus": "mine"})
+    size = sum(own.numel() for own in adapter.model.parameters())
+    assert found.about == {"Model": f"{type(adapter.model).__name__}, {size:,} parameters", "Corpus": "mine"}
+    before, run = found.made["sha256"]["model"], json.loads((tmp_path / "run.json").read_text())
+    assert before == adapter.digest()
+    assert run["seconds"] >= 0
+    assert run["date"].startswith("20")
+    assert '<a href="run.json">' in (tmp_path / "index.html").read_text(encoding="utf-8")
+    with torch.no_grad():
+        weight = next(adapter.model.parameters())
+        weight[0] += 1
+        assert adapter.digest() != before
+        weight[0] -= 1
+
+
+def test_a_report_on_a_network_of_the_package_says_what_trained_it():
+    one = zoo.load("one_to_one_AO")
+    made = analyse(one.stream()).made
+    assert made["sha256"] == {"model": one.provenance["sha256"]}
+    assert made["trained"]["commit"] == one.provenance["commit"]
 
 
 @pytest.mark.parametrize("sample", [0, 3])
 def test_the_table_of_attention_has_each_word_with_its_weight(analysis, sample):
     """Rows of cross-attention are about the words predicted; what is ignored is no number."""
-    found, example = analysis.tables.attention(name, sample=sample), analysis.example
+    found, example = analysis.tables.attention(name, sample=sample), analysis.samples[sample]
     attention = example.attention
-    if sample:
-        example = analysis.samples[sample]
-        attention = {head: maps[0] for head, maps in example.maps.items()}
     assert len(found) == sum(weights.numel() for weights in attention.values())
     assert found.weight.isna().any()
     for row in found.sample(40, random_state=0).to_dict("records"):
@@ -422,16 +444,14 @@ def test_a_picture_of_terms_and_one_of_attention(analysis, tmp_path):
     for weak, strong in zip(faint.patches, axes.patches, strict=True):
         assert weak.get_alpha() == pytest.approx(0.35 * strong.get_alpha())
 
-    one, place = analysis.samples[2], ("decoder_self.0", 1)
-    for sample, ids, expected in (
-        (0, analysis.example.read, analysis.example.attention[place]),
-        (2, one.read, one.maps[place][0]),
-    ):
+    for sample in (0, 2):
+        one = analysis.samples[sample]
         figure = analysis.plot.attention(0, 1, "decoder_self", name=name, sample=sample)
         (axes,) = figure.axes
         drawn = torch.as_tensor(axes.images[0].get_array().filled(float("nan")))
-        torch.testing.assert_close(drawn, expected.to(drawn), equal_nan=True)
-        read = [name("target", int(token)) for token in ids]
+        expected = one.attention["decoder_self.0", 1].to(drawn)
+        torch.testing.assert_close(drawn, expected, equal_nan=True)
+        read = [name("target", int(token)) for token in one.read]
         assert [label.get_text() for label in axes.get_yticklabels()] == read
         figure.savefig(tmp_path / "attention.png")
 
@@ -444,7 +464,7 @@ ALL_PARTS = ["temporal", "input", "residual"]
     [
         (lambda own: own.plot.heads("crss"), "no kind of attention 'crss'; did you mean 'cross'?"),
         (lambda own: own.plot.terms(0, 2), "no analysed head … '0.2'; did you mean … Known: 0.0, 0.1"),
-        (lambda own: replace(own, example=None).tables.attention(), "holds no sample"),
+        (lambda own: replace(own, samples=()).tables.attention(), "holds no sample"),
         (lambda own: own.tables.attention(sample=12), "sample is 12; this analysis holds … counted from 0"),
         (lambda own: own.plot.attention(0, 0, sample=-1), "sample is -1; this analysis holds"),
     ],

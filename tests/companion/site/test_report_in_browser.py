@@ -5,11 +5,10 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-import torch
 
+from attnlib.adapters.library_models import KINDS
 from attnlib.analysis import Stream, analyse, write_report
 from attnlib.analysis.report import number
-from attnlib.analysis.results import KINDS, Example
 from tests.attnlib.analysis.builders import ALL, HOSTILE, Toy
 
 PLACES = list(product(range(3), range(16)))  # layers and heads
@@ -19,7 +18,6 @@ def analysis():
     """Many heads, and every name that a user can give is hostile."""
     toy = Toy(ALL, ignored=(3,), bias=True)
     found = analyse(Stream(toy, range(10), toy.probe), about=dict.fromkeys(HOSTILE, " ".join(HOSTILE)))
-    ids = torch.arange(40)
 
     def everywhere(rows):
         first = [row for row in rows if row["head"] == 0]
@@ -35,7 +33,6 @@ def analysis():
         terms=everywhere(found.terms),
         held_out=False,
         states=[found.states[0] | {"states": word} for word in HOSTILE[:4]],
-        example=Example(ids, ids, ids, {(f"{kind}.0", 0): torch.eye(40) for kind in KINDS}),
     )
 
 
