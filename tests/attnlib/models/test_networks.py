@@ -1,7 +1,4 @@
-"""Networks by their equations, one sentence at a time, or by torch's own; what holds for every network.
-
-Attention, positions, recurrence and scores by hand; parameters, padding, later words, writing and search.
-"""
+"""Networks by their equations or torch's own, attention and scores by hand; what holds for every network."""
 
 import math
 import re
@@ -24,15 +21,7 @@ from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, cl
 from attnlib.models.encoder_decoder import TABLE_ROWS, shuffled_positions, sinusoidal_positions
 from attnlib.models.recurrence import FUSED, fused_layer, unroll
 from attnlib.models.search import beam_search, greedy_search, translate
-from attnlib.models.transformer import (
-    REACH,
-    MultiHeadAttention,
-    RelativeAttention,
-    RotaryAttention,
-    Transformer,
-    TransformerConfig,
-    rotation_tables,
-)
+from attnlib.models.transformer import REACH, MultiHeadAttention, Transformer, rotation_tables
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from attnlib.training.corpus import Batch
 from attnlib.training.vocabulary import BOS, EOS, PAD
@@ -405,7 +394,7 @@ def torchs_twin(model):
 def test_one_attention_by_hand():
     # Two heads of width 1. The values are four times the inputs, the output map swaps the heads. A query of
     # log 3 gives 3 times the weight to a key that is greater by 1.
-    attention = MultiHeadAttention(TransformerConfig(5, 5, width=2, heads=2))
+    attention = MultiHeadAttention(replace(nets.SMALL, width=2, heads=2))
     with torch.no_grad():
         for module in attention.children():
             module.weight.copy_(torch.eye(2))
@@ -481,15 +470,15 @@ def test_a_head_has_the_words_of_its_two_sides():
 
 
 def test_turned_by_their_positions_the_same_words_further_on_have_the_same_scores():
-    attention = RotaryAttention(replace(nets.SMALL, positions="rotary")).requires_grad_(False)
-    pair = torch.randn(1, 2, nets.SMALL.width, generator=generator())
+    attention = nets.transformer(positions="rotary").encoder[0].self_attention
+    pair = torch.randn(1, 2, nets.SMALL.width, generator=generator()).double()
     everywhere = torch.ones(1, 1, 2, dtype=torch.bool)
     found = [attention(pair, attention.answer(pair, first), everywhere, first)[1].scores for first in (0, 3)]
     torch.testing.assert_close(*found)
 
 
 def test_a_bias_is_looked_up_by_its_distance_and_starts_at_zero():
-    attention = RelativeAttention(replace(nets.SMALL, positions="relative")).requires_grad_(False)
+    attention = nets.transformer(positions="relative").encoder[0].self_attention
     attention.distance_bias.copy_(torch.arange(-REACH, REACH + 1).expand(3, -1))
     found = attention.position_bias(first=2, target=2, source=4)
     assert found[0].tolist() == [[-2, -1, 0, 1], [-3, -2, -1, 0]]
@@ -506,7 +495,7 @@ def test_cross_attention_is_left_as_it_is(positions):
 
 
 def test_a_pair_of_coordinates_turns_by_its_angle():
-    attention = RotaryAttention(TransformerConfig(9, 8, width=16, heads=2, positions="rotary"))
+    attention = nets.transformer(width=16, heads=2, positions="rotary").encoder[0].self_attention
     rows = torch.zeros(1, 2, 1, 8)
     rows[..., 1] = 1.0  # with coordinate 5 it turns by position · 10000^(-1/4) = position / 10
     turned = attention.placed(rows, first=3)[0, 0, 0]

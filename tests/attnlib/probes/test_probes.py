@@ -1,7 +1,4 @@
-"""Probes by hand and against loops, all orders of ties, dictionaries and scipy; what they refuse.
-
-Agreement and Kendall's τ-b, links of words, the lexical probe in little memory, the best attention.
-"""
+"""Agreement, links of words, the lexical probe, the best attention: by hand, by loops, by scipy."""
 
 import math
 from collections import defaultdict
@@ -187,10 +184,7 @@ def test_two_batches_come_to_what_a_loop_counts(seed, batch, with_null):
 
 
 def test_the_diagonal_stretches_to_the_longer_side():
-    """Two target words halve four source words, whose middles are 1 and 3; four halve two the other way.
-
-    The middle of four is 2.
-    """
+    """Two target words halve four source words: middles 1 and 3; four halve two; the middle of four is 2."""
     expected = {(3, 3): [0, 1, 2], (2, 2): [0, 1], (2, 4): [1, 3], (4, 2): [0, 0, 1, 1], (1, 4): [2]}
     rows, columns = (torch.arange(4) < torch.tensor(side)[:, None] for side in zip(*expected, strict=True))
     found = diagonal(rows, columns)
