@@ -201,8 +201,7 @@ def table_of_contents(root: Path) -> dict[str, Any]:
 
     A notebook says where it belongs in its front matter (``part: II`` and ``order: 40``).
 
-    Raises:
-        BadInput: the file is missing; a notebook has no place, or is in a part that the book does not have.
+    Raises BadInput: the file is missing; a notebook has no place, or is in a part that the book lacks.
     """
     toc = root / "book" / "_toc.yml"
     if not toc.is_file():
@@ -240,7 +239,7 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
     """
     book, toc, results = root / "book", table_of_contents(root), Book(root)
     # What the ends of pages and the scorecard rest on.
-    names = [*code_files(root), "companion/book/closing.md.jinja", "companion/claims", "claims"]
+    names = [*code_files(root), "companion/book", "companion/claims", "claims"]
     now = state(Project(root), [*names, "results/paper", "build/results/quick"])
     memo = Memo(folder.with_name(".pages.json"), now)
 
