@@ -33,7 +33,6 @@ from attnlib.analysis import analyse
 from attnlib.analysis.passes import both_passes, fit_part, judge_part
 from attnlib.analysis.stream import Shard, Stream
 
-PARTS = "components,corpus,analysis,shards"
 SENTENCES, POSITIONS, WIDTH, WORDS = 4_000, 20, 256, 4_000
 EVICT_MB = 600  # written between any two timings: more than a cache holds
 CORPUS_WIDTH, SIZES, EVERY = 512, (250_000, 500_000, 1_000_000, 2_000_000), 5
@@ -88,7 +87,7 @@ def components(turns: int) -> None:
         said(f"Components.{name}", taken / found["sum"], aim, note=note)
 
 
-def corpus(width: int = CORPUS_WIDTH) -> None:
+def corpus(_turns: int, width: int = CORPUS_WIDTH) -> None:
     pool(width)
     points: dict[str, list[float]] = {"first": [], "second": []}
     counts = []
@@ -172,6 +171,7 @@ def shard(part: Shard, tokens: int = 3_000_000, width: int = 64) -> float:
 
 
 def shards(turns: int) -> None:
+    turns = max(1, turns // 3)
     with ProcessPoolExecutor(2, get_context("spawn")) as processes:
 
         def clock(*parts: Shard) -> tuple[float, float]:
@@ -189,17 +189,15 @@ def shards(turns: int) -> None:
     said("two shards, times as fast as one", one / two, 1.8, more=True, note=note)
 
 
-def main(turns: int = 9, only: str = PARTS) -> None:
+PARTS = {"components": components, "corpus": corpus, "analysis": analysis, "shards": shards}
+
+
+def main(turns: int = 9, only: str = ",".join(PARTS)) -> None:
     torch.set_num_threads(1)
     print(f"torch {torch.__version__}, one thread, load {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores")
     print(f"{'':52} {'aim':7} measured reached")
-    wanted = only.split(",")
-    for name, work in {
-        "components": lambda: components(turns), "corpus": corpus,
-        "analysis": lambda: analysis(turns), "shards": lambda: shards(max(1, turns // 3)),
-    }.items():  # fmt: skip
-        if name in wanted:
-            work()
+    for name in only.split(","):
+        PARTS[name](turns)
 
 
 if __name__ == "__main__":

@@ -108,9 +108,9 @@ def run(
     project = current_project()
     requests = [with_parameters(Request(find(project, name).id, profile), parameter or []) for name in figure]
     sources.mirror_folder()  # a wrong one is said here, in a line, and not from inside Snakemake
-    outputs = [_prepared(project, request, explain) for request in requests]
     if not explain:
-        bring_data(project, [request for request in requests if not request.parameters])
+        bring_data(project, requests)
+    outputs = [_prepared(project, request, explain) for request in requests]
     targets = [path.relative_to(project.root).as_posix() for path in outputs]
     code = workflow.run(project, targets, jobs, explain=explain)
     for path, request in zip(outputs, requests, strict=True):
@@ -129,15 +129,13 @@ def _prepared(project: Project, request: "Request", explain: bool) -> Path:
 
     Raises BadInput: a setting that cannot be. DataUnavailable: data that a run of its own needs.
     """
-    from companion.book.plan import PlannedResult, bring_data
+    from companion.book.plan import PlannedResult
 
     if request.parameters:
         result = PlannedResult(project, request)
         result.specs  # noqa: B018  refuses values that cannot be
-        if not explain:
-            bring_data(project, [request])
-            if result.cannot_run:
-                raise DataUnavailable(result.cannot_run)
+        if not explain and result.cannot_run:
+            raise DataUnavailable(result.cannot_run)
         request.write(project.root / request.folder / "run.json")
     return project.notebook_of(request)
 

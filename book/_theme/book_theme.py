@@ -170,12 +170,7 @@ def link_the_repository(app: Sphinx, config: Config) -> None:
     options |= {"launch_buttons": {"notebook_interface": "jupyterlab", **hubs}}
     config.html_theme_options |= options
     config.html_baseurl = f"https://{owner}.github.io/{name}/" if host.endswith("github.com") else ""
-    # A page is a notebook or prose; the scorecard is made of the claims.
-    source = (
-        "{% if file_name == 'scorecard.md' %}claims/README.md"
-        "{% elif '.ipynb' in file_name %}notebooks/{{ file_name|replace('.ipynb', '.md') }}"
-        "{% else %}book/{{ file_name }}{% endif %}"
-    )
+    source = Path(__file__).with_name("templates").joinpath("source_of_page.jinja").read_text("utf-8").strip()
     config.html_context["edit_page_url_template"] = f"{url}/edit/{branch}/{source}"
 
 

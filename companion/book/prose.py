@@ -24,7 +24,7 @@ from html import escape
 from pathlib import Path
 
 from attnlib.errors import AttnlibError, BadInput, UnknownName, check_known
-from companion.book.markup import plain
+from companion.book.markup import template
 from companion.book.numbers import NOTHING, value_at, written
 from companion.book.project import PROFILES, Project, find, find_root
 from companion.claims.estimates import CannotBeRun, NotRun
@@ -40,6 +40,7 @@ MARK = re.compile(
     r"|^(?P<fence>```|:::)\{claims\}[ \t]*\n(?P<options>(?::\w+:.*\n)*)(?P<body>(?:.*\n)*?)(?P=fence)[ \t]*$",
     re.MULTILINE,
 )
+TABLE = Path(__file__).with_name("claims_table.md.jinja")
 AT = r"(?:@(?P<profile>\w+))?"
 NUMBER = re.compile(rf"(?:(?P<experiment>\w+){AT}:)?(?P<key>[^|:@]+)(?:\|(?P<ways>.*))?", re.DOTALL)
 PINNED = re.compile(rf"(?P<claim>[a-z0-9-]+){AT}\s*=\s*(?P<verdict>[a-z ]+)")
@@ -152,14 +153,8 @@ def claims_table(book: Book, page: str, options: str, body: str) -> str:
     if not listed:
         of_kind = f" of kind {kind!r}" if kind else ""
         raise BadInput(f"{{claims}}: no claims{of_kind} about {experiment} in claims/*.yaml")
-    lines = ["| statement | number | verdict |", "|---|---|---|"]
-    for claim in listed:
-        judgement, profile = book.verdict_of(claim)
-        numbers = "<br>".join(plain(str(estimate)) for estimate in judgement.evidence.values()) or NOTHING
-        at = f"@{profile}" if profile and len(claim.profiles) > 1 else ""
-        badge = f"{{verdict}}`{claim.id}{at} = {judgement.verdict}`"
-        lines.append(f"| {plain(claim.says)} | {numbers} | {badge} |")
-    return "\n".join(lines) + "\n"
+    rows = [(claim, *book.verdict_of(claim)) for claim in listed]
+    return template(TABLE).render(rows=rows, nothing=NOTHING)
 
 
 def as_text(shown: Shown) -> str:

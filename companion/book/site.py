@@ -43,8 +43,6 @@ FROM_OUTPUT = {"alt": "image", "caption": "figure", "name": "figure"}
 # A change in any of these can alter every page, and Sphinx does not see it.
 WHOLE_BOOK = ("_config.yml", "book/_static", "book/_vendor", "book/_theme", "book/_index.yml")
 MARKER = re.compile(r"^<!-- book:(?P<kind>\w+) ?(?P<figure>[\w/]*) -->$", re.MULTILINE)
-# Its tables are wide: they get the room of the list of contents.
-SCORECARD_HEAD = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"
 
 
 class SiteError(AttnlibError):
@@ -165,15 +163,9 @@ def _figure(executed: Path, figure: str) -> str:
     path, failed = executed / f"{figure}.ipynb", executed / f"{figure}.error.txt"
     cells = nbformat.read(path, as_version=4).cells if path.is_file() and not failed.is_file() else []
     images = (image for number, cell in enumerate(cells, 1) for image in images_of(figure, number, cell))
-    if (first := next(images, None)) is None:
-        return f":::{{note}}\nThe figure belongs to [](/{figure}), which has not been run here.\n:::"
-    said = {name: " ".join(first.metadata[name].split()) for name in ("alt", "caption", "name")}
-    # An image and a paragraph, not a figure: the numbers of figures start in the chapters.
-    return (
-        f":::{{image}} /_files/figures/{figure}/{said['name']}.svg\n:alt: {said['alt']}\n"
-        f":target: {figure}.html\n:class: lead-figure\n:::\n\n"
-        f"{{.figure-note}}\n{said['caption']} From [](/{figure}).\n"
-    )
+    first = next(images, None)
+    said = first and {name: " ".join(first.metadata[name].split()) for name in ("alt", "caption", "name")}
+    return template(Path(__file__).with_name("lead_figure.md.jinja")).render(figure=figure, said=said)
 
 
 def _map(_: str) -> str:
@@ -201,8 +193,7 @@ def table_of_contents(root: Path) -> dict[str, Any]:
 
     A notebook says where it belongs in its front matter (``part: II`` and ``order: 40``).
 
-    Raises:
-        BadInput: the file is missing; a notebook has no place, or is in a part that the book does not have.
+    Raises BadInput: the file is missing; a notebook has no place, or is in a part that the book lacks.
     """
     toc = root / "book" / "_toc.yml"
     if not toc.is_file():
@@ -240,7 +231,7 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
     """
     book, toc, results = root / "book", table_of_contents(root), Book(root)
     # What the ends of pages and the scorecard rest on.
-    names = [*code_files(root), "companion/book/closing.md.jinja", "companion/claims", "claims"]
+    names = [*code_files(root), "companion/book", "companion/claims", "claims"]
     now = state(Project(root), [*names, "results/paper", "build/results/quick"])
     memo = Memo(folder.with_name(".pages.json"), now)
 
@@ -261,8 +252,7 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
         if f"{page}.md" in wanted:
             made[f"{page}.md"] = fill_markers(filled_page(book / f"{page}.md", page), executed)
         elif page == "scorecard":
-            table = memo("scorecard", lambda: scorecard_markdown(root, judged()))
-            made["scorecard.md"] = SCORECARD_HEAD + table
+            made["scorecard.md"] = memo("scorecard", lambda: scorecard_markdown(root, judged()))
         elif (root / "notebooks" / f"{page}.md").is_file():
             files = downloads_of(page, root, executed)
             wanted |= {f"_files/figures/{page}/{path.name}": path for path in files}

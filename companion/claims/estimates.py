@@ -77,10 +77,7 @@ def _number(content: object, key: str) -> float:
 def content_at(values: Mapping, key: str, result: str = "the result") -> object:
     """What a result's values hold at a dotted key: a number, an interval, text or a list.
 
-    A whole number in the key leads into a list.
-
-    Args:
-        result: what the message calls it.
+    A whole number in the key leads into a list; ``result`` is what the message calls the result.
 
     Raises CannotBeRun, NotRun: a branch on the way, or what is at the key, has ``cannot_be_run`` (say, data
     not there) or ``not_run`` (say, too few heads for such networks) with the reason. MissingKey: there is no

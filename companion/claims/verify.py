@@ -299,8 +299,7 @@ def verify_command(
     """Say what the verdicts are and which have changed, or ``everything``, in words or ``json``.
 
     The exit code is 1 where a verdict is not as expected or was never accepted, or there is a problem. A
-    verdict from a stale result is named and counts as it stands: remaking it may take hours. ``recompute``
-    holds every committed result to the archive, too.
+    verdict from a stale result is named and counts as it stands: remaking it may take hours.
     """
     rows, migrated = verify(root), 0
     if accept:

@@ -2,7 +2,6 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -26,24 +25,6 @@ from companion.runs.store import Store, load_task, origin
 from companion.runs.suite import task_name_of
 
 
-class RecordingStore(Store):
-    """Knows afterwards which models an experiment used, and which had no answer; each once, in order."""
-
-    def __init__(self, *arguments, **options):
-        super().__init__(*arguments, **options)
-        self.used: dict[Spec, None] = {}
-        self.lacking: dict[Spec, None] = {}
-
-    def cached(self, spec: Spec, measure: Callable, *, other_specs: Sequence[Spec] = (), **settings) -> dict:
-        try:
-            found = super().cached(spec, measure, other_specs=other_specs, **settings)
-        except NotMeasured:
-            self.lacking[spec] = None
-            raise
-        self.used |= dict.fromkeys((spec, *other_specs))
-        return found
-
-
 def run(
     request: Request,
     *,
@@ -63,9 +44,8 @@ def run(
         models, device, report, archive, trains: of the :class:`~companion.runs.store.Store`. One that does
             not train computes from what has been measured; ``Result.missing`` says what has not.
 
-    Raises:
-        BadInput: a name or a value that cannot be used.
-        NotMeasured, DataUnavailable: ``trains`` is False and no answer is there; a data set is not.
+    Raises BadInput: a name or a value that cannot be used. NotMeasured, DataUnavailable: ``trains`` is False
+    and no answer is there; a data set is not.
     """
     request.config  # noqa: B018  refused before anything else is looked at
     _check_machine(device, threads)
@@ -77,13 +57,13 @@ def run(
     with ExitStack() as after:
         after.callback(torch.set_num_threads, torch.get_num_threads())
         torch.set_num_threads(threads)
-        store = RecordingStore(models, device, report, archive=archive, trains=trains)
+        store = Store(models, device, report, archive=archive, trains=trains)
         result = _computed(request, store, started)
     result.save(out)
     return result
 
 
-def _computed(request: Request, store: RecordingStore, started: float) -> Result:
+def _computed(request: Request, store: Store, started: float) -> Result:
     name, config = request.experiment, request.config
     module = registry.load(name)
     specs = module.models(config)

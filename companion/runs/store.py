@@ -55,6 +55,8 @@ class Store:
         report: called after every update with the spec and (step, steps, loss).
         archive: where measurements are kept for when the models are gone; ``<folder>/answers`` by default.
         trains: whether a model that is missing may be trained; if not, asking for one raises NotMeasured.
+
+    ``used`` are the models with an answer among those that were asked, ``lacking`` those without, in order.
     """
 
     def __init__(
@@ -68,6 +70,8 @@ class Store:
     ):
         self.folder, self.device, self.trains = Path(folder), device, trains
         self.report = report or (lambda *told: None)
+        self.used: dict[Spec, None] = {}
+        self.lacking: dict[Spec, None] = {}
         self.archive = (
             archive if isinstance(archive, Archive) else Archive(archive or self.folder / "answers")
         )
@@ -142,18 +146,21 @@ class Store:
         model is trained, and told what was found. What is asked of several products together is kept with the
         first; ``measure`` gets those of ``other_specs`` after it.
 
-        Raises:
-            NotMeasured: neither folder nor archive has it, and this store does not train.
+        Raises NotMeasured: neither folder nor archive has it, and this store does not train.
         """
         measurement = Measurement(spec, measure, tuple(sorted(settings.items())), tuple(other_specs))
-        if (found := self.archive.get(measurement)) is not None:
-            return found
-        # A lock of its own: measuring takes the model's.
-        with locked(self.folder / model_key(spec), f".{answer_name(measurement)}.lock", wait=True):
-            if (found := self.archive.get(measurement)) is None:
-                answer = rounded(measure(*map(self.open, (spec, *other_specs)), **settings))
-                found = json.loads(json.dumps(answer))  # refuses what is no JSON
-                self.archive.put(measurement, self.history(spec), found)
+        if (found := self.archive.get(measurement)) is None:
+            # A lock of its own: measuring takes the model's.
+            with locked(self.folder / model_key(spec), f".{answer_name(measurement)}.lock", wait=True):
+                if (found := self.archive.get(measurement)) is None:
+                    try:
+                        answer = rounded(measure(*map(self.open, (spec, *other_specs)), **settings))
+                    except NotMeasured:
+                        self.lacking[spec] = None
+                        raise
+                    found = json.loads(json.dumps(answer))  # refuses what is no JSON
+                    self.archive.put(measurement, self.history(spec), found)
+        self.used |= dict.fromkeys((spec, *other_specs))
         return found
 
     def _make(self, spec: Spec, folder: Path) -> None:
