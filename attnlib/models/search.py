@@ -19,11 +19,9 @@ class Writer(Protocol[State]):
 
     def begin(self, source: Int[Tensor, "batch source"], mask: Bool[Tensor, "batch source"]) -> State:
         """What it knows before the first word: tensors, in frozen dataclasses, whose rows are samples."""
-        ...
 
     def write(self, words: Int[Tensor, " batch"], state: State) -> tuple[Float[Tensor, "batch words"], State]:
         """Logits of the next word after reading one more, and what is known then."""
-        ...
 
 
 @dataclass(frozen=True)

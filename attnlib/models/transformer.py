@@ -357,21 +357,17 @@ class HeadTrace(Trace):
     turned where positions are rotary, so that scores = decoder_states · encoder_states, and with relative
     positions ``position_bias`` is added. ``context`` is made of the values. In self-attention both sides
     are one sequence, and in the decoder's, a step looks at itself and those before it: its ``attention`` is
-    zero at later ones, its ``scores`` are not.
-
-    Attributes:
-        logits: of the network. None in the encoder's self-attention, where nothing is predicted and the
-            target's outputs are the words themselves.
-        query_inputs, key_inputs: what queries and keys are projected from, after the layer norm; the same for
-            all heads. See :meth:`Transformer.projections`.
-        values: what ``context`` is a mean of.
-        position_bias: of the scores, by distance; None but for relative positions.
+    zero at later ones, its ``scores`` are not. Queries and keys are projected from ``query_inputs`` and
+    ``key_inputs``, the same for all heads: see :meth:`Transformer.projections`.
     """
 
+    #: of the network. None in the encoder's self-attention, where nothing is predicted and the target's
+    #: outputs are the words themselves.
     logits: Float[Tensor, "batch target words"] | None
-    query_inputs: Float[Tensor, "batch target model_width"]
-    key_inputs: Float[Tensor, "batch source model_width"]
-    values: Float[Tensor, "batch source width"]
+    query_inputs: Float[Tensor, "batch target model_width"]  #: after the layer norm
+    key_inputs: Float[Tensor, "batch source model_width"]  #: after the layer norm
+    values: Float[Tensor, "batch source width"]  #: what ``context`` is a mean of
+    #: of the scores, by distance; None but for relative positions
     position_bias: Float[Tensor, "target source"] | None = None
 
     def to(self, device: str) -> "HeadTrace":
@@ -385,10 +381,6 @@ class TransformerTrace:
 
     Tokens, masks and logits are those of :class:`~attnlib.models.trace.Trace`. Heads are views: nothing is
     copied.
-
-    Attributes:
-        encoder_states, decoder_states: h^E and h^D, after the last layer norm of their side.
-        attended: each attention of each layer, all its heads together.
     """
 
     source_tokens: Int[Tensor, "batch source"]
@@ -396,10 +388,10 @@ class TransformerTrace:
     target_tokens: Int[Tensor, "batch target"]
     target_outputs: Int[Tensor, "batch target"]
     target_mask: Bool[Tensor, "batch target"]
-    encoder_states: Float[Tensor, "batch source width"]
-    decoder_states: Float[Tensor, "batch target width"]
+    encoder_states: Float[Tensor, "batch source width"]  #: h^E, after the encoder's last layer norm
+    decoder_states: Float[Tensor, "batch target width"]  #: h^D, after the decoder's
     logits: Float[Tensor, "batch target words"]
-    attended: dict[AttentionKind, tuple[Attended, ...]]
+    attended: dict[AttentionKind, tuple[Attended, ...]]  #: each attention of each layer, all heads together
 
     @cached_property
     def encoder_self(self) -> tuple[tuple[HeadTrace, ...], ...]:

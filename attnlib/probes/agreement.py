@@ -134,22 +134,17 @@ def _undefined_where(
     return agrees.masked_fill(undefined, torch.nan)
 
 
-# Agreement with ties of the probe broken at random. Equation 10 counts only what is larger, so that where
-# several positions of v share the largest value each of them agrees. log β of a translator is a difference of
-# logits in single precision, 0 at every position from which a word is all but certain. Here such a tie does
-# not help: what breaking it at random comes to on average is computed, not drawn.
-
-
 @takes_arrays
 def agreement_with_ties_broken(
     first: Rows, second: Rows, mask: RowMask = None, *, percent: int = 5
 ) -> Float[Tensor, "*rows"]:
     """The expectation of 𝒜(first, second) over orders in which the ties of ``second`` may be broken.
 
-    Where m positions share a value of ``second`` and k of the places at its top are left for them, each of
-    them has one with probability k / m. So a position drawn at random agrees with probability ⌈5 % L⌉ / L,
-    whatever is tied. Ties of ``first`` are as in :func:`agreement`: the first of
-    the tied positions is looked up.
+    log β of a translator is a difference of logits in single precision, 0 at every position from which a word
+    is all but certain. Here such a tie does not help: where m positions share a value of ``second`` and k of
+    the places at its top are left for them, each of them has one with probability k / m. So a position drawn
+    at random agrees with probability ⌈5 % L⌉ / L, whatever is tied. Ties of ``first`` are as in
+    :func:`agreement`: the first of the tied positions is looked up.
 
     Args, returns, raises: as :func:`agreement`.
 

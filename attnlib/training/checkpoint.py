@@ -62,15 +62,11 @@ def load_newest(folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer
 
 
 def _restore(tensors: dict[str, Tensor], model: nn.Module, optimiser: torch.optim.Optimizer) -> None:
-    parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimiser": {}}
-    for name, value in tensors.items():
-        kind, _, rest = name.partition(".")
-        parts[kind][rest] = value
-    model.load_state_dict(parts["model"])
     state: dict[int, dict[str, Tensor]] = {}
-    for name, value in parts["optimiser"].items():
-        index, _, field = name.partition(".")
-        state.setdefault(int(index), {})[field] = value
+    for name in [name for name in tensors if name.startswith("optimiser.")]:
+        _, index, field = name.split(".")
+        state.setdefault(int(index), {})[field] = tensors.pop(name)
+    model.load_state_dict({name.removeprefix("model."): value for name, value in tensors.items()})
     optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
 
 

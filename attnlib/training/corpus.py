@@ -45,7 +45,7 @@ class Corpus:
         """
         if len(sources) != len(targets):
             raise BadInput(f"{len(sources)} sources but {len(targets)} targets; each source needs one")
-        return cls(*_pack(sources), *_pack(targets))
+        return cls(*pack(sources), *pack(targets))
 
     def __len__(self) -> int:
         return len(self.source_offsets) - 1
@@ -162,7 +162,8 @@ def _batches_per_epoch(corpus: Corpus, batch_size: int) -> int:
     return -(-len(corpus) // batch_size)
 
 
-def _pack(sentences: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+def pack(sentences: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Ids of words in a row, and where each sentence begins and the last ends; BadInput for a mark's id."""
     offsets = np.zeros(len(sentences) + 1, dtype=np.int64)
     np.cumsum([len(sentence) for sentence in sentences], out=offsets[1:])
     pieces = [np.asarray(sentence, dtype=np.int64) for sentence in sentences]

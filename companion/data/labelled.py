@@ -27,6 +27,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from attnlib.errors import BadInput, check_known
+from attnlib.training.corpus import pack
 from attnlib.training.vocabulary import BOS, EOS, MARKS, PAD, UNK, Vocabulary
 from companion.data.text import Dropped, Tally
 
@@ -92,10 +93,7 @@ class LabelledTexts:
 
     @classmethod
     def of(cls, texts: Sequence[Sequence[int]], labels: Sequence[int]) -> "LabelledTexts":
-        offsets = np.zeros(len(texts) + 1, dtype=np.int64)
-        np.cumsum([len(text) for text in texts], out=offsets[1:])
-        ids = np.concatenate([np.asarray(text, dtype=np.int64) for text in texts] or [np.zeros(0, np.int64)])
-        return cls(ids, offsets, np.asarray(labels, dtype=np.int64))
+        return cls(*pack(texts), np.asarray(labels, dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self.labels)
