@@ -28,7 +28,7 @@ SOME = " and ".join(f"not {word}" for word in LEFT_OUT.split())
 HAND_WORKED = "hand_worked or dtype or mapped or unseen or average_attention"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("folders", "packages", "chosen"),
     [

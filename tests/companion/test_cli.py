@@ -54,7 +54,7 @@ def test_help_waits_for_nothing_heavy():
         assert f" {command} " in said
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_any_name_is_a_name_also_where_the_locale_has_ascii_only(project, tmp_path):
     """Letters of any language, what Snakemake takes for wildcards, and what a shell would run."""
     hostile = "é'{x}{wildcards.run}\"$(touch ran)`touch ran`;touch ran&*,=\\\n-%s"

@@ -122,7 +122,7 @@ def test_a_network_of_the_package(here):
     assert len(said_by(here / "report")["heads"]) == 4
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_corpus_in_shards(here, tiny):
     """As printed, but for a name and the number of shards."""
     pytest.importorskip("snakemake", reason="the workflow is of the book")

@@ -130,6 +130,7 @@ def test_a_checkout_and_its_figures_are_found_or_refused(project, monkeypatch, t
     assert_refused(find_root, "set ATTNLIB_ROOT")
 
 
+@pytest.mark.long
 def test_on_a_cluster_every_model_is_a_job_with_the_resources_of_a_training(tmp_path):
     """A dry run in a checkout without results or models; its tasks are made by rule and need no data."""
     profile, name = "profiles/slurm/config.yaml", "robustness"

@@ -190,7 +190,7 @@ def test_one_setting_gives_buttons_and_the_address_of_the_pages_and_of_their_sou
         assert (ROOT / source).is_file()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_launching_runs_makes_notebooks_that_run_as_they_are(tmp_path, monkeypatch):
     """The start script, in a copy; pip finds all that it wants here, and is told to change nothing."""
     rooms = ("attnlib", "companion", "notebooks", "binder", "claims")

@@ -67,7 +67,7 @@ def test_variance_of_states_by_hand():
     assert (added["residual"], product["residual"]) == (0, 1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_first_layer_holds_what_it_must(store):
     """As the page says: nothing left before the norm; without added positions nothing after it either."""
     config = tiny("transformer_heads")
