@@ -41,14 +41,3 @@ def answers(measurements: Iterable[Measurement], store: Store) -> list[tuple[dic
         except NotMeasured:
             continue
     return [found[place] for place in sorted(found)]
-
-
-def not_measured(measurements: Iterable[Measurement], store: Store) -> tuple[Spec, ...]:
-    """The models that lack an answer in a store that does not train."""
-    lacking = []
-    for measurement in measurements:
-        try:
-            measurement.answer(store)
-        except NotMeasured:
-            lacking.append(measurement.spec)
-    return tuple(dict.fromkeys(lacking))

@@ -2,7 +2,8 @@
 
 import time
 from collections import Counter
-from contextlib import ExitStack
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,6 @@ from attnlib.files import rounded, write_text_atomic
 from companion.data import registry as tasks_by_name
 from companion.results import registry
 from companion.results.config import plain
-from companion.results.measurements import not_measured
 from companion.results.request import Request
 from companion.results.result import Result
 from companion.runs.archive import Archive
@@ -68,9 +68,12 @@ def _computed(request: Request, store: Store, started: float) -> Result:
     module = registry.load(name)
     specs = module.models(config)
     code = code_of(name)  # read at once: an edit while this runs must not pass for what ran
-    missing = () if store.trains else not_measured(module.measurements(config), store)
-    specs = tuple(spec for spec in specs if spec not in missing)
-    if missing and not specs:
+    if not store.trains:  # then it knows what it lacks
+        for measurement in module.measurements(config):
+            with suppress(NotMeasured):
+                measurement.answer(store)
+    specs = tuple(spec for spec in specs if spec not in store.lacking)
+    if store.lacking and not specs:
         raise NotMeasured(f"nothing is measured yet of what {name} asks at the {request.profile} profile")
     try:  # what is not available here stops the run before anything is trained
         data = data_of(specs)
@@ -79,8 +82,7 @@ def _computed(request: Request, store: Store, started: float) -> Result:
             raise
         data = {}  # answers outlive data as well: they are of the code that has its checksums
     values, tables = module.compute(config, store)
-    missing = tuple(dict.fromkeys([*missing, *store.lacking]))
-    used = [spec for spec in dict.fromkeys([*specs, *store.used]) if spec not in missing]
+    used = [spec for spec in dict.fromkeys([*specs, *store.used]) if spec not in store.lacking]
     return Result(
         experiment=name,
         profile=request.profile,
@@ -88,14 +90,14 @@ def _computed(request: Request, store: Store, started: float) -> Result:
         values=rounded(values),
         tables=rounded(tables),
         data=data,
-        missing=_in_words(missing),
+        missing=_in_words(store.lacking),
         provenance=origin(store.device, time.monotonic() - started)
         | {"code": code, "models": [model_key(spec) for spec in specs]}
         | _training([store.history(spec) for spec in used]),
     )
 
 
-def _in_words(missing: tuple[Spec, ...]) -> list[str]:
+def _in_words(missing: Iterable[Spec]) -> list[str]:
     """Kinds of model with the number missing, say ``scan AED-gru: 3``."""
 
     def kind(spec: Spec) -> str:

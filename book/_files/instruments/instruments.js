@@ -1,5 +1,5 @@
 // What the book's instruments share. Classic scripts without dependencies, so that pages work from a disk too.
-// An instrument is a function of an element, its data and its state: see companion/book/instrument.py for the element,
+// An instrument is a function of an element, its data and its state: see companion/book/notebook.py for the element,
 // and one-step.js for a short example.
 "use strict";
 const Instruments = (() => {

@@ -14,7 +14,7 @@ import torch
 
 from attnlib.errors import BadInput, CorruptFile, NotMeasured
 from attnlib.sealed import save_file
-from companion.results.measurements import answers, measurements_of, not_measured, specs_of
+from companion.results.measurements import answers, measurements_of, specs_of
 from companion.runs.answer import ARCHIVE
 from companion.runs.answer import main as train
 from companion.runs.archive import Archive, Measurement, main
@@ -55,8 +55,8 @@ def test_an_archived_answer_needs_no_model_and_another_is_measured_where_the_sto
     assert not (tmp_path / "models").exists()
     said = "one_to_one AO width 8 seed 0 is not trained yet"
     assert_refused(partial(store.cached, SPECS[0], widths, factor=3), said, NotMeasured)
-    assert not_measured(planned, store) == (SPECS[1],)
     ((name, found),) = answers(planned, store)
+    assert [*store.lacking] == [SPECS[0], SPECS[1]]  # one with another factor
     assert (name["seed"], found["width"]) == (0, 16)
     fresh = answers(planned, Store(tmp_path / "models", archive=tmp_path / "archive"))
     assert CALLS == [1]
