@@ -37,6 +37,7 @@ def _entries(columns: dict, matrix: list[list[float]], words: dict | None = None
     """A row for each entry of a matrix, with the words of its row and column where they are given."""
     rows = [columns | row for row in rows_of(matrix, "target_position", "source_position", "attention")]
     for row in rows if words else ():
+        weight = row.pop("attention")
         row |= {"predicted": words["predicted"][row["target_position"]]}
-        row |= {"source": words["source"][row["source_position"]]}
+        row |= {"source": words["source"][row["source_position"]], "attention": weight}
     return rows

@@ -301,9 +301,9 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     points, accuracy, shares, words = answers(measurements(config), store), [], [], []
     for name, m in points:
         own = {"task": name["task"], "kind": kind(name), "seed": name["seed"]}
-        right = m["accuracy"] | {"words_only": m["word_accuracy"]["zero"]}
-        judged_by = own | {"chance": m["chance"]["all"]}
-        accuracy += [judged_by | row for row in side_by_side(picked(right, right, ABLATIONS), "ablation")]
+        right = {"chance": dict.fromkeys(ABLATIONS, m["chance"]["all"])} | picked(m["accuracy"], REPLACEMENTS)
+        right |= {"words_only": m["word_accuracy"]["zero"]}
+        accuracy += [own | row for row in side_by_side(picked(right, right, ABLATIONS), "ablation")]
         shares += [own | row for row in side_by_side(picked(m, SHARES), "part")]
         for of in ("dictionary", "followers") if name["seed"] == 0 else ():
             words += [own | {"table": of} | row | {"top": " ".join(row["top"])} for row in m[of]["listed"]]

@@ -61,9 +61,9 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     counting = translators_that_count(model_specs(config), config.translated, store)
     rows, kinds = [], {}
     for name, m in points:
-        row = name | {"kind": kind(name)} | _coordinates(m)
-        rows.append(row | {"learned": has_learned(name, row["token_accuracy"], counting)})
-        kinds.setdefault(row["kind"], []).append(rows[-1])
+        learned = has_learned(name, m["quality"]["token_accuracy"], counting)
+        rows.append(name | {"kind": kind(name), "learned": learned} | _coordinates(m))
+        kinds.setdefault(kind(name), []).append(rows[-1])
     learned = {label: [row for row in own if row["learned"]] for label, own in kinds.items()}
     values = {
         "learned": _of_families([row for row in rows if row["learned"]])
