@@ -33,6 +33,8 @@ def test_a_committed_result_comes_out_of_the_archive(name, archive, tmp_path):
     path = replace(today, data=held.data, missing=held.missing).save(tmp_path)
     assert path.read_text(encoding="utf-8") == (RESULTS / path.name).read_text(encoding="utf-8")
     assert list(_altered(ROOT, today)) == []  # the tables, whatever the order of their columns
+    for table in tmp_path.glob("*.csv"):
+        assert table.read_bytes() == (RESULTS / table.name).read_bytes(), table.name
 
 
 @pytest.mark.parametrize("name", committed())
