@@ -41,9 +41,10 @@ RowMask = Bool[Array, "*#rows length"] | None
 def several(value: object) -> tuple | None:
     """One thing alone, or a collection of such, as a tuple; None stays.
 
-    >>> several("cross"), several([0, 1]), several(None)
+    >>> several("cross"), several(np.arange(2)), several(None)
     (('cross',), (0, 1), None)
     """
+    value = value.tolist() if hasattr(value, "tolist") else value  # an array, or a number out of one
     alone = isinstance(value, str) or not isinstance(value, Iterable)
     return value if value is None else (value,) if alone else tuple(value)
 
@@ -97,7 +98,8 @@ def make_tensors_of(given: object) -> None:
     for field in fields(given):
         make = {Bool: as_mask, Int: as_ids}.get(_tensor_of(field.type).dtype, as_tensor)
         if (own := getattr(given, field.name)) is not None or field.default is MISSING:
-            object.__setattr__(given, field.name, make(own, field.name))
+            made = make(own, field.name)  # an array may be filled anew
+            object.__setattr__(given, field.name, made if isinstance(own, Tensor) else made.clone())
 
 
 def takes_arrays(function: Function) -> Function:

@@ -27,7 +27,7 @@ def _as_given(value: object) -> object:
     return value
 
 
-listed = partial(Option, parser=_as_given, metavar="TEXT")  # read when all options are there
+listed = partial(Option, parser=_as_given, metavar="<str>")  # read when all options are there
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Request:
     prefix: Annotated[
         str, Option(help='Put before every source line, such as T5\'s "translate English to German: ".')
     ] = ""
-    kinds: Annotated[tuple, listed(help="With commas: cross, encoder_self, decoder_self.")] = ("cross",)
+    kinds: Annotated[tuple, listed(help="Of attention: cross,encoder_self,decoder_self.")] = ("cross",)
     layers: Annotated[tuple | None, listed(help="Layers, as in 0,4-6.", show_default="all")] = None
     heads: Annotated[tuple | None, listed(help="Heads, as in 0,4-6.", show_default="all")] = None
     ignore_special: Annotated[
@@ -80,14 +80,21 @@ class Request:
 
     def __post_init__(self) -> None:
         from attnlib.analysis.passes import STAGES
+        from attnlib.arrays import several
         from attnlib.decomposition.components import Method
+        from attnlib.models.transformer import AttentionKind
 
         check_known("method", self.method, get_args(Method))
         check_known("stage", self.stage, (*STAGES, "report", "all"))
-        read = {"kinds": lambda text: tuple(text.split(",")), "layers": numbers, "heads": numbers}
-        for name, listing in read.items():
-            if isinstance(text := getattr(self, name), str):
-                object.__setattr__(self, name, listing(text))
+        words = {"kinds": lambda text: tuple(map(str.strip, text.split(",")))}
+        for name, read in (words | {"layers": numbers, "heads": numbers}).items():
+            own = getattr(self, name)
+            object.__setattr__(self, name, read(own) if isinstance(own, str) else several(own))
+        for name in ("out", "source", "target", "traces"):
+            if (own := getattr(self, name)) is not None:
+                object.__setattr__(self, name, Path(own))
+        for kind in self.kinds:
+            check_known("kind of attention", kind, get_args(AttentionKind))
         target = self.target or self.generate or None
         text = [given is not None for given in (self.model, self.source, target)]
         if not all(text) if self.traces is None else any(text):

@@ -211,6 +211,21 @@ def evaluated(model: nn.Module) -> Iterator[None]:
             module.training = mode
 
 
+def described(model: nn.Module) -> str:
+    size = sum(parameter.numel() for parameter in model.parameters())
+    return f"{type(model).__name__}, {size:,} parameters"
+
+
+def weights_digest(model: nn.Module) -> str:
+    """A hash of a model's weights; what is none, or has no numbers here, counts by its name alone."""
+    found = hashlib.sha256()
+    for name, own in sorted(model.state_dict().items()):
+        found.update(name.encode())
+        if isinstance(own, Tensor) and own.layout == torch.strided and not own.is_meta:
+            found.update(own.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
+    return found.hexdigest()
+
+
 Pairs = tuple[Int[Tensor, " pairs"], Int[Tensor, " pairs"], int]  # samples, source positions, target steps
 
 
@@ -287,20 +302,6 @@ class Traced:
         )
         found.check()
         return found.ignoring(self.ignored)
-
-    @property
-    def about(self) -> str:
-        """What the model is."""
-        size = sum(parameter.numel() for parameter in self.model.parameters())
-        return f"{type(self.model).__name__}, {size:,} parameters"
-
-    def digest(self) -> str:
-        """A hash of the model's weights."""
-        found = hashlib.sha256()
-        for name, tensor in sorted(self.model.state_dict().items()):
-            found.update(name.encode())
-            found.update(tensor.detach().cpu().contiguous().view(-1).float().numpy().tobytes())
-        return found.hexdigest()
 
     def _module(self, name: str) -> nn.Module:
         if name not in self._modules:

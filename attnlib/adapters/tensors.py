@@ -81,7 +81,7 @@ def pass_of_tensors(tensors: Mapping[str, object]) -> ModelPass:
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         there = (", ".join(names[:5]) or "none") + more
         raise BadInput(f"tensors lack {', '.join(absent)}; they have {there}")
-    tensors = {name: as_tensor(own, name) for name, own in tensors.items()}
+    tensors = {name: _real(as_tensor(own, name), name) for name, own in tensors.items()}
     places = set()
     for name in sorted(tensors.keys() - set(_KNOWN)):
         if (match := _OF_ATTENTION.fullmatch(name)) is None:
@@ -108,6 +108,13 @@ def pass_of_tensors(tensors: Mapping[str, object]) -> ModelPass:
         found = replace(found, target_outputs=torch.cat([following, read[:, -1:]], dim=1))
     found.check()
     return found
+
+
+def _real(tensor: Tensor, name: str) -> Tensor:
+    if tensor.is_complex():
+        raise BadInput(f"{name} of {tensor.dtype}: expected real numbers")
+    whole = name in (*_TOKENS, "target_outputs") or tensor.is_floating_point()
+    return tensor if whole else tensor.float()
 
 
 def saved_files(folder: str | Path) -> list[Path]:

@@ -107,8 +107,14 @@ class FrameBatch:
 
     def __post_init__(self) -> None:
         make_tensors_of(self)
+        require_tokens({"target": (self.target, self.target_mask)})
         frames = self.frames
-        if len(frames) != len(self.target) or not frames.is_floating_point() or not frames.isfinite().all():
+        if (
+            frames.dim() < 2
+            or len(frames) != len(self.target)
+            or not frames.is_floating_point()
+            or not frames.isfinite().all()
+        ):
             raise BadInput(
                 f"frames of shape {tuple(frames.shape)} and {frames.dtype} with {len(self.target)} targets; "
                 "expected finite floating-point numbers, a sample for each target"
@@ -143,8 +149,8 @@ def require_tokens(given: dict[str, tuple[Tensor, Tensor]]) -> None:
             row = int(mask.any(1).int().argmin())
             raise BadInput(f"{name} row {row} is all padding: leave such samples out")
     counts = [len(ids) for ids, _ in given.values()]
-    if counts[0] != counts[1]:
-        raise BadInput(f"{counts[0]} sources with {counts[1]} targets")
+    if counts[0] != counts[-1]:
+        raise BadInput(f"{counts[0]} sources with {counts[-1]} targets")
     for name, (ids, mask) in given.items():
         below = (ids < 0) & mask
         if bool(below.any()):

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from warnings import warn
 
 import attnlib
-from attnlib.adapters.modules import Traced
+from attnlib.adapters.modules import Traced, described, weights_digest
 from attnlib.analysis.judge import Judgement
 from attnlib.analysis.passes import Progress, both_passes, merged_fit
 from attnlib.analysis.results import Analysis, results
@@ -53,10 +53,13 @@ def analyse(
     """
     if not isinstance(stream, Stream):
         raise BadInput(f"{type(stream).__name__} is given; expected a Stream: Stream(adapter.trace, batches)")
+    heads = several(heads)
+    if any(type(head) is not int for head in heads or ()):
+        raise BadInput(f"heads is {heads}; expected numbers of heads, from 0")
     tried = stream.tried(stream.first())
     if tried is not stream:
         warn(f"no lexical probe: {tried.no_probe}", stacklevel=2)
-    judgement, part = both_passes(tried, every, keep, progress, heads=several(heads), method=method)
+    judgement, part = both_passes(tried, every, keep, progress, heads=heads, method=method)
     return _analysis(tried, judgement, part, about)
 
 
@@ -93,13 +96,13 @@ def _analysis(stream: Stream, judgement: Judgement, part: Shard, about: dict[str
     made["options"] = options | made["options"]
     adapter = getattr(stream.trace, "__self__", None)
     if isinstance(adapter, Traced) and "model" not in made["sha256"]:
-        about = {"Model": adapter.about} | (about or {})
-        made["sha256"] |= {"model": adapter.digest()}
+        about = {"Model": described(adapter.model)} | (about or {})
+        made["sha256"] = made["sha256"] | {"model": weights_digest(adapter.model)}
     found = results(fit, judgement, held_out=part.every > 1, about=about)
     if batch is None:
         return replace(found, made=made)
     one = stream.trace(batch)
     dtypes = {str(own.precision or own.query_inputs.dtype).removeprefix("torch.") for own in one.attended}
-    batch_of = {"device": str(one.source_mask.device), "samples at once": len(one.source_mask)}
+    batch_of = {"device": str(one.source_mask.device), "samples in its first batch": len(one.source_mask)}
     made["computed in"] = {"precision": ", ".join(sorted(dtypes))} | batch_of
     return replace(found, made=made, samples=samples_of(stream, one, fit))

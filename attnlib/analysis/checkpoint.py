@@ -19,9 +19,10 @@ import torch
 
 from attnlib.adapters import HuggingFace, lexical_probe
 from attnlib.adapters.hugging_face import assumed_start
-from attnlib.adapters.modules import evaluated
+from attnlib.adapters.modules import described, evaluated, weights_digest
 from attnlib.adapters.token_batch import LineBatch, TokenBatch, line_batches
 from attnlib.analysis.stream import Losses, Stream
+from attnlib.arrays import several
 from attnlib.errors import BadInput, check_known
 from attnlib.files import readable
 
@@ -163,7 +164,7 @@ class Checkpoint:
 
     @property
     def about(self) -> dict[str, str]:
-        facts = {"Model": f"{self.shown} ({self.adapter().about})"}
+        facts = {"Model": f"{self.shown} ({described(self.model)})"}
         if (start := assumed_start(self.model)) is not None:
             said = f"{self.word('target', start)}, as T5 was trained; the model's config does not say"
             facts["Its decoder starts with"] = said
@@ -174,7 +175,7 @@ class Checkpoint:
     def digest(self) -> str:
         """A hash of all that passes depend on: configuration, weights, tokenizer, languages, prefix."""
         config = self.model.config.to_diff_dict() | {"transformers_version": None}
-        content = [config, tokenizer_digest(self.tokenizer), self.prefix, self.adapter().digest()]
+        content = [config, tokenizer_digest(self.tokenizer), self.prefix, weights_digest(self.model)]
         return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
     def bleu(self, batches: Iterable[LineBatch]) -> dict[str, float]:
@@ -243,8 +244,8 @@ class Checkpoint:
         self,
         text: ParallelText,
         *,
-        kinds: Collection[str] = ("cross",),
-        layers: Collection[int] | None = None,
+        kinds: str | Collection[str] = ("cross",),
+        layers: int | Collection[int] | None = None,
         ignore_special: bool = False,
         batch_size: int = 32,
         longest: int = 128,
@@ -274,6 +275,7 @@ class Checkpoint:
                 if generate
                 else "there is no target: give a file of translations, or let the model write them (generate)"
             )
+        kinds, layers = several(kinds), several(layers)
         adapter = self.adapter(kinds, layers, ignore_special)
         sizes = {"batch_size": batch_size, "longest": longest, "prefix": self.prefix}
         made = {"kinds": [*kinds], "layers": layers and [*layers], "ignore_special": ignore_special, **sizes}

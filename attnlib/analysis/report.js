@@ -101,7 +101,7 @@ function mapTable(sample, kind, values) {
     row.append(word(text));
     columns.forEach((_, place) => {
       const value = values[at * columns.length + place], cell = row.insertCell();
-      if (value === 255) Object.assign(cell, { className: "out", title: "left out" });
+      if (value === 255) Object.assign(cell, { className: "out", title: "unseen or left out" });
       else {
         cell.title = (value / 254).toFixed(2);
         cell.style.background = `color-mix(in srgb,currentColor ${(100 * value) / 254}%,transparent)`;

@@ -128,9 +128,10 @@ def write_report(
         "unknown_pieces": {side: _plain(share) for side, share in analysis.losses.unknown.items()},
         "notes": notes(analysis),
     }
+    text = json.dumps(content | rows, indent=1)  # before anything is written
     for table, own in rows.items():
         write_text_atomic(folder / f"{table}.csv", csv_of(own))
-    write_text_atomic(folder / "analysis.json", json.dumps(content | rows, indent=1) + "\n")
+    write_text_atomic(folder / "analysis.json", text + "\n")
     tensors = {f"blocks/{at}/{head}": own for (at, head), own in analysis.blocks.items()}
     tensors |= {} if analysis.keys is None else {"keys": analysis.keys}
     with atomic_path(folder / KEPT) as temporary:
@@ -141,7 +142,7 @@ def write_report(
 
 
 def read_report(folder: str | Path) -> Analysis:
-    """The analysis that a report was written of, without its sample; for tables, pictures and comparisons.
+    """The analysis that a report was written of, without its samples; for tables, pictures and comparisons.
 
     Raises:
         BadInput: a folder without ``analysis.safetensors``.

@@ -35,7 +35,8 @@ def project(project, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # A process asks once, and this one may have asked where there were data.
     monkeypatch.setattr(plan, "_why_no_data", plan._why_no_data.__wrapped__)
-    monkeypatch.setattr("companion.results.run.load_task", load_task.__wrapped__)
+    for module in ("results.run", "runs.store"):
+        monkeypatch.setattr(f"companion.{module}.load_task", load_task.__wrapped__)
     return project
 
 

@@ -165,6 +165,7 @@ def fork_of(here: Meant, there: Meant) -> tuple[int, tuple[int, int]]:
 #     a'_st − a_st = (h'^D_s − h^D_s) · (h'^E_t + h^E_t) / 2 + (h'^D_s + h^D_s) / 2 · (h'^E_t − h^E_t) ,
 #
 # and each difference of states is that of their parts, the temporal ones being equal: the routes below.
+# Scores are centred over the source positions of their row first, since softmax does not see the mean.
 
 ROUTES = ("decoder_input", "decoder_residual", "encoder_input", "encoder_residual", "encoder_context")
 PAIRS = tuple(f"{decoder}_{encoder}" for decoder in PART_NAMES for encoder in PART_NAMES)
@@ -308,7 +309,8 @@ def moved(first: Attention, second: Attention, rows: Rows) -> dict[str, float]:
 #     decoder      h^D_s  ←  h^D_s + E[change | group of w, q, source length, s]
 #     both         encoder and decoder
 #
-# and none (rows as they were), uniform.
+# and none (rows as they were), uniform. Scores being bilinear, the first is arithmetic once the states are
+# taken so: a'_sq = a_sq + h^D_s · (χ(w') − χ(w)). What is in question is whether the network does it.
 
 BATCH = 256
 

@@ -2,7 +2,8 @@
 
     logits_s = W_D (μ + χ + Δ)^D_s + W_C Σ_t α_st (μ + χ + Δ)^E_t + b
 
-W_D meets the decoder's state, W_C the context; the attention α_st is the network's own throughout.
+W_D meets the decoder's state, W_C the context; the attention α_st is the network's own throughout. How the
+pieces are weighed is this project's definition: the paper's available text says nothing of the readout.
 """
 
 from collections import Counter

@@ -117,7 +117,8 @@ def doublings(points: dict[str, list[Point]], steps: int) -> list:
 def furthest(copy: list[Point], permuted: list[Point]) -> dict:
     """How far the probes at the right word are apart at the snapshot, of ``looks``, where they are furthest.
 
-    That is by the mean; ``among`` is the largest difference there between two networks of one order.
+    The snapshot is chosen by the mean difference, so that the interval there is rather too far from zero;
+    ``among`` is the largest difference there between two networks of one order.
     """
     apart = [
         paired(copy, permuted, lambda course, i=snapshot: course["probe_right"][i])

@@ -217,7 +217,8 @@ def _points(scenario: str, specs: Iterable[RunSpec], store: Store) -> list[Point
 def good_head(points: list[Point], alone: list[Point], steps: int) -> dict:
     """Whether the good head, a network's first, has the most weight on the next word to write (``wins``).
 
-    At the last snapshot, of networks that did not fail. ``alone``: the outcome of the trials of good heads.
+    At the last snapshot, of networks that did not fail: in others no head need attend to that word.
+    ``alone``: the outcome of the trials of good heads.
     """
     ends = [(name, course["head_right"][-1]) for name, course in points if not copying.has_failed(course)]
     seen = [(name, {"weight": own, "best_other": max(others, default=0.0)}) for name, (own, *others) in ends]
@@ -232,6 +233,7 @@ def good_head(points: list[Point], alone: list[Point], steps: int) -> dict:
 def together(points: list[Point], length: int, step: int) -> dict:
     """In how many networks all heads end drawn to the right word, none or some; others are driven away.
 
+    Several heads are as many chances to start well only if each goes its own way.
     ``same`` is the share of networks in which every head is on its final side at the snapshot ``step``.
     """
     ends = [_drawn(course, -1, length) for _, course in points]

@@ -33,7 +33,8 @@ from notebooks.shared.task_patterns import PATTERNS, STATES, network_of
 # share of the symmetric half S = (m + mᵀ)/2 in the squared norm less that of the antisymmetric half K,
 # (‖S‖² − ‖K‖²) / (‖S‖² + ‖K‖²); so Garlaschelli and Loffredo 2004 of networks, Saponati et al. 2025 of the
 # product of query and key maps. Subtracted first is, of ``attention``, the mean of the entries off the
-# diagonal, and of ``scores`` the means of rows and of columns.
+# diagonal, since even attention is symmetric and says nothing; and of ``scores`` the means of rows and of
+# columns.
 #
 # Scores drawn at random have, after their means are taken off, a reciprocity of about 1/(n − 1)², not 0: take
 # matrices of five things and more.

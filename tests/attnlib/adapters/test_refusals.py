@@ -105,12 +105,12 @@ test_tensors_that_are_refused = refused(*((partial(pass_of_tensors, given), mess
     ({}, "they have none"),
     (PLAIN | {"source_tokens": "abc"}, "source_tokens is str, of which no tensor can be made"),
     ({name: own[:0] for name, own in PLAIN.items()}, "source_tokens of shape (0, 5): expected a sample"),
-    (PLAIN | {"cross.0.attention": torch.ones(3, 1, 4, 5).long()}, "attention is of torch.int64"),
     (PLAIN | {"target_tokens": torch.arange(4)}, "target_tokens of shape (4,) with a mask"),
     (PLAIN | {"source_tokens": PLAIN["source_tokens"] + 0.5}, "source_tokens of torch.float32: expected int"),
     (PLAIN | {"source_mask": PLAIN["source_mask"] * NAN}, "source_mask of torch.float32: expected … bool"),
     (PLAIN | {"target_mask": PLAIN["target_mask"].int() * 2}, "target_mask of torch.int32 with other"),
     (FULL | {"target_outputs": FULL["target_outputs"].double()}, "target_outputs of torch.float64"),
+    (PLAIN | {"lexical_probe": ONES * 1j}, "lexical_probe of torch.complex64: expected real numbers"),
     (PLAIN | {"lexical_probe": -ONES}, "no probability; a logarithm has to be"),
     (PLAIN | {"lexical_probe": ONES * NAN}, "holds what is no probability"),
 )))  # fmt: skip

@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlib import zoo
+from attnlib.adapters.modules import weights_digest
 from attnlib.analysis import Analysis, Losses, Stream, analyse, compare, read_report, report, write_report
 from attnlib.analysis.report import KEPT, SENTENCE, TABLES, findings, notes, number, page, sentence, visible
 from attnlib.analysis.samples import ENTRIES, Sample
@@ -138,7 +139,7 @@ def test_words_and_weights_are_in_their_places(analysis):
         key, keys, query, queries = sides[at.split(".")[0]]
         columns, rows = getattr(example, keys).tolist(), getattr(example, queries).tolist()
         words = [name(key, n) for n in columns] + [name(query, n) for n in rows]
-        shown = ["left out" if own != own else f"{own:.2f}" for own in weights.flatten().tolist()]
+        shown = ["unseen or left out" if own != own else f"{own:.2f}" for own in weights.flatten().tolist()]
         assert re.findall(r"<bdi>(.*?)</bdi>", drawn) == words
         assert re.findall(r'<td [^>]*title="([^"]*)"', drawn) == shown
 
@@ -151,7 +152,7 @@ def test_what_is_ignored_a_position_bias_and_a_probe_are_shown_where_there_are_a
     unseen = {at: int(weights.isnan().sum()) for at, weights in analysis.samples[0].attention.items()}
     assert bool(unseen["cross.0", 0]) == ("ignored" in kinds)
     out = sum(unseen.values())  # with what the decoder's own attention cannot see
-    assert markup.count('<td class="out" title="left out">') == markup.count('class="out"') == out
+    assert markup.count('<td class="out" title="unseen or left out">') == markup.count('class="out"') == out
     said = "Hatched is what a query cannot see, or is left out; attention is dealt out anew among the rest"
     assert said in markup
     assert ("share of the position bias" in markup) == ("bias" in kinds)
@@ -352,25 +353,28 @@ def test_what_made_it_is_known_without_a_command():
     made = analyse(stream, heads=[1, 0], method="means", every=4).made
     options = {"heads": "0,1", "method": "means", "every": 4, "probed": 0, "longest": 9}
     assert (made["options"], made["sha256"]) == (options, {"text": "0f"})
-    assert made["computed in"] == {"precision": "float64", "device": "cpu", "samples at once": 6}
+    assert made["computed in"] == {"precision": "float64", "device": "cpu", "samples in its first batch": 6}
     assert made["versions"]["torch"] == version("torch")
 
 
 @pytest.mark.parametrize("kind", ["T5", "by hand"])
 def test_a_report_from_python_names_its_model_the_date_and_the_seconds(tmp_path, kind):
     adapter = adapter_of(kind)
-    found = report(Stream(adapter.trace, [BATCH], probed=0), tmp_path, about={"Corpus": "mine"})
+    mine = {"sha256": {"text": "0f"}}
+    stream = Stream(adapter.trace, [BATCH], probed=0, made=lambda: mine)
+    found = report(stream, tmp_path, about={"Corpus": "mine"})
+    assert mine == {"sha256": {"text": "0f"}}
     size = sum(own.numel() for own in adapter.model.parameters())
     assert found.about == {"Model": f"{type(adapter.model).__name__}, {size:,} parameters", "Corpus": "mine"}
     before, run = found.made["sha256"]["model"], json.loads((tmp_path / "run.json").read_text())
-    assert before == adapter.digest()
+    assert before == weights_digest(adapter.model)
     assert run["seconds"] >= 0
     assert run["date"].startswith("20")
     assert '<a href="run.json">' in (tmp_path / "index.html").read_text(encoding="utf-8")
     with torch.no_grad():
         weight = next(adapter.model.parameters())
         weight[0] += 1
-        assert adapter.digest() != before
+        assert weights_digest(adapter.model) != before
         weight[0] -= 1
 
 

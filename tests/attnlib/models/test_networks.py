@@ -663,8 +663,16 @@ def test_a_beam_that_holds_everything_is_exhaustive_search_and_leaves_the_rest_e
         torch.testing.assert_close(found.log_probability[sample, :-1], total[ranked])
         assert total.exp().sum().item() == pytest.approx(1)  # they are all that can be written
         assert (found.log_probability[sample, -1], set(none.tolist())) == (-torch.inf, {PAD})
-        words = greedy_search(*given).words[sample, 0]
+        alone = greedy_search(*given)
+        words = alone.words[sample, 0]
         assert torch.equal(words, greedy(likeliest)[: len(words)])
+        assert EOS in words or len(words) == STEPS
+        few = beam_search(*given, beams=3, length_penalty=penalty)
+        for beam, said in [(alone, words), *((few, own) for own in few.words[sample])]:
+            place = (beam.words[sample] == said).all(1).nonzero()[0, 0]
+            target = torch.cat([said, torch.full([TARGETS.shape[1] - len(said)], PAD)])
+            own = total[(target == TARGETS).all(1)]
+            torch.testing.assert_close(beam.log_probability[sample, place], own[0])
 
 
 @pytest.mark.parametrize("seed", [2, 3, 4])

@@ -59,10 +59,13 @@ def test_only_what_changed_is_redone_and_a_failure_leaves_the_rest_standing(proj
     assert workflow.run(project, ["figures"], 2) == 1
     said = told(capfd, 1)
     assert "Error in rule figure:" in said
+    assert "error: attend/two: cell 3, line 13" in said
     assert "ZeroDivisionError: division by zero" in said
     made = project.executed("quick") / "attend" / "one.ipynb"
     before = made.stat().st_mtime_ns
     assert not made.with_name("two.ipynb").exists()
+    assert made.with_name("two.partial.ipynb").is_file()
+    assert "ZeroDivisionError" in made.with_name("two.error.txt").read_text(encoding="utf-8")
 
     write(project, "two", "print(2)")
     assert workflow.run(project, ["figures"], 2) == 0

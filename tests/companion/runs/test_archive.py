@@ -173,21 +173,24 @@ SPEC = RunSpec.of("permutation_copying", seed=1, **TINY)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seconds", [7, 61])  # an update: a checkpoint every ninth, or after each
 @pytest.mark.parametrize("name", KILLED)
-def test_a_killed_run_ends_in_the_same_recording(tmp_path, monkeypatch, name):
+def test_a_killed_run_ends_in_the_same_recording(tmp_path, monkeypatch, name, seconds):
     settings, stop, steps = KILLED[name].values()
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path))
     spec = read_spec(json.dumps({"recipe": name, "settings": settings}))
     whole = Store(tmp_path / "whole").recording(spec)
     killed = Mock(side_effect=[*[None] * (stop - 1), KeyboardInterrupt, *[None] * steps[-1]])
-    cut = Store(tmp_path / "cut", report=killed)
     with monkeypatch.context() as patch:
-        patch.setattr("time.monotonic", count(0, 61).__next__)  # a checkpoint after every update
+        patch.setattr("time.monotonic", count(0, seconds).__next__)
         with pytest.raises(KeyboardInterrupt):
-            cut.recording(spec)
+            Store(tmp_path / "cut", report=killed).recording(spec)
     assert not (tmp_path / "cut" / model_key(spec) / "history.json").exists()
-    resumed = cut.recording(spec)
-    assert [call.args[1] for call in cut.report.call_args_list[stop - 1 : stop + 1]] == [stop, stop]
+    resumed = Store(tmp_path / "cut", report=killed).recording(spec)
+    first, again = (call.args[1] for call in killed.call_args_list[stop - 1 : stop + 1])
+    assert first == stop
+    assert again == stop if seconds > 60 else again <= stop
+    assert again > (1 if stop > 9 else 0)
     assert whole["steps"].tolist() == steps
     torch.testing.assert_close(resumed.tensors, whole.tensors, rtol=0, atol=0, equal_nan=True)
 
