@@ -5,10 +5,11 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+import torch
 
 from attnlib.adapters.library_models import KINDS
 from attnlib.analysis import Stream, analyse, write_report
-from attnlib.analysis.report import number
+from attnlib.analysis.report import MOST_CELLS, number
 from tests.attnlib.analysis.builders import ALL, HOSTILE, Toy
 
 PLACES = list(product(range(3), range(16)))  # layers and heads
@@ -26,9 +27,12 @@ def analysis():
     def maps_everywhere(maps):
         return {(f"{kind}.{layer}", n): maps[f"{kind}.0", n % 2] for kind in KINDS for layer, n in PLACES}
 
+    ids = torch.arange(40)  # every word
+    every = {(f"{kind}.0", n): torch.eye(40).expand(4, 40, 40) for kind in KINDS for n in range(2)}
+    first = replace(found.samples[0], source=ids, target=ids, read=ids, maps=every, probe=None)
     return replace(
         found,
-        samples=tuple(replace(own, maps=maps_everywhere(own.maps)) for own in found.samples),
+        samples=tuple(replace(own, maps=maps_everywhere(own.maps)) for own in (first, *found.samples[1:])),
         heads=[row | {"temporal_rebuilds": row["head"] / 16} for row in everywhere(found.heads)],
         terms=everywhere(found.terms),
         held_out=False,
@@ -68,7 +72,7 @@ def test_hostile_words_are_seen_on_a_telephone_by_day_and_by_night(opened, repor
     seen = page.locator("table.map th").all_inner_texts()
     assert "<script>alert(1)</script>" in [word.replace("\n", "") for word in seen]
     assert page.locator("h1").is_visible()
-    assert page.locator("table.map").count() == len(KINDS)
+    assert page.locator("table.map").count() == MOST_CELLS // 40**2
     assert page.locator(".grid").count() == 6 * len(KINDS)
 
     # Light on dark or dark on light, as the browser asks for.
