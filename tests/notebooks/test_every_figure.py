@@ -154,7 +154,9 @@ def _networks(values: object) -> Iterator[int]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_resamples")
-@pytest.mark.parametrize("name", registry.names())
+@pytest.mark.parametrize(
+    "name", [pytest.param(own, marks=[pytest.mark.long] * (own == "translators")) for own in registry.names()]
+)
 def test_an_experiment_runs_at_a_tiny_size_and_has_what_its_claims_read(name, tmp_path, models):
     if name in PUBLISHED["texts"] and not os.environ.get("ATTNLIB_DATA"):
         pytest.skip("reads published texts: set ATTNLIB_DATA")

@@ -205,14 +205,15 @@ def checkout(project):
     return project
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("command", "to", "number", "code"),
     [
         ("attnlib", "group", signal.SIGINT, 130),
-        pytest.param("attnlib", "first", signal.SIGTERM, 143, marks=pytest.mark.long),
-        pytest.param("attnlib", "first", signal.SIGKILL, -9, marks=pytest.mark.long),
-        pytest.param("snakemake", "group", signal.SIGKILL, -9, marks=pytest.mark.long),
-        pytest.param("snakemake", "group", signal.SIGINT, 1, marks=pytest.mark.long),
+        ("attnlib", "first", signal.SIGTERM, 143),
+        ("attnlib", "first", signal.SIGKILL, -9),
+        ("snakemake", "group", signal.SIGKILL, -9),
+        ("snakemake", "group", signal.SIGINT, 1),
     ],
 )
 def test_what_was_stopped_leaves_nothing_behind_and_goes_on(checkout, command, to, number, code):
@@ -393,6 +394,7 @@ def test_streams_folder_environment_and_exit_code_are_the_callers(tmp_path):
     assert told() == (3, forked[1].replace("['torch']", "[]"), "said\n")  # Python anew
 
 
+@pytest.mark.long
 def test_one_whose_caller_is_killed_ends(tmp_path):
     (tmp_path / "slow.py").write_text("import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(600)")
     with warm.server():

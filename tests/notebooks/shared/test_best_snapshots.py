@@ -18,7 +18,7 @@ PAIRS = translation.Settings(
 )  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("procedure", "settings"), [(classification, TEXTS), (translation, PAIRS)])
 def test_snapshots_that_were_best_have_it_and_others_not_a_number(tmp_path, monkeypatch, procedure, settings):
     best = procedure.record(settings, tmp_path / "best")
