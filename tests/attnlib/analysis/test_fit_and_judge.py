@@ -714,6 +714,7 @@ def test_a_sentence_has_its_key_in_whatever_batch():
             assert sample_keys(replace(alone, **{name: changed})).tolist() != [key]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("paired", [True, False])
 def test_intervals_hold_the_differences_of_two_models_whose_shares_are_known(paired):
     models, corpora, held = (known("cross"), Known("cross", seed=11)), 30, Counter()

@@ -34,6 +34,7 @@ def snakemake(folder, *config, dry=False, where=("--cores", "1"), code=0):
     return {name: int(count) for name, count in jobs}, said
 
 
+@pytest.mark.long
 def test_each_reading_is_a_job_a_shard_and_the_second_waits_for_all_of_the_first(tmp_path):
     put(tmp_path, {"a.txt": "", "b.txt": ""})
     config = (*TEXT, "out=report", "shards=3", "options=--layers 0-1")

@@ -103,7 +103,7 @@ def checksum(name):
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("symbol", ENTRIES)
 def test_the_data_are_those_of_the_archived_answers(symbol):
     module, name = symbol.split(":")
