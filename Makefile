@@ -56,7 +56,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 
 check: $(INSTALLED)
 	@$(BIN)/ruff check .
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "not slow and not long" --numprocesses $(JOBS) --dist loadfile
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "not slow and not long" --numprocesses $(JOBS) --dist worksteal
 	@$(BIN)/attnlib verify
 
 test: CHOSEN := -m "not long"

@@ -245,6 +245,7 @@ def batches_of(corpus, size, dtype):
         yield states[:, kept], torch.where(mask, FAR * tokens, tokens)[:, kept], mask[:, kept]
 
 
+@pytest.mark.slow
 @given(STREAMS, STREAMS, st.integers(1, 70), st.sampled_from(DTYPES))
 def test_fits_and_splits_any_stream_as_fixed_tables_do(corpus, other, size, dtype):
     """Through tensors on the way; the other stream has words and places that the first has not."""
