@@ -1,5 +1,5 @@
 # make book     the rendered book, from nothing but Python 3.11, 3.12 or 3.13
-# make check    about a minute: style, layers, prose, claims, and every test that is marked neither slow nor long
+# make check    a minute and a half: style, layers, prose, claims, and every test that is marked neither slow nor long
 # make test     the book, every test that is not marked long, and all notebooks: eight minutes beyond the book
 # make full     all that is checked, as CI does: kills, clusters, hundreds of corpora, every page in a browser
 # make serve    the book on this machine's port 8000
