@@ -1,5 +1,5 @@
 # make book     the rendered book, from nothing but Python 3.11, 3.12 or 3.13
-# make check    a minute and a half: style, layers, prose, claims, and every test that is marked neither slow nor long
+# make check    a minute: style, layers, prose, claims, and every test that is marked neither slow nor long
 # make test     the book, every test that is not marked long, and all notebooks: eight minutes beyond the book
 # make full     all that is checked, as CI does: kills, clusters, hundreds of corpora, every page in a browser
 # make serve    the book on this machine's port 8000
@@ -54,9 +54,9 @@ $(INSTALLED): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install -qq --no-compile --no-deps --no-build-isolation --editable .
 	@touch $@
 
-check: $(INSTALLED)
-	@$(BIN)/ruff check .
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "not slow and not long" --numprocesses $(JOBS) --dist worksteal
+check: lint
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "not slow and not long" --hypothesis-profile quick \
+	  --numprocesses $(JOBS) --dist worksteal
 	@$(BIN)/attnlib verify
 
 test: CHOSEN := -m "not long"
@@ -81,7 +81,8 @@ readme: $(INSTALLED)
 	@$(BIN)/python -m notebooks.attend.temporal_share.drawing
 
 lint: $(INSTALLED)
-	@$(BIN)/ruff check .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
 
 # `make faults SIZE=1` is a small round, as `make full` has it; `make mutants COUNT=20` tries fewer.
 faults: $(INSTALLED)

@@ -79,9 +79,7 @@ def _checksum(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str
 
 def _pieces(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> Iterator[bytes | memoryview]:
     """The length of the header in eight bytes, the header, and the tensors (the format of safetensors)."""
-    header: dict[str, object] = {
-        "__metadata__": {**metadata, "sha256": _checksum(tensors, metadata)},
-    }
+    header: dict[str, object] = {"__metadata__": {**metadata, "sha256": _checksum(tensors, metadata)}}
     end = 0
     for name, tensor in _ordered(tensors):
         begin, end = end, end + tensor.numel() * tensor.element_size()

@@ -32,9 +32,7 @@ data = typer.Typer(
 )
 app.add_typer(data, name="data")
 
-Jobs = Annotated[
-    int, typer.Option("--jobs", "-j", min=1, help="Jobs at once.", show_default="number of cores")
-]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Jobs at once.", show_default="all cores")]
 Explain = Annotated[bool, typer.Option("--explain", help="Only say what would be done, and why.")]
 Names = Annotated[list[str] | None, typer.Argument(help="Data sets; all when none is named.", metavar="NAME")]
 StatesOf = Callable[[sources.Dataset], list[sources.FileStatus]]
@@ -190,10 +188,7 @@ def serve(port: Annotated[int, typer.Option(help="Port on this machine.")] = 800
 def verify(
     everything: Annotated[bool, typer.Option("--all", help="Print every verdict, not just counts.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, every verdict in it.")] = False,
-    accept: Annotated[
-        bool,
-        typer.Option("--accept", help="Make today's verdicts the expected ones; commit them on their own."),
-    ] = False,
+    accept: Annotated[bool, typer.Option("--accept", help="Expect today's verdicts from now on.")] = False,
     recompute: Annotated[
         bool, typer.Option("--recompute", help="Compute every committed result from the archive, too.")
     ] = False,

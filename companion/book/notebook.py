@@ -20,7 +20,7 @@ from pathlib import Path
 import pandas as pd
 
 from attnlib.errors import CorruptFile, DataUnavailable
-from attnlib.files import atomic_path, write_text_atomic
+from attnlib.files import atomic_path, rounded, write_text_atomic
 from companion.book.markup import template
 from companion.book.parameters import typed
 from companion.book.plan import PlannedResult
@@ -111,7 +111,7 @@ class Page:
         if isinstance(data, pd.DataFrame):
             data = data.astype(object).where(data.notna(), None).to_dict("records")
         if data is not None:
-            write_text_atomic(self.files / f"{name}.csv", as_csv(data))
+            write_text_atomic(self.files / f"{name}.csv", as_csv(rounded(data)))
         shown = {"image/svg+xml": svg, "image/png": png, "text/plain": f"<figure {name}>"}
         display(shown, raw=True, metadata={"alt": alt, "caption": caption, "name": name})
 

@@ -22,15 +22,7 @@ from pydantic import model_validator
 from scipy.special import stdtr, stdtrit
 
 from attnlib.errors import BadInput
-from companion.claims.estimates import (
-    CannotBeRun,
-    Estimate,
-    MissingKey,
-    NotRun,
-    difference,
-    figure,
-    look_up,
-)
+from companion.claims.estimates import CannotBeRun, Estimate, MissingKey, NotRun, difference, figure, look_up
 from companion.claims.fields import Experiment, Fields, Number, Text
 
 

@@ -78,12 +78,13 @@ class Result:
     def save(self, folder: str | Path) -> Path:
         """Write JSON, provenance and one CSV a table into ``folder``; the path of the JSON file."""
         folder = Path(folder)
-        for name, records in self.tables.items():
+        content = rounded(self._content)
+        for name, records in content["tables"].items():
             write_text_atomic(folder / f"{self.experiment}.{name}.csv", as_csv(records))
         self.save_provenance(folder)
         path = folder / f"{self.experiment}.json"
-        tables = {name: _as_rows(records) for name, records in self.tables.items()}
-        write_text_atomic(path, _as_text(rounded(self._content | {"tables": tables})))
+        tables = {name: _as_rows(records) for name, records in content["tables"].items()}
+        write_text_atomic(path, _as_text(content | {"tables": tables}))
         return path
 
     def save_provenance(self, folder: Path) -> None:
@@ -158,8 +159,8 @@ def _line(content: object) -> str:
 
 
 def as_csv(records: list[dict]) -> str:
-    """Records as CSV text, columns in order of first appearance, numbers rounded like those in the JSON."""
-    return pd.DataFrame(rounded(records), dtype=object).to_csv(index=False, lineterminator="\n")
+    """Records as CSV text, columns in order of first appearance; numbers as they are: see :func:`rounded`."""
+    return pd.DataFrame(records, dtype=object).to_csv(index=False, lineterminator="\n")
 
 
 def tasks_of(result: Result) -> list[str]:

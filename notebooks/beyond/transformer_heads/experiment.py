@@ -24,16 +24,7 @@ from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
 from notebooks.shared.intervals import bootstrapped, interval_of, nested, spearman_of_points
 from notebooks.shared.measure import exact_matches
-from notebooks.shared.plan import (
-    Plan,
-    answered,
-    asked,
-    by_network,
-    each_seed,
-    picked,
-    plan_of,
-    settings_of,
-)
+from notebooks.shared.plan import Plan, answered, asked, by_network, each_seed, picked, plan_of, settings_of
 from notebooks.shared.sequence_course import judged_samples, load_task
 from notebooks.shared.summaries import less, rows_of, summarised
 from notebooks.shared.task_patterns import STATES, attention_to_source, network_of

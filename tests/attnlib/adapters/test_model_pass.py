@@ -243,7 +243,7 @@ def of_head(one, head):
 
 @pytest.mark.parametrize("name", ["by hand", "T5", "Bart", "Marian"])
 @pytest.mark.parametrize("dtype", [*HALF, torch.float32])
-@pytest.mark.parametrize("size", [1, 15])
+@pytest.mark.parametrize("size", [pytest.param(1, marks=pytest.mark.slow), 15])
 def test_in_every_precision(name, dtype, size):
     """Heads by themselves, so that one does not hide another."""
     found = enlarged(name, dtype, size)

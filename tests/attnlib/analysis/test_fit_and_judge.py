@@ -145,6 +145,7 @@ def of_real_lengths(count):
     return torch.stack([own for own, *_ in heads]), heads[0][1:]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not MULTI30K.is_dir(), reason="reads Multi30k: set ATTNLIB_DATA")
 def test_on_real_lengths_the_nearest_sizes_say_what_the_exact_one_says():
     """A size is left out and judged by its neighbours: half a place is lost, sentences keep their order."""
@@ -546,6 +547,7 @@ def assert_covered(held, corpora):
     assert shares == pytest.approx(dict.fromkeys(held, 0.95), abs=slack)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "mark", "lines", "corpora", "bias"),
     [
@@ -569,6 +571,7 @@ def test_intervals_hold_the_shares_of_corpora_and_in_the_mean_shares_are_hardly_
     assert max(map(abs, off.values())) < bias
 
 
+@pytest.mark.slow
 def test_shares_do_not_move_with_the_corpus_where_a_mark_has_a_place_to_itself():
     """Though more words are seen in more text, and the state of the mark is large: nothing hangs on it."""
     model, corpora = known("cross", noise=(0.3, 0.3), mark=6.0, words=400), 12
@@ -578,6 +581,7 @@ def test_shares_do_not_move_with_the_corpus_where_a_mark_has_a_place_to_itself()
         assert sum(row[f"{part}_share"] for row in few) / corpora == pytest.approx(share, abs=0.02)
 
 
+@pytest.mark.slow
 def test_shares_do_not_move_with_the_corpus_and_intervals_narrow():
     """As residuals of means do, to which words that were not fitted on are added."""
     model, widths = known("cross"), []

@@ -330,6 +330,7 @@ def r_squared(codes, rows):
     return 1 - (left**2).sum() / ((rows - rows.mean(0)) ** 2).sum()
 
 
+@pytest.mark.slow
 @given(corpora())
 def test_it_is_dummy_coded_least_squares_with_the_free_constants_chosen(corpus):
     positions, words, rows = design(corpus)

@@ -63,6 +63,7 @@ def test_a_published_number_has_the_verdict_of_the_claim_about_it_alone(root):
     assert status(Entry("9", "IMDB", "size", "1", ""), rows) is Verdict.NOT_RUN
 
 
+@pytest.mark.slow
 def test_a_page_builds_without_a_warning_and_show_text_as_it_is(root, page):
     linked = set(re.findall(r"\]\(/((?:\w+/)?\w+)\)", page))
     contents = {"toy": page} | {name: f"# {name}\n" for name in sorted(linked)}

@@ -108,6 +108,7 @@ def test_what_the_machine_cannot_do_is_said_before_the_work(tmp_path, settings, 
     assert not list(tmp_path.glob("*"))
 
 
+@pytest.mark.slow
 def test_measurements_agree_with_plain_means(models):
     spec = model_specs(override(PROFILES["quick"], TINY))[0]
     trained = Store(models).model(spec)
@@ -143,6 +144,7 @@ def test_measurements_agree_with_plain_means(models):
     assert found["typicality"]["coverage"] == 1
 
 
+@pytest.mark.slow
 def test_networks_of_screened_heads_count_in_the_cost_and_are_named_if_missing(tmp_path, monkeypatch):
     """They follow from outcomes, so no list that is made before can have them."""
     monkeypatch.setattr(multi_head, "standing", lambda accuracy: "bad")

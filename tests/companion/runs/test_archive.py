@@ -122,6 +122,7 @@ def test_a_line_that_is_none_is_named(tmp_path):
     assert_refused(partial(archive.history, SPECS[0]), "line 3: no line of an archive", CorruptFile)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(ARCHIVE.glob("*.jsonl")), ids=lambda path: path.stem)
 def test_a_flipped_bit_of_the_committed_archive_is_noticed_wherever_it_is(path, tmp_path):
     """So is a line that is gone, one that is there twice, and one below the seal; files of old have none."""

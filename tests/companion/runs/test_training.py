@@ -97,6 +97,7 @@ def test_learning_rate_and_loss_by_hand():
     assert prediction_loss(logits, torch.tensor([[1, 1]]), mask).item() == pytest.approx(0.6931472)
 
 
+@pytest.mark.slow
 def test_training_learns_and_keeps_some_fifty_records(tmp_path):
     spec = replace(SPEC, steps=150, width=16, learning_rate=1e-2)
     trained, records = train(spec, task(), tmp_path)

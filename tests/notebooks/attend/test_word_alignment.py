@@ -25,6 +25,7 @@ def traced(trained, samples):
             yield trained.model(batch), int(batch.indices[0])
 
 
+@pytest.mark.slow
 def test_error_rates_agree_with_a_plain_loop(trained):
     asked = {"fit_samples": 100, "judged_samples": 30, "iterations": 2}
     found, fitted = experiment.measure_word_alignment(trained, **asked), fit_components(trained, 100)

@@ -9,13 +9,7 @@ from companion.runs.keys import model_key
 from companion.runs.procedure import RunSpec
 from notebooks.learn.fixed_permutation.place_codes import Settings, new_network
 from notebooks.shared import permutation_copying as procedure
-from notebooks.shared.permutation_copying import (
-    BagOfWords,
-    Copier,
-    CopierConfig,
-    copy_batch,
-    draw_sources,
-)
+from notebooks.shared.permutation_copying import BagOfWords, Copier, CopierConfig, copy_batch, draw_sources
 from notebooks.shared.plan import settings_of
 from tests.notebooks.figure_builders import tiny
 

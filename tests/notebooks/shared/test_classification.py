@@ -54,6 +54,7 @@ def test_training_finds_the_polar_words_and_attends_to_them(recordings):
         assert last[sign == 1].mean() > 2 * last[sign == 0].mean()
 
 
+@pytest.mark.slow
 def test_with_beta_frozen_the_probe_stays_as_drawn(recordings):
     found = recordings["alone"]
     first = [recordings[kind]["train.log_polarity"][0] for kind in ("learned", "uniform", "alone")]
@@ -67,6 +68,7 @@ def test_with_beta_frozen_the_probe_stays_as_drawn(recordings):
         assert not torch.equal(attention[0], attention[-1])
 
 
+@pytest.mark.slow
 def test_the_snapshot_before_training_is_that_of_each_text_alone(recordings):
     task = load_task(SETTINGS)
     model = AttentiveClassifier(ClassifierConfig(len(task.vocabulary), 12, 12), generator(SETTINGS.seed))
@@ -86,6 +88,7 @@ def test_the_snapshot_before_training_is_that_of_each_text_alone(recordings):
             assert bool(found[f"{part}.correct"][0, i]) == (sign * float(trace.logit[0]) > 0)
 
 
+@pytest.mark.slow
 def test_runs_of_other_seeds_look_at_the_same_texts(recordings, tmp_path):
     other = classification.record(replace(SETTINGS, seed=1, steps=1), tmp_path)
     for name in ("train.offsets", "train.labels", "validation.offsets"):

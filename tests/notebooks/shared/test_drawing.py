@@ -26,6 +26,7 @@ def drawn() -> Figure:
     return panels(list(TASKS), list(KINDS), panel, width=2.3, height=2.4)
 
 
+@pytest.mark.slow
 def test_one_laying_out_serves_both_images():
     svg, png = as_images(drawn())
     by_savefig = io.StringIO()

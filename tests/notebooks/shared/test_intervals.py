@@ -11,11 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from notebooks.shared import intervals
-from notebooks.shared.intervals import (
-    hierarchical_bootstrap,
-    jackknife_interval,
-    spearman,
-)
+from notebooks.shared.intervals import hierarchical_bootstrap, jackknife_interval, spearman
 
 # The jackknife
 

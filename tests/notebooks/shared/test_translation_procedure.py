@@ -83,6 +83,7 @@ def test_a_sample_is_drawn_once_and_kept_in_the_order_of_the_corpus(part):
     assert_refused(lambda: probed_parts(data, replace(TINY, **{name: 401})), message)
 
 
+@pytest.mark.slow
 def test_a_source_has_a_mark_at_either_end_in_training_and_wherever_it_is_looked_at(recorded, proxied):
     data = load_pieces(TINY)
     for corpus in (data.train, data.validation):
@@ -97,6 +98,7 @@ def test_a_source_has_a_mark_at_either_end_in_training_and_wherever_it_is_looked
             assert ((source == BOS).sum(1) == 1).all()
 
 
+@pytest.mark.slow
 def test_uniform_attention_starts_in_the_same_place_and_learns_otherwise(tmp_path, recorded):
     uniform = translation.record(replace(TINY, attention="uniform"), tmp_path)
     assert "validation.saliency" not in uniform
@@ -107,6 +109,7 @@ def test_uniform_attention_starts_in_the_same_place_and_learns_otherwise(tmp_pat
     assert losses[-1] < 0.9 * losses[0]
 
 
+@pytest.mark.slow
 def test_the_trained_network_where_it_is_asked_for(tmp_path, recorded):
     kept = translation.record(replace(TINY, keep_network=True), tmp_path)
     network = translation.recorded_network(TINY, kept)
@@ -130,6 +133,7 @@ def test_saliency_where_it_is_asked_for(tmp_path):
         torch.testing.assert_close(saliency[i, :target, :source], alone, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_proxys_record_is_of_every_sample_alone(proxied):
     data = load_pieces(PROXY)
     proxy = translation_proxy.TranslationProxy(len(data.pieces), 32, generator())
