@@ -23,12 +23,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import yaml
+from tests.tables import beside
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "build" / "mutants.jsonl"
-TESTS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
-NAMES = yaml.safe_load(Path(__file__).with_name("swaps.yaml").read_text(encoding="utf-8"))
+TESTS = beside(__file__, "mutants")
+NAMES = beside(__file__, "swaps")
 SWAPS = {getattr(ast, old): getattr(ast, new) for old, new in NAMES.items()}
 EQUIVALENT = dict(
     line.rsplit("  # ", 1)

@@ -6,14 +6,14 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-import yaml
 
 from companion.runs.fingerprint import PACKAGES as ROOMS
 from companion.runs.fingerprint import ROOT, path_of
+from tests.tables import beside
 
 FILES = {room: sorted((ROOT / room).rglob("*.py")) for room in ROOMS}
 BARE = {"numpy", "torch", "safetensors", "jaxtyping", *ROOMS}
-WHERE_USED = yaml.safe_load(Path(__file__).with_name("where_used.yaml").read_text(encoding="utf-8"))
+WHERE_USED = beside(__file__, "where_used")
 
 
 @cache

@@ -2,13 +2,11 @@
 
 import pkgutil
 from functools import partial
-from pathlib import Path
-
-import yaml
 
 from tests.attnlib.refusals import refused
+from tests.tables import beside
 
-REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text(encoding="utf-8"))
+REFUSED = beside(__file__, "refused")
 
 test_values_that_make_no_sense_are_refused = refused(
     *(

@@ -22,7 +22,8 @@ from companion.runs.spec import ModelSpec
 from companion.runs.store import load_task
 from tests.companion.book.book_builders import ROOT, copied, output_of
 from tests.companion.claims.claims_builders import claim, write_paper
-from tests.companion.data.data_builders import beside, put
+from tests.companion.data.data_builders import put
+from tests.tables import beside
 
 REFUSED = beside(__file__, "refused")
 

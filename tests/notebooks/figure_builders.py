@@ -8,7 +8,7 @@ from companion.results import registry
 from companion.results.config import BaseConfig, override
 from companion.runs.procedure import Recording
 from notebooks.shared.sequence_course import judged_samples
-from tests.companion.data.data_builders import beside
+from tests.tables import beside
 
 TINY = beside(__file__, "tiny")
 NOTHING = {"value": None, "low": None, "high": None, "n": 0}  # the interval of no networks

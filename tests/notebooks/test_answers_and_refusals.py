@@ -5,7 +5,6 @@ from dataclasses import is_dataclass
 from fractions import Fraction
 from functools import partial
 from operator import itemgetter
-from pathlib import Path
 from pkgutil import resolve_name
 
 import numpy as np
@@ -29,9 +28,10 @@ from notebooks.shared.unrolled import UnrolledComponents
 from tests.attnlib.models.model_builders import batch_of, sequence_network, transformer
 from tests.attnlib.refusals import assert_refused
 from tests.notebooks.figure_builders import Given, by_seed, recording_of, tiny
+from tests.tables import Table, beside
 
 
-class Worked(yaml.SafeLoader):
+class Worked(Table):
     """Fractions are numbers, and a tag says what is made of what follows it, at once."""
 
     def construct_object(self, node, deep=True):
@@ -83,10 +83,7 @@ for tag, make in MADE.items():
 Worked.add_constructor("!name", lambda _, node: resolve_name(node.value))
 Worked.add_implicit_resolver("!fraction", re.compile(r"-?\d+/\d+$"), None)
 Worked.add_constructor("!fraction", lambda _, node: float(Fraction(node.value)))
-ANSWERS, REFUSED = (
-    yaml.load(Path(__file__).with_name(f"{name}.yaml").read_text("utf-8"), Worked)
-    for name in ("worked", "refused")
-)
+ANSWERS, REFUSED = (beside(__file__, name, Worked) for name in ("worked", "refused"))
 
 
 def call(kind, name, given):

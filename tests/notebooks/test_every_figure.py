@@ -35,8 +35,8 @@ from companion.results.request import Request
 from companion.results.result import Result
 from companion.results.run import run
 from notebooks.attend.temporal_share.drawing import readme_figure
-from tests.companion.data.data_builders import beside
 from tests.notebooks.figure_builders import Given, smallest, tiny
+from tests.tables import beside
 
 ROOT = RESULTS.parents[1]
 DIGESTS = Path(__file__).with_name("drawings.json")

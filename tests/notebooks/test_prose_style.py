@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.tables import beside
+
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [path for room in ("notebooks", "book", "claims") for path in sorted((ROOT / room).rglob("*.md"))]
 FILES += sorted((ROOT / "claims").glob("*.yaml"))  # statements and reasons are on pages, too
 PAGES = {path.relative_to(ROOT).as_posix(): path for path in FILES}
-RULES = yaml.safe_load(Path(__file__).with_name("prose.yaml").read_text(encoding="utf-8"))
+RULES = beside(__file__, "prose")
 BULLET = r"\s*(?:[-*#]+|\d+\.) "
 SENTENCE_ENDS = re.compile(rf"(?<!al)(?<!e\.g)(?<!i\.e)[.!?][*_)]*\s+(?=[A-Z*_(\[])|\n\s*\n|\n(?={BULLET})")
 NUMBER = re.compile(r"(?<![\w.,])[−+-]?\d[\d.,]*")

@@ -4,11 +4,9 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 from operator import attrgetter
-from pathlib import Path
 
 import pytest
 import torch
-import yaml
 from torch import nn
 from torch.nn import functional as F
 
@@ -16,6 +14,7 @@ from attnlib import FrameBatch, Hooked, HuggingFace, ModelPass, Modules, TokenBa
 from attnlib.adapters import Attended, LinearMap, Rotary
 from attnlib.decomposition import Parts, map_parts
 from tests.attnlib.models.model_builders import drawn, generator, spread
+from tests.tables import beside
 
 KINDS = ("encoder_self", "decoder_self", "cross")
 SIDES = ("source", "target")
@@ -133,7 +132,7 @@ def padded_in_front(tensor, masks, **axes):
 
 # -- models of transformers --
 
-SIZES = yaml.safe_load(Path(__file__).with_name("sizes.yaml").read_text(encoding="utf-8"))
+SIZES = beside(__file__, "sizes")
 MADE_BY = {  # and how large their weights are drawn
     "words": ("AutoModelForSeq2SeqLM", 32**-0.5),
     "sound": ("AutoModelForSpeechSeq2Seq", 0.5),

@@ -4,11 +4,9 @@ import math
 from dataclasses import replace
 from functools import partial
 from itertools import product
-from pathlib import Path
 
 import pytest
 import torch
-import yaml
 from torch import nn
 
 from attnlib import ModelPass, TokenBatch, pass_of_tensors, text_batches
@@ -21,6 +19,7 @@ from tests.attnlib.adapters import adapter_builders as toys
 from tests.attnlib.adapters.adapter_builders import FULL, PLAIN, SOURCE_MASK, TARGET_MASK, TOKENS
 from tests.attnlib.models.model_builders import generator
 from tests.attnlib.refusals import assert_refused
+from tests.tables import beside
 
 
 def test_rows_of_a_projection_are_dealt_out_among_the_heads_in_order():
@@ -273,7 +272,7 @@ def test_rounding_stays_within_what_is_derived_of_it(name, dtype, size):
             assert float(error.square().mean()) < 1 / 3 or len(error) < 30
 
 
-ROUNDINGS = yaml.safe_load(Path(__file__).with_name("roundings.yaml").read_text(encoding="utf-8"))
+ROUNDINGS = beside(__file__, "roundings")
 
 
 @pytest.mark.parametrize(("own", "scores", "allowed", "expected"), ROUNDINGS)

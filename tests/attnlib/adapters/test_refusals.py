@@ -2,12 +2,10 @@
 
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-import yaml
 from torch import nn
 
 from attnlib import FrameBatch, Hooked, HuggingFace, Modules, TokenBatch, zoo
@@ -15,11 +13,12 @@ from attnlib.adapters import LinearMap, lexical_probe, pass_of_tensors, text_bat
 from tests.attnlib.adapters import adapter_builders as toys
 from tests.attnlib.adapters.adapter_builders import BATCH, FULL, HOOKED, PLAIN, TARGET_MASK, normal, run
 from tests.attnlib.refusals import refused
+from tests.tables import beside
 
 GAP = "attention from the caught projections is up to"
 
 ONE, ONES, NAN = toys.checked(), torch.ones(3, 4, 5), torch.nan
-SHAPES = yaml.safe_load(Path(__file__).with_name("tensors.yaml").read_text(encoding="utf-8"))
+SHAPES = beside(__file__, "tensors")
 
 
 def attended(**changes):

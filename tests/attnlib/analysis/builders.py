@@ -3,12 +3,10 @@
 import json
 from functools import partial
 from itertools import product
-from pathlib import Path
 
 import pandas
 import pytest
 import torch
-import yaml
 from safetensors.torch import save_file
 from typer.testing import CliRunner
 
@@ -20,6 +18,7 @@ from attnlib.analysis.results import results
 from attnlib.cli import app
 from tests.attnlib.adapters.adapter_builders import model_of
 from tests.attnlib.models.model_builders import generator
+from tests.tables import beside
 
 # -- passes of a toy --
 
@@ -116,7 +115,7 @@ def assert_same_rows(first, second, tolerance=1e-9, but=()):
 
 # -- words that must stay words, a checkpoint and a text --
 
-LETTERS = yaml.safe_load(Path(__file__).with_name("words.yaml").read_text(encoding="utf-8"))
+LETTERS = beside(__file__, "words")
 HOSTILE, SHOWN = [*LETTERS["hostile"], "x" * 5000], LETTERS["shown"]
 
 SOURCE = [f"the {adjective} {noun} {verb} ." for adjective, noun, verb in product(*LETTERS["source"])]

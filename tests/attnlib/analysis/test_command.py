@@ -11,11 +11,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from inspect import signature
-from pathlib import Path
 
 import pytest
 import torch
-import yaml
 from safetensors.torch import load_file, save_file
 
 from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe, text_batches
@@ -29,10 +27,11 @@ from tests.attnlib.analysis.builders import LINES, SOURCE, TARGET
 from tests.attnlib.analysis.test_report import FILES
 from tests.attnlib.models.model_builders import generator
 from tests.attnlib.refusals import assert_refused, flip
+from tests.tables import beside
 
 transformers = pytest.importorskip("transformers", reason="checkpoints are those of transformers")
 tokenizers = pytest.importorskip("tokenizers", reason="it comes with transformers")
-GIVEN = yaml.safe_load(Path(__file__).with_name("command.yaml").read_text(encoding="utf-8"))
+GIVEN = beside(__file__, "command")
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,10 @@ import unicodedata
 from dataclasses import asdict, replace
 from html import escape
 from importlib.metadata import version
-from pathlib import Path
 
 import pandas
 import pytest
 import torch
-import yaml
 from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,9 +28,10 @@ from attnlib.errors import CorruptFile
 from tests.attnlib.adapters.adapter_builders import BATCH, adapter_of
 from tests.attnlib.analysis.builders import ALL, HOSTILE, SHOWN, Toy, assert_same_rows, said_by, table_of
 from tests.attnlib.refusals import assert_refused, flip
+from tests.tables import beside
 
 TOY = Toy(ALL, ignored=(3,), bias=True)
-SAID = yaml.safe_load(Path(__file__).with_name("notes.yaml").read_text(encoding="utf-8"))
+SAID = beside(__file__, "notes")
 FILES = {"index.html", "analysis.json", KEPT, *(f"{table}.csv" for table in TABLES)}
 
 

@@ -4,12 +4,10 @@ import math
 from functools import partial
 from itertools import pairwise
 from operator import attrgetter
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
@@ -25,6 +23,7 @@ from attnlib.errors import CorruptFile
 from tests.attnlib.decomposition import component_builders as made
 from tests.attnlib.decomposition.component_builders import assert_same, corpora, fitted, tensors
 from tests.attnlib.refusals import assert_refused, refused
+from tests.tables import beside
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 DEVICES = ["cpu"] + ["cuda"] * torch.cuda.is_available()
@@ -184,7 +183,7 @@ def sums_of(components):
 
 ONES, DIVERGED = torch.ones(2, 3, 4), torch.ones(2, 3, 4)
 DIVERGED[1, 2, 0] = torch.nan
-BATCHES = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text(encoding="utf-8"))
+BATCHES = beside(__file__, "refused")
 BAD, OF_FIXED = ({said: batch_of(**own) for own, said in BATCHES[kind]} for kind in ("every", "fixed"))
 BAD |= {
     "Tokens of shape (2, 2) … expected (2, 3), that is": batch_of([[0, 0], [0, 0]], states=ONES),

@@ -1,11 +1,9 @@
 """Small networks of every family, and sentences of unlike length for them."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import torch
-import yaml
 
 from attnlib import EncoderDecoder, ModelConfig
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
@@ -13,12 +11,13 @@ from attnlib.models.sequence_to_sequence import NAMED, SequenceConfig, SequenceT
 from attnlib.models.transformer import Transformer, TransformerConfig
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from attnlib.training.corpus import Corpus, collate
+from tests.tables import beside
 
 PAIRS = [([4, 5, 6], [4, 5]), ([7, 8, 4, 5, 6], [6, 7, 4, 4]), ([5], [5, 6, 7])]
 SMALL = TransformerConfig(source_size=9, target_size=8, width=12, heads=3, layers=2, hidden=20)
 POSITIONS = ["sinusoidal", "learned", "relative", "rotary", "none"]
 RECURRENT = {"VED": {}, **{f"AED {cell}": {"cell": cell} for cell in ("gru", "lstm", "vanilla", "ugrnn")}}
-GIVEN = yaml.safe_load(Path(__file__).with_name("networks.yaml").read_text(encoding="utf-8"))
+GIVEN = beside(__file__, "networks")
 SEQUENCES = NAMED | GIVEN["sequences"]
 
 

@@ -4,12 +4,10 @@ import math
 from collections import defaultdict
 from fractions import Fraction
 from itertools import accumulate, permutations
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, special, stats
@@ -33,6 +31,7 @@ from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import Vocabulary
 from tests.attnlib.models.model_builders import batch_of, generator, translator
 from tests.attnlib.refusals import refused
+from tests.tables import beside
 
 
 def equation_10(first: list[float], second: list[float], percent: int, ties: str = "first") -> float:
@@ -144,7 +143,7 @@ def test_tau_by_hand():
 
 # Links of words.
 
-WORKED = yaml.safe_load(Path(__file__).with_name("links.yaml").read_text(encoding="utf-8"))
+WORKED = beside(__file__, "links")
 
 
 @pytest.mark.parametrize("case", WORKED)

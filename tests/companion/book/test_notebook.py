@@ -20,7 +20,8 @@ from companion.results.request import Request
 from companion.results.result import Result
 from companion.results.run import code_of
 from companion.runs.keys import model_key
-from tests.companion.data.data_builders import beside, put
+from tests.companion.data.data_builders import put
+from tests.tables import beside
 
 GIVEN = beside(__file__, "notebook")
 QUICK = Result(**GIVEN["result"])

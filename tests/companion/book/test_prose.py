@@ -16,7 +16,7 @@ from companion.claims.estimates import MissingKey
 from companion.results.result import Result
 from tests.companion.book.book_builders import ROOT
 from tests.companion.claims.claims_builders import save, write_paper
-from tests.companion.data.data_builders import beside
+from tests.tables import beside
 
 CHAPTERS = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "notebooks").rglob("*.md"))}
 PAGE = "primer/source_reversal"

@@ -4,7 +4,8 @@ import yaml
 
 from companion.claims.model import load_papers
 from companion.results.result import Result
-from tests.companion.data.data_builders import beside, put
+from tests.companion.data.data_builders import put
+from tests.tables import beside
 
 SOUND = beside(__file__, "sound")
 RULE, READINGS = SOUND["rule"], SOUND["readings"]

@@ -13,7 +13,7 @@ from companion.claims.verdicts import Tolerance, Trend, judge_values
 from companion.results.result import Result
 from tests.attnlib.refusals import assert_refused, flip
 from tests.companion.claims.claims_builders import READINGS, SOUND, claim, write_paper
-from tests.companion.data.data_builders import beside
+from tests.tables import beside
 
 GIVEN, REFUSED = (beside(__file__, name) for name in ("model", "refused"))
 CLAIM, RULE = claim("a-claim", **GIVEN["claim"]), SOUND["rule"] | GIVEN["rule"]

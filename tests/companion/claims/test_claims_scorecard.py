@@ -12,7 +12,8 @@ from companion.claims.verify import ClaimVerdict, verify
 from companion.results import registry
 from tests.companion.book.book_builders import built
 from tests.companion.claims.claims_builders import READINGS, RULE, save, written
-from tests.companion.data.data_builders import beside, put
+from tests.companion.data.data_builders import put
+from tests.tables import beside
 
 CLAIMS = Path(__file__).with_name("scorecard.yaml").read_text(encoding="utf-8")
 ROWS = beside(__file__, "scorecard_rows")

@@ -12,7 +12,7 @@ from companion.claims import verdicts
 from companion.claims.estimates import Estimate, difference, look_up
 from companion.claims.model import AnyJudge
 from companion.claims.verdicts import Order, Tolerance, Verdict, judge_values, p_value
-from tests.companion.data.data_builders import beside
+from tests.tables import beside
 
 YES, OPEN, NO = Verdict.REPRODUCED, Verdict.UNDECIDED, Verdict.NOT_REPRODUCED
 CANNOT, NOT_RUN = Verdict.CANNOT_BE_JUDGED, Verdict.NOT_RUN

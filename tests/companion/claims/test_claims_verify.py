@@ -15,7 +15,7 @@ from companion.runs import answer
 from tests.attnlib.refusals import assert_refused
 from tests.companion.claims import claims_builders as builders
 from tests.companion.claims.claims_builders import claim, write_paper
-from tests.companion.data.data_builders import beside
+from tests.tables import beside
 
 GIVEN = beside(__file__, "verify")
 CLAIMS = [claim("above-five"), *GIVEN["unjudged"]]

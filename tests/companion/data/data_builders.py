@@ -5,14 +5,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-import yaml
 
 from attnlib.errors import DataUnavailable
-
-
-def beside(test, name):
-    """The data of a YAML file beside a test."""
-    return yaml.safe_load(Path(test).with_name(f"{name}.yaml").read_text(encoding="utf-8"))
 
 
 def available(load, *arguments, **options):

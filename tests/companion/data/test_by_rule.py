@@ -5,7 +5,8 @@ import pytest
 from companion.data import registry
 from notebooks.shared.tasks import one_to_one, permutation, reversal
 from tests.attnlib.refusals import assert_refused
-from tests.companion.data.data_builders import beside, pairs
+from tests.companion.data.data_builders import pairs
+from tests.tables import beside
 
 SMALL = {"n_train": 60, "n_held_out": 60}
 FEW = beside(__file__, "by_rule")

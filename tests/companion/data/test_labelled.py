@@ -13,7 +13,8 @@ from companion.data.labelled import N_MARKS, RawTexts, WordRules, prepare, witho
 from companion.data.labelled_sets import SOURCES, checksums, load_labelled, read_own
 from companion.data.text import Dropped
 from tests.attnlib.refusals import assert_refused
-from tests.companion.data.data_builders import available, beside, put
+from tests.companion.data.data_builders import available, put
+from tests.tables import beside
 
 TOLD = beside(__file__, "labelled")
 BY_HAND = {

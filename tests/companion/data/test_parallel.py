@@ -16,7 +16,8 @@ from companion.data.parallel import parallel, read_translation, translation_chec
 from companion.data.registry import load
 from companion.data.sources import dataset
 from tests.attnlib.refusals import assert_refused
-from tests.companion.data.data_builders import available, beside, pairs, put, sources
+from tests.companion.data.data_builders import available, pairs, put, sources
+from tests.tables import beside
 
 TOLD = beside(__file__, "parallel")
 

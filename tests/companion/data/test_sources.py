@@ -16,7 +16,8 @@ from companion.data import sources
 from companion.data.sources import Dataset, File, check, dataset, fetch, locate
 from companion.data.text import read_lines
 from tests.attnlib.refusals import assert_refused
-from tests.companion.data.data_builders import beside, put
+from tests.companion.data.data_builders import put
+from tests.tables import beside
 
 CONTENT = b"un\ndeux\ntrois\n" * 100
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

@@ -16,7 +16,7 @@ from companion.results.config import AboveZero, BaseConfig, Fraction, OneOf, Pos
 from notebooks.attend.word_alignment import experiment as word_alignment
 from notebooks.shared.suite import PROFILES, SuiteConfig, model_specs
 from tests.attnlib.refusals import assert_refused
-from tests.companion.data.data_builders import beside
+from tests.tables import beside
 
 SETTINGS = beside(__file__, "settings")
 QUICK = PROFILES["quick"]

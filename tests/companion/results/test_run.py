@@ -27,8 +27,8 @@ from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.suite import PROFILES, model_specs
 from tests.attnlib.refusals import assert_refused
 from tests.companion.book.book_builders import ROOT, output_of
-from tests.companion.data.data_builders import beside
 from tests.notebooks.figure_builders import smallest
+from tests.tables import beside
 
 REFUSED = beside(__file__, "refused")
 TINY = {"task": "one_to_one", "seeds": 1, "width": 8, "steps": 3, "fit_samples": 200}

@@ -24,7 +24,7 @@ from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
 from tests.attnlib.refusals import assert_refused, flip
-from tests.companion.data.data_builders import beside
+from tests.tables import beside
 
 SPECS = [ModelSpec("one_to_one", "AO", steps=2, width=8, seed=seed) for seed in (0, 1)]
 CALLS = []

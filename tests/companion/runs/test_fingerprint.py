@@ -6,7 +6,8 @@ import pytest
 
 from companion.runs import fingerprint as module
 from companion.runs.fingerprint import fingerprint, symbols
-from tests.companion.data.data_builders import beside, put
+from tests.companion.data.data_builders import put
+from tests.tables import beside
 
 TREE = beside(__file__, "fingerprint")
 FIRST = TREE["files"]

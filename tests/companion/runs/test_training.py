@@ -17,7 +17,7 @@ from companion.runs.spec import ModelSpec
 from companion.runs.store import load_task
 from companion.runs.suite import _training
 from tests.companion.book.book_builders import ROOT, output_of
-from tests.companion.data.data_builders import beside
+from tests.tables import beside
 
 TINY = (("max_length", 5), ("min_length", 4), ("n_held_out", 20), ("n_train", 60))
 SPEC = ModelSpec("one_to_one", "AED", 12, width=8, batch_size=16, task_options=TINY)

@@ -12,7 +12,7 @@ import pikepdf
 import pytest
 
 from attnlib.errors import BadInput
-from tests.companion.data.data_builders import beside
+from tests.tables import beside
 from workflows import pdf
 from workflows.pdf import print_book
 

@@ -17,7 +17,8 @@ from attnlib.errors import BadInput
 from companion.book.site import stage, table_of_contents
 from tests.companion.book.book_builders import ROOT, copied, output_of
 from tests.companion.claims.claims_builders import save
-from tests.companion.data.data_builders import beside, put
+from tests.companion.data.data_builders import put
+from tests.tables import beside
 
 GIVEN = beside(__file__, "staging")
 SAID = {"alt": "A line that rises.", "caption": "It rises.", "name": "rise"}

@@ -19,8 +19,8 @@ from notebooks.shared.agreement import measure_agreement, measure_course
 from notebooks.shared.intervals import mean_interval
 from notebooks.shared.translation import padded_cells
 from tests.attnlib.refusals import assert_refused
-from tests.companion.data.data_builders import beside
 from tests.notebooks.figure_builders import Given, recording_of
+from tests.tables import beside
 
 # Recordings of classifiers whose every agreement can be worked by hand.
 

@@ -3,7 +3,6 @@
 import re
 from contextlib import suppress
 from datetime import date, datetime
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,9 +17,11 @@ from notebooks.shared import lexicon
 from notebooks.shared import tasks as orders
 from notebooks.shared.tasks import commands, interpret, number_words, simple_commands, spell
 from tests.companion.data.data_builders import available, pairs, sources
+from tests.tables import beside
 
 PARTS = ("train", "held_out")
-WORKED = yaml.load(Path(__file__).with_name("grammars.yaml").read_text("utf-8"), yaml.BaseLoader)
+
+WORKED = beside(__file__, "grammars", yaml.BaseLoader)
 
 
 def linked(places):
