@@ -95,13 +95,16 @@ class Page:
         """Save a matplotlib figure as SVG and PNG, the ``data`` drawn as CSV, and display it with its texts.
 
         ``name`` is that of the files and of the figure in the book, ``alt`` tells it to who cannot see it.
-        ``caption`` says what is drawn, and ``finding`` what follows in the book, of its tasks: of a run with
-        its own parameters neither this is said nor ``alt``.
+        ``caption`` says what is drawn, and ``finding`` what follows in the book, of its tasks: a run with its
+        own parameters has neither this nor ``alt`` nor notes with arrows, and its captions are marked.
         """
         from IPython.display import display
 
         if self.text_of:
             alt = f"{name.replace('_', ' ').capitalize()}, drawn of this run; the caption says what is shown."
+            caption += " Outcomes that it names are the book's; the plot is of this run."
+            for note in figure.findobj(lambda artist: getattr(artist, "arrow_patch", None)):
+                note.remove()
         elif finding:
             caption = f"{caption} {finding}"
         svg, png = as_images(figure)

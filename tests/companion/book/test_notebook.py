@@ -113,14 +113,18 @@ def test_show_leaves_svg_png_and_csv_and_displays_one_image_with_its_texts(tmp_p
         assert list(csv.DictReader(table)) == [{"a": "0.3333333"}]
 
 
-@pytest.mark.parametrize(("text_of", "alt", "caption"), GIVEN["told"])
-def test_what_follows_is_not_said_of_a_run_of_its_own(tmp_path, monkeypatch, text_of, alt, caption):
+@pytest.mark.parametrize(("text_of", "alt", "caption", "notes"), GIVEN["told"])
+def test_what_follows_is_not_said_of_a_run_of_its_own(tmp_path, monkeypatch, text_of, alt, caption, notes):
     display = Mock()
     monkeypatch.setattr("IPython.display.display", display)
     page = Page("attend/x", QUICK, None, tmp_path, text_of=text_of)
-    page.show(Figure(figsize=(1, 1)), "a_name", **GIVEN["texts"])
+    axes = (figure := Figure(figsize=(1, 1))).subplots()
+    axes.annotate("chance", (0, 0))
+    axes.annotate("it rises", (0, 0), (0.5, 0.5), arrowprops={"arrowstyle": "->"})
+    page.show(figure, "a_name", **GIVEN["texts"])
     told = display.call_args.kwargs["metadata"]
     assert told == {"alt": alt, "caption": caption, "name": "a_name"}
+    assert [note.get_text() for note in axes.texts] == notes
 
 
 def test_a_note_says_how_well_networks_have_learned_the_readers_text(made, tmp_path, project):
