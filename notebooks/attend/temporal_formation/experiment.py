@@ -239,9 +239,9 @@ Shift = Callable[[Batch, int], States]
 def conditions(model: EncoderDecoder, fitted: Fitted) -> dict[str, tuple[str, Shift]]:
     """Ways to set the clocks apart by k: name → which side is ahead, and the states.
 
-    By positions (AO), or by k steps of the average input; ``_null``: of zeros; ``_words``: of the first k
-    words. A recurrent decoder reads its begin mark first (but for ``before_mark``), and starts from the state
-    that the unshifted encoder ends in (but for ``handed_on``): only one clock is moved.
+    By positions (AO), or by k steps of the average input; ``…_null``: of zeros; ``…_words``: of the first k
+    words. A recurrent decoder reads its begin mark first (but for ``…_before_mark``), and starts from the
+    state that the unshifted encoder ends in (but for ``…_handed_on``): only one clock is moved.
     """
     if model.config.architecture == "AO":
         return _by_positions(model)
