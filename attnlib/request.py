@@ -123,7 +123,7 @@ class Request:
 
 
 def numbers(text: str) -> tuple[int, ...]:
-    """Numbers and ranges as the command line has them.
+    """Numbers and ranges as the command line has them; BadInput for anything else.
 
     >>> numbers("0,4-6")
     (0, 4, 5, 6)

@@ -71,6 +71,7 @@ class LinearMap:
     def of_rows(
         cls, weight: Float[Tensor, "rows width"], bias: Float[Tensor, " rows"] | None, heads: int
     ) -> "LinearMap":
+        """Rows of one projection, dealt out to heads; BadInput where they cannot be."""
         if len(weight) % heads:
             raise BadInput(f"a projection to {len(weight)} dimensions cannot be shared by {heads} heads")
         rows = (None if own is None else single(own.detach()) for own in (weight, bias))
@@ -78,7 +79,7 @@ class LinearMap:
 
     @classmethod
     def none(cls, states: Float[Tensor, "batch length width"]) -> "LinearMap":
-        """One head that compares the states as they are."""
+        """One head that compares the states as they are; BadInput for states of other axes."""
         if states.dim() != 3:
             raise BadInput(f"states of shape {tuple(states.shape)}; expected (batch, length, width)")
         width, made = states.shape[-1], {"dtype": states.dtype, "device": states.device}

@@ -234,7 +234,10 @@ def probe_of_pairs(
     logits: Callable[..., Float[Tensor, "pairs steps words"]],
     pairs: Iterable[Pairs] | None = None,
 ) -> Float[Tensor, "batch target source"]:
-    """β from what a model predicts where some samples see one source position each; zero at padding."""
+    """β from what a model predicts where some samples see one source position each; zero at padding.
+
+    Raises BadInput: the model predicts fewer words than the ids of the right ones say.
+    """
     right = one.target_outputs.masked_fill(~one.target_mask, 0)  # at padding any id may stand
     beta = torch.zeros(*one.target_outputs.shape, one.source_tokens.shape[1], device=one.source_tokens.device)
     for samples, positions, steps in pairs_by_length(one) if pairs is None else pairs:

@@ -136,7 +136,7 @@ def digest_of(folder: str | Path) -> str:
 
 
 def read_pass(path: Path) -> ModelPass:
-    """The pass of one file, with the weights of ``maps.safetensors`` beside it where there is one."""
+    """The pass of one file, with ``maps.safetensors`` beside it where there is one; BadInput for no pass."""
     shared = path.with_name(MAPS)
     tensors = (_read(shared) if shared.exists() else {}) | _read(path)
     try:

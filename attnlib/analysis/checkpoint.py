@@ -209,7 +209,7 @@ class Checkpoint:
         """Sources with what the model makes of them, the likeliest piece at every step, up to its end mark.
 
         It begins as the decoder does before any target: with its start mark and, where the tokenizer marks
-        languages, with that of the target. ``longest`` pieces at most.
+        languages, with that of the target. ``longest`` pieces at most; BadInput where marks alone are more.
         """
         (labels,) = self.tokenizer(text_target=["."])["input_ids"]
         one = TokenBatch.of_rows([labels], [labels])

@@ -33,23 +33,17 @@ COLUMNS = ("kind", "layer", "head", "measure", *VALUES, "difference", *ENDS)
 
 @dataclass(frozen=True)
 class Comparison:
-    """What :func:`compare` found.
+    """What :func:`compare` found."""
 
-    Attributes:
-        rows: one for each measure of each head that both have: ``kind``, ``layer``, ``head``, ``measure``
-            (a column of the heads' tables), its value in the ``first`` and in the ``second``, the
-            ``difference``, second less first, and ``low`` and ``high``, its interval of 95 %.
-        paired: whether both judged the same sentences, which makes intervals narrower.
-        alone: names of the heads that one analysis has and the other has not.
-        fitted: on how many samples the components of the first and of the second were fitted.
-        apart: options of :data:`MADE_BY` that the two were not made by alike.
-    """
-
+    #: one for each measure of each head that both have: ``kind``, ``layer``, ``head``, ``measure`` (a column
+    #: of the heads' tables), its value in the ``first`` and in the ``second``, the ``difference``, second
+    #: less first, and ``low`` and ``high``, its interval of 95 %
     rows: list[dict]
-    paired: bool
-    alone: tuple[str, ...] = ()
+    paired: bool  #: whether both judged the same sentences, which makes intervals narrower
+    alone: tuple[str, ...] = ()  #: names of the heads that one analysis has and the other has not
+    #: on how many samples the components of the first and of the second were fitted
     fitted: tuple[int, int] = (0, 0)
-    apart: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()  #: options of :data:`MADE_BY` that the two were not made by alike
 
     @property
     def notes(self) -> list[str]:

@@ -241,7 +241,7 @@ def _parts(
 def part_of(term: str) -> str:
     """What a term depends on: "temporal", "input", "mixed", "residual" or "position bias".
 
-    A constant query asks the same everywhere: the term of it and a position is temporal, that of it and a
+    A constant query is the same everywhere: the term of it and a position is temporal, that of it and a
     word input.
 
     >>> list(map(part_of, ("constant·input", "temporal·input", "input·residual", "constant·temporal")))
@@ -341,7 +341,7 @@ class TermSums:
         allowed: Bool[Tensor, "batch target source"],
         blocks: Int[Tensor, " batch"] | None = None,
     ) -> "TermSums":
-        """Add a batch; ``allowed`` is what each query may see, and a row without any is padding.
+        """Add a batch; ``allowed`` is what each query may see, a row without any is padding; or BadInput.
 
         ``blocks``: into which each sample falls, see :func:`block_of`; all into the first by default.
         """

@@ -25,6 +25,7 @@ class Learned:
         self.right_words: Counter = Counter()
 
     def add(self, one: ModelPass, logits: Float[Tensor, "batch target words"]) -> None:
+        """Count what is predicted rightly; BadInput where logits lack a right word."""
         mask, words = one.target_mask, one.target_outputs.masked_fill(~one.target_mask, 0)
         if int(words.max()) >= logits.shape[-1]:
             raise BadInput(

@@ -79,14 +79,14 @@ const said = (row) =>
 function sharesOf(head) {
   const parts = said(head.rows.parts), terms = said(head.rows.terms);
   const pairs = [...terms.keys()].map((name) => name.split("·")).filter((pair) => pair.length === 2);
-  const [asks, answers] = [0, 1].map((side) => [...new Set(pairs.map((pair) => pair[side]))]);
-  const rows = asks.map((one) => [one, answers.map((other) => terms.get(`${one}·${other}`))]);
+  const [queries, keys] = [0, 1].map((side) => [...new Set(pairs.map((pair) => pair[side]))]);
+  const rows = queries.map((one) => [one, keys.map((other) => terms.get(`${one}·${other}`))]);
   if (terms.has("position bias")) rows.push(["position bias", [terms.get("position bias")]]);
   return [
     make("h3", "Share of each part, and its interval"),
     sharesTable([...parts.keys()], [["share", [...parts.values()]]]),
     make("h3", "Share of each term: part of the query (rows) with part of the key (columns)"),
-    sharesTable(answers, rows),
+    sharesTable(keys, rows),
   ];
 }
 

@@ -24,42 +24,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Analysis:
-    """Everything that a report says.
+    """Everything that a report says."""
 
-    Attributes:
-        heads: a row for each head of each attention, see :func:`head_rows`.
-        terms: a row for each term of each head, long form.
-        states: a row for each of the states that projections read: words and places seen, share unseen.
-        fitted, judged: samples of both passes; held_out: whether they are different samples.
-        samples: up to a dozen, with attention and what terms rebuild of it.
-        about: what the report says of model and corpus.
-        losses: what the corpus holds beside the samples of both passes.
-        unchecked: names of attentions whose scores were compared with nothing.
-        no_probe: why no lexical probe was taken, where one was asked for.
-        learned: how well it predicts, see :meth:`~attnlib.analysis.learned.Learned.result`.
-        method: of the components.
-        made: what else made it, by group: options, checksums, versions.
-        blocks: by attention and head what :func:`~attnlib.analysis.compare.compare` needs: sums over the
-            samples of every block.
-        keys: which samples these are, see :func:`~attnlib.analysis.judge.sample_keys`.
-    """
-
-    heads: list[dict]
-    terms: list[dict]
-    states: list[dict]
-    fitted: int
-    judged: int
-    held_out: bool
-    about: dict[str, str] = field(default_factory=dict)
-    losses: Losses = field(default_factory=Losses)
-    unchecked: tuple[str, ...] = ()
-    no_probe: tuple[str, ...] = ()
+    heads: list[dict]  #: a row for each head of each attention, see :func:`head_rows`
+    terms: list[dict]  #: a row for each term of each head, long form
+    states: list[
+        dict
+    ]  #: a row for each of the states that projections read: seen words and places, share unseen
+    fitted: int  #: samples of the first pass
+    judged: int  #: samples of the second
+    held_out: bool  #: whether they are different samples
+    about: dict[str, str] = field(default_factory=dict)  #: what the report says of model and corpus
+    losses: Losses = field(default_factory=Losses)  #: what the corpus holds beside the samples of both passes
+    unchecked: tuple[str, ...] = ()  #: names of attentions whose scores were compared with nothing
+    no_probe: tuple[str, ...] = ()  #: why no lexical probe was taken, where one was asked for
+    #: how well it predicts, see :meth:`~attnlib.analysis.learned.Learned.result`
     learned: dict[str, int | float] = field(default_factory=dict)
-    method: Method = "means"
-    made: dict[str, dict] = field(default_factory=dict)
+    method: Method = "means"  #: of the components
+    made: dict[str, dict] = field(default_factory=dict)  #: what else made it: options, checksums, versions
+    #: by attention and head what :func:`~attnlib.analysis.compare.compare` needs: sums over samples, by block
     blocks: dict[Head, Float[Tensor, "blocks sums"]] = field(default_factory=dict)
+    #: which samples these are, see :func:`~attnlib.analysis.judge.sample_keys`
     keys: Int[Tensor, " blocks"] | None = None
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[Sample, ...] = ()  #: up to a dozen, with attention and what terms rebuild of it
 
     def __repr__(self) -> str:
         heads, samples = len(self.heads), f"{self.fitted:,} samples, judged on {self.judged:,}"

@@ -20,22 +20,16 @@ ENTRIES = 1_500_000  # of all maps together, a byte each on the page
 
 @dataclass(frozen=True)
 class Sample:
-    """One judged sentence pair, cut to its first positions; heads in the order of kinds and layers.
+    """One judged sentence pair, cut to its first positions; heads in the order of kinds and layers."""
 
-    Attributes:
-        source, target, read: ids; predicted are those of ``target``, ``read`` is what the decoder reads.
-        maps: by attention and head the model's attention, and that of each of
-            :data:`~attnlib.analysis.judge.REBUILT`; NaN where either of the two places is left out.
-        probe: β, where it can be taken.
-        lengths: of source and target before they were cut; None: as they are.
-    """
-
-    source: Int[Tensor, " source"]
-    target: Int[Tensor, " target"]
-    read: Int[Tensor, " target"]
+    source: Int[Tensor, " source"]  #: ids, as all three
+    target: Int[Tensor, " target"]  #: what is predicted
+    read: Int[Tensor, " target"]  #: what the decoder reads
+    #: by attention and head the model's attention, and that of each of
+    #: :data:`~attnlib.analysis.judge.REBUILT`; NaN where either of the two places is left out
     maps: dict[Head, Float[Tensor, "maps queries keys"]]
-    probe: Float[Tensor, "target source"] | None = None
-    lengths: tuple[int, int] | None = None
+    probe: Float[Tensor, "target source"] | None = None  #: β, where it can be taken
+    lengths: tuple[int, int] | None = None  #: of source and target before they were cut; None: as they are
 
     @property
     def attention(self) -> dict[Head, Float[Tensor, "queries keys"]]:

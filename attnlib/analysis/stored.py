@@ -22,16 +22,11 @@ SECONDS_BETWEEN_SAVES = 60.0
 
 @dataclass(frozen=True)
 class Keep:
-    """Where the sums of a pass are kept while it goes on, and what identifies it.
-
-    Attributes:
-        settings: what the numbers depend on beside the part: model, corpus, layers, heads.
-        seconds: between two saves.
-    """
+    """Where the sums of a pass are kept while it goes on, and what identifies it."""
 
     folder: Path
-    settings: dict
-    seconds: float = SECONDS_BETWEEN_SAVES
+    settings: dict  #: what the numbers depend on beside the part: model, corpus, layers, heads
+    seconds: float = SECONDS_BETWEEN_SAVES  #: between two saves
 
     def path(self, stage: str, part: Shard) -> Path:
         return self.folder / f"{stage}-{part.shard}-of-{part.shards}" / "sums.safetensors"
@@ -87,7 +82,7 @@ def write_sums(path: Path, sums: Sums, about: dict) -> None:
 
 
 def read_facts(path: Path) -> dict:
-    """What is said of the sums of a file, which :func:`read_sums` holds against its checksum."""
+    """What is said of a file's sums, which :func:`read_sums` checks; ValueError: it has another format."""
     with _refused_whole(path), safe_open(path, framework="pt") as file:
         facts = json.loads(file.metadata()["facts"])
         if facts["format"] != FORMAT:

@@ -20,17 +20,12 @@ Batch = TypeVar("Batch")
 
 @dataclass(frozen=True)
 class Losses:
-    """Samples of a corpus that a batch lacks, those of which it has a part, and pieces that are unknown.
-
-    Attributes:
-        source_pieces, target_pieces: that a tokenizer made; 0 where none is known of.
-        source_unknown, target_unknown: those of them that stand for whatever it does not know.
-    """
+    """Samples of a corpus that a batch lacks, those of which it has a part, and pieces that are unknown."""
 
     left_out: int = 0
     cut: int = 0
-    source_pieces: int = 0
-    source_unknown: int = 0
+    source_pieces: int = 0  #: that a tokenizer made; 0 where none is known of
+    source_unknown: int = 0  #: those of them that stand for whatever it does not know
     target_pieces: int = 0
     target_unknown: int = 0
 
@@ -48,29 +43,25 @@ class Losses:
 class Stream(Generic[Batch]):
     """Batches and what makes a pass of each; batches of other parts do not go through the model.
 
-    Attributes:
-        trace: of one batch, such as :meth:`attnlib.adapters.HuggingFace.trace`.
-        batches: a list, or a function that starts anew whenever it is called: a corpus is read twice.
-        probe: the lexical probe of a pass, such as :meth:`attnlib.adapters.Modules.lexical_probe`; by default
-            what the pass brings itself, if it does.
-        probed: of how many of the judged batches it is taken, over all shards: it is expensive; None: all.
-        losses: what a batch lacks of the corpus; nothing by default. A report shows their sum.
-        logits: what a pass predicts, such as :meth:`attnlib.adapters.Modules.logits`: a report then says how
-            well, and whether the model has learned at all.
-        no_probe: why there is no lexical probe, where it was tried in vain, see :meth:`tried`.
-        made: what makes batches and passes, by group: options, checksums of files; a report shows it.
-
     Raises:
         BadInput: batches that can be read only once.
     """
 
-    trace: Callable[[Batch], ModelPass]
+    trace: Callable[[Batch], ModelPass]  #: of one batch, such as :meth:`attnlib.adapters.HuggingFace.trace`
+    #: a list, or a function that starts anew whenever it is called: a corpus is read twice
     batches: Sequence[Batch] | Callable[[], Iterable[Batch]]
+    #: the lexical probe of a pass, such as :meth:`attnlib.adapters.Modules.lexical_probe`; by default what
+    #: the pass brings itself, if it does
     probe: Callable[[ModelPass], Float[Tensor, "batch target source"] | None] = attrgetter("lexical_probe")
+    #: of how many of the judged batches it is taken, over all shards: it is expensive; None: all
     probed: int | None = 4
+    #: what a batch lacks of the corpus; nothing by default. A report shows their sum.
     losses: Callable[[Batch], Losses] = lambda _batch: Losses()
-    no_probe: str = ""
+    no_probe: str = ""  #: why there is no lexical probe, where it was tried in vain, see :meth:`tried`
+    #: what a pass predicts, such as :meth:`attnlib.adapters.Modules.logits`: a report then says how well, and
+    #: whether the model has learned at all
     logits: Callable[[ModelPass], Float[Tensor, "batch target words"]] | None = None
+    #: what makes batches and passes, by group: options, checksums of files; a report shows it
     made: Callable[[], dict[str, dict]] = dict
 
     def __post_init__(self) -> None:

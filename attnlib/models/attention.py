@@ -50,7 +50,7 @@ BILINEAR: tuple[Scoring, ...] = ("dot", "general", "scaled_dot")  # those of whi
 
 
 class Score(nn.Module):
-    """How well each key answers each query.
+    """The score of each query with each key.
 
     Args:
         query_width, key_width: of decoder and encoder states; equal for the two without a map.

@@ -64,8 +64,8 @@ class SequenceConfig:
     #: the order of the words all the same.
     reverse: bool = False
     scoring: Scoring = "dot"  #: see :mod:`attnlib.models.attention`
-    #: ``luong`` (the present state asks, the context enters the output) or ``bahdanau`` (the state before
-    #: asks, the context enters the recurrence and the output)
+    #: ``luong`` (the present state is the query, the context enters the output) or ``bahdanau`` (the state
+    #: before is the query, the context enters the recurrence and the output)
     decoder: Decoder = "luong"
     input_feeding: bool = False  #: whether Luong's decoder reads its last attentional state beside the word
     width: int = 128  #: of embeddings and states; of an encoder in two directions, of each

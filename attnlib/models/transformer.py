@@ -14,7 +14,7 @@ Norms stand before each part of a layer and once after the last (Xiong et al. 20
 sum. No dropout. The embeddings of both sides and the output layer have a matrix each, which the paper shares
 (section 3.4). The feed-forward network is W_2 max(0, W_1 x + b_1) + b_2 (equation 2).
 
-A head of width d compares what asks, x, with what answers, y, and hands over a mean of values:
+A head of width d compares states x, for queries, with states y, for keys, and returns a mean of values:
 
 ==============  ==========================================  ============================================
 queries         q_s = (W_q x_s + b_q) / √d                  Vaswani et al. 2017, section 3.2.2
@@ -112,7 +112,7 @@ class TransformerConfig:
 
 @dataclass(frozen=True)
 class KeyValues:
-    """What a sequence answers with in every head. Where layers are stacked, they are the second axis."""
+    """Keys and values of a sequence in every head. Where layers are stacked, they are the second axis."""
 
     keys: Float[Tensor, "batch *layers heads source head_width"]
     values: Float[Tensor, "batch *layers heads source head_width"]
@@ -239,9 +239,9 @@ class RelativeAttention(MultiHeadAttention):
 
     def position_bias(self, first: int, target: int, source: int) -> Float[Tensor, "heads target source"]:
         """The bias of each head by its distance."""
-        asks = torch.arange(first, first + target, device=self.distance_bias.device)
-        answers = torch.arange(source, device=self.distance_bias.device)
-        distance = (answers - asks[:, None]).clamp(-REACH, REACH) + REACH
+        queries = torch.arange(first, first + target, device=self.distance_bias.device)
+        keys = torch.arange(source, device=self.distance_bias.device)
+        distance = (keys - queries[:, None]).clamp(-REACH, REACH) + REACH
         return self.distance_bias[:, distance]
 
 
@@ -351,7 +351,7 @@ AttentionKind = Literal["encoder_self", "decoder_self", "cross"]
 
 @dataclass(frozen=True)
 class HeadTrace(Trace):
-    """One head of one attention as a trace; source is the side that answers, target the side that asks.
+    """One head of one attention as a trace; source is the side of the keys, target that of the queries.
 
     ``decoder_states`` are the head's queries and ``encoder_states`` its keys, of the width of a head, both
     turned where positions are rotary, so that scores = decoder_states · encoder_states, and with relative
@@ -405,22 +405,22 @@ class TransformerTrace:
 
     @cached_property
     def cross(self) -> tuple[tuple[HeadTrace, ...], ...]:
-        """By layer and head: steps of the decoder ask words of the source."""
+        """By layer and head: queries are steps of the decoder, keys words of the source."""
         return self._by_head("cross")
 
     def _by_head(self, kind: AttentionKind) -> tuple[tuple[HeadTrace, ...], ...]:
         source = self.source_tokens, self.source_tokens, self.source_mask
         target = self.target_tokens, self.target_outputs, self.target_mask
-        asking = source if kind == "encoder_self" else target
-        answering = target if kind == "decoder_self" else source
+        queries = source if kind == "encoder_self" else target
+        keys = target if kind == "decoder_self" else source
         return tuple(
             tuple(
                 HeadTrace(
-                    source_tokens=answering[0],
-                    source_mask=answering[2],
-                    target_tokens=asking[0],
-                    target_outputs=asking[1],
-                    target_mask=asking[2],
+                    source_tokens=keys[0],
+                    source_mask=keys[2],
+                    target_tokens=queries[0],
+                    target_outputs=queries[1],
+                    target_mask=queries[2],
                     encoder_states=layer.source.keys[:, head],
                     decoder_states=layer.queries[:, head],
                     scores=layer.scores[:, head],
@@ -544,8 +544,8 @@ class Transformer(nn.Module):
     def begin(self, source: Int[Tensor, "batch source"], mask: Bool[Tensor, "batch source"]) -> Prefix:
         """What is known before the first word, for :mod:`attnlib.models.search`."""
         encoder_states, _ = self.encode(source, mask)
-        answers = KeyValues.stacked(self._answer(encoder_states))
-        return Prefix(mask, answers, KeyValues(answers.keys[..., :0, :], answers.values[..., :0, :]))
+        known = KeyValues.stacked(self._answer(encoder_states))
+        return Prefix(mask, known, KeyValues(known.keys[..., :0, :], known.values[..., :0, :]))
 
     def write(
         self, words: Int[Tensor, " batch"], prefix: Prefix

@@ -1,1 +1,1 @@
-"""Training: seeded, resumable, cached."""
+"""Training: corpora, batches, a course of updates; seeded and resumable."""

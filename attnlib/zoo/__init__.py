@@ -52,19 +52,14 @@ _CONFIGS = (TransformerConfig, ModelConfig, SequenceConfig, TranslatorConfig, Cl
 
 @dataclass(frozen=True)
 class Trained:
-    """A network with sentences that it can be analysed on.
+    """A network with sentences that it can be analysed on."""
 
-    Attributes:
-        network: in evaluation mode.
-        corpus: sentence pairs, of those that it was trained on; a classifier's have one word, the label's.
-        words: of either side, by id.
-        provenance: the settings and the seed of its training, commit, date, packages, how much of the
-            words of sentences that it never saw it predicts (``accuracy``), and the ``sha256`` of its file.
-    """
-
-    network: Network
+    network: Network  #: in evaluation mode
+    #: sentence pairs, of those that it was trained on; a classifier's have one word, the label's
     corpus: Corpus
-    words: dict[str, list[str]]
+    words: dict[str, list[str]]  #: of either side, by id
+    #: the settings and the seed of its training, commit, date, packages, how much of the words of sentences
+    #: that it never saw it predicts (``accuracy``), and the ``sha256`` of its file
     provenance: dict
 
     def stream(self, batch_size: int = 32, kinds: str | Collection[str] = ("cross",)) -> Stream[Batch]:
