@@ -177,7 +177,7 @@ rule site:
         files("book", "*"),
         files("claims", "*"),
         files("companion", "*.jinja"),  # the scorecard and its verdicts
-        [files(room, "*.py") for room in ("attnlib", "companion")],  # the reference pages are made from docstrings
+        [files(room, "*.py") for room in ("attnlib", "companion", "notebooks")],  # the reference pages are made from docstrings
         [name for name in ("README.md", "CHANGELOG.md", "CITATION.cff") if (ROOT / name).is_file()],
     output: "build/_build/html/index.html"
     params: results={name: paper_result(PROJECT, figure) for name, figure in FIGURES.items()}
