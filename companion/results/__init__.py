@@ -1,1 +1,1 @@
-"""From experiments to results: settings, measurements, intervals, and where each came from."""
+"""From experiments to results: settings, measurements, and where each number came from."""

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from matplotlib import pyplot
 
 from attnlib.errors import BadInput
 from companion.book.numbers import table, value_at, written
@@ -121,12 +122,21 @@ def snippets(page: str) -> list[str]:
 
 
 def test_the_snippets_for_own_states_give_the_means_and_the_scores(tmp_path, monkeypatch):
-    *_, snippet = snippets("book/how_to.md")  # the others are tested with the analysis
+    *_, snippet = snippets("book/how_to.md")  # the first is below, others are with the analysis
     names: dict = {}
     monkeypatch.chdir(tmp_path)
     exec(compile(snippet, "how_to.md", "exec"), names)
     names["pyplot"].close()
     assert (tmp_path / "shares.png").stat().st_size > 1_000
+
+
+@pytest.mark.slow
+def test_a_plot_of_ones_own_has_a_panel_for_each_kind_of_network(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    exec(compile(snippets("book/how_to.md")[0], "how_to.md", "exec"), names := {})
+    drawn = [axes.get_title() for axes in pyplot.gcf().axes]
+    pyplot.close()
+    assert drawn == [f"kind = {kind}" for kind in names["points"]["kind"].unique()]
 
     states, tokens = names["encoder_states"].double().numpy(), names["source"].numpy()
     temporal = states.mean(axis=0)
