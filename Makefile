@@ -81,8 +81,8 @@ readme: $(INSTALLED)
 	@$(BIN)/python -m notebooks.attend.temporal_share.drawing
 
 lint: $(INSTALLED)
-	@$(BIN)/ruff check --quiet .
-	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
 
 # `make faults SIZE=1` is a small round, as `make full` has it; `make mutants COUNT=20` tries fewer.
 faults: $(INSTALLED)

@@ -12,7 +12,7 @@ from tests.tables import beside
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [path for room in ("notebooks", "book", "claims") for path in sorted((ROOT / room).rglob("*.md"))]
-FILES += [ROOT / "README.md", *sorted((ROOT / "claims").glob("*.yaml"))]  # statements and reasons are on pages
+FILES += [ROOT / "README.md", *sorted((ROOT / "claims").glob("*.yaml"))]  # what claims say is on pages
 PAGES = {path.relative_to(ROOT).as_posix(): path for path in FILES}
 RULES = beside(__file__, "prose")
 BULLET = r"\s*(?:[-*#]+|\d+\.) "
