@@ -25,7 +25,7 @@ from companion.book.project import Figure, Project
 from companion.book.workflow import Memo, code_files, state
 from companion.data.sources import check, fetch
 from companion.results import registry
-from companion.results.config import config_hash, plain
+from companion.results.config import plain
 from companion.results.request import Request
 from companion.runs.fingerprint import PACKAGES, ROOT, data_sets, fingerprint
 from companion.runs.keys import Spec, model_key
@@ -71,14 +71,15 @@ class PlannedResult:
             config, code = self.request.config, code_of(self.request.experiment)
             measurements = any(True for _ in registry.load(self.request.experiment).measurements(config))
             made = {"code": code, "config": plain(config), "models": list(self.specs)}
-            return made | {"stamp": f"{code} {config_hash(config)}", "measurements": measurements}
+            stamp = hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()[:16]
+            return made | {"stamp": stamp, "measurements": measurements}
 
         key = " ".join(self.request.words)
         return found() if self.request.parameters else _memo(self.project)(key, found)
 
     @property
     def stamp(self) -> str:
-        """Hash of code and settings; a result made under another stamp is made again."""
+        """Hash of code, settings and models, of which more can be made where more data is here."""
         return self._today["stamp"]
 
     @cached_property
@@ -103,15 +104,8 @@ class PlannedResult:
     @cached_property
     def cannot_run(self) -> str:
         """Why it cannot be made here, naming the data that is missing; empty when it can."""
-        if self.current:
-            return ""
-        models = self.project.models
-        lacking = (
-            replace(spec, seed=0)
-            for key, spec in self.specs.items()
-            if not (models / key / "history.json").is_file()
-        )
-        return next(filter(None, map(_why_no_data, lacking)), "")
+        specs = () if self.current else self.specs.values()
+        return next(filter(None, (_why_no_data(replace(spec, seed=0)) for spec in specs)), "")
 
     @property
     def seconds(self) -> float:

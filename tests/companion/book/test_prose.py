@@ -129,15 +129,6 @@ def test_the_snippets_for_own_states_give_the_means_and_the_scores(tmp_path, mon
     names["pyplot"].close()
     assert (tmp_path / "shares.png").stat().st_size > 1_000
 
-
-@pytest.mark.slow
-def test_a_plot_of_ones_own_has_a_panel_for_each_kind_of_network(monkeypatch):
-    monkeypatch.chdir(ROOT)
-    exec(compile(snippets("book/how_to.md")[0], "how_to.md", "exec"), names := {})
-    drawn = [axes.get_title() for axes in pyplot.gcf().axes]
-    pyplot.close()
-    assert drawn == [f"kind = {kind}" for kind in names["points"]["kind"].unique()]
-
     states, tokens = names["encoder_states"].double().numpy(), names["source"].numpy()
     temporal = states.mean(axis=0)
     some = tokens[0, 0]
@@ -164,3 +155,12 @@ def test_commands_in_the_prose_name_figures_and_parameters_that_exist():
         source = CHAPTERS[ROOT / f"notebooks/{figure}.md"]
         for name in re.findall(r"-p (\w+)=", given):
             assert re.search(rf"^{name} = ", source, re.MULTILINE), (figure, name)
+
+
+@pytest.mark.slow
+def test_a_plot_of_ones_own_has_a_panel_for_each_kind_of_network(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    exec(compile(snippets("book/how_to.md")[0], "how_to.md", "exec"), names := {})
+    drawn = [axes.get_title() for axes in pyplot.gcf().axes]
+    pyplot.close()
+    assert drawn == [f"kind = {kind}" for kind in names["points"]["kind"].unique()]
