@@ -228,14 +228,15 @@ def finish(app: Sphinx, error: Exception | None) -> None:
             path.unlink()
 
 
-def show_indented_text_literally(
+def spare_from_napoleon(
     app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]
 ) -> None:
     """Make the indented paragraphs of a docstring literal blocks: there they are formulas and code.
 
-    The indented text of a section such as ``Args:`` and of list items is left to Napoleon.
+    The indented text of a section such as ``Args:`` and of list items is left to Napoleon. It would
+    take what stands before a colon in the first line of an attribute for its type: that line is a comment.
     """
-    last_text, result = "", []
+    last_text, result = "", ["..", ""] if lines and what in ("attribute", "property") else []
     for line in lines:
         starts_block = line.startswith("    ") and result and not result[-1].strip() and last_text[:1].strip()
         if starts_block and not last_text.endswith("::") and not OWN_INDENT.match(last_text):
@@ -262,5 +263,5 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.add_transform(IndexWords)
     app.connect("html-page-context", mend, priority=900)
     app.connect("build-finished", finish)
-    app.connect("autodoc-process-docstring", show_indented_text_literally, priority=400)  # before Napoleon
+    app.connect("autodoc-process-docstring", spare_from_napoleon, priority=400)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
