@@ -28,6 +28,8 @@ from tests.attnlib.analysis import builders as toys
 from tests.attnlib.analysis.builders import ALL, HEADS, Toy, fit_of, judged
 from tests.attnlib.refusals import assert_refused, flip, refused
 
+pytestmark = pytest.mark.slow
+
 TOY = Toy(ALL, ignored=(3,), bias=True)
 WHOLE = Shard()
 
@@ -202,7 +204,6 @@ def finished(tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("killed_at", "seconds"),
     [((0,), 0), ((18,), 0), ((4,), 0), ((19,), 0), ((3,), 3600), ((14,), 3600), ((2, 7, 11, 4, 9, 14), 0)],
@@ -227,7 +228,6 @@ def test_what_was_read_is_not_read_again_and_progress_counts_from_the_start(tmp_
     read(keep_of(tmp_path), stream_of(killed_at=seen[0]))  # finished: nothing is
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parts", "batches", "order"),
     [(Shard(0, 3, 4), 34, (0, 1, 2)), (Shard(0, 3, 4), 34, (2, 0, 1)), (Shard(0, 5, 1), 3, range(5))],

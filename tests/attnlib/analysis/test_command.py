@@ -32,6 +32,7 @@ from tests.tables import beside
 transformers = pytest.importorskip("transformers", reason="checkpoints are those of transformers")
 tokenizers = pytest.importorskip("tokenizers", reason="it comes with transformers")
 GIVEN = beside(__file__, "command")
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +215,6 @@ def test_a_folder_that_is_not_there_is_not_looked_for_elsewhere(tmp_path, monkey
 # What a model writes itself.
 
 
-@pytest.mark.slow
 def test_what_is_written_is_the_likeliest_piece_at_every_step(corpus, tmp_path):
     """As transformers does, up to the end mark or the longest length; lines of the target are not needed."""
     checkpoint, text = Checkpoint.load(corpus / "tiny"), toys.text_of(tmp_path)
@@ -457,7 +457,6 @@ def test_a_stage_that_the_one_before_is_not_finished_for_fails(corpus, tmp_path)
     assert not (tmp_path / "index.html").exists()
 
 
-@pytest.mark.slow
 def test_a_shard_tokenizes_its_own_lines_alone(corpus, tmp_path, counted):
     """Of six batches of four and every third held out: two blocks of three, a shard each."""
     first, second = (SOURCE[0:8], SOURCE[8:12]), (SOURCE[12:20], SOURCE[20:24])
@@ -487,7 +486,6 @@ def test_saved_traces(tmp_path, changed):
     refused(["--traces", traces, "--out", out], "part of another analysis (traces is")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
 def test_names_with_letters_of_any_language_are_read_in_any_locale(tmp_path, locale):
     toys.save_traces(tmp_path / "träces", *range(4), name="ö{}")
@@ -500,7 +498,6 @@ def test_names_with_letters_of_any_language_are_read_in_any_locale(tmp_path, loc
     assert "<h1>How saved traces of träces attends</h1>" in page
 
 
-@pytest.mark.slow
 def test_a_prefix_is_read_before_every_source(corpus, tmp_path, counted):
     done(*given(corpus, tmp_path, "--prefix", "the old "))
     assert set(counted) == {f"the old {line}" for line in SOURCE}
@@ -508,7 +505,6 @@ def test_a_prefix_is_read_before_every_source(corpus, tmp_path, counted):
     refused(given(corpus, tmp_path, "--prefix", "the "), "(model is ")
 
 
-@pytest.mark.slow
 def test_a_model_is_analysed_on_what_it_writes_itself(corpus, tmp_path):
     """The source alone is read; whether it predicts its own words is not asked; shards come to the same."""
     source = "--model", corpus / "tiny", "--source", corpus / "a.txt", "--generate", "--longest", 9
@@ -551,7 +547,6 @@ def test_a_report_says_what_made_it_and_a_file_beside_it_when_and_how_long_it_to
     assert (other["--ignore-special"], other["--method"]) == (True, "means")
 
 
-@pytest.mark.slow
 def test_bleu_of_what_the_model_writes_itself(corpus, whole, monkeypatch):
     """Of all judged sentences, two batches of four; by hand, one at a time; nothing without sacreBLEU."""
     sacrebleu = pytest.importorskip("sacrebleu", reason="BLEU is sacreBLEU's")
@@ -574,7 +569,6 @@ def test_bleu_of_what_the_model_writes_itself(corpus, whole, monkeypatch):
     assert checkpoint.bleu(judged) == {}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("sentences", "count"), [(12, 4), (2, 2), (1, 1), (0, 0)])
 def test_a_report_holds_the_words_of_the_pairs_it_shows_and_of_no_other(tmp_path, sentences, count):
     """Each pair has a word of its own; the page has those of a few that were judged, and says of how many."""
@@ -610,7 +604,6 @@ def test_pairs_left_out_and_cut_are_told(corpus, tmp_path, shards):
     assert notes(read_report(out)) == said["notes"], "what a report warned of is there when it is read again"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["best (v2)", "[/red][bold]out"])
 def test_folders_with_brackets_in_their_names(corpus, tmp_path, name):
     """In the title of the report, and in a terminal, whose markup must not take them for its own."""
@@ -620,7 +613,6 @@ def test_folders_with_brackets_in_their_names(corpus, tmp_path, name):
     assert f"<h1>How {folder.name} attends</h1>" in (out / "index.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
 def test_the_second_of_two_analyses_of_one_folder_is_told_who_works_there(corpus, tmp_path, whole):
     """Before it reads anything; a shard of its own is nobody's, and afterwards all is as from one alone."""
     given_here = partial(given, corpus, tmp_path)

@@ -24,6 +24,8 @@ from tests.attnlib.adapters.adapter_builders import BATCH, Translator, drawn, mo
 from tests.attnlib.analysis.builders import LINES, said_by, save_checkpoint, text_of, tokenizer_of
 from tests.attnlib.refusals import flip, refused
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "book/how_to.md").read_text(encoding="utf-8")
 

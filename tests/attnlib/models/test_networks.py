@@ -650,6 +650,7 @@ def greedy(likeliest):
     return TARGETS[own]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "penalty"), [(2, 0.0), (3, 0.6), (4, 1.0)])
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_beam_that_holds_everything_is_exhaustive_search_and_leaves_the_rest_empty(name, seed, penalty):

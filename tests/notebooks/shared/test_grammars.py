@@ -202,6 +202,7 @@ def test_drawn_samples_are_what_the_rule_says(name):
     assert task.gold is None or list(task.gold) == [rule(source)[1] for source in sources(task, "held_out")]
 
 
+@pytest.mark.slow
 def test_scan_has_all_commands_in_two_parts_and_both_lexicon_tasks_the_same_sources():
     whole = [pair for part in PARTS for pair in pairs(load("scan"), part)]
     assert len(whole) == len(set(whole)) == 16_728 + 4_182
