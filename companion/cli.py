@@ -189,9 +189,7 @@ def verify(
     everything: Annotated[bool, typer.Option("--all", help="Print every verdict, not just counts.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, every verdict in it.")] = False,
     accept: Annotated[bool, typer.Option("--accept", help="Expect today's verdicts from now on.")] = False,
-    recompute: Annotated[
-        bool, typer.Option("--recompute", help="Compute every committed result from the archive, too.")
-    ] = False,
+    recompute: Annotated[bool, typer.Option("--recompute", help="Compute all of the archive, too.")] = False,
 ) -> None:
     """Check every claim against the results; exit code 1 when a verdict is not the accepted one."""
     from companion.claims.verify import verify_command

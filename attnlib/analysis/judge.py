@@ -341,9 +341,10 @@ class TermSums:
         allowed: Bool[Tensor, "batch target source"],
         blocks: Int[Tensor, " batch"] | None = None,
     ) -> "TermSums":
-        """Add a batch; ``allowed`` is what each query may see, a row without any is padding; or BadInput.
+        """Add a batch; ``allowed`` is what each query may see, a row without any is padding.
 
         ``blocks``: into which each sample falls, see :func:`block_of`; all into the first by default.
+        Raises BadInput for shapes that do not fit together.
         """
         if allowed.dim() != 3 or terms.shape != (len(self.terms), *allowed.shape):
             raise BadInput(

@@ -28,9 +28,8 @@ class Analysis:
 
     heads: list[dict]  #: a row for each head of each attention, see :func:`head_rows`
     terms: list[dict]  #: a row for each term of each head, long form
-    states: list[
-        dict
-    ]  #: a row for each of the states that projections read: seen words and places, share unseen
+    #: a row for each of the states that projections read: words and places seen, share unseen
+    states: list[dict]
     fitted: int  #: samples of the first pass
     judged: int  #: samples of the second
     held_out: bool  #: whether they are different samples

@@ -338,7 +338,7 @@ class Components:
         return self
 
     def merge(self, other: "Components") -> "Components":
-        """New components of both corpora together, which stay; BadInput where sizes or methods differ."""
+        """New components of the two corpora together; BadInput where sizes or methods differ."""
         if self._sizes() != other._sizes():
             raise BadInput(
                 f"Cannot merge components of {self._sizes()} with those of {other._sizes()}: "

@@ -96,6 +96,7 @@ class AttentionCells:
         samples.
 
         The samples must be among those given to `update`: their own matrix is taken out of the sum.
+
         Raises BadInput for a ``minimum`` below 2.
         """
         if minimum < 2:

@@ -102,7 +102,7 @@ class Page:
 
         if self.text_of:
             alt = f"{name.replace('_', ' ').capitalize()}, drawn of this run; the caption says what is shown."
-            caption += " Outcomes that it names are the book's; the plot is of this run."
+            caption += " Outcomes named here are the book's; the plot is of this run."
             for note in figure.findobj(lambda artist: getattr(artist, "arrow_patch", None)):
                 note.remove()
         elif finding:

@@ -79,7 +79,7 @@ class PlannedResult:
 
     @property
     def stamp(self) -> str:
-        """Hash of code, settings and models, of which more can be made where more data is here."""
+        """Hash of code, settings and models, fewer where data lacks; a result of another is made again."""
         return self._today["stamp"]
 
     @cached_property

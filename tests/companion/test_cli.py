@@ -144,6 +144,7 @@ def test_data_that_is_not_at_hand_is_said_before_anything_is_trained(project, tm
     assert not book.current
     # A reader's own files that are gone are data that is not available here.
     gone = tuple({"source": str(tmp_path / "a"), "target": str(tmp_path / "b")}.items())
+    put(project.models / "key", {"history.json": "{}"})  # trained while they were there, to no avail
     for spec, told in (
         (ModelSpec("parallel", "AED", 3, task_options=gone), f"cannot read {tmp_path / 'a'}"),
         (ModelSpec("reordering", "AED", 3), ""),
@@ -152,6 +153,14 @@ def test_data_that_is_not_at_hand_is_said_before_anything_is_trained(project, tm
         result.__dict__["specs"] = {"key": spec}
         assert result.cannot_run.startswith(told)
         assert bool(result.cannot_run) is bool(told)
+
+
+def test_a_result_is_made_again_where_data_has_come_that_it_reads(project, monkeypatch, tmp_path):
+    request = with_parameters(Request("learn/dataset_sizes"), ["absent=skip"])
+    before = PlannedResult(project, request).stamp
+    put(tmp_path, {"data/sms_spam/sms.tsv": ""})
+    monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path / "data"))
+    assert PlannedResult(project, request).stamp != before
 
 
 def test_what_figures_read_is_downloaded_and_its_lack_stops_nothing(project, monkeypatch, tmp_path, capsys):
