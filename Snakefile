@@ -1,4 +1,4 @@
-# The book, from trained models to the site. `snakemake --cores 2` brings everything up to date and says why it
+# The book, from trained networks to the site. `snakemake --cores 2` brings everything up to date and says why it
 # redoes what it redoes; `attnlib book` and `attnlib run` call it. Elsewhere, add an executor:
 # `snakemake --executor slurm --jobs 100`.
 #
@@ -6,8 +6,10 @@
 #   snakemake --cores 2 figures         its executed notebooks only
 #   snakemake --cores 2 paper           the published numbers, results/paper/ (hours)
 #
-# What a job depends on beyond its files (code, settings, data) enters as a hash in its `params`. A result trains
-# the models that it lacks; the store's locks see to it that each is trained once, whoever comes first.
+# A figure of the book is one job: it computes its result, with the networks and measurements that it lacks, and
+# draws. It is redone when a file changes that it rests on, by the imports of its code. The store's locks see to it
+# that each network is trained once, whoever comes first. A committed result of the paper profile rests on runs
+# and measurements, by id and version; a job a run measures what is missing.
 
 import os
 import sys
@@ -19,12 +21,14 @@ ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT))
 
 from attnlib.files import locked
-from companion.book import warm
-from companion.book.plan import ANSWERS, ARCHIVE, drawing_code, paper_result, planned, planned_run
+from companion.book import plan, workflow as calls
 from companion.book.project import Project, discover
+from companion.results import registry
+from companion.results.request import Request
 
 PROJECT = Project(ROOT)
 FIGURES = discover(PROJECT)
+EXPERIMENTS = {figure.experiment: figure for figure in FIGURES.values() if figure.experiment in registry.names()}
 
 # One thread a job: trainings give the same bits, and the jobs share the cores.
 # Kernels and jobs find the three rooms from whatever folder they work in.
@@ -33,21 +37,19 @@ os.environ.update(PYTHONPATH=PATH, ATTNLIB_PYTHON=sys.executable, ATTNLIB_ROOT=s
 envvars: "PYTHONPATH", "ATTNLIB_PYTHON", "ATTNLIB_ROOT", "OMP_NUM_THREADS", "MKL_NUM_THREADS"
 
 
-# Jobs of this machine are forked from one process that has imported what they need. One build at a time: attnlib
-# holds the lock where it called, and ends with what it called.
-WARM = ExitStack()
-if warm.CALLER in os.environ and workflow.is_main_process:
-    warm.end_with_caller()
+# One build at a time: attnlib holds the lock where it called, and ends with what it called.
+LOCK = ExitStack()
+if calls.CALLER in os.environ and workflow.is_main_process:
+    calls.end_with_caller()
 
 
 onstart:
-    if warm.CALLER not in os.environ:
-        WARM.enter_context(locked(PROJECT.build))
-    WARM.enter_context(warm.server())
+    if calls.CALLER not in os.environ:
+        LOCK.enter_context(locked(PROJECT.build))
 
 
-onsuccess: WARM.close()
-onerror: WARM.close()
+onsuccess: LOCK.close()
+onerror: LOCK.close()
 
 
 def files(folder, *patterns):
@@ -56,47 +58,33 @@ def files(folder, *patterns):
     return sorted(path.relative_to(ROOT).as_posix() for path in found if "__pycache__" not in path.parts)
 
 
-def results(profile):
-    """Results of the figures at a profile that can be made here, or are there."""
-    found = (planned(PROJECT, figure.experiment, profile) for figure in FIGURES.values())
-    return [result.path for result in found if result and runnable(result)]
+@cache
+def files_of(figure):
+    return plan.files_of(PROJECT, FIGURES[figure])
+
+
+def request_of(run):
+    return plan.request_of_run(PROJECT, run)
+
+
+def measured(request):
+    """Marks of the runs of the paper profile that lack a measurement which a request asks for."""
+    return [f"build/answered/{run}~{asked}" for run, asked in plan.missing_of(request).items()]
 
 
 @cache
-def missing_measurements():
-    """Models of the paper profile that lack an answer, with a hash of what is measured of them."""
-    from companion.runs.answer import unanswered
-    from companion.runs.archive import Archive
-
-    return unanswered("paper", Archive(ROOT / ARCHIVE, ROOT / ANSWERS))
-
-
-def answers_of(result):
-    """Marks of the answers that a result of the paper profile still lacks."""
-    return [f"build/answered/{key}~{stamp}" for key, stamp in missing_measurements().items() if key in result.specs]
+def missing_results():
+    """Experiments whose committed result is not there, or not by today's runs and versions."""
+    return [
+        name for name in EXPERIMENTS
+        if "paper" in registry.load(name).PROFILES and not plan.paper_is_current(PROJECT, name)
+    ]
 
 
-@cache
-def runnable(result):
-    """Whether the data behind a result is at hand; says so where it is not, and the rest goes on without."""
-    if result.cannot_run and workflow.is_main_process:
-        name, profile = result.request.experiment, result.request.profile
-        print(f"cannot be run: data: {name} ({profile}): {result.cannot_run}", file=sys.stderr)
-    return not result.cannot_run
-
-
-def sources_of(figure, result):
-    """The notebook and its result; a notebook whose result cannot be made shows the committed one instead."""
-    return [f"notebooks/{figure}.md", *([result.path] if result and runnable(result) else [])]
-
-
-def figure_of(name):
-    return planned_run(PROJECT, name).request.figure
-
-
-# A committed result that is current is a source; no rule may remake it.
-PAPER = {figure.experiment: planned(PROJECT, figure.experiment, "paper") for figure in FIGURES.values()}
-STALE = [name for name, result in PAPER.items() if result and not result.current]
+# A committed result that is current is a source; no rule may remake it. They are looked at where the request is for
+# the paper profile alone, since that takes torch.
+WANTS_PAPER = any("paper" in word for word in sys.argv[1:])
+REMADE = "|".join(missing_results()) if WANTS_PAPER else ""
 
 
 wildcard_constraints:
@@ -118,61 +106,50 @@ rule figures:
 
 
 rule paper:
-    input: lambda _: results("paper")
+    input: lambda _: [f"results/paper/{name}.json" for name in EXPERIMENTS if "paper" in registry.load(name).PROFILES]
     message: "the paper profile is up to date"
 
 
-rule result:
-    output: "build/results/quick/{experiment}.json"
+rule figure:
+    input: lambda w: files_of(w.figure)
+    output: "build/notebooks/{figure}.ipynb"
     params:
-        arguments=lambda w: planned(PROJECT, w.experiment, "quick").arguments,
-        stamp=lambda w: planned(PROJECT, w.experiment, "quick").stamp,
-    priority: lambda w: 1 + int(planned(PROJECT, w.experiment, "quick").seconds)  # the longest first, so that no core waits for one in the end
-    message: "compute {wildcards.experiment}"
-    shell: '"$ATTNLIB_PYTHON" -m companion.book.warm companion.results {params.arguments} >/dev/null'
+        arguments=lambda w: w.figure,
+        paper=lambda w: plan.paper_result(PROJECT, FIGURES[w.figure]),
+    priority: lambda w: 1 + int(plan.seconds(PROJECT, FIGURES[w.figure]))  # the longest first, so that no core waits in the end
+    message: "make {params.arguments}"
+    shell: '"$ATTNLIB_PYTHON" -m companion.book.execute {params.arguments}'
 
 
-# A job a model: train it, answer all that the paper-sized experiments ask, keep the answers. What is answered in
-# the archive already, on whatever machine, needs no job.
+# A job a run: train its network, measure all that the paper-sized experiments ask for, keep the measurements. What is
+# in the archive already, on whatever machine, needs no job.
 rule answer:
     output: touch("build/answered/{key}~{stamp}")
+    message: "measure {wildcards.key}"
     shell: '"$ATTNLIB_PYTHON" -m companion.runs.answer {wildcards.key:q} >/dev/null'
 
 
 rule paper_result:
-    input: lambda w: answers_of(PAPER[w.experiment])
+    input: lambda w: measured(Request(w.experiment, "paper"))
     output: "results/paper/{experiment}.json"
-    params:
-        arguments=lambda w: PAPER[w.experiment].arguments,
-        stamp=lambda w: PAPER[w.experiment].stamp,
-    wildcard_constraints: experiment="|".join(STALE) or "none_is_stale"
-    shell: rules.result.rule.shellcmd
-
-
-rule figure:
-    input: lambda w: sources_of(w.figure, planned(PROJECT, FIGURES[w.figure].experiment, "quick"))
-    output: "build/notebooks/{figure}.ipynb"
-    params:
-        arguments=lambda w: w.figure,
-        drawing=lambda w: drawing_code(PROJECT, FIGURES[w.figure]),
-        paper=lambda w: paper_result(PROJECT, FIGURES[w.figure]),
-    message: "draw {params.arguments}"
-    shell: '"$ATTNLIB_PYTHON" -m companion.book.warm companion.book.execute {params.arguments}'
+    wildcard_constraints: experiment=REMADE or "none_is_missing"
+    message: "compute {wildcards.experiment}"
+    shell: '"$ATTNLIB_PYTHON" -m companion.results {wildcards.experiment} --profile paper --committed >/dev/null'
 
 
 use rule figure as paper_figure with:
-    input: lambda w: sources_of(w.figure, PAPER[FIGURES[w.figure].experiment])
+    input:
+        lambda w: files_of(w.figure),
+        lambda w: f"results/paper/{FIGURES[w.figure].experiment}.json" if FIGURES[w.figure].experiment in EXPERIMENTS else [],
     output: "build/notebooks-paper/{figure}.ipynb"
     params:
         arguments=lambda w: f"{w.figure} --profile paper",
-        drawing=lambda w: drawing_code(PROJECT, FIGURES[w.figure]),
         paper="",
 
 
 rule site:
     input:
         rules.figures.input,
-        lambda _: results("quick"),  # for the scorecard
         "_config.yml",
         files("book", "*"),
         files("claims", "*"),
@@ -180,29 +157,18 @@ rule site:
         [files(room, "*.py") for room in ("attnlib", "companion", "notebooks")],  # the reference pages are made from docstrings
         [name for name in ("README.md", "CHANGELOG.md", "CITATION.cff") if (ROOT / name).is_file()],
     output: "build/_build/html/index.html"
-    params: results={name: paper_result(PROJECT, figure) for name, figure in FIGURES.items()}
-    message: "put the book together"
+    params: results={name: plan.paper_result(PROJECT, figure) for name, figure in FIGURES.items()}
+    message: "make site"
     shell: '"$ATTNLIB_PYTHON" -m companion.book.site >/dev/null'
 
 
 # A run with parameters of its own, by the run.json that `attnlib run -p` leaves in its folder.
-use rule result as run_result with:
-    input:
-        lambda w: answers_of(planned_run(PROJECT, w.run)) if planned_run(PROJECT, w.run).archived else [],
-        "build/runs/{run}/run.json",
-    output: "build/runs/{run}/{experiment}.json"
-    params:
-        arguments=lambda w: planned_run(PROJECT, w.run).arguments,
-        stamp=lambda w: planned_run(PROJECT, w.run).stamp,
-    priority: 0
-
-
 use rule figure as run_figure with:
     input:
-        lambda w: sources_of(figure_of(w.run), planned_run(PROJECT, w.run)),
+        lambda w: files_of(request_of(w.run).figure),
+        lambda w: measured(request_of(w.run)) if plan.shares_archive(request_of(w.run)) else [],
         "build/runs/{run}/run.json",
     output: "build/runs/{run}/{experiment}.ipynb"
     params:
-        arguments=lambda w: f"{figure_of(w.run)} --run build/runs/{w.run}/run.json",
-        drawing=lambda w: drawing_code(PROJECT, FIGURES[figure_of(w.run)]),
+        arguments=lambda w: f"--run build/runs/{w.run}/run.json",
         paper="",

@@ -18,10 +18,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from attnlib.errors import AttnlibError, BadInput, DataUnavailable
+from attnlib.errors import AttnlibError, BadInput
 from companion.book import workflow
-from companion.book.project import PROFILES, Project, current_project, discover, find, minutes
+from companion.book.project import Project, current_project, discover, find, minutes
 from companion.data import sources
+from companion.paths import PROFILES
 
 if TYPE_CHECKING:
     from companion.results.request import Request
@@ -98,19 +99,26 @@ def run(
     jobs: Jobs = CORES,
     explain: Explain = False,
 ) -> None:
-    """Bring figures up to date, with the models and results they need; nothing current is done again."""
-    from companion.book.parameters import with_parameters
+    """Bring figures up to date, with the models and results they need; nothing current is done again.
+
+    At the paper profile, what is measured joins the archive in results/paper, to be committed.
+    """
+    from companion.book.parameters import request_of
     from companion.book.plan import bring_data
-    from companion.results.request import Request
 
     project = current_project()
-    requests = [with_parameters(Request(find(project, name).id, profile), parameter or []) for name in figure]
+    requests = [request_of(find(project, name).id, profile, parameter or []) for name in figure]
     sources.mirror_folder()  # a wrong one is said here, in a line, and not from inside Snakemake
     if not explain:
-        bring_data(project, requests)
+        bring_data(requests)
     outputs = [_prepared(project, request, explain) for request in requests]
     targets = [path.relative_to(project.root).as_posix() for path in outputs]
+    published = [request for request in requests if request.profile == "paper" and not request.parameters]
+    if published and not explain:
+        _check_committed(project, published)
     code = workflow.run(project, targets, jobs, explain=explain)
+    if published and not explain:
+        _keep(project)
     for path, request in zip(outputs, requests, strict=True):
         if path.is_file() and not explain:
             print(path)
@@ -127,15 +135,47 @@ def _prepared(project: Project, request: "Request", explain: bool) -> Path:
 
     Raises BadInput: a setting that cannot be. DataUnavailable: data that a run of its own needs.
     """
-    from companion.book.plan import PlannedResult
+    from companion.book.plan import check_data
+    from companion.results.run import needed
 
     if request.parameters:
-        result = PlannedResult(project, request)
-        result.specs  # noqa: B018  refuses values that cannot be
-        if not explain and result.cannot_run:
-            raise DataUnavailable(result.cannot_run)
+        needed(request)  # refuses values that cannot be
+        if not explain:
+            check_data(request)
         request.write(project.root / request.folder / "run.json")
     return project.notebook_of(request)
+
+
+def _check_committed(project: Project, requests: list["Request"]) -> None:
+    """Refuse to make a published result by code that nobody could check out afterwards.
+
+    Raises BadInput: there are uncommitted changes to the code, and a result or a measurement is to be made.
+    """
+    from companion.book.plan import missing_of, paper_is_current
+    from companion.runs.store import uncommitted
+
+    made = [each for each in requests if missing_of(each) or not paper_is_current(project, each.experiment)]
+    changes = uncommitted(project.root)
+    if made and changes:
+        names = ", ".join(request.figure for request in made)
+        raise BadInput(
+            f"{names} would be measured by code that is not committed ({_first_of(changes)}): a published "
+            "number names the commit it comes from. Commit the code first, or give a parameter with -p to "
+            "try the paper profile out in its own folder"
+        )
+
+
+def _first_of(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+
+
+def _keep(project: Project) -> None:
+    """Move what was measured at the paper profile into the archive that is committed."""
+    from companion.results.committed import keep
+
+    packed = keep(project.root)
+    if packed:
+        print(f"{packed} runs joined results/paper/archive: commit results/paper, then `make test`")
 
 
 @app.command()
@@ -145,19 +185,15 @@ def book(jobs: Jobs = CORES, explain: Explain = False) -> None:
     sources.mirror_folder()
     if explain:
         raise typer.Exit(min(1, workflow.run(project, ["book"], jobs, explain=True)))
-    code = 0
-    if not workflow.is_current(project):
-        from companion.book.plan import bring_data
-        from companion.results.request import Request
+    from companion.book.plan import bring_data
+    from companion.results.request import Request
 
-        inputs, known = workflow.state(project, workflow.INPUTS), discover(project)
-        bring_data(project, [Request(figure) for figure in known])
-        code = workflow.run(project, ["book"], jobs)
-        if code == 0:
-            workflow.mark_current(project, inputs)
-        elif not all((project.executed("quick") / f"{figure}.ipynb").is_file() for figure in known):
-            # The site is built all the same, with a page in a figure's place that shows the error.
-            subprocess.run([sys.executable, "-m", "companion.book.site"], check=False)
+    known = discover(project)
+    bring_data([Request(figure) for figure in known])
+    code = workflow.run(project, ["book"], jobs)
+    if code and not all((project.executed("quick") / f"{figure}.ipynb").is_file() for figure in known):
+        # The site is built all the same, with a page in a figure's place that shows the error.
+        subprocess.run([sys.executable, "-m", "companion.book.site"], check=False)
     if project.site.is_file():
         print(project.site)
     raise typer.Exit(min(1, code))

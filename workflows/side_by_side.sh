@@ -17,18 +17,19 @@ export PYTHONPATH=$PWD OMP_NUM_THREADS=1 NVIDIA_TF32_OVERRIDE=0 PROFILE=${PROFIL
 lacking() { # specs: of every network, as JSON; keys: of those that are measured
   python3 - "$figure" "$chosen" "$1" <<'PYTHON'
 import json, os, sys
-from companion.runs.answer import ANSWERS, ARCHIVE, measurements_of_figure
+from companion.paths import ARCHIVE, MEASUREMENTS
+from companion.runs.answer import measurements_of_figure
 from companion.runs.archive import Archive
-from companion.runs.keys import model_key
+from companion.runs.identity import run_id, run_record
 
 figure, chosen, what = sys.argv[1:]
-archive = Archive(ARCHIVE, ANSWERS)
+archive = Archive(ARCHIVE, MEASUREMENTS)
 lacking = [
     one for one in measurements_of_figure(figure.rpartition("/")[2], os.environ["PROFILE"])
     if chosen in one.spec.setting and archive.get(one) is None
 ]  # fmt: skip
 networks = dict.fromkeys(spec for one in lacking for spec in (one.spec, *one.other_specs))
-lines = map(json.dumps, (spec.content for spec in networks)) if what == "specs" else (model_key(one.spec) for one in lacking)
+lines = map(json.dumps, (run_record(spec) for spec in networks)) if what == "specs" else (run_id(one.spec) for one in lacking)
 print(*dict.fromkeys(lines), sep="\n")
 PYTHON
 }

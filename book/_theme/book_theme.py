@@ -24,7 +24,7 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util.index_entries import split_index_msg
 
 from companion.book.project import find_root
-from companion.runs.fingerprint import path_of
+from companion.paths import path_of
 
 # Lines whose indented continuation is not a block of its own: section headings, list items, doctests.
 OWN_INDENT = re.compile(r"[A-Z][a-z]+( [a-z]+)?:$|[*-] |\d+\. |>>> |\.\. |:\w")

@@ -1,19 +1,21 @@
-"""Execute one figure: MyST source → notebook → papermill → an executed notebook that is the same every time.
+"""Make one figure: its result, then MyST source → notebook → papermill → an executed notebook.
 
-``python -m companion.book.execute attend/alignment_breakdown`` runs one into the book's folder. Kernels talk
-over sockets in a folder of their process, so that two started at once never take the same port; as a plugin
-of pytest this module sees to that for nbval's.
+``python -m companion.book.execute attend/alignment_breakdown`` makes one in the book's folder. The result is
+computed here, from measurements that are kept, and the notebook opens it. An executed notebook is the same
+every time. Kernels talk over sockets in a folder of their process, so that two started at once never take the
+same port; as a plugin of pytest this module sees to that for nbval's.
 """
 
-import atexit
 import logging
 import os
 import re
 import sys
-from contextlib import ExitStack, suppress
+import time
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 import nbformat
@@ -21,42 +23,57 @@ from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 from nbformat import NotebookNode
 from traitlets.config import Config
 
-from attnlib.errors import AttnlibError, BadInput
+from attnlib.errors import AttnlibError, BadInput, DataUnavailable
 from attnlib.files import write_text_atomic
-from companion.book import warm
+from companion.book import progress
 from companion.book.project import Figure, Project, current_project, find, folder_to_write
+from companion.paths import ARCHIVE, MEASUREMENTS
+from companion.results import registry
 from companion.results.request import Request
-from companion.runs.command import errors_in_a_line, parser_of
+from companion.runs.command import errors_in_a_line, keep_freed_memory, parser_of
 
 
 class FigureFailed(AttnlibError):
     """A cell of a notebook raised; names the cell, the error, and the files kept."""
 
 
-_folder = cache(warm.folder_of_sockets)  # removed with the process
+@cache
+def _folder_of_sockets() -> TemporaryDirectory:
+    """Removed with the process. A socket's path has at most 108 characters, so it is not below ``TMPDIR``."""
+    return TemporaryDirectory(prefix="attnlib-", dir="/tmp" if os.access("/tmp", os.W_OK) else None)
 
 
 def local_sockets() -> Config:
-    return Config({"KernelManager": {"transport": "ipc", "ip": f"{_folder().name}/kernel"}})
-
-
-def warm_kernels() -> None:
-    """From here on, kernels are forked where there is a server for it, see `companion.book.warm`."""
-    from jupyter_client import KernelManager
-
-    command = KernelManager.format_kernel_cmd
-    KernelManager.format_kernel_cmd = lambda *given, **named: warm.warm(command(*given, **named))
+    return Config({"KernelManager": {"transport": "ipc", "ip": f"{_folder_of_sockets().name}/kernel"}})
 
 
 def pytest_configure() -> None:
     import nbval.kernel
 
-    if warm.SERVER not in os.environ:  # the workers of pytest-xdist share one
-        serving = ExitStack()
-        serving.enter_context(warm.server())
-        atexit.register(serving.close)
-    warm_kernels()
     nbval.kernel.KernelManager = partial(nbval.kernel.KernelManager, config=local_sockets())
+
+
+def make_result(project: Project, request: Request) -> None:
+    """Compute the result that a figure shows, training and measuring what is missing.
+
+    A committed result of the paper profile is a source of the book, and left as it is; ``companion.results``
+    makes it.
+
+    Raises DataUnavailable: files that it reads are not here; an earlier result is then gone, too.
+    """
+    committed = request.profile == "paper" and not request.parameters
+    if committed or request.experiment not in registry.names():
+        return
+    from companion.book.plan import shares_archive
+    from companion.results.run import run
+    from companion.runs.answer import report_progress
+    from companion.runs.archive import Archive
+
+    keep_freed_memory()
+    folder = project.root / request.folder
+    (folder / f"{request.experiment}.json").unlink(missing_ok=True)
+    archive = Archive(ARCHIVE, MEASUREMENTS) if shares_archive(request) else None
+    run(request, out=folder, models=project.models, report=report_progress(), archive=archive)
 
 
 def execute(project: Project, request: Request) -> Path:
@@ -89,6 +106,7 @@ def execute(project: Project, request: Request) -> Path:
     variables = {
         "ATTNLIB_ROOT": str(project.root),
         "ATTNLIB_FIGURE_FILES": str(files),
+        "ATTNLIB_REQUEST": request.as_text(),
         # Another number of threads gives other last bits.
         "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # the kernel's debugger warns about frozen modules otherwise
@@ -158,11 +176,12 @@ def _plain(text: str, project: Project) -> str:
 @errors_in_a_line
 def main(arguments: list[str] | None = None) -> int:
     given, _ = Request.parsed(parser_of("companion.book.execute", __doc__), arguments)
-    warm_kernels()
-    project = current_project()
+    project, started = current_project(), time.monotonic()
     request = replace(given, figure=find(project, given.figure).id)
     try:
+        _make_result_or_say_why_not(project, request)
         execute(project, request)
+        progress.note(project.build, request.figure, time.monotonic() - started)
     except FigureFailed as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -171,6 +190,16 @@ def main(arguments: list[str] | None = None) -> int:
             write_text_atomic(project.notebook_of(request).with_suffix(".error.txt"), f"{error}\n")
         raise
     return 0
+
+
+def _make_result_or_say_why_not(project: Project, request: Request) -> None:
+    """A figure of the book whose data is not here shows the committed result; any other run is refused."""
+    try:
+        make_result(project, request)
+    except DataUnavailable as error:
+        if request.parameters:
+            raise
+        print(f"cannot be run: data: {request.figure} ({request.profile}): {error}", file=sys.stderr)
 
 
 # What varies from run to run is taken out of an executed notebook, so that equal inputs give equal bytes.

@@ -5,7 +5,6 @@ Whoever executes the notebook says in the environment where things go: ``ATTNLIB
 checkout is found from the working folder and nothing of the book is touched.
 """
 
-import gc
 import html
 import json
 import os
@@ -13,27 +12,27 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from math import nan
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from attnlib.errors import CorruptFile, DataUnavailable
 from attnlib.files import atomic_path, rounded, write_text_atomic
 from companion.book.markup import template
-from companion.book.parameters import typed
-from companion.book.plan import PlannedResult
-from companion.book.project import current_project
+from companion.book.project import Project, current_project
 from companion.book.style import as_images
 from companion.claims.verdicts import in_short
 from companion.results import registry
-from companion.results.config import plain
 from companion.results.request import Request
 from companion.results.result import Result, as_csv
-from companion.results.run import run
-from companion.runs.keys import Spec
-from companion.runs.store import Store
+
+if TYPE_CHECKING:
+    from companion.runs.identity import Spec
+    from companion.runs.store import Store
 
 Records = list[dict] | pd.DataFrame
 PAGE = Path(__file__).with_name("instrument.html.jinja")
@@ -54,6 +53,7 @@ class Page:
     #: book's; empty where all is of one piece
     text_of: str = ""
     quality: str = ""  #: how well networks have learned the reader's own text
+    parameters: Mapping[str, object] = field(default_factory=dict)  #: of a run with its own
 
     @property
     def leading(self) -> Result:
@@ -74,7 +74,7 @@ class Page:
     def note(self) -> str:
         """What the reader is looking at."""
         if self.paper is None:
-            shown = f"Shown: {described(self.leading)}."
+            shown = f"Shown: {described(self.leading, self.parameters)}."
         elif self.result is None:
             shown = f"Shown: {described(self.paper)}. Cannot be run here: data. {self.missing}"
         else:
@@ -136,39 +136,68 @@ def instrument(name: str, data: object, table: pd.DataFrame, *, label: str) -> s
 
 
 def open_page(figure: str, names: Mapping[str, object]) -> Page:
-    """The results of a figure's experiment, computed now if they are not there or not current.
+    """Open the results of a figure's experiment; compute them if they are not there.
 
-    ``names`` are the ``globals()`` of a notebook whose parameters cell assigns ``profile`` and the settings
-    of the experiment; None leaves the profile's own.
+    Args:
+        figure: its id, such as ``attend/alignment_breakdown``.
+        names: the ``globals()`` of a notebook whose parameters cell assigns ``profile`` and the settings of
+            the experiment; None leaves the profile's own. Where ``attnlib`` runs the notebook, it has checked
+            the parameters and hands them down, and names are not looked at.
 
     Raises UnknownName, BadInput: a setting that the experiment cannot use.
     """
-    gc.freeze()  # what has been imported stays: looking through it took a tenth of the time of drawing
     project = current_project()
     if str(project.root) not in sys.path:  # for the cells that follow
         sys.path.insert(0, str(project.root))
-    standard = Request(figure, str(names["profile"]))
-    settings = [field.name for field in fields(standard.standard)]
-    given = {name: names[name] for name in settings if names.get(name) is not None}
-    request = typed(standard, given)
+    handed_down = os.environ.get("ATTNLIB_REQUEST")
+    request = Request.of_text(handed_down) if handed_down else _request_of_cell(figure, names)
     name, folder = request.experiment, project.root / request.folder
     paper = project.results("paper") / f"{name}.json"
     result, missing = None, ""
     try:
-        current = PlannedResult(project, request).current and Result.load(folder / f"{name}.json")
-        result = current or run(request, out=folder, models=project.models, report=_told)
+        result = _opened(folder / f"{name}.json", trusted=bool(handed_down)) or _computed(project, request)
     except DataUnavailable as error:
         missing = str(error)
-    shown = None if given or folder == paper.parent or not paper.is_file() else Result.load(paper)
-    text_of = ("paper" if paper.is_file() else "quick") if given else ""
+    is_the_book = not request.parameters and folder != paper.parent
+    shown = Result.load(paper) if is_the_book and paper.is_file() else None
+    text_of = ("paper" if paper.is_file() else "quick") if request.parameters else ""
     files = os.environ.get("ATTNLIB_FIGURE_FILES", folder / f"{name}.files")
-    learned = ""
-    if result is not None and given.get("source"):
-        learned = quality(result, registry.load(name).models(request.config), Store(project.models))
-    return Page(figure, result, shown, Path(files), missing, text_of, learned)
+    learned = _learned(project, request, result) if result and request.parameters.get("source") else ""
+    return Page(figure, result, shown, Path(files), missing, text_of, learned, request.parameters)
 
 
-def quality(result: Result, specs: Iterable[Spec], store: Store) -> str:
+def _request_of_cell(figure: str, names: Mapping[str, object]) -> Request:
+    """What a parameters cell asks for, typed and checked: of plain papermill and Jupyter."""
+    from companion.book.parameters import typed
+
+    standard = Request(figure, str(names["profile"]))
+    settings = [field.name for field in fields(standard.standard)]
+    given = {name: names[name] for name in settings if names.get(name) is not None}
+    return typed(standard, given) if given else standard
+
+
+def _opened(path: Path, *, trusted: bool) -> Result | None:
+    """A result that is there; one that is not trusted has to rest on today's runs and versions."""
+    if not path.is_file():
+        return None
+    result = Result.load(path)
+    return result if trusted or result.current else None
+
+
+def _computed(project: Project, request: Request) -> Result:
+    from companion.results.run import run
+
+    return run(request, out=project.root / request.folder, models=project.models, report=_report)
+
+
+def _learned(project: Project, request: Request, result: Result) -> str:
+    from companion.runs.store import Store
+
+    specs = registry.load(request.experiment).models(request.config)
+    return quality(result, specs, Store(project.models))
+
+
+def quality(result: Result, specs: Iterable["Spec"], store: "Store") -> str:
     """How well networks predict held-out sentences, means by kind; empty where no training recorded it."""
     rows = []
     for spec in specs:
@@ -186,18 +215,19 @@ def quality(result: Result, specs: Iterable[Spec], store: Store) -> str:
     return f"Of held-out sentences, given the words before, {'; '.join(said)}."
 
 
-def described(result: Result) -> str:
+def described(result: Result, parameters: Mapping[str, object] = MappingProxyType({})) -> str:
     """Profile, size, and what differs from it: ``the quick profile (3 seeds, width 64; steps = 50)``."""
-    config = result.config
-    seeds, width = config.get("seeds"), config.get("width")
-    count, of = (seeds, "seed") if seeds else (len(result.models), "trained network")
-    size = f"{count} {of}{'' if count == 1 else 's'}" + (f", width {_shown(width)}" if width else "")
-    standard = plain(Request(result.experiment, result.profile).standard)
-    own = [f"{name} = {_shown(value)}" for name, value in config.items() if value != standard.get(name)]
-    states = ["stale: its code has changed since"] if result.stale else []
+    seeds, width = result.config.get("seeds"), result.config.get("width")
+    if seeds:
+        size = f"{seeds} seed{'' if seeds == 1 else 's'}"
+    else:
+        size = f"{len(result.models)} trained network{'' if len(result.models) == 1 else 's'}"
+    if width:
+        size += f", width {_shown(width)}"
+    parts = [size, *(f"{name} = {_shown(result.config[name])}" for name in parameters)]
     if result.missing:
-        states.append(f"not run yet: {in_short(result.missing)}")
-    return f"the {result.profile} profile ({'; '.join([size, *own, *states])})"
+        parts.append(f"not run yet: {in_short(result.missing)}")
+    return f"the {result.profile} profile ({'; '.join(parts)})"
 
 
 def _shown(value: object) -> str:
@@ -207,7 +237,7 @@ def _shown(value: object) -> str:
     return Path(value).name if isinstance(value, str) else str(value)
 
 
-def _told(spec, step: int, steps: int, loss: float) -> None:
+def _report(spec, step: int, steps: int, loss: float) -> None:
     """A line on standard error for each model trained inside a notebook."""
     if step == steps:
         print(f"trained {spec.setting}: {steps} steps, loss {loss:.3f}", file=sys.stderr)

@@ -118,12 +118,17 @@ def split_assignments(words: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def with_parameters(request: Request, words: Iterable[str]) -> Request:
-    """A request with what ``attnlib run FIGURE -p WORD …`` gives, every word checked and typed.
+def request_of(figure: str, profile: str, words: Iterable[str]) -> Request:
+    """What ``attnlib run FIGURE --profile PROFILE -p WORD …`` asks for, every word checked and typed.
 
-    Raises UnknownName: a parameter that there is not. BadInput: a value of the wrong type; text files that do
-    not match, or have next to nothing in them.
+    This is the one place where parameters are read from text; whoever works on the figure later is handed the
+    request.
+
+    Raises:
+        UnknownName: there is no such profile or parameter.
+        BadInput: a value has the wrong type, or text files do not match or have next to nothing in them.
     """
+    request = Request(figure, profile)
     given: dict[str, object] = split_assignments(words)
     if not given:
         return request

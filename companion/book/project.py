@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput, UnknownName
-from companion.results.registry import RESULTS
+from companion.paths import RESULTS
 
 if TYPE_CHECKING:
     from companion.results.request import Request
-
-PROFILES = tuple(RESULTS)
 
 
 def find_root() -> Path:

@@ -26,11 +26,12 @@ from pathlib import Path
 from attnlib.errors import AttnlibError, BadInput, UnknownName, check_known
 from companion.book.markup import template
 from companion.book.numbers import NOTHING, value_at, written
-from companion.book.project import PROFILES, Project, find, find_root
+from companion.book.project import Project, find, find_root
 from companion.claims.estimates import CannotBeRun, NotRun
 from companion.claims.model import Claim, load_claims
 from companion.claims.verdicts import Judgement, Verdict
 from companion.claims.verify import judge
+from companion.paths import PROFILES
 from companion.results import registry
 from companion.results.result import Result
 from companion.runs.command import errors_in_a_line

@@ -8,15 +8,15 @@ settings; a warning is an error.
 """
 
 import gc
-import hashlib
 import io
 import os
 import re
 import shutil
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from copy import deepcopy
-from functools import cache, partial
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -28,12 +28,13 @@ from nbformat import NotebookNode
 from sphinx_external_toc.parsing import parse_toc_data
 
 from attnlib.errors import AttnlibError, BadInput
+from companion.book import progress
 from companion.book.markup import template
-from companion.book.project import PROFILES, Project, discover, find_root
+from companion.book.project import Project, discover, find_root
 from companion.book.prose import Book, as_html, filled
-from companion.book.workflow import Memo, code_files, state
 from companion.claims.scorecard import scorecard_markdown
 from companion.claims.verify import ClaimVerdict, verify
+from companion.paths import PROFILES
 from companion.results.result import Result
 from companion.runs.command import errors_in_a_line
 
@@ -230,12 +231,7 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
     line.
     """
     book, toc, results = root / "book", table_of_contents(root), Book(root)
-    # What the ends of pages and the scorecard rest on.
-    names = [*code_files(root), "companion/book", "companion/claims", "claims"]
-    now = state(Project(root), [*names, "results/paper", "build/results/quick"])
-    memo = Memo(folder.with_name(".pages.json"), now)
-
-    judged = cache(lambda: verify(root) if (root / "claims").is_dir() else [])
+    judged = verify(root) if (root / "claims").is_dir() else []
     files = (one for one in sorted(book.rglob("*")) if one.is_file() and book / "_theme" not in one.parents)
     wanted: dict[str, bytes | Path] = {path.relative_to(book).as_posix(): path for path in files}
     wanted["_toc.yml"] = yaml.safe_dump(toc, sort_keys=False).encode()
@@ -252,28 +248,19 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
         if f"{page}.md" in wanted:
             made[f"{page}.md"] = fill_markers(filled_page(book / f"{page}.md", page), executed)
         elif page == "scorecard":
-            made["scorecard.md"] = memo("scorecard", lambda: scorecard_markdown(root, judged()))
+            made["scorecard.md"] = scorecard_markdown(root, judged)
         elif (root / "notebooks" / f"{page}.md").is_file():
             files = downloads_of(page, root, executed)
             wanted |= {f"_files/figures/{page}/{path.name}": path for path in files}
-            outcome = (executed / f"{page}.{end}" for end in ("ipynb", "error.txt"))
-            dates = {str(path): path.stat().st_mtime_ns for path in (*files, *filter(Path.is_file, outcome))}
-            staged = folder / f"{page}.ipynb"
-            if memo.entries.get(f"{page} staged") == dates and staged.is_file():
-                wanted[f"{page}.ipynb"] = staged
-                continue
-            end = memo(page, lambda page=page: closing(page, root, judged()))
             prose = filled_page(root / "notebooks" / f"{page}.md", page)
+            end = closing(page, root, judged)
             made[f"{page}.ipynb"] = figure_page(page, prose, files, executed, end)
-            memo.entries[f"{page} staged"], memo.new = dates, True
         else:
             lacking = f"there is neither book/{page}.md nor notebooks/{page}.md"
             raise BadInput(f"book/_toc.yml names {page!r}, but {lacking}; write one or remove the line")
     if wrong:
         raise BadInput("\n".join(["some of what the prose says does not hold:", *wrong]))
-    done = _sync(wanted | {name: text.encode() for name, text in made.items()}, folder)
-    memo.save()
-    return done
+    return _sync(wanted | {name: text.encode() for name, text in made.items()}, folder)
 
 
 def _sync(wanted: Mapping[str, bytes | Path], folder: Path) -> tuple[list[str], list[str]]:
@@ -292,10 +279,13 @@ def _sync(wanted: Mapping[str, bytes | Path], folder: Path) -> tuple[list[str], 
     return written, deleted
 
 
-def _digest_of_whole_book_inputs(root: Path) -> str:
-    found = (path for each in WHOLE_BOOK for path in sorted([root / each, *(root / each).rglob("*")]))
-    files = (path for path in found if path.is_file() and "__pycache__" not in path.parts)
-    return hashlib.sha256(b"\0".join(str(path).encode() + path.read_bytes() for path in files)).hexdigest()
+def _newest(paths: Iterable[Path]) -> float:
+    """When the last of some files, or of those below some folders, was changed."""
+    files = (path for start in paths for path in (start, *start.rglob("*")))
+    return max(
+        (path.stat().st_mtime for path in files if path.is_file() and "__pycache__" not in path.parts),
+        default=0,
+    )
 
 
 def build_site(root: Path) -> Path:
@@ -309,8 +299,8 @@ def build_site(root: Path) -> Path:
     project = Project(root.resolve())
     source, built = project.build / "src", project.build / "_build"
     _, deleted = stage(project.root, project.executed("quick"), source)
-    stamp, digest = built / "whole-book.sha256", _digest_of_whole_book_inputs(project.root)
-    if deleted or not stamp.is_file() or stamp.read_text(encoding="ascii") != digest:
+    changed = _newest(project.root / name for name in WHOLE_BOOK)
+    if deleted or not project.site.is_file() or changed > project.site.stat().st_mtime:
         shutil.rmtree(built, ignore_errors=True)
     nocolor()
     gc.set_threshold(500_000, 50, 50)  # doctrees are millions of objects that stay
@@ -327,13 +317,15 @@ def build_site(root: Path) -> Path:
         lines = said.getvalue().splitlines()
         told = [line for line in lines if re.search("WARNING|ERROR|CRITICAL", line)] or lines[-40:]
         raise SiteError("\n".join([f"Sphinx failed ({code}); warnings count as errors:", *told]))
-    stamp.write_text(digest, encoding="ascii")
+    project.site.touch()  # Sphinx leaves a page that did not change, and Snakemake goes by its date
     return project.site
 
 
 @errors_in_a_line
 def main(_: list[str] | None = None) -> int:
-    print(build_site(find_root()))
+    root, started = find_root(), time.monotonic()
+    print(build_site(root))
+    progress.note(Project(root).build, progress.SITE, time.monotonic() - started)
     return 0
 
 

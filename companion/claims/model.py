@@ -19,7 +19,6 @@ import yaml
 from pydantic import AfterValidator, Field, model_validator
 
 from attnlib.errors import BadInput, UnknownName, check_known
-from companion.book.project import PROFILES
 from companion.claims.estimates import KEY
 from companion.claims.fields import Experiment, Fields, Listed, Name, Number, Text, matching
 from companion.claims.verdicts import (
@@ -36,6 +35,7 @@ from companion.claims.verdicts import (
     judge_values,
     not_there,
 )
+from companion.paths import PROFILES
 
 SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C ten times as fast, where it was built
 WORD = re.compile(r"[a-z0-9]+")

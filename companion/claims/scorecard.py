@@ -9,11 +9,12 @@ from string import ascii_lowercase
 
 from attnlib.errors import AttnlibError
 from companion.book.markup import plain, span, template
-from companion.book.project import PROFILES, Project, discover
+from companion.book.project import Project, discover
 from companion.claims.estimates import figure, look_up
 from companion.claims.model import ABOUT, Claim, Entry, Paper, load_papers
 from companion.claims.verdicts import Order, Verdict
 from companion.claims.verify import ClaimVerdict, chance, tally
+from companion.paths import PROFILES
 
 PAGE = Path(__file__).with_name("scorecard.md.jinja")
 SIGNS = {

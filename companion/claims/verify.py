@@ -8,7 +8,6 @@ entry does count: whoever adds a claim accepts its verdict.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from csv import DictReader
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from json import dumps, loads
@@ -16,11 +15,13 @@ from pathlib import Path
 
 from attnlib.errors import AttnlibError, BadInput, CorruptFile
 from attnlib.files import write_json_atomic
-from companion.book.project import PROFILES, Project
+from companion.book.project import Project
 from companion.claims.estimates import MissingKey, look_up
 from companion.claims.model import ABOUT, Claim, load_claims
 from companion.claims.verdicts import Judgement, Verdict, not_there
-from companion.results.result import Result, as_csv
+from companion.paths import PROFILES
+from companion.results.committed import altered
+from companion.results.result import Result
 
 SHOWN = 8  # changes or problems, so that all stays on one screen
 PUBLISHED, OTHERS = "printed", "others"  # numbers of published tables; what no paper says
@@ -46,7 +47,8 @@ class ClaimVerdict:
 
     @property
     def stale(self) -> bool:
-        return isinstance(self.result, Result) and self.result.stale
+        """Its result rests on other settings, runs or versions than it would today."""
+        return isinstance(self.result, Result) and not self.result.current
 
     @property
     def changed(self) -> bool:
@@ -203,7 +205,8 @@ def problems(root: Path, rows: Iterable[ClaimVerdict]) -> list[str]:
         elif row.profile == "paper" and row.lost:
             told = f"{row.claim.id} at paper: {row.verdict}, and `{row.expected}` was expected"
             lines.append(f"{told}: {row.judgement.reason}")
-    lines += (line for name in results for line in _altered(root, results[name]))
+    if results:
+        lines += altered(Project(root).results("paper"))
     way_out = "bring it back, or let `attnlib verify --accept` forget it"
     for (claim, at), verdict in read_expected(root).items():
         if (claim, at) not in known:
@@ -212,40 +215,29 @@ def problems(root: Path, rows: Iterable[ClaimVerdict]) -> list[str]:
     return list(dict.fromkeys(lines))  # of a file once
 
 
-def _altered(root: Path, result: Result) -> Iterator[str]:
-    """A line for each file of a committed result that does not hold what was computed."""
-    folder, name = Project(root).results("paper"), result.experiment
-    way_out = f"`python -m companion.results.recompute {name}` computes them from the archive"
-    for table, records in result.tables.items():
-        path = folder / f"{name}.{table}.csv"
-        if not path.is_file() or _rows(path.read_text(encoding="utf-8")) != _rows(as_csv(records)):
-            yield f"results/paper/{path.name} holds other numbers than the result: {way_out}"
-
-
-def _rows(text: str) -> list[dict[str, str]]:
-    return list(DictReader(text.splitlines()))
-
-
 def not_in_the_archive() -> Iterator[str]:
     """A line for each committed result that the archive does not give; takes two minutes."""
-    from companion.results.recompute import RECOMPUTED, RESULTS, committed, recomputed
-    from companion.runs.answer import ARCHIVE
+    from companion.paths import ARCHIVE, PAPER
+    from companion.results.committed import committed
+    from companion.results.recompute import RECOMPUTED, recomputed
+    from companion.runs.answer import all_measurements
     from companion.runs.archive import Archive
 
     archive = Archive(ARCHIVE)
+    asked = [measurement for group in all_measurements("paper").values() for measurement in group]
     try:
-        list(archive.runs())
+        yield from archive.unknown(asked)
     except CorruptFile as error:
         yield str(error)
     for name in committed():
         try:
-            today, there = recomputed(name, archive), Result.load(RESULTS / f"{name}.json")
+            today, there = recomputed(name, archive), Result.load(PAPER / f"{name}.json")
         except AttnlibError as error:  # the others are compared all the same
             yield f"results/paper/{name}.json: {error}"
             continue
         if today.digest != there.digest:
             yield f"results/paper/{name}.json: the archive gives other numbers"
-        for part in RECOMPUTED[2:]:
+        for part in RECOMPUTED:
             if today.provenance.get(part) != there.provenance.get(part):
                 yield f"results/paper/{name}.provenance.json: the archive gives another `{part}`"
 
@@ -343,7 +335,10 @@ def _tally(rows: list[ClaimVerdict]) -> Iterator[str]:
         own = [row for row in rows if row.profile == profile and profile in row.claim.profiles]
         for what, found in (
             (f"no {profile} result yet", [row for row in own if row.result is None]),
-            (f"stale at {profile}, the code has changed since", [row for row in own if row.stale]),
+            (
+                f"stale at {profile}, other runs or versions are asked for today",
+                [row for row in own if row.stale],
+            ),
         ):
             if names := sorted({row.claim.experiment for row in found}):
                 yield f"{what}: {', '.join(names) if len(names) < SHOWN else f'{len(names)} experiments'}"

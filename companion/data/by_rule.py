@@ -12,15 +12,17 @@ from attnlib.training.corpus import Corpus, Links, Task
 from attnlib.training.vocabulary import Vocabulary
 
 Words = Sequence[str]
+Reads = Callable[..., dict[str, str | None]]
 Sample = TypeVar("Sample", bound=Hashable)
 
 
 def task(
-    name: str = "", about: str = "", **least: int
+    name: str = "", about: str = "", *, reads: Reads | None = None, **least: int
 ) -> Callable[[Callable[..., Task]], Callable[..., Task]]:
     """Makes a function a task, which refuses sizes below their least (1, a seed 0), and a min above its max.
 
-    A function that is made inside another one is given its ``name`` and what it is ``about``.
+    A function that is made inside another one is given its ``name`` and what it is ``about``. ``reads`` gives
+    the checksums of the files that the task reads, of its options; without it the task is made by rule.
     """
 
     def decorated(make: Callable[..., Task]) -> Callable[..., Task]:
@@ -43,6 +45,7 @@ def task(
                     raise BadInput(f"task {make.__name__}: {option} must be {bound}; got {value}")
             return make(**options)
 
+        checked.reads = reads
         return checked
 
     return decorated

@@ -7,7 +7,6 @@ A.5 and A.8 say, what is left out counted in :attr:`ParallelText.dropped`;
 :mod:`notebooks.shared.pieces` makes pieces of them.
 """
 
-import hashlib
 import html
 import math
 import re
@@ -25,7 +24,7 @@ from attnlib.training.corpus import Corpus, Links, Task
 from attnlib.training.vocabulary import Vocabulary
 from companion.data.by_rule import task
 from companion.data.sources import Dataset, dataset, locate
-from companion.data.text import Dropped, Tally, own_checksums, read_lines, read_parallel, read_text, unzipped
+from companion.data.text import Dropped, Tally, own_checksums, read_lines, read_parallel, unzipped
 
 EUROPARL = dataset("europarl")
 GOLD_ALIGNMENTS = dataset("gold_alignments")
@@ -129,7 +128,13 @@ def _parallel(data: Dataset, *names: str) -> tuple[list[str], list[str]]:
 
 
 def _multi30k(language: str, about: str) -> Callable[..., Task]:
-    @task(f"multi30k_en_{language}", about, held_out_from_train=0)
+    parts = ("train", "val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
+    names = [(f"{part}.en", f"{part}.{language}") for part in parts]
+
+    def reads(**_: object) -> dict[str, str | None]:
+        return MULTI30K.checksums(chain(*names))
+
+    @task(f"multi30k_en_{language}", about, reads=reads, held_out_from_train=0)
     def make(
         *,
         n_train: int | None = None,
@@ -140,13 +145,10 @@ def _multi30k(language: str, about: str) -> Callable[..., Task]:
         lowercase: bool = True,
     ) -> Task:
         options = TextOptions(min_count, max_words, max_length, lowercase)
-        parts = ("train", "val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
-        names = [(f"{part}.en", f"{part}.{language}") for part in parts]
         pairs, *published = (tokenise_pairs(_parallel(MULTI30K, *pair), options) for pair in names)
         train, rest = _split_off(pairs, n_train, held_out_from_train)
         held_out = [*chain(*published), *rest]
-        checksums = MULTI30K.checksums(chain(*names))
-        return _task(f"multi30k_en_{language}", train, held_out, options, checksums)
+        return _task(f"multi30k_en_{language}", train, held_out, options, reads())
 
     return make
 
@@ -163,7 +165,11 @@ multi30k_en_fr = _multi30k(
 multi30k_en_de = _multi30k("de", "English to German; options and errors as for :func:`multi30k_en_fr`.")
 
 
-@task()
+def _tatoeba_reads(**_: object) -> dict[str, str | None]:
+    return TATOEBA.checksums(["fra-eng.zip"])
+
+
+@task(reads=_tatoeba_reads)
 def tatoeba_en_fr(
     *,
     n_train: int | None = None,
@@ -201,10 +207,18 @@ def tatoeba_en_fr(
     held_out, train = (
         tokenise_pairs(tuple(zip(*part, strict=True)), options) for part in (lines[:held], lines[held:last])
     )
-    return _task("tatoeba_en_fr", train, held_out, options, TATOEBA.checksums(["fra-eng.zip"]))
+    return _task("tatoeba_en_fr", train, held_out, options, _tatoeba_reads())
 
 
-@task(held_out_from_train=0)
+_EUROPARL_FILES = ("train.de", "train.en")
+_EUROPARL_GOLD = "de_en_100/German-English_WordAlignment.zip"
+
+
+def _europarl_reads(**_: object) -> dict[str, str | None]:
+    return EUROPARL.checksums(_EUROPARL_FILES) | GOLD_ALIGNMENTS.checksums([_EUROPARL_GOLD])
+
+
+@task(reads=_europarl_reads, held_out_from_train=0)
 def europarl_de_en(
     *,
     n_train: int | None = None,
@@ -221,11 +235,10 @@ def europarl_de_en(
     ``max_length`` words at most. Other options and errors as for :func:`parallel`.
     """
     options = TextOptions(min_count, max_words, max_length, lowercase=True)
-    names, gold = ("train.de", "train.en"), "de_en_100/German-English_WordAlignment.zip"
-    pairs = tokenise_pairs(_parallel(EUROPARL, *names), options)
+    pairs = tokenise_pairs(_parallel(EUROPARL, *_EUROPARL_FILES), options)
     train, rest = _split_off(pairs, n_train, held_out_from_train)
     files = (f"German-English_WordAlignment/{name}" for name in ("test.de", "test.en", "de-en.wa"))
-    texts = (text.split("\n") for text in unzipped(locate(GOLD_ALIGNMENTS, gold), *files))
+    texts = (text.split("\n") for text in unzipped(locate(GOLD_ALIGNMENTS, _EUROPARL_GOLD), *files))
     aligned, links = [], []
     for german, english, line in zip(*texts, strict=True):
         if german.strip() and english.strip():
@@ -234,15 +247,21 @@ def europarl_de_en(
             aligned.append((source, target))
             # One of the file's 1,233 links points beyond the end of its sentence (the 63rd): nothing to keep.
             links.append(frozenset((t, s) for s, t in found if t < len(target) and s < len(source)))
-    checksums = EUROPARL.checksums(names) | GOLD_ALIGNMENTS.checksums([gold])
     parts = [*train, *aligned], [*aligned, *rest]
-    return _task("europarl_de_en", *parts, options, checksums, tuple(links))
+    return _task("europarl_de_en", *parts, options, _europarl_reads(), tuple(links))
 
 
 # -- a reader's own files ------------------------------------------------------------------------------------
 
 
-@task(n_held_out=0)
+def _own_files(
+    *, source: str | Path = "", target: str | Path = "", links: str | Path = "", **_: object
+) -> dict[str, str]:
+    files = {"source": source, "target": target, "links": links}
+    return own_checksums(**{role: path for role, path in files.items() if path})
+
+
+@task(reads=_own_files, n_held_out=0)
 def parallel(
     *,
     source: str | Path = "",
@@ -283,7 +302,7 @@ def parallel(
     if not links:
         pairs = tokenise_pairs((sources, targets), options)
         parts = _split_off(pairs, n_train, len(pairs) // 10 if n_held_out is None else n_held_out)
-        return _task("parallel", *parts, options, own_checksums(source=source, target=target))
+        return _task("parallel", *parts, options, _own_files(source=source, target=target))
     lines = read_lines(links)
     if len(lines) != len(sources):
         raise BadInput(
@@ -301,7 +320,7 @@ def parallel(
         raise BadInput(f"{links} has no links; a line such as `0-0 1-2` aligns word 1 with word 2 (from 0)")
     n_rest = len(others) // 10 if n_held_out is None else n_held_out
     train, rest = _split_off(others, n_train, n_rest) if others else ([], [])
-    checksums = own_checksums(source=source, target=target, links=links)
+    checksums = _own_files(source=source, target=target, links=links)
     return _task("aligned", [*train, *known], [*known, *rest], options, checksums, tuple(gold))
 
 
@@ -476,17 +495,19 @@ def purely_numerical(line: str) -> bool:
     return any(sign.isdigit() for sign in line) and not any(sign.isalpha() for sign in line)
 
 
-def translation_checksums(name: str, *, source: str = "", target: str = "") -> dict[str, str]:
-    """sha256 of each file that :func:`read_translation` reads; one that is known beforehand is not read."""
+def translation_checksums(
+    name: str, *, source: str | Path = "", target: str | Path = ""
+) -> dict[str, str | None]:
+    """The published sha256 of each file that :func:`read_translation` reads, None where nobody knows it.
+
+    Nothing is read but the reader's own files, of ``"parallel_files"``.
+    """
     if name == OWN:
         return own_checksums(source=source, target=target)
-    one = _set(name)
-    if one.dataset is None:
+    translation_set = _set(name)
+    if translation_set.dataset is None:
         return {}
-    unknown = (file for file in one.files if one.dataset.file(file).sha256 is None)
-    read = {f"{one.dataset.name}/{file}": read_text(locate(one.dataset, file)) for file in unknown}
-    found = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in read.items()}
-    return one.dataset.checksums(one.files) | found
+    return translation_set.dataset.checksums(translation_set.files)
 
 
 def available(name: str) -> bool:

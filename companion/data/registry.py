@@ -5,13 +5,13 @@ defaults; each returns a :class:`~attnlib.training.corpus.Task`.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, get_type_hints
 
 from attnlib.errors import BadInput, check_known
-from companion.runs.registry import modules_with
+from companion.paths import modules_with
 
 if TYPE_CHECKING:  # planning the book needs the names of tasks, and not torch
     from attnlib.training.corpus import Task
@@ -46,10 +46,21 @@ def options_of(name: str) -> dict[str, object]:
 
 
 def builder(name: str) -> Callable[..., "Task"]:
-    """The function that builds a task: a root of the fingerprint of what is trained on it."""
+    """The function that builds a task; UnknownName where there is none."""
     builders = _builders()
     check_known("task", name, sorted(builders))
     return builders[name]
+
+
+def checksums(name: str, options: Mapping[str, object]) -> dict[str, str | None]:
+    """The files that a task reads, with their published sha256; nothing is read but a reader's own files.
+
+    Empty for a task that is made by rule. None stands for a checksum that nobody knows beforehand.
+
+    Raises UnknownName: there is no such task; DataUnavailable: an own file is not there.
+    """
+    reads = getattr(builder(name), "reads", None)
+    return reads(**options) if reads else {}
 
 
 @cache

@@ -10,7 +10,9 @@ import hashlib
 import os
 import tomllib
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -18,6 +20,18 @@ from typing import Literal
 
 from attnlib.errors import BadInput, CorruptFile, DataUnavailable, check_known
 from attnlib.files import atomic_path
+
+_ALL_AT_HAND: ContextVar[bool] = ContextVar("all data sets are taken to be here", default=False)
+
+
+@contextmanager
+def all_at_hand() -> Iterator[None]:
+    """Take every data set to be here meanwhile, so that plans that go by what there is name all they want."""
+    token = _ALL_AT_HAND.set(True)
+    try:
+        yield
+    finally:
+        _ALL_AT_HAND.reset(token)
 
 
 @dataclass(frozen=True)
@@ -63,7 +77,7 @@ class Dataset:
 
     def available(self, names: Iterable[str]) -> bool:
         """Whether files are on this machine, unchecked."""
-        return all(find(self, self.file(name)) for name in names)
+        return _ALL_AT_HAND.get() or all(find(self, self.file(name)) for name in names)
 
 
 @dataclass(frozen=True)
@@ -139,6 +153,25 @@ def locate(data: Dataset, filename: str) -> Path:
     if status.state in ("missing", "corrupt"):
         raise (DataUnavailable if status.path is None else CorruptFile)(status.detail)
     return status.path
+
+
+def require(files: Iterable[str]) -> None:
+    """Check files of data sets, by "dataset/file"; names of no data set are a reader's own, and passed over.
+
+    Raises DataUnavailable, CorruptFile: as :func:`locate`, for the first that is not as it should be.
+    """
+    for name in files:
+        owner, _, file = name.partition("/")
+        if owner in names():
+            locate(dataset(owner), file)
+
+
+def checksum(name: str) -> str:
+    """The sha256 of the content of a file that is here, by "dataset/file", where none is published."""
+    owner, _, file = name.partition("/")
+    path = locate(dataset(owner), file)
+    stat = path.stat()
+    return _sha256(path, dataset(owner).file(file).packed_as(path.name), stat.st_size, stat.st_mtime_ns)
 
 
 def check(data: Dataset) -> list[FileStatus]:

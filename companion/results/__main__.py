@@ -10,9 +10,10 @@ from pathlib import Path
 try:
     import pydantic  # noqa: F401  which settings of a run need, and profiles do not
 
+    from companion.paths import ARCHIVE, MEASUREMENTS, PAPER, ROOT
     from companion.results.request import Request
     from companion.results.run import run
-    from companion.runs.answer import add_machine, progress
+    from companion.runs.answer import add_machine, report_progress
     from companion.runs.archive import Archive
     from companion.runs.command import errors_in_a_line, keep_freed_memory, parser_of
 except ModuleNotFoundError as error:
@@ -30,14 +31,19 @@ def main(arguments: list[str] | None = None) -> int:
     add_machine(parser)
     told = "use what is answered; the result says what is missing"
     parser.add_argument("--no-training", action="store_true", help=told)
+    told = "compute a result of the paper profile where the book has it, with its archive"
+    parser.add_argument("--committed", action="store_true", help=told)
     request, options = Request.parsed(parser, arguments)
+    if options.committed:
+        options.out, options.models = PAPER, ROOT / "build" / "models"
+        options.archive, options.answers = ARCHIVE, MEASUREMENTS
     result = run(
         request,
         out=options.out,
         models=Path(options.models or Path(options.out) / "models"),
         device=options.device,
         threads=options.threads,
-        report=progress(),
+        report=report_progress(),
         archive=Archive(options.archive, options.answers) if options.archive else None,
         trains=not options.no_training,
     )

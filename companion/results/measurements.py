@@ -5,8 +5,8 @@ from dataclasses import asdict
 from random import sample
 
 from attnlib.errors import NotMeasured
-from companion.runs.archive import Measurement
-from companion.runs.keys import Spec
+from companion.runs.identity import Spec
+from companion.runs.measure import Measurement
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from companion.runs.suite import point

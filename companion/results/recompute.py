@@ -1,8 +1,8 @@
 """Recompute the results of the paper profile from the archive: ``python -m companion.results.recompute``.
 
 Nothing is trained, and no network is needed: a result is what ``compute`` makes of archived answers. A
-result that comes out as it is committed is left alone but for the code and models named beside it; one that
-does not is written anew, and said.
+result that comes out as it is committed is left alone but for what its provenance says of runs and versions;
+one that does not is written anew, and said.
 """
 
 import sys
@@ -12,19 +12,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from attnlib.errors import CorruptFile
-from companion.results import registry
+from companion.paths import ARCHIVE, PAPER
+from companion.results.committed import committed, write_checksums
 from companion.results.request import Request
 from companion.results.result import Result
 from companion.results.run import run
-from companion.runs.answer import ARCHIVE
 from companion.runs.archive import Archive
 from companion.runs.command import errors_in_a_line, parser_of
-from companion.runs.fingerprint import ROOT
 
-RESULTS = ROOT / "results" / "paper"
 # May change, numbers being equal.
 TRAINING = ("networks", "training_seconds", "trained_on", "trained_between", "trained_with")
-RECOMPUTED = ("code", "models", *TRAINING)
+RECOMPUTED = ("models", "measured", *TRAINING)
 
 
 def recomputed(name: str, archive: Archive) -> Result:
@@ -32,11 +30,6 @@ def recomputed(name: str, archive: Archive) -> Result:
     with tempfile.TemporaryDirectory() as folder:
         models, request = Path(folder) / "models", Request(name, "paper")
         return run(request, out=folder, models=models, archive=archive, trains=False)
-
-
-def committed() -> list[str]:
-    """Experiments whose paper-sized result is committed."""
-    return [name for name in registry.names() if (RESULTS / f"{name}.json").is_file()]
 
 
 @errors_in_a_line
@@ -49,15 +42,17 @@ def main(arguments: list[str] | None = None) -> int:
     for name in options.name or committed():
         before, today = None, recomputed(name, Archive(ARCHIVE))
         with suppress(CorruptFile):  # it is written anew
-            before = Result.load(RESULTS / f"{name}.json")
+            before = Result.load(PAPER / f"{name}.json")
         if before and before.digest == today.digest:
             origin = before.provenance | {part: today.provenance[part] for part in RECOMPUTED}
-            replace(before, provenance=origin).save_provenance(RESULTS)
+            if origin != before.provenance:
+                replace(before, provenance=origin).save_provenance(PAPER)
             print(f"{name}: the same")
         else:
             changed += 1
-            replace(today, data=before.data if before else today.data).save(RESULTS)
+            replace(today, data=before.data if before else today.data).save(PAPER)
             print(f"{name}: changed")
+    write_checksums()
     return min(changed, 1)
 
 

@@ -7,12 +7,11 @@ networks are asked, comes of itself.
 
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 from attnlib.errors import check_known
-from companion.runs.registry import modules_with
-
-RESULTS = {"quick": "build/results/quick", "paper": "results/paper"}  # of a profile, in a checkout
+from companion.paths import modules_with
 
 
 @cache
@@ -21,15 +20,22 @@ def names() -> tuple[str, ...]:
 
 
 @cache
-def _modules() -> dict[str, str]:
+def _modules() -> dict[str, tuple[Path, str]]:
+    """The file and the module of each experiment, by name."""
     found = modules_with("def compute(config", "notebooks/*/*/experiment.py")
-    return {path.parent.name: module for path, module in found.items()}
+    return {path.parent.name: (path, module) for path, module in found.items()}
+
+
+def path_of(name: str) -> Path:
+    """The file of an experiment; UnknownName where there is none."""
+    check_known("experiment", name, sorted(_modules()))
+    return _modules()[name][0]
 
 
 def load(name: str) -> ModuleType:
     """The module of an experiment; UnknownName where there is none."""
     check_known("experiment", name, sorted(_modules()))
-    found = import_module(_modules()[name])
+    found = import_module(_modules()[name][1])
     if not hasattr(found, "models"):
         from companion.results.measurements import specs_of
 

@@ -1,6 +1,5 @@
 """A figure to make: what the command line was told, read once and handed down as it is, to jobs as words."""
 
-import hashlib
 import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
@@ -11,8 +10,10 @@ from typing import Any
 
 from attnlib.errors import BadInput, check_known
 from attnlib.files import write_json_atomic
+from companion.paths import RESULTS
 from companion.results import registry
 from companion.results.config import override
+from companion.runs.identity import digest
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Request:
         kinds = (self.figure, str), (self.profile, str), (self.parameters, Mapping)
         if not all(isinstance(given, kind) for given, kind in kinds):
             raise BadInput(f"no request: {self.figure!r}, {self.profile!r}, {self.parameters!r}")
-        check_known("profile", self.profile, registry.RESULTS)
+        check_known("profile", self.profile, RESULTS)
 
     @property
     def experiment(self) -> str:
@@ -49,13 +50,12 @@ class Request:
     @property
     def name(self) -> str:
         """Of its folder below ``build/runs``: equal requests are one run."""
-        digest = hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:12]
-        return f"{self.figure.replace('/', '-')}-{digest}"
+        return f"{self.figure.replace('/', '-')}-{digest(asdict(self))}"
 
     @property
     def folder(self) -> str:
         """Where its result goes in a checkout; one with parameters of its own has a folder to itself."""
-        return f"build/runs/{self.name}" if self.parameters else registry.RESULTS[self.profile]
+        return f"build/runs/{self.name}" if self.parameters else RESULTS[self.profile]
 
     @property
     def words(self) -> list[str]:
@@ -75,6 +75,18 @@ class Request:
             parser.error("which figure? give its id, or --run RUN.JSON")
         return cls.read(given.run) if given.run else cls(given.figure, given.profile), given
 
+    def as_text(self) -> str:
+        """JSON that :meth:`of_text` reads: how a job hands a request down to a kernel."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def of_text(cls, text: str) -> "Request":
+        """What :meth:`as_text` wrote. Raises BadInput: it is something else."""
+        try:
+            return cls(**json.loads(text))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise BadInput(f"no request: {text[:60]!r} ({error!r})") from error
+
     def write(self, path: Path) -> None:
         """Record it for :meth:`read`; a file that says the same already is left as it is."""
         if not path.is_file() or self.read(path) != self:
@@ -84,6 +96,6 @@ class Request:
     def read(cls, path: str | Path) -> "Request":
         """What :meth:`write` wrote. Raises BadInput: it is something else."""
         try:
-            return cls(**json.loads(Path(path).read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError, RecursionError) as error:
-            raise BadInput(f"{path} is not as `attnlib run` writes it ({error!r}): delete it") from error
+            return cls.of_text(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError, BadInput) as error:
+            raise BadInput(f"{path} is not as `attnlib run` writes it ({error}): delete it") from error

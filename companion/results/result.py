@@ -1,6 +1,5 @@
 """What an experiment leaves behind: numbers with their origin, equal bytes for equal runs."""
 
-import hashlib
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -8,9 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from attnlib.errors import BadInput, CorruptFile, UnknownName
+from attnlib.errors import BadInput, CorruptFile, DataUnavailable
 from attnlib.files import rounded, write_json_atomic, write_text_atomic
-from companion.runs.keys import model_key
+from companion.runs.identity import digest
 
 
 @dataclass(frozen=True)
@@ -29,47 +28,38 @@ class Result:
     data: dict[str, str]  #: file → sha256 of the published data read
     #: models of the profile that have not been trained yet, in words; empty for a whole result
     missing: list[str] = field(default_factory=list)
-    #: commit, date, machine, packages; ``code``, the fingerprint of what computed the numbers; ``models``,
-    #: their keys as far as known before any is trained; how many there were in all, how long they were
-    #: trained and where; ``seal``, of what has been saved
+    #: commit, date, machine, packages; ``models``, the ids of the runs as far as they are known before any
+    #: is trained; ``measured``, the version of each kind of measurement; how many networks there were in all,
+    #: how long they were trained and where
     provenance: dict = field(default_factory=dict)
 
     @property
     def models(self) -> list[str]:
-        """Keys of the models behind the numbers."""
+        """Ids of the runs behind the numbers."""
         return self.provenance.get("models", [])
 
     @cached_property
-    def stale(self) -> bool:
-        """Whether the code, or the plan of training, has changed since these numbers were made.
-
-        The plan hangs on what data is on this machine: where a file that was read is not, code alone counts.
-        """
-        from companion.results import registry
+    def current(self) -> bool:
+        """Whether these settings ask for the same runs and versions of measurements today."""
         from companion.results.request import Request
-        from companion.results.run import code_of
+        from companion.results.run import needed
 
         try:
-            config = Request(self.experiment, self.profile, self.config).config
-            specs = registry.load(self.experiment).models(config)
-        except (BadInput, ModuleNotFoundError):  # the experiment or a setting was renamed or removed since
-            return "code" in self.provenance
-        if code_of(self.experiment) != self.provenance.get("code"):
-            return True
-        if not (self.models and all(map(_available, self.data))):
+            today = needed(Request(self.experiment, self.profile, self.config))
+        except (
+            BadInput,
+            DataUnavailable,
+            ModuleNotFoundError,
+        ):  # removed or renamed since, or an own file is gone
             return False
-        return not set(self.models) <= {model_key(spec) for spec in specs}
+        return self.provenance.get("measured") == today["measured"] and set(self.models) <= set(
+            today["models"]
+        )
 
     @cached_property
     def digest(self) -> str:
-        """Sixteen hex digits over the numbers alone: equal for runs that agree in every digit kept."""
-        content = json.dumps([self.config, self.values, self.tables], sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()[:16]
-
-    @property
-    def seal(self) -> str:
-        """A digest over all that the file holds, then one over its provenance: an edit breaks them."""
-        return _sealed(rounded(self._content)) + _sealed(self.provenance)
+        """Twelve hex digits over the numbers alone: equal for runs that agree in every digit kept."""
+        return digest([self.config, self.values, self.tables])
 
     @property
     def _content(self) -> dict:
@@ -88,43 +78,22 @@ class Result:
         return path
 
     def save_provenance(self, folder: Path) -> None:
-        origin = self.provenance | {"seal": self.seal}
-        write_json_atomic(folder / f"{self.experiment}.provenance.json", origin)
+        write_json_atomic(folder / f"{self.experiment}.provenance.json", self.provenance)
 
     @classmethod
     def load(cls, path: str | Path) -> "Result":
-        """Read what :meth:`save` wrote. Raises CorruptFile: it is no result, or not as it was written."""
+        """Read what :meth:`save` wrote. Raises CorruptFile: it is no result."""
         path = Path(path)
         origin = path.with_name(f"{path.stem}.provenance.json")
         try:
             content, provenance = (json.loads(each.read_text(encoding="utf-8")) for each in (path, origin))
             tables = {name: _as_records(rows) for name, rows in content.pop("tables").items()}
-            seal = provenance.pop("seal", "")
-            result = cls(**content, tables=tables, provenance=provenance)
-            if _sealed(result._content) != seal[:16]:  # as read: rounded when it was written
-                raise ValueError("it holds other numbers than were computed")
-            if seal[16:] not in (_sealed(provenance), ""):  # results of old have no second half
-                raise ValueError("its provenance was altered")
+            return cls(**content, tables=tables, provenance=provenance)
         except (OSError, TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
             raise CorruptFile(
-                f"{path} is not a result as it was written ({error}): run the experiment again; a committed "
+                f"{path} is no result ({error}): run the experiment again; a committed "
                 f"one is made anew by `python -m companion.results.recompute {path.stem}`"
             ) from error
-        return result
-
-
-def _sealed(content: object) -> str:
-    return hashlib.sha256(_line(content).encode()).hexdigest()[:16]
-
-
-def _available(read: str) -> bool:
-    from companion.data.sources import dataset
-
-    name, _, file = read.partition("/")
-    try:
-        return dataset(name).available([file])
-    except UnknownName:  # there is no such file any more
-        return False
 
 
 def _as_rows(records: list[dict]) -> list:

@@ -11,17 +11,17 @@ import torch
 
 from attnlib.errors import BadInput, DataUnavailable, NotMeasured
 from attnlib.files import rounded, write_text_atomic
-from companion.data import registry as tasks_by_name
+from companion.data import sources
 from companion.results import registry
 from companion.results.config import plain
 from companion.results.request import Request
 from companion.results.result import Result
+from companion.runs import registry as trainings
 from companion.runs.archive import Archive
-from companion.runs.fingerprint import data_sets, fingerprint
-from companion.runs.keys import Spec, model_key
+from companion.runs.identity import Spec, run_id, run_record
+from companion.runs.measure import versions
 from companion.runs.procedure import RunSpec
-from companion.runs.spec import ModelSpec
-from companion.runs.store import Store, load_task, origin
+from companion.runs.store import Store, origin
 from companion.runs.suite import task_name_of
 
 
@@ -67,7 +67,6 @@ def _computed(request: Request, store: Store, started: float) -> Result:
     name, config = request.experiment, request.config
     module = registry.load(name)
     specs = module.models(config)
-    code = code_of(name)  # read at once: an edit while this runs must not pass for what ran
     if not store.trains:  # then it knows what it lacks
         for measurement in module.measurements(config):
             with suppress(NotMeasured):
@@ -80,7 +79,7 @@ def _computed(request: Request, store: Store, started: float) -> Result:
     except DataUnavailable:
         if store.trains:
             raise
-        data = {}  # answers outlive data as well: they are of the code that has its checksums
+        data = {}  # measurements outlive data as well: the ids of their runs have its checksums
     values, tables = module.compute(config, store)
     used = [spec for spec in dict.fromkeys([*specs, *store.used]) if spec not in store.lacking]
     return Result(
@@ -92,7 +91,7 @@ def _computed(request: Request, store: Store, started: float) -> Result:
         data=data,
         missing=_in_words(store.lacking),
         provenance=origin(store.device, time.monotonic() - started)
-        | {"code": code, "models": [model_key(spec) for spec in specs]}
+        | {"models": [run_id(spec) for spec in specs], "measured": versions(module.measurements(config))}
         | _training([store.history(spec) for spec in used]),
     )
 
@@ -131,27 +130,35 @@ def _check_machine(device: str, threads: int) -> None:
     if threads < 1:
         raise BadInput(f"threads is {threads}; it must be at least 1")
     if device != "cpu" and not (device.partition(":")[0] == "cuda" and torch.cuda.is_available()):
-        have = "cpu, cuda" if torch.cuda.is_available() else "cpu"
-        raise BadInput(f"device {device!r} is not to be had here; there is: {have}")
+        available = "cpu, cuda" if torch.cuda.is_available() else "cpu"
+        raise BadInput(f"device {device!r} is not available; choose from: {available}")
 
 
-def code_of(name: str) -> str:
-    """The fingerprint of what computes an experiment."""
-    return fingerprint(registry.load(name).compute)
+def needed(request: Request) -> dict[str, object]:
+    """What a result rests on: its settings, the ids of its runs, and the versions of its measurements.
 
-
-def data_of(specs: tuple[Spec, ...]) -> dict[str, str]:
-    """Checksums of all data files that the models and recordings of an experiment read.
-
-    Raises DataUnavailable where some are not available here.
+    Errors as :func:`companion.runs.identity.run_id`, and BadInput for settings that cannot be used.
     """
-    tasks = dict.fromkeys((spec.task, spec.task_options) for spec in specs if isinstance(spec, ModelSpec))
-    read = [load_task(*task).checksums for task in tasks if not _made_by_rule(*task)]
-    runs = dict.fromkeys(replace(spec, seed=0) for spec in specs if isinstance(spec, RunSpec))
-    read += [spec.checksums for spec in runs]
-    return {file: digest for checksums in read for file, digest in sorted(checksums.items())}
+    module = registry.load(request.experiment)
+    return {
+        "config": plain(request.config),
+        "models": [run_id(spec) for spec in module.models(request.config)],
+        "measured": versions(module.measurements(request.config)),
+    }
 
 
-def _made_by_rule(task: str, options: tuple[tuple[str, object], ...]) -> bool:
-    """Whether a task reads neither published data nor files of the reader's own."""
-    return not ({"source", "target"} & dict(options).keys() or data_sets(tasks_by_name.builder(task)))
+def data_of(specs: Iterable[Spec]) -> dict[str, str]:
+    """Checksums of all files that the runs of an experiment read, published ones and a reader's own.
+
+    Raises DataUnavailable, CorruptFile: a file is not here, or is another one than it should be.
+    """
+    files: dict[str, str | None] = {}
+    for spec in dict.fromkeys(replace(spec, seed=0) for spec in specs):
+        training = trainings.load(spec.procedure) if isinstance(spec, RunSpec) else None
+        data = run_record(spec)["data"]
+        if hasattr(training, "require"):
+            training.require(spec.resolved)
+        else:
+            sources.require(data)
+        files |= data
+    return {name: checksum or sources.checksum(name) for name, checksum in sorted(files.items())}

@@ -1,15 +1,14 @@
 """Train and measure where only numpy, torch, safetensors and jaxtyping are installed, and keep the answers.
 
     python -m companion.runs.answer attend/temporal_share           all that the figure asks of its models
-    python -m companion.runs.answer scan-AED-gru-s0-a1b2c3d4e5f6    all that is asked of one model, by its key
-    python -m companion.runs.answer '{"task": "scan", "architecture": "AED"}'    trains it, and asks nothing
+    python -m companion.runs.answer scan-AED-gru-s0-a1b2c3d4e5f6    all that is asked of one run, by its id
+    python -m companion.runs.answer '{"training": "multi_head", "settings": {"seed": 3}}'    only trains it
 
 Answers are some kilobytes a model and stand in for it wherever the book is built. Nothing needs anything of
 the rest, so it runs on as many machines as there are, and what one has answered is not asked again.
 """
 
 import argparse
-import hashlib
 import sys
 import time
 from pathlib import Path
@@ -17,18 +16,16 @@ from pathlib import Path
 import torch
 
 from attnlib.errors import UnknownName
+from companion.paths import ARCHIVE, MEASUREMENTS, ROOT
 from companion.results import registry
-from companion.runs.archive import Archive, Measurement
+from companion.runs.archive import Archive
 from companion.runs.command import errors_in_a_line, keep_freed_memory, parser_of
-from companion.runs.fingerprint import ROOT
-from companion.runs.keys import Spec, identity, model_key, read_spec
-from companion.runs.store import Store, answer_name
-
-ARCHIVE = ROOT / "results" / "paper" / "archive"  # answers at the paper profile, packed
-ANSWERS = ROOT / "build" / "answers"  # new ones, until they are packed
+from companion.runs.identity import Spec, digest, read_spec, run_id
+from companion.runs.measure import Measurement
+from companion.runs.store import Store
 
 
-def progress():
+def report_progress():
     """A store's report: a line on standard error for each network trained, and one a minute until then."""
     told = time.monotonic()
 
@@ -52,7 +49,7 @@ def all_measurements(profile: str) -> dict[str, list[Measurement]]:
     every = dict.fromkeys(one for name in registry.names() for one in measurements_of_figure(name, profile))
     found: dict[str, list[Measurement]] = {}
     for one in every:
-        found.setdefault(model_key(one.spec), []).append(one)
+        found.setdefault(run_id(one.spec), []).append(one)
     return found
 
 
@@ -61,8 +58,7 @@ def unanswered(profile: str, archive: Archive) -> dict[str, str]:
     lacking = {}
     for key, measurements in all_measurements(profile).items():
         if any(archive.get(one) is None for one in measurements):
-            names = "\n".join(sorted(map(answer_name, measurements)))
-            lacking[key] = hashlib.sha256(names.encode()).hexdigest()[:12]
+            lacking[key] = digest(sorted(one.id for one in measurements))
     return lacking
 
 
@@ -78,7 +74,6 @@ def answer(wanted: list[str], profile: str, store: Store) -> None:
             found[word] = measurements_of_figure(name, profile)
         else:
             models = models or all_measurements(profile)
-            models |= {identity(own[0].spec): own for own in models.values()}
             if word not in models:
                 raise UnknownName("figure or model", word, [*registry.names(), *models])
             found[word] = models[word]
@@ -89,7 +84,7 @@ def answer(wanted: list[str], profile: str, store: Store) -> None:
             print(f"{word}: {len(measurements)} answers")
         else:
             store.open(measurements)
-            print(f"{model_key(measurements)}: trained")
+            print(f"{run_id(measurements)}: trained")
 
 
 def add_machine(parser: argparse.ArgumentParser, **defaults: str | Path) -> None:
@@ -109,11 +104,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = parser_of("companion.runs.answer", __doc__)
     parser.add_argument("wanted", metavar="FIGURE|KEY|SPEC", nargs="+", help="several may be given")
     parser.add_argument("--profile", default="paper", help="whose experiments ask (default: paper)")
-    add_machine(parser, archive=ARCHIVE, answers=ANSWERS, models=ROOT / "build" / "models")
+    add_machine(parser, archive=ARCHIVE, answers=MEASUREMENTS, models=ROOT / "build" / "models")
     options = parser.parse_args(arguments)
     torch.set_num_threads(max(1, options.threads))
     archive = Archive(options.archive, options.answers)
-    store = Store(options.models, options.device, progress(), archive=archive)
+    store = Store(options.models, options.device, report_progress(), archive=archive)
     answer(options.wanted, options.profile, store)
     return 0
 

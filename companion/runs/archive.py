@@ -1,91 +1,64 @@
 """What was measured of trained networks, without the networks: small enough to commit and to carry about.
 
 A paper-sized network takes minutes to train and megabytes to keep; what the experiments measure of it is some
-kilobytes. The archive has one line of JSON a training run and one a measurement of it::
+kilobytes. The archive has one line of JSON a run, its record (:mod:`companion.runs.identity`) with the
+history of the training, and one line a measurement of it::
 
-    {"run": "scan-AED-gru-w128-s0-5f0c9b6a4d21", "code": "91c2…", "spec": {…}, "history": {…}}
-    {"run": "scan-AED-gru-w128-s0-5f0c9b6a4d21", "code": "07aa…", "measure": "readout", "found": {…}}
+    {"run": "scan-AED-gru-w128-s0-5f0c9b6a4d21", "training": "encoder_decoder", "version": 1,
+     "settings": {…}, "task": {…}, "data": {…}, "history": {…}}
+    {"run": "scan-AED-gru-w128-s0-5f0c9b6a4d21", "measure": "readout", "version": 1,
+     "settings": {…}, "found": {…}}
 
-``code`` is the fingerprint of what trained or measured (:mod:`companion.runs.fingerprint`). Lines are packed
-in one file a kind of run, ``<folder>/<kind>.jsonl``, sorted; jobs write a small file a run,
+Lines are packed in one file a kind of run, ``<folder>/<kind>.jsonl``, sorted. Jobs write a small file a run,
 ``<loose>/<run>.jsonl``, so that they can work side by side, and :meth:`Archive.pack` moves those into the
-packed files. The last line of a file is a seal over those above it, ``{"seal": "5f0c…"}``.
+packed files. A line of another version than today's is never used: see :meth:`Archive.unknown`.
 """
 
-import hashlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from attnlib.errors import CorruptFile
+from attnlib.errors import AttnlibError, CorruptFile
 from attnlib.files import locked, rounded, write_text_atomic
 from companion.runs.command import errors_in_a_line, parser_of
-from companion.runs.fingerprint import fingerprint
-from companion.runs.keys import Spec, code_of, first_equal, identity
+from companion.runs.identity import Spec, plain, read_spec, run_id, run_record
+from companion.runs.measure import Measurement
+from companion.runs.spec import ENCODER_DECODER, ModelSpec
 
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
-ARCHIVED_AS = {"saliency_variants": "saliency_readings"}  # measures with another name today
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """One measure of one model; ``settings`` are its further arguments, and so are ``other_specs``."""
-
-    spec: Spec
-    measure: Callable[..., dict]
-    settings: tuple[tuple[str, object], ...] = ()
-    other_specs: tuple[Spec, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """The measure's name in the archive: ``readout`` for ``measure_readout``."""
-        return ARCHIVED_AS.get(name := self.measure.__name__.removeprefix("measure_"), name)
-
-    @property
-    def code(self) -> str:
-        return first_equal(fingerprint(self.measure))
-
-    @property
-    def key(self) -> str:
-        """What tells it from what else the same run is asked, whatever code answers."""
-        others = [[identity(spec), code_of(spec)] for spec in self.other_specs]
-        return _line({"measure": self.name, "settings": dict(self.settings), "with": others})
-
-    def line(self, found: dict) -> dict:
-        line = {"run": identity(self.spec), "measure": self.name, "code": self.code, "found": found}
-        key = json.loads(self.key)  # empty settings and companions are left out
-        return line | {name: key[name] for name in ("settings", "with") if key[name]}
-
-    def answer(self, store: "Store") -> dict:
-        """The measurement, made if need be (see :meth:`companion.runs.store.Store.cached`)."""
-        together = {"other_specs": self.other_specs} if self.other_specs else {}
-        return store.cached(self.spec, self.measure, **together, **dict(self.settings))
+QUESTION = ("measure", "settings", "with")  # of a measurement's line: what is asked, whatever the version
 
 
 @dataclass
-class _Run:
-    """A training run and its answers: :attr:`Measurement.key` → line."""
+class Run:
+    """A run and what was measured of it.
+
+    Attributes:
+        line: its record, with the id (``run``) and the ``history`` of its training.
+        measured: the lines of its measurements, by what they ask.
+    """
 
     line: dict
-    answers: dict[str, dict] = field(default_factory=dict)
+    measured: dict[str, dict] = field(default_factory=dict)
 
     @property
-    def code(self) -> str:
-        return first_equal(self.line["code"])
+    def id(self) -> str:
+        return self.line["run"]
 
     def add(self, line: dict) -> None:
-        others = [[run, first_equal(code)] for run, code in line.get("with", [])]
-        key = {"measure": line["measure"], "settings": line.get("settings", {}), "with": others}
-        self.answers[_line(key)] = line
+        """Add a measurement; one of another version of the same measurement gives way."""
+        question = {name: line[name] for name in QUESTION if name in line}
+        self.measured[_json(question)] = line
 
     @property
     def lines(self) -> list[str]:
-        return [_line(self.line), *(_line(self.answers[key]) for key in sorted(self.answers))]
+        questions = sorted(self.measured)
+        return [_json(self.line), *(_json(self.measured[question]) for question in questions)]
+
+    def updated(self, newer: "Run") -> "Run":
+        """The run with the measurements of both, the newer ones where both have them."""
+        return Run(newer.line, self.measured | newer.measured)
 
 
 class Archive:
@@ -93,131 +66,179 @@ class Archive:
 
     Args:
         folder: of the packed files, read only but for :meth:`pack`.
-        loose: where new answers go; the same folder by default.
+        loose: where new measurements go; ``loose`` in the same folder by default.
     """
 
     def __init__(self, folder: str | Path, loose: str | Path | None = None):
         self.folder = Path(folder)
         self.loose = Path(loose) if loose else self.folder / "loose"
-        self._packed: dict[str, dict[str, _Run]] = {}
+        self._packed: dict[str, dict[str, Run]] = {}
 
     def history(self, spec: Spec) -> dict | None:
-        """The record of a training by today's code; None where the archive does not have it."""
+        """The history of a training; None where the archive does not have the run."""
         run = self._run(spec)
         return run.line["history"] if run else None
 
     def get(self, measurement: Measurement) -> dict | None:
-        """What today's code would measure; None where the archive does not have it."""
+        """What was found; None where the archive does not have it at today's versions."""
         run = self._run(measurement.spec)
-        line = run.answers.get(measurement.key) if run else None
-        return line["found"] if line and first_equal(line["code"]) == measurement.code else None
+        line = run.measured.get(_json(measurement.question)) if run else None
+        if line is None or line["version"] != measurement.version:
+            return None
+        return line["found"]
 
     def put(self, measurement: Measurement, history: dict, found: dict) -> None:
-        """Add an answer. One by other code gives way, and so do all about a network by other code."""
-        spec = measurement.spec
-        path = self.loose / f"{identity(spec)}.jsonl"
+        """Add what a measurement found, and the run that it is of."""
+        run = run_id(measurement.spec)
+        path = self.loose / f"{run}.jsonl"
+        line = {"run": run, "version": measurement.version, "found": found} | measurement.question
         with locked(self.loose, wait=True):
-            run = _read(path).get(identity(spec))
-            if run is None or run.code != code_of(spec):
-                line = {"run": identity(spec), "code": code_of(spec), "spec": spec.content}
-                run = _Run(line | {"history": rounded(history)})
-            run.add(measurement.line(found))
-            _write(path, run.lines)
+            known = _read(path).get(run)
+            if known is None:
+                known = Run({"run": run, **run_record(measurement.spec), "history": rounded(history)})
+            known.add(line)
+            _write(path, known.lines)
 
     def pack(self) -> int:
-        """Move loose answers into the packed files, one a kind of run, sorted; how many runs there were."""
+        """Move loose measurements into the packed files, one a kind of run, sorted.
+
+        A run whose training had an older version gives way to one with the same settings.
+
+        Returns:
+            how many runs there were.
+        """
         with locked(self.loose, wait=True):  # nothing is added meanwhile, and lost
             self._packed.clear()
             loose = sorted(self.loose.glob("*.jsonl"))
             kinds = set()
             for path in loose:
-                for name, run in _read(path).items():
-                    kinds.add(kind := _kind(run.line["spec"]))
-                    self._of_kind(kind)[name] = _joined(self._of_kind(kind).get(name), run)
+                for run in _read(path).values():
+                    kind = _kind(run.line)
+                    kinds.add(kind)
+                    packed = self._of_kind(kind)
+                    packed[run.id] = packed[run.id].updated(run) if run.id in packed else run
+                    for older in _superseded(run, packed.values()):
+                        del packed[older.id]
             for kind in kinds:
-                lines = [line for _, run in sorted(self._of_kind(kind).items()) for line in run.lines]
-                _write(self.folder / f"{kind}.jsonl", lines)
+                runs = self._of_kind(kind)
+                _write(
+                    self.folder / f"{kind}.jsonl", [line for run in sorted(runs) for line in runs[run].lines]
+                )
             for path in loose:
                 path.unlink()
             return len(loose)
 
-    def runs(self) -> Iterator[_Run]:
+    def runs(self) -> Iterator[Run]:
+        """All packed runs. Raises CorruptFile."""
         for path in sorted(self.folder.glob("*.jsonl")):
             yield from self._of_kind(path.stem).values()
 
-    def _run(self, spec: Spec) -> _Run | None:
-        """What is known of a run by today's code, loose answers before packed ones."""
-        name, code = identity(spec), code_of(spec)
-        packed = self._of_kind(_kind(spec.content)).get(name)
-        joined = _joined(packed, _read(self.loose / f"{name}.jsonl").get(name))
-        return next((run for run in (joined, packed) if run and run.code == code), None)
+    def unknown(self, measurements: Iterable[Measurement]) -> Iterator[str]:
+        """A line for each packed run and kind of measurement that today's code would not make as it is.
 
-    def _of_kind(self, kind: str) -> dict[str, _Run]:
+        Args:
+            measurements: all that the experiments ask for; they tell the versions of measurements.
+        """
+        versions = {measurement.name: set() for measurement in measurements}
+        for measurement in measurements:
+            versions[measurement.name].add(measurement.version)
+        for run in self.runs():
+            if reason := _why_unknown(run.line):
+                yield f"{run.id}: {reason}; it is not used"
+            for line in run.measured.values():
+                if line["version"] not in versions.get(line["measure"], ()):
+                    asked = f"{line['measure']} at version {line['version']}"
+                    yield f"{run.id}: {asked}, which no experiment asks for; it is not used"
+
+    def _run(self, spec: Spec) -> Run | None:
+        """What is known of a run, loose measurements before packed ones."""
+        run = run_id(spec)
+        packed = self._of_kind(_kind_of(spec)).get(run)
+        loose = _read(self.loose / f"{run}.jsonl").get(run)
+        if packed and loose:
+            return packed.updated(loose)
+        return loose or packed
+
+    def _of_kind(self, kind: str) -> dict[str, Run]:
         if kind not in self._packed:
             self._packed[kind] = _read(self.folder / f"{kind}.jsonl")
         return self._packed[kind]
 
 
-def _kind(content: Mapping[str, object]) -> str:
-    """The packed file of a spec: a kind of training run, or the task of an encoder-decoder."""
-    return str(content["recipe"]) if "recipe" in content else f"encoder_decoder.{content['task']}"
+def _kind_of(spec: Spec) -> str:
+    """The packed file of a run: its kind of training, and the task of an encoder-decoder."""
+    return f"{ENCODER_DECODER}.{spec.task}" if isinstance(spec, ModelSpec) else spec.procedure
 
 
-def _joined(packed: _Run | None, loose: _Run | None) -> _Run | None:
-    if packed and loose and packed.code == loose.code:
-        return _Run(loose.line, packed.answers | loose.answers)
-    return loose or packed
+def _kind(line: Mapping[str, object]) -> str:
+    """The same of an archived line."""
+    training = line["training"]
+    return f"{training}.{line['settings']['task']}" if training == ENCODER_DECODER else str(training)
+
+
+def _superseded(run: Run, others: Iterable[Run]) -> list[Run]:
+    """The runs that differ from this one in nothing but an older version of their training."""
+
+    def without_version(line: dict) -> dict:
+        return {name: line.get(name) for name in ("training", "settings", "task", "data")}
+
+    return [
+        other
+        for other in others
+        if other.line["version"] < run.line["version"]
+        and without_version(other.line) == without_version(run.line)
+    ]
+
+
+def _why_unknown(line: dict) -> str:
+    """Why today's code would not make an archived run; empty where it would."""
+    try:
+        today = plain({"run": run_id(spec := _spec_of(line)), **run_record(spec)})
+    except AttnlibError as error:
+        return f"today's code cannot make it ({error})"
+    for name in ("training", "version", "settings", "task", "data"):
+        if line.get(name) != today.get(name):
+            return f"made with {name} {line.get(name)}, and today's is {today.get(name)}"
+    return "" if line["run"] == today["run"] else f"its id is {today['run']} today"
+
+
+def _spec_of(line: dict) -> Spec:
+    return read_spec(json.dumps({"training": line["training"], "settings": line["settings"]}))
 
 
 def _write(path: Path, lines: list[str]) -> None:
-    text = "\n".join(lines) + "\n"
-    write_text_atomic(path, text + _sealed(text.encode()).decode())
+    write_text_atomic(path, "\n".join(lines) + "\n")
 
 
-def _read(path: Path) -> dict[str, _Run]:
-    """The runs of a file by their names; none where there is no file, and files of old have no seal.
-
-    Raises CorruptFile: a line that is none, or lines that are not those that were sealed.
-    """
+def _read(path: Path) -> dict[str, Run]:
+    """The runs of a file by their ids; none where there is no file. Raises CorruptFile: a bad line."""
     if not path.is_file():
         return {}
-    runs: dict[str, _Run] = {}
-    content = path.read_bytes()
-    above, mark, seal = content.rpartition(b'{"seal":"')
-    if mark and seal.endswith(b'"}\n'):
-        if mark + seal != _sealed(above):
-            raise CorruptFile(f"{path}: its lines are not those that were sealed; {_WAY_OUT}")
-        content = above
-    for number, text in enumerate(content.splitlines(), 1):
+    runs: dict[str, Run] = {}
+    for number, text in enumerate(path.read_bytes().splitlines(), 1):
         try:
             line = json.loads(text)
-            if "spec" in line:
-                runs[line["run"]] = _Run(line)
-            else:
+            if "found" in line:
                 runs[line["run"]].add(line)
+            else:
+                runs[line["run"]] = Run(line)
         except (ValueError, KeyError, TypeError) as error:
+            way_out = "restore the file from git, or delete it if it is one of build/"
             raise CorruptFile(
-                f"{path}, line {number}: no line of an archive ({error!r}); {_WAY_OUT}"
+                f"{path}, line {number}: no line of an archive ({error!r}); {way_out}"
             ) from error
     return runs
 
 
-_WAY_OUT = "restore the file, or, where two archives were merged by hand, delete the seal and pack them again"
-
-
-def _sealed(lines: bytes) -> bytes:
-    return f'{{"seal":"{hashlib.sha256(lines).hexdigest()[:16]}"}}\n'.encode()
-
-
-def _line(content: object) -> str:
+def _json(content: object) -> str:
     return json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 @errors_in_a_line
 def main(arguments: list[str] | None = None) -> int:
-    """Pack loose answers into the files of an archive: --answers build/answers, say."""
+    """Pack loose measurements into the files of an archive: --answers build/answers, say."""
     parser = parser_of("companion.runs.archive", main.__doc__)
-    parser.add_argument("archive", help="folder of packed answers")
+    parser.add_argument("archive", help="folder of packed measurements")
     parser.add_argument("--answers", required=True, help="folder of loose ones")
     options = parser.parse_args(arguments)
     print(f"packed: {Archive(options.archive, options.answers).pack()} training runs")

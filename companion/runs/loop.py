@@ -16,6 +16,7 @@ from attnlib.training.corpus import Task, training_batches
 from attnlib.training.course import Report
 from companion.runs.spec import ModelSpec
 
+VERSION = 1  # of this training: raised when what it trains changes
 IGNORED = -100  # no word has a negative id
 RECORDS = 50  # points of the learning curve kept
 

@@ -1,16 +1,14 @@
 """A procedure's run as a product: made once for each procedure, settings and seed, shared by all who need it.
 
-It stands beside the trained models, ``build/models/<key>/{recording.safetensors, history.json, spec.json}``.
+It lies beside the trained models, ``build/models/<id>/{recording.safetensors, history.json, run.json}``.
 """
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput, check_known
 from companion.runs import registry
-from companion.runs.fingerprint import RENAMED
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -46,27 +44,6 @@ class RunSpec:
     def resolved(self) -> object:
         """The procedure's ``Settings``, defaults filled in; errors as :meth:`of`."""
         return _settings(self.procedure, {**dict(self.settings), "seed": self.seed})
-
-    @property
-    def roots(self) -> tuple[Callable, ...]:
-        """The code that makes the recording and opens it."""
-        procedure = vars(registry.load(self.procedure))
-        parts = ("record", "Settings", "new_network", "recorded_network")
-        builders = procedure["builders"](self.resolved) if "builders" in procedure else ()
-        return (*(procedure[part] for part in parts if part in procedure), *builders)
-
-    @property
-    def checksums(self) -> dict[str, str]:
-        """The data files read, with their sha256; they have to be at hand."""
-        checksums = getattr(registry.load(self.procedure), "checksums", None)
-        return checksums(self.resolved) if checksums else {}
-
-    @property
-    def content(self) -> dict[str, object]:
-        """Procedure, seed, and what differs from its defaults, as plain JSON, by the archived names."""
-        settings = {RENAMED.get(name, name): value for name, value in self.settings}
-        content = {"recipe": self.procedure, "seed": self.seed, "settings": settings}
-        return json.loads(json.dumps(content, default=str))
 
     @property
     def front(self) -> str:

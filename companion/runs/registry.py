@@ -1,29 +1,37 @@
 """Procedures by name: every module among the figures that has ``record``.
 
-There is no list to edit. A procedure has ``Settings`` (a frozen dataclass of plain values with a ``seed``),
-``record(settings, folder, *, device, report)``, which trains one network and returns named tensors, and
-``checksums(settings)`` where it reads files: their sha256. One that reads a task by name also has
-``builders(settings)``, the functions that make the task.
+There is no list to edit. Such a module has
+
+``VERSION``
+    an integer, raised when what it trains changes;
+``Settings``
+    a frozen dataclass of plain values with a ``seed``; a setting typed ``Path`` is a reader's own file;
+``record(settings, folder, *, device, report)``
+    which trains one network and returns named tensors;
+``checksums(settings)``
+    where it reads files: their published sha256, for which nothing is read but a reader's own files;
+``task_of(settings)``
+    in its place where it trains on a task: the name and the options that differ from the task's defaults;
+``require(settings)``
+    where files lie elsewhere than data sets do: raises DataUnavailable or CorruptFile for a bad one.
 """
 
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 
-from attnlib.errors import check_known
-from companion.runs.fingerprint import ROOT
-
-
-def modules_with(line: str, where: str = "notebooks/**/*.py") -> dict[Path, str]:
-    """The modules that have a line with this beginning, by path: nothing heavy is imported to find them."""
-    found = (path for path in ROOT.glob(where) if f"\n{line}" in path.read_text(encoding="utf-8"))
-    return {path: ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in found}
+from attnlib.errors import BadInput, check_known
+from companion.paths import modules_with
 
 
 @cache
 def _modules() -> dict[str, str]:
-    return {path.stem: module for path, module in modules_with("def record(").items()}
+    modules: dict[str, str] = {}
+    for path, module in modules_with("def record(").items():
+        if path.stem in modules:
+            raise BadInput(f"{modules[path.stem]} and {module} are two trainings of one name; rename a file")
+        modules[path.stem] = module
+    return modules
 
 
 def load(name: str) -> ModuleType:

@@ -1,10 +1,10 @@
 """What defines a trained model: the task, the network, how it is trained and from which seed."""
 
-import json
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from attnlib.errors import check_at_least
+
+ENCODER_DECODER = "encoder_decoder"  # the training of a ModelSpec, companion/runs/loop.py
 
 
 @dataclass(frozen=True)
@@ -38,26 +38,6 @@ class ModelSpec:
         return f"{self.task} {self.architecture}{cell} width {self.width} seed {self.seed}"
 
     @property
-    def content(self) -> dict[str, object]:
-        """What differs from the defaults, and task, architecture, steps and seed always, as plain JSON."""
-        always = ("task", "architecture", "steps", "seed")
-        differs = {
-            field.name: getattr(self, field.name)
-            for field in fields(self)
-            if field.name in always or getattr(self, field.name) != field.default
-        }
-        return json.loads(json.dumps(differs | {"task_options": dict(self.task_options)}))
-
-    @property
     def front(self) -> str:
         """The readable part of its names."""
         return f"{self.task}-{self.architecture}-{self.cell}-w{self.width}-s{self.seed}"
-
-    @property
-    def roots(self) -> tuple[Callable, ...]:
-        """The code that makes the model: training and what the task's name leads to."""
-        from attnlib.training import evaluate
-        from companion.data import registry
-        from companion.runs import loop
-
-        return (loop.train, loop.new_model, evaluate.evaluate, registry.builder(self.task))

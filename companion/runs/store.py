@@ -1,6 +1,5 @@
 """Trained models as products: made once for each spec, found again by everyone who needs them."""
 
-import hashlib
 import json
 import platform
 import shutil
@@ -10,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -25,11 +24,12 @@ from attnlib.training.checkpoint import discard_unsound
 from attnlib.training.corpus import Task
 from attnlib.training.evaluate import evaluate
 from companion.data import registry
+from companion.paths import ROOT
 from companion.runs import registry as procedures
-from companion.runs.archive import Archive, Measurement
-from companion.runs.fingerprint import ROOT
-from companion.runs.keys import Spec, model_key
+from companion.runs.archive import Archive
+from companion.runs.identity import Spec, run_id, run_record
 from companion.runs.loop import new_model, train
+from companion.runs.measure import Measurement
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.spec import ModelSpec
 
@@ -47,7 +47,7 @@ class TrainedModel:
 
 
 class Store:
-    """A folder of products, ``<folder>/<key>/{model or recording.safetensors, history.json, spec.json}``.
+    """A folder of products, ``<folder>/<id>/{model or recording.safetensors, history.json, run.json}``.
 
     Args:
         folder: where products and checkpoints live.
@@ -107,7 +107,7 @@ class Store:
 
     def _tensors(self, spec: Spec) -> dict[str, Tensor]:
         """What a product holds, made by this process or another."""
-        folder = self.folder / model_key(spec)
+        folder = self.folder / run_id(spec)
         try:
             with locked(folder, wait=True):
                 if not (folder / "history.json").is_file():
@@ -121,12 +121,12 @@ class Store:
             raise self._damaged(spec, error) from error
 
     def _damaged(self, spec: Spec, why: object) -> CorruptFile:
-        folder = self.folder / model_key(spec)
+        folder = self.folder / run_id(spec)
         return CorruptFile(f"a trained network is damaged ({why}): delete {folder}, and it is made anew")
 
     def history(self, spec: Spec) -> dict:
         """The record of a finished training: see :class:`TrainedModel`."""
-        path = self.folder / model_key(spec) / "history.json"
+        path = self.folder / run_id(spec) / "history.json"
         if not path.is_file() and (archived := self.archive.history(spec)):
             return archived
         try:
@@ -142,26 +142,36 @@ class Store:
     ) -> dict:
         """What ``measure(model or recording, **settings)`` finds, as plain JSON; measured once.
 
-        Other settings, or other code that ``measure`` needs, are measured anew. The archive is asked before a
-        model is trained, and told what was found. What is asked of several products together is kept with the
-        first; ``measure`` gets those of ``other_specs`` after it.
+        Other settings, or another version of the measurement or of a training, are measured anew. The archive
+        is asked before a model is trained, and told what was found. What is asked of several products
+        together is kept with the first; ``measure`` gets those of ``other_specs`` after it.
 
         Raises NotMeasured: neither folder nor archive has it, and this store does not train.
         """
         measurement = Measurement(spec, measure, tuple(sorted(settings.items())), tuple(other_specs))
-        if (found := self.archive.get(measurement)) is None:
-            # A lock of its own: measuring takes the model's.
-            with locked(self.folder / model_key(spec), f".{answer_name(measurement)}.lock", wait=True):
-                if (found := self.archive.get(measurement)) is None:
-                    try:
-                        answer = rounded(measure(*map(self.open, (spec, *other_specs)), **settings))
-                    except NotMeasured:
-                        self.lacking[spec] = None
-                        raise
-                    found = json.loads(json.dumps(answer))  # refuses what is no JSON
-                    self.archive.put(measurement, self.history(spec), found)
+        found = self.archive.get(measurement)
+        if found is None:
+            found = self._measured(measurement)
         self.used |= dict.fromkeys((spec, *other_specs))
         return found
+
+    def _measured(self, measurement: Measurement) -> dict:
+        """Measure now, unless another process did while this one waited for it."""
+        specs = (measurement.spec, *measurement.other_specs)
+        # A lock of its own: measuring takes the network's.
+        with locked(self.folder / run_id(measurement.spec), f".{measurement.id}.lock", wait=True):
+            found = self.archive.get(measurement)
+            if found is not None:
+                return found
+            try:
+                networks = [self.open(spec) for spec in specs]
+            except NotMeasured:
+                self.lacking[measurement.spec] = None
+                raise
+            answer = rounded(measurement.measure(*networks, **dict(measurement.settings)))
+            found = json.loads(json.dumps(answer))  # refuses what is no JSON
+            self.archive.put(measurement, self.history(measurement.spec), found)
+            return found
 
     def _make(self, spec: Spec, folder: Path) -> None:
         """Write a product, its history last: its presence says that the product is whole."""
@@ -185,7 +195,7 @@ class Store:
         with atomic_path(folder / _file(spec)) as temporary:
             sealed.save_file(tensors, temporary)
         made = origin(self.device, time.monotonic() - started)  # seconds of this process, less if resumed
-        write_json_atomic(folder / "spec.json", spec.content)
+        write_json_atomic(folder / "run.json", run_record(spec))
         sealed.write_json_atomic(folder / "history.json", found | made)
 
 
@@ -197,14 +207,7 @@ def _file(spec: Spec) -> str:
     return "model.safetensors" if isinstance(spec, ModelSpec) else "recording.safetensors"
 
 
-def answer_name(measurement: Measurement) -> str:
-    """A name for an answer: the measure, and a hash of settings and code."""
-    others = [model_key(spec) for spec in measurement.other_specs]
-    digest = hashlib.sha256("\n".join([measurement.key, measurement.code, *others]).encode()).hexdigest()
-    return f"{measurement.name}-{digest[:12]}"
-
-
-@cache
+@lru_cache(maxsize=2)  # a corpus may be large, and a process asks about one task after the other
 def load_task(name: str, options: tuple[tuple[str, object], ...]) -> Task:
     """A task by name and options, loaded once a process."""
     return registry.load(name, **dict(options))
@@ -212,7 +215,7 @@ def load_task(name: str, options: tuple[tuple[str, object], ...]) -> Task:
 
 def origin(device: str, seconds: float) -> dict:
     """What varies between two runs of one input: what one needs to judge and repeat it."""
-    edited = _git("status", "--porcelain", "--", "attnlib", "companion", "notebooks")  # what computes
+    edited = uncommitted()
     return {
         "commit": _git("rev-parse", "HEAD"),
         "dirty": None if edited is None else bool(edited),
@@ -226,16 +229,22 @@ def origin(device: str, seconds: float) -> dict:
     }
 
 
+def uncommitted(root: Path = ROOT) -> list[str] | None:
+    """Files of the code that differ from the last commit; None where there is no repository or no git."""
+    changes = _git("status", "--porcelain", "--", "attnlib", "companion", "notebooks", root=root)
+    return None if changes is None else [line[3:] for line in changes.splitlines()]
+
+
 def _version(package: str) -> str | None:
     with suppress(PackageNotFoundError):  # a checkout on the path, not installed
         return version(package)
 
 
-def _git(*arguments: str) -> str | None:
+def _git(*arguments: str, root: Path = ROOT) -> str | None:
     """Output of a git command in the project, or None where there is no repository or no git."""
-    options = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": 30, "check": True}
+    options = {"cwd": root, "capture_output": True, "text": True, "timeout": 30, "check": True}
     with suppress(OSError, subprocess.SubprocessError):
-        return subprocess.run(["git", *arguments], **options).stdout.strip()
+        return subprocess.run(["git", *arguments], **options).stdout.rstrip()
 
 
 def _cpu_name() -> str:

@@ -16,6 +16,7 @@ from attnlib.probes.kendall import kendall
 from attnlib.training.corpus import Batch
 from attnlib.training.vocabulary import BOS, EOS
 from companion.results.measurements import Measurement
+from companion.runs.measure import measure
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
 from notebooks.shared.bleu import bleu
@@ -93,6 +94,7 @@ MEASURES = {"agreement": agreement, "kendall": kendall}
 CELLS = 1 << 16  # of a checkpoint that are met at once; all checkpoints are met together
 
 
+@measure(version=1)
 def measure_course(recording: Recording) -> dict:
     """How good a run is at its checkpoints, and what chance would agree with it, by part of the data.
 
@@ -113,6 +115,7 @@ def measure_course(recording: Recording) -> dict:
     }
 
 
+@measure(version=1)
 def measure_agreement(first: Recording, second: Recording, *, pairs: str) -> dict:
     """𝒜(u, v) and Kendall's τ-b, u of the first run at its best checkpoint, v of the second at each.
 
@@ -229,6 +232,7 @@ WAYS = {"counted": agreement, "broken": of_rows.agreement_with_ties_broken}
 TENSORS = {"attention": "attention", "saliency": "saliency", "probe": "log_probe"}  # as recorded, by side
 
 
+@measure(version=1)
 def measure_ties(first: Recording, second: Recording, *, sides: str) -> dict:
     """𝒜(u, β) with the ties of β counted as agreement and broken, β of the second run at each checkpoint.
 
@@ -328,6 +332,7 @@ def recorded_probe(recording: Recording, batch: Batch) -> Tensor:
     return padded[batch.indices][:, : batch.target_mask.shape[1], : batch.source_mask.shape[1]]
 
 
+@measure(version=1)
 def measure_translation(recording: Recording) -> dict:
     """BLEU by checkpoint; at the last one, word accuracy, loss (nats a word), 𝒜(α, β) and its chance."""
     source_mask, target_mask = (recording[f"validation.{side}_mask"] for side in ("source", "target"))
@@ -396,6 +401,7 @@ def _gradients(
     return torch.stack(rows, dim=1)
 
 
+@measure(version=1)
 def measure_saliency_variants(first: Recording, second: Recording) -> dict:
     """𝒜(Δ, β) and Kendall's τ-b, Δ of the first run's last network, β of the second run at each checkpoint.
 

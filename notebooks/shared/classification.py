@@ -36,6 +36,8 @@ from companion.data import labelled, labelled_sets
 from notebooks.shared import snapshots as kept
 from notebooks.shared.snapshots import Tensors, keep_if_best, qualities, save_snapshot, stacked_snapshots
 
+VERSION = 1  # of the training: raised when what it trains changes
+
 _SAMPLE = 0x5A3B  # tells the draw of the training sample apart from other streams of the same seed
 
 # Of a batch: the log odds of label 1 by text, and what is to be kept by position, log odds among it.
@@ -48,7 +50,9 @@ Loss = Callable[[nn.Module, labelled.LabelledBatch], Float[Tensor, ""]]
 class LabelledSettings:
     """Texts and training; the defaults are the paper's (section A.8) on its smallest corpus of reviews."""
 
-    data: str = "sst"  # of :func:`companion.data.labelled_sets.names`, or the path of the reader's own table
+    data: str | Path = (
+        "sst"  # of :func:`companion.data.labelled_sets.names`, or the path of the reader's own table
+    )
     # What :func:`companion.data.labelled.prepare` takes; a size of 0 stands for the data set's own.
     reading: str = "cleaned"
     n_train: int = 0

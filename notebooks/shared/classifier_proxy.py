@@ -20,7 +20,9 @@ from attnlib.training.course import Report
 from companion.data.labelled import LabelledBatch
 from notebooks.shared.classification import LabelledSettings, Tensors, checksums, load_task, record_course
 
-__all__ = ["Settings", "checksums", "record"]
+VERSION = 1  # of the training: raised when what it trains changes
+
+__all__ = ["VERSION", "Settings", "checksums", "record"]
 
 
 class ClassifierProxy(nn.Module):

@@ -1,6 +1,7 @@
 """What becomes of networks that learn to copy, from their courses: numbers that several experiments give."""
 
 from attnlib.errors import BadInput
+from companion.runs.measure import measure
 from companion.runs.procedure import Recording
 from notebooks.shared.intervals import Point, interval_of, over_seeds, share_interval
 
@@ -180,6 +181,7 @@ def _group(points: list[Point], length: int) -> dict:
     }
 
 
+@measure(version=1)
 def measure_copying(recording: Recording) -> dict:
     """Every number that the procedure recorded, as lists by checkpoint, ``steps`` among them."""
     return {name: values.tolist() for name, values in sorted(recording.tensors.items())}

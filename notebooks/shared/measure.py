@@ -23,6 +23,7 @@ from attnlib.training.corpus import Corpus, evaluation_batches
 from attnlib.training.evaluate import traces
 from attnlib.training.vocabulary import EOS, MARKS, PAD
 from companion.runs import registry
+from companion.runs.measure import measure
 from companion.runs.procedure import Recording
 from companion.runs.store import TrainedModel
 from notebooks.shared.intervals import stratified_spearman
@@ -96,6 +97,7 @@ EXAMPLES = 2  # single samples kept of the most frequent cell
 ACROSS_SAMPLES = ("temporal_share", "input_share", "temporal_only", "input_only")
 
 
+@measure(version=1)
 def measure_alignment_terms(trained: TrainedModel, fit_samples: int) -> dict:
     """Shares, substitution test and typicality of one model with attention, on held-out samples.
 
@@ -232,6 +234,7 @@ States = Float[Tensor, "batch length width"]
 Run = tuple[Float[Tensor, "batch target source"], Int[Tensor, "batch target"]]  # attention, words written
 
 
+@measure(version=1)
 def measure_interchange(trained: TrainedModel, fit_samples: int, samples: int) -> dict:
     """Every exchange on the first held-out ``samples``, components fitted on training samples.
 
@@ -334,6 +337,7 @@ def _mean(values: Tensor) -> Float[Tensor, "2"]:
 _OF_ALL = 4  # at most one sentence in so many of a length is kept to judge the probe on
 
 
+@measure(version=1)
 def measure_by_length(recording: Recording) -> dict:
     """Quality on held-out samples by length of the target, end marks left out.
 
@@ -367,6 +371,7 @@ def exact_matches(recording: Recording, judged: Corpus) -> np.ndarray:
     return np.array([np.array_equal(row[row != PAD], target) for row, target in pairs])
 
 
+@measure(version=1)
 @torch.no_grad()
 def measure_summary_bits(recording: Recording, *, length: int, samples: int) -> dict:
     """Bits that a linear softmax reads off the one vector that the decoder starts in, by position.
@@ -508,6 +513,7 @@ def _fitted_weights(
 THIRDS = ("first", "middle", "last")
 
 
+@measure(version=1)
 def measure_learning_curve(recording: Recording) -> dict:
     """Words right under teacher forcing at each snapshot, end marks left out.
 

@@ -25,6 +25,8 @@ from attnlib.training.course import Course, Report, regular_checkpoints, run_cou
 from companion.data.by_rule import task, task_by_rule
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
+VERSION = 1  # of the training: raised when what it trains changes
+
 Kind = Literal["permutation", "sample", "mixture"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Sentences = Int[Tensor, "samples length"]

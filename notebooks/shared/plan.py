@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
 from companion.results.config import BaseConfig
 from companion.results.measurements import Measurement, answers, measurements_of
-from companion.runs.keys import Spec
+from companion.runs.identity import Spec
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared.intervals import Point

@@ -48,8 +48,10 @@ class SequenceSettings:
 
     task: str = "one_to_one"
     options: tuple[tuple[str, object], ...] = ()  # those of the task, in any order
-    source: str = ""  # a file of the reader's own, line by line what ``target`` has, in place of the task
-    target: str = ""
+    source: str | Path = (
+        ""  # a reader's own file, instead of the task; line by line it has what ``target`` has
+    )
+    target: str | Path = ""
     steps: int = 1_000
     batch_size: int = 64
     learning_rate: float = 2e-3  # Adam's; it rises to this over the first ``warmup`` updates and stays
@@ -76,14 +78,9 @@ class SequenceSettings:
         return (*self.options, *files.items())
 
 
-def builders(settings: SequenceSettings) -> tuple[Callable[..., Task], ...]:
-    """What makes the task, whose code the recording depends on."""
-    return (registry.builder(settings.task_name),)
-
-
-def checksums(settings: SequenceSettings) -> dict[str, str]:
-    """sha256 of the content of each data file read; none for tasks made by rule."""
-    return load_task(settings).checksums
+def task_of(settings: SequenceSettings) -> tuple[str, dict[str, object]]:
+    """The task that is trained on, by name, and its options."""
+    return settings.task_name, dict(settings.task_options)
 
 
 def load_task(settings: SequenceSettings) -> Task:

@@ -16,6 +16,7 @@ from attnlib.models.transformer import TransformerTrace
 from attnlib.probes.alignment_error import gold_links, words_only
 from attnlib.training.corpus import Batch, Corpus, evaluation_batches
 from companion.runs import registry
+from companion.runs.measure import measure
 from companion.runs.procedure import Recording
 from notebooks.shared.lexicon import ADJECTIVES, TOPICS, summarise
 from notebooks.shared.measure import exact_matches
@@ -35,6 +36,7 @@ def network_of(recording: Recording, state: str) -> nn.Module:
     return procedure.new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary)).eval()
 
 
+@measure(version=1)
 @torch.no_grad()
 def measure_patterns(recording: Recording) -> dict:
     """What the attention to the source is like on held-out samples, and the network's quality.
@@ -77,6 +79,7 @@ def measure_patterns(recording: Recording) -> dict:
     }
 
 
+@measure(version=1)
 @torch.no_grad()
 def measure_pattern_agreement(recording: Recording, other: Recording, *, state: str) -> dict:
     """How much of the attention of two networks on the same sources is on the same words: Σ min(α, β).
@@ -98,6 +101,7 @@ def measure_pattern_agreement(recording: Recording, other: Recording, *, state: 
     return {"sentence": float(np.mean(sentence)), "same_word": float(np.mean(same))}
 
 
+@measure(version=1)
 @torch.no_grad()
 def measure_example(recording: Recording) -> dict:
     """Attention (mean over heads) of one held-out sentence, the same for both tasks: :func:`example_of`."""

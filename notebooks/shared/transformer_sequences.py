@@ -10,10 +10,12 @@ from attnlib.errors import BadInput
 from attnlib.models.transformer import MultiHeadAttention, Transformer, TransformerConfig
 from attnlib.training.course import Report
 from companion.runs.procedure import Recording
-from notebooks.shared.sequence_course import SequenceSettings, builders, checksums, record_course, restored
+from notebooks.shared.sequence_course import SequenceSettings, record_course, restored, task_of
 from notebooks.shared.snapshots import Tensors
 
-__all__ = ["Settings", "builders", "checksums", "new_network", "record", "recorded_network"]
+VERSION = 1  # of the training: raised when what it trains changes
+
+__all__ = ["VERSION", "Settings", "new_network", "record", "recorded_network", "task_of"]
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,8 @@ from notebooks.shared.bleu import bleu_counts
 from notebooks.shared.pieces import EqualLengthBatches, PieceCorpus, Pieces, piece_corpus
 from notebooks.shared.snapshots import Tensors, keep_if_best, qualities, save_snapshot, stacked_snapshots
 
+VERSION = 1  # of the training: raised when what it trains changes
+
 EVALUATION_BATCH = 64  # samples that are looked at together
 _NETWORK = "network."
 _PROBED_SEED = 0x9806  # the pairs probed are the same in every run, so that runs can be compared
@@ -44,8 +46,8 @@ class TranslationSettings:
     """The data and the training; the defaults are the paper's (section A.8)."""
 
     dataset: str = "multi30k_en_de"  # of :data:`companion.data.parallel.NAMES`; known_lexicon needs no data
-    source: str = ""  # path of a reader's own file, for "parallel_files"
-    target: str = ""
+    source: str | Path = ""  # a reader's own file, for "parallel_files"
+    target: str | Path = ""
     pieces: int = 8_000  # of the shared vocabulary, four marks included
     n_train: int = 0  # use only so many pairs from the beginning; 0 for all
     n_validation: int = 0

@@ -24,7 +24,9 @@ from notebooks.shared.pieces import EqualLengthBatches
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 from notebooks.shared.translation import TranslationSettings, checksums, joined_cells, valid_cells
 
-__all__ = ["Settings", "checksums", "record"]
+VERSION = 1  # of the training: raised when what it trains changes
+
+__all__ = ["VERSION", "Settings", "checksums", "record"]
 
 WORDS_AT_ONCE = 512
 

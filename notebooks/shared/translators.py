@@ -17,6 +17,7 @@ from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.training.corpus import Batch, evaluation_batches
 from attnlib.training.vocabulary import BOS, EOS, PAD, UNK
 from companion.results.measurements import Measurement, measurements_of
+from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
 from notebooks.shared.bleu import bleu, bleu_counts
@@ -33,6 +34,7 @@ QUALITIES = ("loss", "token_accuracy", "exact_match")  # of all held-out sentenc
 MISSING = {"written": "⁇", "reference": "‽"}
 
 
+@measure(version=1)
 def measure_translation(trained: TrainedModel, samples: int) -> dict:
     """``bleu`` of greedy translations of the first held-out sentences, and held-out loss and accuracy.
 

@@ -25,7 +25,7 @@ from attnlib.training.corpus import Batch, Corpus, Task, collate
 from attnlib.training.evaluate import evaluate
 from companion.book.project import find_root
 from companion.book.style import as_svg, style
-from companion.runs.keys import model_key
+from companion.runs.identity import run_id, run_record
 from companion.runs.loop import new_model
 from companion.runs.store import Store, load_task
 from companion.runs.suite import spec_of
@@ -72,7 +72,7 @@ def export(task: str, architecture: str, store: Store, folder: Path) -> dict:
         "shapes": {name: list(tensor.shape) for name, tensor in tensors.items()},
         "half": base64.b64encode(numbers.tobytes()).decode(),
     }
-    about = f"{model_key(trained.spec)} in half precision: see networks.json of the chapter"
+    about = f"{run_id(trained.spec)} in half precision: see networks.json of the chapter"
     text = f"// {about}\nInstruments.give({json.dumps(held, ensure_ascii=False, separators=(',', ':'))});\n"
     write_text_atomic(folder / f"{task}-{architecture}.js", text)
     found = measure_alignment_terms(trained, FIT_SAMPLES)
@@ -82,7 +82,7 @@ def export(task: str, architecture: str, store: Store, folder: Path) -> dict:
         "name": task_name(task),
         "architecture": architecture,
         "examples": [" ".join(words.decode(corpus.source(i).tolist())) for i in chosen][:EXAMPLES],
-        "spec": trained.spec.content,
+        "spec": run_record(trained.spec),
         "held_out": found["quality"],
         "similarity": {subset: found["substitution"][subset]["similarity"] for subset in SUBSETS},
     }

@@ -26,6 +26,7 @@ from attnlib.models.trace import Trace
 from attnlib.training.corpus import Batch, Corpus, Links, Task, collate
 from companion.results.config import Attending, Positive, check_width, looked_up
 from companion.results.measurements import Measurement, answers, measurements_of
+from companion.runs.measure import measure
 from companion.runs.store import Store, TrainedModel
 from companion.runs.suite import task_of
 from notebooks.shared import tasks as rules
@@ -419,6 +420,7 @@ LAGS, STEPS = 12, 24  # how far the memory of the word is followed
 DIGITS = 4
 
 
+@measure(version=1)
 def measure_order_words(trained: TrainedModel, fit_samples: int, pairs: int, fit_pairs: int) -> dict:
     """``exact``: share of either sentence written without a fault; ``attended``: share of forks whose largest
     weight is at the gold position; ``outside``: squared change of scores without the swapped word's column.

@@ -20,6 +20,7 @@ from attnlib.training.evaluate import traces
 from attnlib.training.vocabulary import BOS, EOS
 from companion.results.config import Task as TaskName
 from companion.results.measurements import Measurement, answers, measurements_of
+from companion.runs.measure import measure
 from companion.runs.store import Store, TrainedModel
 from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind
 from notebooks.shared.measure import Fitted, fit_components, plain
@@ -142,6 +143,7 @@ ABLATIONS = _ablations()
 REPLACEMENTS = ("zero", "mean")  # what stands in for a part that is dropped
 
 
+@measure(version=1)
 def measure_readout(trained: TrainedModel, fit_samples: int) -> dict:
     """Parts are dropped for zero or for their mean; the means of χ and Δ are 0, so the two differ for μ
     alone. The dictionaries are W_C χ^E, the same around the mean states and the bias, and for ``followers``

@@ -29,6 +29,7 @@ from attnlib.training.corpus import Corpus
 from attnlib.training.evaluate import traces
 from companion.results.config import AboveZero, Attending, Field, Positive, Task, changes_of
 from companion.results.measurements import Measurement, measurements_of
+from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
 from companion.runs.suite import spec_of
@@ -53,6 +54,7 @@ TEMPERATURES = 2.0 ** (torch.arange(-8, 17) / 4)  # a quarter to sixteen
 Guess = Callable[[Parts, Int[Tensor, "batch length"]], Float[Tensor, "batch length width"]]
 
 
+@measure(version=1)
 def measure_residual_contents(trained: TrainedModel, fit_samples: int, samples: int) -> dict:
     """Contents of the residuals of both sides, and the attention that each rebuilds.
 

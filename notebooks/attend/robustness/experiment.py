@@ -23,6 +23,7 @@ from attnlib.training.corpus import Corpus, evaluation_batches
 from attnlib.training.evaluate import traces
 from companion.results.config import AboveZero, Field, OneOf, Positive, Task
 from companion.results.measurements import Measurement, measurements_of
+from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
 from notebooks.shared.intervals import grouped, interval_of, nested
@@ -36,6 +37,7 @@ BATCH = 256
 EITHER = ("teacher_forced", "free_running")
 
 
+@measure(version=1)
 def measure_robustness(trained: TrainedModel, samples: int) -> dict:
     """Either way of running is judged by components of its own states. ``same_words``: share of held-out
     samples that the free-running network writes without a fault; ``variance``: shares of the three parts."""

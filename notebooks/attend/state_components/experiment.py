@@ -18,6 +18,7 @@ from attnlib.training.evaluate import traces
 from attnlib.training.vocabulary import Vocabulary
 from companion.results.config import Task
 from companion.results.measurements import Measurement, answers, measurements_of
+from companion.runs.measure import measure
 from companion.runs.store import Store, TrainedModel
 from companion.runs.suite import task_name_of
 from notebooks.shared.intervals import by_kind, each_over_seeds, kind
@@ -159,6 +160,7 @@ RARE = 30  # positions with fewer fitting states are not drawn
 DIGITS = 4  # of coordinates, in units of the states
 
 
+@measure(version=1)
 def measure_state_components(trained: TrainedModel, fit_samples: int) -> dict:
     """Variance explained on both sides, averages against the exact fit, and for seed 0 what figures draw."""
     fitted = fit_components(trained, fit_samples, method="least_squares")

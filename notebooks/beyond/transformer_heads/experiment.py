@@ -20,6 +20,7 @@ from attnlib.decomposition.components import Components
 from attnlib.models.transformer import Positions, Transformer
 from attnlib.training.corpus import Batch, Corpus, evaluation_batches
 from companion.results.config import BaseConfig, Field, OneOf, Positive
+from companion.runs.measure import measure
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
 from notebooks.shared.intervals import bootstrapped, interval_of, nested, spearman_of_points
@@ -41,6 +42,7 @@ VARIANCE = ("temporal_unique", "input_unique", "shared", "residual")
 _BATCH = 256
 
 
+@measure(version=1)
 @torch.no_grad()
 def measure_heads(recording: Recording, *, fit_samples: int) -> dict:
     """Terms of every head of every attention, judged on held-out samples, and the variance of its inputs."""
@@ -140,6 +142,7 @@ def _or_none(number: float) -> float | None:
 READ = ("once", "again")
 
 
+@measure(version=1)
 @torch.no_grad()
 def measure_repeated(recording: Recording) -> dict:
     """Attention on the aligned word, mean over layers and heads, and words predicted right, from the second

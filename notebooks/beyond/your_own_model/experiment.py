@@ -13,6 +13,7 @@ from attnlib.errors import check_known
 from attnlib.training.corpus import evaluation_batches
 from companion.results.config import BaseConfig, OneOf, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
+from companion.runs.measure import measure
 from companion.runs.procedure import Recording
 from companion.runs.store import Store
 from notebooks.beyond.transformer_heads import experiment
@@ -22,6 +23,7 @@ from notebooks.shared.task_patterns import network_of
 ROWS = ("heads", "terms", "states")
 
 
+@measure(version=1)
 @torch.no_grad()
 def measure_report(recording: Recording, *, samples: int, batch_size: int) -> dict:
     """An analysis of all attentions on training sentences, of which it holds some out by itself."""

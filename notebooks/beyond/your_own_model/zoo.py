@@ -25,7 +25,7 @@ from attnlib.training.course import Course, run_course
 from attnlib.training.vocabulary import MARKS
 from companion.data.labelled_sets import KNOWN_POLARITY, load_labelled
 from companion.data.parallel import KNOWN_LEXICON, read_translation
-from companion.runs.keys import Spec
+from companion.runs.identity import Spec, run_record
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store, origin
 from companion.runs.suite import spec_of
@@ -59,7 +59,7 @@ def of_spec(store: Store, spec: Spec) -> Made:
         found = store.model(spec)
         task, network = found.task, found.model
     words = {side: getattr(task, f"{side}_vocabulary").words for side in ("source", "target")}
-    return Made(network, task.train, task.held_out, words, spec.content, found.history)
+    return Made(network, task.train, task.held_out, words, run_record(spec), found.history)
 
 
 def translator() -> Made:

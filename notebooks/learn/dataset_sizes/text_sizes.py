@@ -27,9 +27,12 @@ from companion.data.parallel import NAMES, OWN, read_translation, translation_ch
 from companion.data.parallel import available as available_pairs
 from companion.data.sources import cache_folder
 from companion.data.text import Dropped, Tally
+from companion.runs.measure import measure
 from companion.runs.procedure import Recording
 from notebooks.shared.pieces import PAPER_SIZE, piece_corpus
 from notebooks.shared.snapshots import Tensors
+
+VERSION = 1  # of the training: raised when what it trains changes
 
 PAIRS = tuple(name for name in NAMES if name != OWN)
 
@@ -122,6 +125,7 @@ def _as_bytes(dropped: tuple[Dropped, ...]) -> Tensor:
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
+@measure(version=1)
 def measure_text_sizes(recording: Recording) -> dict:
     """Counts, medians and quantiles of what :func:`record` returns."""
     parts: dict[str, dict] = {}

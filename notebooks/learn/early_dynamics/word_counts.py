@@ -13,7 +13,6 @@ Model 1, without the null word that :class:`~attnlib.probes.ibm_model_1.IBMModel
 frequent ones are one word, ``<unk>``. Nothing is trained by gradients.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,8 +27,11 @@ from attnlib.training.corpus import Corpus, Task
 from attnlib.training.course import Report
 from attnlib.training.vocabulary import MARKS, UNK
 from companion.data import registry
+from companion.runs.measure import measure
 from companion.runs.procedure import Recording
 from notebooks.shared.snapshots import Tensors
+
+VERSION = 1  # of the training: raised when what it trains changes
 
 Table = Float[np.ndarray, "source_words target_words"]
 
@@ -262,20 +264,18 @@ class Settings:
         check_at_least(0, self, "n_train")
 
 
-def text_of(settings: Settings) -> Task:
-    """The sentence pairs. Raises DataUnavailable where they are not available here."""
+def task_of(settings: Settings) -> tuple[str, dict[str, object]]:
+    """The sentence pairs, by name, and their options."""
     options: dict[str, object] = {"max_words": settings.max_words}
     if settings.n_train:
         options["n_train"] = settings.n_train
-    return registry.load(settings.task, **options)
+    return settings.task, options
 
 
-def builders(settings: Settings) -> tuple[Callable[..., Task], ...]:
-    return (registry.builder(settings.task),)
-
-
-def checksums(settings: Settings) -> dict[str, str]:
-    return dict(text_of(settings).checksums)
+def text_of(settings: Settings) -> Task:
+    """The sentence pairs. Raises DataUnavailable where they are not available here."""
+    name, options = task_of(settings)
+    return registry.load(name, **options)
 
 
 def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
@@ -339,6 +339,7 @@ def _links(text: Task, first: Table, last: Table, judged: int) -> tuple[RowMean,
 NUMBERS = ("agreement", "chance", "derivative_error", "derivative_correlation")
 
 
+@measure(version=1)
 def measure_word_counts(recording: Recording) -> dict:
     """The recording with words in place of ids: for each listed source word its best target words."""
     text = text_of(recording.spec.resolved)

@@ -15,6 +15,8 @@ from notebooks.shared import permutation_copying as copying
 from notebooks.shared.permutation_copying import Copier, CopierConfig, CopyBatch, draw_sources, words_of
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
+VERSION = 1  # of the training: raised when what it trains changes
+
 
 @dataclass(frozen=True)
 class Settings:

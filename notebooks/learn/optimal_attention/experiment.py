@@ -17,6 +17,7 @@ from attnlib.training.corpus import Batch
 from companion.data import labelled_sets, parallel
 from companion.results.config import AboveZero, BaseConfig, NotNegative, Positive
 from companion.results.measurements import Measurement, answers
+from companion.runs.measure import measure
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
 from notebooks.shared.agreement import measure_translation, padded, recorded_batches, recorded_probe
@@ -42,6 +43,7 @@ OTHERS = {"summed": "other_probe", "joined": "main_probe"}  # by form of the oth
 EXAMPLE = (6, 10)  # source and target positions of the sentence shown, fewest and most
 
 
+@measure(version=1)
 @torch.no_grad()
 def measure_optimal_attention(recording: Recording, *others: Recording, samples: int) -> dict:
     """α^opt of every right word of the first ``samples`` (0 for all), and what it agrees with.
@@ -216,6 +218,7 @@ def _nested(found: dict[str, float | None]) -> dict:
 # equation 12, p = σ( Σ_l α_l σ⁻¹(β_l) ); with more it needs β of all words.
 
 
+@measure(version=1)
 @torch.no_grad()
 def measure_probe_identity(recording: Recording, *, samples: int) -> dict:
     """Log-probabilities of the right words, rebuilt from probe and attention, less the network's own.
@@ -266,6 +269,7 @@ def _of_right(values: Tensor, words: Tensor) -> Tensor:
     return values.gather(-1, words[..., None])[..., 0]
 
 
+@measure(version=1)
 def measure_classifier_identity(recording: Recording) -> dict:
     """The validation loss of a classifier, rebuilt from its recorded probe and attention by equation 12.
 

@@ -22,6 +22,8 @@ from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, cl
 from attnlib.training.course import Course, Report, run_course
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
+VERSION = 1  # of the training: raised when what it trains changes
+
 PARAMETERS, TRAINING, HELD_OUT = range(3)  # what a seed is used for
 KEYWORD = 0
 

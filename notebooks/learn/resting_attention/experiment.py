@@ -16,6 +16,7 @@ from attnlib.probes.agreement import RowMean, agreement, chance_agreement
 from companion.data import labelled_sets
 from companion.results.config import AboveZero, BaseConfig, Field, NotNegative, OneOf, Positive
 from companion.results.measurements import Measurement, measurements_of
+from companion.runs.measure import measure
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
 from notebooks.shared.agreement import RaggedRows, gathered, padded
@@ -33,6 +34,7 @@ HALF = 50.0
 # What attention is largest at in the end: a word, or one of the two marks around the text.
 
 
+@measure(version=1)
 def measure_resting(recording: Recording) -> dict:
     """Where attention is largest at the last checkpoint, and what the state of either mark says alone.
 
@@ -58,6 +60,7 @@ def measure_resting(recording: Recording) -> dict:
     }
 
 
+@measure(version=1)
 def measure_apart(first: Recording, second: Recording) -> dict:
     """𝒜 of two attentions at the last checkpoints, over all positions and over the words alone, by label.
 

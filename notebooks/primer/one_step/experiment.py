@@ -13,6 +13,7 @@ from companion.data import registry
 from companion.results.config import BaseConfig, Field, OneOf, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs import registry as procedures
+from companion.runs.measure import measure
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
 from notebooks.shared.intervals import each_over_seeds
@@ -25,6 +26,7 @@ LIKELIEST = 5  # words listed after the step
 COORDINATES = 4  # of the context, with what each source word adds to them
 
 
+@measure(version=1)
 @torch.no_grad()
 def measure_shown_pairs(recording: Recording, *, pair: int, place: int) -> dict:
     """``exponential``: of the score less the largest; ``context``: the coordinates where it is furthest from

@@ -15,6 +15,7 @@ from attnlib.training.vocabulary import BOS, EOS, MARKS, PAD, Vocabulary
 from companion.data import registry
 from companion.results.config import BaseConfig, OneOf, Positive
 from companion.runs import registry as procedures
+from companion.runs.measure import measure
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
 from notebooks.shared.bleu import bleu, bleu_counts
@@ -29,6 +30,7 @@ _BATCH = 128
 _WRITTEN, _MEANT = "UNK", "UNSEEN"  # what stands for ``<unk>``: two words, or a missing one would be matched
 
 
+@measure(version=1)
 @torch.no_grad()
 def measure_error_growth(recording: Recording, *, samples: int) -> dict:
     """By place are the held-out sentences of one length: sentences of several would be others at late places

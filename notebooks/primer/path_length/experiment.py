@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from attnlib.training.corpus import Batch, collate
 from companion.results.config import Field, OneOf, Positive
 from companion.runs import registry
+from companion.runs.measure import measure
 from companion.runs.procedure import Recording
 from companion.runs.store import Store
 from notebooks.shared.intervals import paired
@@ -23,6 +24,7 @@ from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on
 _BATCH = 64
 
 
+@measure(version=1)
 def measure_gradients(recording: Recording, *, length: int, samples: int) -> dict:
     """Of the right word's logit, less the mean logit, by each source embedding; not of its log-probability,
     whose gradient vanishes where the word is certain."""

@@ -19,9 +19,11 @@ from attnlib.models.sequence_to_sequence import Carried, SequenceConfig, Sequenc
 from attnlib.training.course import Report
 from companion.runs.procedure import Recording
 from notebooks.shared import recurrent_sequences
-from notebooks.shared.sequence_course import Tensors, builders, checksums, record_course, restored
+from notebooks.shared.sequence_course import Tensors, record_course, restored, task_of
 
-__all__ = ["Settings", "builders", "checksums", "new_network", "record", "recorded_network"]
+VERSION = 1  # of the training: raised when what it trains changes
+
+__all__ = ["VERSION", "Settings", "new_network", "record", "recorded_network", "task_of"]
 
 
 def check_previous_can_query(config: SequenceConfig) -> None:

@@ -20,6 +20,7 @@ from attnlib.training.vocabulary import EOS, MARKS, PAD, Vocabulary
 from companion.data.parallel import NAMES, TextOptions, read_translation, tokenise_pairs
 from companion.results.config import BaseConfig, OneOf, Positive
 from companion.runs import registry
+from companion.runs.measure import measure
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
 from notebooks.shared.bleu import corpus_bleu
@@ -67,6 +68,7 @@ def _weights(layer: nn.RNNBase) -> int:
     return sum(p.numel() for name, p in layer.named_parameters() if name.startswith("weight"))
 
 
+@measure(version=1)
 def measure_cost(recording: Recording) -> dict:
     """Parameters, and multiplications for one sample of mean length, end marks included."""
     network, judged = _network(recording), judged_samples(recording.spec.resolved)
@@ -82,6 +84,7 @@ def measure_cost(recording: Recording) -> dict:
     }
 
 
+@measure(version=1)
 @torch.no_grad()
 def measure_asking_state(recording: Recording) -> dict:
     """Root mean square of the scores less those that the ``present`` or the ``previous`` decoder state would
@@ -110,6 +113,7 @@ def measure_asking_state(recording: Recording) -> dict:
     return found | {"weight_on_gold": float(torch.cat(weights).mean()) if weights else None}
 
 
+@measure(version=1)
 @torch.no_grad()
 def measure_context_of_states(recording: Recording, *, size: int, samples: int) -> dict:
     """Bits that a linear softmax reads off the state of the word in the middle, over what the frequency of
@@ -138,6 +142,7 @@ def _middle(network: "SequenceToSequence", corpus: Corpus) -> tuple[torch.Tensor
     return states, words[:, [middle + offset for offset in OFFSETS]]
 
 
+@measure(version=1)
 def measure_bleu(recording: Recording) -> dict:
     """BLEU of what the network writes against the words of the references; ``<unk>`` matches nothing."""
     settings = recording.spec.resolved

@@ -9,6 +9,7 @@ from attnlib.errors import BadInput, DataUnavailable
 from attnlib.models.sequence_to_sequence import Link
 from companion.data import registry
 from companion.results.config import OneOf
+from companion.runs.measure import measure
 from companion.runs.procedure import Recording
 from companion.runs.store import Store
 from notebooks.shared.intervals import matched, mean_interval
@@ -62,6 +63,7 @@ PARTS = ("token_accuracy", *THIRDS)
 NAMES = ("kind", "cell", "order")  # of a group: a link or ONE_LENGTH, gru or lstm, one of ORDERS
 
 
+@measure(version=1)
 def measure_longest_sentences(recording: Recording) -> dict:
     """By third of the sentence, in the longest quarter of the lengths: over all lengths together a third
     holds places that are in the middle of a longer sentence."""

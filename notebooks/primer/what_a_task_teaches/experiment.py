@@ -15,6 +15,7 @@ from attnlib.models.transformer import AttentionKind, HeadTrace, Transformer, Tr
 from attnlib.training.corpus import Batch, Corpus, Links, collate
 from companion.results.config import BaseConfig, Field, OneOf
 from companion.results.measurements import Measurement, answers
+from companion.runs.measure import measure
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
 from notebooks.shared import task_patterns
@@ -93,6 +94,7 @@ _TABLES = {"determiner": DETERMINERS, "adjective": ADJECTIVES, "noun": NOUNS, "t
 _BATCH = 128
 
 
+@measure(version=1)
 @torch.no_grad()
 def measure_reciprocity(recording: Recording) -> dict:
     """Of words, by layer and head. ``halved``: of the attention that the symmetric half of the scores would
@@ -144,6 +146,7 @@ def _reciprocity_of(network: Transformer, corpus: Corpus, links: tuple[Links, ..
     return found
 
 
+@measure(version=1)
 @torch.no_grad()
 def measure_classes(recording: Recording) -> dict:
     """Attention over even attention, mean over layers and heads; a word's to itself is left out, and a target
@@ -170,6 +173,7 @@ def measure_classes(recording: Recording) -> dict:
     return found
 
 
+@measure(version=1)
 @torch.no_grad()
 def measure_sources(recording: Recording) -> dict:
     """√(Σ |q' − q|² / Σ (|q'|² + |q|²)), of queries and of keys, where all words of one side are exchanged

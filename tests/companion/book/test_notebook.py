@@ -6,6 +6,7 @@ from unittest.mock import Mock
 
 import pandas as pd
 import pytest
+from companion.runs.keys import model_key
 from matplotlib.figure import Figure
 
 from attnlib import sealed
@@ -19,7 +20,6 @@ from companion.results.config import plain
 from companion.results.request import Request
 from companion.results.result import Result
 from companion.results.run import code_of
-from companion.runs.keys import model_key
 from tests.companion.data.data_builders import put
 from tests.tables import beside
 

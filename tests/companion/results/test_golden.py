@@ -5,13 +5,13 @@ import os
 from dataclasses import replace
 
 import pytest
+from companion.runs.keys import code_of, identity, read_spec
 
 from companion.claims.verify import _altered
 from companion.results.recompute import ARCHIVE, RESULTS, committed, recomputed
 from companion.results.result import Result
 from companion.runs.answer import all_measurements
 from companion.runs.archive import Archive
-from companion.runs.keys import code_of, identity, read_spec
 from tests.companion.book.book_builders import ROOT, output_of
 
 pytestmark = pytest.mark.slow

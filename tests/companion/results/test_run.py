@@ -9,18 +9,18 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from companion.results.equal_code import COLUMNS, references
+from companion.runs.keys import model_key
 
 from attnlib.training.evaluate import traces
 from companion.results import equal_code, registry
 from companion.results.__main__ import main as compute
 from companion.results.config import override, plain
-from companion.results.equal_code import COLUMNS, references
 from companion.results.request import Request
 from companion.results.result import Result
 from companion.results.run import code_of, run
 from companion.runs.answer import main as answer
 from companion.runs.archive import Archive
-from companion.runs.keys import model_key
 from companion.runs.store import Store
 from notebooks.learn.multi_head import experiment as multi_head
 from notebooks.shared.measure import measure_alignment_terms

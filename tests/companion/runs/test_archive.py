@@ -11,6 +11,7 @@ from unittest.mock import Mock
 
 import pytest
 import torch
+from companion.runs.keys import model_key, read_spec
 
 from attnlib.errors import BadInput, CorruptFile, NotMeasured
 from attnlib.sealed import save_file
@@ -18,7 +19,6 @@ from companion.results.measurements import answers, measurements_of, specs_of
 from companion.runs.answer import ARCHIVE
 from companion.runs.answer import main as train
 from companion.runs.archive import Archive, Measurement, main
-from companion.runs.keys import model_key, read_spec
 from companion.runs.procedure import RunSpec
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from companion.runs.fingerprint import symbols as needed
 
 from attnlib.errors import CorruptFile, DataUnavailable
-from companion.runs.fingerprint import symbols as needed
 from companion.runs.procedure import Recording, RunSpec
 from notebooks.beyond.others_model import published
 from notebooks.beyond.others_vector import experiment, published_speller

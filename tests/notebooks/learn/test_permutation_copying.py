@@ -4,8 +4,8 @@ import math
 
 import pytest
 import torch
-
 from companion.runs.keys import model_key
+
 from companion.runs.procedure import RunSpec
 from notebooks.learn.fixed_permutation.place_codes import Settings, new_network
 from notebooks.shared import permutation_copying as procedure

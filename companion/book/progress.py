@@ -1,0 +1,128 @@
+"""How far a build is, in one line: jobs done of all, and minutes left by what jobs took last time.
+
+Each job notes its seconds in ``build/times.jsonl`` as it ends; ``seconds.json`` beside this module has what
+they took on two quiet cores, for a first build. Whoever started the build follows the log of Snakemake, which
+goes to a file. ``python -m companion.book.progress`` writes ``seconds.json`` from the notes.
+"""
+
+import json
+import re
+import sys
+import time
+from functools import cache
+from pathlib import Path
+from typing import TextIO
+
+from attnlib.files import write_json_atomic
+from companion.book.project import current_project
+
+SITE = "site"
+USUAL = 15.0  # seconds that a job is taken to need of which nobody has noted any
+SHIPPED = Path(__file__).with_name("seconds.json")
+NOTES = "times.jsonl"
+
+_PLANNED = re.compile(
+    r"^(?:figure|paper_figure|run_figure|run_paper_figure|site|answer|paper_result) +(\d+)$"
+)
+_STARTED = re.compile(r"^Job \d+: (?:make|measure|compute) (\S+)")
+_ENDED = re.compile(r"^Finished jobid: \d+ \(Rule: (\w+)\)")
+_TARGETS = ("book", "figures", "paper")  # rules that only name what is to be made
+_SHOWN = ("error:", "cannot be run:", "downloading ")  # beginnings of lines that a reader has to see
+
+
+def note(build: Path, job: str, seconds: float) -> None:
+    """Note what a job took. The line is written at once, so that those of two jobs do not mix."""
+    build.mkdir(parents=True, exist_ok=True)
+    with (build / NOTES).open("a", encoding="utf-8") as notes:
+        notes.write(json.dumps({"job": job, "seconds": round(seconds, 1)}) + "\n")
+
+
+def last_seconds(build: Path) -> dict[str, float]:
+    """Seconds that each job took when it ran last, here or else when ``seconds.json`` was written."""
+    seconds = dict(_shipped())
+    path = build / NOTES
+    if path.is_file():
+        for line in path.read_text(encoding="utf-8").splitlines():
+            try:
+                entry = json.loads(line)
+                seconds[entry["job"]] = float(entry["seconds"])
+            except (ValueError, KeyError, TypeError):  # cut off by a kill; the next build notes it again
+                continue
+    return seconds
+
+
+@cache
+def _shipped() -> dict[str, float]:
+    return json.loads(SHIPPED.read_text(encoding="utf-8")) if SHIPPED.is_file() else {}
+
+
+class Progress:
+    """Follows the log of Snakemake and shows how far the build is.
+
+    Args:
+        build: folder of the notes.
+        at_once: how many jobs run at once.
+        stream: where the line goes: rewritten in place on a terminal, else a new one for each job that ends.
+    """
+
+    def __init__(self, build: Path, at_once: int, stream: TextIO | None = None):
+        self.stream = stream or sys.stderr
+        self.at_once = at_once
+        self.seconds = last_seconds(build)
+        self.planned = 0
+        self.started: dict[str, float] = {}  # when, by job
+        self.done = 0
+        self._shown = ""
+
+    def read(self, line: str) -> None:
+        """Take a line of the log."""
+        line = line.rstrip("\n")
+        if planned := _PLANNED.match(line):
+            self.planned += int(planned[1])
+        elif started := _STARTED.match(line):
+            self.started[started[1]] = time.monotonic()
+        elif ended := _ENDED.match(line):
+            if ended[1] not in _TARGETS:
+                self.done += 1
+                self.show()
+        elif line.startswith(_SHOWN):
+            self._print_above(line)
+
+    def seconds_left(self) -> float:
+        """What the jobs that are still to come take, shared out over those that run at once."""
+        running = sorted(self.started.values())[self.done :]
+        begun = len(self.started)
+        coming = max(0, self.planned - begun)
+        known = [seconds for job, seconds in self.seconds.items() if job not in self.started]
+        usual = sum(known) / len(known) if known else USUAL
+        under_way = sum(max(0.0, usual - (time.monotonic() - start)) for start in running)
+        return (coming * usual + under_way) / self.at_once
+
+    def show(self) -> None:
+        minutes = self.seconds_left() / 60
+        left = "less than a minute left" if minutes < 1 else f"about {minutes:.0f} min left"
+        text = f"{self.done} of {self.planned} jobs done, {left}"
+        if self.done >= self.planned:
+            text = f"{self.done} of {self.planned} jobs done"
+        if self.stream.isatty():
+            self.stream.write(f"\r{text:<{len(self._shown)}}")
+        else:
+            self.stream.write(f"{text}\n")
+        self._shown = text
+        self.stream.flush()
+
+    def close(self) -> None:
+        """End the line that is rewritten in place."""
+        if self.stream.isatty() and self._shown:
+            self.stream.write("\n")
+
+    def _print_above(self, line: str) -> None:
+        if self.stream.isatty():
+            self.stream.write(f"\r{'':<{len(self._shown)}}\r")
+        self.stream.write(f"{line}\n")
+        self.stream.flush()
+
+
+if __name__ == "__main__":
+    project = current_project()
+    write_json_atomic(SHIPPED, dict(sorted(last_seconds(project.build).items())))
