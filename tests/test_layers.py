@@ -6,9 +6,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from companion.runs.fingerprint import PACKAGES as ROOMS
-from companion.runs.fingerprint import ROOT, path_of
 
+from companion.paths import PACKAGES as ROOMS
+from companion.paths import ROOT, path_of
 from tests.tables import beside
 
 FILES = {room: sorted((ROOT / room).rglob("*.py")) for room in ROOMS}

@@ -60,7 +60,7 @@ def _what_happened(name: str, expected: dict[str, str], today: dict[str, str]) -
         return "is missing"
     if name not in expected:
         return f"is not in {NAME}"
-    return "holds other numbers than were written"
+    return "is not as it was written"
 
 
 def _checksums(folder: Path) -> dict[str, str]:

@@ -88,6 +88,8 @@ class Result:
         try:
             content, provenance = (json.loads(each.read_text(encoding="utf-8")) for each in (path, origin))
             tables = {name: _as_records(rows) for name, rows in content.pop("tables").items()}
+            if not isinstance(provenance, dict):
+                raise ValueError("its provenance is no object")
             return cls(**content, tables=tables, provenance=provenance)
         except (OSError, TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
             raise CorruptFile(

@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import get_args, get_type_hints
 
-from attnlib.errors import BadInput
+from attnlib.errors import AttnlibError, BadInput
 from companion.data import registry as tasks
 from companion.runs import registry as trainings
 from companion.runs.procedure import RunSpec
@@ -107,6 +107,8 @@ def read_spec(text: str) -> Spec:
             return RunSpec.of(training, **{name: _hashable(value) for name, value in settings.items()})
         settings["task_options"] = tuple(sorted(dict(settings.get("task_options", {})).items()))
         return ModelSpec(**settings)
+    except AttnlibError:
+        raise
     except (ValueError, TypeError, AttributeError, KeyError) as error:
         expected = '{"training": "encoder_decoder", "settings": {"task": "scan", "architecture": "AED", …}}'
         raise BadInput(f"not the spec of a run ({error!r}); expected JSON such as {expected}") from error

@@ -6,20 +6,20 @@ from unittest.mock import Mock
 
 import pandas as pd
 import pytest
-from companion.runs.keys import model_key
 from matplotlib.figure import Figure
 
 from attnlib import sealed
 from attnlib.errors import BadInput, DataUnavailable
 from companion.book import notebook
 from companion.book.notebook import Page, described, instrument, open_page
-from companion.book.parameters import with_parameters
+from companion.book.parameters import request_of
 from companion.book.site import closing
 from companion.results import registry
 from companion.results.config import plain
-from companion.results.request import Request
 from companion.results.result import Result
-from companion.results.run import code_of
+from companion.results.run import needed
+from companion.runs.identity import run_id
+from companion.runs.store import Store
 from tests.companion.data.data_builders import put
 from tests.tables import beside
 
@@ -34,17 +34,17 @@ FIGURE = "attend/temporal_share"
 def made(project, monkeypatch):
     """An empty checkout, with the experiments faked, as (profile, folder, parameters) of each run."""
     monkeypatch.delenv("ATTNLIB_FIGURE_FILES", raising=False)
+    monkeypatch.delenv("ATTNLIB_REQUEST", raising=False)
     calls = []
 
     def fake_run(request, *, out, models, report):
         calls.append((request.profile, out, request.parameters))
-        keys = [model_key(spec) for spec in registry.load(request.experiment).models(request.config)]
-        origin = {"code": code_of(request.experiment), "models": keys}
+        origin = {name: needed(request)[name] for name in ("models", "measured")}
         result = replace(QUICK, profile=request.profile, config=plain(request.config), provenance=origin)
         result.save(out)
         return result
 
-    monkeypatch.setattr(notebook, "run", fake_run)
+    monkeypatch.setattr("companion.results.run.run", fake_run)
     return calls
 
 
@@ -54,14 +54,14 @@ def test_the_committed_result_leads_in_the_book_and_nothing_current_is_made_agai
         page = open_page(FIGURE, NAMES | {"task": None})
         assert made == [("quick", project.results("quick"), {})]
         assert (page.leading.profile, page.second.profile) == ("paper", "quick")
-        assert "Shown first: the paper profile (3 seeds, width 64; " in page.note()
+        assert "Shown first: the paper profile (3 seeds, width 64)" in page.note()
 
 
 def test_a_run_of_its_own_shows_and_touches_itself_alone_and_says_whose_numbers_the_text_has(made, project):
     PAPER.save(project.results("paper"))
     page = open_page(FIGURE, NAMES | {"task": "scan"})
     (_, out, parameters), *_ = made
-    request = with_parameters(Request(FIGURE), ["task=scan"])  # `attnlib run -p task=scan`
+    request = request_of(FIGURE, "quick", ["task=scan"])  # `attnlib run -p task=scan`
     assert (out, parameters) == (project.build / "runs" / request.name, request.parameters)
     assert (page.leading.profile, page.second) == ("quick", None)
     told = "Numbers in the text are the book's, at the paper profile; the tables and figures"
@@ -74,7 +74,7 @@ def test_a_run_of_its_own_shows_and_touches_itself_alone_and_says_whose_numbers_
 
 def test_without_data_the_committed_result_stands_in(made, project, monkeypatch):
     unavailable = DataUnavailable("multi30k/train.en is not available here")
-    monkeypatch.setattr(notebook, "run", Mock(side_effect=unavailable))
+    monkeypatch.setattr("companion.results.run.run", Mock(side_effect=unavailable))
     with pytest.raises(DataUnavailable, match="not available here"):
         _ = open_page(FIGURE, NAMES).leading
     PAPER.save(project.results("paper"))
@@ -133,39 +133,60 @@ def test_a_note_says_how_well_networks_have_learned_the_readers_text(made, tmp_p
     own = NAMES | {name: str(tmp_path / f"my.{end}") for name, end in (("source", "en"), ("target", "fr"))}
     names = own | {"seeds": 2, "task": None}
     assert "held-out" not in open_page(FIGURE, names).note(), "their records are gone"
-    request = with_parameters(Request(FIGURE), [f"{n}={own[n]}" for n in ("source", "target")] + ["seeds=2"])
+    request = request_of(FIGURE, "quick", [f"{n}={own[n]}" for n in ("source", "target")] + ["seeds=2"])
     for spec in registry.load("temporal_share").models(request.config):
         right = {"AED": 0.6, "AO": 0.3}[spec.architecture] + 0.1 * spec.seed
         record = {"held_out": {"token_accuracy": right, "loss": 3.0 + spec.seed, "exact_match": 0.0}}
         record |= {"seconds": 1.0, "threads": 1, "device": "cpu"}
-        path = project.models / model_key(spec) / "history.json"
+        path = project.models / run_id(spec) / "history.json"
         sealed.write_json_atomic(path, record)
     said = "AED-gru predicts 65% of the words, with a loss of 3.50 nats; AO predicts 35% of the words, with a"
     assert said in open_page(FIGURE, names).note()
     result = replace(QUICK, values={"parallel": {"AO": {"bleu": {"value": 12.34}}}})
     specs = registry.load("temporal_share").models(request.config)
-    assert "nats and a BLEU of 12.3." in notebook.quality(result, specs, notebook.Store(project.models))
+    assert "nats and a BLEU of 12.3." in notebook.quality(result, specs, Store(project.models))
     assert "held-out" not in open_page(FIGURE, NAMES | {"task": "scan"}).note()
 
 
-def test_a_note_tells_what_is_stale_and_what_differs_from_the_profile():
-    config = plain(registry.load("temporal_share").PROFILES["quick"])
-    stale = replace(QUICK, config=config | {"seeds": None}, provenance={"models": ["a", "b"], "code": "0"})
-    told = described(replace(stale, missing=["scan AO: 3"]))
-    assert "(2 trained networks; " in told
-    assert told.endswith("stale: its code has changed since; not run yet: scan AO: 3)")
+def test_a_note_counts_networks_where_there_are_no_seeds():
+    result = replace(QUICK, config=QUICK.config | {"seeds": None}, provenance={"models": ["a", "b"]})
+    assert "(2 trained networks" in described(result)
+
+
+def test_a_note_tells_what_has_not_run():
+    assert described(replace(QUICK, missing=["scan AO: 3"])).endswith("; not run yet: scan AO: 3)")
+
+
+def test_a_note_counts_what_has_not_run_where_it_is_much():
     kinds = ["scan AO: 3", "scan AED-gru: 4", "reversal AO: 1", "reversal AED-gru: 2"]
-    assert "not run yet: 10 models of 4 kinds)" in described(replace(stale, missing=kinds))
-    own = {"seeds": 1, "steps": 5, "source": "/some/where/my.en"}
-    made_before = replace(stale, config=dict(sorted((config | own).items())))
-    assert "(1 seed; seeds = 1; source = my.en; steps = 5; stale" in described(made_before)
+    assert "not run yet: 10 models of 4 kinds)" in described(replace(QUICK, missing=kinds))
+
+
+def test_a_note_tells_the_parameters_of_a_run_of_its_own():
+    own = {"seeds": 1, "source": "/some/where/my.en", "steps": 5}
+    assert "(1 seed, width 64; seeds = 1; source = my.en; steps = 5)" in described(
+        replace(QUICK, config=QUICK.config | own), own
+    )
+
+
+def test_a_request_that_is_handed_down_is_opened_and_the_cell_not_looked_at(made, project, monkeypatch):
+    request = request_of(FIGURE, "quick", ["task=scan"])
+    monkeypatch.setenv("ATTNLIB_REQUEST", request.as_text())
+    open_page(FIGURE, {})
+    assert made == [("quick", project.root / request.folder, request.parameters)]
 
 
 def test_a_page_tells_where_its_numbers_come_from(tmp_path):
     origin = {"commit": "abc", "dirty": True, "device": "<cpu>", "training_seconds": 600.0, "networks": 130}
+    origin["measured"] = {"alignment_terms": 2}
     replace(PAPER, provenance=origin).save(tmp_path / "results" / "paper")
     text = closing(FIGURE, tmp_path, [])
-    for piece in ("stale: it has changed", "&lt;cpu&gt;", "abc, with changes not", "130 networks in 10 min"):
+    for piece in (
+        "other runs or versions are asked for",
+        "&lt;cpu&gt;",
+        "abc, with changes not",
+        "130 networks in 10 min",
+    ):
         assert piece in text
 
 

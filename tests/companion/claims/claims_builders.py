@@ -1,8 +1,12 @@
 """Claims as they are written, for tests."""
 
+from dataclasses import make_dataclass
+from types import SimpleNamespace
+
 import yaml
 
 from companion.claims.model import load_papers
+from companion.results.committed import write_checksums
 from companion.results.result import Result
 from tests.companion.data.data_builders import put
 from tests.tables import beside
@@ -31,7 +35,17 @@ def written(folder, rule=RULE):
 
 
 def save(root, values, profile="quick", experiment="toy", *, stale=False):
-    """A result with these values, where verdicts are looked for."""
+    """A result with these values, where verdicts are looked for; a stale one rests on another run."""
     folder = root / "results" / "paper" if profile == "paper" else root / "build" / "results" / "quick"
-    origin = {"code": "0"} if stale else {}
-    return Result(experiment, profile, {}, values, {"points": [{"x": 1}]}, {}, provenance=origin).save(folder)
+    origin = {"models": ["of another plan"] if stale else [], "measured": {}}
+    path = Result(experiment, profile, {}, values, {"points": [{"x": 1}]}, {}, provenance=origin).save(folder)
+    if profile == "paper":
+        write_checksums(folder)
+    return path
+
+
+def toy_experiment():
+    """An experiment that asks for no run, and so is current unless its result names one."""
+    config = make_dataclass("Config", [], frozen=True)()
+    nothing = lambda config: ()  # noqa: E731
+    return SimpleNamespace(PROFILES={"quick": config, "paper": config}, models=nothing, measurements=nothing)

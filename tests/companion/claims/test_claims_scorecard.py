@@ -11,7 +11,7 @@ from companion.claims.verdicts import Judgement, Verdict
 from companion.claims.verify import ClaimVerdict, verify
 from companion.results import registry
 from tests.companion.book.book_builders import built
-from tests.companion.claims.claims_builders import READINGS, RULE, save, written
+from tests.companion.claims.claims_builders import READINGS, RULE, save, toy_experiment, written
 from tests.companion.data.data_builders import put
 from tests.tables import beside
 
@@ -25,6 +25,7 @@ def root(tmp_path, monkeypatch):
     """A project of one figure with claims of every kind, and results that are current, stale or missing."""
     known = (*registry.names(), "toy", "pageless")
     monkeypatch.setattr(registry, "names", lambda: known)
+    monkeypatch.setattr(registry, "load", lambda name: toy_experiment())
     chapter = {"notebooks/attend/toy.md": "# A toy *figure*\n"}
     put(tmp_path, {"claims/p.yaml": CLAIMS, "claims/t.csv": TABLE} | chapter)
     task = {"one": 7.0, "two": 7.0, "three": 7.0, "one_accuracy": 0.5, "two_accuracy": None, "accuracy": 0.25}

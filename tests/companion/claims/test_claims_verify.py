@@ -6,12 +6,12 @@ from functools import partial
 
 import pytest
 
+from companion import paths
 from companion.claims.verdicts import Judgement, Verdict
 from companion.claims.verify import ClaimVerdict, chance, read_expected, summaries, verify
 from companion.claims.verify import verify_command as command
-from companion.results import recompute, registry
+from companion.results import committed, recompute, registry
 from companion.results.result import Result
-from companion.runs import answer
 from tests.attnlib.refusals import assert_refused
 from tests.companion.claims import claims_builders as builders
 from tests.companion.claims.claims_builders import claim, write_paper
@@ -24,6 +24,7 @@ CLAIMS = [claim("above-five"), *GIVEN["unjudged"]]
 @pytest.fixture
 def root(tmp_path, monkeypatch):
     monkeypatch.setattr(registry, "names", lambda: ("toy",))
+    monkeypatch.setattr(registry, "load", lambda name: builders.toy_experiment())
     write(tmp_path, CLAIMS)
     return tmp_path
 
@@ -90,7 +91,7 @@ def test_a_stale_result_is_shown_as_stale_and_never_accepted(root, told):
     assert (row.verdict, row.stale) == (Verdict.REPRODUCED, True)
     found = {("toy", "quick"): "1 reproduced (stale)", ("toy", "paper"): "1 not run at this profile"}
     assert summaries(verify(root)) == found
-    told(0, "stale at quick, the code has changed since: toy")  # accepting could not mend it
+    told(0, "stale at quick, other runs or versions are asked for today: toy")  # accepting could not mend it
     told(0, "above-five (stale)", accept=True, everything=True)
     assert read_expected(root) == {}
 
@@ -148,7 +149,7 @@ def test_a_result_that_cannot_be_read_is_one_problem_and_the_others_are_judged(r
     save(root, 9, "paper")
     save(root, 9).write_bytes(content)
     assert verify(root)[1].verdict is Verdict.REPRODUCED
-    said = told(1, "problem: build/results/quick/toy.json is not a result as it was written", accept=True)
+    said = told(1, "problem: build/results/quick/toy.json is no result", accept=True)
     assert said.count("problem") == 1
 
 
@@ -169,32 +170,32 @@ def test_a_committed_result_that_is_lost_or_altered_is_a_problem(root, told, nam
     else:
         content = path.read_text().replace(was, becomes) if was else becomes
         path.write_text(content, encoding="latin-1")
-    mended = ["`python -m companion.results.recompute toy`"] if "than were computed" in message else []
-    told(1, message, *mended)
+    told(1, message)
     save(root, 9, "paper")
     told(0)
 
 
 def test_a_result_that_the_archive_does_not_give_is_a_problem_when_recomputed(root, told, monkeypatch):
-    """Its seal may have been forged, too."""
+    """Its checksum may have been forged, too."""
     path = save(root, 9, "paper")
     told(0, accept=True)
     found = Result.load(path)
-    monkeypatch.setattr(answer, "ARCHIVE", root / "archive")
-    monkeypatch.setattr(recompute, "RESULTS", path.parent)
-    monkeypatch.setattr(recompute, "committed", lambda: ["toy"])
+    monkeypatch.setattr(paths, "ARCHIVE", root / "archive")
+    monkeypatch.setattr(paths, "PAPER", path.parent)
+    monkeypatch.setattr("companion.runs.answer.all_measurements", lambda profile: {})
+    monkeypatch.setattr(committed, "committed", lambda: ["toy"])
     monkeypatch.setattr(recompute, "recomputed", lambda name, archive: found)
     told(0, recompute=True)
     save(root, 9.1, "paper")
     told(0)
     told(1, "results/paper/toy.json: the archive gives other numbers", recompute=True)
-    replace(found, provenance={"networks": 3}).save(path.parent)
+    replace(found, provenance=found.provenance | {"networks": 3}).save(path.parent)
     told(1, "results/paper/toy.provenance.json: the archive gives another `networks`", recompute=True)
-    monkeypatch.setattr(recompute, "committed", lambda: ["gone", "toy"])  # the one does not stop the other
+    monkeypatch.setattr(committed, "committed", lambda: ["gone", "toy"])  # the one does not stop the other
     told(1, "results/paper/gone.json: ", "toy.provenance.json: the archive gives another", recompute=True)
     (root / "archive").mkdir()
-    (root / "archive" / "x.jsonl").write_bytes(b'{"run":"a","spec":{}}\n{"seal":"0000000000000000"}\n')
-    told(1, "archive/x.jsonl: its lines are not those that were sealed", recompute=True)
+    (root / "archive" / "x.jsonl").write_bytes(b'{"run":"a","training":"x"}\n{"cut off')
+    told(1, "archive/x.jsonl, line 2: no line of an archive", recompute=True)
 
 
 def test_json_holds_a_row_for_every_claim_and_profile(root, told):

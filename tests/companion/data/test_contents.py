@@ -1,7 +1,8 @@
 """What makes data may be rewritten as long as the data stay the same to the last byte.
 
-``made.json`` has, of every function that makes the data of archived runs, a checksum of what it makes. The record
-of a run names the task and its options, and the published files that are read: other data is another task.
+``made.json`` has, of every function that makes the data of archived runs, a checksum of what it makes. The
+record of a run names the task and its options, and the published files that are read: other data is another
+task.
 """
 
 import hashlib

@@ -9,16 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from companion.results.equal_code import COLUMNS, references
-from companion.runs.keys import model_key
 
 from attnlib.training.evaluate import traces
-from companion.results import equal_code, registry
+from companion.results import registry
 from companion.results.__main__ import main as compute
 from companion.results.config import override, plain
 from companion.results.request import Request
 from companion.results.result import Result
-from companion.results.run import code_of, run
+from companion.results.run import needed, run
 from companion.runs.answer import main as answer
 from companion.runs.archive import Archive
 from companion.runs.store import Store
@@ -82,7 +80,7 @@ def test_four_packages_train_and_measure_and_what_is_computed_of_it_is_the_same(
     assert "not installed" not in str(computed.provenance["trained_with"])
     path = "temporal_share.json"
     assert (tmp_path / "here" / path).read_bytes() == (tmp_path / "computed" / path).read_bytes()
-    assert not here.stale
+    assert here.current
     assert set(here.provenance) >= {"commit", "dirty", "date", "device", "threads", "packages", "seconds"}
 
 
@@ -157,7 +155,7 @@ def test_networks_of_screened_heads_count_in_the_cost_and_are_named_if_missing(t
     assert len(files) == 8
     seconds = sum(content["history"]["seconds"] for content in files.values())
     assert whole.provenance["training_seconds"] == pytest.approx(seconds, abs=0.05)
-    given = {path: content["spec"]["settings"].get("heads") for path, content in files.items()}
+    given = {path: content["settings"].get("heads") for path, content in files.items()}
     (together,) = [path for path, heads in given.items() if heads in ([0, 1], [1, 0])]
     together.unlink()
     part = run(request, out=tmp_path, models=none, archive=archive, trains=False, threads=2)
@@ -169,7 +167,7 @@ def test_networks_of_screened_heads_count_in_the_cost_and_are_named_if_missing(t
     assert part.models == whole.models
 
 
-# -- equal bytes for equal runs, stale when their code changes unless that moved no number -------------------
+# -- equal bytes for equal runs, current as long as the same runs and versions are asked for -----------------
 
 RESULT = Result(**beside(__file__, "result"))
 
@@ -183,65 +181,37 @@ def test_what_is_saved_is_loaded_and_equal_bytes(tmp_path):
     assert len({one.digest for one in (loaded, replace(loaded, values={}), replace(loaded, config={}))}) == 3
     assert loaded.values["scan"]["AO"]["share"] == {"value": 0.3333333, "low": 0.1, "high": None, "n": 3}
     assert loaded.provenance == {"seconds": 1.5}
-    assert loaded.seal == RESULT.seal
     table = (tmp_path / "a" / "alignment_breakdown.points.csv").read_text()
     assert table == 'task,share,other\nscan,0.1234568,\n"a, b",,\n'
 
 
-def test_stale_follows_the_code_the_models_and_the_settings(monkeypatch):
-    """A plan of training that hangs on data which are not on this machine makes nothing stale."""
-    experiment = registry.load("temporal_share")
-    config = experiment.PROFILES["quick"]
-    specs = experiment.models(config)
-    made = {"code": code_of("temporal_share"), "models": [model_key(spec) for spec in specs]}
-    result = replace(RESULT, experiment="temporal_share", config=plain(config), data={}, provenance=made)
-    assert not result.stale
-    assert replace(result, provenance=made | {"code": "0"}).stale
-    planned = made | {"models": ["of another plan"]}
-    assert replace(result, provenance=planned).stale
-    assert replace(result, config=plain(config) | {"gone": 1}).stale
-    other = replace(result, data={"scan/train.txt": "0" * 64}, provenance=planned)
-    for here in (False, True):
-        monkeypatch.setattr("companion.results.result._available", lambda file, here=here: here)
-        assert replace(other).stale is here
+@pytest.fixture
+def current():
+    """A result of today's runs and versions."""
+    config = registry.load("temporal_share").PROFILES["quick"]
+    made = needed(Request("temporal_share", parameters=plain(config)))
+    provenance = {name: made[name] for name in ("models", "measured")}
+    return replace(RESULT, experiment="temporal_share", config=plain(config), data={}, provenance=provenance)
 
 
-# -- code that moved no number: which networks have to show it, and what is noted ----------------------------
-
-ONE = ("old", "new", 1.0, "cheap", '{"attention": "learned"}')
-
-
-def test_the_cheapest_two_are_rerun_and_the_cheapest_of_every_further_choice():
-    more = [(*ONE[:2], seconds, f"costly {seconds}", ONE[4]) for seconds in (3.0, 2.0)]
-    uniform = [(*ONE[:2], s, f"uniform {s}", '{"attention": "uniform"}') for s in (5.0, 4.0)]
-    found = pd.DataFrame([*uniform, ONE, *more, ("older", *ONE[1:])], columns=COLUMNS)
-    assert references(found) == {
-        ("old", "new"): ["cheap", "costly 2.0", "uniform 4.0"],
-        ("older", "new"): ["cheap"],
-    }
+def test_a_result_of_todays_runs_and_versions_is_current(current):
+    assert current.current
 
 
-def test_numbers_are_sizes_and_words_are_choices():
-    settings = {"steps": 5, "heads": [1, 2], "saliency": True, "kind": "a"}
-    spec = {"recipe": "x", "seed": 3, "settings": settings}
-    assert equal_code._choices(spec) == {"recipe": "x", "settings": {"saliency": True, "kind": "a"}}
+def test_a_result_of_another_run_is_not_current(current):
+    assert not replace(current, provenance=current.provenance | {"models": ["of another plan"]}).current
 
 
-@pytest.mark.parametrize("equal", [True, False])
-def test_fingerprints_are_equal_where_references_agree_in_every_digit(tmp_path, monkeypatch, capsys, equal):
-    found = {"before": ['{"loss": 1.0}'], "today": ['{"loss": 1.0}' if equal else '{"loss": 1.0000001}']}
-    monkeypatch.setattr(equal_code, "changed", lambda archive: pd.DataFrame([ONE], columns=COLUMNS))
-    monkeypatch.setattr(equal_code, "EQUAL_CODE", tmp_path / "equal_code.json")
-    monkeypatch.setattr(equal_code, "answered", lambda checkout, runs, folder: {"cheap": found[folder.name]})
-    code = equal_code.main(["--before", str(tmp_path), "--why", "a sum in one pass"])
-    held = json.loads((tmp_path / "equal_code.json").read_text())
-    assert code == (0 if equal else 1)
-    noted = {"was": "old", "is": "new", "references": ["cheap"], "why": "a sum in one pass"}
-    assert held == ([noted] if equal else [])
-    assert ("equals old" in capsys.readouterr().out) == equal
+def test_a_result_of_another_version_of_a_measurement_is_not_current(current):
+    newer = {name: version + 1 for name, version in current.provenance["measured"].items()}
+    assert not replace(current, provenance=current.provenance | {"measured": newer}).current
 
 
-@pytest.mark.slow
-def test_nothing_in_the_archive_is_by_other_code_today(capsys):
-    assert equal_code.main([]) == 0
-    assert "no fingerprint has changed" in capsys.readouterr().out
+def test_a_result_with_a_setting_that_is_gone_is_not_current(current):
+    assert not replace(current, config=current.config | {"gone": 1}).current
+
+
+def test_whether_data_is_here_makes_no_result_stale(current, monkeypatch, tmp_path):
+    for place in ("ATTNLIB_DATA", "ATTNLIB_CACHE"):
+        monkeypatch.setenv(place, str(tmp_path))
+    assert current.current

@@ -1,7 +1,6 @@
 """Answers outlive models: what is archived is not trained again, and what is not archived is said."""
 
 import json
-import random
 import shutil
 from dataclasses import replace
 from functools import partial
@@ -11,26 +10,29 @@ from unittest.mock import Mock
 
 import pytest
 import torch
-from companion.runs.keys import model_key, read_spec
 
 from attnlib.errors import BadInput, CorruptFile, NotMeasured
 from attnlib.sealed import save_file
+from companion.data import registry
 from companion.results.measurements import answers, measurements_of, specs_of
-from companion.runs.answer import ARCHIVE
+from companion.runs import loop
 from companion.runs.answer import main as train
-from companion.runs.archive import Archive, Measurement, main
+from companion.runs.archive import Archive, main
+from companion.runs.identity import plain, read_spec, run_id, run_record
+from companion.runs.measure import Measurement, measure
 from companion.runs.procedure import RunSpec
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
-from tests.attnlib.refusals import assert_refused, flip
+from tests.attnlib.refusals import assert_refused
 from tests.tables import beside
 
 SPECS = [ModelSpec("one_to_one", "AO", steps=2, width=8, seed=seed) for seed in (0, 1)]
 CALLS = []
 
 
-def widths(trained, factor):
+@measure(version=1)
+def measure_widths(trained, factor):
     CALLS.append(trained.spec.seed)
     return {"width": trained.spec.width * factor, "third": 1 / 3}
 
@@ -45,16 +47,16 @@ def silent(folder):
 
 
 def test_an_archived_answer_needs_no_model_and_another_is_measured_where_the_store_trains(tmp_path):
-    Store(tmp_path / "models", archive=tmp_path / "archive").cached(SPECS[0], widths, factor=2)
+    Store(tmp_path / "models", archive=tmp_path / "archive").cached(SPECS[0], measure_widths, factor=2)
     shutil.rmtree(tmp_path / "models")
     CALLS.clear()
-    store, planned = silent(tmp_path), measurements_of(SPECS, widths, factor=2)
-    assert store.cached(SPECS[0], widths, factor=2) == {"width": 16, "third": 0.3333333}
+    store, planned = silent(tmp_path), measurements_of(SPECS, measure_widths, factor=2)
+    assert store.cached(SPECS[0], measure_widths, factor=2) == {"width": 16, "third": 0.3333333}
     assert store.history(SPECS[0])["held_out"].keys() == {"loss", "token_accuracy", "exact_match"}
     assert not CALLS
     assert not (tmp_path / "models").exists()
     said = "one_to_one AO width 8 seed 0 is not trained yet"
-    assert_refused(partial(store.cached, SPECS[0], widths, factor=3), said, NotMeasured)
+    assert_refused(partial(store.cached, SPECS[0], measure_widths, factor=3), said, NotMeasured)
     ((name, found),) = answers(planned, store)
     assert [*store.lacking] == [SPECS[0], SPECS[1]]  # one with another factor
     assert (name["seed"], found["width"]) == (0, 16)
@@ -67,37 +69,104 @@ def test_an_archived_answer_needs_no_model_and_another_is_measured_where_the_sto
 
 def test_without_an_archive_answers_lie_with_the_models(tmp_path):
     for factor in (1, 1, 2):
-        assert Store(tmp_path).cached(SPECS[0], widths, factor=factor)["width"] == 8 * factor
+        assert Store(tmp_path).cached(SPECS[0], measure_widths, factor=factor)["width"] == 8 * factor
     assert CALLS == [0, 0]
     assert len(list(tmp_path.glob("answers/loose/*.jsonl"))) == 1
 
 
-def test_answers_by_other_code_are_not_found_and_give_way(tmp_path, monkeypatch):
-    archive, history = Archive(tmp_path), {"seconds": 1}
-    two, three = (Measurement(SPECS[0], widths, (("factor", factor),)) for factor in (2, 3))
-    archive.put(two, history, {"width": 1})
-    archive.put(three, history, {"width": 2})
-    monkeypatch.setattr("companion.runs.archive.fingerprint", lambda measure: "of an edited measure")
+@pytest.fixture
+def kept(tmp_path):
+    """An archive with two measurements of one network."""
+    archive = Archive(tmp_path)
+    asked = [Measurement(SPECS[0], measure_widths, (("factor", factor),)) for factor in (2, 3)]
+    for number, measurement in enumerate(asked, 1):
+        archive.put(measurement, {"seconds": 1}, {"width": number})
+    return archive, *asked
+
+
+def test_a_measurement_of_another_version_is_not_found_and_gives_way(kept, monkeypatch):
+    archive, two, three = kept
+    monkeypatch.setattr(measure_widths, "version", 2)
     assert archive.get(two) is None
-    archive.put(two, history, {"width": 3})
-    assert (archive.get(two), archive.get(three)) == ({"width": 3}, None)
-    monkeypatch.setattr("companion.runs.archive.code_of", lambda spec: "of training that was edited")
+    archive.put(two, {}, {"width": 3})
+    assert archive.get(two) == {"width": 3}
+    assert archive.get(three) is None
+    monkeypatch.setattr(measure_widths, "version", 1)
+    assert archive.get(two) is None
+    assert archive.get(three) == {"width": 2}
+
+
+def test_a_run_of_another_version_of_its_training_is_another_run(kept, monkeypatch):
+    archive, two, _ = kept
+    monkeypatch.setattr(loop, "VERSION", 2)
     assert archive.get(two) is None
     assert archive.history(SPECS[0]) is None
-    archive.put(three, history, {"width": 4})
-    assert (archive.get(two), archive.get(three)) == (None, {"width": 4})
-    # Code that was shown to be equal answers as well.
-    before = three.code
-    monkeypatch.setattr("companion.runs.archive.fingerprint", lambda measure: "edited again")
-    assert archive.get(three) is None
-    monkeypatch.setattr("companion.runs.keys._was", lambda: {"edited again": "edited", "edited": before})
-    assert archive.get(three) == {"width": 4}
+
+
+def test_packing_drops_a_run_whose_training_has_a_newer_version(kept, monkeypatch):
+    archive, two, _ = kept
+    archive.pack()
+    monkeypatch.setattr(loop, "VERSION", 2)
+    archive.put(two, {}, {"width": 4})
+    archive.pack()
+    (run,) = archive.runs()
+    assert run.line["version"] == 2
+
+
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [
+        ("companion.runs.loop.VERSION", "made with version 1, and today's is 2"),
+        (
+            "tests.companion.runs.test_archive.measure_widths.version",
+            "widths at version 1, which no experiment asks for",
+        ),
+    ],
+    ids=["training", "measurement"],
+)
+def test_what_todays_code_does_not_know_is_named(kept, monkeypatch, where, says):
+    archive, *asked = kept
+    archive.pack()
+    assert list(archive.unknown(asked)) == []
+    monkeypatch.setattr(where, 2)
+    assert says in next(archive.unknown(asked))
+
+
+def test_a_run_with_a_setting_that_is_gone_is_named(kept):
+    archive, *asked = kept
+    archive.pack()
+    (path,) = archive.folder.glob("*.jsonl")
+    path.write_text(path.read_text().replace('"clip":', '"clipped":'))
+    (line,) = Archive(archive.folder).unknown(asked)
+    assert "today's code cannot make it" in line
+    assert "clipped" in line
+
+
+def test_a_default_of_a_measurement_is_part_of_what_is_asked():
+    @measure(version=1)
+    def measure_half(trained, factor=2):
+        return {}
+
+    asked = Measurement(SPECS[0], measure_half)
+    assert asked.question == {"measure": "half", "settings": {"factor": 2}}
+    assert asked.id == Measurement(SPECS[0], measure_half, (("factor", 2),)).id
+
+
+def test_what_is_no_measurement_is_refused_by_name(tmp_path):
+    with pytest.raises(TypeError, match=r"no_measure is no measurement; put @measure"):
+        Store(tmp_path).cached(SPECS[0], no_measure)
+
+
+def no_measure(trained):
+    return {}
 
 
 def test_packing_moves_answers_into_one_file_a_kind_of_run_and_loses_none(tmp_path, capsys):
     archive = Archive(tmp_path, tmp_path / "loose")
     specs = SPECS[::-1]  # packed in another order than sorted
-    questions = [Measurement(spec, widths, (("factor", factor),)) for spec in specs for factor in (3, 2)]
+    questions = [
+        Measurement(spec, measure_widths, (("factor", factor),)) for spec in specs for factor in (3, 2)
+    ]
     for number, question in enumerate(questions):
         archive.put(question, {}, {"width": number})
         if number == 0:
@@ -110,45 +179,25 @@ def test_packing_moves_answers_into_one_file_a_kind_of_run_and_loses_none(tmp_pa
     (path,) = tmp_path.glob("*.jsonl")
     assert path.name == "encoder_decoder.one_to_one.jsonl"
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    assert [line.get("found", {}).get("width") for line in lines[:-1]] == [None, 3, 2, None, 1, 0]
-    assert lines[-1].keys() == {"seal"}
+    assert [line.get("found", {}).get("width") for line in lines] == [None, 3, 2, None, 1, 0]
 
 
 def test_a_line_that_is_none_is_named(tmp_path):
     archive = Archive(tmp_path)
-    archive.put(Measurement(SPECS[0], widths, (("factor", 2),)), {}, {})
+    archive.put(Measurement(SPECS[0], measure_widths, (("factor", 2),)), {}, {})
     (path,) = (tmp_path / "loose").glob("*.jsonl")
     path.write_text(path.read_text() + "{")
     assert_refused(partial(archive.history, SPECS[0]), "line 3: no line of an archive", CorruptFile)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("path", sorted(ARCHIVE.glob("*.jsonl")), ids=lambda path: path.stem)
-def test_a_flipped_bit_of_the_committed_archive_is_noticed_wherever_it_is(path, tmp_path):
-    """So is a line that is gone, one that is there twice, and one below the seal; files of old have none."""
-    whole, draw = path.read_bytes(), random.Random(path.stem)
-    *lines, seal = whole.splitlines(keepends=True)
-    places = [0, len(whole) - 1, len(whole) - len(seal) - 1, *(draw.randrange(len(whole)) for _ in range(5))]
-    copy = tmp_path / path.name
-    for content in (whole, b"".join(lines)):
-        copy.write_bytes(content)
-        assert list(Archive(tmp_path).runs())
-    spoilt = [[*lines[:-1], seal], [*lines, lines[-1], seal], [*lines, seal, lines[-1]]]
-    for content in [*spoilt, *([whole] for _ in places)]:
-        copy.write_bytes(b"".join(content))
-        if content == [whole]:
-            flip(copy, places.pop(), draw.randrange(8))
-        with pytest.raises(CorruptFile, match=path.name):
-            list(Archive(tmp_path).runs())
-
-
-def apart(first, second, unit):
+@measure(version=1)
+def measure_apart(first, second, unit):
     CALLS.append((first.spec.seed, second.spec.seed))
     return {"apart": (second.spec.seed - first.spec.seed) * unit}
 
 
 def test_an_answer_about_two_models_is_kept_with_the_first_and_named_by_the_second(tmp_path):
-    one = replace(measurements_of(SPECS[:1], apart, unit=10)[0], other_specs=(SPECS[1],))
+    one = replace(measurements_of(SPECS[:1], measure_apart, unit=10)[0], other_specs=(SPECS[1],))
     assert one.answer(Store(tmp_path / "models", archive=tmp_path / "archive")) == {"apart": 10}
     assert specs_of([one]) == tuple(SPECS)
     shutil.rmtree(tmp_path / "models")
@@ -162,7 +211,7 @@ def test_answers_come_in_the_order_of_the_questions(tmp_path):
     specs = [replace(SPECS[0], seed=seed) for seed in range(6)]
     known = SimpleNamespace(cached=lambda spec, measure: {"seed": spec.seed})
     for _ in range(5):
-        found = answers(measurements_of(specs, widths), known)
+        found = answers(measurements_of(specs, measure_widths), known)
         assert [answer["seed"] for _, answer in found] == list(range(6))
 
 
@@ -179,14 +228,14 @@ SPEC = RunSpec.of("permutation_copying", seed=1, **TINY)
 def test_a_killed_run_ends_in_the_same_recording(tmp_path, monkeypatch, name, seconds):
     settings, stop, steps = KILLED[name].values()
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path))
-    spec = read_spec(json.dumps({"recipe": name, "settings": settings}))
+    spec = read_spec(json.dumps({"training": name, "settings": settings}))
     whole = Store(tmp_path / "whole").recording(spec)
     killed = Mock(side_effect=[*[None] * (stop - 1), KeyboardInterrupt, *[None] * steps[-1]])
     with monkeypatch.context() as patch:
         patch.setattr("time.monotonic", count(0, seconds).__next__)
         with pytest.raises(KeyboardInterrupt):
             Store(tmp_path / "cut", report=killed).recording(spec)
-    assert not (tmp_path / "cut" / model_key(spec) / "history.json").exists()
+    assert not (tmp_path / "cut" / run_id(spec) / "history.json").exists()
     resumed = Store(tmp_path / "cut", report=killed).recording(spec)
     first, again = (call.args[1] for call in killed.call_args_list[stop - 1 : stop + 1])
     assert first == stop
@@ -207,13 +256,60 @@ MODEL = ModelSpec("one_to_one", "AED", steps=2, width=8, task_options=(("n_held_
         (MODEL, [replace(MODEL, seed=1), replace(MODEL, weight_decay=0.1), replace(MODEL, task_options=())]),
     ],
 )  # fmt: skip
-def test_specs_survive_json_and_their_keys_tell_them_and_their_code_apart(spec, others, monkeypatch):
-    assert read_spec(json.dumps(spec.content)) == spec
-    keys = {model_key(one) for one in [spec, *others]}
-    assert len(keys) == 1 + len(others)
-    assert model_key(spec).startswith(spec.front)
-    monkeypatch.setattr("companion.runs.keys.code_of", lambda spec: "other code")
-    assert model_key(spec) not in keys
+def test_ids_tell_specs_apart(spec, others):
+    ids = {run_id(each) for each in [spec, *others]}
+    assert len(ids) == 1 + len(others)
+    assert run_id(spec).startswith(spec.front)
+
+
+@pytest.mark.parametrize("spec", [SPEC, MODEL], ids=["procedure", "model"])
+def test_a_record_makes_the_spec_of_the_same_id(spec):
+    assert run_id(read_spec(json.dumps(run_record(spec)))) == run_id(spec)
+
+
+@pytest.mark.parametrize("spec", [SPEC, MODEL], ids=["procedure", "model"])
+def test_a_record_has_every_setting_with_its_value(spec):
+    settings = run_record(spec)["settings"]
+    whole = plain(vars(spec.resolved if isinstance(spec, RunSpec) else spec))
+    assert settings.keys() == whole.keys()
+    assert settings["seed"] == whole["seed"]
+
+
+def test_a_record_has_every_option_of_its_task():
+    options = run_record(MODEL)["task"]["options"]
+    assert options == registry.options_of("one_to_one") | dict(MODEL.task_options)
+
+
+def test_a_default_that_changes_makes_other_runs(monkeypatch):
+    before = run_id(MODEL)
+    monkeypatch.setattr(registry, "options_of", lambda name: {"n_words": 3})
+    assert run_id(MODEL) != before
+
+
+def test_an_id_is_the_same_from_whatever_folder(tmp_path, monkeypatch):
+    before = run_id(MODEL)
+    (tmp_path / "one_to_one").write_text("a file with the name of a setting's value")
+    monkeypatch.chdir(tmp_path)
+    assert run_id(MODEL) == before
+
+
+def own_files(folder, content="a b c\n"):
+    folder.mkdir()
+    options = []
+    for side in ("source", "target"):
+        (folder / f"my.{side}").write_text(content)
+        options.append((side, str(folder / f"my.{side}")))
+    return replace(MODEL, task="parallel", task_options=tuple(options))
+
+
+def test_a_readers_own_file_counts_by_its_content_wherever_it_lies(tmp_path):
+    here, there = own_files(tmp_path / "a"), own_files(tmp_path / "b")
+    assert run_id(here) == run_id(there)
+
+
+def test_a_readers_own_file_of_other_content_makes_another_run(tmp_path):
+    here, other = own_files(tmp_path / "a"), own_files(tmp_path / "b", "d e f\n")
+    assert run_id(here) != run_id(other)
 
 
 def test_a_spec_drops_defaults():
@@ -229,10 +325,10 @@ def test_a_product_is_made_once_and_leaves_no_checkpoints(tmp_path, spec, name):
     store = Store(tmp_path, report=lambda spec, step, total, loss: steps.append(step))
     first, again = store.open(spec), store.open(spec)
     assert steps == list(range(1, spec.resolved.steps + 1 if spec is SPEC else spec.steps + 1))
-    folder = tmp_path / model_key(spec)
-    files = [".lock", "history.json", f"{name}.safetensors", "spec.json"]
+    folder = tmp_path / run_id(spec)
+    files = [".lock", "history.json", f"{name}.safetensors", "run.json"]
     assert sorted(path.name for path in folder.iterdir()) == files
-    assert read_spec((folder / "spec.json").read_text()) == spec
+    assert json.loads((folder / "run.json").read_text()) == run_record(spec)
     assert {"seconds", "threads", "device"} <= first.history.keys()
     assert first.history == again.history
     tensors = [one.tensors if spec is SPEC else one.model.state_dict() for one in (first, again)]
@@ -257,10 +353,10 @@ def test_a_product_is_made_once_and_leaves_no_checkpoints(tmp_path, spec, name):
 
 @pytest.mark.parametrize("spec", [MODEL, SPEC], ids=["model", "procedure"])
 def test_a_bare_node_trains_what_a_spec_says(spec, tmp_path, capsys):
-    assert train([json.dumps(spec.content), "--models", str(tmp_path)]) == 0
-    assert (tmp_path / model_key(spec) / "history.json").is_file()
+    assert train([json.dumps(run_record(spec)), "--models", str(tmp_path)]) == 0
+    assert (tmp_path / run_id(spec) / "history.json").is_file()
     said = capsys.readouterr()
-    assert said.out == f"{model_key(spec)}: trained\n"
+    assert said.out == f"{run_id(spec)}: trained\n"
     assert f"{spec.setting}: step" in said.err
 
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from companion.runs.fingerprint import ROOT
 
 from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import UNK
 from companion.claims.model import load_claims
+from companion.paths import ROOT
 from companion.runs.suite import spec_of
 from notebooks.shared import translators
 

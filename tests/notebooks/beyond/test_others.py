@@ -7,14 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from companion.runs.fingerprint import symbols as needed
 
 from attnlib.errors import CorruptFile, DataUnavailable
 from companion.runs.procedure import Recording, RunSpec
 from notebooks.beyond.others_model import published
 from notebooks.beyond.others_vector import experiment, published_speller
 from notebooks.beyond.others_vector.published_speller import LETTERS, MOST, SOUNDS, STOP
-from notebooks.beyond.your_own_model.experiment import measure_report
 from notebooks.shared import packages
 from tests.attnlib.refusals import assert_refused
 from tests.companion.data.data_builders import available
@@ -34,14 +32,14 @@ def test_a_vocabulary_that_would_make_an_object_is_refused():
 
 def test_a_file_that_is_not_there_or_another_is_refused(monkeypatch, tmp_path):
     monkeypatch.setattr(packages, "find_spec", lambda _: None)
-    checksums = partial(published.checksums, published.Settings())
-    assert_refused(checksums, "pip install --no-deps annalog", DataUnavailable)
+    require = partial(published.require, published.Settings())
+    assert_refused(require, "pip install --no-deps annalog", DataUnavailable)
     there = SimpleNamespace(submodule_search_locations=[tmp_path])
     monkeypatch.setattr(packages, "find_spec", lambda _: there)
     path = tmp_path / published.WEIGHTS.partition("/")[2]
     path.parent.mkdir()
     path.write_bytes(b"other weights")
-    assert_refused(checksums, "version", CorruptFile)
+    assert_refused(require, "version", CorruptFile)
 
 
 def test_the_published_network_writes_molecules_back(tmp_path):
@@ -63,14 +61,6 @@ def test_a_head_that_looks_one_place_on_copies():
         softmax=lambda _, head: [torch.eye(4)[1:], torch.eye(4)[:3]][head].expand(2, 3, 4),
     )
     assert published.copied(one, 0).tolist() == [5, 0]
-
-
-@pytest.mark.parametrize("measure", [published.measure_published_heads, measure_report])
-def test_how_an_analysis_is_shown_makes_no_measurement_stale(measure):
-    shown = {f"attnlib.analysis.{name}" for name in ("analyse", "report", "results:Analysis", "show")}
-    covered = needed(measure) | {name.partition(":")[0] for name in needed(measure)}
-    assert "attnlib.analysis.judge:TermSums" in covered
-    assert not covered & shown
 
 
 # The network that pronounces.

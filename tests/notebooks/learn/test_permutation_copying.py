@@ -4,8 +4,8 @@ import math
 
 import pytest
 import torch
-from companion.runs.keys import model_key
 
+from companion.runs.identity import run_id
 from companion.runs.procedure import RunSpec
 from notebooks.learn.fixed_permutation.place_codes import Settings, new_network
 from notebooks.shared import permutation_copying as procedure
@@ -63,7 +63,7 @@ def test_networks_of_one_seed_differ_in_the_order_of_their_targets_alone(store):
     settings |= {"kind": "sample", "network": "proxy"}
     specs = [RunSpec.of("permutation_copying", order=order, **settings) for order in ("copy", "permuted")]
     copied, permuted = map(store.recording, specs)
-    assert model_key(specs[0]) != model_key(specs[1])
+    assert run_id(specs[0]) != run_id(specs[1])
     # A bag of words does not see the order, so its course is the same.
     torch.testing.assert_close(copied["loss"], permuted["loss"])
     torch.testing.assert_close(copied["probe_right"], permuted["probe_right"])
