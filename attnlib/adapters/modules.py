@@ -145,13 +145,21 @@ class Hooks:
         self.inputs: dict[str, Tensor] = {}
         self.outputs: dict[str, Outputs] = {}
         self.made: dict[str, list[Tensor]] = {}  # by functions of torch, while a module ran
+        self._running: list[tuple[nn.Module, FunctionalAttention]] = []  # modules that are looked into now
 
     def __enter__(self) -> "Hooks":
         self._stack.enter_context(evaluated(self._model))
         return self
 
     def __exit__(self, *_: Any) -> None:
+        # torch runs no forward hook of a module that KeyboardInterrupt ended, so its mode is still on.
+        while self._running:
+            self._leave_innermost()
         self._stack.close()
+
+    def _leave_innermost(self) -> None:
+        _, mode = self._running.pop()
+        mode.__exit__(None, None, None)
 
     def catch_input(self, name: str, module: nn.Module) -> None:
         def keep(_: nn.Module, given: tuple, named: dict) -> None:
@@ -181,14 +189,16 @@ class Hooks:
 
     def look_within(self, name: str, module: nn.Module, change: Change | None = None) -> None:
         """See the attention that functions of torch make while a module runs; go on with ``change`` of it."""
-        seen, running = self.made.setdefault(name, []), []
+        seen = self.made.setdefault(name, [])
 
         def begin(*_: Any) -> None:
-            running.append(FunctionalAttention(change, seen))
-            running[-1].__enter__()
+            mode = FunctionalAttention(change, seen)
+            mode.__enter__()
+            self._running.append((module, mode))
 
         def end(*_: Any) -> None:
-            running.pop().__exit__(None, None, None)
+            if self._running and self._running[-1][0] is module:
+                self._leave_innermost()
 
         self._stack.callback(module.register_forward_pre_hook(begin).remove)
         self._stack.callback(module.register_forward_hook(end, always_call=True).remove)
