@@ -152,11 +152,12 @@ class Judgement(Sums):
 
     def restore(self, tensors: dict[str, Tensor], facts: dict) -> "Judgement":
         self.seen = defaultdict(Counter, {site: Counter(own) for site, own in facts["seen"].items()})
-        self.learned, self.keys = Learned.of_facts(facts["learned"]), tensors["keys"]
+        self.learned, self.keys = Learned.of_facts(facts["learned"]), tensors["keys"].clone()
         sums = grouped(tensors, "heads")
         for key, own in facts["heads"].items():
             head = self.heads[head_of(key)] = HeadSums(tuple(own["terms"]))
-            head.totals, head.terms.sums = Counter(own["totals"]), sums[key]
+            head.totals = Counter(own["totals"])
+            head.terms.sums = {name: tensor.clone() for name, tensor in sums[key].items()}
         return super().restore(tensors, facts)
 
 
