@@ -89,9 +89,12 @@ def _pass_over(
         sums.losses += stream.losses(batch)
         sums.no_probe |= {stream.no_probe} - {""}
         probed = stage == "judge" and stream.is_probed(part.judged_before(number))
-        sums.update(one, stream.probe(one)) if probed else sums.update(one)
+        if probed:
+            sums.update(one, stream.probe(one))
+        else:
+            sums.update(one)
         if stage == "judge" and stream.logits and part.judged_before(number) < SCORED:
-            sums.learned.add(one, stream.logits(one))
+            sums.learned.add(one, stream.logits(one), stream.never_written)
         if progress:
             progress(stage, read)
         if keep and time.monotonic() - saved > keep.seconds:
