@@ -239,6 +239,7 @@ class Checkpoint:
                 input_ids=source,
                 attention_mask=batch.source_mask.long().to(source.device),
                 decoder_input_ids=begin.expand(len(source), -1).to(source),
+                decoder_start_token_id=int(begin[0, 0]),  # else another one is put in front of them
                 max_length=longest + 1,
                 max_new_tokens=None,
                 min_length=min(least, longest),
