@@ -11,8 +11,10 @@ unseen tokens are this project's definitions. With ``method="least_squares"`` mu
 two-way additive fit instead: see :mod:`attnlib.decomposition.two_way`.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -55,7 +57,9 @@ class Parts:
 
     @property
     def unseen_share(self) -> float:
-        """Share of the valid places whose token was never seen while fitting."""
+        """Share of the valid places whose token was never seen while fitting; NaN where none is valid."""
+        if not self.valid:
+            return math.nan
         return self.unseen_tokens / self.valid
 
     def __iter__(self) -> Iterator[Float[Tensor, "batch length width"]]:
@@ -284,8 +288,8 @@ class Components:
     ):
         check_known("method of Components", method, get_args(Method))
         for name, size in (("n_tokens", n_tokens), ("n_positions", n_positions), ("width", width)):
-            if size < 1:
-                raise BadInput(f"Components({name}={size}): sizes start at 1.")
+            if not isinstance(size, Integral) or size < 1:
+                raise BadInput(f"Components({name}={size!r}): sizes are whole numbers from 1 on.")
         self.position_sums = torch.zeros(n_positions, width, dtype=torch.float64, device=device)
         self.token_sums = torch.zeros(n_tokens, width, dtype=torch.float64, device=device)
         self.pair_counts = torch.zeros(n_tokens, n_positions, dtype=torch.int64, device=device)
