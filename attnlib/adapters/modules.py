@@ -24,7 +24,7 @@ from torch.overrides import TorchFunctionMode
 
 from attnlib.adapters.attended import Attended, LinearMap, single
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.adapters.token_batch import FrameBatch, TokenBatch, shifted
+from attnlib.adapters.token_batch import FrameBatch, TokenBatch, batch_of_mapping, shifted
 from attnlib.arrays import several
 from attnlib.errors import BadInput, check_known
 from attnlib.models.transformer import AttentionKind
@@ -294,14 +294,17 @@ class Traced:
         self.model, self.hooked, self.ignored = model, several(hooked), several(ignored)
         self._modules = dict(model.named_modules())
 
-    def trace(self, batch: TokenBatch | FrameBatch) -> ModelPass:
+    def trace(self, batch: TokenBatch | FrameBatch | Mapping[str, Any]) -> ModelPass:
         """The pass of one batch, without dropout and gradient, under teacher forcing.
+
+        Args:
+            batch: or a dictionary with ``input_ids`` and ``labels``, as the transformers library has them.
 
         Raises:
             BadInput: a module was not run, or more than once, or returns no attention, or another than the
                 projections make; a batch that the model cannot take.
         """
-        batch = self._prepared(batch)
+        batch = self._prepared(self._batch_of(batch))
         with Hooks(self.model) as hooks, _slow_path():
             self._watch(hooks)
             self._run(batch)
@@ -315,6 +318,17 @@ class Traced:
         )
         found.check()
         return found.ignoring(self.ignored)
+
+    def _batch_of(self, given: object) -> TokenBatch | FrameBatch:
+        """The batch that is given, or that a dictionary holds; BadInput for anything else."""
+        if isinstance(given, Mapping):
+            return batch_of_mapping(given)
+        if not isinstance(given, TokenBatch | FrameBatch):
+            raise BadInput(
+                f"a batch is {type(given).__name__}; expected an attnlib.TokenBatch, or a dictionary with "
+                "input_ids and labels"
+            )
+        return given
 
     def _module(self, name: str) -> nn.Module:
         if name not in self._modules:
@@ -528,6 +542,8 @@ class Modules(Traced):
             hooks.look_within(name, self._module(name))
 
     def _prepared(self, batch: TokenBatch) -> TokenBatch:
+        if not isinstance(batch, TokenBatch):
+            raise BadInput(f"a batch is {type(batch).__name__}; Modules take an attnlib.TokenBatch")
         batch = batch.packed()
         if batch.read is None and self.start is None:
             raise BadInput(

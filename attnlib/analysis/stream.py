@@ -39,7 +39,7 @@ class Losses:
         return {side: getattr(self, f"{side}_unknown") / count for side, count in sides.items() if count}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stream(Generic[Batch]):
     """Batches and what makes a pass of each; batches of other parts do not go through the model.
 

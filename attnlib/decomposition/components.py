@@ -35,7 +35,7 @@ from attnlib.sealed import check_checksum, save_file
 PART_NAMES = ("temporal", "input", "residual")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Parts:
     """States as temporal + input + residual, zero at padding, in their dtype (single at least) and device.
 

@@ -35,7 +35,7 @@ from attnlib.decomposition.substitution import (
 _NO_VARIANCE = 1e-12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Shares:
     """Shares as [decoder part, encoder part] in the order of `PART_NAMES`, float64; NaN where undefined."""
 

@@ -29,7 +29,7 @@ MINIMUM_CELL = 30
 Cell = tuple[int, int]  # (source length, target length)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Typicality:
     """`value` is NaN when no cell is large enough; `per_sample` is in the order of judging, NaN where not
     covered."""

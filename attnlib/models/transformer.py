@@ -110,7 +110,7 @@ class TransformerConfig:
         return 4 * self.width if self.hidden is None else self.hidden
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KeyValues:
     """Keys and values of a sequence in every head. Where layers are stacked, they are the second axis."""
 
@@ -134,7 +134,7 @@ class KeyValues:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Attended:
     """One attention at work; the symbols are those of the module."""
 
@@ -148,7 +148,7 @@ class Attended:
     position_bias: Float[Tensor, "heads target source"] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Projection:
     """Queries or keys of one head from what they are projected from; queries with their factor 1/√d."""
 
@@ -273,7 +273,7 @@ def new_self_attention(config: TransformerConfig) -> MultiHeadAttention:
     return kinds.get(config.positions, MultiHeadAttention)(config)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Prefix:
     """Source and decoder between two words; rows are samples, layers stand in the second axis."""
 
@@ -349,7 +349,7 @@ class DecoderLayer(nn.Module):
 AttentionKind = Literal["encoder_self", "decoder_self", "cross"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HeadTrace(Trace):
     """One head of one attention as a trace; source is the side of the keys, target that of the queries.
 
@@ -375,7 +375,7 @@ class HeadTrace(Trace):
         return HeadTrace(*(None if value is None else value.to(device) for value in moved))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TransformerTrace:
     """A teacher-forced pass over a batch; ``trace.cross[layer][head]`` and the like are made when asked for.
 

@@ -127,7 +127,7 @@ def _onto_simplex(rows: Rows) -> Rows:
     return (rows - threshold).clamp(min=0.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Problem:
     """What h depends on; ``valid`` is true where a row may attend."""
 
@@ -167,7 +167,7 @@ class _Problem:
         return torch.stack(found, 1) * both
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Point:
     """Attention, multipliers of α ≥ 0 (one at padding) and of Σα = 1, and the gradient there."""
 

@@ -124,7 +124,7 @@ def _traces(trained: TrainedModel, corpus: Corpus) -> Iterator[tuple[Trace, list
         yield trace, batch.indices.tolist()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Rows:
     gold: Gold
     target: TargetMask
