@@ -157,11 +157,15 @@ class HuggingFace(Traced):
                 f"{type(self.model).__name__} reads {self.model.main_input_name}: give it batches of "
                 f"attnlib.{wanted}, not {type(batch).__name__}"
             )
-        batch = (given.tokens if self.reads_frames else given).packed().to(self.model.device)
-        sides = {side: getattr(batch, side) * getattr(batch, f"{side}_mask") for side in ("source", "target")}
-        batch = replace(batch, **sides)  # at padding any id may have stood
-        read = self.read(batch) if batch.read is None else batch.read * batch.target_mask
-        batch = replace(batch, read=read)
+        tokens = given.tokens if self.reads_frames else given
+        packed = {name: field.to(self.model.device) for name, field in tokens.packed_fields().items()}
+        for name in ("source", "target"):
+            packed[name] = packed[name] * packed[f"{name}_mask"]  # at padding any id may have stood
+        if "read" in packed:
+            packed["read"] = packed["read"] * packed["target_mask"]
+        batch = TokenBatch(**packed)
+        if batch.read is None:
+            batch = replace(batch, read=self.read(batch))
         _require_within_limits(self.model, batch)
         if not self.reads_frames:
             return batch

@@ -51,6 +51,10 @@ class TokenBatch:
 
         Ids below 0, such as the -100 of labels, which no model embeds, are 0 at padding; others stay.
         """
+        return TokenBatch(**self.packed_fields())
+
+    def packed_fields(self) -> dict[str, Tensor]:
+        """The fields of :meth:`packed`."""
         found = {}
         for side in ("source", "target"):
             mask = getattr(self, f"{side}_mask")
@@ -58,7 +62,7 @@ class TokenBatch:
             found[f"{side}_mask"] = mask.take_along_dim(order, dim=1)
             for name in (side, *(("read",) if side == "target" and self.read is not None else ())):
                 found[name] = getattr(self, name).take_along_dim(order, dim=1).clamp(min=0)
-        return TokenBatch(**found)
+        return found
 
     def to(self, device: torch.device | str) -> "TokenBatch":
         moved = {field.name: getattr(self, field.name) for field in fields(self)}
