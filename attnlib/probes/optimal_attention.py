@@ -272,6 +272,11 @@ def _room(values: Tensor, step: Tensor) -> Tensor:
 
 
 def _check(encoder_logits, decoder_logits, words, source_mask, target_mask) -> None:
+    if encoder_logits.dim() != 3 or decoder_logits.dim() != 3:
+        raise BadInput(
+            f"logits of shapes {tuple(encoder_logits.shape)} and {tuple(decoder_logits.shape)}; expected "
+            "(batch, source, words) and (batch, target, words)"
+        )
     batch, source, size = encoder_logits.shape
     target = decoder_logits.shape[1]
     shapes = {

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from attnlib.errors import BadInput
 from attnlib.probes.optimal_attention import _factor, optimal_attention
 
 SOURCES, TARGETS, WORDS = 8, 5, 30
@@ -49,3 +50,11 @@ def test_an_indefinite_matrix_does_not_change_the_factors_of_others():
     assert torch.equal(factors[0], torch.linalg.cholesky(definite))
     assert torch.equal(factors[2], factors[0])
     assert factors[1].isfinite().all()
+
+
+@pytest.mark.parametrize("axes", [1, 2, 4])
+def test_logits_of_other_axes_are_refused(axes):
+    encoder, decoder, words = problem(1.0)
+    flat = encoder.reshape(encoder.shape[:1] + (1,) * (axes - 2) + (-1,)) if axes > 1 else encoder.flatten()
+    with pytest.raises(BadInput, match="source, words"):
+        optimal_attention(flat, decoder, words, SOURCE_MASK, TARGET_MASK)
