@@ -4,14 +4,12 @@ The public names are imported on first use, so that ``import attnlib`` and ``att
 torch.
 """
 
-import ast
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
-if TYPE_CHECKING:  # read by editors and type checkers, and below
+if TYPE_CHECKING:  # read by editors and type checkers alone
     from attnlib.adapters import FrameBatch as FrameBatch
     from attnlib.adapters import Hooked as Hooked
     from attnlib.adapters import HuggingFace as HuggingFace
@@ -45,19 +43,68 @@ if TYPE_CHECKING:  # read by editors and type checkers, and below
     from attnlib.models.trace import Trace as Trace
     from attnlib.probes.agreement import agreement as agreement
 
-_BLOCK = next(own for own in ast.parse(Path(__file__).read_bytes()).body if isinstance(own, ast.If))
-_PUBLIC = {alias.asname: each.module for each in _BLOCK.body for alias in each.names}
+_PUBLIC = {  # each public name and the module that it is imported from; the same as above
+    "FrameBatch": "attnlib.adapters",
+    "Hooked": "attnlib.adapters",
+    "HuggingFace": "attnlib.adapters",
+    "ModelPass": "attnlib.adapters",
+    "Modules": "attnlib.adapters",
+    "TokenBatch": "attnlib.adapters",
+    "lexical_probe": "attnlib.adapters",
+    "pass_of_tensors": "attnlib.adapters",
+    "text_batches": "attnlib.adapters",
+    "Analysis": "attnlib.analysis",
+    "Checkpoint": "attnlib.analysis",
+    "Comparison": "attnlib.analysis",
+    "ParallelText": "attnlib.analysis",
+    "Shard": "attnlib.analysis",
+    "Stream": "attnlib.analysis",
+    "analyse": "attnlib.analysis.analyse",
+    "compare": "attnlib.analysis.compare",
+    "read_report": "attnlib.analysis.report",
+    "report": "attnlib.analysis.report",
+    "write_report": "attnlib.analysis.report",
+    "Parts": "attnlib.decomposition.components",
+    "Components": "attnlib.decomposition.fast",
+    "GrowingComponents": "attnlib.decomposition.growing",
+    "shares": "attnlib.decomposition.shares",
+    "substitution": "attnlib.decomposition.substitution",
+    "alignment_terms": "attnlib.decomposition.terms",
+    "typicality": "attnlib.decomposition.typicality",
+    "AttnlibError": "attnlib.errors",
+    "ModelConfig": "attnlib.models.config",
+    "EncoderDecoder": "attnlib.models.encoder_decoder",
+    "Trace": "attnlib.models.trace",
+    "agreement": "attnlib.probes.agreement",
+}
+_SUBMODULES = (
+    "adapters",
+    "analysis",
+    "arrays",
+    "cli",
+    "decomposition",
+    "errors",
+    "files",
+    "models",
+    "probes",
+    "request",
+    "sealed",
+    "training",
+    "zoo",
+)
 __all__ = ["__version__", *_PUBLIC]
 
 
 def __getattr__(name: str):
-    if name == "zoo":
-        return import_module("attnlib.zoo")
+    if name in _SUBMODULES:
+        return import_module(f"attnlib.{name}")
     if name not in _PUBLIC:
         known = ", ".join(sorted(__all__))
         raise AttributeError(f"module 'attnlib' has no attribute {name!r}; it has {known}")
-    return getattr(import_module(_PUBLIC[name]), name)
+    value = getattr(import_module(_PUBLIC[name]), name)
+    globals()[name] = value  # the next time it is found at once
+    return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "zoo"])
+    return sorted([*__all__, *_SUBMODULES])

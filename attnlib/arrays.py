@@ -85,6 +85,40 @@ def as_mask(value: object, name: str) -> Tensor:
     return mask.bool()
 
 
+def as_numbers(value: object, name: str) -> Tensor:
+    """A floating-point tensor: half precision becomes single, integers float64; BadInput for anything else.
+
+    >>> as_numbers([[1, 2]], "attention").dtype
+    torch.float64
+    """
+    numbers = as_tensor(value, name)
+    if numbers.is_complex() or numbers.dtype == torch.bool:
+        raise BadInput(f"{name} of {numbers.dtype}: expected real numbers")
+    if numbers.dtype in HALF:
+        return numbers.float()
+    if not numbers.is_floating_point():
+        return numbers.double()
+    return numbers
+
+
+def aligned_rows(first: Tensor, second: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    """Rows and the mask of both, everywhere true by default, at one shape.
+
+    Raises:
+        BadInput: their lengths differ, or their leading axes do not broadcast.
+    """
+    if mask is None:
+        mask = torch.ones_like(first, dtype=torch.bool)
+    shapes = f"{tuple(first.shape)} and {tuple(second.shape)} with a mask of {tuple(mask.shape)}"
+    lengths = {side.shape[-1:] for side in (first, second, mask)}
+    if len(lengths) > 1 or not first.dim():
+        raise BadInput(f"rows of shapes {shapes}: all must have the same length, which comes last")
+    try:
+        return torch.broadcast_tensors(first, second, mask)
+    except RuntimeError as error:
+        raise BadInput(f"rows of shapes {shapes}: the axes before the last must be equal, or one") from error
+
+
 def as_ids(value: object, name: str) -> Tensor:
     """A tensor of int64; BadInput for numbers that are no integers."""
     ids = as_tensor(value, name)
@@ -106,8 +140,8 @@ def takes_arrays(function: Function) -> Function:
     """Let arguments that are annotated as tensors be arrays or lists, and masks be left out.
 
     A mask that is left out, or None, is true everywhere; its shape is read off the annotations, which name
-    the axes. Integers 0 and 1 do as a mask, and half precision becomes single. Any other tensor comes in as
-    it was given, so that this can move no number.
+    the axes. Integers 0 and 1 do as a mask, integers become float64 where numbers are asked for, and half
+    precision becomes single. Any other tensor comes in as it was given.
 
     >>> import attnlib
     >>> fitted = attnlib.Components(4, 3, 2).update(np.ones((1, 3, 2)), [[1, 2, 3]])
@@ -126,8 +160,12 @@ def takes_arrays(function: Function) -> Function:
         for name, axes in arrays.items():
             if values.get(name) is None and (name in masks or own.parameters[name].default is None):
                 continue
-            own_tensor = (as_mask if name in masks else as_tensor)(values[name], name)
-            values[name] = own_tensor.float() if own_tensor.dtype in HALF else own_tensor
+            if name in masks:
+                values[name] = as_mask(values[name], name)
+            elif kinds[name].dtype is Float:
+                values[name] = as_numbers(values[name], name)
+            else:
+                values[name] = as_tensor(values[name], name)
             # "3 3 batch target source" names the last axes of what is given
             _require_axes(name, axes, values[name].shape)
             sizes |= dict(zip(reversed(axes), reversed(values[name].shape), strict=False))

@@ -2,7 +2,8 @@
 
 import json
 import os
-import tempfile
+import secrets
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,6 +22,7 @@ except ModuleNotFoundError:  # Windows: files are written whole there as well, a
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """A temporary path beside ``path``; replaces it when the block ends well, vanishes when it does not.
 
+    The file keeps the permissions that it had; a new one has those that the umask leaves.
     The temporary is locked while it is written; one whose writer is dead goes when its file is next written.
 
     Raises:
@@ -30,7 +32,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         sweep(path.parent, f"{path.name}.")
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+        temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
+        handle, mode = _created(temporary, like=path)
         if fcntl:
             with suppress(OSError):  # some network folders have no locks
                 _lock(handle)
@@ -38,12 +41,11 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
             os.close(handle)
     except OSError as error:
         raise BadInput(f"cannot write {path}: {error.strerror}; choose a folder you may write to") from error
-    temporary = Path(name)
     try:
         yield temporary
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
-        temporary.chmod(0o644)
+        temporary.chmod(mode)
         temporary.replace(path)
         sync_folder(path.parent)
     except Exception as error:
@@ -58,6 +60,23 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
         if fcntl:
             os.close(handle)
+
+
+def _created(temporary: Path, like: Path) -> tuple[int, int]:
+    """Create a file with the permissions of another, or else those of any new file.
+
+    Returns:
+        its descriptor, and the mode that it is to have in the end; meanwhile its owner may write it.
+    """
+    try:
+        mode = stat.S_IMODE(like.stat().st_mode)
+    except FileNotFoundError:
+        mode = None
+    asked = 0o666 if mode is None else mode | stat.S_IRUSR | stat.S_IWUSR
+    handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, asked)
+    if mode is None:
+        mode = stat.S_IMODE(temporary.stat().st_mode)
+    return handle, mode
 
 
 def sync_folder(folder: Path) -> None:
@@ -90,7 +109,7 @@ def locked(folder: str | Path, name: str = ".lock", *, wait: bool = False) -> It
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / name, os.O_RDWR | os.O_CREAT, 0o644)
+        handle = os.open(folder / name, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
         raise BadInput(
             f"cannot write {folder}: {error.strerror}; choose a folder you may write to"

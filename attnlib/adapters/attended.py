@@ -12,7 +12,8 @@ a projection is the same for all tokens and goes with the temporal part; a rotat
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import torch
@@ -41,7 +42,7 @@ def single(tensor: Tensor) -> Tensor:
     return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LinearMap:
     """x ↦ W x + b of every head.
 
@@ -109,7 +110,7 @@ class LinearMap:
         return (states @ self.weight.flatten(0, 1).T).unflatten(-1, self.weight.shape[:2]).movedim(-2, 0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rotary:
     """Rotation of pairs of coordinates, ``x cos + turned(x) sin`` (Su et al. 2021, equation 34).
 
@@ -132,7 +133,7 @@ class Rotary:
         return states * self.cos + turned * self.sin
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Attended:
     """One attention of one layer over a batch, all heads.
 
@@ -167,6 +168,8 @@ class Attended:
     attention: Float[Tensor, "batch heads target source"] | None = None
     causal: bool = False
     precision: torch.dtype | None = None
+    #: queries and keys, where they were seen; not carried over by :func:`dataclasses.replace`
+    _seen: tuple[Tensor, Tensor] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         query, key = self.query_map.weight.shape, self.key_map.weight.shape
@@ -193,10 +196,15 @@ class Attended:
     @cached_property
     def queries(self) -> Float[Tensor, "batch heads target head_width"]:
         """Projected and rotated, with the factor of the score."""
+        if self._seen is not None:
+            return self._seen[0]
         return _rotated(self.query_map(self.query_inputs), self.query_rotation) * self.scale
 
     @cached_property
     def keys(self) -> Float[Tensor, "batch heads source head_width"]:
+        """Projected and rotated."""
+        if self._seen is not None:
+            return self._seen[1]
         return _rotated(self.key_map(self.key_inputs), self.key_rotation)
 
     @cached_property
@@ -206,11 +214,14 @@ class Attended:
         return scores if self.position_bias is None else scores + self.position_bias
 
     def knowing(self, queries: Tensor, keys: Tensor) -> "Attended":
-        """The same, with what its projections were seen to make, (batch, length, rows): not made again."""
-        made = (own.unflatten(-1, (self.heads, -1)).transpose(1, 2) for own in (queries, keys))
-        queries, keys = map(_rotated, made, (self.query_rotation, self.key_rotation))
-        vars(self).update(queries=queries * self.scale, keys=keys)
-        return self
+        """A copy with what its projections were seen to make, (batch, length, rows): not made again."""
+        queries = queries.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        keys = keys.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        queries = _rotated(queries, self.query_rotation) * self.scale
+        keys = _rotated(keys, self.key_rotation)
+        copied = copy(self)
+        object.__setattr__(copied, "_seen", (queries, keys))
+        return copied
 
     def allowed(
         self, query_mask: Bool[Tensor, "batch target"], key_mask: Bool[Tensor, "batch source"]

@@ -5,14 +5,13 @@ source has positions and no words, and all of these have one id.
 
 What is caught of an attention: the states that its query and key projections read, and the attention that it
 returns, against which the scores made of the projections are checked at every batch. A model that computes
-its attention in one fused call returns none, so that it is set to ``attn_implementation="eager"``, with a
-warning that says so.
+its attention in one fused call returns none, so that it runs with ``attn_implementation="eager"`` meanwhile.
 """
 
 import re
-import warnings
 import weakref
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from inspect import signature
 from itertools import count
@@ -25,12 +24,11 @@ from torch import Tensor, nn
 from attnlib.adapters.attended import KEY_SIDE, QUERY_SIDE, Attended, single, site_names
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.modules import Hooked, Hooks, Traced, evaluated, pairs_by_length, probe_of_pairs
-from attnlib.adapters.token_batch import FrameBatch, TokenBatch, shifted
+from attnlib.adapters.token_batch import FrameBatch, TokenBatch, batch_of_mapping, shifted
 from attnlib.arrays import several
 from attnlib.errors import BadInput, check_known
 from attnlib.models.transformer import AttentionKind
 
-EAGER = 'attn_implementation="eager"'
 _KINDS = {  # what models call their attention modules
     "EncDecAttention": "cross",
     "encoder_attn": "cross",
@@ -104,14 +102,6 @@ class HuggingFace(Traced):
         super().__init__(model, caught, ignored)
         names = {name for place in self._every_layer for name in (place.query, place.key) if ":" in name}
         self._modules |= {name: _Rows(model, name) for name in names}
-        before = getattr(model.config, "_attn_implementation", None)
-        if before != "eager":
-            model.set_attn_implementation("eager")
-            warnings.warn(
-                f"{type(model).__name__} computed its attention by {before!r}, which hides the scores; it is "
-                f"set to {EAGER} from here on",
-                stacklevel=2,
-            )
 
     def pass_bytes(self, batch: int, source: int, target: int, *, every_layer: bool = False) -> int:
         """Memory of the states, queries, keys, scores and attention of a pass, beside that of the model.
@@ -142,11 +132,22 @@ class HuggingFace(Traced):
             sites[key] = words[KEY_SIDE[place.kind]], self._module(place.key).weight.shape[1]
         return sum(8 * (seen * longest + (seen + longest) * width) for seen, width in sites.values())
 
-    def trace(self, batch: TokenBatch | FrameBatch) -> ModelPass:
-        one = super().trace(batch)
+    def trace(self, batch: TokenBatch | FrameBatch | Mapping[str, Any]) -> ModelPass:
+        batch = self._batch_of(batch)
+        with eager(self.model):
+            one = super().trace(batch)
         if self.reads_frames:
             self._last = weakref.ref(one), batch
         return one
+
+    def _batch_of(self, given: object) -> TokenBatch | FrameBatch:
+        if not isinstance(given, Mapping):
+            return super()._batch_of(given)
+        padding = getattr(self.model.config, "pad_token_id", None)
+        if padding == getattr(self.model.config, "eos_token_id", None):
+            padding = None  # an end mark is a label
+        frames = self.model.main_input_name if self.reads_frames else None
+        return batch_of_mapping(given, padding=padding, frames=frames)
 
     def _prepared(self, batch: TokenBatch | FrameBatch) -> "TokenBatch | _Frames":
         given = batch
@@ -156,13 +157,26 @@ class HuggingFace(Traced):
                 f"{type(self.model).__name__} reads {self.model.main_input_name}: give it batches of "
                 f"attnlib.{wanted}, not {type(batch).__name__}"
             )
-        batch = (given.tokens if self.reads_frames else given).packed().to(self.model.device)
-        sides = {side: getattr(batch, side) * getattr(batch, f"{side}_mask") for side in ("source", "target")}
-        batch = replace(batch, **sides)  # at padding any id may have stood
-        read = self.read(batch) if batch.read is None else batch.read * batch.target_mask
-        batch = replace(batch, read=read)
+        tokens = given.tokens if self.reads_frames else given
+        packed = {name: field.to(self.model.device) for name, field in tokens.packed_fields().items()}
+        for name in ("source", "target"):
+            packed[name] = packed[name] * packed[f"{name}_mask"]  # at padding any id may have stood
+        if "read" in packed:
+            packed["read"] = packed["read"] * packed["target_mask"]
+        batch = TokenBatch(**packed)
+        if batch.read is None:
+            batch = replace(batch, read=self.read(batch))
         _require_within_limits(self.model, batch)
-        return _Frames(**vars(batch), inputs=self._inputs(given)) if self.reads_frames else batch
+        if not self.reads_frames:
+            return batch
+        return _Frames(
+            source=batch.source,
+            source_mask=batch.source_mask,
+            target=batch.target,
+            target_mask=batch.target_mask,
+            read=batch.read,
+            inputs=self._inputs(given),
+        )
 
     def _inputs(self, given: FrameBatch) -> dict[str, Tensor]:
         frames = given.frames.to(self.model.device, self.model.dtype)
@@ -176,17 +190,22 @@ class HuggingFace(Traced):
         return {self.model.main_input_name: frames, "attention_mask": mask.long()}
 
     def read(self, batch: TokenBatch) -> Int[Tensor, "batch target"]:
-        """What the decoder reads at each step of a batch's targets; BadInput where the model does not say."""
-        if type(getattr(self.model.config, "decoder_start_token_id", None)) not in (int, type(None)):
-            said = self.model.config.decoder_start_token_id
-            raise BadInput(f"config.decoder_start_token_id is {said!r}; expected the id of a token")
+        """What the decoder reads at each step of a batch's targets.
+
+        Raises:
+            BadInput: neither the model nor its config says what the decoder starts with.
+        """
+        start = getattr(self.model.config, "decoder_start_token_id", None)
+        padding = getattr(self.model.config, "pad_token_id", None)
+        if type(start) not in (int, type(None)):
+            raise BadInput(f"config.decoder_start_token_id is {start!r}; expected the id of a token")
         make = getattr(self.model, "prepare_decoder_input_ids_from_labels", None)
         if make is not None:
             try:
                 return make(labels=batch.target.masked_fill(~batch.target_mask, -100))
-            except (AttributeError, ValueError):  # its config does not say what the decoder starts with
-                pass
-        start = getattr(self.model.config, "decoder_start_token_id", None)
+            except (AttributeError, ValueError):
+                if None not in (start, padding):
+                    raise  # the config says all that the method can need: it is broken
         start = assumed_start(self.model) if start is None else start
         if start is None:
             raise BadInput(
@@ -203,7 +222,7 @@ class HuggingFace(Traced):
             if traced() is not one:
                 raise BadInput("a pass does not hold its frames: ask for logits right after trace")
             source = self._inputs(batch)
-        with evaluated(self.model):
+        with evaluated(self.model), eager(self.model):
             return _logits_of(self.model, one.target_tokens, one.target_mask, **source)
 
     def _watch(self, hooks: Hooks) -> None:
@@ -242,16 +261,10 @@ class HuggingFace(Traced):
         module = self._module(one.attention)
         attention = output[-1] if isinstance(output, tuple) else None
         if not isinstance(attention, Tensor) or attention.dim() != 4:
-            config = getattr(module, "config", None)
-            if getattr(config, "_attn_implementation", "eager") == "eager":
-                raise BadInput(
-                    f"{one.name} returns no attention, though nothing hides it: {type(module).__name__} "
-                    "keeps it to itself. Name its projections with attnlib.adapters.Modules instead and say "
-                    "unchecked=True, if its states are (batch, length, width)"
-                )
             raise BadInput(
-                f"{one.name} returns no attention: its scores are computed where they cannot be seen (SDPA "
-                f"or flash attention). Load the model with {EAGER}"
+                f"{one.name} returns no attention, though nothing hides it: {type(module).__name__} keeps it "
+                "to itself. Name its projections with attnlib.adapters.Modules instead and say "
+                "unchecked=True, if its states are (batch, length, width)"
             )
         if one.kind == "cross" or not hasattr(module, "has_relative_attention_bias"):
             return None
@@ -266,7 +279,7 @@ class HuggingFace(Traced):
 _MASK_OF_STATES = "_get_feature_vector_attention_mask"  # what encoders of sound call it
 
 
-@dataclass
+@dataclass(eq=False)
 class _Frames:
     """A packed batch whose source is known once the encoder has run."""
 
@@ -297,6 +310,23 @@ class _Rows(nn.Linear):
         return self._module.bias.chunk(self._parts)[self._part]
 
 
+@contextmanager
+def eager(model: nn.Module) -> Iterator[None]:
+    """Let a model compute its attention step by step, where it can be seen; afterwards as it did before."""
+    modules = [module for module in model.modules() if hasattr(module, "config")]
+    configs = {id(module.config): module.config for module in modules}  # the model's own first
+    before = {at: getattr(config, "_attn_implementation", None) for at, config in configs.items()}
+    is_eager = set(before.values()) == {"eager"}
+    try:
+        if not is_eager:
+            model.set_attn_implementation("eager")
+        yield
+    finally:
+        if not is_eager:
+            for at, config in configs.items():
+                config._attn_implementation = before[at]
+
+
 def assumed_start(model: nn.Module) -> int | None:
     """What a decoder of T5's kin starts with where its config does not say: padding, as T5 was trained."""
     config = model.config
@@ -318,7 +348,7 @@ def lexical_probe(model: nn.Module, one: ModelPass) -> Float[Tensor, "batch targ
     _require_both_halves(model)
     if model.main_input_name != "input_ids":
         raise BadInput(f"{type(model).__name__} reads {model.main_input_name}, which a pass does not hold")
-    with evaluated(model):
+    with evaluated(model), eager(model):
         cross = [own.key_inputs for own in one.attended if own.kind == "cross"]  # what the encoder made
         given = {"input_ids": one.source_tokens * one.source_mask, "attention_mask": one.source_mask.long()}
         states = cross[0].to(model.dtype) if cross else model.get_encoder()(**given)[0]

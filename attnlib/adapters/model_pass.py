@@ -18,7 +18,7 @@ WORST, MEAN = 8.0, 1.25
 _SIDES = ("source", "target")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ModelPass:
     """One teacher-forced pass; rows are samples. Padding in front of a row is moved to its right.
 

@@ -24,7 +24,7 @@ from torch.overrides import TorchFunctionMode
 
 from attnlib.adapters.attended import Attended, LinearMap, single
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.adapters.token_batch import FrameBatch, TokenBatch, shifted
+from attnlib.adapters.token_batch import FrameBatch, TokenBatch, batch_of_mapping, shifted
 from attnlib.arrays import several
 from attnlib.errors import BadInput, check_known
 from attnlib.models.transformer import AttentionKind
@@ -145,13 +145,21 @@ class Hooks:
         self.inputs: dict[str, Tensor] = {}
         self.outputs: dict[str, Outputs] = {}
         self.made: dict[str, list[Tensor]] = {}  # by functions of torch, while a module ran
+        self._running: list[tuple[nn.Module, FunctionalAttention]] = []  # modules that are looked into now
 
     def __enter__(self) -> "Hooks":
         self._stack.enter_context(evaluated(self._model))
         return self
 
     def __exit__(self, *_: Any) -> None:
+        # torch runs no forward hook of a module that KeyboardInterrupt ended, so its mode is still on.
+        while self._running:
+            self._leave_innermost()
         self._stack.close()
+
+    def _leave_innermost(self) -> None:
+        _, mode = self._running.pop()
+        mode.__exit__(None, None, None)
 
     def catch_input(self, name: str, module: nn.Module) -> None:
         def keep(_: nn.Module, given: tuple, named: dict) -> None:
@@ -181,14 +189,16 @@ class Hooks:
 
     def look_within(self, name: str, module: nn.Module, change: Change | None = None) -> None:
         """See the attention that functions of torch make while a module runs; go on with ``change`` of it."""
-        seen, running = self.made.setdefault(name, []), []
+        seen = self.made.setdefault(name, [])
 
         def begin(*_: Any) -> None:
-            running.append(FunctionalAttention(change, seen))
-            running[-1].__enter__()
+            mode = FunctionalAttention(change, seen)
+            mode.__enter__()
+            self._running.append((module, mode))
 
         def end(*_: Any) -> None:
-            running.pop().__exit__(None, None, None)
+            if self._running and self._running[-1][0] is module:
+                self._leave_innermost()
 
         self._stack.callback(module.register_forward_pre_hook(begin).remove)
         self._stack.callback(module.register_forward_hook(end, always_call=True).remove)
@@ -284,14 +294,17 @@ class Traced:
         self.model, self.hooked, self.ignored = model, several(hooked), several(ignored)
         self._modules = dict(model.named_modules())
 
-    def trace(self, batch: TokenBatch | FrameBatch) -> ModelPass:
+    def trace(self, batch: TokenBatch | FrameBatch | Mapping[str, Any]) -> ModelPass:
         """The pass of one batch, without dropout and gradient, under teacher forcing.
+
+        Args:
+            batch: or a dictionary with ``input_ids`` and ``labels``, as the transformers library has them.
 
         Raises:
             BadInput: a module was not run, or more than once, or returns no attention, or another than the
                 projections make; a batch that the model cannot take.
         """
-        batch = self._prepared(batch)
+        batch = self._prepared(self._batch_of(batch))
         with Hooks(self.model) as hooks, _slow_path():
             self._watch(hooks)
             self._run(batch)
@@ -305,6 +318,17 @@ class Traced:
         )
         found.check()
         return found.ignoring(self.ignored)
+
+    def _batch_of(self, given: object) -> TokenBatch | FrameBatch:
+        """The batch that is given, or that a dictionary holds; BadInput for anything else."""
+        if isinstance(given, Mapping):
+            return batch_of_mapping(given)
+        if not isinstance(given, TokenBatch | FrameBatch):
+            raise BadInput(
+                f"a batch is {type(given).__name__}; expected an attnlib.TokenBatch, or a dictionary with "
+                "input_ids and labels"
+            )
+        return given
 
     def _module(self, name: str) -> nn.Module:
         if name not in self._modules:
@@ -518,6 +542,8 @@ class Modules(Traced):
             hooks.look_within(name, self._module(name))
 
     def _prepared(self, batch: TokenBatch) -> TokenBatch:
+        if not isinstance(batch, TokenBatch):
+            raise BadInput(f"a batch is {type(batch).__name__}; Modules take an attnlib.TokenBatch")
         batch = batch.packed()
         if batch.read is None and self.start is None:
             raise BadInput(

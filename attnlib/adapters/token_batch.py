@@ -1,6 +1,6 @@
 """Batches of tokens as an adapter takes them, and how they come from two lists of sentences."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -9,11 +9,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.arrays import Array, as_ids, make_tensors_of
+from attnlib.arrays import Array, as_ids, as_mask, as_tensor, make_tensors_of
 from attnlib.errors import BadInput
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TokenBatch:
     """Source and target of some samples; padding may stand on either side of a row.
 
@@ -51,6 +51,10 @@ class TokenBatch:
 
         Ids below 0, such as the -100 of labels, which no model embeds, are 0 at padding; others stay.
         """
+        return TokenBatch(**self.packed_fields())
+
+    def packed_fields(self) -> dict[str, Tensor]:
+        """The fields of :meth:`packed`."""
         found = {}
         for side in ("source", "target"):
             mask = getattr(self, f"{side}_mask")
@@ -58,7 +62,7 @@ class TokenBatch:
             found[f"{side}_mask"] = mask.take_along_dim(order, dim=1)
             for name in (side, *(("read",) if side == "target" and self.read is not None else ())):
                 found[name] = getattr(self, name).take_along_dim(order, dim=1).clamp(min=0)
-        return TokenBatch(**found)
+        return found
 
     def to(self, device: torch.device | str) -> "TokenBatch":
         moved = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -86,7 +90,7 @@ class TokenBatch:
         return cls(*padded)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FrameBatch:
     """Pictures or sound with the words that are written of them, for an encoder that reads no words.
 
@@ -126,6 +130,71 @@ class FrameBatch:
         """The words written, beside a source of one position."""
         source = torch.zeros_like(self.target[:, :1])
         return TokenBatch(source, source == 0, self.target, self.target_mask, self.read)
+
+
+# -- batches as the transformers library has them --
+
+_LABELS_PADDING = -100
+_OF_TARGETS = ("labels", "decoder_input_ids", "decoder_attention_mask")
+
+
+def batch_of_mapping(
+    given: Mapping[str, Any], *, padding: int | None = None, frames: str | None = None
+) -> TokenBatch | FrameBatch:
+    """The batch that a dictionary or a ``BatchEncoding`` holds, by the names of the transformers library.
+
+    ``input_ids`` and ``attention_mask`` are the source, ``labels`` the target, with -100 at padding;
+    ``decoder_input_ids`` is what the decoder reads.
+
+    Args:
+        padding: id that the model pads with, and that no label can be.
+        frames: name of what the encoder reads in place of words.
+
+    Raises:
+        BadInput: a name is missing or unknown; labels are padded with an id, so that nobody knows their end.
+
+    >>> batch = batch_of_mapping({"input_ids": [[5, 6, 7]], "labels": [[8, 9, -100]]})
+    >>> batch.target_mask.tolist()
+    [[True, True, False]]
+    """
+    read_by_encoder = frames or "input_ids"
+    known = (read_by_encoder, "attention_mask", *_OF_TARGETS)
+    for name in given:
+        if name not in known:
+            raise BadInput(
+                f"the batch holds {name!r}; expected {', '.join(known)}: take out what is not used"
+            )
+    for name in (read_by_encoder, "labels"):
+        if given.get(name) is None:
+            raise BadInput(
+                f"the batch has no {name!r}: {', '.join(given)}; expected {read_by_encoder} and labels, "
+                "which are the ids to be predicted (a tokenizer makes them of text_target=)"
+            )
+    source, labels = as_tensor(given[read_by_encoder], read_by_encoder), as_ids(given["labels"], "labels")
+    target_mask = labels != _LABELS_PADDING
+    decoder_mask = given.get("decoder_attention_mask")
+    if decoder_mask is not None:
+        decoder_mask = as_mask(decoder_mask, "decoder_attention_mask").to(labels.device)
+        _require_shape("decoder_attention_mask", decoder_mask, labels)
+        target_mask = target_mask & decoder_mask
+    elif padding is not None and bool((labels == padding).any()):
+        raise BadInput(
+            f"labels hold {padding}, the id of padding; expected -100 there: "
+            f"labels.masked_fill(labels == {padding}, -100), or a decoder_attention_mask"
+        )
+    source_mask, read = given.get("attention_mask"), given.get("decoder_input_ids")
+    if frames is not None:
+        return FrameBatch(source, labels, target_mask, read, source_mask)
+    if source_mask is None:
+        source_mask = torch.ones_like(source, dtype=torch.bool)
+    return TokenBatch(source, source_mask, labels, target_mask, read)
+
+
+def _require_shape(name: str, given: Tensor, labels: Tensor) -> None:
+    if given.shape != labels.shape:
+        raise BadInput(
+            f"{name} of shape {tuple(given.shape)}; expected {tuple(labels.shape)}, that of labels"
+        )
 
 
 def valid_first(mask: Bool[Tensor, "batch length"]) -> Int[Tensor, "batch length"]:

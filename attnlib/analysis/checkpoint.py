@@ -10,12 +10,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
-from inspect import signature
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import torch
+from jaxtyping import Int
+from torch import Tensor
 
 from attnlib.adapters import HuggingFace, lexical_probe
 from attnlib.adapters.hugging_face import assumed_start
@@ -28,6 +29,15 @@ from attnlib.files import readable
 
 PACKAGES = "'transformers>=5.20,<6' 'sentencepiece>=0.2,<0.3'"
 FEWEST_PIECES = 3  # a tokenizer of fewer, beside marks, was made of nothing: T5's is left with one
+# Of generate: the likeliest piece at every step, whatever else a generation config chooses.
+_GREEDY = {
+    "num_beams": 1,
+    "do_sample": False,
+    "num_return_sequences": 1,
+    "early_stopping": False,
+    "length_penalty": 1.0,
+    "return_dict_in_generate": False,
+}
 # Of a tokenizer: settings that say where it lies, and rules that the last call left behind.
 _WHERE = ("name_or_path", "tokenizer_file", "is_local", "local_files_only")
 _OF_A_CALL = ("truncation", "padding")
@@ -206,39 +216,70 @@ class Checkpoint:
         return HuggingFace(self.model, kinds=kinds, layers=layers, ignored=ignored)
 
     def write(self, batch: TokenBatch, longest: int) -> TokenBatch:
-        """Sources with what the model makes of them, the likeliest piece at every step, up to its end mark.
+        """Sources with what the model's own ``generate`` makes of them, greedily, up to its end mark.
 
         It begins as the decoder does before any target: with its start mark and, where the tokenizer marks
-        languages, with that of the target. ``longest`` pieces at most; BadInput where marks alone are more.
+        languages, with that of the target. What the model's generation config forbids or forces is forbidden
+        or forced here as well.
+
+        Args:
+            longest: pieces at most.
+
+        Raises:
+            BadInput: the marks alone are more pieces.
         """
-        (labels,) = self.tokenizer(text_target=["."])["input_ids"]
-        one = TokenBatch.of_rows([labels], [labels])
-        start = self.adapter().read(one)[:, :1]
-        marked = labels[0] in ignorable_ids(self.tokenizer) and len(labels) > 1
-        begin = torch.cat([start.cpu(), one.target[:, : int(marked)]], dim=1)
+        begin = self._first_pieces()
         if longest < begin.shape[1]:
             raise BadInput(f"longest is {longest}, too few to write anything: take a larger one")
-        end = -1 if self.tokenizer.eos_token_id is None else self.tokenizer.eos_token_id
-        source, mask = (own.to(self.model.device) for own in (batch.source, batch.source_mask.long()))
-        found = begin.expand(len(source), -1).to(source)
+        ends = self._end_marks()
+        least = getattr(self._generation_config, "min_length", None) or 0
+        source = batch.source.to(self.model.device)
         with evaluated(self.model):
-            states = self.model.get_encoder()(input_ids=source, attention_mask=mask, return_dict=True)
-            past, reads = None, found
-            # transformers before 5.24 call it past_key_values, and from 5.40 on nothing else than cache
-            cache = "cache" if "cache" in signature(self.model.forward).parameters else "past_key_values"
-            while found.shape[1] <= longest and not bool((found[:, 1:] == end).any(1).all()):
-                step = self.model(
-                    encoder_outputs=states,
-                    attention_mask=mask,
-                    decoder_input_ids=reads,
-                    use_cache=True,
-                    **{cache: past},
-                )
-                past, reads = step[cache], step.logits[:, -1:].argmax(-1)
-                found = torch.cat([found, reads], dim=1)
-        read, target = found[:, :-1].cpu(), found[:, 1:].cpu()
-        ends = (target == end).long()
-        return TokenBatch(batch.source, batch.source_mask, target, ends.cumsum(1) == ends, read)
+            written = self.model.generate(
+                input_ids=source,
+                attention_mask=batch.source_mask.long().to(source.device),
+                decoder_input_ids=begin.expand(len(source), -1).to(source),
+                decoder_start_token_id=int(begin[0, 0]),  # else another one is put in front of them
+                max_length=longest + 1,
+                max_new_tokens=None,
+                min_length=min(least, longest),
+                eos_token_id=ends or None,
+                **_GREEDY,
+            )
+        read, target = written[:, :-1].cpu(), written[:, 1:].cpu()
+        ended = torch.isin(target, torch.tensor(ends, dtype=torch.int64)).long()
+        # True up to the first end mark: from there on more have been seen than are here.
+        valid = ended.cumsum(1) == ended
+        return TokenBatch(batch.source, batch.source_mask, target, valid, read)
+
+    @property
+    def _generation_config(self) -> Any:
+        return getattr(self.model, "generation_config", None)
+
+    def _first_pieces(self) -> Int[Tensor, "1 pieces"]:
+        """What the decoder has before it writes anything: its start mark, and that of a language."""
+        (labels,) = self.tokenizer(text_target=["."])["input_ids"]
+        one = TokenBatch.of_rows([labels], [labels])
+        start = self.adapter().read(one)[:, :1].cpu()
+        is_marked = labels[0] in ignorable_ids(self.tokenizer) and len(labels) > 1
+        if is_marked:
+            return torch.cat([start, one.target[:, :1]], dim=1)
+        return start
+
+    def _end_marks(self) -> list[int]:
+        """Ids that end what the model writes; the tokenizer's where the model names none."""
+        marks = getattr(self._generation_config, "eos_token_id", None)
+        if marks is None:
+            marks = self.tokenizer.eos_token_id
+        return list(several(marks) or ())
+
+    def never_written(self) -> tuple[int, ...]:
+        """Ids that the model's generation config forbids at every step, such as padding in Marian's."""
+        config = self._generation_config
+        words = getattr(config, "bad_words_ids", None) or ()
+        forbidden = {word[0] for word in words if len(word) == 1}
+        forbidden.update(getattr(config, "suppress_tokens", None) or ())
+        return tuple(sorted(forbidden))
 
     def stream(
         self,
@@ -288,6 +329,7 @@ class Checkpoint:
             probe=partial(lexical_probe, self.model),
             probed=probed,
             logits=None if generate else adapter.logits,
+            never_written=self.never_written(),
             losses=partial(losses_of, unknown=self.tokenizer.unk_token_id),
             made=cache(lambda: {"options": made, "sha256": text.checked()[1] | digests()}),
         )

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection
+from copy import deepcopy
 from functools import lru_cache
 
 import numpy as np
@@ -38,15 +39,15 @@ class Sums:
         self.no_probe: frozenset[str] = frozenset()
 
     def __add__(self, other: "Sums") -> "Sums":
+        """New sums of both; the arguments stay as they are, whatever is added to the result."""
         merged = self.empty()
         merged.samples = self.samples + other.samples
         merged.losses = self.losses + other.losses
         merged.unchecked = self.unchecked | other.unchecked
         merged.no_probe = self.no_probe | other.no_probe
         for table in self.TABLES:
-            mine, theirs = getattr(self, table), getattr(other, table)
-            both = {key: mine[key] + theirs[key] for key in mine.keys() & theirs.keys()}
-            setattr(merged, table, mine | theirs | both)
+            _add_table(getattr(self, table), getattr(merged, table))
+            _add_table(getattr(other, table), getattr(merged, table))
         return merged
 
     def facts(self) -> dict:
@@ -129,6 +130,15 @@ class Fit(Sums):
             for attention, own in grouped(tensors, "averages").items()
         }
         return super().restore(tensors, facts)
+
+
+def _add_table(addend: dict, total: dict) -> None:
+    """Add sums by key to a total, which shares nothing with them afterwards."""
+    for key, sums in addend.items():
+        if key in total:
+            total[key] = total[key] + sums
+        else:
+            total[key] = deepcopy(sums)
 
 
 def grouped(tensors: dict[str, Tensor], table: str) -> dict[str, dict[str, Tensor]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -152,11 +153,12 @@ class Judgement(Sums):
 
     def restore(self, tensors: dict[str, Tensor], facts: dict) -> "Judgement":
         self.seen = defaultdict(Counter, {site: Counter(own) for site, own in facts["seen"].items()})
-        self.learned, self.keys = Learned.of_facts(facts["learned"]), tensors["keys"]
+        self.learned, self.keys = Learned.of_facts(facts["learned"]), tensors["keys"].clone()
         sums = grouped(tensors, "heads")
         for key, own in facts["heads"].items():
             head = self.heads[head_of(key)] = HeadSums(tuple(own["terms"]))
-            head.totals, head.terms.sums = Counter(own["totals"]), sums[key]
+            head.totals = Counter(own["totals"])
+            head.terms.sums = {name: tensor.clone() for name, tensor in sums[key].items()}
         return super().restore(tensors, facts)
 
 
@@ -503,16 +505,58 @@ def subsets(terms: tuple[str, ...]) -> dict[str, frozenset[str]]:
     return found | {f"without {term}": every - {term} for term in terms}
 
 
-def student(degrees: float | Tensor) -> float | Tensor:
-    """The 97.5 % quantile of Student's distribution, by its expansion in 1/degrees (Hill 1970).
+_EXPANDED = 500.0  # degrees from which on an expansion is exact to the last digits
+_NORMAL = 1.959963984540054  # the 97.5 % quantile of the normal distribution
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)  # of a quadrature on (-1, 1)
 
-    >>> [round(student(n), 2) for n in (5, 30, 1000)]
-    [2.57, 2.04, 1.96]
+
+def student(degrees: float | Tensor) -> float | Tensor:
+    """The 97.5 % quantile of Student's distribution.
+
+    Args:
+        degrees: of freedom, any real number from 1 on; below there is no interval, and this is NaN.
+
+    >>> [round(student(n), 3) for n in (1, 1.5, 2, 5, 30, 1000)]
+    [12.706, 6.017, 4.303, 2.571, 2.042, 1.962]
     """
-    z, n = 1.959964, degrees
-    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + first / n + second / n**2 + third / n**3
+    if isinstance(degrees, Tensor):
+        values = [_quantile(number) for number in degrees.flatten().tolist()]
+        return torch.tensor(values, dtype=degrees.dtype, device=degrees.device).view_as(degrees)
+    return _quantile(float(degrees))
+
+
+@lru_cache(maxsize=4096)
+def _quantile(degrees: float) -> float:
+    if not degrees >= 1:
+        return math.nan
+    if degrees == 1:
+        return math.tan(0.475 * math.pi)
+    if degrees == 2:
+        return 0.95 * math.sqrt(2 / (1 - 0.95**2))
+    if degrees >= _EXPANDED:
+        return _expanded(degrees)
+    # With t = √n tan θ the probability of (0, t) is K ∫ cos(u)^(n-1) du from 0 to θ.
+    constant = math.exp(math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)) / math.sqrt(math.pi)
+    angle, step = 0.0, 1.0
+    while abs(step) > 1e-10:  # Newton: the probability is concave, so no step goes too far
+        places = angle * (_NODES + 1) / 2
+        probability = constant * angle / 2 * float(_WEIGHTS @ np.cos(places) ** (degrees - 1))
+        step = (0.475 - probability) / (constant * math.cos(angle) ** (degrees - 1))
+        angle += step
+    return math.sqrt(degrees) * math.tan(angle)
+
+
+def _expanded(degrees: float) -> float:
+    """The quantile by its expansion in 1/degrees (Abramowitz and Stegun 1964, 26.7.5)."""
+    z = _NORMAL
+    terms = (
+        z,
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return sum(term / degrees**power for power, term in enumerate(terms))
 
 
 def _named(names: Iterable[str], values: Tensor) -> dict[str, float]:

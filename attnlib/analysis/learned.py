@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Collection
 
 import torch
 from jaxtyping import Float
@@ -24,15 +25,27 @@ class Learned:
         self.totals: Counter = Counter()
         self.right_words: Counter = Counter()
 
-    def add(self, one: ModelPass, logits: Float[Tensor, "batch target words"]) -> None:
-        """Count what is predicted rightly; BadInput where logits lack a right word."""
+    def add(
+        self, one: ModelPass, logits: Float[Tensor, "batch target words"], never_written: Collection[int] = ()
+    ) -> None:
+        """Count what is predicted rightly.
+
+        Args:
+            never_written: ids that the model may not write, whatever their logits; the loss does not depend
+                on them.
+
+        Raises:
+            BadInput: logits lack a right word.
+        """
         mask, words = one.target_mask, one.target_outputs.masked_fill(~one.target_mask, 0)
         if int(words.max()) >= logits.shape[-1]:
             raise BadInput(
                 f"a right word has id {int(words.max())}; the model predicts {logits.shape[-1]} words"
             )
         loss = -logits.float().log_softmax(-1).gather(-1, words[..., None])[..., 0]
-        right = logits.argmax(-1) == words
+        forbidden = torch.tensor(sorted(never_written), dtype=torch.int64, device=logits.device)
+        allowed = logits.index_fill(-1, forbidden[forbidden < logits.shape[-1]], -torch.inf)
+        right = allowed.argmax(-1) == words
         self.totals.update(
             words=int(mask.sum()), right=int((right & mask).sum()), loss=float(loss[mask].double().sum()),
             sentences=len(mask), whole=int((right | ~mask).all(1).sum()),

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Collection
 from contextlib import nullcontext
+from copy import copy
 from typing import Any
 
 from attnlib.analysis.fit import Fit, Sums
@@ -52,10 +53,16 @@ def merged_fit(keep: Keep, part: Shard) -> Fit:
 
 
 def settled(fit: Fit) -> Fit:
-    """The same fit, with constants that least squares leave free chosen by counts, to be judged by."""
-    for site, own in fit.components.items():
-        fit.components[site] = CentredComponents.of_tensors(own.tensors(), own.method)
-    return fit
+    """A fit to be judged by: constants that least squares leave free are chosen by counts.
+
+    The argument stays as it is; averages of attention are those of both.
+    """
+    chosen = copy(fit)
+    chosen.components = {
+        site: CentredComponents.of_tensors(components.tensors(), components.method)
+        for site, components in fit.components.items()
+    }
+    return chosen
 
 
 def _pass_over(
@@ -82,9 +89,12 @@ def _pass_over(
         sums.losses += stream.losses(batch)
         sums.no_probe |= {stream.no_probe} - {""}
         probed = stage == "judge" and stream.is_probed(part.judged_before(number))
-        sums.update(one, stream.probe(one)) if probed else sums.update(one)
+        if probed:
+            sums.update(one, stream.probe(one))
+        else:
+            sums.update(one)
         if stage == "judge" and stream.logits and part.judged_before(number) < SCORED:
-            sums.learned.add(one, stream.logits(one))
+            sums.learned.add(one, stream.logits(one), stream.never_written)
         if progress:
             progress(stage, read)
         if keep and time.monotonic() - saved > keep.seconds:

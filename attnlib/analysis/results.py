@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from attnlib.analysis.show import Plots, Tables
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Analysis:
     """Everything that a report says."""
 

@@ -18,7 +18,7 @@ MOST, LONGEST = 12, 40  # samples, and positions of a side that are shown
 ENTRIES = 1_500_000  # of all maps together, a byte each on the page
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sample:
     """One judged sentence pair, cut to its first positions; heads in the order of kinds and layers."""
 

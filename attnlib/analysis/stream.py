@@ -39,7 +39,7 @@ class Losses:
         return {side: getattr(self, f"{side}_unknown") / count for side, count in sides.items() if count}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stream(Generic[Batch]):
     """Batches and what makes a pass of each; batches of other parts do not go through the model.
 
@@ -63,6 +63,8 @@ class Stream(Generic[Batch]):
     logits: Callable[[ModelPass], Float[Tensor, "batch target words"]] | None = None
     #: what makes batches and passes, by group: options, checksums of files; a report shows it
     made: Callable[[], dict[str, dict]] = dict
+    #: ids that the model may not write, whatever it predicts: they count as no prediction
+    never_written: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.batches, Iterator):
@@ -89,7 +91,7 @@ class Stream(Generic[Batch]):
             return self
         one = self.trace(batch)
         if self.logits:
-            Learned().add(one, self.logits(one))
+            Learned().add(one, self.logits(one), self.never_written)
         try:
             if self.probed != 0:
                 self.probe(one.first(1))

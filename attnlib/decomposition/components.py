@@ -11,8 +11,10 @@ unseen tokens are this project's definitions. With ``method="least_squares"`` mu
 two-way additive fit instead: see :mod:`attnlib.decomposition.two_way`.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -25,7 +27,7 @@ from torch import Tensor
 from torch import bool as torch_bool
 
 from attnlib.arrays import EVERYWHERE, Mask, States, Tokens, takes_arrays
-from attnlib.decomposition.two_way import VarianceExplained, two_way, variance_explained
+from attnlib.decomposition.two_way import Fit, VarianceExplained, two_way, variance_explained
 from attnlib.errors import BadInput, CorruptFile, check_known
 from attnlib.files import atomic_path, require_plain
 from attnlib.sealed import check_checksum, save_file
@@ -33,7 +35,7 @@ from attnlib.sealed import check_checksum, save_file
 PART_NAMES = ("temporal", "input", "residual")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Parts:
     """States as temporal + input + residual, zero at padding, in their dtype (single at least) and device.
 
@@ -55,7 +57,9 @@ class Parts:
 
     @property
     def unseen_share(self) -> float:
-        """Share of the valid places whose token was never seen while fitting."""
+        """Share of the valid places whose token was never seen while fitting; NaN where none is valid."""
+        if not self.valid:
+            return math.nan
         return self.unseen_tokens / self.valid
 
     def __iter__(self) -> Iterator[Float[Tensor, "batch length width"]]:
@@ -153,9 +157,23 @@ def _bag_sums(states: Tensor, rows: np.ndarray, offsets: np.ndarray) -> Tensor:
 
 
 def checked_mask(
-    states: Tensor, tokens: Tensor, mask: Tensor, *, n_tokens: int, n_positions: int, width: int
+    states: Tensor,
+    tokens: Tensor,
+    mask: Tensor,
+    *,
+    n_tokens: int,
+    n_positions: int,
+    width: int,
+    way_out: str = "give Components its length",
 ) -> Bool[np.ndarray, "batch length"]:
-    """The mask as a numpy array, or BadInput for what does not fit the tables."""
+    """Return the mask as a numpy array.
+
+    Args:
+        way_out: what to do about an id outside the vocabulary.
+
+    Raises:
+        BadInput: something does not fit the tables.
+    """
     if states.dim() != 3 or states.shape[2] != width:
         raise BadInput(f"States of shape {tuple(states.shape)}: expected (batch, length, {width}).")
     if not states.is_floating_point():
@@ -187,7 +205,7 @@ def checked_mask(
         sample, position = np.argwhere(outside)[0]
         raise BadInput(
             f"Token {ids[sample, position]} at sample {sample}, position {position} is outside the "
-            f"vocabulary of {n_tokens} (0 to {n_tokens - 1}): give Components its length."
+            f"vocabulary of {n_tokens} (0 to {n_tokens - 1}): {way_out}."
         )
     return valid
 
@@ -227,6 +245,18 @@ def check_tables(path: str | Path, tables: dict[str, Tensor]) -> None:
         )
 
 
+def means_of(
+    position_sums: Float[Tensor, "positions width"],
+    token_sums: Float[Tensor, "tokens width"],
+    pair_counts: Int[Tensor, "tokens positions"],
+) -> Fit:
+    """mu, the means by position, and chi, the means by token of what is left."""
+    counts = pair_counts.double()
+    temporal = position_sums / counts.sum(0).clamp(min=1)[:, None]
+    inputs = (token_sums - counts @ temporal) / counts.sum(1).clamp(min=1)[:, None]
+    return temporal, inputs
+
+
 Method = Literal["means", "least_squares"]
 
 
@@ -258,8 +288,8 @@ class Components:
     ):
         check_known("method of Components", method, get_args(Method))
         for name, size in (("n_tokens", n_tokens), ("n_positions", n_positions), ("width", width)):
-            if size < 1:
-                raise BadInput(f"Components({name}={size}): sizes start at 1.")
+            if not isinstance(size, Integral) or size < 1:
+                raise BadInput(f"Components({name}={size!r}): sizes are whole numbers from 1 on.")
         self.position_sums = torch.zeros(n_positions, width, dtype=torch.float64, device=device)
         self.token_sums = torch.zeros(n_tokens, width, dtype=torch.float64, device=device)
         self.pair_counts = torch.zeros(n_tokens, n_positions, dtype=torch.int64, device=device)
@@ -369,16 +399,17 @@ class Components:
         """chi, float64; zero for tokens never seen."""
         return self._tables(torch.float64, self.token_sums.device)[1]
 
+    def _solve(self) -> Fit:
+        """mu and chi of the sums, float64."""
+        if self.method == "least_squares":
+            return two_way(self.position_sums, self.token_sums, self.pair_counts)
+        return means_of(self.position_sums, self.token_sums, self.pair_counts)
+
     def _tables(self, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """mu and chi in this dtype on this device, and which positions and tokens were seen."""
         home = torch.float64, self.token_sums.device
         if home not in self._solved:
-            if self.method == "least_squares":
-                temporal, inputs = two_way(self.position_sums, self.token_sums, self.pair_counts)
-            else:
-                counts = self.pair_counts.double()
-                temporal = self.position_sums / counts.sum(0).clamp(min=1)[:, None]
-                inputs = (self.token_sums - counts @ temporal) / counts.sum(1).clamp(min=1)[:, None]
+            temporal, inputs = self._solve()
             self._solved[home] = temporal, inputs, self.position_counts > 0, self.seen
         if (dtype, device) not in self._solved:
             temporal, inputs, *seen = self._solved[home]
@@ -393,8 +424,8 @@ class Components:
         """
         if self.method != "least_squares":
             raise BadInput(
-                f"Components of method {self.method!r} keep no sum of squares: make them with "
-                'method="least_squares" to know the variance explained.'
+                f"Components of method {self.method!r} keep no sum of squares: fit "
+                'Components(n_tokens, n_positions, width, method="least_squares") for the variance explained.'
             )
         return variance_explained(
             self.position_sums, self.token_sums, self.pair_counts, float(self.square_sum)

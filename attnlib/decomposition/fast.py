@@ -18,7 +18,8 @@ from attnlib.decomposition.components import BAG, Parts, _bag_sums, checked_mask
 
 SUMS_AT_ONCE = 1 << 18  # numbers of partial sums: a block that the C library uses again, pages and all
 ROWS_AT_ONCE = 1024  # of states that are split at once, so that they stay in the cache meanwhile
-TAME = 1e30  # sums below it cannot overflow in float32, however the states are grouped
+TAME = 1e30  # sums by position of this size come of states that are near the end of float32
+LARGEST = torch.finfo(torch.float32).max / (2 * BAG)  # states below it can be added up in bags of any company
 
 
 def add(
@@ -35,7 +36,7 @@ def add(
     if states.dtype != torch.float32 or {states.device.type, tables.token_sums.device.type} != {"cpu"}:
         return False
     sums = sums_by_position(states.detach(), valid)[: tables.n_positions]
-    if not bool(sums.abs().amax() < TAME):
+    if not bool(sums.abs().amax() < TAME) or _may_overflow(states.detach(), valid):
         return False
     tables.position_sums[: len(sums)] += sums
 
@@ -59,6 +60,15 @@ def add(
     tables.pair_counts.view(-1).index_add_(0, cells, torch.ones_like(cells))
     tables._solved.clear()
     return True
+
+
+def _may_overflow(states: Float[Tensor, "batch length width"], valid: Bool[np.ndarray, "..."]) -> bool:
+    """Whether some bag of valid states could sum to infinity, as large ones do whose total cancels."""
+    low, high = states.aminmax()
+    if bool(torch.maximum(-low, high) < LARGEST):
+        return False
+    rows = states[torch.from_numpy(valid)]  # what stands at padding does not matter
+    return not bool(rows.abs().amax() < LARGEST)
 
 
 class Components(plain.Components):

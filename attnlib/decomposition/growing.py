@@ -14,9 +14,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnlib.arrays import EVERYWHERE, Mask, States, Tokens, takes_arrays
-from attnlib.decomposition.components import Method, Parts, checked_mask
+from attnlib.decomposition.components import Method, Parts, checked_mask, means_of
 from attnlib.decomposition.fast import Components, add
-from attnlib.decomposition.two_way import centred_by_piece, two_way
+from attnlib.decomposition.two_way import Fit, centred_by_piece, two_way
 from attnlib.errors import BadInput, check_known
 
 _FIRST_ROWS, _FIRST_POSITIONS = 256, 16
@@ -24,7 +24,7 @@ _FIRST_ROWS, _FIRST_POSITIONS = 256, 16
 _IDS = 1 << 24  # more than any vocabulary has: a larger id is a mistake, and would cost a long list
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Means:
     """What components say of the places of a batch, as tables in which each looks up its two parts."""
 
@@ -35,6 +35,28 @@ class Means:
     known: Bool[Tensor, "batch length"]  #: valid places whose word and position were both seen while fitting
     unseen_words: int  #: how many valid places have a word never seen
     unseen_places: int  #: how many valid places have a position never seen
+
+
+class _Solution(Components):
+    """The sums of growing components with the fit of their method; for splitting states only.
+
+    A position that the sums do not reach has a row of zeros, so that longer states can be split without
+    changing the sums.
+    """
+
+    def __init__(self, sums: Components, n_positions: int):
+        self.method: Method = "means"
+        self.token_sums = sums.token_sums
+        self.position_sums, self.pair_counts = sums.position_sums, sums.pair_counts
+        further = n_positions - sums.n_positions
+        if further:
+            self.position_sums = torch.nn.functional.pad(sums.position_sums, (0, 0, 0, further))
+            self.pair_counts = torch.nn.functional.pad(sums.pair_counts, (0, further))
+        self.fit: Fit | None = None  # mu and chi
+        self._solved = {}
+
+    def _solve(self) -> Fit:
+        return self.fit
 
 
 class GrowingComponents:
@@ -50,6 +72,7 @@ class GrowingComponents:
 
     Attributes:
         tables: the sums of the rows in use; rows stand in the order of first sight, with spare ones behind.
+            Their own ``temporal`` and ``input`` are means; :meth:`split` uses the fit of ``method``.
     """
 
     def __init__(self, width: int, method: Method = "means"):
@@ -58,6 +81,7 @@ class GrowingComponents:
         self._rows = np.full(0, -1, dtype=np.int64)  # token → row, −1 where it has none
         self._order: list[int] = []  # row → token
         self.tables = Components(_FIRST_ROWS, _FIRST_POSITIONS, width)
+        self._solution: _Solution | None = None  # until the sums change
 
     @property
     def width(self) -> int:
@@ -83,6 +107,7 @@ class GrowingComponents:
     def update(self, states: States, tokens: Tokens, mask: Mask = EVERYWHERE) -> "GrowingComponents":
         """Add a batch; errors as :meth:`Components.update`."""
         ids, valid = self._checked(states, tokens, mask)
+        self._solution = None
         self._make_room(np.unique(ids[valid]), _longest(valid))
         if not len(valid) or add(self.tables, states, ids, valid, self._rows.take):
             return self
@@ -93,43 +118,52 @@ class GrowingComponents:
     def split(self, states: States, tokens: Tokens, mask: Mask = EVERYWHERE) -> Parts:
         """The three parts of states, as :meth:`Components.split`; tokens and places never seen have none."""
         ids, valid = self._checked(states, tokens, mask)
-        self._make_room(np.empty(0, np.int64), _longest(valid))  # columns of zeros, for places never seen
-        self._solve()
-        return self.tables.split(states, self._rows_of(ids, valid), mask)
+        return self._solution_for(_longest(valid)).split(states, self._rows_of(ids, valid), mask)
 
     @property
     def centre(self) -> Float[Tensor, " width"]:
         """The mean of all states summed, float64: what neither position nor word tells apart."""
-        return self.tables.position_sums.sum(0) / max(self.occurrences, 1)
+        return self._centre_of(self.tables)
+
+    def _centre_of(self, sums: Components) -> Float[Tensor, " width"]:
+        return sums.position_sums.sum(0) / max(self.occurrences, 1)
 
     def means(self, states: Tensor, tokens: Tensor, mask: Tensor) -> Means:
         """What :meth:`split` takes off the states, each row once: for maps that are dearer than a look-up."""
         ids, valid = self._checked(states, tokens, mask)
-        self._make_room(np.empty(0, np.int64), _longest(valid))
-        self._solve()
+        solution = self._solution_for(_longest(valid))
         dtype = torch.promote_types(states.dtype, torch.float32)
-        temporal, inputs, seen_places, seen_words = self.tables._tables(dtype, states.device)
+        temporal, inputs, seen_places, seen_words = solution._tables(dtype, states.device)
         rows, word = self._rows_of(ids, valid).to(states.device).unique(return_inverse=True)
         length = min(mask.shape[1], len(temporal))  # columns beyond the tables are padding
         beyond = (0, mask.shape[1] - length)
         places = torch.nn.functional.pad(seen_places[:length], beyond)
         words = seen_words[rows][word]
         return Means(
-            self.centre.to(device=states.device, dtype=dtype),
-            torch.nn.functional.pad(temporal[:length], (0, 0, *beyond)),
-            inputs[rows],
-            word,
-            mask & words & places,
-            int((mask & ~words).sum()),
-            int((mask & ~places).sum()),
+            centre=self._centre_of(solution).to(device=states.device, dtype=dtype),
+            temporal=torch.nn.functional.pad(temporal[:length], (0, 0, *beyond)),
+            input=inputs[rows],
+            word=word,
+            known=mask & words & places,
+            unseen_words=int((mask & ~words).sum()),
+            unseen_places=int((mask & ~places).sum()),
         )
 
-    def _solve(self) -> None:
-        """Put the exact fit where the tables keep theirs, which are means."""
-        tables, home = self.tables, (torch.float64, self.tables.token_sums.device)
-        if self.method == "least_squares" and home not in tables._solved:
-            found = two_way(tables.position_sums, tables.token_sums, tables.pair_counts)
-            tables._solved[home] = *found, tables.position_counts > 0, tables.seen
+    def _solution_for(self, positions: int) -> _Solution:
+        """The fit of the present sums for so many positions; the sums stay as they are."""
+        solution = self._solution
+        if solution is None or solution.n_positions < positions:
+            n_positions = _doubled(self.tables.n_positions, positions)
+            solution = _Solution(self.tables, n_positions)
+            solution.fit = self._fit(solution)
+            self._solution = solution
+        return solution
+
+    def _fit(self, sums: Components) -> Fit:
+        """mu and chi of sums, by the method of these components."""
+        if self.method == "least_squares":
+            return two_way(sums.position_sums, sums.token_sums, sums.pair_counts)
+        return means_of(sums.position_sums, sums.token_sums, sums.pair_counts)
 
     def merge(self, other: "GrowingComponents") -> "GrowingComponents":
         """New components of the two corpora together; both arguments stay as they are.
@@ -180,7 +214,8 @@ class GrowingComponents:
     def _checked(self, states: Tensor, tokens: Tensor, mask: Tensor) -> tuple[np.ndarray, np.ndarray]:
         """Ids and mask; BadInput before anything has grown."""
         sizes = {"n_tokens": _IDS, "n_positions": mask.numel() + 1, "width": self.width}
-        valid = checked_mask(states, tokens, mask, **sizes)
+        way_out = "number the words from 0, as torch.unique(tokens, return_inverse=True) does"
+        valid = checked_mask(states, tokens, mask, **sizes, way_out=way_out)
         return tokens.cpu().numpy().astype(np.int64, copy=False), valid
 
     def _rows_of(self, ids: np.ndarray, valid: np.ndarray) -> Int[Tensor, "batch length"]:
@@ -200,10 +235,8 @@ class GrowingComponents:
         new = ids[self._rows[ids] < 0]
         self._rows[new] = np.arange(len(self._order), len(self._order) + len(new))
         self._order += new.tolist()
-        old, sizes = self.tables, [self.tables.n_tokens, self.tables.n_positions]
-        for axis, needed in enumerate((len(self._order) + 1, positions)):
-            while sizes[axis] < needed:
-                sizes[axis] *= 2
+        old = self.tables
+        sizes = [_doubled(old.n_tokens, len(self._order) + 1), _doubled(old.n_positions, positions)]
         if sizes != [old.n_tokens, old.n_positions]:
             grown = Components(*sizes, old.width)
             grown.position_sums[: old.n_positions] = old.position_sums
@@ -219,12 +252,18 @@ class CentredComponents(GrowingComponents):
     means no constant is free, and the class above says the same.
     """
 
-    def _solve(self) -> None:
-        tables, home = self.tables, (torch.float64, self.tables.token_sums.device)
-        if self.method == "least_squares" and home not in tables._solved:
-            super()._solve()
-            temporal, inputs, *seen = tables._solved[home]
-            tables._solved[home] = *centred_by_piece(temporal, inputs, tables.pair_counts), *seen
+    def _fit(self, sums: Components) -> Fit:
+        temporal, inputs = super()._fit(sums)
+        if self.method == "means":
+            return temporal, inputs
+        return centred_by_piece(temporal, inputs, sums.pair_counts)
+
+
+def _doubled(size: int, needed: int) -> int:
+    """The size, doubled until it is at least what is needed."""
+    while size < needed:
+        size *= 2
+    return size
 
 
 def _longest(valid: np.ndarray) -> int:

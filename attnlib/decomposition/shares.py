@@ -21,13 +21,21 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnlib.arrays import EVERYWHERE, SourceMask, TargetMask, Terms, takes_arrays
-from attnlib.decomposition.substitution import Pair, SubstitutionSums, centred, total_variation, valid_rows
+from attnlib.decomposition.substitution import (
+    Pair,
+    SubstitutionSums,
+    centred,
+    finite_rows,
+    require_finite_terms,
+    require_masks,
+    total_variation,
+)
 
 # Below this share of the terms' own variance the total is rounding noise around zero, not a signal.
 _NO_VARIANCE = 1e-12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Shares:
     """Shares as [decoder part, encoder part] in the order of `PART_NAMES`, float64; NaN where undefined."""
 
@@ -59,8 +67,12 @@ class ShareSums:
     def update(
         self, terms: Terms, target_mask: TargetMask = EVERYWHERE, source_mask: SourceMask = EVERYWHERE
     ) -> "ShareSums":
-        """Adds a batch of alignment terms. Raises BadInput where masks and terms differ in shape."""
-        rows, valid = valid_rows(terms, target_mask, source_mask, at_least=2)
+        """Add a batch of alignment terms.
+
+        Raises:
+            BadInput: masks and terms differ in shape; a term at a valid place is not finite.
+        """
+        rows, valid = finite_rows(terms, target_mask, source_mask)
         rows = centred(rows, valid)  # (3, 3, row, source); centred, so covariances are mean products
         total = rows.sum((0, 1))
         self.absolute += rows.abs().sum((2, 3)).cpu()
@@ -114,8 +126,14 @@ def shares(
 def covariance_shares_by_sample(
     terms: Terms, target_mask: TargetMask = EVERYWHERE, source_mask: SourceMask = EVERYWHERE
 ) -> Float[Tensor, "batch 3 3"]:
-    """Covariance shares of the nine terms within each sample, float64; NaN where its scores do not vary."""
+    """Covariance shares of the nine terms within each sample, float64; NaN where its scores do not vary.
+
+    Raises:
+        BadInput: masks and terms differ in shape; a term at a valid place is not finite.
+    """
+    require_masks(terms, target_mask, source_mask)
     keep = target_mask[:, :, None] & source_mask[:, None, :]  # (batch, target, source)
+    require_finite_terms(terms, keep)
     counts = source_mask.sum(1).clamp(min=1)[:, None, None]
     values = terms.double().masked_fill(~keep, 0)
     values = (values - values.sum(-1, keepdim=True) / counts).masked_fill(~keep, 0)
@@ -130,8 +148,12 @@ def covariance_shares_by_sample(
 def similarity_by_sample(
     terms: Terms, target_mask: TargetMask, source_mask: SourceMask, pairs: Iterable[Pair]
 ) -> Float[Tensor, " batch"]:
-    """1 − total variation between attention from some terms and from all, mean over a sample's rows."""
-    rows, valid = valid_rows(terms, target_mask, source_mask, at_least=2)
+    """1 − total variation between attention from some terms and from all, mean over a sample's rows.
+
+    Raises:
+        BadInput: masks and terms differ in shape; a term at a valid place is not finite.
+    """
+    rows, valid = finite_rows(terms, target_mask, source_mask)
     weights = SubstitutionSums({"some": pairs}).weights[0].to(rows)
     some, full = (
         torch.softmax(scores.masked_fill(~valid, -torch.inf), dim=-1)

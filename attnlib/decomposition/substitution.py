@@ -37,15 +37,50 @@ def valid_rows(
     Rows come in the order of batch, then target; entries at padding are zero, whatever stood there.
     Raises BadInput where masks and rows differ in shape.
     """
-    expected = tuple(rows.shape[-3:])
-    if tuple(target_mask.shape) != expected[:2] or tuple(source_mask.shape) != (expected[0], expected[2]):
-        raise BadInput(
-            f"Rows of shape {tuple(rows.shape)} with a target mask of {tuple(target_mask.shape)} and a "
-            f"source mask of {tuple(source_mask.shape)}: expected (batch, target) and (batch, source)."
-        )
+    require_masks(rows, target_mask, source_mask)
     keep = target_mask & (source_mask.sum(1) >= at_least)[:, None]
     valid = source_mask[:, None, :].expand(keep.shape + source_mask.shape[1:])[keep]
     return rows[..., keep, :].double().masked_fill(~valid, 0.0), valid
+
+
+def require_masks(rows: Float[Tensor, "*lead batch target source"], target: Tensor, source: Tensor) -> None:
+    """Raise BadInput where the masks of both sides do not fit the rows."""
+    expected = tuple(rows.shape[-3:])
+    if tuple(target.shape) != expected[:2] or tuple(source.shape) != (expected[0], expected[2]):
+        raise BadInput(
+            f"Rows of shape {tuple(rows.shape)} with a target mask of {tuple(target.shape)} and a "
+            f"source mask of {tuple(source.shape)}: expected (batch, target) and (batch, source)."
+        )
+
+
+def finite_rows(
+    terms: Float[Tensor, "3 3 batch target source"],
+    target_mask: Bool[Tensor, "batch target"],
+    source_mask: Bool[Tensor, "batch source"],
+) -> tuple[Leading, Valid]:
+    """The rows of terms with two valid source positions or more, as :func:`valid_rows` has them.
+
+    Raises:
+        BadInput: a term at a valid place is not finite; shapes that differ.
+    """
+    rows, valid = valid_rows(terms, target_mask, source_mask, at_least=2)
+    require_finite_terms(terms, target_mask[:, :, None] & source_mask[:, None, :])
+    return rows, valid
+
+
+def require_finite_terms(
+    terms: Float[Tensor, "3 3 batch target source"], valid: Bool[Tensor, "batch target source"]
+) -> None:
+    """Raise BadInput where a term at a valid place is not finite, and name the first such place."""
+    if bool(terms.sum().isfinite()):  # then all are
+        return
+    wrong = ~terms.isfinite().all(0).all(0) & valid
+    if bool(wrong.any()):
+        sample, target, source = wrong.nonzero()[0].tolist()
+        raise BadInput(
+            f"Terms that are not finite (first at sample {sample}, target position {target}, source position "
+            f"{source}): nothing was added. Has the training diverged?"
+        )
 
 
 def centred(rows: Leading, valid: Valid) -> Leading:
@@ -106,8 +141,12 @@ class SubstitutionSums:
     def update(
         self, terms: Terms, target_mask: TargetMask = EVERYWHERE, source_mask: SourceMask = EVERYWHERE
     ) -> "SubstitutionSums":
-        """Adds a batch of alignment terms. Raises BadInput where masks and terms differ in shape."""
-        rows, valid = valid_rows(terms, target_mask, source_mask, at_least=2)
+        """Add a batch of alignment terms.
+
+        Raises:
+            BadInput: masks and terms differ in shape; a term at a valid place is not finite.
+        """
+        rows, valid = finite_rows(terms, target_mask, source_mask)
         weights = torch.cat((torch.ones(1, 3, 3), self.weights)).to(rows)  # the full sum first
         scores = torch.einsum("kde,ders->krs", weights, rows)
         attention = masked_softmax(scores, valid)

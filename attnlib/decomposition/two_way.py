@@ -24,6 +24,7 @@ of it: analyses have it so.
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -33,6 +34,7 @@ from attnlib.errors import BadInput
 ByPosition = Float[Tensor, "positions width"]
 ByToken = Float[Tensor, "tokens width"]
 Counts = Int[Tensor, "tokens positions"]
+_TOKENS_AT_ONCE = 1024  # whose positions are listed at once
 Fit = tuple[ByPosition, ByToken]  # mu and chi
 
 
@@ -70,16 +72,31 @@ def two_way(position_sums: ByPosition, token_sums: ByToken, counts: Counts) -> F
 
 def connected_pieces(counts: Counts) -> Float[Tensor, "pieces positions"]:
     """Indicators of the sets of seen positions that shared tokens connect, directly or through others."""
-    present = (counts > 0).double()
-    joined = (present.T @ present > 0).double()
+    edges = _edges(counts)
+    labels = np.arange(counts.shape[1])  # of each position; in the end the first position of its piece
     while True:
-        further = (joined @ joined > 0).double()
-        if torch.equal(further, joined):
+        lowest = labels[edges].min(1)  # of the two ends of each edge
+        lower = labels.copy()
+        np.minimum.at(lower, edges[:, 0], lowest)
+        np.minimum.at(lower, edges[:, 1], lowest)
+        lower = lower[lower]  # what a label points to is as low, or lower
+        if np.array_equal(lower, labels):
             break
-        joined = further
-    first = joined.argmax(1)  # the first position that each one is connected with
-    leads = first == torch.arange(len(first), device=first.device)
-    return joined[leads & (counts.sum(0) > 0)]
+        labels = lower
+    is_seen = (counts.sum(0) > 0).cpu().numpy()
+    firsts = np.unique(labels[is_seen])
+    pieces = torch.from_numpy(labels == firsts[:, None])
+    return pieces.double().to(counts.device)
+
+
+def _edges(counts: Counts) -> Int[np.ndarray, "edges 2"]:
+    """Pairs of positions that a token joins: each with the next at which the same token occurs."""
+    is_joined = torch.zeros(counts.shape[1], counts.shape[1], dtype=torch.bool)
+    for some in counts.split(_TOKENS_AT_ONCE):
+        tokens, positions = (some > 0).cpu().nonzero().unbind(1)
+        same = tokens[1:] == tokens[:-1]
+        is_joined[positions[:-1][same], positions[1:][same]] = True
+    return is_joined.nonzero().numpy()
 
 
 def centred_by_piece(temporal: ByPosition, inputs: ByToken, counts: Counts) -> Fit:

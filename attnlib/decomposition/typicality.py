@@ -12,6 +12,7 @@ Aitken et al. 2021 (contribution 2) compare attention matrices with their averag
 ours.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from warnings import warn
@@ -28,7 +29,7 @@ MINIMUM_CELL = 30
 Cell = tuple[int, int]  # (source length, target length)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Typicality:
     """`value` is NaN when no cell is large enough; `per_sample` is in the order of judging, NaN where not
     covered."""
@@ -56,7 +57,11 @@ class AttentionCells:
     def update(
         self, attention: Attention, target_mask: TargetMask = EVERYWHERE, source_mask: SourceMask = EVERYWHERE
     ) -> "AttentionCells":
-        """Adds a batch. Raises BadInput where masks and attention differ in shape."""
+        """Add a batch.
+
+        Raises:
+            BadInput: masks and attention differ in shape; attention that is not finite.
+        """
         for cell, _, matrices in _by_cell(attention, target_mask, source_mask):
             self.sums[cell] = self.sums.get(cell, 0.0) + matrices.sum(0)
             self.counts[cell] = self.counts.get(cell, 0) + len(matrices)
@@ -129,20 +134,28 @@ def typicality(matrices: Iterable[Float[Array, "_ _"]], *, minimum: int = MINIMU
 
     Warns where it is NaN, since no size has as many matrices as the minimum.
 
+    Raises:
+        BadInput: what is no matrix, has no entries, or has rows that do not sum to one; a minimum below 2.
+
     >>> identity = torch.eye(3)
     >>> typicality([identity] * 30).value
     1.0
     """
     matrices = [as_tensor(matrix, "an attention matrix") for matrix in matrices]
-    cells = AttentionCells()
-    for matrix in matrices:
+    places: dict[torch.Size, list[int]] = defaultdict(list)  # of the matrices of one shape
+    for place, matrix in enumerate(matrices):
         _require_rows_of_one(matrix)
-        cells.update(matrix[None])
-    values = [cells.judge(matrix[None], minimum=minimum) for matrix in matrices]
+        places[matrix.shape].append(place)
+    cells = AttentionCells()
+    values = torch.empty(len(matrices), dtype=torch.float64)
+    for members in places.values():
+        alike = torch.stack([matrices[place].double() for place in members])
+        cells.update(alike)
+        values[members] = cells.judge(alike, minimum=minimum)
     most = max(cells.counts.values(), default=0)
     if most < minimum:
         warn(f"typicality is NaN: {most} matrices at most are of one size; give {minimum}", stacklevel=2)
-    return cells.result(torch.cat(values) if values else torch.empty(0, dtype=torch.float64), minimum=minimum)
+    return cells.result(values, minimum=minimum)
 
 
 def _by_cell(attention: Tensor, target_mask: Tensor, source_mask: Tensor):
@@ -153,6 +166,10 @@ def _by_cell(attention: Tensor, target_mask: Tensor, source_mask: Tensor):
             f"Attention of shape {tuple(attention.shape)} with a target mask of {tuple(target_mask.shape)} "
             f"and a source mask of {tuple(source_mask.shape)}: expected (batch, target) and (batch, source)."
         )
+    wrong = ~attention.isfinite() & target_mask[:, :, None] & source_mask[:, None, :]
+    if bool(wrong.any()):
+        sample = int(wrong.nonzero()[0, 0])
+        raise BadInput(f"Attention of sample {sample} is not finite at valid positions: leave it out.")
     lengths = torch.stack((source_mask.sum(1), target_mask.sum(1)), dim=1).cpu()
     for cell in torch.unique(lengths, dim=0):
         members = (lengths == cell).all(1).nonzero()[:, 0]
@@ -166,6 +183,8 @@ def _by_cell(attention: Tensor, target_mask: Tensor, source_mask: Tensor):
 def _require_rows_of_one(matrix: Tensor) -> None:
     if matrix.dim() != 2:
         raise BadInput(f"an attention matrix of shape {tuple(matrix.shape)}; expected (target, source)")
+    if not matrix.numel():
+        raise BadInput(f"an attention matrix of shape {tuple(matrix.shape)} has no entries: leave it out")
     off = float((matrix.double().sum(1) - 1).abs().max())
     if not off <= 0.05 or bool((matrix < 0).any()):  # half precision rounds
         raise BadInput(f"a row is {off:.2g} away from a sum of one, or below 0: give what a softmax returns")

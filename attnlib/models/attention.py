@@ -16,17 +16,30 @@ def dot_scores(
     return queries @ keys.transpose(1, 2)
 
 
+def is_checked(mask: Tensor) -> bool:
+    """Whether a network looks into a mask before it computes.
+
+    In training on an accelerator it does not, since it would wait for the device at every step, nor in a
+    graph that is being compiled: there a loss that is no number tells.
+    """
+    if torch.compiler.is_compiling():
+        return False
+    return mask.device.type == "cpu" or not torch.is_grad_enabled()
+
+
 def masked_softmax(
     scores: Float[Tensor, "batch target source"], source_mask: Bool[Tensor, "batch source"]
 ) -> Float[Tensor, "batch target source"]:
     """Attention α_st: softmax of the scores over the valid source positions, zero at padding.
 
     Raises:
-        BadInput: a row of ``source_mask`` has no valid position (its softmax does not exist).
+        BadInput: a row of ``source_mask`` has no valid position (its softmax does not exist); see
+            :func:`is_checked`.
     """
-    empty = (~source_mask.any(dim=1)).nonzero().flatten().tolist()
-    if empty:
-        raise BadInput(f"source rows {empty[:5]} are all padding; drop them before asking for attention")
+    if is_checked(source_mask):
+        empty = (~source_mask.any(dim=1)).nonzero().flatten().tolist()
+        if empty:
+            raise BadInput(f"source rows {empty[:5]} are all padding; drop them before asking for attention")
     return scores.masked_fill(~source_mask[:, None, :], float("-inf")).softmax(dim=-1)
 
 

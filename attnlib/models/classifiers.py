@@ -54,7 +54,7 @@ class ClassifierConfig:
         check_at_least(1, self, "words", "embedding_width", "width")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ClassifierTrace:
     """One pass over a batch."""
 

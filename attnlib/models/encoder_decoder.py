@@ -16,6 +16,7 @@ decoder's recurrence. The available text has three architectures, with attention
 names, the dot product, AO's tanh layer and the concatenation of state and context are not in it.
 """
 
+from functools import lru_cache
 from typing import Literal
 
 import torch
@@ -40,6 +41,7 @@ from attnlib.training.corpus import Batch
 # ==============  =========================================================================================
 
 TABLE_ROWS = 128  # of learned and shuffled codes
+TABLES_KEPT = 128  # of computed codes, each of one length, so that no step of training makes them again
 _SHUFFLE_SEED = 0  # any fixed number: both sides and all networks meet the same codes
 
 
@@ -49,6 +51,11 @@ def sinusoidal_positions(length: int, width: int, first: int = 0) -> Float[Tenso
     >>> sinusoidal_positions(1, 4).tolist()
     [[0.0, 1.0, 0.0, 1.0]]
     """
+    return _sinusoidal_positions(length, width, first).clone()
+
+
+@lru_cache(maxsize=TABLES_KEPT)
+def _sinusoidal_positions(length: int, width: int, first: int) -> Float[Tensor, "length width"]:
     column = torch.arange(0, width, 2, dtype=torch.float64)
     place = torch.arange(first, first + length, dtype=torch.float64)
     angle = place[:, None] / 10_000 ** (column / width)  # (length, width / 2)
@@ -62,8 +69,12 @@ def shuffled_positions(length: int, width: int, first: int = 0) -> Float[Tensor,
         BadInput: a position beyond the table's 128 rows.
     """
     check_table(first + length)
-    order = torch.randperm(TABLE_ROWS, generator=torch.Generator().manual_seed(_SHUFFLE_SEED))
-    return sinusoidal_positions(TABLE_ROWS, width)[order[first : first + length]]
+    return sinusoidal_positions(TABLE_ROWS, width)[_shuffled_order()[first : first + length]]
+
+
+@lru_cache(maxsize=1)
+def _shuffled_order() -> Int[Tensor, " rows"]:
+    return torch.randperm(TABLE_ROWS, generator=torch.Generator().manual_seed(_SHUFFLE_SEED))
 
 
 def check_table(end: int) -> None:

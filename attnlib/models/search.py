@@ -24,7 +24,7 @@ class Writer(Protocol[State]):
         """Logits of the next word after reading one more, and what is known then."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Written:
     """What a search found for each source, best first."""
 

@@ -105,7 +105,7 @@ NAMED: dict[str, dict[str, object]] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SequenceTrace(Trace):
     """A trace that also has what the score compares with the encoder states."""
 
@@ -118,7 +118,7 @@ class SequenceTrace(Trace):
         return replace(self, **{name: value.to(device) for name, value in moved.items() if value is not None})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Source:
     """A source as the decoder sees it; rows are samples."""
 
@@ -128,7 +128,7 @@ class Source:
     summary: Float[Tensor, "batch width"] | None  # Cho's c
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Carried:
     """What a decoder carries from one step to the next; rows are samples."""
 
@@ -145,7 +145,7 @@ class Reading:
     carried: Carried
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Steps:
     """Some steps of the decoder."""
 

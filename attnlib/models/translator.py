@@ -56,7 +56,7 @@ class TranslatorConfig:
             raise BadInput(f"dropout is {self.dropout}; it must be at least 0 and below 1")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TranslatorTrace:
     """One teacher-forced pass over a batch; values at padding are arbitrary: use the batch's masks."""
 

@@ -22,7 +22,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.arrays import RowMask, Rows, takes_arrays
+from attnlib.arrays import RowMask, Rows, aligned_rows, takes_arrays
 from attnlib.errors import BadInput, check_known
 
 Ties = Literal["first", "shared"]
@@ -66,11 +66,11 @@ def agreement(
         either side has a NaN at a valid position. :class:`RowMean` counts those.
 
     Raises:
-        BadInput: lengths that differ, or a percentage outside 1…100.
+        BadInput: lengths that differ, leading axes that do not broadcast, or a percentage outside 1…100.
         UnknownName: no such rule for ties.
     """
     check_known("rule for ties", ties, get_args(Ties))
-    first, second, mask = _aligned(first, second, mask)
+    first, second, mask = aligned_rows(first, second, mask)
     hidden_first = first.masked_fill(~mask, -torch.inf)
     hidden_second = second.masked_fill(~mask, -torch.inf)
     allowed = places(mask.sum(-1), percent)
@@ -97,23 +97,10 @@ def chance_agreement(second: Rows, mask: RowMask = None, *, percent: int = 5) ->
     >>> chance_agreement(torch.tensor([[0.1, 0.4, 0.3, 0.2], [0.0, 1.0, 1.0, 0.0]])).tolist()
     [0.25, 0.5]
     """
-    _, second, mask = _aligned(second, second, mask)
+    _, second, mask = aligned_rows(second, second, mask)
     valid = mask.sum(-1)
     top = _at_top(second.masked_fill(~mask, -torch.inf), mask, places(valid, percent))
     return _undefined_where(top.sum(-1).double() / valid.clamp(min=1), mask, second)
-
-
-def _aligned(first: Tensor, second: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """The three at one shape."""
-    if mask is None:
-        mask = torch.ones_like(first, dtype=torch.bool)
-    lengths = {side.shape[-1] for side in (first, second, mask)}
-    if len(lengths) > 1:
-        raise BadInput(
-            f"rows of shapes {tuple(first.shape)} and {tuple(second.shape)} with a mask of "
-            f"{tuple(mask.shape)}: all must have the same length, which comes last"
-        )
-    return torch.broadcast_tensors(first, second, mask)
 
 
 def _at_top(
@@ -153,8 +140,7 @@ def agreement_with_ties_broken(
     ([1.0], [0.5])
     """
     undefined = agreement(first, second, mask, percent=percent).isnan()
-    mask = torch.ones_like(second, dtype=torch.bool) if mask is None else mask
-    first, second, mask = torch.broadcast_tensors(first, second, mask)
+    first, second, mask = aligned_rows(first, second, mask)
     hidden = second.masked_fill(~mask, -torch.inf).contiguous()
     top = _all_at_top(first, mask).to(torch.uint8).argmax(-1, keepdim=True)
     looked_up = hidden.gather(-1, top)

@@ -66,7 +66,7 @@ class AlignmentSums:
             null: weight of making no link, for each row: a row makes one only where an entry reaches it.
 
         Raises:
-            BadInput: shapes that differ, or a gold link outside the words.
+            BadInput: shapes that differ, a gold link outside the words, or weights that are not finite.
         """
         inside = target_words[:, :, None] & source_words[:, None, :]
         if inside.shape != attention.shape or gold.shape != attention.shape:
@@ -77,6 +77,8 @@ class AlignmentSums:
         if bool((gold & ~inside).any()):
             raise BadInput("a gold link leads outside the words of its sentence pair; are positions 0-based?")
         weights = attention.double().masked_fill(~inside, 0.0)
+        if not bool(weights.isfinite().all()):
+            raise BadInput("attention between words is not finite: leave such sentences out")
         best = weights.amax(-1)
         makes = target_words & source_words.any(1)[:, None] & (best > 0)
         if null is not None:

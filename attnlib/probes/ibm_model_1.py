@@ -118,7 +118,7 @@ class IBMModel1:
         return np.divide(rows, total, out=np.zeros_like(rows), where=total > 0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Block:
     """Links of some samples: every target occurrence with null and each source occurrence of its sample."""
 

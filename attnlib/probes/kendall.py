@@ -14,8 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlib.arrays import RowMask, Rows, takes_arrays
-from attnlib.errors import BadInput
+from attnlib.arrays import RowMask, Rows, aligned_rows, takes_arrays
 
 
 @takes_arrays
@@ -40,17 +39,10 @@ def kendall(first: Rows, second: Rows, mask: RowMask = None) -> Float[Tensor, "*
         :class:`~attnlib.probes.agreement.RowMean` counts those.
 
     Raises:
-        BadInput: lengths that differ.
+        BadInput: lengths that differ, or leading axes that do not broadcast.
     """
-    if mask is None:
-        mask = torch.ones_like(first, dtype=torch.bool)
+    first, second, mask = aligned_rows(first, second, mask)
     length = first.shape[-1]
-    if not length == second.shape[-1] == mask.shape[-1]:
-        raise BadInput(
-            f"rows of shapes {tuple(first.shape)} and {tuple(second.shape)} with a mask of "
-            f"{tuple(mask.shape)}: all must have the same length, which comes last"
-        )
-    first, second, mask = torch.broadcast_tensors(first, second, mask)
     none = torch.zeros(mask.shape[:-1], dtype=torch.int64, device=mask.device)
     net, differ_first, differ_second = none, none, none
     for shift in range(1, length):

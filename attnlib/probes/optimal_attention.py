@@ -38,6 +38,7 @@ _TOWARDS_CENTRE = 0.1  # each step aims at this share of the present complementa
 _TO_BOUNDARY = 0.99  # steps end before the boundary of the simplex
 _DECREASE = 0.01  # share of the promised decrease of the residual that a step must bring
 _HALVINGS = 30
+_DAMPINGS = (1e-12, 1e-9, 1e-6, 1e-3, 1.0)  # added to a diagonal of ones, each where the one before failed
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,8 @@ def optimal_attention(
         words: y, the right word at each target position.
         tolerance: a row is solved when its KKT residual, and the bound on what h can still lose, are at most
             this.
-        iterations: Newton steps at most; ``residual`` says what they came to.
+        iterations: Newton steps at most; ``residual`` says what they came to, row by row: logits that are
+            too far apart for float64 leave a large one.
 
     Raises:
         BadInput: shapes that do not fit, fewer than two words, a sample without source positions, logits that
@@ -125,7 +127,7 @@ def _onto_simplex(rows: Rows) -> Rows:
     return (rows - threshold).clamp(min=0.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Problem:
     """What h depends on; ``valid`` is true where a row may attend."""
 
@@ -165,7 +167,7 @@ class _Problem:
         return torch.stack(found, 1) * both
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Point:
     """Attention, multipliers of α ≥ 0 (one at padding) and of Σα = 1, and the gradient there."""
 
@@ -224,7 +226,7 @@ def _improved(problem: _Problem, point: _Point, moving: Bool[Tensor, "batch targ
     # The diagonal spans many orders of magnitude near the boundary: scale it to about one before solving.
     matrix = problem.hessian(point.attention) + torch.diag_embed(curvature)
     scale = matrix.diagonal(dim1=-2, dim2=-1).rsqrt()
-    factor = torch.linalg.cholesky(matrix * scale[..., :, None] * scale[..., None, :])
+    factor = _factor(matrix * scale[..., :, None] * scale[..., None, :])
     # From the present level on: solving for the level itself would lose the digits that the two sides share.
     uphill = (pull - point.gradient - point.level) * valid
     sides = torch.stack((uphill, valid.double()), -1) * scale[..., None]
@@ -247,12 +249,34 @@ def _improved(problem: _Problem, point: _Point, moving: Bool[Tensor, "batch targ
     return there
 
 
+def _factor(matrices: Float[Tensor, "*rows source source"]) -> Float[Tensor, "*rows source source"]:
+    """Cholesky factors of matrices with ones on the diagonal.
+
+    One that rounding made indefinite gets a larger diagonal, which shortens the step of its row alone.
+    """
+    factors, failures = torch.linalg.cholesky_ex(matrices)
+    for damping in _DAMPINGS:
+        failed = failures > 0
+        if not bool(failed.any()):
+            break
+        identity = torch.eye(matrices.shape[-1], dtype=matrices.dtype, device=matrices.device)
+        damped, still_failed = torch.linalg.cholesky_ex(matrices[failed] + damping * identity)
+        factors[failed] = damped
+        failures[failed] = still_failed
+    return factors
+
+
 def _room(values: Tensor, step: Tensor) -> Tensor:
     """How far each row can go before an entry reaches zero."""
     return torch.where(step < 0, -values / step, torch.inf).amin(-1)
 
 
 def _check(encoder_logits, decoder_logits, words, source_mask, target_mask) -> None:
+    if encoder_logits.dim() != 3 or decoder_logits.dim() != 3:
+        raise BadInput(
+            f"logits of shapes {tuple(encoder_logits.shape)} and {tuple(decoder_logits.shape)}; expected "
+            "(batch, source, words) and (batch, target, words)"
+        )
     batch, source, size = encoder_logits.shape
     target = decoder_logits.shape[1]
     shapes = {

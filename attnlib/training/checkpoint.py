@@ -33,7 +33,7 @@ def save_checkpoint(
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     for index, state in optimiser.state_dict()["state"].items():
         tensors |= {f"optimiser.{index}.{name}": value for name, value in state.items()}
-    content = save({name: value.contiguous().cpu() for name, value in tensors.items()})
+    content = save(_apart(tensors))
     path = folder / f"step-{progress.step:08d}.safetensors"
     with atomic_path(path) as temporary:
         temporary.write_bytes(content)
@@ -45,6 +45,19 @@ def save_checkpoint(
     for old in sorted(folder.glob("step-*.safetensors"))[:-KEPT]:
         old.with_suffix(".json").unlink(missing_ok=True)
         old.unlink()
+
+
+def _apart(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors on the CPU, none sharing memory with another, such as tied weights do."""
+    apart: dict[str, Tensor] = {}
+    memory: set[int] = set()
+    for name, tensor in tensors.items():
+        tensor = tensor.contiguous().cpu()
+        if tensor.untyped_storage().data_ptr() in memory:
+            tensor = tensor.clone()
+        memory.add(tensor.untyped_storage().data_ptr())
+        apart[name] = tensor
+    return apart
 
 
 def load_newest(folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer) -> Progress:

@@ -69,8 +69,16 @@ class Corpus:
         return np.diff(self.target_offsets)
 
     def subset(self, indices: Sequence[int] | Int[np.ndarray, " chosen"]) -> "Corpus":
-        """The samples ``indices``, in that order."""
-        return Corpus.from_ids([self.source(i) for i in indices], [self.target(i) for i in indices])
+        """The samples ``indices``, in that order.
+
+        Raises:
+            BadInput: an index is outside the corpus, or no whole number.
+        """
+        rows = _checked_indices(indices, len(self))
+        return Corpus(
+            *_chosen(self.source_ids, self.source_offsets, rows),
+            *_chosen(self.target_ids, self.target_offsets, rows),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +106,9 @@ def collate(corpus: Corpus, indices: Sequence[int] | Int[np.ndarray, " batch"]) 
     Raises:
         BadInput: no index is given, or one is outside the corpus.
     """
-    indices = np.asarray(indices, dtype=np.int64)
-    if not len(indices) or indices.min() < 0 or indices.max() >= len(corpus):
-        raise BadInput(f"a batch takes at least one index in 0…{len(corpus) - 1}; got {indices.tolist()[:8]}")
+    indices = _checked_indices(indices, len(corpus))
+    if not len(indices):
+        raise BadInput(f"a batch takes at least one index in 0…{len(corpus) - 1}; got []")
     source, source_words = _rectangle(corpus.source_ids, corpus.source_offsets, indices)
     target, target_words = _rectangle(corpus.target_ids, corpus.target_offsets, indices)
     target_input = np.concatenate([np.full((len(indices), 1), BOS), target[:, :-1]], axis=1)
@@ -173,13 +181,34 @@ def pack(sentences: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
     return ids, offsets
 
 
+def _checked_indices(indices: Sequence[int] | np.ndarray, samples: int) -> Int[np.ndarray, " chosen"]:
+    """Indices of samples as an array; BadInput for one outside the corpus, or what is no whole number."""
+    rows = np.asarray(indices)
+    if not rows.size:
+        return np.zeros(0, dtype=np.int64)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu":
+        raise BadInput(f"indices are {rows.dtype} of shape {rows.shape}; expected whole numbers in a row")
+    if rows.min() < 0 or rows.max() >= samples:
+        raise BadInput(f"a sample has an index in 0…{samples - 1}; got {rows.tolist()[:8]}")
+    return rows.astype(np.int64, copy=False)
+
+
+def _chosen(ids: np.ndarray, offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The words of some sentences in a row, and where each begins and the last ends."""
+    lengths = offsets[rows + 1] - offsets[rows]
+    ends = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=ends[1:])
+    places = np.repeat(offsets[rows] - ends[:-1], lengths) + np.arange(ends[-1])
+    return ids[places], ends
+
+
 def _rectangle(ids: np.ndarray, offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Words padded to (rows, longest + 1), so with a free column at the end; and the words in each row."""
-    lengths = offsets[rows + 1] - offsets[rows]
+    words, ends = _chosen(ids, offsets, rows)
+    lengths = np.diff(ends)
     padded = np.full((len(rows), int(lengths.max()) + 1), PAD, dtype=np.int64)
     filled = np.arange(padded.shape[1]) < lengths[:, None]
-    before = np.cumsum(lengths) - lengths
-    padded[filled] = ids[np.repeat(offsets[rows] - before, lengths) + np.arange(lengths.sum())]
+    padded[filled] = words
     return padded, lengths
 
 

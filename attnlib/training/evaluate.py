@@ -4,17 +4,23 @@ from collections.abc import Iterator
 
 import torch
 
+from attnlib.errors import BadInput
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.trace import Trace
 from attnlib.training.corpus import Corpus, evaluation_batches
 
 
 def traces(model: EncoderDecoder, corpus: Corpus, batch_size: int = 256) -> Iterator[Trace]:
-    """Teacher-forced traces of a whole corpus, a batch at a time, samples of similar length together."""
+    """Yield teacher-forced traces of a whole corpus, a batch at a time, samples of similar length together.
+
+    They have no gradient; whether gradients are recorded between them is the caller's choice.
+    """
     device = model.readout.weight.device
-    with torch.inference_mode():
-        for batch in evaluation_batches(corpus, batch_size):
-            yield model(batch.to(device))
+    for batch in evaluation_batches(corpus, batch_size):
+        # No mode may be on at the yield: it would be on in the caller as well.
+        with torch.no_grad():
+            trace = model(batch.to(device))
+        yield trace
 
 
 def evaluate(model: EncoderDecoder, corpus: Corpus) -> dict[str, float]:
@@ -23,7 +29,12 @@ def evaluate(model: EncoderDecoder, corpus: Corpus) -> dict[str, float]:
     Returns:
         ``loss`` in nats a token; ``token_accuracy`` over valid target positions, EOS included;
         ``exact_match``, the share of samples with every token right.
+
+    Raises:
+        BadInput: the corpus holds no samples.
     """
+    if not len(corpus):
+        raise BadInput("the corpus holds no samples: give at least one to evaluate a model on")
     loss = right = tokens = exact = samples = 0.0
     for trace in traces(model, corpus):
         mask = trace.target_mask

@@ -50,7 +50,7 @@ Network = Transformer | EncoderDecoder | SequenceToSequence | BilinearTranslator
 _CONFIGS = (TransformerConfig, ModelConfig, SequenceConfig, TranslatorConfig, ClassifierConfig)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trained:
     """A network with sentences that it can be analysed on."""
 

@@ -80,8 +80,10 @@ def as_png(figure: Figure) -> bytes:
 @contextmanager
 def _dots_an_inch(figure: Figure) -> Iterator[None]:
     before, figure.dpi = figure.dpi, DOTS
-    yield
-    figure.dpi = before
+    try:
+        yield
+    finally:
+        figure.dpi = before
 
 
 def as_images(figure: Figure) -> tuple[str, bytes]:

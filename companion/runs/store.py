@@ -36,7 +36,7 @@ from companion.runs.spec import ModelSpec
 PACKAGES = ("attnlib", "torch", "numpy", "safetensors", "jaxtyping")  # whose versions are recorded
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TrainedModel:
     """A finished product: the network in evaluation mode, its task and the record of its training."""
 

@@ -30,7 +30,7 @@ from notebooks.shared.intervals import stratified_spearman
 from notebooks.shared.sequence_course import judged_samples, load_task
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fitted:
     """Components of both sides, and the number of samples they come from."""
 

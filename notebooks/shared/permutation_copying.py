@@ -58,7 +58,7 @@ def draw_sources(kind: Kind, length: int, samples: int, generator: torch.Generat
     return sources
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CopyBatch:
     """Sentences of one length, without padding or end mark."""
 
@@ -157,7 +157,7 @@ Gates, Hidden = Float[Tensor, "time batch gates"], Float[Tensor, "batch width"]
 Words, Target = Int[Tensor, "batch time"], Int[Tensor, "batch target"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CopierTrace:
     """One teacher-forced pass. Decoder states have read the target up to the word before the one due."""
 

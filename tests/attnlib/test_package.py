@@ -1,6 +1,8 @@
 """What one sees of the package from outside: its names, and the shapes in its signatures."""
 
 import ast
+import compileall
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +20,43 @@ def test_type_checkers_see_the_names_that_are_imported_on_first_use():
     assert Path(attnlib.__file__).with_name("py.typed").is_file()
     for name in attnlib.__all__:
         assert getattr(attnlib, name).__doc__ or name == "__version__"
+
+
+def fresh(code):
+    """What a new process prints, in which nothing is imported yet."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_every_module_of_the_package_is_an_attribute():
+    names = {path.stem for path in Path(attnlib.__file__).parent.iterdir() if path.suffix == ".py"}
+    names |= {path.parent.name for path in Path(attnlib.__file__).parent.glob("*/__init__.py")}
+    assert set(attnlib._SUBMODULES) == names - {"__init__"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["decomposition", "zoo", "errors"])
+def test_a_submodule_is_an_attribute_without_an_import_of_its_own(name):
+    assert fresh(f"import attnlib; print(attnlib.{name}.__name__)") == f"attnlib.{name}"
+
+
+@pytest.mark.slow
+def test_a_name_is_looked_up_once():
+    assert fresh("import attnlib; attnlib.ModelConfig; print('ModelConfig' in vars(attnlib))") == "True"
+
+
+@pytest.mark.slow
+def test_importing_the_package_does_not_import_torch():
+    assert fresh("import attnlib, sys; print('torch' in sys.modules)") == "False"
+
+
+@pytest.mark.slow
+def test_the_package_works_without_its_sources(tmp_path):
+    folder = shutil.copytree(Path(attnlib.__file__).parent, tmp_path / "attnlib")
+    compileall.compile_dir(folder, legacy=True, quiet=1, maxlevels=0)
+    (folder / "__init__.py").unlink()
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import attnlib; print(attnlib.__file__)"
+    assert fresh(f"{code}; attnlib.ModelConfig") == str(folder / "__init__.pyc")
 
 
 # The shapes hold: some tests of three folders again, every call checked by beartype.

@@ -180,7 +180,7 @@ _NO_CHANGE = 1e-12
 _NO_FLIP = 0.02  # rows that differ by less (mean total variation) have no flip to take a share of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TwoRuns:
     """Both sentences' states, and decoder states for either start and either sentence's words."""
 
@@ -316,7 +316,7 @@ def moved(first: Attention, second: Attention, rows: Rows) -> dict[str, float]:
 BATCH = 256
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Exchange:
     """What is swapped in each sample: where, which word, for which, and the group of the old one."""
 
@@ -326,7 +326,7 @@ class Exchange:
     group: ByPair
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Effects:
     """Mean changes of states over training pairs; zero where no pair was seen."""
 

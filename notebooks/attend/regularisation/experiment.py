@@ -201,7 +201,8 @@ def _foreign(trained: TrainedModel, corpus: Corpus) -> dict[str, float | int | N
         sums += _agreement(rows, _rows(trace.scores, replace(trace, **masks))[0], valid)
         attention = foreign.scores.masked_fill(~trace.source_mask[:, None, :], -torch.inf).softmax(-1)
         context = attention @ trace.encoder_states
-        words = model.readout(torch.cat([states, context], dim=-1)).argmax(-1)
+        with torch.no_grad():
+            words = model.readout(torch.cat([states, context], dim=-1)).argmax(-1)
         judged = trace.target_mask & chosen[:, None]
         right += float((words == trace.target_outputs)[judged].sum()), int(judged.sum())
     return _named(sums) | {"accuracy": _ratio(*right), "samples": samples}

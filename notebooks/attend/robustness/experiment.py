@@ -64,9 +64,10 @@ def measure_robustness(trained: TrainedModel, samples: int) -> dict:
 
 def _free(trained: TrainedModel, corpus: Corpus, max_steps: int) -> Iterator[Trace]:
     device = trained.model.readout.weight.device
-    with torch.inference_mode():
-        for batch in evaluation_batches(corpus, BATCH):
-            yield trained.model(greedy(trained.model, batch.to(device), max_steps))
+    for batch in evaluation_batches(corpus, BATCH):
+        with torch.no_grad():
+            trace = trained.model(greedy(trained.model, batch.to(device), max_steps))
+        yield trace
 
 
 def _fitted(trained: TrainedModel, fit: Sequence[Trace], longest: Sequence[int]) -> Fitted:

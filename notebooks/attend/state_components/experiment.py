@@ -31,7 +31,7 @@ SIDES = ("encoder", "decoder")
 ByPosition, ByToken = Float[Tensor, "positions width"], Float[Tensor, "tokens width"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Drawn:
     """Components of one side as they are drawn: mu around its mean over states, chi with mean zero."""
 
@@ -54,7 +54,7 @@ class Drawn:
         return (table * weights[:, None]).T @ table / weights.sum()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Space:
     """Leading principal axes of a set of parts, with the share of their variance that each axis has."""
 
@@ -83,7 +83,7 @@ def averages_of(components: Components) -> Components:
     return means
 
 
-@dataclass
+@dataclass(eq=False)
 class HeldOutVariance:
     """Squared errors of four predictions of held-out states, summed over batches."""
 

@@ -420,10 +420,11 @@ def _courses(i: int, own, curves: dict[str, Curves]) -> dict[str, list]:
 
 
 def _traces(trained: TrainedModel, corpus: Corpus) -> Iterator[tuple]:
-    with torch.inference_mode():
-        for batch in evaluation_batches(corpus, 256):
-            batch = batch.to(trained.model.readout.weight.device)
-            yield batch, trained.model(batch)
+    for batch in evaluation_batches(corpus, 256):
+        batch = batch.to(trained.model.readout.weight.device)
+        with torch.no_grad():
+            trace = trained.model(batch)
+        yield batch, trace
 
 
 def _attention(trained: TrainedModel, fitted: Fitted, corpus: Corpus) -> dict[str, float | None]:
@@ -461,7 +462,9 @@ def _rebuilt(trained: TrainedModel, fitted: Fitted, curves: dict[str, Curves], c
             if made != "temporal":
                 ways |= {"both": moved, "encoder": [moved[0], states[1]], "decoder": [states[0], moved[1]]}
             for way, (encoder, decoder) in ways.items():
-                agreed = _agreement(trained.model.attend(batch, encoder, decoder), full)
+                with torch.no_grad():
+                    rebuilt = trained.model.attend(batch, encoder, decoder)
+                agreed = _agreement(rebuilt, full)
                 sums[made, way] = sums.get((made, way), torch.zeros(4, dtype=torch.float64)) + agreed
     found: dict[str, dict] = {}
     for (made, way), (*values, rows) in sums.items():

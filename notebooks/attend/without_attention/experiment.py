@@ -31,7 +31,7 @@ FIRST_WORD = len(MARKS)
 BATCH = 256
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Read:
     source: Int[Tensor, "batch length"]
     target: Int[Tensor, "batch length"]

@@ -120,12 +120,13 @@ def with_gold(task: Task, samples: int) -> tuple[Corpus, tuple[Links, ...]]:
 
 def _traces(trained: TrainedModel, corpus: Corpus) -> Iterator[tuple[Trace, list[int]]]:
     device = trained.model.readout.weight.device
-    with torch.inference_mode():
-        for batch in evaluation_batches(corpus, _BATCH):
-            yield trained.model(batch.to(device)).to("cpu"), batch.indices.tolist()
+    for batch in evaluation_batches(corpus, _BATCH):
+        with torch.no_grad():
+            trace = trained.model(batch.to(device)).to("cpu")
+        yield trace, batch.indices.tolist()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Rows:
     gold: Gold
     target: TargetMask

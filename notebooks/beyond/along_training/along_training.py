@@ -159,7 +159,7 @@ def network_at(recording: Recording, snapshot: int) -> EncoderDecoder:
 # only the right word tells. The third needs no links, and does not tell right words from wrong ones.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class WordKnowledge:
     """Of each row, float64, NaN where it has no answer."""
 

@@ -39,7 +39,7 @@ ORIGIN = ("commit", "date", "packages", "python", "seconds")
 Words = dict[str, list[str]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Made:
     """A trained network, sentences that it has and has not seen, the words of both sides, what made it."""
 

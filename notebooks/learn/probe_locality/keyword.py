@@ -28,7 +28,7 @@ PARAMETERS, TRAINING, HELD_OUT = range(3)  # what a seed is used for
 KEYWORD = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KeywordBatch:
     """Sequences of one length; label 1 where the keyword stands, at ``place`` (of no meaning elsewhere)."""
 

@@ -1,6 +1,5 @@
 """What every adapter holds to, and what is of named modules, Hugging Face models and frames alone."""
 
-import warnings
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -289,19 +288,6 @@ def test_all_positions_that_a_model_has_are_used_and_computed_ones_have_no_end(n
     source, target = (50, 40) if name in ("T5", "M2M100") else (32, 32)
     found = HuggingFace(toys.model_of(name)).trace(TokenBatch.of_rows([[5] * source], [[6] * target]))
     assert found.attended[0].scores.shape == (1, 4, target, source)
-
-
-def test_a_model_that_hides_its_attention_is_switched_with_a_warning():
-    model = toys.model_of("T5")
-    model.set_attn_implementation("sdpa")
-    with pytest.warns(UserWarning, match=r"T5.*by 'sdpa'.*attn_implementation=\"eager\"") as caught:
-        adapter = HuggingFace(model, kinds=KINDS)
-    assert [one.filename for one in caught] == [__file__]
-    assert model.config._attn_implementation == "eager"
-    toys.assert_same_pass(adapter.trace(BATCH), toys.traced("T5"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        HuggingFace(model)
 
 
 SAMPLES, LENGTH = 32, 64

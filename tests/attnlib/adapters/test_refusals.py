@@ -193,12 +193,6 @@ def bart(**arguments):
     return HuggingFace(toys.model_of("Bart"), **arguments)
 
 
-def switched_back(name):
-    adapter = HuggingFace(toys.model_of(name), kinds=("decoder_self",))
-    adapter.model.set_attn_implementation("sdpa")
-    return adapter.trace(BATCH)
-
-
 def of_rows(name, *rows):
     return HuggingFace(toys.model_of(name)).trace(TokenBatch.of_rows(*rows))
 
@@ -255,8 +249,6 @@ test_models_of_hugging_face_that_are_refused = refused(
     *((partial(bart, **own), said) for own, said in SHAPES["chosen"]),
     (lambda: HuggingFace(toys.model_of("M2M100", decoder_start_token_id=None)).trace(BATCH),
      "set config.decoder_start_token_id, or give batches with ``read``"),
-    *((partial(switched_back, name), 'decoder_self.0 returns no attention … attn_implementation="eager"')
-      for name in ("T5", "Bart")),
     # Not left to the check: in bfloat16, attention that is spread over many words would not give it away.
     *((lambda kind=kind: HuggingFace(toys.model_of("UMT5"), kinds=("cross", kind)).trace(BATCH),
        f"{kind}.0 adds a bias by position that UMT5Attention does not") for kind in toys.KINDS[:2]),

@@ -10,7 +10,6 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from inspect import signature
 
 import pytest
 import torch
@@ -237,24 +236,6 @@ def test_what_is_written_is_the_likeliest_piece_at_every_step(corpus, tmp_path):
     assert_refused(lambda: checkpoint.stream(ParallelText(text.source)), "there is no target: give a file")
 
 
-def test_a_model_whose_cache_has_the_name_of_later_versions_writes_the_same(corpus, tmp_path, monkeypatch):
-    checkpoint, text = Checkpoint.load(corpus / "tiny"), ParallelText(toys.text_of(tmp_path).source)
-    (batch,) = checkpoint.stream(text, generate=True).batches()
-    plain = checkpoint.model.forward
-    name = "cache" if "cache" in signature(plain).parameters else "past_key_values"
-    expected, given = checkpoint.write(batch.tokens, 9), []
-
-    def later(*, cache=None, **named):
-        given.append(cache)
-        step = plain(**{name: cache}, **named)
-        return transformers.utils.ModelOutput(logits=step.logits, cache=step[name])
-
-    monkeypatch.setattr(checkpoint.model, "forward", later)
-    assert torch.equal(checkpoint.write(batch.tokens, 9).target, expected.target)
-    assert [own is None for own in given] == [True] + [False] * (len(given) - 1)
-    assert len(given) > 1
-
-
 # Languages.
 
 
@@ -320,6 +301,7 @@ def test_what_is_written_begins_as_the_tokenizer_marks_it(kind, tmp_path):
     """The language is read first, or written first where every target has it; all else is the likeliest."""
     tokenizer = of_scores("MBartTokenizer" if kind == "mbart" else "MBart50Tokenizer")
     model = model_of("MBart", vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id)
+    model.generation_config.forced_eos_token_id = None  # else the last piece is an end mark, likely or not
     checkpoint = Checkpoint("m", model, tokenizer, "en_XX", "fr_XX")
     stream = checkpoint.stream(ParallelText(toys.text_of(tmp_path).source), generate=True, longest=6)
     one = stream.trace(next(iter(stream.batches())))

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice, pairwise
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -260,15 +261,16 @@ def test_a_damaged_checkpoint_is_deleted_and_no_other(tmp_path):
     assert {*tmp_path.glob("step-*")} == {first, first.with_suffix(".json")}
 
 
-def test_quality_by_hand(monkeypatch):
+def test_quality_by_hand():
     """Of a sample's two words the first is right, of another's one; of three words one has a logit of 2."""
     logits = torch.tensor([2.0, 0, 0]).expand(2, 2, 3)
     outputs, mask = torch.tensor([[0, 1], [0, 0]]), torch.tensor([[True, True], [True, False]])
     trace = SimpleNamespace(logits=logits, target_outputs=outputs, target_mask=mask)
-    monkeypatch.setattr("attnlib.training.evaluate.traces", lambda *_: [trace, trace])
+    model = Mock(return_value=trace)
+    model.readout.weight.device = "cpu"
     right, wrong = logits[0, 0].log_softmax(0)[:2].tolist()
     expected = {"loss": -(2 * right + wrong) / 3, "token_accuracy": 2 / 3, "exact_match": 1 / 2}
-    assert evaluate(None, None) == pytest.approx(expected)
+    assert evaluate(model, Corpus.from_ids([[4]], [[4]])) == pytest.approx(expected)
 
 
 def test_parameters_without_gradient_stay():

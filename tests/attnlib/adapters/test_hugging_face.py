@@ -1,0 +1,203 @@
+"""Models of Hugging Face are left as they were, and take batches as their library has them."""
+
+from collections import UserDict
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from attnlib import FrameBatch, HuggingFace, Modules, TokenBatch
+from attnlib.adapters import lexical_probe
+from attnlib.errors import BadInput
+from tests.attnlib.adapters import adapter_builders as toys
+from tests.attnlib.adapters.adapter_builders import BATCH, HOOKED, Reader, run
+
+FUSED = "sdpa"
+
+
+def fused(name, **changes):
+    model = toys.model_of(name, **changes)
+    model.set_attn_implementation(FUSED)
+    return model
+
+
+def implementations(model):
+    configs = [module.config for module in model.modules() if hasattr(module, "config")]
+    return {config._attn_implementation for config in configs}
+
+
+# How attention is computed.
+
+
+@pytest.mark.parametrize("name", ["T5", "Bart"])
+def test_a_model_that_hides_its_attention_is_traced(name):
+    toys.assert_same_pass(HuggingFace(fused(name), kinds=toys.KINDS).trace(BATCH), toys.traced(name))
+
+
+@pytest.mark.parametrize("name", ["T5", "Bart", "VisionEncoderDecoder GPT2"])
+def test_a_trace_leaves_the_implementation_of_attention_as_it_was(name):
+    model = fused(name)
+    HuggingFace(model).trace(toys.batch_for(name))
+    assert implementations(model) == {FUSED}
+
+
+def test_an_interrupted_trace_leaves_the_implementation_as_it_was(monkeypatch):
+    adapter = HuggingFace(fused("T5"))
+
+    def interrupted(batch):
+        assert implementations(adapter.model) == {"eager"}
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(adapter, "_run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        adapter.trace(BATCH)
+    assert implementations(adapter.model) == {FUSED}
+
+
+def test_halves_of_different_implementations_stay_different():
+    model = toys.model_of("VisionEncoderDecoder GPT2")
+    model.get_encoder().set_attn_implementation(FUSED)
+    before = [module.config._attn_implementation for module in model.modules() if hasattr(module, "config")]
+    HuggingFace(model).trace(toys.batch_for("VisionEncoderDecoder GPT2"))
+    after = [module.config._attn_implementation for module in model.modules() if hasattr(module, "config")]
+    assert after == before
+
+
+def test_logits_and_probe_are_those_of_the_pass():
+    model = fused("T5")
+    adapter = HuggingFace(model)
+    one = adapter.trace(BATCH)
+    expected = HuggingFace(toys.model_of("T5"))
+    assert torch.equal(adapter.logits(one), expected.logits(one))
+    assert torch.equal(lexical_probe(model, one), lexical_probe(expected.model, one))
+    assert implementations(model) == {FUSED}
+
+
+# What the decoder reads.
+
+
+@pytest.mark.parametrize("error", [AttributeError("of its own"), ValueError("of its own")])
+def test_an_error_of_the_models_own_method_is_not_hidden(monkeypatch, error):
+    model = toys.model_of("Bart")
+
+    def broken(labels):
+        raise error
+
+    monkeypatch.setattr(model, "prepare_decoder_input_ids_from_labels", broken)
+    with pytest.raises(type(error), match="of its own"):
+        HuggingFace(model).trace(BATCH)
+
+
+# Batches as the transformers library has them.
+
+NAMED = {
+    "input_ids": BATCH.source,
+    "attention_mask": BATCH.source_mask.long(),
+    "labels": BATCH.target.masked_fill(~BATCH.target_mask, -100),
+}
+MAPPINGS = [
+    pytest.param(NAMED, id="dictionary"),
+    pytest.param(UserDict(NAMED), id="like BatchEncoding"),
+    pytest.param({name: tensor.numpy() for name, tensor in NAMED.items()}, id="arrays"),
+    pytest.param({name: tensor.tolist() for name, tensor in NAMED.items()}, id="lists"),
+]
+
+
+@pytest.mark.parametrize("batch", MAPPINGS)
+def test_a_mapping_is_traced_as_the_batch_that_it_holds(batch):
+    adapter = HuggingFace(toys.model_of("T5"), kinds=toys.KINDS)
+    toys.assert_same_pass(adapter.trace(batch), adapter.trace(BATCH))
+
+
+def test_what_the_decoder_reads_may_be_in_a_mapping():
+    adapter, read = HuggingFace(toys.model_of("T5")), BATCH.target.roll(1, 0)
+    found = adapter.trace(NAMED | {"decoder_input_ids": read})
+    toys.assert_same_pass(found, adapter.trace(replace(BATCH, read=read)))
+
+
+def test_a_mask_of_the_decoder_may_tell_where_labels_end():
+    named = NAMED | {"labels": BATCH.target, "decoder_attention_mask": BATCH.target_mask.long()}
+    adapter = HuggingFace(toys.model_of("T5"))
+    toys.assert_same_pass(adapter.trace(named), adapter.trace(BATCH))
+
+
+def test_without_a_mask_all_of_the_source_counts():
+    adapter = HuggingFace(toys.model_of("T5"))
+    found = adapter.trace({"input_ids": [[5, 6, 7]], "labels": [[8, 9]]})
+    assert found.source_mask.all()
+
+
+def test_frames_may_be_in_a_mapping():
+    adapter, batch = toys.whisper(), toys.frames_batch("Whisper")
+    labels = batch.target.masked_fill(~batch.target_mask, -100)
+    found = adapter.trace({"input_features": batch.frames, "labels": labels})
+    logits = adapter.logits(found)
+    expected = adapter.trace(batch)
+    toys.assert_same_pass(found, expected)
+    assert torch.equal(logits, adapter.logits(expected))
+
+
+def test_modules_take_a_mapping_that_says_what_is_read():
+    adapter = Modules(Reader(), [HOOKED], run, start=2)
+    toys.assert_same_pass(adapter.trace(NAMED), adapter.trace(BATCH))
+
+
+REFUSED = [
+    pytest.param({"input_ids": [[5]]}, "labels", id="no labels"),
+    pytest.param({"labels": [[5]]}, "input_ids", id="no source"),
+    pytest.param(NAMED | {"token_type_ids": BATCH.source}, "token_type_ids", id="unknown name"),
+    pytest.param({"input_ids": [[5]], "labels": [[6, 0]]}, "-100", id="labels padded with an id"),
+    pytest.param(NAMED | {"decoder_attention_mask": [[1]]}, "decoder_attention_mask", id="mask of a shape"),
+    pytest.param([[4, 5, 1]], "TokenBatch", id="list"),
+    pytest.param(BATCH.source, "TokenBatch", id="tensor"),
+    pytest.param(None, "TokenBatch", id="nothing"),
+]
+
+
+@pytest.mark.parametrize(("batch", "named"), REFUSED)
+def test_batches_that_cannot_be_read_are_refused(batch, named):
+    with pytest.raises(BadInput, match=named):
+        HuggingFace(toys.model_of("T5")).trace(batch)
+
+
+@pytest.mark.parametrize("batch", [[[4]], np.ones((1, 2)), FrameBatch(torch.ones(1, 2), [[3]], [[True]])])
+def test_modules_refuse_what_is_no_batch_of_tokens(batch):
+    with pytest.raises(BadInput, match="TokenBatch"):
+        Modules(Reader(), [HOOKED], run, start=2).trace(batch)
+
+
+def test_an_end_mark_that_is_padding_as_well_is_a_label():
+    model = toys.model_of("Bart", pad_token_id=1, eos_token_id=1)
+    found = HuggingFace(model).trace({"input_ids": [[5, 1]], "labels": [[6, 1]]})
+    assert found.target_mask.all()
+
+
+# What projections were seen to make.
+
+
+def test_seen_projections_leave_the_attention_that_they_were_seen_of_alone():
+    attended = toys.attended_of()
+    expected = attended.queries
+    zeros = torch.zeros_like(attended.query_map(attended.query_inputs).transpose(1, 2).flatten(2))
+    zeros_of_keys = torch.zeros_like(attended.key_map(attended.key_inputs).transpose(1, 2).flatten(2))
+    fresh = replace(attended)
+    known = fresh.knowing(zeros, zeros_of_keys)
+    assert torch.equal(fresh.queries, expected)
+    assert not known.queries.any()
+
+
+def test_seen_projections_are_not_carried_over_to_other_states():
+    attended = toys.attended_of()
+    rows = attended.query_map(attended.query_inputs).transpose(1, 2).flatten(2)
+    keys = attended.key_map(attended.key_inputs).transpose(1, 2).flatten(2)
+    known = attended.knowing(rows, keys)
+    changed = replace(known, query_inputs=attended.query_inputs * 0)
+    expected = replace(attended, query_inputs=attended.query_inputs * 0).queries
+    assert torch.equal(changed.queries, expected)
+
+
+def test_a_batch_of_tokens_is_itself():
+    adapter = HuggingFace(toys.model_of("T5"))
+    one = TokenBatch.of_rows([[5]], [[6]])
+    assert adapter._batch_of(one) is one
