@@ -6,7 +6,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("attnlib", "companion", "notebooks")
 
 RESULTS = {"quick": "build/results/quick", "paper": "results/paper"}  # folder of each profile's results
-PROFILES = tuple(RESULTS)
+PROFILES = tuple(RESULTS)  # of the book; experiments have ``tiny`` besides, for tests
 
 PAPER = ROOT / "results" / "paper"
 ARCHIVE = PAPER / "archive"  # measurements of the paper profile, packed

@@ -87,7 +87,7 @@ def written(figure: Figure) -> str:
     experiment = registry.load(figure.experiment)
     if not CELL.search(source):
         raise BadInput(f"{figure.id} has no code cell whose tags begin with `parameters`; write an empty one")
-    today = cell(experiment.Config, experiment.PROFILES)
+    today = cell(experiment.Config, registry.book_profiles(experiment))
     return CELL.sub(lambda match: match["head"] + today, source, count=1)
 
 

@@ -1,17 +1,19 @@
 """Experiments by name: every ``notebooks/<part>/<name>/experiment.py``, found by its folder.
 
 There is no list to edit. An experiment has ``Config`` (see `companion.results.config`), ``PROFILES`` (one for
-``quick`` and ``paper``), ``measurements(config)`` and ``compute(config, store)``; ``models(config)``, which
-networks are asked, comes of itself.
+``quick`` and ``paper``, which the book shows, and for ``tiny``, at which tests run everything in seconds),
+``measurements(config)`` and ``compute(config, store)``; ``models(config)``, which networks are asked, comes
+of itself.
 """
 
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from attnlib.errors import check_known
-from companion.paths import modules_with
+from companion.paths import PROFILES, modules_with
 
 
 @cache
@@ -30,6 +32,11 @@ def path_of(name: str) -> Path:
     """The file of an experiment; UnknownName where there is none."""
     check_known("experiment", name, sorted(_modules()))
     return _modules()[name][0]
+
+
+def book_profiles(experiment: ModuleType) -> dict[str, Any]:
+    """Return the settings that an experiment has at the profiles of the book."""
+    return {name: experiment.PROFILES[name] for name in PROFILES if name in experiment.PROFILES}
 
 
 def load(name: str) -> ModuleType:

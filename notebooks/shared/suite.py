@@ -5,6 +5,7 @@ from itertools import product
 from pathlib import Path
 
 from attnlib.models.config import Cell
+from companion import paths
 from companion.results import config as settings
 from companion.results.config import AboveZero, Attending, BaseConfig, Positive, Scale, Task
 from companion.results.measurements import Measurement, measurements_of
@@ -42,8 +43,9 @@ class FilesConfig(PlannedConfig):
 
     def take_files(self, *names: str) -> None:
         """Makes files the one task of these fields; nobody has asked for the tasks that a profile has."""
-        profiles = getattr(sys.modules[self.__module__], "PROFILES", {}).values()
-        settings.take_files(self, **{name: {getattr(each, name) for each in profiles} for name in names})
+        profiles = getattr(sys.modules[self.__module__], "PROFILES", {})  # not there yet while it is made
+        usual = [profiles[name] for name in paths.PROFILES if name in profiles]
+        settings.take_files(self, **{name: {getattr(each, name) for each in usual} for name in names})
 
 
 class SuiteConfig(FilesConfig):
@@ -55,7 +57,13 @@ class SuiteConfig(FilesConfig):
     embedding_scale: AboveZero = 0.3  #: standard deviation of the embeddings at the start of training
 
 
-PROFILES = {"quick": SuiteConfig(), "paper": SuiteConfig(task=PAPER_TASKS, scale="paper", fit_samples=25_000)}
+PROFILES = {
+    "quick": SuiteConfig(),
+    "paper": SuiteConfig(task=PAPER_TASKS, scale="paper", fit_samples=25_000),
+    "tiny": SuiteConfig(
+        task=("one_to_one", "permutation", "reversal"), seeds=1, width=8, steps=3, fit_samples=100
+    ),
+}
 
 
 def each_planned(

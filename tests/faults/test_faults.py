@@ -317,8 +317,8 @@ def outcome(kind, use):
 @cache
 def settings_of_figures():
     figures = discover(current_project()).values()
-    profiles = {figure.experiment: registry.load(figure.experiment).PROFILES for figure in figures}
-    return [(name, own) for name, known in profiles.items() for own in vars(known["quick"])]
+    quick = {figure.experiment: registry.load(figure.experiment).PROFILES["quick"] for figure in figures}
+    return [(name, setting) for name, config in quick.items() for setting in vars(config)]
 
 
 def asked(figure, name, value):

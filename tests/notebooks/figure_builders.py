@@ -6,22 +6,21 @@ from attnlib.errors import NotMeasured
 from attnlib.training.corpus import collate
 from companion.results import registry
 from companion.results.config import BaseConfig, override
+from companion.results.request import Request
 from companion.runs.procedure import Recording
 from notebooks.shared.sequence_course import judged_samples
-from tests.tables import beside
 
-TINY = beside(__file__, "tiny")
 NOTHING = {"value": None, "low": None, "high": None, "n": 0}  # the interval of no networks
 
 
 def tiny(name: str, **changes: object) -> BaseConfig:
-    """The settings of an experiment's tiny run, with some of them changed."""
-    return override(registry.load(name).PROFILES["quick"], smallest(name) | changes)
+    """Return the settings of an experiment's tiny run, some of them changed."""
+    return override(registry.load(name).PROFILES["tiny"], changes)
 
 
-def smallest(name: str) -> dict[str, object]:
-    """What a tiny run changes of the quick one."""
-    return TINY.get(name) or getattr(registry.load(name), "TINY", {})  # beside a figure that is new
+def tiny_request(name: str, **changes: object) -> Request:
+    """Return a request for the tiny run. It names every setting, since the book has no such profile."""
+    return Request(name, parameters=vars(tiny(name, **changes)))
 
 
 class Given:

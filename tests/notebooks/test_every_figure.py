@@ -31,11 +31,10 @@ from companion.claims.model import load_claims
 from companion.results import registry
 from companion.results.config import override
 from companion.results.recompute import RESULTS
-from companion.results.request import Request
 from companion.results.result import Result
 from companion.results.run import run
 from notebooks.attend.temporal_share.drawing import readme_figure
-from tests.notebooks.figure_builders import Given, smallest, tiny
+from tests.notebooks.figure_builders import Given, tiny, tiny_request
 from tests.tables import beside
 
 ROOT = RESULTS.parents[1]
@@ -154,14 +153,12 @@ def _networks(values: object) -> Iterator[int]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_resamples")
-@pytest.mark.parametrize(
-    "name", [pytest.param(own, marks=[pytest.mark.long] * (own == "translators")) for own in registry.names()]
-)
+@pytest.mark.parametrize("name", registry.names())
 def test_an_experiment_runs_at_a_tiny_size_and_has_what_its_claims_read(name, tmp_path, models):
     if name in PUBLISHED["texts"] and not os.environ.get("ATTNLIB_DATA"):
         pytest.skip("reads published texts: set ATTNLIB_DATA")
     module = registry.load(name)
-    result = run(Request(name, parameters=smallest(name)), out=tmp_path, models=models)
+    result = run(tiny_request(name), out=tmp_path, models=models)
     settings = [setting for profile in module.PROFILES.values() for setting in vars(profile).items()]
     several = [(field, one) for field, value in settings if isinstance(value, tuple) for one in value]
     free = {own for field, one in several for own in (str(one), f"{field}_{one}")}

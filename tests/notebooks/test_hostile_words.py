@@ -21,7 +21,7 @@ from companion.results.request import Request
 from companion.results.run import run
 from tests.companion.book.book_builders import built
 from tests.faults.conftest import COUNTS
-from tests.notebooks.figure_builders import smallest
+from tests.notebooks.figure_builders import tiny
 from tests.notebooks.test_every_figure import ROOT, shown_by_cells
 
 FORMS = (
@@ -83,7 +83,7 @@ def test_fifty_hostile_words_are_words(figure, tmp_path, models, monkeypatch):
         (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     experiment = figure.rpartition("/")[2]
     given = {name: str(tmp_path / name) for name in ("source", "target")}
-    small = {name: value for name, value in smallest(experiment).items() if name not in TASKS}
+    small = {name: value for name, value in vars(tiny(experiment)).items() if name not in TASKS}
     result = run(Request(experiment, parameters=small | given), out=tmp_path / "out", models=models)
     # The vocabulary takes words apart at marks; a page shows whatever a result may hold.
     tables = json.loads(

@@ -26,7 +26,11 @@ class Config(SuiteConfig):
 
 QUICK_TASKS = ("one_to_one", "reordering_100", "scan")
 PAPER = {"scale": "paper", "seeds": 3, "fit_samples": 25_000, "samples": 1_500, "translated": 1_000}
-PROFILES = {"quick": Config(task=QUICK_TASKS), "paper": Config(task=PAPER_TASKS, **PAPER)}
+PROFILES = {
+    "quick": Config(task=QUICK_TASKS),
+    "paper": Config(task=PAPER_TASKS, **PAPER),
+    "tiny": Config(task=("one_to_one",), seeds=1, width=8, steps=3, fit_samples=100, samples=60),
+}
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:

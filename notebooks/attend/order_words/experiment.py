@@ -618,7 +618,11 @@ PROFILES = {
     "paper": Config(
         scale="paper", task=PAPER_TASKS, cell=("gru", "lstm"), fit_samples=8_000, pairs=256, fit_pairs=1_000
     ),
-}
+    "tiny": Config(
+        task=("reordering_50", "scan_extended"), seeds=1, width=8, steps=3, fit_samples=100, pairs=6,
+        fit_pairs=8,
+    ),
+}  # fmt: skip
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:

@@ -291,7 +291,11 @@ class Config(SuiteConfig):
 
 
 PAPER_TASKS = ("one_to_one", "reversal", *DIAL[2::2], "scan", "scan_extended", "multi30k_en_fr")
-PROFILES = {"quick": Config(), "paper": Config(scale="paper", task=PAPER_TASKS, fit_samples=25_000)}
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(scale="paper", task=PAPER_TASKS, fit_samples=25_000),
+    "tiny": Config(task=("one_to_one",), seeds=1, width=8, steps=3, fit_samples=100),
+}
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:

@@ -264,7 +264,11 @@ PROFILES = {
         fit_samples=25_000,
         samples=1_500,
     ),
-}
+    "tiny": Config(
+        weight_decay=(0.0, 1e-4, 1e-3, 3e-3, 1e-2), widths=(16,), length=(0.5, 2.0), seeds=1, width=8,
+        steps=3, fit_samples=100, samples=60,
+    ),
+}  # fmt: skip
 
 
 def axis(config: Config) -> dict[ModelSpec, dict[str, object]]:

@@ -201,6 +201,10 @@ PROFILES = {
         weight_decay=(0.0, 1e-5, 1e-4, 1e-3), length=(0.25, 0.5, 1.0, 2.0), n_words=(3, 10, 26),
         embedding_scale=(0.1, 0.3, 1.0), clip=(0.1, 1.0, 10.0), fit_samples=25_000, samples=1_500,
     ),
+    "tiny": Config(
+        cell=("gru", "lstm", "vanilla", "ugrnn"), widths=(16,), length=(2.0,), seeds=1, width=8, steps=3,
+        fit_samples=100, samples=60,
+    ),
 }  # fmt: skip
 
 

@@ -274,7 +274,11 @@ def _has_model(config: Config, task_name: str, architecture: str) -> bool:
     return architecture != "VED" or task_name in config.ved_task
 
 
-PROFILES = {"quick": Config(seeds=2), "paper": Config(scale="paper", task=PAPER_TASKS, fit_samples=25_000)}
+PROFILES = {
+    "quick": Config(seeds=2),
+    "paper": Config(scale="paper", task=PAPER_TASKS, fit_samples=25_000),
+    "tiny": Config(task=("one_to_one",), seeds=1, width=8, steps=3, fit_samples=100),
+}
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:

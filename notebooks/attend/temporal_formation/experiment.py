@@ -545,6 +545,7 @@ PROFILES = {
         scale="paper", task=("one_to_one", "reversal", "scan"), cell=("gru", "lstm", "vanilla", "ugrnn"),
         seeds=None, fit_samples=25_000,
     ),
+    "tiny": Config(seeds=1, width=8, steps=3, fit_samples=100),
 }  # fmt: skip
 _FEWER_SEEDS = 5  # of position codes other than the sinusoidal one
 

@@ -40,6 +40,7 @@ PROFILES = {
         more_cells=("lstm", "vanilla", "ugrnn"),
         translated=1_000,
     ),
+    "tiny": Config(task=("reordering_0", "reordering_100"), seeds=1, width=8, steps=3, fit_samples=100),
 }
 
 

@@ -46,6 +46,7 @@ class Config(BaseConfig):
 PROFILES = {
     "quick": Config(),
     "paper": Config(scale="paper", task=PAPER_TASKS, learning_rate=(0.002, 0.005), samples=1_000),
+    "tiny": Config(task=("one_to_one",), seeds=1, width=8, steps=3, learning_rate=(0.005,), samples=20),
 }
 
 

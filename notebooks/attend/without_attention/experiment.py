@@ -230,6 +230,7 @@ class Config(BaseConfig):
 PROFILES = {
     "quick": Config(seeds=3, steps=170),
     "paper": Config(scale="paper", length=(5, 10, 15, 20), seeds=5, steps=4_000, fit_samples=10_000),
+    "tiny": Config(length=(3, 4), words=4, seeds=1, width=8, steps=3, fit_samples=100),
 }
 
 

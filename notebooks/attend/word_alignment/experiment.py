@@ -351,6 +351,10 @@ PROFILES = {
         scale="paper", task=("one_to_one", "reversal", *DIAL[::2], TEXT),
         tokens_of=("reordering_50", "scan", "multi30k_en_fr", TEXT), fit_samples=10_000, judged_samples=2_000,
     ),
+    "tiny": Config(
+        task=("reordering_50",), tokens_of=("reordering_50",), judged_samples=30, iterations=2, seeds=1,
+        width=8, steps=3, fit_samples=100,
+    ),
 }  # fmt: skip
 
 

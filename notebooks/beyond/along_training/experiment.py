@@ -186,6 +186,10 @@ PROFILES = {
         most_phrases=8, length=40, n_train=50_000, n_held_out=1_000, width=128, steps=2_000, text_steps=3_000,
         learning_rate=2e-3, snapshots_per_doubling=3, fitted=4_000, judged=1_000,
     ),
+    "tiny": Config(
+        uniform=("copying_sample",), seeds=2, fewest_phrases=2, most_phrases=3, length=5, n_train=80,
+        n_held_out=20, width=6, steps=3, batch_size=16, snapshots_per_doubling=1, fitted=40, judged=10,
+    ),
 }  # fmt: skip
 
 

@@ -22,8 +22,11 @@ class Config(BaseConfig):
     batch_size: Positive = 16  #: how many at once
 
 
-PROFILES = {"quick": Config(), "paper": Config(weights="annalog", molecules=2_000, batch_size=32)}
-TINY = {"molecules": 96}
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(weights="annalog", molecules=2_000, batch_size=32),
+    "tiny": Config(molecules=96),
+}
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:

@@ -22,8 +22,7 @@ class Config(BaseConfig):
     letters: Positive = 7  #: of the words whose vectors are looked into
 
 
-PROFILES = {"quick": Config(), "paper": Config(weights="g2p_en", words=20_000)}
-TINY = {"words": 600}
+PROFILES = {"quick": Config(), "paper": Config(weights="g2p_en", words=20_000), "tiny": Config(words=600)}
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:

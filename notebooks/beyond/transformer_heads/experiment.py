@@ -384,6 +384,10 @@ PROFILES = {
         n_train=10_000, judged=1_000, fit_samples=10_000, width=128, heads=4, layers=3, steps=2_000,
         learning_rate=1e-3, warmup=200, snapshots=10,
     ),
+    "tiny": Config(
+        positions=("sinusoidal", "learned", "relative", "rotary"), seeds=2, n_train=300, judged=60,
+        fit_samples=200, width=8, steps=3, snapshots=1,
+    ),
 }  # fmt: skip
 
 

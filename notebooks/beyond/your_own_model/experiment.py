@@ -72,7 +72,11 @@ class Config(BaseConfig):
             check_known(field, getattr(self, field), getattr(experiment.PROFILES[self.like], field))
 
 
-PROFILES = {"quick": Config(), "paper": Config(like="paper", samples=9_600)}
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(like="paper", samples=9_600),
+    "tiny": Config(like="tiny", samples=60, batch_size=6),
+}
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attnlib.errors import BadInput
+from companion import paths
 from companion.data import labelled_sets, parallel
 from companion.results.config import AboveZero, BaseConfig, Field, NotNegative, OneOf, Positive, take_files
 from companion.results.measurements import Measurement
@@ -383,6 +384,11 @@ PROFILES = {
         embedding_width=300, learning_rate=1e-3, steps=4_000, translation_steps=0, pieces=8_000,
         training_part=1,
     ),
+    "tiny": Config(
+        classification=("known_polarity",), translation=("known_lexicon",), seeds=2, frozen=2, n_train=60,
+        n_validation=8, train_pairs=60, validation_pairs=8, width=8, embedding_width=8, steps=10,
+        translation_steps=50, pieces=60, training_part=1,
+    ),
 }  # fmt: skip
 
 
@@ -390,7 +396,8 @@ def rows(config: Config) -> dict[str, agreement.Runs]:
     """The runs of every row, by data set; a reader's own is ``own``."""
     if config.data is not None:
         # The numbers of texts of a profile are not for a reader's own table: all of it is used.
-        usual = {name: {getattr(p, name) for p in PROFILES.values()} for name in ("n_train", "n_validation")}
+        profiles = [PROFILES[name] for name in paths.PROFILES]
+        usual = {name: {getattr(p, name) for p in profiles} for name in ("n_train", "n_validation")}
         all_of_it = {name: 0 for name, sizes in usual.items() if getattr(config, name) in sizes}
         return {"own": _classifiers(replace(config, **all_of_it), str(config.data.resolve()))}
     if config.source is not None:

@@ -110,6 +110,7 @@ PROFILES = {
     "quick": Config(),
     # The three sets of News Commentary are not available here; who has them names them: sets=news_it_pt.
     "paper": Config(sets=tuple(name for name in TITLES if "news_" not in name), absent="stop"),
+    "tiny": Config(sets=("sst", "sms_spam", "multi30k_de_en", *BY_RULE)),
 }
 
 

@@ -49,6 +49,7 @@ PROFILES = {
     "paper": Config(
         sentences=400, seeds=20, widths=tuple(2**power for power in range(6, 13)), pairs=0, absent="stop"
     ),
+    "tiny": Config(sentences=40, seeds=2, iterations=3, widths=(64, 512), pairs=100, absent="stop"),
 }
 
 

@@ -50,6 +50,7 @@ PROFILES = {
     "paper": Config(
         seeds=20, controls=10, length=40, width=256, steps=300, longer_steps=2000, coded_steps=60
     ),
+    "tiny": Config(seeds=2, controls=1, length=4, width=8, steps=4, every=2, coded_seeds=2, coded_steps=4),
 }
 
 

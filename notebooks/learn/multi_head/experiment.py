@@ -66,6 +66,7 @@ PROFILES = {
     "paper": Config(
         candidates=20, trials=3, seeds=20, heads=8, elsewhere=2, moved=3, length=40, width=256, steps=100
     ),
+    "tiny": Config(candidates=2, seeds=1, heads=2, moved=1, length=4, width=8, steps=2, every=2, followed=2),
 }
 
 

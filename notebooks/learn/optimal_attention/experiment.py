@@ -323,6 +323,10 @@ PROFILES = {
         steps=36_250, probed_training=1_014, train_texts=0, validation_texts=0, classifier_width=0,
         classifier_steps=4_000,
     ),
+    "tiny": Config(
+        seeds=2, dataset="known_lexicon", texts="known_polarity", train_pairs=0, n_validation=12, width=16,
+        steps=51, samples=5, train_texts=0, validation_texts=0, classifier_width=4, classifier_steps=11,
+    ),
 }  # fmt: skip
 
 

@@ -120,6 +120,10 @@ PROFILES = {
         only_at_hand=0, n_train=0, n_validation=0, width=256, embedding_width=300, learning_rate=1e-3,
         steps=4_000,
     ),
+    "tiny": Config(
+        data=("known_polarity",), beside=(), n_train=60, n_validation=20, width=3, embedding_width=4,
+        steps=4,
+    ),
 }  # fmt: skip
 
 

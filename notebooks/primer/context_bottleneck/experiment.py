@@ -41,6 +41,9 @@ PROFILES = {
         probed=(5, 10, 20, 30, 40, 60), n_train=40_000, judged=2_800, steps=3_000, learning_rate=2e-3,
         samples=16_000,  # 4,000 leave a width of 256 and 60 words a bound far below what is there
     ),
+    "tiny": Config(
+        width=(6, 8), longest=5, probed=(3, 4), seeds=2, n_train=300, judged=60, steps=3, samples=80
+    ),
 }  # fmt: skip
 
 

@@ -126,6 +126,7 @@ PROFILES = {
         n_train=60_000, max_words=3_500, max_length=12, judged=1_000, width=128, steps=4_000, snapshots=20,
         learning_rate=2e-3,
     ),
+    "tiny": Config(seeds=2, n_train=300, judged=60, width=8, steps=3, snapshots=1),
 }  # fmt: skip
 
 

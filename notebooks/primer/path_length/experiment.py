@@ -80,7 +80,13 @@ class Config(CoursesConfig):
     samples: Positive = 64  #: number of sentences that gradients are taken on
 
 
-PROFILES = {"quick": Config(), "paper": Config(kind=tuple(KINDS), length=20, samples=256, **PAPER)}
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(kind=tuple(KINDS), length=20, samples=256, **PAPER),
+    "tiny": Config(
+        longest=5, length=4, seeds=2, n_train=300, judged=60, width=8, steps=3, snapshots=1, samples=20
+    ),
+}
 
 
 def _plan(config: Config) -> tuple[Plan]:

@@ -255,6 +255,11 @@ PROFILES = {
         longest=6, n_train=20_000, judged=300, width=64, steps=800, snapshots=40, learning_rate=2e-3,
         threshold=0.9, samples=4_000, named=("cho", "sutskever", "bahdanau", "luong"),
     ),
+    "tiny": Config(
+        scoring=("dot", "scaled_dot", "general", "concat", "additive"), asked=("dot", "general", "additive"),
+        seeds=2, n_train=300, judged=40, width=6, steps=3, snapshots=2, samples=200,
+        named=("sutskever", "luong"), text_pairs=60, text_width=8, text_epochs=1, text_snapshots=2,
+    ),
 }  # fmt: skip
 
 

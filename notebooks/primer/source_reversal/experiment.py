@@ -91,7 +91,20 @@ class Config(CoursesConfig):
     )  # fmt: skip
 
 
-PROFILES = {"quick": Config(one_length=0), "paper": Config(**PAPER)}
+PROFILES = {
+    "quick": Config(one_length=0),
+    "paper": Config(**PAPER),
+    "tiny": Config(
+        aligned=("one_to_one", "number_words"),
+        longest=6,
+        seeds=2,
+        n_train=300,
+        judged=60,
+        width=8,
+        steps=3,
+        snapshots=2,
+    ),
+}
 
 
 def _plan(config: Config) -> tuple[Plan, Plan]:

@@ -492,6 +492,10 @@ PROFILES = {
         learning_rate=3e-3, transformer_width=128, heads=4, layers=3, transformer_steps=1_500,
         transformer_rate=1e-3, warmup=150, snapshots=20,
     ),
+    "tiny": Config(
+        seeds=2, longest=7, n_train=200, judged=40, width=8, steps=3, transformer_width=8,
+        transformer_steps=3, snapshots=1,
+    ),
 }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.suite import PROFILES, model_specs
 from tests.attnlib.refusals import assert_refused
 from tests.companion.book.book_builders import ROOT, output_of
-from tests.notebooks.figure_builders import smallest
+from tests.notebooks.figure_builders import tiny_request
 from tests.tables import beside
 
 REFUSED = beside(__file__, "refused")
@@ -147,7 +147,7 @@ def test_networks_of_screened_heads_count_in_the_cost_and_are_named_if_missing(t
     """They follow from outcomes, so no list that is made before can have them."""
     monkeypatch.setattr(multi_head, "standing", lambda accuracy: "bad")
     archive, none = tmp_path / "archive", tmp_path / "none"
-    request = Request("multi_head", parameters=smallest("multi_head") | {"moved": 2})
+    request = tiny_request("multi_head", moved=2)
     whole = run(request, out=tmp_path, models=tmp_path / "models", archive=archive)
     assert len(whole.models) == 2 + 1 + 1  # heads tried, random heads, the first of these alone
     assert whole.provenance["networks"] == 4 + 1 + 1 + 2  # all bad, one copied, both in another body

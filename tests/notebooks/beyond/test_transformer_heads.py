@@ -98,9 +98,8 @@ def test_correlation_is_over_heads_and_leaves_out_those_without_shares():
     assert found["temporal_rebuilds"]["heads"] == 24  # which all heads have: the same are left out
 
 
-def test_the_frame_of_the_report_holds_the_page_and_lets_nothing_run(store, monkeypatch):
+def test_the_frame_of_the_report_holds_the_page_and_lets_nothing_run(store):
     config = tiny("your_own_model")
-    monkeypatch.setitem(experiment.PROFILES, "quick", tiny("transformer_heads"))
     values, tables = your_own_model.compute(config, store)
     frame = framed_report(Result("your_own_model", "quick", vars(config), values, tables, data={}))
     assert re.match(r'<iframe [^<>]*sandbox="" [^<>]*></iframe>$', frame)

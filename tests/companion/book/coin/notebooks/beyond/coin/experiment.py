@@ -12,7 +12,7 @@ class Config(BaseConfig):
     tosses: Positive = 200  #: how often the coin is tossed
 
 
-PROFILES = {"quick": Config(), "paper": Config(tosses=2_000)}
+PROFILES = {"quick": Config(), "paper": Config(tosses=2_000), "tiny": Config(tosses=20)}
 
 
 def measurements(config):
