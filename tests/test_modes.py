@@ -5,8 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("attnlib", "companion", "notebooks")
-LEFT_OUT = ROOT / "companion/runs/fingerprint.py"  # which is about to go
-FILES = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py")) if path != LEFT_OUT]
+FILES = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))]
 MODES = ("inference_mode", "no_grad", "enable_grad", "set_grad_enabled")
 
 

@@ -60,7 +60,7 @@ def run(project: Project, targets: Iterable[str], jobs: int, *, explain: bool = 
         except KeyboardInterrupt:
             os.killpg(process.pid, signal.SIGINT)
             try:
-                process.communicate(timeout=PATIENCE)
+                process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
             raise
@@ -71,7 +71,7 @@ def run(project: Project, targets: Iterable[str], jobs: int, *, explain: bool = 
 def _follow(process: subprocess.Popen, build: Path, jobs: int) -> None:
     """Write what a build says into its log, and show its progress, until it ends."""
     progress = Progress(build, jobs)
-    with (build / LOG).open("w", encoding="utf-8") as log:
+    with process.stdout, (build / LOG).open("w", encoding="utf-8") as log:
         for line in process.stdout:
             log.write(line)
             log.flush()

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
@@ -11,15 +10,13 @@ from typer.testing import CliRunner
 from attnlib.cli import app
 from attnlib.errors import DataUnavailable
 from companion.book import plan
-from companion.book.parameters import with_parameters
-from companion.book.plan import PlannedResult, planned, planned_run
+from companion.book.parameters import request_of
 from companion.book.project import find, minutes
 from companion.cli import _prepared
-from companion.data import registry
+from companion.data import sources
 from companion.data.sources import dataset
+from companion.results import registry
 from companion.results.request import Request
-from companion.runs.spec import ModelSpec
-from companion.runs.store import load_task
 from tests.companion.book.book_builders import ROOT, copied, output_of
 from tests.companion.claims.claims_builders import claim, write_paper
 from tests.companion.data.data_builders import put
@@ -34,10 +31,6 @@ def project(project, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("ATTNLIB_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
-    # A process asks once, and this one may have asked where there were data.
-    monkeypatch.setattr(plan, "_why_no_data", plan._why_no_data.__wrapped__)
-    for module in ("results.run", "runs.store"):
-        monkeypatch.setattr(f"companion.{module}.load_task", load_task.__wrapped__)
     return project
 
 
@@ -68,7 +61,7 @@ def test_any_name_is_a_name_also_where_the_locale_has_ascii_only(project, tmp_pa
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "ATTNLIB_ROOT": str(root)}
     run = ["run", "attend/alignment_breakdown", "--explain", "-p", f"source={names[0]}", "-p"]
     own, gone = ([*run, f"target={name}"] for name in names[1:])
-    made = "dry-run", "compute alignment_breakdown\n", "draw attend/alignment_breakdown --run build/runs/"
+    made = "dry-run", "make --run build/runs/attend-alignment_breakdown-"
     cases = (own, 0, *made), (gone, 2, f"cannot read {root}"), (["verify"], 0, "0 changed")
     for words, code, *said in cases:
         told = output_of([sys.executable, "-m", "attnlib.cli", *words], root, code=code, **ascii_only)
@@ -89,40 +82,45 @@ def test_what_cannot_be_done_is_one_line_with_the_way_out(project, monkeypatch, 
     assert not project.build.exists()
 
 
-def prepared(project, name: str, *words: str, profile: str = "quick"):
-    """A run of its own as recorded, and what is planned of it."""
-    request = with_parameters(Request(find(project, name).id, profile), words)
+def prepared(project, name: str, *words: str, profile: str = "quick") -> Request:
+    """A run of its own, as it is recorded for its job."""
+    request = request_of(find(project, name).id, profile, words)
     folder = _prepared(project, request, explain=True).parent
     assert Request.read(folder / "run.json") == request
-    return request, planned_run(project, folder.name)
+    return request
 
 
 def test_a_run_is_recorded_apart_from_the_book_with_the_callers_paths(project, tmp_path):
     put(tmp_path, dict.fromkeys(("my.en", "my.fr"), "a b c\n" * 40))
     words = ["source=my.en", "target=my.fr", "seeds=1"]
-    request, result = prepared(project, "alignment_breakdown", *words)
+    request = prepared(project, "alignment_breakdown", *words)
     own = {"source": str(tmp_path / "my.en"), "target": str(tmp_path / "my.fr"), "seeds": 1}
     assert request.parameters == own
     assert request.folder == f"build/runs/{request.name}"
     record = project.root / request.folder / "run.json"
     before = record.stat().st_mtime_ns
-    assert prepared(project, "attend/alignment_breakdown", *words)[0] == request
+    assert prepared(project, "attend/alignment_breakdown", *words) == request
     assert record.stat().st_mtime_ns == before  # the workflow depends on it
-    assert prepared(project, "alignment_breakdown", *words[:2], "seeds=2")[0].name != request.name
-    assert f"--run {request.folder}/run.json" in result.arguments
-    assert {spec.task for spec in result.specs.values()} == {"parallel"}
+    assert prepared(project, "alignment_breakdown", *words[:2], "seeds=2").name != request.name
+    specs = registry.load("alignment_breakdown").models(request.config)
+    assert {spec.task for spec in specs} == {"parallel"}
 
 
-def test_a_row_of_the_books_tables_shares_its_answers(project):
+SHARED = ["classification=amazon", "translation="]
+
+
+@pytest.mark.parametrize(
+    ("profile", "words", "shares"),
+    [
+        pytest.param("paper", SHARED, True, id="one row"),
+        pytest.param("paper", ["classification=", "translation=multi30k_de_en"], True, id="another row"),
+        pytest.param("paper", [*SHARED, "steps=7"], False, id="other networks"),
+        pytest.param("quick", ["seeds=2"], False, id="quick"),
+    ],
+)
+def test_a_row_of_the_books_tables_shares_its_measurements(project, profile, words, shares):
     put(project.notebooks, {"learn/agreement.md": ""})
-    one, other = ["classification=amazon", "translation="], ["classification=", "translation=multi30k_de_en"]
-    part = [*one, "long_seeds=2"]
-    rows = [("paper", one, True), ("paper", other, True), ("paper", part, False)]
-    rows += [("paper", [*one, "steps=7"], False), ("quick", ["seeds=2"], False)]
-    for profile, words, archived in rows:
-        _, result = prepared(project, "agreement", *words, profile=profile)
-        assert result.archived is archived, words
-        assert ("--archive results/paper/archive" in result.arguments) is archived
+    assert plan.shares_archive(prepared(project, "agreement", *words, profile=profile)) is shares
 
 
 @pytest.mark.parametrize("words", ["book", "run alignment_breakdown", "run alignment_breakdown -p seeds=1"])
@@ -134,53 +132,74 @@ def test_explaining_is_a_dry_run_and_downloads_nothing(project, monkeypatch, wor
     assert explained == [True]
 
 
-def test_data_that_is_not_at_hand_is_said_before_anything_is_trained(project, tmp_path):
-    request = with_parameters(Request("attend/alignment_breakdown"), ["task=multi30k_en_fr"])
+def test_data_that_is_not_at_hand_is_said_before_anything_is_trained(project):
+    request = request_of("attend/alignment_breakdown", "quick", ["task=multi30k_en_fr"])
     with pytest.raises(DataUnavailable, match="attnlib data fetch multi30k"):
         _prepared(project, request, explain=False)
     assert not project.build.exists()
-    book = planned(project, "alignment_breakdown", "quick")
-    assert "multi30k" in book.cannot_run
-    assert not book.current
-    # A reader's own files that are gone are data that is not available here.
-    gone = tuple({"source": str(tmp_path / "a"), "target": str(tmp_path / "b")}.items())
-    put(project.models / "key", {"history.json": "{}"})  # trained while they were there, to no avail
-    for spec, told in (
-        (ModelSpec("parallel", "AED", 3, task_options=gone), f"cannot read {tmp_path / 'a'}"),
-        (ModelSpec("reordering", "AED", 3), ""),
-    ):
-        result = PlannedResult(project, Request("temporal_share"))
-        result.__dict__["specs"] = {"key": spec}
-        assert result.cannot_run.startswith(told)
-        assert bool(result.cannot_run) is bool(told)
 
 
-def test_a_result_is_made_again_where_data_has_come_that_it_reads(project, monkeypatch, tmp_path):
-    request = with_parameters(Request("learn/dataset_sizes"), ["absent=skip"])
-    before = PlannedResult(project, request).stamp
-    put(tmp_path, {"data/sms_spam/sms.tsv": ""})
-    monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path / "data"))
-    assert PlannedResult(project, request).stamp != before
+def test_a_readers_own_file_that_is_gone_is_said_before_anything_is_trained(project, tmp_path):
+    put(tmp_path, dict.fromkeys(("my.en", "my.fr"), "a b c\n" * 40))
+    request = request_of("attend/alignment_breakdown", "quick", ["source=my.en", "target=my.fr"])
+    (tmp_path / "my.en").unlink()
+    with pytest.raises(DataUnavailable, match=f"cannot read {tmp_path / 'my.en'}"):
+        _prepared(project, request, explain=False)
 
 
-def test_what_figures_read_is_downloaded_and_its_lack_stops_nothing(project, monkeypatch, tmp_path, capsys):
-    tasks = ("multi30k_en_fr", "one_to_one", "tatoeba_en_fr")
-    specs = {task: SimpleNamespace(roots=(registry.builder(task),)) for task in tasks}
-    result = SimpleNamespace(current=False, specs=specs)
-    fetch = Mock(side_effect=DataUnavailable("cannot download: no network"))
-    monkeypatch.setattr(plan, "PlannedResult", lambda *_: result)
-    monkeypatch.setattr(plan, "fetch", fetch)
-    states = {"multi30k": "missing", "tatoeba": "ok"}
-    monkeypatch.setattr(plan, "check", lambda data: [SimpleNamespace(state=states[data.name])])
-    plan.bring_data(project, [Request("temporal_share")])
-    fetch.assert_called_once_with(dataset("multi30k"))
+@pytest.fixture
+def fetched(project, monkeypatch):
+    """The data sets that are downloaded, where none is here and none can be had."""
+    names = []
+
+    def fetch(data):
+        names.append(data.name)
+        raise DataUnavailable("cannot download: no network")
+
+    monkeypatch.setattr(sources, "fetch", fetch)
+    return names
+
+
+def test_what_figures_read_is_downloaded_and_its_lack_stops_nothing(fetched, capsys):
+    plan.bring_data([request_of("attend/temporal_share", "quick", ["task=multi30k_en_fr,one_to_one"])])
+    assert fetched == ["multi30k"]
     assert "multi30k: cannot download: no network" in capsys.readouterr().err
-    result.current = True
-    plan.bring_data(project, [Request("temporal_share")])
-    result.current = False
+
+
+def test_what_a_request_does_not_read_is_not_downloaded(fetched):
+    plan.bring_data(
+        [request_of("learn/agreement", "quick", ["classification=known_polarity", "translation="])]
+    )
+    assert fetched == []
+
+
+def test_sets_that_a_plan_leaves_out_where_they_are_not_here_are_downloaded(fetched):
+    plan.bring_data([Request("learn/resting_attention")])
+    assert fetched
+
+
+def test_nothing_is_downloaded_where_the_data_have_a_folder(fetched, monkeypatch, tmp_path):
     monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path))
-    plan.bring_data(project, [Request("temporal_share")])
-    fetch.assert_called_once()  # neither for a current result nor in place of a named folder"
+    plan.bring_data([Request("attend/temporal_share")])
+    assert fetched == []
+
+
+# A published number names the commit that it comes from.
+
+
+@pytest.fixture
+def edited(project, monkeypatch):
+    """A paper-sized figure with something to measure, by code that is not committed."""
+    monkeypatch.setattr(plan, "missing_of", lambda request: {"a run": "asked"})
+    monkeypatch.setattr("companion.runs.store.uncommitted", lambda root: ["attnlib/a.py", "attnlib/b.py"])
+    monkeypatch.setattr("companion.book.workflow.run", Mock(side_effect=AssertionError("it has begun")))
+
+
+@pytest.mark.usefixtures("edited")
+def test_measuring_by_uncommitted_code_is_said_before_it_begins():
+    result = attnlib("run", "alignment_breakdown", "--profile", "paper")
+    assert result.exit_code == 2
+    assert "not committed (attnlib/a.py and 1 more)" in result.stderr
 
 
 def test_minutes_include_training_once(tmp_path):

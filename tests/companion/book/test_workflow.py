@@ -1,5 +1,6 @@
 """The workflow of the book: what is redone, why, what a failure or a kill leaves, how one figure is run."""
 
+import inspect
 import json
 import os
 import re
@@ -18,12 +19,15 @@ import yaml
 
 from attnlib.errors import BadInput
 from attnlib.files import locked
-from companion.book import warm, workflow
+from companion.book import plan, workflow
+from companion.book.closure import files_behind, imported_files
 from companion.book.execute import FigureFailed, execute, main, normalise
-from companion.book.plan import imports_of
 from companion.book.project import Project, discover, find, find_root
+from companion.data import registry as tasks
 from companion.results import registry
 from companion.results.request import Request
+from companion.runs import registry as trainings
+from companion.runs.identity import run_record
 from tests.attnlib.refusals import assert_refused
 from tests.companion.book.book_builders import (
     ROOT,
@@ -58,7 +62,7 @@ def test_only_what_changed_is_redone_and_a_failure_leaves_the_rest_standing(proj
     write(project, "two", "1 / 0")
     assert workflow.run(project, ["figures"], 2) == 1
     said = told(capfd, 1)
-    assert "Error in rule figure:" in said
+    assert "Error in rule figure:" in (project.build / workflow.LOG).read_text(encoding="utf-8")
     assert "error: attend/two: cell 3, line 13" in said
     assert "ZeroDivisionError: division by zero" in said
     made = project.executed("quick") / "attend" / "one.ipynb"
@@ -76,22 +80,12 @@ def test_only_what_changed_is_redone_and_a_failure_leaves_the_rest_standing(proj
     told(capfd, 0)
     said = told(capfd, workflow.run(project, ["figures"], 1, explain=True))
     assert "Updated input files: notebooks/attend/one.md" in said
-    assert "draw attend/two" not in said
+    assert "make attend/two" not in said
 
     # A figure that failed is tried again, though the site was built without it.
     made.with_name("two.ipynb").unlink()
     put(project.root, {"_config.yml": "", "build/_build/html/index.html": ""})
-    assert "draw attend/two\n" in told(capfd, workflow.run(project, ["book"], 1, explain=True))
-
-
-def test_a_book_is_current_until_something_changes(project):
-    put(project.root, dict.fromkeys(("_config.yml", "book/index.md", "build/_build/html/index.html"), ""))
-    assert not workflow.is_current(project)
-    for change in (lambda: write(project, "one", "print(4)"), project.site.unlink):
-        workflow.mark_current(project, workflow.state(project, workflow.INPUTS))
-        assert workflow.is_current(project)
-        change()
-        assert not workflow.is_current(project)
+    assert "make attend/two\n" in told(capfd, workflow.run(project, ["book"], 1, explain=True))
 
 
 def test_the_lock_outlives_a_killed_attnlib_as_long_as_its_workflow(project):
@@ -114,11 +108,45 @@ def is_free(project: Project) -> bool:
     return False
 
 
-def test_what_a_notebook_imports(project):
-    figure = write(project, "one", "import numpy, attnlib.files\nfrom companion.book import project")
-    assert imports_of(figure) == {"companion.book:project"}
-    write(project, "one", "from companion.book import project\n%matplotlib inline")
-    assert imports_of(figure) == frozenset()  # not Python: its own job says so
+def cells_import(project, cell: str) -> set[str]:
+    figure = write(project, "one", cell)
+    files = plan.files_of(project, figure)
+    return {Path(name).relative_to(ROOT).as_posix() for name in files if name.startswith(str(ROOT))}
+
+
+def test_a_figure_rests_on_what_its_cells_import_and_what_that_imports(project):
+    files = cells_import(project, "from companion.book import markup")
+    assert "companion/book/markup.py" in files
+    assert "companion/book/site.py" not in files
+
+
+def test_a_cell_that_is_not_python_is_passed_over(project):
+    assert "companion/book/markup.py" not in cells_import(
+        project, "from companion.book import markup\n%matplotlib x"
+    )
+
+
+def test_an_import_within_a_function_counts(tmp_path):
+    assert ROOT / "companion/results/run.py" in files_behind([ROOT / "companion/book/notebook.py"])
+
+
+def test_what_only_type_checkers_import_does_not_count():
+    assert ROOT / "companion/runs/store.py" not in imported_files(ROOT / "companion/runs/measure.py")
+
+
+@pytest.mark.parametrize("profile", ["quick", "paper"])
+@pytest.mark.parametrize("name", registry.names())
+def test_a_figure_rests_on_the_trainings_and_tasks_that_it_names(name, profile):
+    """These are found by name while the code runs, so that no import leads to them."""
+    experiment = registry.load(name)
+    files = files_behind([registry.path_of(name)])
+    for spec in experiment.models(experiment.PROFILES[profile]) if profile in experiment.PROFILES else ():
+        record = run_record(spec)
+        if record["training"] != "encoder_decoder":
+            assert Path(trainings.load(record["training"]).__file__) in files
+        if "task" in record:
+            builder = inspect.unwrap(tasks.builder(record["task"]["name"]))
+            assert Path(inspect.getsourcefile(builder)) in files
 
 
 def test_a_checkout_and_its_figures_are_found_or_refused(project, monkeypatch, tmp_path_factory):
@@ -363,50 +391,3 @@ def test_large_images_are_read_in_linear_time(project):
     (cell,) = normalise(nbformat.v4.new_notebook(cells=[shown]), project.root).cells
     assert time.monotonic() - started < 20  # a quadratic search takes hours
     assert cell.outputs[0].data["text/plain"].endswith(" <cell>:3: UserWarning")
-
-
-# -- a module forked by the server runs as if Python had been started for it ---------------------------------
-
-CLIENT = [sys.executable, "-P", warm.__file__]
-TOLD = """
-import os, sys
-if __name__ == "__main__":
-    here = os.path.basename(os.getcwd())
-    libraries = [name for name in ("torch", "pandas") if name in sys.modules]
-    print(sys.argv[1:], sys.stdin.read(), here, os.environ["OWN"], libraries)
-    print("said", file=sys.stderr)
-    sys.exit(3)
-"""
-
-
-def test_streams_folder_environment_and_exit_code_are_the_callers(tmp_path):
-    (tmp_path / "told.py").write_text(TOLD)
-    own = {"PYTHONPATH": str(tmp_path), "OWN": "set"}
-
-    def told() -> tuple[int, str, str]:
-        asked = {"cwd": tmp_path, "env": os.environ | own, "input": "in"}
-        done = subprocess.run([*CLIENT, "told", "a b", "c"], **asked, capture_output=True, text=True)
-        return done.returncode, done.stdout, done.stderr
-
-    with warm.server():
-        forked = told()
-    assert forked == (3, f"['a b', 'c'] in {tmp_path.name} set ['torch']\n", "said\n")
-    assert told() == (3, forked[1].replace("['torch']", "[]"), "said\n")  # Python anew
-
-
-@pytest.mark.long
-def test_one_whose_caller_is_killed_ends(tmp_path):
-    (tmp_path / "slow.py").write_text("import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(600)")
-    with warm.server():
-        environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-        command = [*CLIENT, "slow"]
-        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as caller:
-            forked = int(caller.stdout.readline())
-            caller.kill()
-            until(lambda: not os.path.exists(f"/proc/{forked}"))
-
-
-def test_only_a_module_is_run_by_the_server():
-    kernel = ["ipykernel_launcher", "-f", "connection.json"]
-    assert warm.warm(["python", "-m", *kernel])[3:] == kernel
-    assert warm.warm(["ruby", "kernel.rb"]) == ["ruby", "kernel.rb"]
