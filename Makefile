@@ -75,6 +75,7 @@ pdf: book
 
 paper: $(INSTALLED)
 	@$(BIN)/snakemake --cores $(JOBS) --rerun-incomplete paper
+	@$(BIN)/python -m companion.results.committed
 
 # The figure of README.md, from the committed result; a test holds the two together.
 readme: $(INSTALLED)

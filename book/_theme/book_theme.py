@@ -35,7 +35,7 @@ SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)(pt)?" height="([\d.]+)(?:pt)?"')
 OWN_WORDS = ("notation", "changelog", "command_line", "bibliography")
 PLAIN_WORDS = (
     "attention", "score", "context", "row", "agreement", "saliency", "profile", "claim", "reading", "stale",
-    "archive", "checkpoint", "measurement", "training run", "reference run", "fingerprint",
+    "archive", "checkpoint", "measurement", "training run", "sentinel",
 )  # fmt: skip
 # What docutils, Sphinx and pandas write, and what assistive technology understands: empty headings of tables,
 # entries of the bibliography, signatures of several lines.

@@ -2,6 +2,9 @@
 
 ``results/paper/SHA256SUMS`` has the checksum of every file of the results and the archive; in that folder
 ``sha256sum --check SHA256SUMS`` compares them, too. What writes a committed result writes it anew.
+
+``python -m companion.results.committed`` moves what was measured at the paper profile into the archive, as
+``attnlib run --profile paper`` does at its end.
 """
 
 import hashlib
@@ -71,3 +74,7 @@ def _checksums(folder: Path) -> dict[str, str]:
             content = path.read_bytes()
             checksums[path.relative_to(folder).as_posix()] = hashlib.sha256(content).hexdigest()
     return checksums
+
+
+if __name__ == "__main__":
+    print(f"{keep()} runs joined the archive")

@@ -30,7 +30,7 @@ from companion.book.style import as_svg
 from companion.claims.model import load_claims
 from companion.results import registry
 from companion.results.config import override
-from companion.results.recompute import RESULTS
+from companion.paths import PAPER as RESULTS
 from companion.results.result import Result
 from companion.results.run import run
 from notebooks.attend.temporal_share.drawing import readme_figure
