@@ -28,21 +28,23 @@ from attnlib.analysis import Stream, analyse
 from attnlib.analysis.checkpoint import Checkpoint, ParallelText
 from attnlib.analysis.command import analyse_command
 from attnlib.decomposition import Components
-from attnlib.errors import AttnlibError, line_of
+from attnlib.errors import AttnlibError, CorruptFile, line_of
 from attnlib.files import locked
 from attnlib.request import Request as AnalysisRequest
 from attnlib.training.checkpoint import Progress, load_newest, save_checkpoint
-from companion.book.parameters import check_parallel, with_parameters
+from companion.book.parameters import check_parallel, request_of
 from companion.book.project import current_project, discover
 from companion.claims.model import load_claims
 from companion.data.labelled_sets import read_own
 from companion.data.text import read_parallel
 from companion.results import registry
+from companion.results.committed import altered, write_checksums
 from companion.results.request import Request
 from companion.results.result import Result
 from companion.runs import store as store_module
-from companion.runs.archive import Archive, Measurement
+from companion.runs.archive import Archive
 from companion.runs.loop import train
+from companion.runs.measure import Measurement, measure
 from companion.runs.procedure import RunSpec
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
@@ -106,6 +108,7 @@ TINY = {"length": 4, "width": 4, "batch_size": 4, "steps": 4, "every": 2, "held_
 COPYING = RunSpec.of("permutation_copying", **TINY)
 
 
+@measure(version=1)
 def measure_seed(trained):
     return {"seed": trained.spec.seed, "third": 1 / 3}
 
@@ -142,7 +145,7 @@ def components(folder):
 def result(folder):
     values, tables = {"x": {"value": 1.5, "low": None}}, {"points": [{"x": 1, "y": 0.25}]}
     for _ in range(6):
-        Result("toy", "quick", {"seeds": 3}, values, tables, {}, provenance={"code": "0"}).save(folder)
+        Result("toy", "quick", {"seeds": 3}, values, tables, {}, provenance={"commit": "0"}).save(folder)
 
 
 def analysis(folder):
@@ -245,6 +248,8 @@ def test_of_two_at_once_both_end_or_one_is_told(target, tmp_path):
 def reread(target, folder):
     """What reading again what a target left comes to, in letters."""
     if target is result:
+        for line in altered(folder):
+            raise CorruptFile(line)
         return repr(vars(Result.load(folder / "toy.json")))
     if target is analysis:
         analysis(folder)
@@ -258,8 +263,10 @@ def reread(target, folder):
 def test_a_flipped_bit_of_any_file_is_noticed_or_moves_nothing(target, tmp_path):
     folder, draw = tmp_path / "made", random.Random(2)
     finished(target, folder)
+    if target is result:  # as a committed one is kept
+        write_checksums(folder)
     expected = reread(target, folder)
-    marks = re.compile(r"\.lock|spec\.json|\.csv|index\.html|/traces/|report/[^/]*$")
+    marks = re.compile(r"\.lock|run\.json|index\.html|/traces/|report/[^/]*$")
     paths = [folder / name for name in contents(folder) if not marks.search(f"/{name}")]
     for _ in range(10 * SIZE):
         path = draw.choice(paths)
@@ -322,7 +329,7 @@ def settings_of_figures():
 
 
 def asked(figure, name, value):
-    request = with_parameters(Request(figure), [f"{name}={value}"])
+    request = request_of(figure, "quick", [f"{name}={value}"])
     if request.config.__dict__.get("steps") != 0:
         registry.load(request.experiment).models(request.config)
     return request
@@ -494,7 +501,7 @@ def test_claims(tmp_path, data, content):
 
 @tried(st.data(), JSON)
 def test_results(tmp_path, data, content):
-    made = Result("toy", "quick", {"n": 1}, {"x": 1.5}, {"t": [{"a": 1}]}, {}, provenance={"code": "0"})
+    made = Result("toy", "quick", {"n": 1}, {"x": 1.5}, {"t": [{"a": 1}]}, {}, provenance={"commit": "0"})
     made.save(tmp_path)
     alter(tmp_path / data.draw(st.sampled_from(["toy.json", "toy.provenance.json"])), data, content)
     again = outcome("results", lambda: Result.load(tmp_path / "toy.json"))

@@ -28,9 +28,9 @@ from attnlib.errors import NotMeasured
 from companion.book import notebook
 from companion.book.style import as_svg
 from companion.claims.model import load_claims
+from companion.paths import PAPER as RESULTS
 from companion.results import registry
 from companion.results.config import override
-from companion.paths import PAPER as RESULTS
 from companion.results.result import Result
 from companion.results.run import run
 from notebooks.attend.temporal_share.drawing import readme_figure

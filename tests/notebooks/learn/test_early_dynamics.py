@@ -119,7 +119,6 @@ def test_iterations_find_the_translations_and_agreement_of_links_is_counted(text
     assert (found["log_likelihood"].diff() >= -1e-9).all()
     table = translation(cooccurrence(text.train, 8, 8))
     assert torch.equal(found["counted"][0], torch.from_numpy(table)[4].topk(4).values)
-    assert word_counts.checksums(Settings()) == {"file": "digest"}
     hits = [
         table[text.train.source(i), word].argmax() == place
         for i in range(2)
