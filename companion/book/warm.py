@@ -27,8 +27,7 @@ from threading import Thread
 SERVER = "ATTNLIB_WARM"  # in the environment: the path of a server's socket
 PATIENCE = 30  # seconds in which whoever is told to stop may tidy up
 CALLER = "ATTNLIB_CALLER"  # a pipe whose end says that the attnlib which started this Snakemake has ended
-# Not pandas: how wide it prints a table is settled when it is imported, and is another in a kernel.
-LIBRARIES = ("torch", "scipy.stats", "matplotlib.backends.backend_svg", "matplotlib.figure")
+LIBRARIES = ("torch", "scipy.stats", "pandas", "matplotlib.backends.backend_svg", "matplotlib.figure")
 LIBRARIES += ("papermill", "jupytext", "nbconvert.preprocessors", "ipykernel.kernelapp", "ipykernel.ipkernel")
 LIBRARIES += ("pydantic", "jinja2", "torch._dynamo")  # the last is loaded when torch makes an embedding
 
@@ -80,6 +79,8 @@ def serve(listening: socket.socket) -> int:
     """Fork for each who asks, until standard input ends; in the forked process, run what was asked."""
     for library in LIBRARIES:
         import_module(library)
+    # How wide pandas prints a table is settled when it is imported; this is what it chooses in a kernel.
+    import_module("pandas").set_option("display.max_columns", 20)
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forked ones here
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the forked ones and who started this
