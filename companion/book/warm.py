@@ -29,7 +29,8 @@ PATIENCE = 30  # seconds in which whoever is told to stop may tidy up
 CALLER = "ATTNLIB_CALLER"  # a pipe whose end says that the attnlib which started this Snakemake has ended
 LIBRARIES = ("torch", "scipy.stats", "pandas", "matplotlib.backends.backend_svg", "matplotlib.figure")
 LIBRARIES += ("papermill", "jupytext", "nbconvert.preprocessors", "ipykernel.kernelapp", "ipykernel.ipkernel")
-LIBRARIES += ("pydantic", "jinja2", "torch._dynamo")  # the last is loaded when torch makes an embedding
+LIBRARIES += ("pydantic.type_adapter", "jinja2", "yaml", "tabulate", "fontTools.subset")
+LIBRARIES += ("torch._dynamo",)  # which is loaded when torch makes an embedding
 
 
 def folder_of_sockets() -> TemporaryDirectory:
