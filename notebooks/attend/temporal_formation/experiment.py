@@ -536,7 +536,7 @@ class Config(FilesConfig):
 
 
 PROFILES = {
-    "quick": Config(),
+    "quick": Config(positions=("sinusoidal", "none")),
     "paper": Config(
         scale="paper", task=("one_to_one", "reversal", "scan"), cell=("gru", "lstm", "vanilla", "ugrnn"),
         seeds=None, fit_samples=25_000,

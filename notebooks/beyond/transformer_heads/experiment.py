@@ -375,7 +375,7 @@ measurements = asked(_plan)
 
 PROFILES = {
     # One kind of positions that are added to the states, and one of those that are not.
-    "quick": Config(positions=("sinusoidal", "rotary"), steps=130),
+    "quick": Config(positions=("sinusoidal", "rotary"), seeds=2, steps=130),
     "paper": Config(
         task=TASKS, positions=("sinusoidal", "learned", "relative", "rotary"),
         anchored=("relative", "rotary"), seeds=5, longest=10, shortest=6, fewest_phrases=3, most_phrases=5,
