@@ -150,9 +150,10 @@ def share_interval(successes: int, n: int) -> Interval:
 
 def average_ranks(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """Ranks from 1, tied values share the mean of their ranks."""
-    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return (last - (counts - 1) / 2)[group]
+    ordered = np.sort(values)
+    smaller = ordered.searchsorted(values, "left")  # how many are; tied values have the ranks after these
+    smaller_or_equal = ordered.searchsorted(values, "right")
+    return (smaller + 1 + smaller_or_equal) / 2
 
 
 def spearman(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> float:

@@ -24,7 +24,7 @@ class Config(SuiteConfig):
     translated: Positive = 200
 
 
-QUICK_TASKS = ("one_to_one", "reordering_100", "scan")
+QUICK_TASKS = ("one_to_one", "reordering_50", "scan")
 PAPER = {"scale": "paper", "seeds": 3, "fit_samples": 25_000, "samples": 1_500, "translated": 1_000}
 PROFILES = {
     "quick": Config(task=QUICK_TASKS),

@@ -195,7 +195,8 @@ class Config(FilesConfig):
 
 
 PROFILES = {
-    "quick": Config(),
+    # The networks of a smaller width and with weight decay are those of the chapter on regularisation.
+    "quick": Config(factor=("cell", "width", "weight_decay"), samples=200),
     "paper": Config(
         scale="paper", varied=BOTH, cell=("gru", "lstm", "vanilla", "ugrnn"), widths=(32, 64, 128, 256, 512),
         weight_decay=(0.0, 1e-5, 1e-4, 1e-3), length=(0.25, 0.5, 1.0, 2.0), n_words=(3, 10, 26),

@@ -23,7 +23,7 @@ from companion.results.config import Task as TaskName
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
-from companion.runs.store import Store, TrainedModel
+from companion.runs.store import Store, TrainedModel, load_task
 from companion.runs.suite import point
 from notebooks.shared.intervals import Point, each_over_seeds, grouped, kind
 from notebooks.shared.measure import Fitted, fit_components
@@ -126,7 +126,8 @@ def longer_task(spec, length: int) -> Task | None:
     if not {"min_length", "max_length"} <= set(registry.options_of(spec.task)):
         return None
     options |= {"min_length": length, "max_length": length, "n_held_out": SAMPLES, "n_train": SAMPLES}
-    found, own = registry.load(spec.task, **options), registry.load(spec.task, **dict(spec.task_options))
+    found = load_task(spec.task, tuple(sorted(options.items())))
+    own = load_task(spec.task, spec.task_options)
     for side in ("source_vocabulary", "target_vocabulary"):
         if getattr(found, side) != getattr(own, side):
             raise BadInput(f"{spec.task} at length {length} has another {side} than at its own lengths")
@@ -540,7 +541,7 @@ class Config(FilesConfig):
 
 
 PROFILES = {
-    "quick": Config(),
+    "quick": Config(positions=("sinusoidal", "none")),
     "paper": Config(
         scale="paper", task=("one_to_one", "reversal", "scan"), cell=("gru", "lstm", "vanilla", "ugrnn"),
         seeds=None, fit_samples=25_000,

@@ -35,7 +35,7 @@ class Config(WordsConfig):
 
 
 PROFILES = {
-    "quick": Config(),
+    "quick": Config(width=(64,)),
     "paper": Config(
         link=("initial", "every_step", "attention"), width=(32, 64, 128, 256), shortest=5, longest=60,
         probed=(5, 10, 20, 30, 40, 60), n_train=40_000, judged=2_800, steps=3_000, learning_rate=2e-3,

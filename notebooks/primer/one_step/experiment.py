@@ -121,7 +121,7 @@ class Config(BaseConfig):
 
 
 PROFILES = {
-    "quick": Config(),
+    "quick": Config(n_train=8_000, steps=140),
     "paper": Config(
         n_train=60_000, max_words=3_500, max_length=12, judged=1_000, width=128, steps=4_000, snapshots=20,
         learning_rate=2e-3,
