@@ -6,6 +6,7 @@
 # make pdf      the book as build/book.pdf, printed by Chromium
 # make paper    the published numbers, results/paper/: hours
 # make readme   the figure of README.md from results/paper/
+# make same     do the tiny runs give the numbers that they gave before? Three minutes; BASE=COMMIT for another base
 # make faults   kills, full disks, flipped bits, bad input: at most 20 minutes;  make mutants   would tests notice?
 # make audit    has a locked dependency a known fault? (needs a network)
 # make lint | lock | clean
@@ -21,7 +22,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := book
 # A build starts hundreds of processes; where the shell forbids byte code, each would compile its libraries anew.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: book check test full serve pdf paper readme faults mutants audit lint lock clean install
+.PHONY: book check test full same serve pdf paper readme faults mutants audit lint lock clean install
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -66,6 +67,10 @@ test full: book
 	@ATTNLIB_ROOT="$(CURDIR)" ATTNLIB_FIGURE_FILES="$(CURDIR)/build/nbval" OMP_NUM_THREADS=1 \
 	  $(BIN)/python -m pytest -q -p companion.book.execute --nbval-lax --numprocesses $(JOBS) --dist loadfile build/notebooks
 	@$(BIN)/attnlib verify
+
+# Numbers guard numbers: every experiment's tiny run, by today's code and by the last that passed, on this machine.
+same: $(INSTALLED)
+	@$(BIN)/python -m tools.same_numbers $(BASE)
 
 serve: book
 	@$(BIN)/attnlib serve
