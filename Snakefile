@@ -124,7 +124,7 @@ rule figure:
 # A job a run: train its network, measure all that the paper-sized experiments ask for, keep the measurements. What is
 # in the archive already, on whatever machine, needs no job.
 rule answer:
-    output: touch("build/answered/{key}~{stamp}")
+    output: touch("build/answered/{key}~{asked}")
     message: "measure {wildcards.key}"
     shell: '"$ATTNLIB_PYTHON" -m companion.runs.answer {wildcards.key:q} >/dev/null'
 

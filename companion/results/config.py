@@ -20,7 +20,6 @@ derived from another ``Config`` calls ``super().check()``. A limit of one field 
 nothing is checked: it trains for the profiles as they are written.
 """
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Collection
@@ -219,11 +218,6 @@ def override(config: Any, values: dict[str, object]) -> Any:
 def plain(config: Any) -> dict:
     """The configuration as JSON types, paths as text."""
     return json.loads(json.dumps(asdict(config), default=str))
-
-
-def config_hash(config: Any) -> str:
-    """Twelve hex digits that tell configurations apart."""
-    return hashlib.sha256(json.dumps(plain(config), sort_keys=True).encode()).hexdigest()[:12]
 
 
 def path_fields(config: Any) -> tuple[str, ...]:

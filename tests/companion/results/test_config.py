@@ -14,7 +14,7 @@ from companion.book.project import Project, discover
 from companion.results import config as settings
 from companion.results.config import AboveZero, BaseConfig, Fraction, OneOf, Positive, override
 from notebooks.attend.word_alignment import experiment as word_alignment
-from notebooks.shared.suite import PROFILES, SuiteConfig, model_specs
+from notebooks.shared.suite import PROFILES, model_specs
 from tests.attnlib.refusals import assert_refused
 from tests.tables import beside
 
@@ -71,10 +71,11 @@ def test_each_model_once_and_no_cell_for_attention_only():
     assert sum(spec.architecture == "AO" for spec in specs) == 2
 
 
-def test_hashes_tell_settings_apart():
-    assert settings.config_hash(QUICK) == settings.config_hash(SuiteConfig())
-    assert settings.config_hash(QUICK) != settings.config_hash(override(QUICK, {"seeds": 4}))
+def test_a_path_is_text_in_plain_settings():
     assert settings.plain(override(QUICK, FILES))["source"] == "a.en"
+
+
+def test_the_settings_that_are_paths_are_known_by_their_types():
     assert settings.path_fields(QUICK) == ("source", "target")
 
 
