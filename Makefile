@@ -7,6 +7,7 @@
 # make paper    the published numbers, results/paper/: hours
 # make readme   the figure of README.md from results/paper/
 # make same     do the tiny runs give the numbers that they gave before? Three minutes; BASE=COMMIT for another base
+# make sentinels  does the cheapest archived network of each kind come out again? Half an hour
 # make faults   kills, full disks, flipped bits, bad input: at most 20 minutes;  make mutants   would tests notice?
 # make audit    has a locked dependency a known fault? (needs a network)
 # make lint | lock | clean
@@ -22,7 +23,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := book
 # A build starts hundreds of processes; where the shell forbids byte code, each would compile its libraries anew.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: book check test full same serve pdf paper readme faults mutants audit lint lock clean install
+.PHONY: book check test full same sentinels serve pdf paper readme faults mutants audit lint lock clean install
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -71,6 +72,10 @@ test full: book
 # Numbers guard numbers: every experiment's tiny run, by today's code and by the last that passed, on this machine.
 same: $(INSTALLED)
 	@$(BIN)/python -m tools.same_numbers $(BASE)
+
+# Of each kind of training the cheapest archived network, trained and measured anew, compared with the archive.
+sentinels: $(INSTALLED)
+	@$(BIN)/python -m tools.sentinels --jobs $(JOBS)
 
 serve: book
 	@$(BIN)/attnlib serve

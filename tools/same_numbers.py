@@ -28,6 +28,7 @@ from attnlib.errors import BadInput
 from attnlib.files import write_json_atomic
 from companion.paths import ROOT
 from companion.runs.command import errors_in_a_line
+from tools.differences import differences as places_that_differ
 
 NOTED = Path(__file__).with_name("same_numbers.json")
 RECORD = ("training", "settings", "task", "data")  # of a run, all but its version
@@ -94,7 +95,7 @@ def differences(base: TinyRuns, today: TinyRuns, accepted: dict[str, str]) -> It
         if now is None:
             yield from _asked_otherwise(before, base, today, accepted)
             continue
-        place = first_difference(before.numbers, now.numbers)
+        place = next(places_that_differ(before.numbers, now.numbers), None)
         names = _raised_versions(before, now)
         for name in names:
             raised[name] = raised.get(name, False) or place is not None
@@ -132,24 +133,6 @@ def _changed_settings(before: dict, now: dict) -> list[str]:
     old, new = before["settings"], now["settings"]
     names = sorted(old.keys() | new.keys())
     return [f"{name} {old.get(name)} → {new.get(name)}" for name in names if old.get(name) != new.get(name)]
-
-
-def first_difference(before: object, now: object, place: str = "") -> str | None:
-    """Where two contents first differ, with both values; None where they are equal.
-
-    >>> first_difference({"share": [0.5, 0.25]}, {"share": [0.5, 0.26]})
-    'share.1 0.25 → 0.26'
-    """
-    if isinstance(before, dict) and isinstance(now, dict):
-        pairs = [(name, before.get(name), now.get(name)) for name in sorted({*before, *now}, key=str)]
-    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        pairs = [(index, *pair) for index, pair in enumerate(zip(before, now, strict=True))]
-    else:
-        return None if before == now and type(before) is type(now) else f"{place} {before!r} → {now!r}"
-    for name, old, new in pairs:
-        if found := first_difference(old, new, f"{place}.{name}" if place else str(name)):
-            return found
-    return None
 
 
 def _json(content: object) -> str:

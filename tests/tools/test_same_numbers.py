@@ -42,12 +42,12 @@ def test_how_long_a_training_took_is_no_difference():
 
 def test_a_number_that_moved_without_a_version_is_named_with_both_values():
     (line,) = compared(lines(), lines(share=0.5000001))
-    assert "readout gives other numbers and no version was raised: share 0.5 → 0.5000001" in line
+    assert "readout gives other numbers and no version was raised: share was 0.5 and is 0.5000001" in line
 
 
 def test_a_training_that_moved_without_a_version_is_named():
     (line,) = compared(lines(), lines(loss=2.6))
-    assert "records.0.loss 2.5 → 2.6" in line
+    assert "records[0].loss was 2.5 and is 2.6" in line
 
 
 def test_a_measurement_that_moved_with_its_version_passes():

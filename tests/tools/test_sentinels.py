@@ -1,0 +1,52 @@
+"""Sentinels: which networks are trained anew, and what counts as the same."""
+
+import math
+
+import pytest
+
+from companion.paths import ARCHIVE
+from companion.runs.answer import all_measurements
+from companion.runs.archive import Archive
+from tools.differences import Difference
+from tools.sentinels import choose, judge, size
+
+
+def test_equal_numbers_are_equal():
+    assert judge([], {"difference": 0.0}) == {"outcome": "equal"}
+
+
+@pytest.mark.parametrize(
+    ("allowed", "outcome"),
+    [pytest.param(0.2, "within", id="small enough"), pytest.param(0.05, "beyond", id="too large")],
+)
+def test_numbers_that_differ_are_judged_by_the_largest_difference(allowed, outcome):
+    found = [Difference("loss", 0.5, 0.6), Difference("accuracy", 0.9, 0.91)]
+    told = judge(found, {"difference": allowed})
+    assert told["outcome"] == outcome
+    assert told["largest"]["where"] == "loss"
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "expected"),
+    [
+        pytest.param(0.5, 0.75, 0.25, id="below one, as it is"),
+        pytest.param(100.0, 50.0, 0.5, id="above one, relative to the larger"),
+        pytest.param(1.0, "nothing", math.inf, id="no number"),
+    ],
+)
+def test_how_far_two_values_are_apart(before, now, expected):
+    assert size(Difference("x", before, now)) == expected
+
+
+@pytest.mark.slow
+def test_each_kind_of_training_in_the_archive_has_one_sentinel():
+    archive = Archive(ARCHIVE)
+    sentinels = choose(archive, all_measurements("paper"))
+    assert {sentinel.kind for sentinel in sentinels} == {run.line["training"] for run in archive.runs()}
+    assert len({sentinel.kind for sentinel in sentinels}) == len(sentinels)
+
+
+@pytest.mark.slow
+def test_all_sentinels_take_less_than_half_an_hour_on_two_cores():
+    sentinels = choose(Archive(ARCHIVE), all_measurements("paper"))
+    assert sum(sentinel.seconds for sentinel in sentinels) < 2 * 30 * 60

@@ -1,0 +1,49 @@
+"""Where two contents of plain JSON differ, number by number."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+ABSENT = "nothing"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One place at which two contents differ, say ``heads[2].share``, with both values."""
+
+    path: str
+    before: object
+    now: object
+
+    def __str__(self) -> str:
+        return f"{self.path} was {self.before} and is {self.now}"
+
+
+def differences(before: object, now: object, path: str = "") -> Iterator[Difference]:
+    """Yield every place at which two contents differ, in order.
+
+    >>> [str(each) for each in differences({"a": [1, 2.5]}, {"a": [1, 2.25], "b": 3})]
+    ['a[1] was 2.5 and is 2.25', 'b was nothing and is 3']
+    """
+    if isinstance(before, dict) and isinstance(now, dict):
+        for name in sorted({*before, *now}):
+            below = f"{path}.{name}" if path else str(name)
+            yield from differences(before.get(name, ABSENT), now.get(name, ABSENT), below)
+    elif isinstance(before, list) and isinstance(now, list):
+        for place in range(max(len(before), len(now))):
+            old = before[place] if place < len(before) else ABSENT
+            new = now[place] if place < len(now) else ABSENT
+            yield from differences(old, new, f"{path}[{place}]")
+    elif not equal(before, now):
+        yield Difference(path, before, now)
+
+
+def equal(before: object, now: object) -> bool:
+    """Return True for equal values; a NaN equals a NaN, and True is not 1."""
+    if isinstance(before, bool) != isinstance(now, bool):
+        return False
+    both_nan = before != before and now != now
+    return before == now or both_nan
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

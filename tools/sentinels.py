@@ -1,0 +1,289 @@
+"""Train the cheapest archived network of each kind anew, and compare what is measured of it with the archive.
+
+    make sentinels                              all kinds: at most half an hour on two cores
+    python -m tools.sentinels multi_head        one kind, and nothing is written
+
+``make same`` compares two versions of the code on networks of a few updates. This compares the code of today
+with the published numbers: the network has the size of the paper profile, and is made from its spec and the
+data alone, in a store that does not see the archive. Where the same machine trained it before, every digit is
+equal. Another processor adds in another order, so two trainings part by rounding at first and then by what
+training makes of it; ``tools/sentinel_tolerances.json`` says how far, and why.
+
+What is trained is kept in ``build/sentinels/<commit>``, so that a run that was stopped goes on. The outcome
+is ``results/sentinels.json``.
+"""
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from attnlib.errors import check_known
+from attnlib.files import rounded, write_json_atomic
+from companion.paths import ARCHIVE, ROOT
+from companion.runs.answer import all_measurements, report_progress
+from companion.runs.archive import Archive, Run
+from companion.runs.command import errors_in_a_line, keep_freed_memory, parser_of
+from companion.runs.identity import Spec, run_id
+from companion.runs.measure import Measurement
+from companion.runs.store import Store, origin
+from tools.differences import Difference, differences, is_number
+
+OUTCOME = ROOT / "results" / "sentinels.json"
+TOLERANCES = Path(__file__).with_name("sentinel_tolerances.json")
+CODE = ("attnlib", "companion/data", "companion/runs", "notebooks")  # what trains and measures
+HISTORY = ("records", "held_out", "parameters")  # numbers in the history of a training
+
+
+@dataclass(frozen=True)
+class Sentinel:
+    """The cheapest archived run of one kind of training.
+
+    Attributes:
+        kind: name of the training.
+        run: its line and measurements in the archive.
+        measurements: what is measured of it anew.
+    """
+
+    kind: str
+    run: Run
+    measurements: tuple[Measurement, ...]
+
+    @property
+    def seconds(self) -> float:
+        return self.run.line["history"]["seconds"]
+
+    @property
+    def needs_others(self) -> bool:
+        """Return True if a measurement takes the network of another sentinel as well."""
+        return any(measurement.other_specs for measurement in self.measurements)
+
+
+def choose(archive: Archive, asked: dict[str, list[Measurement]]) -> list[Sentinel]:
+    """Choose the cheapest run of each kind, the longest first.
+
+    A run that is measured only together with another network counts that network's seconds, unless it is a
+    sentinel itself. Runs of graphics cards are no choice: they part from any processor.
+
+    Args:
+        archive: of the paper profile.
+        asked: the measurements that experiments ask for, by id of the run.
+    """
+    runs = {run.id: run for run in archive.runs() if run.id in asked}
+    kinds: dict[str, list[Run]] = {}
+    for run in runs.values():
+        history = run.line["history"]
+        if history["threads"] == 1 and not history["device"].startswith("NVIDIA"):
+            kinds.setdefault(run.line["training"], []).append(run)
+    chosen: dict[str, Run] = {}
+    for kind, candidates in kinds.items():
+        alone = [run for run in candidates if _needed(asked[run.id]) == set()]
+        if alone:
+            chosen[kind] = min(alone, key=_seconds)
+    for kind, candidates in kinds.items():
+        if kind not in chosen:
+            known = {run.id for run in chosen.values()}
+            chosen[kind] = min(candidates, key=lambda run: _cost(run, asked, runs, known))
+    trained = {run.id for run in chosen.values()}
+    sentinels = []
+    for kind, run in chosen.items():
+        measurements = [one for one in asked[run.id] if archive.get(one) is not None]
+        possible = [one for one in measurements if _others(one) <= trained]
+        if not possible:
+            possible = [one for one in measurements if _others(one) == _needed(measurements)]
+        sentinels.append(Sentinel(kind, run, tuple(possible)))
+    return sorted(sentinels, key=lambda sentinel: (sentinel.needs_others, -sentinel.seconds))
+
+
+def _seconds(run: Run) -> float:
+    return run.line["history"]["seconds"]
+
+
+def _others(measurement: Measurement) -> set[str]:
+    return {run_id(spec) for spec in measurement.other_specs}
+
+
+def _needed(measurements: Iterable[Measurement]) -> set[str]:
+    """The other runs of the measurement that takes fewest."""
+    return min((_others(measurement) for measurement in measurements), key=len)
+
+
+def _cost(run: Run, asked: dict[str, list[Measurement]], runs: dict[str, Run], known: set[str]) -> float:
+    """Seconds to train a run and, of those that its cheapest measurement takes, the runs not known yet."""
+    costs = []
+    for measurement in asked[run.id]:
+        costs.append(sum(_seconds(runs[other]) for other in _others(measurement) - known if other in runs))
+    return _seconds(run) + min(costs)
+
+
+def train_and_measure(sentinel: Sentinel, folder: Path) -> None:
+    """Make the network of a sentinel and all its measurements, unless they are in the folder already."""
+    torch.set_num_threads(1)
+    store = store_of(folder, report_progress())
+    for measurement in sentinel.measurements:
+        measurement.answer(store)
+
+
+def store_of(folder: Path, report=None) -> Store:
+    """A store that keeps everything in a folder and sees no archive but its own."""
+    return Store(folder / "models", report=report, archive=Archive(folder / "packed", folder / "answers"))
+
+
+def compare(sentinel: Sentinel, archive: Archive, store: Store, tolerances: dict) -> dict[str, object]:
+    """Compare the measurements of a sentinel with the archive, and say how far they are apart.
+
+    Returns:
+        a row of the outcome: ``outcome`` is ``equal``, ``within`` (the tolerances) or ``beyond``.
+    """
+    history = store.history(sentinel.measurements[0].spec)
+    row = {
+        "kind": sentinel.kind,
+        "run": sentinel.run.id,
+        "archived_seconds": sentinel.seconds,
+        "archived_on": sentinel.run.line["history"]["device"],
+        "seconds": history["seconds"],
+        "measurements": len(sentinel.measurements),
+    }
+    parts = [("history", _numbers_of(sentinel.run.line["history"]), _numbers_of(rounded(history)))]
+    for measurement in sentinel.measurements:
+        parts.append((measurement.name, archive.get(measurement), store.archive.get(measurement)))
+    found: list[Difference] = []
+    numbers = 0
+    for name, archived, today in parts:
+        numbers += sum(1 for _ in leaves(archived))
+        found += differences(archived, today, name)
+    row |= {"numbers": numbers, "differ": len(found)}
+    allowed = tolerances.get(sentinel.kind, tolerances["other"])
+    row |= judge(found, allowed)
+    return row
+
+
+def judge(found: list[Difference], allowed: dict[str, object]) -> dict[str, object]:
+    """Say whether differences are within what is allowed, and which is the largest."""
+    if not found:
+        return {"outcome": "equal"}
+    largest = max(found, key=size)
+    told = {"where": largest.path, "archived": largest.before, "today": largest.now}
+    within = size(largest) <= allowed["difference"]
+    return {"outcome": "within" if within else "beyond", "allowed": allowed["difference"], "largest": told}
+
+
+def size(difference: Difference) -> float:
+    """How far two numbers are apart, relative to the larger where that is above one; else infinite."""
+    before, now = difference.before, difference.now
+    if not (is_number(before) and is_number(now)):
+        return math.inf
+    return abs(before - now) / max(1.0, abs(before), abs(now))
+
+
+def leaves(content: object) -> Iterator[object]:
+    """The values in a nested content that are neither lists nor dicts."""
+    if isinstance(content, dict):
+        content = list(content.values())
+    if not isinstance(content, list):
+        yield content
+        return
+    for value in content:
+        yield from leaves(value)
+
+
+def _numbers_of(history: dict) -> dict[str, object]:
+    return {name: history[name] for name in HISTORY if name in history}
+
+
+def run_all(sentinels: list[Sentinel], folder: Path, jobs: int) -> dict[str, str]:
+    """Train and measure in processes, some at once.
+
+    Returns:
+        the message of each kind that could not be run.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+    def run(sentinel: Sentinel) -> str:
+        command = [sys.executable, "-m", "tools.sentinels", "--train", str(folder), sentinel.kind]
+        log = folder / f"{sentinel.kind}.log"
+        with log.open("w", encoding="utf-8") as output:
+            code = subprocess.run(command, cwd=ROOT, env=environment, stderr=output, check=False).returncode
+        print(f"{sentinel.kind}: {'trained and measured' if code == 0 else 'failed'}", flush=True)
+        lines = log.read_text(encoding="utf-8").splitlines()
+        return "" if code == 0 else (lines[-1] if lines else f"exit code {code}")
+
+    with ThreadPoolExecutor(jobs) as pool:
+        messages = list(pool.map(run, sentinels))
+    failed = zip(sentinels, messages, strict=True)
+    return {sentinel.kind: message for sentinel, message in failed if message}
+
+
+def folder_of_today() -> Path:
+    """Where networks of today's code are kept: a folder by the last commit of what trains and measures."""
+    command = ["git", "log", "-1", "--format=%h", "--abbrev=12", "--", *CODE]
+    commit = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    return ROOT / "build" / "sentinels" / commit
+
+
+def in_words(row: dict[str, object]) -> str:
+    """One line on a sentinel."""
+    start = f"{row['kind']}: {row['outcome']}"
+    if "largest" not in row:
+        return start
+    largest = row["largest"]
+    apart = f"{largest['where']} was {largest['archived']} and is {largest['today']}"
+    return f"{start}; {row['differ']} of {row['numbers']} numbers differ, most of all {apart}"
+
+
+@errors_in_a_line
+def main(arguments: list[str] | None = None) -> int:
+    """Train, measure, compare; exit code 1 if a network is beyond its tolerance."""
+    parser = parser_of("tools.sentinels", __doc__)
+    parser.add_argument("kind", nargs="*", help="kinds of training (default: all)")
+    parser.add_argument("--jobs", type=int, default=2, help="processes at once (default: 2)")
+    parser.add_argument("--train", metavar="FOLDER", help=argparse.SUPPRESS)  # of a process of its own
+    options = parser.parse_args(arguments)
+    archive = Archive(ARCHIVE)
+    sentinels = choose(archive, all_measurements("paper"))
+    for kind in options.kind:
+        check_known("kind of training", kind, [sentinel.kind for sentinel in sentinels])
+    wanted = [sentinel for sentinel in sentinels if not options.kind or sentinel.kind in options.kind]
+    if options.train:
+        keep_freed_memory()
+        for sentinel in wanted:
+            train_and_measure(sentinel, Path(options.train))
+        return 0
+    folder = folder_of_today()
+    failed = run_all(wanted, folder, options.jobs)
+    store, tolerances = store_of(folder), json.loads(TOLERANCES.read_text(encoding="utf-8"))
+    rows = []
+    for sentinel in wanted:
+        if sentinel.kind in failed:
+            outcome = f"cannot be run: {failed[sentinel.kind]}"
+            rows.append({"kind": sentinel.kind, "run": sentinel.run.id, "outcome": outcome})
+        else:
+            rows.append(compare(sentinel, archive, store, tolerances))
+        print(in_words(rows[-1]))
+    if not options.kind:
+        write_outcome(rows)
+    return 1 if any(row["outcome"] == "beyond" for row in rows) else 0
+
+
+def write_outcome(rows: list[dict[str, object]]) -> None:
+    made = origin("cpu", 0.0)
+    machine = {name: made[name] for name in ("device", "threads", "python", "platform", "packages")}
+    today = {"date": made["date"], "commit": made["commit"], "dirty": made["dirty"], "machine": machine}
+    write_json_atomic(OUTCOME, today | {"sentinels": rows})
+
+
+def specs_of(sentinels: Iterable[Sentinel]) -> list[Spec]:
+    return [sentinel.measurements[0].spec for sentinel in sentinels]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
