@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from torch import Tensor
+
 ABSENT = "nothing"
 
 
@@ -47,3 +49,20 @@ def equal(before: object, now: object) -> bool:
 
 def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def difference_of_tensors(before: Tensor, now: Tensor, name: str) -> Difference | None:
+    """Return the first place at which two tensors differ; None if they are equal.
+
+    >>> import torch
+    >>> print(difference_of_tensors(torch.tensor([[1, 2]]), torch.tensor([[1, 3]]), "weight"))
+    weight[0, 1] was 2 and is 3
+    """
+    if before.shape != now.shape:
+        return Difference(f"{name}.shape", list(before.shape), list(now.shape))
+    both_nan = before.isnan() & now.isnan()
+    places = ((before != now) & ~both_nan).nonzero()
+    if not len(places):
+        return None
+    place = tuple(places[0].tolist())
+    return Difference(f"{name}[{', '.join(map(str, place))}]", before[place].item(), now[place].item())

@@ -1,218 +1,223 @@
-"""Compare the numbers of two states of the code: every experiment's tiny run, digit for digit.
+"""Compare all numbers of the tiny runs before and after a change, digit for digit.
 
-    python -m tools.same_numbers              with the last commit that passed, which same_numbers.json names
-    python -m tools.same_numbers COMMIT       with another one
-    python -m tools.same_numbers --accept     and note this commit as the last that passed
+    make same                                  with the last commit that passed, which same_numbers.json names
+    make same BASE=main                        with another one
+    python -m tools.same_numbers --accept      and note today's commit as the last that passed
 
-The code of the base is checked out beside this one, and both run on this machine, side by side. A measurement
-fails where a digit differs and neither its version nor its training's was raised, and a version fails that
-was raised while nothing differs. So does a run that is asked for with other settings than before, say because
-a default changed, unless ``same_numbers.json`` names the experiment under ``accepted``, with the reason.
-Runs and measurements that only today's code has are new, and pass.
+The code of the base, in a worktree that is removed afterwards, and the code of today each run every
+experiment at its tiny profile, side by side on one machine, with one thread each and without the archive. It
+fails
 
-What ``compute`` makes of measurements is not compared here: the golden test recomputes published results.
+* where a number differs and no version was raised: of a trained network (its tensors, and the numbers in the
+  history of its training) or of a measurement;
+* where a version was raised and nothing differs, or a version went back;
+* where a default of a training is another, or a setting is new or gone, and its version is the same: specs
+  that leave it unsaid then mean something else;
+* where something cannot be compared: a network or a measurement of the base has no partner today, because it
+  is no longer asked for or is asked for with other settings; a tiny profile was changed; an experiment stops
+  with an error. A raised version excuses its training or measurement, and a removed experiment what it alone
+  asked for;
+* where the values or tables of a result differ although its measurements are equal, so that ``compute``
+  changed. If the committed paper result of the experiment changed as well, the change is on view in it, the
+  golden test holds it to the code, and it passes.
+
+What is new passes: an experiment, a network, a measurement, a value or a column of a result. What fails in
+the last three ways and is meant passes where ``same_numbers.json`` names the experiment, training or
+measurement under ``accepted``, with the reason.
 """
 
-import argparse
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from attnlib.errors import BadInput
+import torch
+from safetensors.torch import load_file
+
+from attnlib.errors import BadInput, check_known
 from attnlib.files import write_json_atomic
-from companion.paths import ROOT
-from companion.runs.command import errors_in_a_line
-from tools.differences import differences as places_that_differ
+from companion.paths import PAPER, ROOT
+from companion.results import registry
+from companion.runs.command import errors_in_a_line, parser_of
+from tools.comparison import Compared, Comparison, Report, Side
+from tools.differences import Difference, difference_of_tensors
 
 NOTED = Path(__file__).with_name("same_numbers.json")
-RECORD = ("training", "settings", "task", "data")  # of a run, all but its version
-TRAINED = ("records", "held_out", "parameters", "tensors")  # of a history, what a training determines
-SHOWN = 40
+CODE = ("attnlib", "companion", "notebooks", "tools/tiny_runs.py")  # what the tiny runs run
 
 
-@dataclass(frozen=True)
-class Measured:
-    """One measurement of a tiny run, or the outcome of a training (``measure`` is then empty)."""
-
-    run: str  #: its id, for messages
-    measure: str
-    versions: tuple[int, int]  #: of the training, of the measurement (0 for a training)
-    numbers: object
-    record: dict
+# What the tiny runs of two checkouts left.
 
 
-@dataclass(frozen=True)
-class TinyRuns:
-    """What the tiny runs of one state of the code left: measurements by what they are, and who asked."""
+def compare(before: Path, now: Path, on_view: set[str], accepted: set[str]) -> tuple[Report, str]:
+    """Compare the numbers and networks in two folders.
 
-    measured: dict[str, Measured]
-    asked: dict[str, set[str]] = field(default_factory=dict)  #: experiments by run id
-    left_out: dict[str, str] = field(default_factory=dict)  #: why an experiment could not run
+    Args:
+        on_view, accepted: see :class:`tools.comparison.Comparison`.
 
-
-def read_runs(folder: Path) -> TinyRuns:
-    """Read what :mod:`tools.tiny_runs` left in a folder."""
-    lines = []
-    for path in sorted(folder.glob("models/answers/loose/*.jsonl")):
-        lines += map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    asked: dict[str, set[str]] = {}
-    for experiment, runs in json.loads((folder / "asked.json").read_text(encoding="utf-8")).items():
-        for run in runs:
-            asked.setdefault(run, set()).add(experiment)
-    left_out = json.loads((folder / "left_out.json").read_text(encoding="utf-8"))
-    return TinyRuns(by_meaning(lines), asked, left_out)
-
-
-def by_meaning(lines: list[dict]) -> dict[str, Measured]:
-    """Lines of an archive by all that says what they are but versions, so that two states can be matched."""
-    records = {line["run"]: line for line in lines if "found" not in line}
-    meanings = {run: _json({name: record.get(name) for name in RECORD}) for run, record in records.items()}
-    measured = {}
-    for line in lines:
-        run, record = line["run"], records[line["run"]]
-        if "found" in line:
-            others = [meanings.get(other, other) for other in line.get("with", ())]
-            key = _json([meanings[run], line["measure"], line["settings"], others])
-            versions = (record["version"], line["version"])
-            measured[key] = Measured(run, line["measure"], versions, line["found"], record)
-        else:
-            history = {name: record["history"].get(name) for name in TRAINED}
-            measured[meanings[run]] = Measured(run, "", (record["version"], 0), history, record)
-    return measured
-
-
-def differences(base: TinyRuns, today: TinyRuns, accepted: dict[str, str]) -> Iterator[str]:
-    """A line for each number that moved without a version, and for each version raised for nothing."""
-    raised: dict[str, bool] = {}  # version, in words → whether anything differs
-    for key, before in base.measured.items():
-        now = today.measured.get(key)
-        if now is None:
-            yield from _asked_otherwise(before, base, today, accepted)
-            continue
-        place = next(places_that_differ(before.numbers, now.numbers), None)
-        names = _raised_versions(before, now)
-        for name in names:
-            raised[name] = raised.get(name, False) or place is not None
-        if place is not None and not names:
-            what = before.measure or f"the training, {before.record['training']},"
-            yield f"{now.run}: {what} gives other numbers and no version was raised: {place}"
-    for name, differs in raised.items():
-        if not differs:
-            yield f"{name}, and no number of the tiny runs differs"
-
-
-def _raised_versions(before: Measured, now: Measured) -> list[str]:
-    kinds = (f"the training {now.record['training']}", f"the measurement {now.measure}")
-    pairs = zip(kinds, before.versions, now.versions, strict=True)
-    return [f"the version of {kind} went from {old} to {new}" for kind, old, new in pairs if new > old]
-
-
-def _asked_otherwise(
-    before: Measured, base: TinyRuns, today: TinyRuns, accepted: dict[str, str]
-) -> Iterator[str]:
-    """A line for what the base measured and today's code does not, unless all who asked are accepted."""
-    askers = base.asked.get(before.run, set())
-    if askers and askers <= accepted.keys() | today.left_out.keys():
-        return
-    nearest = min(
-        (_changed_settings(before.record, other.record) for other in today.measured.values()
-         if other.record["training"] == before.record["training"]),
-        key=len, default=[],
-    )  # fmt: skip
-    how = f"; nearest today: {', '.join(nearest)}" if 0 < len(nearest) <= 4 else ""
-    yield f"{before.run}: {before.measure or 'its training'} is not asked for any more{how}"
-
-
-def _changed_settings(before: dict, now: dict) -> list[str]:
-    old, new = before["settings"], now["settings"]
-    names = sorted(old.keys() | new.keys())
-    return [f"{name} {old.get(name)} → {new.get(name)}" for name in names if old.get(name) != new.get(name)]
-
-
-def _json(content: object) -> str:
-    return json.dumps(content, sort_keys=True)
-
-
-# Two checkouts, side by side.
-
-
-@contextmanager
-def checkout_of(commit: str, folder: Path) -> Iterator[Path]:
-    """The code of a commit in a folder, which is gone afterwards.
-
-    Raises BadInput: this repository does not have the commit.
+    Returns:
+        the report, and how much was compared, in words.
     """
-    known = subprocess.run(["git", "cat-file", "-e", f"{commit}^{{commit}}"], cwd=ROOT, capture_output=True)
-    if known.returncode:
-        raise BadInput(f"no commit {commit} here; in a shallow clone, `git fetch --unshallow` brings it")
-    tree = folder / "base"
-    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", tree, commit], cwd=ROOT, check=True)
+    base, today = side_in(before), side_in(now)
+    compared = networks_compared(before / "models", now / "models")
+    report = Comparison(base, today, compared, on_view, accepted).made()
+    amount = f"{len(base.measurements)} measurements of {len(base.runs)} networks"
+    return report, f"{amount} and {len(base.experiments)} results"
+
+
+def side_in(folder: Path) -> Side:
+    return Side(json.loads((folder / "numbers.json").read_text(encoding="utf-8")))
+
+
+def networks_compared(before: Path, now: Path) -> Compared:
+    """Return the comparison of networks in two folders of models."""
+
+    def compared(id_before: str, id_now: str) -> Difference | None:
+        file = next((before / id_before).glob("*.safetensors"))
+        tensors, tensors_now = load_file(file), load_file(now / id_now / file.name)
+        for name in sorted({*tensors} & {*tensors_now}):  # what is new or renamed shows in measurements
+            found = difference_of_tensors(tensors[name], tensors_now[name], name)
+            if found:
+                return found
+        return None
+
+    return compared
+
+
+# Two checkouts.
+
+
+def git(*arguments: str, check: bool = True) -> str:
+    """Return what a git command in this checkout prints. Raises BadInput: it fails."""
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    if check and done.returncode:
+        raise BadInput(f"git {' '.join(arguments)}: {done.stderr.strip()}")
+    return done.stdout.strip()
+
+
+def commit_of(name: str) -> str:
+    """Return the hash of a commit. Raises BadInput: this clone does not have it."""
+    found = git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", check=False)
+    if not found:
+        way_out = f"fetch it (git fetch --unshallow, or git fetch origin {name})"
+        raise BadInput(
+            f"commit {name} is not in this clone; {way_out}, or name another (make same BASE=main)"
+        )
+    return found
+
+
+def code_differs(commit: str) -> bool:
+    """Return True if this checkout has other code than a commit, committed or not."""
+    edited = git("status", "--porcelain", "--untracked-files=all", "--", *CODE)
+    committed = git("diff", "--name-only", commit, "HEAD", "--", *CODE)
+    return bool(edited or committed)
+
+
+def changed_paper_results(commit: str) -> set[str]:
+    """Return the experiments whose committed result of the paper profile is not that of a commit."""
+    folder = PAPER.relative_to(ROOT).as_posix()
+    names = git("diff", "--name-only", commit, "--", folder).splitlines()
+    return {Path(name).stem for name in names if name.endswith(".json")}
+
+
+@contextlib.contextmanager
+def checkout(commit: str) -> Iterator[Path]:
+    """A worktree of a commit, which goes when the block ends, however it ends."""
+    with tempfile.TemporaryDirectory(prefix="attnlib-base-") as folder:
+        path = Path(folder) / "checkout"
+        try:
+            git("worktree", "add", "--quiet", "--detach", str(path), commit)
+            if not (path / "tools" / "tiny_runs.py").is_file():
+                raise BadInput(
+                    f"commit {commit[:12]} has no tiny runs; name a later one (make same BASE=main)"
+                )
+            yield path
+        finally:
+            git("worktree", "remove", "--force", str(path), check=False)
+            git("worktree", "prune", check=False)
+
+
+def run_both(checkouts: list[Path], outs: list[Path], experiments: list[str]) -> None:
+    """Run the tiny runs of two checkouts side by side. Raises BadInput: one of them ends with an error."""
+    running = []
     try:
-        yield tree
+        for path, out in zip(checkouts, outs, strict=True):
+            running.append(start(path, out, experiments))
+        for process, path, out in zip(running, checkouts, outs, strict=True):
+            if process.wait() != 0:
+                lines = (out / "log").read_text(encoding="utf-8", errors="replace").splitlines()
+                message = lines[-1] if lines else f"exit code {process.returncode}"
+                raise BadInput(f"the tiny runs of {path} failed: {message}")
     finally:
-        subprocess.run(["git", "worktree", "remove", "--force", tree], cwd=ROOT, check=True)
+        for process in running:
+            process.terminate()
+            process.wait()
 
 
-def start(checkout: Path, folder: Path, names: list[str]) -> subprocess.Popen:
-    """Begin the tiny runs by the code of a checkout."""
-    paths = {"PYTHONPATH": str(checkout), "ATTNLIB_ROOT": str(checkout)}
-    environment = os.environ | paths | {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "tools.tiny_runs", str(folder), *names]
-    return subprocess.Popen(command, cwd=checkout, env=environment, stdout=subprocess.DEVNULL)
+def start(path: Path, out: Path, experiments: list[str]) -> subprocess.Popen:
+    """Start the tiny runs of a checkout, with what they print in ``log``."""
+    out.mkdir()
+    environment = os.environ | {"PYTHONPATH": str(path), "ATTNLIB_ROOT": str(path), "OMP_NUM_THREADS": "1"}
+    if data := os.environ.get("ATTNLIB_DATA"):
+        environment["ATTNLIB_DATA"] = str(Path(data).absolute())
+    command = [sys.executable, "-m", "tools.tiny_runs", str(out), *experiments]
+    with (out / "log").open("wb") as log:
+        return subprocess.Popen(command, cwd=path, env=environment, stdout=log, stderr=log)
 
 
-def compare(base: str, accepted: dict[str, str], names: list[str]) -> tuple[list[str], TinyRuns]:
-    """Run both states of the code; the differences, and what today's left.
+def compare_with(commit: str, experiments: list[str], accepted: set[str]) -> tuple[Report, str]:
+    """Run the code of a commit and that of today, and compare them; returns what :func:`compare` does."""
+    with checkout(commit) as base, tempfile.TemporaryDirectory(prefix="attnlib-same-") as folder:
+        before, now = Path(folder) / "before", Path(folder) / "now"
+        run_both([base, ROOT], [before, now], experiments)
+        return compare(before, now, changed_paper_results(commit), accepted)
 
-    Raises BadInput: the base is not known, or one of the two could not run.
+
+def note_base() -> None:
+    """Note today's commit as the last that passed.
+
+    Raises BadInput: the code has edits that are not committed.
     """
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        with checkout_of(base, folder) as tree:
-            processes = {
-                "today's code": start(ROOT, folder / "today", names),
-                f"the code of {base}": start(tree, folder / "before", names),
-            }
-            try:
-                failed = [code for code, process in processes.items() if process.wait() != 0]
-            finally:
-                for process in processes.values():
-                    process.kill()
-        if failed:
-            raise BadInput(f"the tiny runs by {' and by '.join(failed)} failed; the error is above")
-        today = read_runs(folder / "today")
-        return list(differences(read_runs(folder / "before"), today, accepted)), today
+    if git("status", "--porcelain", "--", *CODE):
+        raise BadInput("the code has edits that are not committed; commit them, and give the command again")
+    head = git("rev-parse", "HEAD")
+    write_json_atomic(NOTED, {"base": head, "accepted": {}})
+    print(f"{NOTED.relative_to(ROOT)} names {head[:12]} now; commit it")
 
 
 @errors_in_a_line
 def main(arguments: list[str] | None = None) -> int:
-    """Compare, say what differs; exit code 1 where something does."""
-    parser = argparse.ArgumentParser(prog="python -m tools.same_numbers", description=__doc__.splitlines()[0])
+    """Compare with a commit, and print a line for each difference; exit code 1 if there is a failure."""
     noted = json.loads(NOTED.read_text(encoding="utf-8"))
-    parser.add_argument("base", nargs="?", default=noted["base"], help=f"default: {noted['base']}")
-    parser.add_argument("--experiment", action="append", default=[], help="only this one; may be repeated")
-    parser.add_argument("--accept", action="store_true", help="note HEAD as the last commit that passed")
+    parser = parser_of("tools.same_numbers", __doc__)
+    parser.add_argument("base", nargs="?", default=noted["base"], help=f"a commit (default: {noted['base']})")
+    parser.add_argument("--experiment", action="append", default=[], metavar="NAME", help="only this one")
+    parser.add_argument("--accept", action="store_true", help="if all is well, note HEAD as the next base")
     options = parser.parse_args(arguments)
-    lines, today = compare(options.base, noted["accepted"], options.experiment)
-    for name, reason in today.left_out.items():
-        print(f"not compared: {name}: {reason}")
-    print("\n".join(lines[:SHOWN]))
-    if len(lines) > SHOWN:
-        print(f"… and {len(lines) - SHOWN} more")
-    print(f"{len(today.measured)} trainings and measurements, {len(lines)} differences from {options.base}")
-    if options.accept and not lines:
-        head = subprocess.run(
-            ["git", "rev-parse", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True
-        )
-        write_json_atomic(NOTED, {"base": head.stdout.strip(), "accepted": {}})
-    return min(1, len(lines))
+    if options.accept and options.experiment:
+        parser.error("--accept goes with a comparison of all experiments")
+    for name in options.experiment:
+        check_known("experiment", name, registry.names())
+    commit = commit_of(options.base)
+    if code_differs(commit):
+        report, amount = compare_with(commit, options.experiment, set(noted["accepted"]))
+        for line in [*report.notes, *report.failures]:
+            print(line)
+        if report.failures:
+            print(f"{len(report.failures)} failures; {amount} were compared with {commit[:12]}")
+            return 1
+        print(f"all is well: {amount} were compared with {commit[:12]}")
+    else:
+        print(f"all is well: the code is that of {commit[:12]}")
+    if options.accept:
+        note_base()
+    return 0
 
 
 if __name__ == "__main__":
+    torch.set_num_threads(1)
     sys.exit(main())
