@@ -614,7 +614,7 @@ class Config(PlannedConfig):
 
 
 PROFILES = {
-    "quick": Config(),
+    "quick": Config(pairs=48, fit_pairs=150),
     "paper": Config(
         scale="paper", task=PAPER_TASKS, cell=("gru", "lstm"), fit_samples=8_000, pairs=256, fit_pairs=1_000
     ),

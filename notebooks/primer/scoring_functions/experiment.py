@@ -248,7 +248,7 @@ def grid(config: Config) -> tuple[Kind, ...]:
 
 
 PROFILES = {
-    "quick": Config(scoring=("dot", "scaled_dot", "additive")),
+    "quick": Config(scoring=("dot", "scaled_dot", "additive"), seeds=2),
     "paper": Config(
         task=("reordering", "number_words"), scoring=("dot", "scaled_dot", "general", "concat", "additive"),
         decoder=("luong", "luong_feeding", "bahdanau"), asked=("dot", "general", "additive"), shortest=3,
