@@ -486,7 +486,7 @@ measurements = asked(_plan)
 
 
 PROFILES = {
-    "quick": Config(tied=(), seeds=2),
+    "quick": Config(tied=()),
     "paper": Config(
         tied=TASKS, seeds=5, longest=14, n_train=10_000, judged=1_000, width=128, steps=1_500,
         learning_rate=3e-3, transformer_width=128, heads=4, layers=3, transformer_steps=1_500,
