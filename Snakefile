@@ -69,7 +69,7 @@ def request_of(run):
 
 def measured(request):
     """Marks of the runs of the paper profile that lack a measurement which a request asks for."""
-    return [f"build/answered/{run}~{asked}" for run, asked in plan.missing_of(request).items()]
+    return [f"build/answered/{run}~{asked}" for run, asked in plan.missing_of(PROJECT, request).items()]
 
 
 @cache
@@ -125,7 +125,6 @@ rule figure:
 # in the archive already, on whatever machine, needs no job.
 rule answer:
     output: touch("build/answered/{key}~{asked}")
-    message: "measure {wildcards.key}"
     shell: '"$ATTNLIB_PYTHON" -m companion.runs.answer {wildcards.key:q} >/dev/null'
 
 
@@ -133,7 +132,6 @@ rule paper_result:
     input: lambda w: measured(Request(w.experiment, "paper"))
     output: "results/paper/{experiment}.json"
     wildcard_constraints: experiment=REMADE or "none_is_missing"
-    message: "compute {wildcards.experiment}"
     shell: '"$ATTNLIB_PYTHON" -m companion.results {wildcards.experiment} --profile paper --committed >/dev/null'
 
 
@@ -172,3 +170,4 @@ use rule figure as run_figure with:
     params:
         arguments=lambda w: f"--run build/runs/{w.run}/run.json",
         paper="",
+    priority: 0

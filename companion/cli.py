@@ -154,7 +154,11 @@ def _check_committed(project: Project, requests: list["Request"]) -> None:
     from companion.book.plan import missing_of, paper_is_current
     from companion.runs.store import uncommitted
 
-    made = [each for each in requests if missing_of(each) or not paper_is_current(project, each.experiment)]
+    made = [
+        each
+        for each in requests
+        if missing_of(project, each) or not paper_is_current(project, each.experiment)
+    ]
     changes = uncommitted(project.root)
     if made and changes:
         names = ", ".join(request.figure for request in made)

@@ -19,7 +19,7 @@ from companion.book.closure import files_behind, files_imported_by_cells
 from companion.book.progress import last_seconds
 from companion.book.project import Figure, Project
 from companion.data import sources
-from companion.paths import ARCHIVE, MEASUREMENTS
+from companion.paths import ARCHIVE, MEASUREMENTS, ROOT
 from companion.results import registry
 from companion.results.request import Request
 
@@ -82,20 +82,21 @@ def paper_is_current(project: Project, experiment: str) -> bool:
 
 
 @cache
-def missing_measurements() -> dict[str, str]:
+def missing_measurements(project: Project) -> dict[str, str]:
     """Runs of the paper profile that lack a measurement, with a hash of all that is measured of them."""
     from companion.runs.answer import unanswered
     from companion.runs.archive import Archive
 
-    return unanswered("paper", Archive(ARCHIVE, MEASUREMENTS))
+    archive, loose = (project.root / path.relative_to(ROOT) for path in (ARCHIVE, MEASUREMENTS))
+    return unanswered("paper", Archive(archive, loose))
 
 
-def missing_of(request: Request) -> dict[str, str]:
+def missing_of(project: Project, request: Request) -> dict[str, str]:
     """The same of the runs that one request of the paper profile asks for."""
     from companion.runs.identity import run_id
 
     wanted = {run_id(spec) for spec in registry.load(request.experiment).models(request.config)}
-    return {run: asked for run, asked in missing_measurements().items() if run in wanted}
+    return {run: asked for run, asked in missing_measurements(project).items() if run in wanted}
 
 
 def shares_archive(request: Request) -> bool:

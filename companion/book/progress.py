@@ -24,7 +24,7 @@ NOTES = "times.jsonl"
 _PLANNED = re.compile(
     r"^(?:figure|paper_figure|run_figure|run_paper_figure|site|answer|paper_result) +(\d+)$"
 )
-_STARTED = re.compile(r"^Job \d+: (?:make|measure|compute) (\S+)")
+_STARTED = re.compile(r"^Job \d+: make (\S+)")
 _ENDED = re.compile(r"^Finished jobid: \d+ \(Rule: (\w+)\)")
 _TARGETS = ("book", "figures", "paper")  # rules that only name what is to be made
 _SHOWN = ("error:", "cannot be run:", "downloading ")  # beginnings of lines that a reader has to see

@@ -190,7 +190,7 @@ def test_nothing_is_downloaded_where_the_data_have_a_folder(fetched, monkeypatch
 @pytest.fixture
 def edited(project, monkeypatch):
     """A paper-sized figure with something to measure, by code that is not committed."""
-    monkeypatch.setattr(plan, "missing_of", lambda request: {"a run": "asked"})
+    monkeypatch.setattr(plan, "missing_of", lambda project, request: {"a run": "asked"})
     monkeypatch.setattr("companion.runs.store.uncommitted", lambda root: ["attnlib/a.py", "attnlib/b.py"])
     monkeypatch.setattr("companion.book.workflow.run", Mock(side_effect=AssertionError("it has begun")))
 
