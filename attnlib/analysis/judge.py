@@ -510,7 +510,7 @@ _NORMAL = 1.959963984540054  # the 97.5 % quantile of the normal distribution
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)  # of a quadrature on (-1, 1)
 
 
-def student(degrees: float | Tensor) -> float | Tensor:
+def student(degrees: int | float | Tensor) -> float | Tensor:
     """The 97.5 % quantile of Student's distribution.
 
     Args:

@@ -27,8 +27,9 @@ from companion.book.project import find_root
 from companion.book.style import as_svg, style
 from companion.runs.identity import run_id, run_record
 from companion.runs.loop import new_model
+from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, load_task
-from companion.runs.suite import spec_of
+from companion.runs.suite import spec_of, task_of
 from notebooks.shared.measure import fit_components, measure_alignment_terms
 from notebooks.shared.style import task_name
 from notebooks.shared.tasks import interpret
@@ -56,7 +57,7 @@ def nine_switches() -> tuple[dict, pd.DataFrame]:
 
 
 def export(task: str, architecture: str, store: Store, folder: Path) -> dict:
-    trained = store.model(spec_of(task, architecture, scale="quick", steps=UPDATES[task]))
+    trained = store.model(network_spec(task, architecture))
     words, corpus = trained.task.source_vocabulary, trained.task.held_out
     network = trained.model.half().float()
     trained = replace(trained, history={"held_out": evaluate(network, corpus)})
@@ -88,6 +89,12 @@ def export(task: str, architecture: str, store: Store, folder: Path) -> dict:
     }
 
 
+def network_spec(task: str, architecture: str) -> ModelSpec:
+    """A network of the page: as the quick profile trains it, on the task's own number of held-out samples."""
+    spec = spec_of(task, architecture, scale="quick", steps=UPDATES[task])
+    return replace(spec, task_options=tuple(sorted(task_of(task)[1].items())))
+
+
 def in_page(task: str, architecture: str) -> tuple[torch.nn.Module, Task, dict[str, torch.Tensor]]:
     """A network as its script in the page has it, its task, and the tables of its components."""
     text = (find_root() / SCRIPTS / f"{task}-{architecture}.js").read_text(encoding="utf-8")
@@ -97,7 +104,7 @@ def in_page(task: str, architecture: str) -> tuple[torch.nn.Module, Task, dict[s
     parts = zip(held["shapes"].items(), numbers.split(sizes), strict=True)
     tensors = {name: part.view(shape) for (name, shape), part in parts}
     tables = {name: tensors.pop(name) for name in [*tensors] if name.endswith((".temporal", ".chi"))}
-    spec = spec_of(task, architecture, scale="quick", steps=UPDATES[task])
+    spec = network_spec(task, architecture)
     network = new_model(spec, loaded := load_task(spec.task, spec.task_options))
     network.load_state_dict(tensors)
     return network.eval(), loaded, tables

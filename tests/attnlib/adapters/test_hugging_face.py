@@ -161,7 +161,10 @@ def test_batches_that_cannot_be_read_are_refused(batch, named):
         HuggingFace(toys.model_of("T5")).trace(batch)
 
 
-@pytest.mark.parametrize("batch", [[[4]], np.ones((1, 2)), FrameBatch(torch.ones(1, 2), [[3]], [[True]])])
+FRAMES = FrameBatch(torch.ones(1, 2), torch.tensor([[3]]), torch.tensor([[True]]))
+
+
+@pytest.mark.parametrize("batch", [[[4]], np.ones((1, 2)), FRAMES])
 def test_modules_refuse_what_is_no_batch_of_tokens(batch):
     with pytest.raises(BadInput, match="TokenBatch"):
         Modules(Reader(), [HOOKED], run, start=2).trace(batch)

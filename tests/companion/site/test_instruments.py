@@ -7,6 +7,7 @@ makes of the same data.
 import gzip
 import json
 import re
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -449,8 +450,18 @@ def pass_of(task, architecture, samples=200):
     """Samples of a network of the page, the pass, and the nine terms."""
     network, loaded, tables = networks.in_page(task, architecture)
     batch = collate(loaded.held_out, range(samples))
-    trace = network(batch)
-    return batch, trace, networks.terms_of(trace, batch, tables)
+    # In double precision, so that torch's own rounding, which depends on the processor, takes no part.
+    trace = network.double()(batch)
+    terms = networks.terms_of(trace, batch, {name: table.double() for name, table in tables.items()})
+    return batch, as_single(trace), terms.float()
+
+
+def as_single(trace):
+    """A trace with all its numbers in single precision."""
+    single = {field.name: getattr(trace, field.name) for field in fields(trace)}
+    return replace(
+        trace, **{name: value.float() for name, value in single.items() if value.is_floating_point()}
+    )
 
 
 @pytest.mark.parametrize("architecture", networks.NETWORKS)
