@@ -153,7 +153,7 @@ rule site:
         files("claims", "*"),
         files("companion", "*.jinja"),  # the scorecard and its verdicts
         [files(room, "*.py") for room in ("attnlib", "companion", "notebooks")],  # the reference pages are made from docstrings
-        [name for name in ("README.md", "CHANGELOG.md", "CITATION.cff") if (ROOT / name).is_file()],
+        [name for name in ("README.md", "CHANGELOG.md", "CITATION.cff", "results/sentinels.json") if (ROOT / name).is_file()],
     output: "build/_build/html/index.html"
     params: results={name: plan.paper_result(PROJECT, figure) for name, figure in FIGURES.items()}
     message: "make site"

@@ -10,6 +10,7 @@ PROFILES = tuple(RESULTS)  # of the book; experiments have ``tiny`` besides, for
 
 PAPER = ROOT / "results" / "paper"
 ARCHIVE = PAPER / "archive"  # measurements of the paper profile, packed
+SENTINELS = "results/sentinels.json"  # in a checkout: the last outcome of `make sentinels`
 MEASUREMENTS = ROOT / "build" / "answers"  # new ones, until they are packed
 
 

@@ -65,8 +65,8 @@ def compare(before: Path, now: Path, on_view: set[str], accepted: set[str]) -> t
     base, today = side_in(before), side_in(now)
     compared = networks_compared(before / "models", now / "models")
     report = Comparison(base, today, compared, on_view, accepted).made()
-    amount = f"{len(base.measurements)} measurements of {len(base.runs)} networks"
-    return report, f"{amount} and {len(base.experiments)} results"
+    numbers = (len(base.measurements), len(base.runs), len(base.experiments))
+    return report, "measurements: {}, networks: {}, results: {}".format(*numbers)
 
 
 def side_in(folder: Path) -> Side:
@@ -208,11 +208,11 @@ def main(arguments: list[str] | None = None) -> int:
         for line in [*report.notes, *report.failures]:
             print(line)
         if report.failures:
-            print(f"{len(report.failures)} failures; {amount} were compared with {commit[:12]}")
+            print(f"{len(report.failures)} lines of failures; compared with {commit[:12]}: {amount}")
             return 1
-        print(f"all is well: {amount} were compared with {commit[:12]}")
+        print(f"all is well; compared with {commit[:12]}: {amount}")
     else:
-        print(f"all is well: the code is that of {commit[:12]}")
+        print(f"all is well; the code is that of {commit[:12]}")
     if options.accept:
         note_base()
     return 0

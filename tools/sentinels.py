@@ -10,7 +10,7 @@ equal. Another processor adds in another order, so two trainings part by roundin
 training makes of it; ``tools/sentinel_tolerances.json`` says how far, and why.
 
 What is trained is kept in ``build/sentinels/<commit>``, so that a run that was stopped goes on. The outcome
-is ``results/sentinels.json``.
+is ``results/sentinels.json``, which the reproduction notes of the book show.
 """
 
 import argparse
@@ -28,16 +28,16 @@ import torch
 
 from attnlib.errors import check_known
 from attnlib.files import rounded, write_json_atomic
-from companion.paths import ARCHIVE, ROOT
+from companion.paths import ARCHIVE, ROOT, SENTINELS
 from companion.runs.answer import all_measurements, report_progress
 from companion.runs.archive import Archive, Run
 from companion.runs.command import errors_in_a_line, keep_freed_memory, parser_of
-from companion.runs.identity import Spec, run_id
+from companion.runs.identity import run_id
 from companion.runs.measure import Measurement
 from companion.runs.store import Store, origin
 from tools.differences import Difference, differences, is_number
 
-OUTCOME = ROOT / "results" / "sentinels.json"
+OUTCOME = ROOT / SENTINELS
 TOLERANCES = Path(__file__).with_name("sentinel_tolerances.json")
 CODE = ("attnlib", "companion/data", "companion/runs", "notebooks")  # what trains and measures
 HISTORY = ("records", "held_out", "parameters")  # numbers in the history of a training
@@ -279,10 +279,6 @@ def write_outcome(rows: list[dict[str, object]]) -> None:
     machine = {name: made[name] for name in ("device", "threads", "python", "platform", "packages")}
     today = {"date": made["date"], "commit": made["commit"], "dirty": made["dirty"], "machine": machine}
     write_json_atomic(OUTCOME, today | {"sentinels": rows})
-
-
-def specs_of(sentinels: Iterable[Sentinel]) -> list[Spec]:
-    return [sentinel.measurements[0].spec for sentinel in sentinels]
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ settings; a warning is an error.
 
 import gc
 import io
+import json
 import os
 import re
 import shutil
@@ -34,7 +35,7 @@ from companion.book.project import Project, discover, find_root
 from companion.book.prose import Book, as_html, filled
 from companion.claims.scorecard import scorecard_markdown
 from companion.claims.verify import ClaimVerdict, verify
-from companion.paths import PROFILES
+from companion.paths import PROFILES, SENTINELS
 from companion.results.result import Result
 from companion.runs.command import errors_in_a_line
 
@@ -147,14 +148,21 @@ def figure_page(figure: str, prose: str, files: list[Path], executed: Path, end:
 
 def fill_markers(text: str, executed: Path) -> str:
     """``<!-- book:figure ID -->`` becomes the figure's first image with a link to its page,
-    ``<!-- book:commands -->`` the reference of the command line, ``<!-- book:map -->`` places in papers.
+    ``<!-- book:commands -->`` the reference of the command line, ``<!-- book:map -->`` places in papers,
+    ``<!-- book:sentinels -->`` the networks that were trained anew.
     """
 
-    makers = {"figure": partial(_figure, executed), "commands": commands_markdown, "map": _map}
+    makers = {
+        "figure": partial(_figure, executed),
+        "commands": commands_markdown,
+        "map": _map,
+        "sentinels": lambda _: sentinels_markdown(find_root()),
+    }
 
     def replaced(match: re.Match) -> str:
         if match["kind"] not in makers:
-            raise BadInput(f"unknown marker {match[0]!r}; expected book:figure, book:commands or book:map")
+            known = ", ".join(f"book:{kind}" for kind in makers)
+            raise BadInput(f"unknown marker {match[0]!r}; expected one of: {known}")
         return makers[match["kind"]](match["figure"])
 
     return MARKER.sub(replaced, text)
@@ -174,6 +182,35 @@ def _map(_: str) -> str:
     rows = sorted((page.place, page.id) for page in discover(Project(find_root())).values())
     lines = (f"| {place} | [](/{page}) |" for place, page in rows)
     return "\n".join(["| place | page |", "|---|---|", *lines])
+
+
+def sentinels_markdown(root: Path) -> str:
+    """The last outcome of `make sentinels` as a sentence and a table, a row a kind of training."""
+    path = root / SENTINELS
+    if not path.is_file():
+        return "No network has been trained anew yet."
+    outcome = json.loads(path.read_text(encoding="utf-8"))
+    machine, rows = outcome["machine"], outcome["sentinels"]
+    equal = sum(row["outcome"] == "equal" for row in rows)
+    place = f"{machine['device']} with torch {machine['packages']['torch']}"
+    lines = [
+        f"The last time was on {outcome['date'][:10]}, at commit `{outcome['commit'][:12]}`, on {place}. "
+        f"Of {len(rows)} networks {equal} gave every archived digit again.",
+        "",
+        "| training | seconds (archived) | numbers | outcome | largest difference |",
+        "|---|---|---|---|---|",
+    ]
+    return "\n".join([*lines, *map(_sentinel_row, rows)])
+
+
+def _sentinel_row(row: Mapping[str, Any]) -> str:
+    if "seconds" not in row:
+        return f"| `{row['kind']}` | | | {row['outcome']} | |"
+    largest = row.get("largest")
+    apart = f"`{largest['where']}`: {largest['archived']}, now {largest['today']}" if largest else "none"
+    told = f"{row['outcome']} {row['allowed']:g}" if row["outcome"] != "equal" else "equal"
+    seconds = f"{row['seconds']:.0f} ({row['archived_seconds']:.0f})"
+    return f"| `{row['kind']}` | {seconds} | {row['numbers']} | {told} | {apart} |"
 
 
 def commands_markdown(_: str = "") -> str:
