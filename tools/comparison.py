@@ -65,6 +65,11 @@ class Side:
         ids = [line["run"], *line.get("with", ())]
         return [self._keys.get(run_id, run_id) for run_id in ids]  # one without its data was not trained
 
+    def asks_for_run(self, run_id: str) -> bool:
+        """Return True if an experiment asks for a network by its id, whether it was trained or not."""
+        experiments = self.experiments.values()
+        return any(question["run"] == run_id for experiment in experiments for question in experiment["asks"])
+
     def asks_of(self, experiment: str) -> set[str]:
         """Return the keys of the measurements that an experiment asks for."""
         return {key for key, experiments in self.asked_by.items() if experiment in experiments}
@@ -218,8 +223,12 @@ class Comparison:
             if self.is_raised(training):
                 excused.add(training)
             elif not self.went_with_experiments(self.before.users_of_run(key)):
-                alike = [other for other in new if other["training"] == training]
-                lost[training, cause(record, alike)].append(key)
+                if self.now.asks_for_run(self.before.runs[key]["id"]):
+                    because = "it is asked for, and was not trained"
+                else:
+                    alike = [other for other in new if other["training"] == training]
+                    because = cause(record, alike)
+                lost[training, because].append(key)
         for (training, because), keys in lost.items():
             users = set().union(*(self.before.users_of_run(key) for key in keys))
             first = self.before.runs[keys[0]]["id"]

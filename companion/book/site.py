@@ -195,7 +195,7 @@ def sentinels_markdown(root: Path) -> str:
     place = f"{machine['device']} with torch {machine['packages']['torch']}"
     lines = [
         f"The last time was on {outcome['date'][:10]}, at commit `{outcome['commit'][:12]}`, on {place}. "
-        f"Of {len(rows)} networks {equal} gave every archived digit again.",
+        f"There, {equal} of {len(rows)} networks gave every archived digit again.",
         "",
         "| training | seconds (archived) | numbers | outcome | largest difference |",
         "|---|---|---|---|---|",

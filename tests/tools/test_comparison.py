@@ -155,6 +155,12 @@ def test_a_network_without_a_partner_fails_and_its_measurements_are_not_named(be
     assert line == f"without a partner: network {NETWORK}: settings.width was 8 and is 16"
 
 
+def test_a_network_that_is_asked_for_and_was_not_trained_is_named(before, now):
+    now["runs"], now["measurements"] = {}, []  # its data were not found, and its experiment goes on without
+    (line,) = compare(before, now).failures
+    assert line == f"without a partner: network {NETWORK}: it is asked for, and was not trained"
+
+
 def test_a_network_without_a_partner_passes_with_a_raised_version(before, now):
     rename_network(now, width=16)
     now["trainings"]["copying"]["version"] = 2

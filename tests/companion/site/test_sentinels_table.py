@@ -46,6 +46,6 @@ def test_a_network_that_could_not_be_trained_has_the_reason(tmp_path):
 
 
 def test_the_sentence_counts_what_is_equal(tmp_path):
-    assert "Of 2 networks 1 gave every archived digit again." in table(
+    assert "There, 1 of 2 networks gave every archived digit again." in table(
         tmp_path, ROW, ROW | {"outcome": "within", "allowed": 1.0, "largest": None}
     )
