@@ -19,9 +19,9 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -34,6 +34,7 @@ from companion.runs.archive import Archive, Run
 from companion.runs.command import errors_in_a_line, keep_freed_memory, parser_of
 from companion.runs.identity import run_id
 from companion.runs.measure import Measurement
+from companion.runs.procedure import RunSpec
 from companion.runs.store import Store, origin
 from tools.differences import Difference, differences, is_number
 
@@ -43,6 +44,15 @@ CODE = ("attnlib", "companion/data", "companion/runs", "notebooks")  # what trai
 HISTORY = ("records", "held_out", "parameters")  # numbers in the history of a training
 
 
+# An archived training may take so many seconds, the networks included that it is measured together with. A
+# network whose training was stopped in between has the seconds after the last stop, which are too few.
+LONGEST = 900
+# Of trainings that take an hour only so many updates are made, and what is measured along training is compared:
+# the learning rate is constant and batches are drawn in order, so later updates leave the first as they are.
+SHORTENED = {"translation": 500}
+ALONG_TRAINING = "course"  # the measurement of a shortened training
+
+
 @dataclass(frozen=True)
 class Sentinel:
     """The cheapest archived run of one kind of training.
@@ -50,7 +60,7 @@ class Sentinel:
     Attributes:
         kind: name of the training.
         run: its line and measurements in the archive.
-        measurements: what is measured of it anew.
+        measurements: what the archive has of it that is measured anew.
     """
 
     kind: str
@@ -59,16 +69,48 @@ class Sentinel:
 
     @property
     def seconds(self) -> float:
-        return self.run.line["history"]["seconds"]
+        return _seconds(self.run)
 
     @property
     def needs_others(self) -> bool:
         """Return True if a measurement takes the network of another sentinel as well."""
         return any(measurement.other_specs for measurement in self.measurements)
 
+    @property
+    def anew(self) -> list[Measurement]:
+        """The measurements that are made, of a training with fewer updates if it would take too long."""
+        if self.kind not in SHORTENED:
+            return list(self.measurements)
+        spec = self.measurements[0].spec
+        settings = dict(spec.settings) | {"steps": SHORTENED[self.kind]}
+        shorter = RunSpec.of(self.kind, seed=spec.seed, **settings)
+        return [replace(measurement, spec=shorter) for measurement in self.measurements]
 
-def choose(archive: Archive, asked: dict[str, list[Measurement]]) -> list[Sentinel]:
-    """Choose the cheapest run of each kind, the longest first.
+    def compared(self, found: dict) -> dict:
+        """The part of a measurement that is compared: all of it, or its first checkpoints."""
+        if self.kind not in SHORTENED:
+            return found
+        return first_checkpoints(found, SHORTENED[self.kind])
+
+
+def first_checkpoints(course: dict, steps: int) -> dict[str, object]:
+    """Return the part of a course of training up to some update.
+
+    >>> first_checkpoints({"steps": [0, 50, 90], "parts": {"loss": [3.0, 2.0, 1.0]}, "chance": 0.5}, 50)
+    {'steps': [0, 50], 'parts': {'loss': [3.0, 2.0]}}
+    """
+    kept = sum(step <= steps for step in course["steps"])
+
+    def cut(content: object) -> object:
+        if isinstance(content, dict):
+            return {name: cut(value) for name, value in content.items()}
+        return content[:kept]
+
+    return {name: cut(course[name]) for name in ("steps", "parts")}
+
+
+def choose(archive: Archive, asked: dict[str, list[Measurement]]) -> tuple[list[Sentinel], dict[str, str]]:
+    """Choose the cheapest run of each kind.
 
     A run that is measured only together with another network counts that network's seconds, unless it is a
     sentinel itself. Runs of graphics cards are no choice: they part from any processor.
@@ -76,59 +118,77 @@ def choose(archive: Archive, asked: dict[str, list[Measurement]]) -> list[Sentin
     Args:
         archive: of the paper profile.
         asked: the measurements that experiments ask for, by id of the run.
+
+    Returns:
+        the sentinels, the longest first and those that need another one last; and by kind the reason that
+        there is none.
     """
-    runs = {run.id: run for run in archive.runs() if run.id in asked}
+    measured = {}  # by id of the run, what the archive has at today's versions
+    for name, measurements in asked.items():
+        found = [measurement for measurement in measurements if _can_be_compared(measurement, archive)]
+        if found:
+            measured[name] = found
+    runs = {run.id: run for run in archive.runs() if run.id in measured}
     kinds: dict[str, list[Run]] = {}
     for run in runs.values():
-        history = run.line["history"]
-        if history["threads"] == 1 and not history["device"].startswith("NVIDIA"):
+        if _can_be_chosen(run):
             kinds.setdefault(run.line["training"], []).append(run)
+
     chosen: dict[str, Run] = {}
     for kind, candidates in kinds.items():
-        alone = [run for run in candidates if _needed(asked[run.id]) == set()]
+        alone = [run for run in candidates if any(not one.other_specs for one in measured[run.id])]
         if alone:
             chosen[kind] = min(alone, key=_seconds)
-    for kind, candidates in kinds.items():
-        if kind not in chosen:
-            known = {run.id for run in chosen.values()}
-            chosen[kind] = min(candidates, key=lambda run: _cost(run, asked, runs, known))
-    trained = {run.id for run in chosen.values()}
+    trained = {kind: run.id for kind, run in chosen.items() if kind not in SHORTENED}
+    missing = {}
+    for kind in kinds.keys() - chosen.keys():
+        costs = {
+            run.id: _seconds(run) + min(_seconds_of_others(one, runs, trained) for one in measured[run.id])
+            for run in kinds[kind]
+        }
+        cheapest = min(costs, key=costs.__getitem__)
+        chosen[kind] = runs[cheapest]
+        if costs[cheapest] > LONGEST:
+            missing[kind] = f"takes {costs[cheapest]:.0f} seconds with the networks that it is measured with"
+            del chosen[kind]
+
     sentinels = []
     for kind, run in chosen.items():
-        measurements = [one for one in asked[run.id] if archive.get(one) is not None]
-        possible = [one for one in measurements if _others(one) <= trained]
-        if not possible:
-            possible = [one for one in measurements if _others(one) == _needed(measurements)]
-        sentinels.append(Sentinel(kind, run, tuple(possible)))
-    return sorted(sentinels, key=lambda sentinel: (sentinel.needs_others, -sentinel.seconds))
+        costs = [_seconds_of_others(one, runs, trained) for one in measured[run.id]]
+        cheap = [one for one, cost in zip(measured[run.id], costs, strict=True) if cost == min(costs)]
+        sentinels.append(Sentinel(kind, run, tuple(cheap)))
+    return sorted(sentinels, key=lambda sentinel: (sentinel.needs_others, -sentinel.seconds)), missing
+
+
+def _can_be_compared(measurement: Measurement, archive: Archive) -> bool:
+    """Return True if the archive has a measurement and, of a shortened training, it is along training."""
+    spec = measurement.spec
+    is_shortened = isinstance(spec, RunSpec) and spec.procedure in SHORTENED
+    if is_shortened and measurement.name != ALONG_TRAINING:
+        return False
+    return archive.get(measurement) is not None
+
+
+def _can_be_chosen(run: Run) -> bool:
+    history = run.line["history"]
+    return history["threads"] == 1 and not history["device"].startswith("NVIDIA")
 
 
 def _seconds(run: Run) -> float:
     return run.line["history"]["seconds"]
 
 
-def _others(measurement: Measurement) -> set[str]:
-    return {run_id(spec) for spec in measurement.other_specs}
-
-
-def _needed(measurements: Iterable[Measurement]) -> set[str]:
-    """The other runs of the measurement that takes fewest."""
-    return min((_others(measurement) for measurement in measurements), key=len)
-
-
-def _cost(run: Run, asked: dict[str, list[Measurement]], runs: dict[str, Run], known: set[str]) -> float:
-    """Seconds to train a run and, of those that its cheapest measurement takes, the runs not known yet."""
-    costs = []
-    for measurement in asked[run.id]:
-        costs.append(sum(_seconds(runs[other]) for other in _others(measurement) - known if other in runs))
-    return _seconds(run) + min(costs)
+def _seconds_of_others(measurement: Measurement, runs: dict[str, Run], trained: dict[str, str]) -> float:
+    """Seconds to train the other networks of a measurement, but for those that are trained anyway."""
+    others = {run_id(spec) for spec in measurement.other_specs} - set(trained.values())
+    return sum(_seconds(runs[other]) if other in runs else math.inf for other in others)
 
 
 def train_and_measure(sentinel: Sentinel, folder: Path) -> None:
     """Make the network of a sentinel and all its measurements, unless they are in the folder already."""
     torch.set_num_threads(1)
     store = store_of(folder, report_progress())
-    for measurement in sentinel.measurements:
+    for measurement in sentinel.anew:
         measurement.answer(store)
 
 
@@ -143,7 +203,7 @@ def compare(sentinel: Sentinel, archive: Archive, store: Store, tolerances: dict
     Returns:
         a row of the outcome: ``outcome`` is ``equal``, ``within`` (the tolerances) or ``beyond``.
     """
-    history = store.history(sentinel.measurements[0].spec)
+    history = store.history(sentinel.anew[0].spec)
     row = {
         "kind": sentinel.kind,
         "run": sentinel.run.id,
@@ -153,10 +213,13 @@ def compare(sentinel: Sentinel, archive: Archive, store: Store, tolerances: dict
         "measurements": len(sentinel.measurements),
     }
     parts = [("history", _numbers_of(sentinel.run.line["history"]), _numbers_of(rounded(history)))]
-    for measurement in sentinel.measurements:
-        parts.append((measurement.name, archive.get(measurement), store.archive.get(measurement)))
+    for measurement, anew in zip(sentinel.measurements, sentinel.anew, strict=True):
+        archived, today = archive.get(measurement), store.archive.get(anew)
+        parts.append((measurement.name, sentinel.compared(archived), sentinel.compared(today)))
     found: list[Difference] = []
     numbers = 0
+    if sentinel.kind in SHORTENED:
+        row["updates"] = SHORTENED[sentinel.kind]
     for name, archived, today in parts:
         numbers += sum(1 for _ in leaves(archived))
         found += differences(archived, today, name)
@@ -249,7 +312,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--train", metavar="FOLDER", help=argparse.SUPPRESS)  # of a process of its own
     options = parser.parse_args(arguments)
     archive = Archive(ARCHIVE)
-    sentinels = choose(archive, all_measurements("paper"))
+    sentinels, missing = choose(archive, all_measurements("paper"))
     for kind in options.kind:
         check_known("kind of training", kind, [sentinel.kind for sentinel in sentinels])
     wanted = [sentinel for sentinel in sentinels if not options.kind or sentinel.kind in options.kind]
@@ -270,6 +333,7 @@ def main(arguments: list[str] | None = None) -> int:
             rows.append(compare(sentinel, archive, store, tolerances))
         print(in_words(rows[-1]))
     if not options.kind:
+        rows += [{"kind": kind, "outcome": f"not run: {reason}"} for kind, reason in missing.items()]
         write_outcome(rows)
     return 1 if any(row["outcome"] == "beyond" for row in rows) else 0
 
