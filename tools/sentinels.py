@@ -5,9 +5,9 @@
 
 ``make same`` compares two versions of the code on networks of a few updates. This compares the code of today
 with the published numbers: the network has the size of the paper profile, and is made from its spec and the
-data alone, in a store that does not see the archive. Where the same machine trained it before, every digit is
-equal. Another processor adds in another order, so two trainings part by rounding at first and then by what
-training makes of it; ``tools/sentinel_tolerances.json`` says how far, and why.
+data alone, in a store that does not see the archive. Equal machines give equal digits. Another processor
+adds in another order, so two trainings part by rounding at first and then by what training makes of it;
+``tools/sentinel_tolerances.json`` says how far, and why.
 
 What is trained is kept in ``build/sentinels/<commit>``, so that a run that was stopped goes on. The outcome
 is ``results/sentinels.json``, which the reproduction notes of the book show.
@@ -41,14 +41,15 @@ from tools.differences import Difference, differences, is_number
 OUTCOME = ROOT / SENTINELS
 TOLERANCES = Path(__file__).with_name("sentinel_tolerances.json")
 CODE = ("attnlib", "companion/data", "companion/runs", "notebooks")  # what trains and measures
+EQUAL = {"largest": 0.0, "mean": 0.0}  # the tolerance of a kind that the file does not name
 HISTORY = ("records", "held_out", "parameters")  # numbers in the history of a training
 
 
 # An archived training may take so many seconds, the networks included that it is measured together with. A
 # network whose training was stopped in between has the seconds after the last stop, which are too few.
 LONGEST = 900
-# Of trainings that take an hour only so many updates are made, and what is measured along training is compared:
-# the learning rate is constant and batches are drawn in order, so later updates leave the first as they are.
+# Trainings that take an hour are cut to so many updates, and what is measured along training is compared: the
+# learning rate is constant and batches are drawn in order, so later updates leave the first as they are.
 SHORTENED = {"translation": 500}
 ALONG_TRAINING = "course"  # the measurement of a shortened training
 
@@ -224,19 +225,28 @@ def compare(sentinel: Sentinel, archive: Archive, store: Store, tolerances: dict
         numbers += sum(1 for _ in leaves(archived))
         found += differences(archived, today, name)
     row |= {"numbers": numbers, "differ": len(found)}
-    allowed = tolerances.get(sentinel.kind, tolerances["other"])
-    row |= judge(found, allowed)
-    return row
+    allowed = tolerances.get(sentinel.kind, EQUAL)
+    return row | judge(found, numbers, allowed)
 
 
-def judge(found: list[Difference], allowed: dict[str, object]) -> dict[str, object]:
-    """Say whether differences are within what is allowed, and which is the largest."""
+def judge(found: list[Difference], numbers: int, allowed: dict[str, object]) -> dict[str, object]:
+    """Say whether differences are within what is allowed.
+
+    Args:
+        numbers: how many were compared; those that do not differ count in the mean.
+        allowed: the ``largest`` difference and the ``mean`` one, both as :func:`size` has them.
+    """
     if not found:
         return {"outcome": "equal"}
     largest = max(found, key=size)
-    told = {"where": largest.path, "archived": largest.before, "today": largest.now}
-    within = size(largest) <= allowed["difference"]
-    return {"outcome": "within" if within else "beyond", "allowed": allowed["difference"], "largest": told}
+    mean = sum(map(size, found)) / numbers
+    within = size(largest) <= allowed["largest"] and mean <= allowed["mean"]
+    return {
+        "outcome": "within" if within else "beyond",
+        "mean_difference": float(f"{mean:.2g}"),
+        "largest_difference": float(f"{size(largest):.2g}"),
+        "largest": {"where": largest.path, "archived": largest.before, "today": largest.now},
+    }
 
 
 def size(difference: Difference) -> float:
@@ -278,7 +288,9 @@ def run_all(sentinels: list[Sentinel], folder: Path, jobs: int) -> dict[str, str
             code = subprocess.run(command, cwd=ROOT, env=environment, stderr=output, check=False).returncode
         print(f"{sentinel.kind}: {'trained and measured' if code == 0 else 'failed'}", flush=True)
         lines = log.read_text(encoding="utf-8").splitlines()
-        return "" if code == 0 else (lines[-1] if lines else f"exit code {code}")
+        if code == 0:
+            return ""
+        return lines[-1].removeprefix("error: ") if lines else f"exit code {code}"
 
     with ThreadPoolExecutor(jobs) as pool:
         messages = list(pool.map(run, sentinels))
@@ -300,7 +312,8 @@ def in_words(row: dict[str, object]) -> str:
         return start
     largest = row["largest"]
     apart = f"{largest['where']} was {largest['archived']} and is {largest['today']}"
-    return f"{start}; {row['differ']} of {row['numbers']} numbers differ, most of all {apart}"
+    counted = f"{row['differ']} of {row['numbers']} numbers differ by {row['mean_difference']:g} in the mean"
+    return f"{start}; {counted}, and most of all {apart}"
 
 
 @errors_in_a_line

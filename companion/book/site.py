@@ -197,20 +197,24 @@ def sentinels_markdown(root: Path) -> str:
         f"The last time was on {outcome['date'][:10]}, at commit `{outcome['commit'][:12]}`, on {place}. "
         f"There, {equal} of {len(rows)} networks gave every archived digit again.",
         "",
-        "| training | seconds (archived) | numbers | outcome | largest difference |",
-        "|---|---|---|---|---|",
+        "| training | seconds (archived) | numbers | outcome | mean difference | largest difference |",
+        "|---|---|---|---|---|---|",
     ]
     return "\n".join([*lines, *map(_sentinel_row, rows)])
 
 
 def _sentinel_row(row: Mapping[str, Any]) -> str:
     if "seconds" not in row:
-        return f"| `{row['kind']}` | | | {row['outcome']} | |"
-    largest = row.get("largest")
-    apart = f"`{largest['where']}`: {largest['archived']}, now {largest['today']}" if largest else "none"
-    told = f"{row['outcome']} {row['allowed']:g}" if row["outcome"] != "equal" else "equal"
+        return f"| `{row['kind']}` | | | {row['outcome']} | | |"
     seconds = f"{row['seconds']:.0f} ({row['archived_seconds']:.0f})"
-    return f"| `{row['kind']}` | {seconds} | {row['numbers']} | {told} | {apart} |"
+    if "updates" in row:
+        seconds = f"{row['seconds']:.0f} for {row['updates']} updates"
+    start = f"| `{row['kind']}` | {seconds} | {row['numbers']} | {row['outcome']} |"
+    if "largest" not in row:
+        return f"{start} 0 | |"
+    largest = row["largest"]
+    apart = f"`{largest['where']}`: {largest['archived']}, now {largest['today']}"
+    return f"{start} {row['mean_difference']:g} | {apart} |"
 
 
 def commands_markdown(_: str = "") -> str:

@@ -8,22 +8,33 @@ from companion.paths import ARCHIVE
 from companion.runs.answer import all_measurements
 from companion.runs.archive import Archive
 from tools.differences import Difference
-from tools.sentinels import SHORTENED, choose, judge, size
+from tools.sentinels import EQUAL, SHORTENED, choose, judge, size
 
 
 def test_equal_numbers_are_equal():
-    assert judge([], {"difference": 0.0}) == {"outcome": "equal"}
+    assert judge([], 10, EQUAL) == {"outcome": "equal"}
 
 
 @pytest.mark.parametrize(
-    ("allowed", "outcome"),
-    [pytest.param(0.2, "within", id="small enough"), pytest.param(0.05, "beyond", id="too large")],
+    ("largest", "mean", "outcome"),
+    [
+        pytest.param(0.2, 0.02, "within", id="small enough"),
+        pytest.param(0.05, 0.02, "beyond", id="one is too large"),
+        pytest.param(0.2, 0.01, "beyond", id="all together are too large"),
+    ],
 )
-def test_numbers_that_differ_are_judged_by_the_largest_difference(allowed, outcome):
+def test_numbers_that_differ_are_judged_by_the_largest_and_the_mean(largest, mean, outcome):
     found = [Difference("loss", 0.5, 0.6), Difference("accuracy", 0.9, 0.91)]
-    told = judge(found, {"difference": allowed})
-    assert told["outcome"] == outcome
-    assert told["largest"]["where"] == "loss"
+    assert judge(found, 10, {"largest": largest, "mean": mean})["outcome"] == outcome
+
+
+def test_the_largest_difference_is_named():
+    found = [Difference("loss", 0.5, 0.6), Difference("accuracy", 0.9, 0.91)]
+    assert judge(found, 10, EQUAL)["largest"] == {"where": "loss", "archived": 0.5, "today": 0.6}
+
+
+def test_what_has_no_tolerance_has_to_be_equal():
+    assert judge([Difference("loss", 0.5, 0.50001)], 10, EQUAL)["outcome"] == "beyond"
 
 
 @pytest.mark.parametrize(

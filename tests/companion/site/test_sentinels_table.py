@@ -24,14 +24,14 @@ def test_without_an_outcome_the_page_says_so(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        pytest.param({}, "| `keyword` | 301 (280) | 12 | equal | none |", id="equal"),
+        pytest.param({}, "| `keyword` | 301 (280) | 12 | equal | 0 | |", id="equal"),
         pytest.param(
             {
                 "outcome": "within",
-                "allowed": 0.02,
+                "mean_difference": 0.002,
                 "largest": {"where": "loss", "archived": 0.5, "today": 0.51},
             },
-            "| `keyword` | 301 (280) | 12 | within 0.02 | `loss`: 0.5, now 0.51 |",
+            "| `keyword` | 301 (280) | 12 | within | 0.002 | `loss`: 0.5, now 0.51 |",
             id="within",
         ),
     ],
@@ -42,10 +42,13 @@ def test_a_network_has_a_row(tmp_path, changes, line):
 
 def test_a_network_that_could_not_be_trained_has_the_reason(tmp_path):
     lacking = {"kind": "published", "outcome": "cannot be run: no package"}
-    assert table(tmp_path, lacking).splitlines()[-1] == "| `published` | | | cannot be run: no package | |"
+    assert table(tmp_path, lacking).splitlines()[-1] == "| `published` | | | cannot be run: no package | | |"
 
 
 def test_the_sentence_counts_what_is_equal(tmp_path):
-    assert "There, 1 of 2 networks gave every archived digit again." in table(
-        tmp_path, ROW, ROW | {"outcome": "within", "allowed": 1.0, "largest": None}
-    )
+    lacking = {"kind": "published", "outcome": "cannot be run: no package"}
+    assert "There, 1 of 2 networks gave every archived digit again." in table(tmp_path, ROW, lacking)
+
+
+def test_a_shortened_training_says_its_updates(tmp_path):
+    assert "| 301 for 500 updates |" in table(tmp_path, ROW | {"updates": 500})
