@@ -541,7 +541,7 @@ class Modules(Traced):
         for name in names:
             hooks.look_within(name, self._module(name))
 
-    def _prepared(self, batch: TokenBatch) -> TokenBatch:
+    def _prepared(self, batch: TokenBatch | FrameBatch) -> TokenBatch:
         if not isinstance(batch, TokenBatch):
             raise BadInput(f"a batch is {type(batch).__name__}; Modules take an attnlib.TokenBatch")
         batch = batch.packed()

@@ -183,6 +183,10 @@ def batch_of_mapping(
             f"labels.masked_fill(labels == {padding}, -100), or a decoder_attention_mask"
         )
     source_mask, read = given.get("attention_mask"), given.get("decoder_input_ids")
+    if source_mask is not None:
+        source_mask = as_mask(source_mask, "attention_mask")
+    if read is not None:
+        read = as_ids(read, "decoder_input_ids")
     if frames is not None:
         return FrameBatch(source, labels, target_mask, read, source_mask)
     if source_mask is None:

@@ -165,7 +165,7 @@ FRAMES = FrameBatch(torch.ones(1, 2), torch.tensor([[3]]), torch.tensor([[True]]
 
 
 @pytest.mark.parametrize("batch", [[[4]], np.ones((1, 2)), FRAMES])
-def test_modules_refuse_what_is_no_batch_of_tokens(batch):
+def test_what_is_no_batch_of_tokens_is_refused_by_modules(batch):
     with pytest.raises(BadInput, match="TokenBatch"):
         Modules(Reader(), [HOOKED], run, start=2).trace(batch)
 
