@@ -30,9 +30,9 @@ if TYPE_CHECKING:  # read by editors and type checkers alone
     from attnlib.analysis.report import read_report as read_report
     from attnlib.analysis.report import report as report
     from attnlib.analysis.report import write_report as write_report
+    from attnlib.decomposition.components import Components as Components
     from attnlib.decomposition.components import Parts as Parts
-    from attnlib.decomposition.fast import Components as Components
-    from attnlib.decomposition.growing import GrowingComponents as GrowingComponents
+    from attnlib.deprecated import GrowingComponents as GrowingComponents
     from attnlib.decomposition.shares import shares as shares
     from attnlib.decomposition.substitution import substitution as substitution
     from attnlib.decomposition.terms import alignment_terms as alignment_terms
@@ -65,8 +65,8 @@ _PUBLIC = {  # each public name and the module that it is imported from; the sam
     "report": "attnlib.analysis.report",
     "write_report": "attnlib.analysis.report",
     "Parts": "attnlib.decomposition.components",
-    "Components": "attnlib.decomposition.fast",
-    "GrowingComponents": "attnlib.decomposition.growing",
+    "Components": "attnlib.decomposition.components",
+    "GrowingComponents": "attnlib.deprecated",
     "shares": "attnlib.decomposition.shares",
     "substitution": "attnlib.decomposition.substitution",
     "alignment_terms": "attnlib.decomposition.terms",

@@ -144,7 +144,7 @@ def takes_arrays(function: Function) -> Function:
     precision becomes single. Any other tensor comes in as it was given.
 
     >>> import attnlib
-    >>> fitted = attnlib.Components(4, 3, 2).update(np.ones((1, 3, 2)), [[1, 2, 3]])
+    >>> fitted = attnlib.Components(2).update(np.ones((1, 3, 2)), [[1, 2, 3]])
     >>> fitted.position_counts.tolist()
     [1, 1, 1]
     """

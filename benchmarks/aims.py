@@ -74,7 +74,7 @@ def components(turns: int) -> None:
     zipf = torch.multinomial(chances, padded.numel(), replacement=True, generator=rng).view_as(padded)
     tokens = {"even": torch.randint(WORDS, padded.shape, generator=rng), "Zipf's": zipf}
     masks = {"no": torch.ones_like(padded), "a quarter": padded}
-    fitted = Components(WORDS, POSITIONS, WIDTH).update(states, zipf, padded)
+    fitted = Components(WIDTH, n_tokens=WORDS, n_positions=POSITIONS).update(states, zipf, padded)
     ways: dict[str, Callable[[], object]] = {"sum": states.sum}
     for words, ids in tokens.items():
         for padding, mask in masks.items():

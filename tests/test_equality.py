@@ -61,7 +61,7 @@ def test_no_dataclass_of_the_book_compares_tensors(room):
 
 def parts():
     states, tokens = torch.ones(1, 2, 1), torch.tensor([[0, 1]])
-    return Components(2, 2, 1).update(states, tokens).split(states, tokens)
+    return Components(1, n_tokens=2, n_positions=2).update(states, tokens).split(states, tokens)
 
 
 MAKERS = [

@@ -13,8 +13,7 @@ from torch import Tensor
 from attnlib.adapters.attended import Attended
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.stream import Losses
-from attnlib.decomposition.components import Method
-from attnlib.decomposition.growing import GrowingComponents
+from attnlib.decomposition.components import Components, Method
 from attnlib.decomposition.typicality import MINIMUM_CELL, Cell
 from attnlib.errors import BadInput
 
@@ -83,7 +82,7 @@ class Fit(Sums):
         if heads is not None and not heads:
             raise BadInput("heads is empty: name at least one, or give None for all of them")
         self.heads = None if heads is None else tuple(sorted(set(heads)))
-        self.components: dict[str, GrowingComponents] = {}
+        self.components: dict[str, Components] = {}
         self.averages: dict[str, AverageAttention] = {}  # by attention, of all chosen heads
 
     def update(self, one: ModelPass) -> "Fit":
@@ -91,8 +90,11 @@ class Fit(Sums):
         if whole is None:
             return self
         for site, (side, states) in one.sites().items():
-            own = self.components.setdefault(site, GrowingComponents(states.shape[-1], self.method))
-            own.update(states[whole], one.tokens(side)[whole], one.counted(side)[whole])
+            if site not in self.components:
+                self.components[site] = self._no_components(states.shape[-1])
+            self.components[site].update(
+                states[whole], one.tokens(side)[whole], one.counted(side)[whole]
+            )
         for attended in one.attended:
             masks = [one.counted(side)[whole] for side in one.sides(attended.kind)]
             heads = chosen_heads(attended, self.heads)
@@ -100,6 +102,10 @@ class Fit(Sums):
             own = self.averages.setdefault(attended.name, AverageAttention(len(heads)))
             own.update(attention[:, whole], *masks)
         return self
+
+    def _no_components(self, width: int) -> Components:
+        """Components of nothing yet, whose constants converge as the corpus grows."""
+        return Components(width, self.method, constants="by_count")
 
     def __add__(self, other: "Fit") -> "Fit":
         if self.samples and other.samples and self.averages.keys() != other.averages.keys():
@@ -111,9 +117,9 @@ class Fit(Sums):
         return Fit(self.heads, self.method)
 
     def tensors(self) -> dict[str, Tensor]:
-        named = {f"components/{site}": own for site, own in self.components.items()}
-        named |= {f"averages/{attention}": own for attention, own in self.averages.items()}
-        return {f"{at}/{name}": each for at, own in named.items() for name, each in own.tensors().items()}
+        states = {f"components/{site}": own.state_dict() for site, own in self.components.items()}
+        states |= {f"averages/{attention}": own.tensors() for attention, own in self.averages.items()}
+        return {f"{key}/{name}": table for key, state in states.items() for name, table in state.items()}
 
     def facts(self) -> dict:
         return super().facts() | {"heads": self.heads, "method": self.method}
@@ -122,8 +128,8 @@ class Fit(Sums):
         self.heads = None if facts["heads"] is None else tuple(facts["heads"])
         self.method = facts["method"]
         self.components = {
-            site: GrowingComponents.of_tensors(own, self.method)
-            for site, own in grouped(tensors, "components").items()
+            site: self._no_components(state["token_sums"].shape[1]).load_state_dict(state)
+            for site, state in grouped(tensors, "components").items()
         }
         self.averages = {
             attention: AverageAttention.of_tensors(own)

@@ -15,8 +15,7 @@ from attnlib.adapters.attended import Attended, LinearMap, Rotation
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.fit import Fit, Head, Sums, chosen_heads, counted_attention, grouped, head_of
 from attnlib.analysis.learned import Learned
-from attnlib.decomposition.components import PART_NAMES
-from attnlib.decomposition.growing import Means
+from attnlib.decomposition.components import PART_NAMES, Means
 from attnlib.decomposition.substitution import centred, total_variation
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import agreement, chance_agreement
@@ -81,7 +80,7 @@ class Judgement(Sums):
             raise BadInput(f"no components of {site}; the fit has those of {known}")
         mask = one.counted(side)[whole]
         found = self.fit.components[site].means(states[whole], one.tokens(side)[whole], mask)
-        unseen = {"unseen_words": found.unseen_words, "unseen_places": found.unseen_places}
+        unseen = {"unseen_words": found.unseen_tokens, "unseen_places": found.unseen_positions}
         self.seen[site].update(valid=int(mask.sum()), **unseen)
         return found
 

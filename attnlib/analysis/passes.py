@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Collection
 from contextlib import nullcontext
-from copy import copy
 from typing import Any
 
 from attnlib.analysis.fit import Fit, Sums
@@ -12,7 +11,6 @@ from attnlib.analysis.learned import SCORED
 from attnlib.analysis.stored import Keep, read_sums
 from attnlib.analysis.stream import Shard, Stream
 from attnlib.decomposition.components import Method
-from attnlib.decomposition.growing import CentredComponents
 
 Progress = Callable[[str, int], None]  # stage, batches read so far
 STAGES = ("fit", "judge")
@@ -25,7 +23,7 @@ def both_passes(
     for part, kept in ((Shard(every=every), keep), (Shard(every=1), None)):
         with kept.held((stage, part) for stage in STAGES) if kept else nullcontext():
             fit = fit_part(stream, part, keep=kept, progress=progress, **fitted)
-            judgement = judge_part(stream, settled(fit), part, keep=kept, progress=progress)
+            judgement = judge_part(stream, fit, part, keep=kept, progress=progress)
         if judgement.samples:
             break
     return judgement, part
@@ -49,20 +47,7 @@ def judge_part(stream: Stream, fit: Fit, part: Shard | None = None, **options: A
 
 
 def merged_fit(keep: Keep, part: Shard) -> Fit:
-    return settled(keep.merged("fit", part, Fit))
-
-
-def settled(fit: Fit) -> Fit:
-    """A fit to be judged by: constants that least squares leave free are chosen by counts.
-
-    The argument stays as it is; averages of attention are those of both.
-    """
-    chosen = copy(fit)
-    chosen.components = {
-        site: CentredComponents.of_tensors(components.tensors(), components.method)
-        for site, components in fit.components.items()
-    }
-    return chosen
+    return keep.merged("fit", part, Fit)
 
 
 def _pass_over(

@@ -202,12 +202,12 @@ def state_rows(fit: Fit, judgement: Judgement) -> list[dict]:
                 "states": site,
                 "width": components.width,
                 "words": len(components.tokens),
-                "positions": int((components.tables.position_counts > 0).sum()),
+                "positions": int((components.position_counts > 0).sum()),
                 "fitted": components.occurrences,
                 "judged": seen["valid"],
                 "unseen_words": seen["unseen_words"] / valid,
                 "unseen_positions": seen["unseen_places"] / valid,
-                "megabytes": components.bytes / 1e6,
+                "megabytes": components.nbytes / 1e6,
             }
         )
     return rows

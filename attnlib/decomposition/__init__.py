@@ -1,7 +1,6 @@
 """Hidden states as temporal + input + residual components, and what each carries of the attention."""
 
-from attnlib.decomposition.components import PART_NAMES, Parts
-from attnlib.decomposition.fast import Components
+from attnlib.decomposition.components import PART_NAMES, Components, Parts
 from attnlib.decomposition.shares import Shares, ShareSums
 from attnlib.decomposition.substitution import SUBSETS, Substitution, SubstitutionSums
 from attnlib.decomposition.terms import alignment_terms, map_parts

@@ -20,28 +20,43 @@ from typing import Literal, get_args
 
 import numpy as np
 import torch
-import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int, Integer
+from jaxtyping import Bool, Float, Int
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 from torch import bool as torch_bool
 
 from attnlib.arrays import EVERYWHERE, Mask, States, Tokens, takes_arrays
-from attnlib.decomposition.two_way import Fit, VarianceExplained, two_way, variance_explained
+from attnlib.decomposition.sums import add_by_row, in_summable_precision, sums_by_position
+from attnlib.decomposition.two_way import (
+    Fit,
+    VarianceExplained,
+    centred_by_piece,
+    means_of,
+    two_way,
+    variance_explained,
+)
 from attnlib.errors import BadInput, CorruptFile, check_known
 from attnlib.files import atomic_path, require_plain
 from attnlib.sealed import check_checksum, save_file
 
 PART_NAMES = ("temporal", "input", "residual")
 
+Method = Literal["means", "least_squares"]
+Constants = Literal["least_norm", "by_count"]
+
 
 @dataclass(frozen=True, eq=False)
 class Parts:
     """States as temporal + input + residual, zero at padding, in their dtype (single at least) and device.
 
-    `unseen_tokens` and `unseen_positions` count the valid places whose token (position) the components never
-    saw while they were fitted: their input (temporal) component is zero. Summed over batches and divided by
-    `valid` they give the share that must be reported beside a decomposition.
+    Attributes:
+        temporal, input, residual: the three parts, which sum to the states.
+        mask: True at valid positions.
+        unseen_tokens: how many valid places have a token that was never seen in fitting; their input
+            component is zero. Summed over batches and divided by ``valid`` this is the share that must be
+            reported beside a decomposition.
+        unseen_positions: how many valid places have a position that was never seen in fitting; their temporal
+            component is zero.
     """
 
     temporal: Float[Tensor, "batch length width"]
@@ -53,127 +68,568 @@ class Parts:
 
     @property
     def valid(self) -> int:
+        """How many places are valid."""
         return int(self.mask.sum())
 
     @property
     def unseen_share(self) -> float:
-        """Share of the valid places whose token was never seen while fitting; NaN where none is valid."""
+        """Share of the valid places whose token was never seen in fitting; NaN where none is valid."""
         if not self.valid:
             return math.nan
         return self.unseen_tokens / self.valid
 
     def __iter__(self) -> Iterator[Float[Tensor, "batch length width"]]:
-        """In the order of `PART_NAMES`."""
+        """Iterate over the parts in the order of ``PART_NAMES``."""
         return iter((self.temporal, self.input, self.residual))
 
+    def __repr__(self) -> str:
+        return f"Parts(temporal, input, residual, each {tuple(self.temporal.shape)}, {self.valid:,} valid)"
+
     def stack(self) -> Float[Tensor, "3 batch length width"]:
+        """Return the parts as one tensor, in the order of ``PART_NAMES``."""
         return torch.stack(tuple(self))
 
     def total(self) -> Float[Tensor, "batch length width"]:
-        """The states again, zero at padding."""
+        """Return the states again, zero at padding."""
         return self.temporal + self.input + self.residual
 
 
-# Sums of rows by token and by position: the only pass over the data that `Components` makes.
-#
-# Rows are gathered in bags of at most `BAG`, each bag is added up in the precision of the states (float32 at
-# least), and bags are then added in float64. The first step runs at the speed of memory, and it is short
-# enough that its rounding stays under BAG * 6e-8 = 2e-6 of the largest state whatever the data, mean >>
-# spread included.
+@dataclass(frozen=True, eq=False)
+class Means:
+    """The components that belong to the places of a batch, each row once.
 
-BAG = 32
-HEAPS = 16  # of bags; a number of its own, so that sums do not depend on the number of threads
+    Attributes:
+        centre: mean of all states that were summed.
+        temporal: by position; zero where it was never seen.
+        input: of each token of the batch once; zero where it was never seen.
+        word: the row of ``input`` that belongs to each place.
+        known: valid places whose token and position were both seen in fitting.
+        unseen_tokens: how many valid places have a token never seen.
+        unseen_positions: how many valid places have a position never seen.
+    """
 
-
-def sums_by_token(
-    states: Float[Tensor, "batch length width"],
-    tokens: Integer[np.ndarray, "batch length"],
-    mask: Bool[np.ndarray, "batch length"],
-) -> tuple[Int[Tensor, " bags"], Float[Tensor, "bags width"]]:
-    """Bags of valid rows of one token: the token (again for every further bag) and the sum, in no order."""
-    full = mask.all()
-    keys = tokens.ravel() if full else tokens[mask]
-    if keys.max() < 1 << 16:  # numpy sorts 16-bit integers by radix, several times faster than any other way
-        keys = keys.astype(np.uint16)
-    order = np.argsort(keys, kind="stable")
-    keys = keys[order]
-    rows = order if full else np.flatnonzero(mask)[order]
-
-    starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))  # the first row of each token
-    counts = np.diff(starts, append=len(keys))
-    bags = -(-counts // BAG)  # of each token
-    rank = np.arange(bags.sum()) - np.repeat(np.cumsum(bags) - bags, bags)  # of a bag within its token
-    offsets = np.repeat(starts, bags) + BAG * rank
-    tokens_of_bags = keys[offsets].astype(np.int64)
-    rows, offsets, dealt = _dealt_out(rows, offsets)
-    sums = _bag_sums(states, rows, offsets)
-    return torch.from_numpy(tokens_of_bags[dealt]).to(sums.device), sums
+    centre: Float[Tensor, " width"]
+    temporal: Float[Tensor, "length width"]
+    input: Float[Tensor, "words width"]
+    word: Int[Tensor, "batch length"]
+    known: Bool[Tensor, "batch length"]
+    unseen_tokens: int
+    unseen_positions: int
 
 
-def _dealt_out(
-    rows: Int[np.ndarray, " rows"], offsets: Int[np.ndarray, " bags"]
-) -> tuple[Int[np.ndarray, " rows"], Int[np.ndarray, " bags"], Int[np.ndarray, " bags"]]:
-    """The same bags dealt into heaps like cards, and that order: threads take equal numbers of neighbouring
-    bags, and as sorted one would get most rows, since frequent words have full bags and rare ones do not."""
-    dealt = np.concatenate([np.arange(heap, len(offsets), HEAPS) for heap in range(HEAPS)])
-    lengths = np.diff(offsets, append=len(rows))[dealt]
-    dealt_offsets = np.cumsum(lengths) - lengths
-    return (
-        rows[np.repeat(offsets[dealt] - dealt_offsets, lengths) + np.arange(len(rows))],
-        dealt_offsets,
-        dealt,
-    )
+@dataclass(frozen=True, eq=False)
+class _Tables:
+    """A fit in one precision on one device; what was never seen has the last row, which is zero."""
+
+    temporal: Float[Tensor, "positions+1 width"]
+    input: Float[Tensor, "rows+1 width"]
+    position_seen: Bool[Tensor, " positions+1"]
+    row_seen: Bool[Tensor, " rows+1"]
 
 
-def sums_by_position(
-    states: Float[Tensor, "batch length width"], mask: Bool[np.ndarray, "batch length"]
-) -> Float[Tensor, "length width"]:
-    """The float64 sum over the batch of the valid rows at every position."""
-    batch, length = mask.shape
-    if mask.all():
-        # Nothing to leave out: whole samples are the rows, read in their order, in half the time.
-        sums = _bag_sums(states.flatten(1), np.arange(batch), np.arange(0, batch, BAG))
-        return sums.sum(0, dtype=torch.float64).view(length, -1)
-
-    n_blocks = -(-batch // BAG)
-    extra = n_blocks * BAG - batch
-
-    def by_block(array: np.ndarray) -> np.ndarray:  # (batch, length) -> (blocks, length, BAG)
-        padded = np.pad(array, ((0, extra), (0, 0)))
-        return padded.reshape(n_blocks, BAG, length).transpose(0, 2, 1)
-
-    valid = by_block(mask)  # a bag is one position in BAG neighbours, which lie close in memory
-    rows = by_block(np.arange(batch * length).reshape(batch, length))[valid]
-    ends = np.cumsum(valid.sum(-1).ravel())
-    sums = _bag_sums(states, rows, np.concatenate(([0], ends[:-1])))
-    return sums.view(n_blocks, length, -1).sum(0, dtype=torch.float64)
+_FORMAT = "attnlib.components/2"
+_FIRST_FORMAT = "attnlib.components/1"  # a row for every token of the vocabulary, in order
+_FIRST_ROWS, _FIRST_POSITIONS = 256, 16
+_LARGEST_ID = (1 << 24) - 1  # beyond any vocabulary: a larger id is a mistake, and would cost a long list
+_ROWS_AT_ONCE = 1024  # of states that are split at once, so that they stay in the cache meanwhile
 
 
-def _bag_sums(states: Tensor, rows: np.ndarray, offsets: np.ndarray) -> Tensor:
-    """Sum of rows[offsets[i]:offsets[i + 1]] of the states for every i; an empty bag sums to zero."""
-    flat = states.reshape(-1, states.shape[-1])
-    indices, starts = (torch.from_numpy(array).to(flat.device) for array in (rows, offsets))
-    return F.embedding_bag(indices, flat, starts, mode="sum")
+class Components:
+    """Sums that fix the components of a corpus: one pass, constant memory, mergeable.
 
+    chi is defined from the final mu, which no single pass knows. But
 
-def checked_mask(
-    states: Tensor,
-    tokens: Tensor,
-    mask: Tensor,
-    *,
-    n_tokens: int,
-    n_positions: int,
-    width: int,
-    way_out: str = "give Components its length",
-) -> Bool[np.ndarray, "batch length"]:
-    """Return the mask as a numpy array.
+        chi(w) = (token_sum(w) - sum_t count(w, t) mu_t) / count(w),
+
+    so sums by position, sums by token and the counts of (token, position) are enough. They are float64, and
+    grow with the tokens and the positions that are seen. States may come from any device, in float16,
+    bfloat16, float32 or float64.
 
     Args:
-        way_out: what to do about an id outside the vocabulary.
+        width: of the states.
+        method: "means" as in the equations above, or "least_squares", the exact two-way additive fit. The
+            exact fit also knows the variance it explains; every step of its sums is in float64, which is
+            slower.
+        n_tokens: size of the vocabulary. An id beyond it is an error, and ``input`` has so many rows from the
+            start. By default the vocabulary is what has been seen.
+        n_positions: longest sample, likewise.
+        constants: what least squares leave free, see :mod:`attnlib.decomposition.two_way`. With
+            "least_norm" the count-weighted sum of chi is zero over the corpus, and the norm of mu and chi
+            least; with "by_count" that sum is zero on every set of positions that shared tokens connect, which
+            converges as a corpus grows. Means leave nothing free.
+        device: of the sums.
+
+    Attributes:
+        temporal: mu, (n_positions, width), float64; zero at positions never seen.
+        input: chi, (n_tokens, width), float64; zero for tokens never seen.
+        position_sums, token_sums: (n_positions, width) and (n_tokens, width), float64.
+        pair_counts: how often each token stood at each position, (n_tokens, n_positions).
+        position_counts, token_counts: its margins.
+        seen: which tokens have been seen, (n_tokens,).
 
     Raises:
-        BadInput: something does not fit the tables.
+        BadInput: a size that is no whole number from 1 on, an unknown method or unknown constants.
+
+    >>> components = Components(width=1)
+    >>> states = torch.tensor([[[1.0], [4.0]], [[3.0], [8.0]]])
+    >>> tokens = torch.tensor([[0, 7], [0, 0]])
+    >>> parts = components.update(states, tokens).split(states, tokens)
+    >>> components.temporal.flatten().tolist()
+    [2.0, 6.0]
+    >>> torch.equal(parts.total(), states)
+    True
     """
+
+    def __init__(
+        self,
+        width: int,
+        method: Method = "means",
+        *,
+        n_tokens: int | None = None,
+        n_positions: int | None = None,
+        constants: Constants = "least_norm",
+        device: torch.device | str = "cpu",
+    ):
+        check_known("method of Components", method, get_args(Method))
+        check_known("constants of Components", constants, get_args(Constants))
+        for name, size in (("width", width), ("n_tokens", n_tokens), ("n_positions", n_positions)):
+            is_size = isinstance(size, Integral) and size >= 1
+            if not is_size and (size is not None or name == "width"):
+                raise BadInput(f"Components({name}={size!r}): sizes are whole numbers from 1 on.")
+        self.width = int(width)
+        self.method: Method = method
+        self.constants: Constants = constants
+        self._vocabulary = n_tokens  # None: it grows
+        self._max_length = n_positions  # None: it grows
+
+        rows, positions = n_tokens or _FIRST_ROWS, n_positions or _FIRST_POSITIONS
+        self._position_sums = torch.zeros(positions, width, dtype=torch.float64, device=device)
+        self._token_sums = torch.zeros(rows, width, dtype=torch.float64, device=device)
+        self._pair_counts = torch.zeros(rows, positions, dtype=torch.int64, device=device)
+        self._square_sum = torch.zeros((), dtype=torch.float64, device=device)  # of least_squares alone
+        # Tokens have rows in the order of first sight; a given vocabulary has all of its rows at once.
+        self._token_of_row = np.arange(n_tokens or 0)
+        self._row_of_token = np.arange(n_tokens or 0)  # −1 where a token has none
+        self._fit: Fit | None = None  # until the sums change
+        self._tables: dict[tuple[torch.dtype, torch.device], _Tables] = {}
+
+    def __repr__(self) -> str:
+        sizes = f"width={self.width}, n_tokens={self.n_tokens}, n_positions={self.n_positions}"
+        seen = f"{self.occurrences:,} positions, {len(self.tokens):,} tokens"
+        return f"Components({sizes}, method={self.method!r}) of {seen}"
+
+    # sizes, sums and counts ---------------------------------------------------------------------------------
+
+    @property
+    def n_tokens(self) -> int:
+        """Size of the vocabulary: as given, or up to the largest id seen."""
+        if self._vocabulary is not None:
+            return self._vocabulary
+        return int(self._token_of_row.max(initial=-1)) + 1
+
+    @property
+    def n_positions(self) -> int:
+        """Positions of the longest sample: as given, or up to the last one seen."""
+        if self._max_length is not None:
+            return self._max_length
+        seen = self._pair_counts.sum(0).nonzero()
+        return int(seen.max()) + 1 if len(seen) else 0
+
+    @property
+    def device(self) -> torch.device:
+        return self._token_sums.device
+
+    @property
+    def tokens(self) -> Int[Tensor, " seen"]:
+        """Ids of the tokens seen, ascending."""
+        return self.seen.nonzero()[:, 0].cpu()
+
+    @property
+    def occurrences(self) -> int:
+        """Valid positions summed so far."""
+        return int(self._pair_counts.sum())
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of what is in use; with spare rows and columns it is up to four times as much."""
+        sums = (table for name, table in self.state_dict().items() if name != "tokens")
+        return sum(table.nbytes for table in sums)
+
+    @property
+    def position_sums(self) -> Float[Tensor, "positions width"]:
+        return self._position_sums[: self.n_positions]
+
+    @property
+    def token_sums(self) -> Float[Tensor, "tokens width"]:
+        return self._by_token(self._token_sums)
+
+    @property
+    def square_sum(self) -> Float[Tensor, ""]:
+        """Sum of the squares of all states; of ``method="least_squares"`` alone."""
+        return self._square_sum
+
+    @property
+    def pair_counts(self) -> Int[Tensor, "tokens positions"]:
+        return self._by_token(self._pair_counts[:, : self.n_positions])
+
+    @property
+    def position_counts(self) -> Int[Tensor, " positions"]:
+        return self._pair_counts[:, : self.n_positions].sum(0)
+
+    @property
+    def token_counts(self) -> Int[Tensor, " tokens"]:
+        return self._by_token(self._pair_counts.sum(1))
+
+    @property
+    def seen(self) -> Bool[Tensor, " tokens"]:
+        return self.token_counts > 0
+
+    def _by_token(self, table: Tensor) -> Tensor:
+        """Lay out by id what has a row for each token in the order of first sight."""
+        if self._vocabulary is not None:
+            return table
+        laid_out = table.new_zeros(self.n_tokens, *table.shape[1:])
+        laid_out[torch.from_numpy(self._token_of_row).to(table.device)] = table[: len(self._token_of_row)]
+        return laid_out
+
+    # fitting ------------------------------------------------------------------------------------------------
+
+    @takes_arrays
+    def update(self, states: States, tokens: Tokens, mask: Mask = EVERYWHERE) -> "Components":
+        """Add a batch, and return these components.
+
+        Args:
+            states: (batch, length, width), floating-point.
+            tokens: (batch, length), integers.
+            mask: True at valid positions, by default everywhere. What stands at padding is never read.
+
+        Raises:
+            BadInput: shapes that differ, a token outside the vocabulary, a position beyond ``n_positions``, a
+                row that is all padding, a state that is not finite. The sums stay as they were.
+        """
+        ids, valid = self._checked(states, tokens, mask)
+        if not len(valid):
+            return self
+        exact = self.method == "least_squares"
+        rows = in_summable_precision(states.detach(), valid, exact=exact)
+        if exact:
+            squares = rows[torch.from_numpy(valid).to(rows.device)].square().sum()
+            if not bool(squares.isfinite()):
+                raise BadInput("States whose squares overflow: nothing was added. Has the training diverged?")
+            self._square_sum += squares.to(self.device)
+
+        self._make_room(ids[valid], _longest(valid))
+        sums = sums_by_position(rows, valid)[: len(self._position_sums)]  # columns beyond are padding
+        self._position_sums[: len(sums)] += sums.to(self.device)
+        row_of_place = self._row_of_token[np.where(valid, ids, ids[valid][0])]  # padding may hold any id
+        add_by_row(self._token_sums, row_of_place, rows, valid)
+        cells = row_of_place * self._pair_counts.shape[1] + np.arange(valid.shape[1])
+        pairs = torch.from_numpy(cells[valid]).to(self.device)
+        self._pair_counts.view(-1).index_add_(0, pairs, torch.ones_like(pairs))
+        self._forget()
+        return self
+
+    partial_fit = update  #: the name that scikit-learn has for it
+
+    def merge(self, other: "Components") -> "Components":
+        """Return new components of the two corpora together; both stay as they are.
+
+        Raises:
+            BadInput: another width, method, choice of constants, or given size.
+        """
+        mine, theirs = self._settings(), other._settings()
+        if mine != theirs:
+            raise BadInput(f"cannot merge components of {_listed(mine)} with those of {_listed(theirs)}")
+        merged = Components(**mine, device=self.device)
+        for addend in (self, other):
+            merged._add(addend.state_dict())
+        return merged
+
+    __add__ = merge
+
+    def refitted(self, method: Method = "means", constants: Constants = "least_norm") -> "Components":
+        """Return components of the same sums by another method, without a second pass.
+
+        Raises:
+            BadInput: least squares from means, which have no sum of squares.
+        """
+        if method == "least_squares" != self.method:
+            raise BadInput("components by means keep no sum of squares: update those of least squares instead")
+        other = Components(**self._settings() | {"method": method, "constants": constants}, device=self.device)
+        other._add(self.state_dict())
+        return other
+
+    def to(self, device: torch.device | str) -> "Components":
+        """Move the sums to a device, as ``torch.nn.Module.to`` does, and return these components."""
+        for name in ("_position_sums", "_token_sums", "_pair_counts", "_square_sum"):
+            setattr(self, name, getattr(self, name).to(device))
+        self._forget()
+        return self
+
+    def _settings(self) -> dict:
+        """What another :class:`Components` must agree in to be merged."""
+        sizes = {"width": self.width, "n_tokens": self._vocabulary, "n_positions": self._max_length}
+        return sizes | {"method": self.method, "constants": self.constants}
+
+    def _forget(self) -> None:
+        self._fit = None
+        self._tables.clear()
+
+    def _checked(
+        self, states: Tensor, tokens: Tensor, mask: Tensor
+    ) -> tuple[Int[np.ndarray, "batch length"], Bool[np.ndarray, "batch length"]]:
+        """Return ids and mask as arrays; BadInput for what does not fit these components."""
+        valid = _checked_shapes(states, tokens, mask, self.width)
+        if self._max_length is not None and valid[:, self._max_length :].any():
+            last = _longest(valid) - 1
+            raise BadInput(
+                f"Position {last} is valid but the table holds {self._max_length} positions "
+                f"(0 to {self._max_length - 1}): make Components with n_positions={last + 1} or more."
+            )
+        ids = tokens.cpu().numpy().astype(np.int64, copy=False)
+        largest = _LARGEST_ID if self._vocabulary is None else self._vocabulary - 1
+        outside = valid & ((ids < 0) | (ids > largest))
+        if outside.any():
+            way_out = "give Components its length"
+            if self._vocabulary is None:
+                way_out = "number the words from 0, as torch.unique(tokens, return_inverse=True) does"
+            sample, position = np.argwhere(outside)[0]
+            raise BadInput(
+                f"Token {ids[sample, position]} at sample {sample}, position {position} is outside the "
+                f"vocabulary of {largest + 1} (0 to {largest}): {way_out}."
+            )
+        return ids, valid
+
+    def _make_room(self, tokens: Int[np.ndarray, " tokens"], n_positions: int) -> None:
+        """Give rows to these tokens and columns to so many positions; tables double where they are full."""
+        if self._vocabulary is None:
+            self._give_rows(tokens)
+        rows, positions = len(self._token_sums), len(self._position_sums)
+        more_rows = _doubled(rows, len(self._token_of_row)) - rows
+        more_positions = 0
+        if self._max_length is None:
+            more_positions = _doubled(positions, n_positions) - positions
+        if more_rows or more_positions:
+            pad = torch.nn.functional.pad
+            self._position_sums = pad(self._position_sums, (0, 0, 0, more_positions))
+            self._token_sums = pad(self._token_sums, (0, 0, 0, more_rows))
+            self._pair_counts = pad(self._pair_counts, (0, more_positions, 0, more_rows))
+
+    def _give_rows(self, tokens: Int[np.ndarray, " tokens"]) -> None:
+        """Give rows to those of these tokens that have none yet."""
+        largest = int(tokens.max(initial=-1))
+        if largest >= len(self._row_of_token):
+            longer = np.full(max(largest + 1, 2 * len(self._row_of_token)), -1)
+            longer[: len(self._row_of_token)] = self._row_of_token
+            self._row_of_token = longer
+        new = np.unique(tokens[self._row_of_token[tokens] < 0])
+        used = len(self._token_of_row)
+        self._row_of_token[new] = np.arange(used, used + len(new))
+        self._token_of_row = np.concatenate((self._token_of_row, new))
+
+    # results ------------------------------------------------------------------------------------------------
+
+    @property
+    def temporal(self) -> Float[Tensor, "positions width"]:
+        return self._solution()[0][: self.n_positions]
+
+    @property
+    def input(self) -> Float[Tensor, "tokens width"]:
+        return self._by_token(self._solution()[1])
+
+    @property
+    def centre(self) -> Float[Tensor, " width"]:
+        """Mean of all states summed, float64: what neither position nor token tells apart."""
+        return self._position_sums.sum(0) / max(self.occurrences, 1)
+
+    def _solution(self) -> Fit:
+        """mu by position and chi by row, float64, until the sums change."""
+        if self._fit is None:
+            sums = self._position_sums, self._token_sums, self._pair_counts
+            if self.method == "means":
+                self._fit = means_of(*sums)
+            else:
+                self._fit = two_way(*sums)
+                if self.constants == "by_count":
+                    self._fit = centred_by_piece(*self._fit, self._pair_counts)
+        return self._fit
+
+    def _tables_in(self, dtype: torch.dtype, device: torch.device) -> _Tables:
+        if (dtype, device) not in self._tables:
+            temporal, inputs = self._solution()
+            seen = self._pair_counts.sum(0) > 0, self._pair_counts.sum(1) > 0
+            self._tables[dtype, device] = _Tables(
+                *(_with_zero_row(means.to(device=device, dtype=dtype)) for means in (temporal, inputs)),
+                *(torch.nn.functional.pad(is_seen, (0, 1)).to(device) for is_seen in seen),
+            )
+        return self._tables[dtype, device]
+
+    def variance_explained(self) -> VarianceExplained:
+        """Return the shares of the variance of the states summed so far that position and token explain.
+
+        Raises:
+            BadInput: ``method="means"``, which keeps no sum of squares; nothing was summed yet.
+        """
+        if self.method != "least_squares":
+            raise BadInput(
+                f"Components of method {self.method!r} keep no sum of squares: fit "
+                'Components(width, method="least_squares") for the variance explained.'
+            )
+        sums = self._position_sums, self._token_sums, self._pair_counts
+        return variance_explained(*sums, float(self._square_sum))
+
+    @takes_arrays
+    def split(self, states: States, tokens: Tokens, mask: Mask = EVERYWHERE) -> Parts:
+        """Return the three parts of states, on their device, zero at padding, without gradient.
+
+        They sum to the states by construction. A token never seen in fitting has input component zero, a
+        position never seen temporal component zero; :class:`Parts` says how many there were.
+
+        Args:
+            states, tokens, mask: as of :meth:`update`.
+
+        Raises:
+            BadInput: as :meth:`update`; nothing was summed yet.
+        """
+        ids, valid = self._checked(states, tokens, mask)
+        if not self.occurrences:
+            raise BadInput("These components hold no samples yet: call update before split.")
+        device, dtype = states.device, torch.promote_types(states.dtype, torch.float32)
+        tables = self._tables_in(dtype, device)
+        rows = torch.from_numpy(self._rows_of(ids, valid)).to(device)  # (batch, length)
+        positions = torch.from_numpy(self._positions_of(valid)).to(device)  # (batch, length)
+        padding = torch.from_numpy(~valid).to(device)
+
+        flat = states.detach().reshape(-1, self.width)
+        temporal, inputs, residual = (
+            torch.empty(flat.shape, dtype=dtype, device=device) for _ in PART_NAMES
+        )
+        at_once = _ROWS_AT_ONCE if device.type == "cpu" else max(1, len(flat))
+        for start in range(0, len(flat), at_once):
+            some = slice(start, start + at_once)
+            torch.index_select(tables.temporal, 0, positions.view(-1)[some], out=temporal[some])
+            torch.index_select(tables.input, 0, rows.view(-1)[some], out=inputs[some])
+            torch.sub(flat[some].to(dtype), temporal[some], out=residual[some])
+            residual[some] -= inputs[some]
+        residual[padding.view(-1)] = 0
+        return Parts(
+            *(part.view(states.shape) for part in (temporal, inputs, residual)),
+            mask=~padding,
+            unseen_tokens=int((~tables.row_seen[rows] & ~padding).sum()),
+            unseen_positions=int((~tables.position_seen[positions] & ~padding).sum()),
+        )
+
+    transform = split  #: the name that scikit-learn has for it
+
+    def means(self, states: Tensor, tokens: Tensor, mask: Tensor) -> Means:
+        """Return what :meth:`split` subtracts, each row once: for maps that cost more than a look-up."""
+        ids, valid = self._checked(states, tokens, mask)
+        dtype = torch.promote_types(states.dtype, torch.float32)
+        tables = self._tables_in(dtype, states.device)
+        row_of_place = torch.from_numpy(self._rows_of(ids, valid)).to(states.device)
+        rows, word = row_of_place.unique(return_inverse=True)
+        length = mask.shape[1]
+        positions = torch.arange(length, device=states.device).clamp(max=len(tables.temporal) - 1)
+        token_seen = tables.row_seen[row_of_place]
+        position_seen = tables.position_seen[positions]
+        return Means(
+            centre=self.centre.to(device=states.device, dtype=dtype),
+            temporal=tables.temporal[positions],
+            input=tables.input[rows],
+            word=word,
+            known=mask & token_seen & position_seen,
+            unseen_tokens=int((mask & ~token_seen).sum()),
+            unseen_positions=int((mask & ~position_seen).sum()),
+        )
+
+    def _rows_of(self, ids: np.ndarray, valid: np.ndarray) -> Int[np.ndarray, "batch length"]:
+        """Rows of the tables; tokens without one, and padding, have the last, which is zero."""
+        zero_row = len(self._token_sums)
+        known = valid & (ids < len(self._row_of_token))
+        rows = np.full(ids.shape, zero_row)
+        rows[known] = self._row_of_token[ids[known]]
+        return np.where(rows < 0, zero_row, rows)
+
+    def _positions_of(self, valid: np.ndarray) -> Int[np.ndarray, "batch length"]:
+        zero_row = len(self._position_sums)
+        positions = np.arange(valid.shape[1]).clip(max=zero_row)
+        return np.where(valid, positions, zero_row)
+
+    # files --------------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Return all that was summed, without spare rows and columns."""
+        used, positions = len(self._token_of_row), max(self.n_positions, 1)
+        state = {
+            "tokens": torch.from_numpy(self._token_of_row),
+            "position_sums": self._position_sums[:positions],
+            "token_sums": self._token_sums[:used],
+            "pair_counts": self._pair_counts[:used, :positions],
+        }
+        if self.method == "least_squares":
+            state["square_sum"] = self._square_sum
+        return state
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> "Components":
+        """Take over what :meth:`state_dict` returned, in place of all that was summed here."""
+        for table in (self._position_sums, self._token_sums, self._pair_counts, self._square_sum):
+            table.zero_()
+        self._add(state)
+        return self
+
+    def _add(self, state: dict[str, Tensor]) -> None:
+        tokens, positions = state["tokens"].numpy(), state["pair_counts"].shape[1]
+        self._make_room(tokens, positions)
+        rows = torch.from_numpy(self._row_of_token[tokens]).to(self.device)
+        self._position_sums[:positions] += state["position_sums"].to(self.device)
+        self._token_sums[rows] += state["token_sums"].to(self.device)
+        self._pair_counts[rows, :positions] += state["pair_counts"].to(self.device)
+        if self.method == "least_squares":
+            self._square_sum += state["square_sum"].to(self.device)
+        self._forget()
+
+    def save(self, path: str | Path) -> None:
+        """Write the sums and counts as safetensors; the file appears whole or not at all."""
+        settings = {name: str(value) for name, value in self._settings().items() if value is not None}
+        state = {name: table.cpu().contiguous() for name, table in self.state_dict().items()}
+        with atomic_path(path) as temporary:
+            save_file(state, temporary, metadata={"format": _FORMAT, **settings})
+
+    @classmethod
+    def load(cls, path: str | Path, *, device: torch.device | str = "cpu") -> "Components":
+        """Read what :meth:`save` wrote.
+
+        Raises:
+            CorruptFile: a file that is not as it was written.
+            FileNotFoundError: no file.
+        """
+        require_plain(path)
+        try:
+            with safe_open(path, framework="pt", device=str(device)) as file:
+                metadata = file.metadata() or {}
+                if metadata.get("format") not in (_FORMAT, _FIRST_FORMAT):
+                    raise CorruptFile(f"{path} holds no components (format {_FORMAT}): write it with save().")
+                state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, it is no dict
+        except SafetensorError as error:
+            raise CorruptFile(
+                f"{path} cannot be read as safetensors ({error}): write it again with save()."
+            ) from error
+        check_checksum(path, metadata, state)
+        settings = {name: metadata[name] for name in ("method", "constants") if name in metadata}
+        settings |= {name: int(metadata[name]) for name in ("n_tokens", "n_positions") if name in metadata}
+        if metadata["format"] == _FIRST_FORMAT:
+            n_tokens, n_positions = state["pair_counts"].shape
+            settings |= {"n_tokens": n_tokens, "n_positions": n_positions}
+            state["tokens"] = torch.arange(n_tokens)
+        _check_state(path, state)
+        components = cls(state["token_sums"].shape[1], **settings, device=device)
+        return components.load_state_dict(state)
+
+
+def _checked_shapes(
+    states: Tensor, tokens: Tensor, mask: Tensor, width: int
+) -> Bool[np.ndarray, "batch length"]:
+    """Return the mask as an array; BadInput where shapes or dtypes do not fit, or a row is all padding."""
     if states.dim() != 3 or states.shape[2] != width:
         raise BadInput(f"States of shape {tuple(states.shape)}: expected (batch, length, {width}).")
     if not states.is_floating_point():
@@ -188,56 +644,34 @@ def checked_mask(
         raise BadInput(f"Tokens of {tokens.dtype}: expected integers, the ids of the vocabulary.")
     if mask.dtype != torch_bool:
         raise BadInput(f"Mask of {mask.dtype}: expected torch.bool, True at valid positions.")
-
     valid = mask.cpu().numpy()
     if not valid.any(1).all():
         row = int(np.argmin(valid.any(1)))
         raise BadInput(f"Row {row} of the mask is all padding: leave such samples out.")
-    if valid[:, n_positions:].any():
-        last = int(np.flatnonzero(valid.any(0))[-1])
-        raise BadInput(
-            f"Position {last} is valid but the table holds {n_positions} positions (0 to {n_positions - 1}): "
-            f"make Components with n_positions={last + 1} or more."
-        )
-    ids = tokens.cpu().numpy()
-    outside = valid & ((ids < 0) | (ids >= n_tokens))
-    if outside.any():
-        sample, position = np.argwhere(outside)[0]
-        raise BadInput(
-            f"Token {ids[sample, position]} at sample {sample}, position {position} is outside the "
-            f"vocabulary of {n_tokens} (0 to {n_tokens - 1}): {way_out}."
-        )
     return valid
 
 
-def refuse_not_finite(states: Tensor, valid: Bool[np.ndarray, "batch length"]) -> None:
-    """Raises BadInput, naming the first valid place that is not finite if there is one."""
-    places = np.argwhere((~states.isfinite().all(-1)).cpu().numpy() & valid)
-    found = (
-        f"first at sample {places[0][0]}, position {places[0][1]}" if len(places) else "their sum overflows"
-    )
-    raise BadInput(f"States that are not finite ({found}): nothing was added. Has the training diverged?")
-
-
-_FORMAT = "attnlib.components/1"
-_TABLES = ("position_sums", "token_sums", "pair_counts")
-
-
-def check_tables(path: str | Path, tables: dict[str, Tensor]) -> None:
-    """Raises CorruptFile where sums and counts cannot be those of any corpus."""
-    counts = tables["pair_counts"]
-    sums = [table for name, table in tables.items() if name != "pair_counts"]
+def _check_state(path: str | Path, state: dict[str, Tensor]) -> None:
+    """Raise CorruptFile where sums and counts cannot be those of any corpus."""
+    counts, tokens = state["pair_counts"], state["tokens"]
+    sums = [state["position_sums"], state["token_sums"]]
     if counts.dtype != torch.int64 or any(table.dtype != torch.float64 for table in sums):
         raise CorruptFile(f"{path}: counts must be int64 and sums float64: write it again with save().")
-    width = tables["token_sums"].shape[-1:]
-    pairs = {"token_sums": (*counts.shape[:1], *width), "position_sums": (*counts.shape[1:], *width)}
-    if counts.dim() != 2 or any(tables[name].shape != shape for name, shape in pairs.items()):
+    width = state["token_sums"].shape[-1:]
+    expected = {
+        "tokens": counts.shape[:1],
+        "token_sums": (*counts.shape[:1], *width),
+        "position_sums": (*counts.shape[1:], *width),
+    }
+    if counts.dim() != 2 or any(state[name].shape != shape for name, shape in expected.items()):
         raise CorruptFile(f"{path}: the shapes of its tables differ: write it again with save().")
-    unseen = [tables["token_sums"][counts.sum(1) == 0], tables["position_sums"][counts.sum(0) == 0]]
+    of_unseen = [state["token_sums"][counts.sum(1) == 0], state["position_sums"][counts.sum(0) == 0]]
     if (
         bool((counts < 0).any())
+        or bool((tokens < 0).any())
+        or len(tokens.unique()) < len(tokens)
         or not all(bool(table.isfinite().all()) for table in sums)
-        or any(map(torch.any, unseen))
+        or any(bool(table.any()) for table in of_unseen)
     ):
         raise CorruptFile(
             f"{path} holds negative counts, sums that are not finite, or sums of what was never seen: write "
@@ -245,252 +679,22 @@ def check_tables(path: str | Path, tables: dict[str, Tensor]) -> None:
         )
 
 
-def means_of(
-    position_sums: Float[Tensor, "positions width"],
-    token_sums: Float[Tensor, "tokens width"],
-    pair_counts: Int[Tensor, "tokens positions"],
-) -> Fit:
-    """mu, the means by position, and chi, the means by token of what is left."""
-    counts = pair_counts.double()
-    temporal = position_sums / counts.sum(0).clamp(min=1)[:, None]
-    inputs = (token_sums - counts @ temporal) / counts.sum(1).clamp(min=1)[:, None]
-    return temporal, inputs
+def _with_zero_row(table: Float[Tensor, "rows width"]) -> Float[Tensor, "rows+1 width"]:
+    return torch.nn.functional.pad(table, (0, 0, 0, 1))
 
 
-Method = Literal["means", "least_squares"]
+def _doubled(size: int, needed: int) -> int:
+    """Return the size, doubled until it is at least what is needed."""
+    while size < needed:
+        size *= 2
+    return size
 
 
-class Components:
-    """Sums that fix the components of a corpus: one pass, constant memory, mergeable.
+def _longest(valid: Bool[np.ndarray, "batch length"]) -> int:
+    """Return the number of columns up to the last that is valid in some row."""
+    return int(np.flatnonzero(valid.any(0)).max(initial=0)) + 1
 
-    chi is defined from the final mu, which no single pass knows; but
-    chi(w) = (token_sum(w) - sum_t count(w, t) mu_t) / count(w), so sums by position, sums by token and the
-    (token, position) counts are enough.
 
-        components = Components(n_tokens=4000, n_positions=20, width=256)
-        for batch in batches:
-            components.update(states, tokens, mask)
-        parts = components.split(states, tokens, mask)        # parts.temporal, parts.input, parts.residual
-
-    Sums are float64 and live on `device`; states may come from any device and in float16, bfloat16, float32
-    or float64. `method="least_squares"` solves the two-way additive model from the same sums and knows its
-    shares of variance: for these every step of summing is in float64, which is slower.
-    """
-
-    def __init__(
-        self,
-        n_tokens: int,
-        n_positions: int,
-        width: int,
-        *,
-        method: Method = "means",
-        device: torch.device | str = "cpu",
-    ):
-        check_known("method of Components", method, get_args(Method))
-        for name, size in (("n_tokens", n_tokens), ("n_positions", n_positions), ("width", width)):
-            if not isinstance(size, Integral) or size < 1:
-                raise BadInput(f"Components({name}={size!r}): sizes are whole numbers from 1 on.")
-        self.position_sums = torch.zeros(n_positions, width, dtype=torch.float64, device=device)
-        self.token_sums = torch.zeros(n_tokens, width, dtype=torch.float64, device=device)
-        self.pair_counts = torch.zeros(n_tokens, n_positions, dtype=torch.int64, device=device)
-        self.method: Method = method
-        self.square_sum = torch.zeros((), dtype=torch.float64, device=device)  # of least_squares alone
-        self._solved: dict[tuple[torch.dtype, torch.device], tuple[Tensor, Tensor, Tensor, Tensor]] = {}
-
-    def __repr__(self) -> str:
-        sizes = ", ".join(f"{name}={size}" for name, size in self._sizes().items())
-        seen = f"{int(self.pair_counts.sum()):,} positions, {int(self.seen.sum()):,} tokens"
-        return f"Components({sizes}, method={self.method!r}) of {seen}"
-
-    # sizes and counts ---------------------------------------------------------------------------------------
-
-    @property
-    def n_tokens(self) -> int:
-        return self.pair_counts.shape[0]
-
-    @property
-    def n_positions(self) -> int:
-        return self.pair_counts.shape[1]
-
-    @property
-    def width(self) -> int:
-        return self.token_sums.shape[1]
-
-    def _sizes(self) -> dict[str, int]:
-        return {"n_tokens": self.n_tokens, "n_positions": self.n_positions, "width": self.width}
-
-    @property
-    def position_counts(self) -> Int[Tensor, " positions"]:
-        return self.pair_counts.sum(0)
-
-    @property
-    def token_counts(self) -> Int[Tensor, " tokens"]:
-        return self.pair_counts.sum(1)
-
-    @property
-    def seen(self) -> Bool[Tensor, " tokens"]:
-        return self.token_counts > 0
-
-    # fitting ------------------------------------------------------------------------------------------------
-
-    @takes_arrays
-    def update(self, states: States, tokens: Tokens, mask: Mask = EVERYWHERE) -> "Components":
-        """Adds a batch. `mask` is True at valid positions; what stands at padding is never read.
-
-        Raises BadInput, leaving the sums as they were, for shapes that differ, a token outside the
-        vocabulary, a position beyond the table, a row that is all padding, a state that is not finite.
-        """
-        valid = checked_mask(states, tokens, mask, **self._sizes())
-        if not len(valid):
-            return self
-        ids = tokens.cpu().numpy().astype(np.int64, copy=False)
-        exact = self.method == "least_squares"
-        rows = states.detach().to(
-            torch.float64 if exact else torch.promote_types(states.dtype, torch.float32)
-        )
-        bag_tokens, bag_sums = sums_by_token(rows, ids, valid)
-        position_sums = sums_by_position(rows, valid)[: self.n_positions]
-        if not bool(position_sums.isfinite().all() & bag_sums.sum().isfinite()):
-            refuse_not_finite(rows, valid)
-        if exact:
-            squares = rows[torch.from_numpy(valid).to(rows.device)].square().sum()
-            if not bool(squares.isfinite()):
-                raise BadInput("States whose squares overflow: nothing was added. Has the training diverged?")
-            self.square_sum += squares.to(self.square_sum.device)
-
-        device = self.token_sums.device
-        self.token_sums.index_add_(0, bag_tokens.to(device), bag_sums.to(device).double())
-        self.position_sums[: len(position_sums)] += position_sums.to(device)
-        cells = ids * self.n_positions + np.arange(ids.shape[1])
-        pairs = torch.from_numpy(cells.ravel() if valid.all() else cells[valid]).to(device)
-        self.pair_counts.view(-1).index_add_(0, pairs, torch.ones_like(pairs))
-        self._solved.clear()
-        return self
-
-    def merge(self, other: "Components") -> "Components":
-        """New components of the two corpora together; BadInput where sizes or methods differ."""
-        if self._sizes() != other._sizes():
-            raise BadInput(
-                f"Cannot merge components of {self._sizes()} with those of {other._sizes()}: "
-                "make both with the same three sizes."
-            )
-        if self.method != other.method:
-            raise BadInput(
-                f"Cannot merge components of method {self.method!r} with those of {other.method!r}: "
-                "make both with the same method."
-            )
-        merged = type(self)(**self._sizes(), method=self.method, device=self.token_sums.device)
-        for name in (*_TABLES, "square_sum"):
-            mine = getattr(self, name)
-            setattr(merged, name, mine + getattr(other, name).to(mine.device))
-        return merged
-
-    __add__ = merge
-
-    # results ------------------------------------------------------------------------------------------------
-
-    @property
-    def temporal(self) -> Float[Tensor, "positions width"]:
-        """mu, float64; zero at positions that no sample had."""
-        return self._tables(torch.float64, self.token_sums.device)[0]
-
-    @property
-    def input(self) -> Float[Tensor, "tokens width"]:
-        """chi, float64; zero for tokens never seen."""
-        return self._tables(torch.float64, self.token_sums.device)[1]
-
-    def _solve(self) -> Fit:
-        """mu and chi of the sums, float64."""
-        if self.method == "least_squares":
-            return two_way(self.position_sums, self.token_sums, self.pair_counts)
-        return means_of(self.position_sums, self.token_sums, self.pair_counts)
-
-    def _tables(self, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """mu and chi in this dtype on this device, and which positions and tokens were seen."""
-        home = torch.float64, self.token_sums.device
-        if home not in self._solved:
-            temporal, inputs = self._solve()
-            self._solved[home] = temporal, inputs, self.position_counts > 0, self.seen
-        if (dtype, device) not in self._solved:
-            temporal, inputs, *seen = self._solved[home]
-            means = (mean.to(device=device, dtype=dtype) for mean in (temporal, inputs))
-            self._solved[dtype, device] = *means, *(table.to(device) for table in seen)
-        return self._solved[dtype, device]
-
-    def variance_explained(self) -> VarianceExplained:
-        """Shares of the variance of the states summed so far that position and token explain.
-
-        Raises BadInput for `method="means"`, which keeps no sum of squares, and before any `update`.
-        """
-        if self.method != "least_squares":
-            raise BadInput(
-                f"Components of method {self.method!r} keep no sum of squares: fit "
-                'Components(n_tokens, n_positions, width, method="least_squares") for the variance explained.'
-            )
-        return variance_explained(
-            self.position_sums, self.token_sums, self.pair_counts, float(self.square_sum)
-        )
-
-    @takes_arrays
-    def split(self, states: States, tokens: Tokens, mask: Mask = EVERYWHERE) -> Parts:
-        """The three parts of `states`, in their dtype and on their device, zero at padding, without gradient.
-
-        They sum to the states by construction. A token (position) never seen while fitting has input
-        (temporal) component zero; `Parts.unseen_tokens` (`unseen_positions`) says how many there were. Raises
-        BadInput as `update` does, and before any `update`.
-        """
-        valid = checked_mask(states, tokens, mask, **self._sizes())
-        if not bool(self.pair_counts.any()):
-            raise BadInput("These components hold no samples yet: call update before split.")
-        keep = torch.from_numpy(valid).to(states.device)
-        ids = tokens.to(states.device).long().masked_fill(~keep, 0)
-        places = torch.arange(states.shape[1], device=states.device).clamp(max=self.n_positions - 1)
-
-        dtype = torch.promote_types(states.dtype, torch.float32)  # half precision is subtracted in single
-        temporal, inputs, seen_positions, seen_tokens = self._tables(dtype, states.device)
-        padding = ~keep[:, :, None]
-        temporal_part = temporal[places].expand(states.shape).masked_fill(padding, 0)
-        input_part = inputs[ids].masked_fill_(padding, 0)
-        residual = (states.detach().to(dtype) - temporal_part).sub_(input_part).masked_fill_(padding, 0)
-        return Parts(
-            *(part.to(states.dtype) for part in (temporal_part, input_part, residual)),
-            mask=keep,
-            unseen_tokens=int((keep & ~seen_tokens[ids]).sum()),
-            unseen_positions=int((keep & ~seen_positions[places]).sum()),
-        )
-
-    # files --------------------------------------------------------------------------------------------------
-
-    def save(self, path: str | Path) -> None:
-        """Writes the sums and counts as safetensors; the file appears whole or not at all."""
-        names = (*_TABLES, "square_sum") if self.method == "least_squares" else _TABLES
-        with atomic_path(path) as temporary:
-            save_file(
-                {name: getattr(self, name).cpu() for name in names},
-                temporary,
-                metadata={"format": _FORMAT, "method": self.method},
-            )
-
-    @classmethod
-    def load(cls, path: str | Path, *, device: torch.device | str = "cpu") -> "Components":
-        """Raises CorruptFile for a file that is not as `save` wrote it, FileNotFoundError for none."""
-        require_plain(path)
-        try:
-            with safe_open(path, framework="pt", device=str(device)) as file:
-                metadata = file.metadata() or {}
-                if metadata.get("format") != _FORMAT:
-                    raise CorruptFile(f"{path} holds no components (format {_FORMAT}): write it with save().")
-                method = metadata.get("method", "means")
-                names = (*_TABLES, "square_sum") if method == "least_squares" else _TABLES
-                tables = {name: file.get_tensor(name) for name in names}
-                check_checksum(path, metadata, tables)
-                check_tables(path, tables)
-        except SafetensorError as error:
-            raise CorruptFile(
-                f"{path} cannot be read as safetensors ({error}): write it again with save()."
-            ) from error
-        sizes = *tables["pair_counts"].shape, tables["token_sums"].shape[1]
-        components = cls(*sizes, method=method, device=device)
-        for name, table in tables.items():
-            setattr(components, name, table)
-        return components
+def _listed(settings: dict) -> str:
+    given = {name: value for name, value in settings.items() if value is not None}
+    return ", ".join(f"{name} {value}" for name, value in given.items())

@@ -51,6 +51,14 @@ class VarianceExplained:
     input_unique: float  #: what token adds to the best fit of position alone
 
 
+def means_of(position_sums: ByPosition, token_sums: ByToken, counts: Counts) -> Fit:
+    """mu, the means by position, and chi, the means by token of what is left."""
+    pairs = counts.double()
+    temporal = position_sums / pairs.sum(0).clamp(min=1)[:, None]
+    inputs = (token_sums - pairs @ temporal) / pairs.sum(1).clamp(min=1)[:, None]
+    return temporal, inputs
+
+
 def two_way(position_sums: ByPosition, token_sums: ByToken, counts: Counts) -> Fit:
     """mu and chi, zero for positions and tokens that were never seen. Sums must be float64."""
     pairs = counts.double()

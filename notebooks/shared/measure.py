@@ -57,10 +57,8 @@ def fit_components(trained: TrainedModel, fit_samples: int, method: str = "means
         for side in ("source", "target")
     )
     vocabularies = (task.source_vocabulary, task.target_vocabulary)
-    # The plain averages need no argument: `method` is named only where another is asked for.
-    options = {} if method == "means" else {"method": method}
     encoder, decoder = (
-        Components(len(words), positions, width, **options)
+        Components(width, method, n_tokens=len(words), n_positions=positions)
         for words, positions in zip(vocabularies, longest, strict=True)
     )
     fitted_on = task.train.subset(np.arange(min(fit_samples, len(task.train))))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib import Components, GrowingComponents, agreement, shares, substitution, typicality
+from attnlib import Components, agreement, shares, substitution, typicality
 from attnlib.decomposition import AttentionCells, Parts
 from attnlib.decomposition.shares import covariance_shares_by_sample, similarity_by_sample
 from attnlib.decomposition.substitution import ALL_PAIRS
@@ -40,7 +40,7 @@ def test_terms_of_integers_are_as_terms_of_numbers(measure, make):
     assert repr(found) == repr(expected)
 
 
-@pytest.mark.parametrize("kind", [lambda: Components(3, 2, 1), lambda: GrowingComponents(1)])
+@pytest.mark.parametrize("kind", [lambda: Components(1, n_tokens=3, n_positions=2), lambda: Components(1)])
 def test_states_of_integers_are_as_states_of_numbers(kind):
     states, tokens = [[[1], [2]], [[3], [5]]], [[0, 1], [1, 2]]
     found = kind().update(states, tokens).split(states, tokens)
@@ -122,13 +122,18 @@ def test_matrices_of_integers_have_a_typicality():
 @pytest.mark.parametrize("size", [4.0, "4", None, 0])
 def test_sizes_that_are_no_whole_numbers_are_refused(size):
     with pytest.raises(BadInput, match="whole numbers"):
-        Components(size, 3, 2)
-    with pytest.raises(BadInput, match="whole numbers"):
-        GrowingComponents(size)
+        Components(size)
+
+
+@pytest.mark.parametrize("size", [4.0, "4", 0])
+@pytest.mark.parametrize("name", ["n_tokens", "n_positions"])
+def test_given_sizes_that_are_no_whole_numbers_are_refused(name, size):
+    with pytest.raises(BadInput, match=f"{name}=.*whole numbers"):
+        Components(2, **{name: size})
 
 
 def test_sizes_of_numpy_are_taken():
-    assert Components(np.int64(4), 3, 2).n_tokens == 4
+    assert Components(2, n_tokens=np.int64(4), n_positions=3).n_tokens == 4
 
 
 def test_the_unseen_share_of_nothing_is_undefined():

@@ -121,7 +121,7 @@ def test_tensors_are_read_back_by_any_reader_and_in_any_order_are_the_same_bytes
 
 def components(folder):
     states = torch.arange(12.0).reshape(2, 2, 3)
-    sums = Components(3, 2, 3, method="least_squares")
+    sums = Components(3, n_tokens=3, n_positions=2, method="least_squares")
     sums.update(states, torch.tensor([[0, 1], [1, 0]]), torch.ones(2, 2, dtype=torch.bool)).save(folder / "c")
     return folder / "c", lambda path: Components.load(path).temporal
 

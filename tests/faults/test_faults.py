@@ -135,7 +135,7 @@ def archive(folder):
 
 def components(folder):
     rng = torch.Generator().manual_seed(1)
-    sums = Components(4, 3, 2, method="least_squares")
+    sums = Components(2, n_tokens=4, n_positions=3, method="least_squares")
     tokens = torch.randint(4, (5, 3), generator=rng)
     sums.update(torch.randn(5, 3, 2, generator=rng), tokens, torch.ones(5, 3, dtype=torch.bool))
     for _ in range(10):

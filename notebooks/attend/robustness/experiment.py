@@ -72,8 +72,8 @@ def _free(trained: TrainedModel, corpus: Corpus, max_steps: int) -> Iterator[Tra
 
 def _fitted(trained: TrainedModel, fit: Sequence[Trace], longest: Sequence[int]) -> Fitted:
     width, task = trained.model.config.width, trained.task
-    encoder = Components(len(task.source_vocabulary), longest[0], width)
-    decoder = Components(len(task.target_vocabulary), longest[1], width)
+    encoder = Components(width, n_tokens=len(task.source_vocabulary), n_positions=longest[0])
+    decoder = Components(width, n_tokens=len(task.target_vocabulary), n_positions=longest[1])
     for trace in fit:
         encoder.update(trace.encoder_states, trace.source_tokens, trace.source_mask)
         decoder.update(trace.decoder_states, trace.target_tokens, trace.target_mask)

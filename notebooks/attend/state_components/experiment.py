@@ -75,14 +75,6 @@ def space_of(sides: list[Drawn], parts: tuple[str, ...], axes: int = 3) -> Space
     return Space(vectors * largest.sign(), values / total if total > 0 else values)
 
 
-def averages_of(components: Components) -> Components:
-    """Components by averages from the sums of a least-squares fit: the same samples, no second pass."""
-    means = Components(components.n_tokens, components.n_positions, components.width)
-    for name in ("position_sums", "token_sums", "pair_counts"):
-        setattr(means, name, getattr(components, name))
-    return means
-
-
 @dataclass(eq=False)
 class HeldOutVariance:
     """Squared errors of four predictions of held-out states, summed over batches."""
@@ -92,7 +84,7 @@ class HeldOutVariance:
     errors: dict[str, float] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.averages = averages_of(self.exact)
+        self.averages = self.exact.refitted("means")
         names = ("position", "token", "exact", "averages")
         self.errors = dict.fromkeys(names, 0.0)
         self._count, self._sum, self._squares = 0, 0.0, 0.0
@@ -137,7 +129,7 @@ class HeldOutVariance:
 
 def difference(exact: Components) -> dict[str, float]:
     """Root mean square differences of averages from the exact fit, in mu, in chi and in mu + chi."""
-    averages, pairs = averages_of(exact), exact.pair_counts.double()
+    averages, pairs = exact.refitted("means"), exact.pair_counts.double()
     mine = centred_by_piece(exact.temporal, exact.input, exact.pair_counts)
     theirs = averages.temporal, averages.input
     occurrences = float(pairs.sum())

@@ -187,7 +187,7 @@ def _by_position(trained: TrainedModel, task: Task) -> dict[str, Tensor]:
     model, length = trained.model, int(task.held_out.source_lengths[0])
     sums = torch.zeros(2, length, dtype=torch.float64)
     sides = [
-        Components(len(words), length + 1, model.config.width)
+        Components(model.config.width, n_tokens=len(words), n_positions=length + 1)
         for words in (task.source_vocabulary, task.target_vocabulary)
     ]
     with torch.inference_mode():

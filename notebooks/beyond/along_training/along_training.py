@@ -327,8 +327,8 @@ def _fitted(network: EncoderDecoder, train: Corpus, held_out: Corpus) -> tuple[C
         int(max(getattr(corpus, f"{side}_lengths").max() for corpus in (train, held_out))) + 1
         for side in ("source", "target")
     ]
-    encoder = Components(config.source_size, longest[0], width)
-    decoder = Components(config.target_size, longest[1], width)
+    encoder = Components(width, n_tokens=config.source_size, n_positions=longest[0])
+    decoder = Components(width, n_tokens=config.target_size, n_positions=longest[1])
     for batch in evaluation_batches(train, _BATCH):
         trace = network(batch)
         encoder.update(trace.encoder_states, trace.source_tokens, trace.source_mask)

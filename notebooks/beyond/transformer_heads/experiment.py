@@ -113,7 +113,7 @@ def _fitted(network: Transformer, corpus: Corpus) -> tuple[Fit, dict[str, Compon
         sides = {"encoder": "source", "decoder": "target"}
         sites = {f"{half}.embedded": (sides[half], own) for half, own in embedded.items()} | one.sites()
         for site, (side, own) in sites.items():
-            new = Components(words, places, own.shape[-1], method="least_squares")
+            new = Components(own.shape[-1], "least_squares", n_tokens=words, n_positions=places)
             states.setdefault(site, new).update(own, one.tokens(side), one.mask(side))
     return fit, states
 

@@ -13,7 +13,6 @@ from torch.nn import functional as F
 from attnlib import Hooked, HuggingFace, Modules, TokenBatch, analyse, zoo
 from attnlib.adapters import lexical_probe, pass_of_tensors, transformer_pass
 from attnlib.decomposition import Components
-from attnlib.decomposition.growing import GrowingComponents
 from tests.attnlib.adapters import adapter_builders as toys
 from tests.attnlib.adapters.adapter_builders import BATCH, FAMILIES, FRAMES, FULL, HOOKED, KINDS, SIDES, run
 from tests.attnlib.models.model_builders import POSITIONS, batch_of, transformer
@@ -74,7 +73,7 @@ ADAPTERS = {
 def test_scores_make_the_models_attention_and_nine_terms_and_the_position_bias_make_the_scores(name):
     found, expected = ADAPTERS[name]()
     parts = {
-        site: Components(64, 10, states.shape[-1])
+        site: Components(states.shape[-1], n_tokens=64, n_positions=10)
         .update(states, found.tokens(side), found.mask(side))
         .split(states, found.tokens(side), found.mask(side))
         for site, (side, states) in found.sites().items()
@@ -329,7 +328,7 @@ def test_tables_of_all_words_are_what_is_said():
     adapter = HuggingFace(toys.model_of("T5"), kinds=("cross", "encoder_self"))
     tokens = torch.arange(50)[:, None].expand(50, 4)
     tables = [
-        GrowingComponents(width).update(torch.zeros(50, 4, width), tokens, tokens >= 0).bytes
+        Components(width).update(torch.zeros(50, 4, width), tokens, tokens >= 0).nbytes
         for width in (states.shape[-1] for _, states in adapter.trace(LARGE).sites().values())
     ]
     assert len(tables) == 5  # the encoder's last states are read by both cross-attentions

@@ -304,7 +304,7 @@ def test_cross_attention_is_judged_by_components_of_what_counts(ignored):
     toy = Toy(ignored=ignored)
     passes = [toy(number) for number in range(20)]
     # eight words, five places, states of width 4
-    components = {site: Components(8, 5, 4) for site in ("encoder", "decoder.cross")}
+    components = {site: Components(4, n_tokens=8, n_positions=5) for site in ("encoder", "decoder.cross")}
 
     def each(one, method):
         found, whole = {}, whole_samples(one)

@@ -7,7 +7,6 @@ import torch
 
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import Judgement
-from attnlib.analysis.passes import settled
 from tests.attnlib.analysis.builders import Toy, fit_of, judged
 
 TOY = Toy()
@@ -76,9 +75,3 @@ def test_an_update_of_restored_sums_leaves_the_tensors_alone(empty, filled):
     empty().restore(tensors, facts).update(SECOND)
     assert all(torch.equal(tensors[name], before[name]) for name in before)
 
-
-def test_a_fit_to_be_judged_by_leaves_the_fit_alone():
-    fit = fit_of([FIRST], method="least_squares")
-    components = dict(fit.components)
-    settled(fit)
-    assert fit.components == components

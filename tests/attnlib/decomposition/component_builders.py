@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
-from attnlib import Components, GrowingComponents
+from attnlib import Components
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -44,8 +44,11 @@ def tensors(corpus, dtype=torch.float64, rows=slice(None)):
 
 def fitted(corpus, kind="means", dtype=torch.float64, rows=slice(None)):
     states, _, mask, n_tokens = corpus
-    sizes = n_tokens, mask.shape[1], states.shape[2]
-    components = GrowingComponents(sizes[2]) if kind == "growing" else Components(*sizes, method=kind)
+    width = states.shape[2]
+    if kind == "growing":
+        components = Components(width)
+    else:
+        components = Components(width, kind, n_tokens=n_tokens, n_positions=mask.shape[1])
     return components.update(*tensors(corpus, dtype, rows))
 
 

@@ -12,10 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from attnlib import Components, GrowingComponents, Parts, alignment_terms, shares, substitution, typicality
+from attnlib import Components, Parts, alignment_terms, shares, substitution, typicality
 from attnlib.decomposition import PART_NAMES, SUBSETS, AttentionCells, ShareSums, SubstitutionSums, map_parts
-from attnlib.decomposition import components as plain
-from attnlib.decomposition.growing import CentredComponents
 from attnlib.decomposition.shares import covariance_shares_by_sample, similarity_by_sample
 from attnlib.decomposition.substitution import ALL_PAIRS, valid_rows
 from attnlib.decomposition.two_way import connected_pieces
@@ -42,7 +40,7 @@ def test_hand_worked_components():
     """Two samples of two places, tokens a b / a a: mu = (2, 6); a = (-1 + 1 + 2) / 3, b = -2."""
     states = torch.tensor([[[1.0], [4.0]], [[3.0], [8.0]]])
     tokens = torch.tensor([[0, 1], [0, 0]])
-    components = Components(3, 2, 1).update(states, tokens)
+    components = Components(1, n_tokens=3, n_positions=2).update(states, tokens)
     assert components.temporal.flatten().tolist() == [2.0, 6.0]
     assert components.input.flatten().tolist() == [2 / 3, -2.0, 0.0]
     assert components.token_counts.tolist() == [3, 1, 0]
@@ -61,7 +59,7 @@ def test_agrees_with_a_loop_and_parts_rebuild_the_states_in_their_dtype_single_a
     states, tokens, mask = (own.to(device) for own in tensors(corpus, dtype))
     rounded = states.double().cpu().numpy(), *corpus[1:]  # a running sum in float16 would saturate
     places = int(mask.any(0).nonzero().max()) + 1  # columns of padding beyond the table are no error
-    components = Components(corpus[3], places, states.shape[2]).update(states, tokens, mask)
+    components = Components(states.shape[2], n_tokens=corpus[3], n_positions=places).update(states, tokens, mask)
     parts = components.split(states, tokens, mask)
     for part in parts:
         assert (part.dtype, part.device) == (torch.promote_types(dtype, torch.float32), states.device)
@@ -120,7 +118,7 @@ def drawn(batch, length=5, width=3, n_tokens=11, *, ragged=False, seed=0):
 def test_sums_are_exact_or_kept_to_float32_rounding(batch, n_tokens, of_states, tolerance, ragged):
     states, tokens, mask = drawn(batch, n_tokens=n_tokens, ragged=ragged)
     states = of_states(states).float()
-    components = Components(n_tokens, 5, 3).update(states, tokens, mask)
+    components = Components(3, n_tokens=n_tokens, n_positions=5).update(states, tokens, mask)
     kept = states.double()[mask]
     for found, rows in zip(sums_of(components)[:2], (mask.nonzero()[:, 1], tokens[mask]), strict=True):
         expected = torch.zeros_like(found, dtype=torch.float64).index_add_(0, rows, kept)
@@ -145,7 +143,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("make", [lambda: Components(5, 4, 3), lambda: GrowingComponents(3)])
+@pytest.mark.parametrize("make", [lambda: Components(3, n_tokens=5, n_positions=4), lambda: Components(3)])
 def test_whatever_form_a_batch_has_it_is_the_same_to_the_last_digit(make, form):
     given = FORMS[form]
     plain = DRAWN, WORDS, ALL if all(mask is None for mask in given[2:]) else RAGGED
@@ -157,7 +155,7 @@ def test_whatever_form_a_batch_has_it_is_the_same_to_the_last_digit(make, form):
 
 
 def test_components_say_their_sizes_and_what_they_hold():
-    said = repr(Components(5, 4, 3).update([[[1.0, 2, 3]] * 2], [[4, 4]]))
+    said = repr(Components(3, n_tokens=5, n_positions=4).update([[[1.0, 2, 3]] * 2], [[4, 4]]))
     assert said == "Components(n_tokens=5, n_positions=4, width=3, method='means') of 2 positions, 1 tokens"
 
 
@@ -165,9 +163,9 @@ def test_components_say_their_sizes_and_what_they_hold():
 
 SUMS = attrgetter("position_sums", "token_sums", "pair_counts", "square_sum")
 MAKE = {
-    "fixed": lambda: Components(5, 3, 4),
-    "exact": lambda: Components(5, 3, 4, method="least_squares"),
-    "growing": lambda: GrowingComponents(4),
+    "fixed": lambda: Components(4, n_tokens=5, n_positions=3),
+    "exact": lambda: Components(4, n_tokens=5, n_positions=3, method="least_squares"),
+    "growing": lambda: Components(4),
 }
 
 
@@ -178,7 +176,7 @@ def batch_of(tokens=((0, 0, 0), (0, 0, 0)), mask=None, width=4, states=None):
 
 
 def sums_of(components):
-    return SUMS(getattr(components, "tables", components))
+    return SUMS(components)
 
 
 ONES, DIVERGED = torch.ones(2, 3, 4), torch.ones(2, 3, 4)
@@ -217,7 +215,7 @@ def test_a_batch_that_is_refused_is_named_and_leaves_the_sums_alone(kind, messag
 @pytest.mark.parametrize("method", ["means", "least_squares"])
 def test_saved_loaded_and_what_is_no_file_of_it(method, tmp_path):
     path = tmp_path / "c.safetensors"
-    components = Components(5, 3, 4, method=method).update(*drawn(9, 3, 4, 5))
+    components = Components(4, n_tokens=5, n_positions=3, method=method).update(*drawn(9, 3, 4, 5))
     components.save(path)
     loaded = Components.load(path)
     assert loaded.method == method
@@ -249,24 +247,24 @@ def batches_of(corpus, size, dtype):
 def test_fits_and_splits_any_stream_as_fixed_tables_do(corpus, other, size, dtype):
     """Through tensors on the way; the other stream has words and places that the first has not."""
     streams = [list(batches_of(own, size, dtype)) for own in (corpus, other)]
-    grown, fixed = GrowingComponents(3), Components(FAR * 400, 40, 3)
+    grown, fixed = Components(3), Components(3, n_tokens=FAR * 400, n_positions=40)
     for stream in streams:
-        grown = GrowingComponents.of_tensors(grown.tensors())
+        grown = Components(3).load_state_dict(grown.state_dict())
         for batch in stream:
             grown.update(*batch)
             fixed.update(*batch)
-        before = [table.clone() for table in grown.tensors().values()]
+        before = [table.clone() for table in grown.state_dict().values()]
         for batch in streams[0] + streams[1]:
             parts, expected = grown.split(*batch), fixed.split(*batch)
             torch.testing.assert_close(parts.stack(), expected.stack(), rtol=0, atol=1e-10)
             assert parts.unseen_tokens == expected.unseen_tokens
             assert parts.unseen_positions == expected.unseen_positions
-        assert all(map(torch.equal, grown.tensors().values(), before))  # looking is not counting
+        assert all(map(torch.equal, grown.state_dict().values(), before))  # looking is not counting
         assert grown.tokens.tolist() == fixed.seen.nonzero()[:, 0].tolist()
         assert grown.occurrences == int(fixed.pair_counts.sum())
 
 
-@pytest.mark.parametrize("make", [lambda: GrowingComponents(1), lambda: Components(70_001, 3, 1)])
+@pytest.mark.parametrize("make", [lambda: Components(1), lambda: Components(1, n_tokens=70_001, n_positions=3)])
 def test_unseen_tokens_and_positions_are_counted_and_have_no_component(make):
     components = make().update(*batch_of([[5, 6]], width=1))
     mask = [[True, True, True], [True, True, True], [True, False, False]]
@@ -279,7 +277,7 @@ def test_unseen_tokens_and_positions_are_counted_and_have_no_component(make):
 
 def test_what_is_known_and_the_centre_by_hand():
     """One batch of two words that lie at places 0 and 1, where they are 1 and 4."""
-    components = GrowingComponents(1, method="least_squares")
+    components = Components(1, method="least_squares")
     components.update(*batch_of([[5, 6]], states=torch.tensor([[[1.0], [4.0]]])))
     _, *batch = batch_of([[5, 7, 5], [7, 6, 6]], [[True, True, True], [True, True, False]])
     states = torch.ones(2, 3, 1)
@@ -288,7 +286,7 @@ def test_what_is_known_and_the_centre_by_hand():
     assert means.centre.tolist() == components.centre.tolist() == [2.5]
     parts = components.split(states, *batch)
     assert (parts.unseen_tokens, parts.unseen_positions) == (2, 1)
-    assert (means.unseen_words, means.unseen_places) == (2, 1)
+    assert (means.unseen_tokens, means.unseen_positions) == (2, 1)
     plain = Parts(*parts.stack(), parts.mask)
     assert (plain.unseen_tokens, plain.unseen_positions) == (0, 0)
 
@@ -296,21 +294,17 @@ def test_what_is_known_and_the_centre_by_hand():
 def test_a_place_that_no_sample_counts_comes_before_others_that_do():
     """A start mark that is ignored leaves its column empty; those behind it are kept, in the tensors too."""
     batch = batch_of([[1, 5, 6]], [[False, True, True]], width=1)
-    components = GrowingComponents(1).update(*batch)
-    for own in (components, GrowingComponents.of_tensors(components.tensors())):
+    components = Components(1).update(*batch)
+    for own in (components, Components(1).load_state_dict(components.state_dict())):
         parts = own.split(*batch)
         assert (parts.temporal.flatten().tolist(), parts.unseen_positions) == ([0, 1, 1], 0)
 
 
-def test_rows_are_for_what_is_seen_alone_and_double_when_words_do_not_fit():
+def test_memory_is_for_what_is_seen_alone():
     """Three words of a vocabulary of a million at two places: 3 + 2 sums of width 1, 3 by 2 counts."""
-    components = GrowingComponents(1).update(*batch_of([[5, 999_999], [5, 7]], width=1))
-    assert components.bytes == 8 * (3 + 2 + 3 * 2)
-    assert (components.tables.n_tokens, components.tables.n_positions) == (256, 16)
-    components = GrowingComponents(1)
-    for words, rows in ((200, 256), (255, 256), (256, 512), (1000, 1024)):
-        components.update(*batch_of([[word] for word in range(words)], width=1))
-        assert (components.tables.n_tokens, len(components.tokens)) == (rows, words)  # one row stays spare
+    components = Components(1).update(*batch_of([[5, 999_999], [5, 7]], width=1))
+    assert components.nbytes == 8 * (3 + 2 + 3 * 2)
+    assert components.input.shape == (1_000_000, 1)
 
 
 # The exact two-way fit against dummy-coded least squares, and the laws that fix it.
@@ -361,11 +355,11 @@ def test_hand_worked_unbalanced_words():
     """h = t + 10 w without noise: averages give part of position to the words, the exact fit does not."""
     tokens = torch.tensor([[0, 1], [0, 1], [0, 0], [1, 1]])
     states = (torch.arange(2) + 10.0 * tokens)[:, :, None]
-    exact = Components(2, 2, 1, method="least_squares").update(states, tokens)
+    exact = Components(1, n_tokens=2, n_positions=2, method="least_squares").update(states, tokens)
     assert exact.temporal.flatten().tolist() == pytest.approx([5, 6])
     assert exact.input.flatten().tolist() == pytest.approx([-5, 5])
     assert exact.split(states, tokens).residual.abs().max() < 1e-6
-    means = Components(2, 2, 1).update(states, tokens)
+    means = Components(1, n_tokens=2, n_positions=2).update(states, tokens)
     assert means.temporal.flatten().tolist() == pytest.approx([2.5, 8.5])
     shares = exact.variance_explained()
     assert shares.additive == pytest.approx(1)
@@ -387,11 +381,11 @@ def test_a_mark_with_a_place_to_itself_is_all_place_however_many_words_there_are
     tokens = torch.tensor([[0, 5], [0, 6], *([0, word] for word in more)])
     states = torch.tensor([[6.0, 1.0], [6.0, 4.0], *([6.0, 2.5] for _ in more)])[:, :, None]
     batch = states, tokens, torch.ones(tokens.shape, dtype=torch.bool)
-    components = CentredComponents(1, method="least_squares").update(*batch)
+    components = Components(1, "least_squares", constants="by_count").update(*batch)
     parts = components.split(*batch)
     assert parts.temporal.flatten(1)[0].tolist() == pytest.approx([6, 2.5])
     assert parts.input.flatten(1)[:2].flatten().tolist() == pytest.approx([0, -1.5, 0, 1.5])
-    other = GrowingComponents.of_tensors(components.tensors(), "least_squares").split(*batch)
+    other = components.refitted("least_squares", "least_norm").split(*batch)
     assert float(other.input[0, 0]) == pytest.approx(3.5 / (3 + len(tokens)))
     torch.testing.assert_close(other.residual, parts.residual, rtol=0, atol=1e-6)
 
@@ -410,19 +404,6 @@ def test_large_mean_small_spread_in_single_precision():
 def test_states_that_do_not_vary_have_no_shares():
     corpus = np.full((3, 2, 2), 7.0), np.zeros((3, 2), dtype=int), np.ones((3, 2), dtype=bool), 1
     assert np.isnan(fitted(corpus, "least_squares").variance_explained().additive)
-
-
-@given(corpora())
-def test_the_fast_way_is_the_plain_way(corpus):
-    """Sums but for the order of float64 additions, counts, and parts to the last bit."""
-    given_states = tensors(corpus, torch.float32)
-    sizes = corpus[3], corpus[2].shape[1], corpus[0].shape[2]
-    quick, slow = Components(*sizes).update(*given_states), plain.Components(*sizes).update(*given_states)
-    torch.testing.assert_close(sums_of(quick), sums_of(slow), rtol=1e-12, atol=1e-9)
-    found, expected = quick.split(*given_states), plain.Components.split(quick, *given_states)
-    assert all(map(torch.equal, found, expected))
-    unseen = found.unseen_tokens, found.unseen_positions
-    assert unseen == (expected.unseen_tokens, expected.unseen_positions)
 
 
 # Terms of scores, and their shares.
@@ -470,7 +451,7 @@ def test_mapped_parts_are_the_parts_of_the_mapped_states(corpus, precision, with
     bias = torch.arange(4.0, dtype=dtype) if with_bias else None
     mapped = torch.nn.functional.linear(states, weight, bias)
     tokens = torch.from_numpy(corpus[1])
-    again = Components(corpus[3], mask.shape[1], 4).update(mapped, tokens, mask).split(mapped, tokens, mask)
+    again = Components(4, n_tokens=corpus[3], n_positions=mask.shape[1]).update(mapped, tokens, mask).split(mapped, tokens, mask)
     scale = states.abs().max() * weight.abs().max() * 3 + 4
     for mine, theirs in zip(map_parts(parts, weight, bias), again, strict=True):
         assert (mine - theirs).abs().max() <= 4 * tolerance * scale
@@ -698,14 +679,14 @@ EMPTY, TERMS = [tensor[:0] for tensor in batch_of()], torch.zeros(3, 3, 2, 4, 5)
 FOUR, FIVE = torch.ones(2, 4, dtype=torch.bool), torch.ones(2, 5, dtype=torch.bool)
 WIDE = Parts(*(torch.zeros(2, 4, 4),) * 3, mask=FOUR)
 NARROW = Parts(*(torch.zeros(2, 4, 1),) * 3, mask=FOUR)
-MEANS, EXACT = Components(3, 3, 4), Components(3, 3, 4, method="least_squares")
+MEANS, EXACT = Components(4, n_tokens=3, n_positions=3), Components(4, n_tokens=3, n_positions=3, method="least_squares")
 CELLS = AttentionCells().update(torch.ones(1, 2, 3), FOUR[:1, :2], FIVE[:1, :3])
 
 test_what_cannot_be_is_refused = refused(
     *((partial(MAKE[kind]().update(*EMPTY).split, *batch_of()), "no samples yet") for kind in MAKE),
-    (lambda: MEANS + Components(3, 3, 2), "'width': 4} with those of … 'width': 2}"),
+    (lambda: MEANS + Components(2, n_tokens=3, n_positions=3), "'width': 4} with those of … 'width': 2}"),
     (lambda: EXACT + MEANS, "'least_squares' with those of 'means'"),
-    (lambda: GrowingComponents(2) + GrowingComponents(3), "width 2 by means with those of width 3 by means"),
+    (lambda: Components(2) + Components(3), "width 2 by means with those of width 3 by means"),
     (lambda: MEANS.variance_explained(), "keep no sum of squares"),
     (lambda: EXACT.variance_explained(), "call update before"),
     (lambda: alignment_terms(WIDE, NARROW), "width must agree"),

@@ -1,51 +1,55 @@
-"""Growing components own their fit: looking at their sums, or splitting states, changes nothing."""
+"""Components grow, and own their fit: looking at them, or splitting states, changes nothing."""
 
 import pytest
 import torch
 
-from attnlib import Components, GrowingComponents
-from attnlib.decomposition.growing import CentredComponents
+import attnlib
+from attnlib import Components
 from attnlib.errors import BadInput
 
 TOKENS = torch.tensor([[0, 1], [0, 1], [0, 0], [1, 1]])
 STATES = (torch.arange(2) + 10.0 * TOKENS)[:, :, None]  # position plus ten times the word, without noise
 
 
-@pytest.mark.parametrize("look", ["temporal", "input"])
-@pytest.mark.parametrize("kind", [GrowingComponents, CentredComponents])
-def test_looking_at_the_sums_does_not_change_the_fit(kind, look):
-    components = kind(1, "least_squares").update(STATES, TOKENS)
-    getattr(components.tables, look)
+@pytest.mark.parametrize("look", ["temporal", "input", "tokens", "centre"])
+@pytest.mark.parametrize("constants", ["least_norm", "by_count"])
+def test_looking_at_components_does_not_change_the_fit(constants, look):
+    components = Components(1, "least_squares", constants=constants).update(STATES, TOKENS)
+    getattr(components, look)
     residual = components.split(STATES, TOKENS).residual
     assert residual.abs().max() < 1e-6
 
 
-def test_the_sums_have_the_means_whatever_was_split_before():
-    components = GrowingComponents(1, "least_squares").update(STATES, TOKENS)
-    components.split(STATES, TOKENS)
-    means = Components(2, 2, 1).update(STATES, TOKENS)
-    assert torch.equal(components.tables.temporal[:2], means.temporal)
+def test_least_squares_refitted_by_means_are_means():
+    components = Components(1, "least_squares").update(STATES, TOKENS)
+    means = Components(1).update(STATES, TOKENS)
+    assert torch.equal(components.refitted("means").input, means.input)
+
+
+def test_means_cannot_be_refitted_by_least_squares():
+    with pytest.raises(BadInput, match="no sum of squares"):
+        Components(1).update(STATES, TOKENS).refitted("least_squares")
 
 
 @pytest.mark.parametrize("method", ["means", "least_squares"])
 def test_splitting_longer_states_does_not_change_the_sums(method):
-    components = GrowingComponents(1, method).update(STATES, TOKENS)
-    sums = components.tables
+    components = Components(1, method).update(STATES, TOKENS)
+    before = components.state_dict()
     components.split(torch.ones(1, 40, 1), torch.ones(1, 40, dtype=torch.long))
-    assert components.tables is sums
-    assert sums.n_positions == 16
+    after = components.state_dict()
+    assert all(torch.equal(after[name], before[name]) for name in before)
 
 
 @pytest.mark.parametrize("method", ["means", "least_squares"])
-def test_states_longer_than_the_sums_have_no_temporal_part_there(method):
-    components = GrowingComponents(1, method).update(STATES, TOKENS)
+def test_states_longer_than_any_seen_have_no_temporal_part_there(method):
+    components = Components(1, method).update(STATES, TOKENS)
     parts = components.split(torch.ones(1, 40, 1), torch.ones(1, 40, dtype=torch.long))
     assert parts.unseen_positions == 38
     assert not parts.temporal[0, 2:].any()
 
 
 def test_an_update_after_a_split_is_part_of_the_next_split():
-    components = GrowingComponents(1).update(STATES, TOKENS)
+    components = Components(1).update(STATES, TOKENS)
     components.split(STATES, TOKENS)
     components.update(STATES, TOKENS + 2)
     parts = components.split(STATES, TOKENS + 2)
@@ -54,10 +58,34 @@ def test_an_update_after_a_split_is_part_of_the_next_split():
 
 @pytest.mark.parametrize("token", [pytest.param(1 << 24, id="too large"), pytest.param(-1, id="negative")])
 def test_an_id_outside_every_vocabulary_is_refused_with_advice_that_can_be_followed(token):
-    components = GrowingComponents(1)
+    components = Components(1)
     tokens = torch.tensor([[token, 7]])
     with pytest.raises(BadInput, match=r"torch.unique\(tokens, return_inverse=True\)"):
         components.update(torch.ones(1, 2, 1), tokens)
     _, renumbered = torch.unique(tokens, return_inverse=True)
     components.update(torch.ones(1, 2, 1), renumbered)
     assert components.occurrences == 2
+
+
+def test_growing_tables_are_those_of_a_given_vocabulary():
+    grown = Components(1).update(STATES, TOKENS).update(STATES, 300 + TOKENS)
+    given = Components(1, n_tokens=302, n_positions=2).update(STATES, TOKENS).update(STATES, 300 + TOKENS)
+    for table in ("token_sums", "position_sums", "pair_counts", "input", "temporal"):
+        assert torch.equal(getattr(grown, table), getattr(given, table))
+
+
+def test_scikit_learns_names_do_the_same():
+    components = Components(1).partial_fit(STATES, TOKENS)
+    assert torch.equal(components.transform(STATES, TOKENS).residual, components.split(STATES, TOKENS).residual)
+
+
+def test_moved_components_say_the_same():
+    components = Components(1, "least_squares").update(STATES, TOKENS)
+    residual = components.split(STATES, TOKENS).residual
+    assert torch.equal(components.to("cpu").split(STATES, TOKENS).residual, residual)
+
+
+def test_the_name_of_the_last_release_warns_and_grows():
+    with pytest.warns(DeprecationWarning, match=r"attnlib.Components\(width\)"):
+        components = attnlib.GrowingComponents(1, "least_squares")
+    assert components.update(STATES, TOKENS).occurrences == 8

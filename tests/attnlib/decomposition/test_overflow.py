@@ -1,9 +1,9 @@
-"""States near the end of float32 whose sums cancel are refused, or summed without infinities."""
+"""States near the end of a precision are summed in the next, or refused: no sum is infinite."""
 
 import pytest
 import torch
 
-from attnlib import Components, GrowingComponents
+from attnlib import Components
 from attnlib.errors import BadInput
 
 BIG = 3e38
@@ -13,15 +13,21 @@ OPPOSITE = torch.tensor(
 )  # the sum by position is zero, that by token is not
 
 KINDS = [
-    pytest.param(lambda: Components(2, 2, 1), id="fixed"),
-    pytest.param(lambda: GrowingComponents(1), id="growing"),
+    pytest.param(lambda: Components(1, n_tokens=2, n_positions=2), id="fixed"),
+    pytest.param(lambda: Components(1), id="growing"),
 ]
 
 
 @pytest.mark.parametrize("make", KINDS)
-def test_states_whose_sums_by_token_overflow_are_refused(make):
+def test_states_whose_sums_by_token_would_overflow_in_single_precision_are_summed_in_double(make):
+    sums = make().update(OPPOSITE, TOKENS).token_sums
+    assert sums.flatten().tolist() == [2 * float(OPPOSITE[0, 0]), 2 * float(OPPOSITE[1, 0])]
+
+
+@pytest.mark.parametrize("make", KINDS)
+def test_states_whose_sums_overflow_in_double_precision_are_refused(make):
     with pytest.raises(BadInput, match="not finite"):
-        make().update(OPPOSITE, TOKENS)
+        make().update(1e308 * OPPOSITE.double().sign(), TOKENS)
 
 
 @pytest.mark.parametrize("make", KINDS)
@@ -30,7 +36,7 @@ def test_a_refused_batch_leaves_the_sums_alone(make):
     for sums in (components, expected):
         sums.update(torch.ones(2, 2, 1), TOKENS)
     with pytest.raises(BadInput):
-        components.update(OPPOSITE, TOKENS)
+        components.update(1e308 * OPPOSITE.double().sign(), TOKENS)
     states = torch.randn(2, 2, 1)
     assert torch.equal(components.split(states, TOKENS).input, expected.split(states, TOKENS).input)
 

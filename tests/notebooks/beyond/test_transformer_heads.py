@@ -58,9 +58,9 @@ def test_variance_of_states_by_hand():
     tokens = torch.tensor([[0, 0], [0, 1], [1, 0], [1, 1]])
     everywhere = torch.ones(4, 2, dtype=torch.bool)
     place = torch.tensor([0.0, 1.0]).expand(4, 2)
-    sums = Components(2, 2, 1, method="least_squares")
+    sums = Components(1, n_tokens=2, n_positions=2, method="least_squares")
     sums.update((3.0 * tokens + place)[..., None], tokens, everywhere)
-    signs = Components(2, 2, 1, method="least_squares")
+    signs = Components(1, n_tokens=2, n_positions=2, method="least_squares")
     signs.update(((2.0 * tokens - 1) * (2 * place - 1))[..., None], tokens, everywhere)
     added, product = experiment.state_rows({"added": sums, "product": signs})
     assert (added["input_unique"], added["temporal_unique"]) == pytest.approx((0.9, 0.1))  # 9 : 1
