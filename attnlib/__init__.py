@@ -32,11 +32,11 @@ if TYPE_CHECKING:  # read by editors and type checkers alone
     from attnlib.analysis.report import write_report as write_report
     from attnlib.decomposition.components import Components as Components
     from attnlib.decomposition.components import Parts as Parts
-    from attnlib.deprecated import GrowingComponents as GrowingComponents
     from attnlib.decomposition.shares import shares as shares
     from attnlib.decomposition.substitution import substitution as substitution
     from attnlib.decomposition.terms import alignment_terms as alignment_terms
     from attnlib.decomposition.typicality import typicality as typicality
+    from attnlib.deprecated import GrowingComponents as GrowingComponents
     from attnlib.errors import AttnlibError as AttnlibError
     from attnlib.models.config import ModelConfig as ModelConfig
     from attnlib.models.encoder_decoder import EncoderDecoder as EncoderDecoder

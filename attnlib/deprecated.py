@@ -5,7 +5,7 @@ import warnings
 from attnlib.decomposition.components import Components, Method
 
 
-def GrowingComponents(width: int, method: Method = "means") -> Components:  # noqa: N802, it was a class
+def GrowingComponents(width: int, method: Method = "means") -> Components:
     """Return :class:`attnlib.Components`, which grow by themselves now."""
     warnings.warn(
         "GrowingComponents is deprecated: attnlib.Components(width) grows by itself",

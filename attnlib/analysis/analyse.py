@@ -1,13 +1,16 @@
-"""A model and a corpus to an analysis: two passes over the corpus, and what they come to."""
+"""From a model and a corpus to an analysis: two passes over the corpus, and what they come to."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 from warnings import warn
 
 import attnlib
 from attnlib.adapters.modules import Traced, described, weights_digest
+from attnlib.analysis.checkpoint import Checkpoint, Sentences, text_of
 from attnlib.analysis.judge import Judgement
 from attnlib.analysis.passes import Progress, both_passes, merged_fit
 from attnlib.analysis.results import Analysis, results
@@ -22,7 +25,9 @@ PACKAGES = ("torch", "numpy", "transformers", "tokenizers", "sentencepiece")
 
 
 def analyse(
-    stream: Stream,
+    model: Stream | Checkpoint | str | Path | Any,
+    source: str | Path | Iterable[str] | None = None,
+    target: str | Path | Iterable[str] | None = None,
     *,
     heads: int | Collection[int] | None = None,
     method: Method = "least_squares",
@@ -30,11 +35,18 @@ def analyse(
     keep: Keep | None = None,
     progress: Progress | None = None,
     about: dict[str, str] | None = None,
+    **options: Any,
 ) -> Analysis:
     """Fit components of all states on most of a corpus, and judge every head on the rest.
 
+    ``analyse("Helsinki-NLP/opus-mt-en-de", sources, targets)`` is all there is to it; a model of another form
+    comes as a :class:`~attnlib.analysis.stream.Stream` of its passes, without a source.
+
     Args:
-        stream: passes of a model, see :class:`~attnlib.analysis.stream.Stream`.
+        model: the name or folder of a checkpoint that transformers loads, such a model itself, a
+            :class:`~attnlib.analysis.checkpoint.Checkpoint`, or a stream of passes.
+        source, target: two files, line by line translations of each other, or two lists of sentences. Without
+            a target the model writes it.
         heads: of every attention; all by default.
         method: of the components. Least squares tells position, word and what is constant apart exactly,
             and shares are about positions whose word was fitted on; what a mark and a place that has no other
@@ -45,14 +57,19 @@ def analyse(
         keep: where to keep the sums of both passes while they go on; without it nothing outlasts the process.
         progress: called after each batch.
         about: what the report says of model and corpus.
+        options: of the model, ``device``, ``tokenizer``, ``model_kwargs``, ``tokenizer_kwargs``,
+            ``source_language``, ``target_language`` and ``prefix``, see :meth:`Checkpoint.load`; and of its
+            passes, ``kinds``, ``layers``, ``ignore_special``, ``batch_size``, ``longest`` and ``probed``, see
+            :meth:`Checkpoint.stream`. A list of fewer than 320 sentences is cut into ten batches by default.
 
-    Warns of a lexical probe that cannot be taken, before the first pass.
+    Returns:
+        The analysis. Warns of a lexical probe that cannot be taken, before the first pass.
 
     Raises:
-        BadInput: a corpus with nothing to judge; no head; what is no Stream.
+        BadInput: a corpus with nothing to judge; no head; no source for a model that is no stream; a model
+            that cannot be loaded.
     """
-    if not isinstance(stream, Stream):
-        raise BadInput(f"{type(stream).__name__} is given; expected a Stream: Stream(adapter.trace, batches)")
+    stream, known = _stream_of(model, source, target, options)
     heads = several(heads)
     if any(type(head) is not int for head in heads or ()):
         raise BadInput(f"heads is {heads}; expected numbers of heads, from 0")
@@ -60,7 +77,50 @@ def analyse(
     if tried is not stream:
         warn(f"no lexical probe: {tried.no_probe}", stacklevel=2)
     judgement, part = both_passes(tried, every, keep, progress, heads=heads, method=method)
-    return _analysis(tried, judgement, part, about)
+    return _analysis(tried, judgement, part, known | (about or {}))
+
+
+_OF_A_MODEL = ("source_language", "target_language", "prefix")
+
+
+def _stream_of(
+    model: Any, source: Any, target: Any, options: dict[str, Any]
+) -> tuple[Stream, dict[str, str]]:
+    """Return the passes of a model over a text, and what a report says of both."""
+    if isinstance(model, Stream):
+        if source is not None or options:
+            raise BadInput(
+                "a Stream has its corpus and its options already: leave out source, target and "
+                f"{', '.join(options) or 'options'}"
+            )
+        return model, {}
+    if source is None:
+        raise BadInput(
+            f"{type(model).__name__} is given without a source; expected a model with source= and target=, "
+            "or a Stream: Stream(adapter.trace, batches)"
+        )
+    text = text_of(source, target)
+    checkpoint, options = _checkpoint_of(model, options)
+    if isinstance(text, Sentences):
+        options.setdefault("batch_size", max(1, min(32, len(text.source) // 10)))
+    stream = checkpoint.stream(text, generate=text.target is None, **options)
+    return stream, checkpoint.about | text.about
+
+
+def _checkpoint_of(model: Any, options: Mapping[str, Any]) -> tuple[Checkpoint, dict[str, Any]]:
+    """Return the model as a checkpoint, and the options that are not about it."""
+    left = dict(options)
+    if isinstance(model, Checkpoint):
+        return model, left
+    settings = {name: left.pop(name) for name in _OF_A_MODEL if name in left}
+    if isinstance(model, str | Path):
+        loading = {
+            name: left.pop(name) for name in ("device", "model_kwargs", "tokenizer_kwargs") if name in left
+        }
+        checkpoint = Checkpoint.load(str(model), **loading, **settings)
+    else:
+        checkpoint = Checkpoint.of(model, left.pop("tokenizer", None), **settings)
+    return checkpoint, left
 
 
 def merged_analysis(

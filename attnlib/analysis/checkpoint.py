@@ -1,11 +1,11 @@
-"""A Hugging Face checkpoint and two parallel text files as a stream of passes."""
+"""A Hugging Face checkpoint and a parallel text, in files or in lists, as a stream of passes."""
 
 import codecs
 import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache, partial
@@ -38,6 +38,7 @@ _GREEDY = {
     "length_penalty": 1.0,
     "return_dict_in_generate": False,
 }
+_OF_A_REPOSITORY = ("revision", "token", "cache_dir", "local_files_only", "trust_remote_code")
 # Of a tokenizer: settings that say where it lies, and rules that the last call left behind.
 _WHERE = ("name_or_path", "tokenizer_file", "is_local", "local_files_only")
 _OF_A_CALL = ("truncation", "padding")
@@ -97,6 +98,76 @@ class ParallelText:
                 yield source, *(target or [""])
 
 
+@dataclass(frozen=True)
+class Sentences:
+    """Sentences and their translations in lists; or the sources alone.
+
+    Raises:
+        BadInput: no sentence, what is no text, or lists of different lengths.
+
+    >>> list(Sentences(["one", "two"], ["un", "deux"]).pairs())
+    [('one', 'un'), ('two', 'deux')]
+    """
+
+    source: Sequence[str]
+    target: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        for side in ("source", "target"):
+            sentences = getattr(self, side)
+            if sentences is None:
+                continue
+            object.__setattr__(self, side, tuple(sentences))
+            for number, sentence in enumerate(getattr(self, side)):
+                if not isinstance(sentence, str):
+                    raise BadInput(
+                        f"{side} {number} is {type(sentence).__name__}; expected a sentence, a str"
+                    )
+        if not self.source:
+            raise BadInput("source is empty: give at least one sentence")
+        if self.target is not None and len(self.target) != len(self.source):
+            raise BadInput(
+                f"{len(self.source):,} sources with {len(self.target):,} targets; expected one of each"
+            )
+
+    @property
+    def about(self) -> dict[str, str]:
+        return {"Corpus": f"{len(self.source):,} sentences given in a list"}
+
+    def checked(self) -> tuple[int, dict[str, str]]:
+        """Return the number of sentences, and the checksum of each side."""
+        digests = {}
+        for side in ("source", "target"):
+            if (sentences := getattr(self, side)) is not None:
+                digests[side] = hashlib.sha256(json.dumps(sentences).encode()).hexdigest()
+        return len(self.source), digests
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Return the sentences with their translations; the target of a source alone is empty."""
+        return zip(self.source, self.target or [""] * len(self.source), strict=True)
+
+
+Text = ParallelText | Sentences
+
+
+def text_of(
+    source: Text | str | Path | Iterable[str], target: str | Path | Iterable[str] | None = None
+) -> Text:
+    """Return a text, whatever it is given as: two files, or two lists of sentences.
+
+    Raises:
+        BadInput: a file on one side and a list on the other; a file that is not there.
+    """
+    if isinstance(source, ParallelText | Sentences):
+        return source
+    is_file = [isinstance(side, str | Path) for side in (source, target) if side is not None]
+    if all(is_file):
+        return ParallelText(source, target)
+    if any(is_file):
+        raise BadInput("one side is a file and the other is not; give two files, or two lists of sentences")
+    return Sentences(source, target)
+
+
 def _decoded(line: bytes | None, path: Path, number: int) -> str:
     if line is None:
         raise BadInput(f"{path} ends before line {number:,}, which the other file has")
@@ -134,12 +205,30 @@ class Checkpoint:
         set_languages(self.tokenizer, self.source_language, self.target_language)
 
     @classmethod
-    def load(cls, name: str, device: str = "cpu", **settings: str | None) -> "Checkpoint":
-        """From a folder, or by name from wherever transformers finds it; ``settings`` as the fields.
+    def load(
+        cls,
+        name: str,
+        device: str = "cpu",
+        *,
+        model_kwargs: Mapping[str, Any] | None = None,
+        tokenizer_kwargs: Mapping[str, Any] | None = None,
+        **settings: str | None,
+    ) -> "Checkpoint":
+        """Load a model from a folder, or by name from wherever transformers finds it.
+
+        Args:
+            device: where the model goes; without effect where ``model_kwargs`` has a ``device_map``.
+            model_kwargs, tokenizer_kwargs: passed on to ``from_pretrained``: ``dtype``, ``revision``,
+                ``token``, ``device_map`` and so on. Code that a checkpoint brings along is refused unless
+                ``trust_remote_code`` is given here.
+            settings: as the fields.
 
         Raises:
             BadInput: no such folder or device; transformers is not installed, or cannot load this as one.
         """
+        model_kwargs = {"trust_remote_code": False, **(model_kwargs or {})}
+        shared = {key: model_kwargs[key] for key in _OF_A_REPOSITORY if key in model_kwargs}
+        tokenizer_kwargs = shared | dict(tokenizer_kwargs or {})
         _require_folder(name := str(name))
         try:
             torch.empty(0, device=device).tolist()  # the device "meta" holds no numbers
@@ -152,11 +241,11 @@ class Checkpoint:
         except ModuleNotFoundError as error:
             raise BadInput(f"the transformers library is not installed: pip install {PACKAGES}") from error
         try:
-            config = AutoConfig.from_pretrained(name)
+            config = AutoConfig.from_pretrained(name, **shared)
             _require_two_halves(config)
-            load = partial(AutoModelForSeq2SeqLM.from_pretrained, name, attn_implementation="eager")
-            model, loaded = load(output_loading_info=True)
-            tokenizer = AutoTokenizer.from_pretrained(name)
+            model_kwargs = {"attn_implementation": "eager", **model_kwargs, "output_loading_info": True}
+            model, loaded = AutoModelForSeq2SeqLM.from_pretrained(name, **model_kwargs)
+            tokenizer = AutoTokenizer.from_pretrained(name, **tokenizer_kwargs)
         except MemoryError:
             raise
         except Exception as error:  # of whatever kind: transformers reads files of all forms, and checks few
@@ -166,7 +255,28 @@ class Checkpoint:
             ) from error
         _require_every_weight(name, model, loaded)
         _require_vocabulary(name, tokenizer)
-        return cls(name, model.to(device), tokenizer, **settings)
+        if "device_map" not in model_kwargs:
+            model = model.to(device)
+        return cls(name, model, tokenizer, **settings)
+
+    @classmethod
+    def of(cls, model: Any, tokenizer: Any = None, **settings: str | None) -> "Checkpoint":
+        """Return a loaded model as one, with the tokenizer of the place that it was loaded from by default.
+
+        Raises:
+            BadInput: no tokenizer is given, and none is where the model came from.
+        """
+        name = getattr(model, "name_or_path", "") or type(model).__name__
+        if tokenizer is None:
+            from transformers import AutoTokenizer
+
+            try:
+                tokenizer = AutoTokenizer.from_pretrained(name)
+            except (OSError, ValueError) as error:
+                raise BadInput(
+                    f"there is no tokenizer of {name} ({_said(error)}): give tokenizer= as well"
+                ) from error
+        return cls(name, model, tokenizer, **settings)
 
     @property
     def shown(self) -> str:
@@ -283,7 +393,7 @@ class Checkpoint:
 
     def stream(
         self,
-        text: ParallelText,
+        text: Text,
         *,
         kinds: str | Collection[str] = ("cross",),
         layers: int | Collection[int] | None = None,

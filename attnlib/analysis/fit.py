@@ -92,9 +92,7 @@ class Fit(Sums):
         for site, (side, states) in one.sites().items():
             if site not in self.components:
                 self.components[site] = self._no_components(states.shape[-1])
-            self.components[site].update(
-                states[whole], one.tokens(side)[whole], one.counted(side)[whole]
-            )
+            self.components[site].update(states[whole], one.tokens(side)[whole], one.counted(side)[whole])
         for attended in one.attended:
             masks = [one.counted(side)[whole] for side in one.sides(attended.kind)]
             heads = chosen_heads(attended, self.heads)

@@ -155,8 +155,8 @@ class Components:
         n_positions: longest sample, likewise.
         constants: what least squares leave free, see :mod:`attnlib.decomposition.two_way`. With
             "least_norm" the count-weighted sum of chi is zero over the corpus, and the norm of mu and chi
-            least; with "by_count" that sum is zero on every set of positions that shared tokens connect, which
-            converges as a corpus grows. Means leave nothing free.
+            least. With "by_count" that sum is zero on every set of positions that shared tokens connect,
+            which converges as a corpus grows. Means leave nothing free.
         device: of the sums.
 
     Attributes:
@@ -354,8 +354,11 @@ class Components:
             BadInput: least squares from means, which have no sum of squares.
         """
         if method == "least_squares" != self.method:
-            raise BadInput("components by means keep no sum of squares: update those of least squares instead")
-        other = Components(**self._settings() | {"method": method, "constants": constants}, device=self.device)
+            raise BadInput(
+                "components by means keep no sum of squares: update those of least squares instead"
+            )
+        settings = self._settings() | {"method": method, "constants": constants}
+        other = Components(**settings, device=self.device)
         other._add(self.state_dict())
         return other
 
@@ -501,9 +504,7 @@ class Components:
         padding = torch.from_numpy(~valid).to(device)
 
         flat = states.detach().reshape(-1, self.width)
-        temporal, inputs, residual = (
-            torch.empty(flat.shape, dtype=dtype, device=device) for _ in PART_NAMES
-        )
+        temporal, inputs, residual = (torch.empty(flat.shape, dtype=dtype, device=device) for _ in PART_NAMES)
         at_once = _ROWS_AT_ONCE if device.type == "cpu" else max(1, len(flat))
         for start in range(0, len(flat), at_once):
             some = slice(start, start + at_once)

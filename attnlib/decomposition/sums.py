@@ -31,7 +31,7 @@ def in_summable_precision(
         exact: sum in float64 from the first step on.
 
     Raises:
-        BadInput: a valid state is not finite, or so large that float64 overflows. The message names the first.
+        BadInput: a valid state is not finite, or so large that float64 overflows; names the first.
     """
     dtype = torch.float64 if exact else torch.promote_types(states.dtype, torch.float32)
     rows = states.to(dtype)

@@ -351,8 +351,11 @@ OF_ANOTHER_MODEL = replace(stream_of(10), logits=lambda one: logits_of(one, 0)[.
 
 test_what_cannot_be_is_refused = refused(
     (lambda: Stream(str, iter([1, 2])), "read only once"),
-    (lambda: analyse(5), "int is given; expected a Stream: Stream(adapter.trace, batches)"),
-    (lambda: analyse([1, 2]), "list is given; expected a Stream"),
+    (
+        lambda: analyse(5),
+        "int is given without a source; expected … or a Stream: Stream(adapter.trace, batches)",
+    ),
+    (lambda: analyse([1, 2]), "list is given without a source"),
     (lambda: analyse(Stream(str, [])), "no sample with a counted position"),
     (lambda: analyse_copies(7, [[1.0, 2.0]], [True, True]), "no sample with a counted position"),
     # a row with one position to look at says nothing: without another there is nothing to report

@@ -74,4 +74,3 @@ def test_an_update_of_restored_sums_leaves_the_tensors_alone(empty, filled):
     before = {name: tensor.clone() for name, tensor in tensors.items()}
     empty().restore(tensors, facts).update(SECOND)
     assert all(torch.equal(tensors[name], before[name]) for name in before)
-

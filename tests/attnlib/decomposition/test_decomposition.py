@@ -59,7 +59,9 @@ def test_agrees_with_a_loop_and_parts_rebuild_the_states_in_their_dtype_single_a
     states, tokens, mask = (own.to(device) for own in tensors(corpus, dtype))
     rounded = states.double().cpu().numpy(), *corpus[1:]  # a running sum in float16 would saturate
     places = int(mask.any(0).nonzero().max()) + 1  # columns of padding beyond the table are no error
-    components = Components(states.shape[2], n_tokens=corpus[3], n_positions=places).update(states, tokens, mask)
+    components = Components(states.shape[2], n_tokens=corpus[3], n_positions=places).update(
+        states, tokens, mask
+    )
     parts = components.split(states, tokens, mask)
     for part in parts:
         assert (part.dtype, part.device) == (torch.promote_types(dtype, torch.float32), states.device)
@@ -264,7 +266,9 @@ def test_fits_and_splits_any_stream_as_fixed_tables_do(corpus, other, size, dtyp
         assert grown.occurrences == int(fixed.pair_counts.sum())
 
 
-@pytest.mark.parametrize("make", [lambda: Components(1), lambda: Components(1, n_tokens=70_001, n_positions=3)])
+@pytest.mark.parametrize(
+    "make", [lambda: Components(1), lambda: Components(1, n_tokens=70_001, n_positions=3)]
+)
 def test_unseen_tokens_and_positions_are_counted_and_have_no_component(make):
     components = make().update(*batch_of([[5, 6]], width=1))
     mask = [[True, True, True], [True, True, True], [True, False, False]]
@@ -451,7 +455,11 @@ def test_mapped_parts_are_the_parts_of_the_mapped_states(corpus, precision, with
     bias = torch.arange(4.0, dtype=dtype) if with_bias else None
     mapped = torch.nn.functional.linear(states, weight, bias)
     tokens = torch.from_numpy(corpus[1])
-    again = Components(4, n_tokens=corpus[3], n_positions=mask.shape[1]).update(mapped, tokens, mask).split(mapped, tokens, mask)
+    again = (
+        Components(4, n_tokens=corpus[3], n_positions=mask.shape[1])
+        .update(mapped, tokens, mask)
+        .split(mapped, tokens, mask)
+    )
     scale = states.abs().max() * weight.abs().max() * 3 + 4
     for mine, theirs in zip(map_parts(parts, weight, bias), again, strict=True):
         assert (mine - theirs).abs().max() <= 4 * tolerance * scale
@@ -679,7 +687,10 @@ EMPTY, TERMS = [tensor[:0] for tensor in batch_of()], torch.zeros(3, 3, 2, 4, 5)
 FOUR, FIVE = torch.ones(2, 4, dtype=torch.bool), torch.ones(2, 5, dtype=torch.bool)
 WIDE = Parts(*(torch.zeros(2, 4, 4),) * 3, mask=FOUR)
 NARROW = Parts(*(torch.zeros(2, 4, 1),) * 3, mask=FOUR)
-MEANS, EXACT = Components(4, n_tokens=3, n_positions=3), Components(4, n_tokens=3, n_positions=3, method="least_squares")
+MEANS, EXACT = (
+    Components(4, n_tokens=3, n_positions=3),
+    Components(4, n_tokens=3, n_positions=3, method="least_squares"),
+)
 CELLS = AttentionCells().update(torch.ones(1, 2, 3), FOUR[:1, :2], FIVE[:1, :3])
 
 test_what_cannot_be_is_refused = refused(

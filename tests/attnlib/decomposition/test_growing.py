@@ -76,7 +76,9 @@ def test_growing_tables_are_those_of_a_given_vocabulary():
 
 def test_scikit_learns_names_do_the_same():
     components = Components(1).partial_fit(STATES, TOKENS)
-    assert torch.equal(components.transform(STATES, TOKENS).residual, components.split(STATES, TOKENS).residual)
+    assert torch.equal(
+        components.transform(STATES, TOKENS).residual, components.split(STATES, TOKENS).residual
+    )
 
 
 def test_moved_components_say_the_same():

@@ -22,7 +22,10 @@ def batch(seed, samples=50, length=6, n_tokens=5, width=3):
 
 
 def fitted(parts):
-    return [Components(3, n_tokens=5, n_positions=6, method=method).update(*parts) for method in ("least_squares", "means")]
+    return [
+        Components(3, n_tokens=5, n_positions=6, method=method).update(*parts)
+        for method in ("least_squares", "means")
+    ]
 
 
 def test_held_out_shares_agree_with_a_loop():
@@ -63,7 +66,9 @@ def test_axes_of_components_in_a_known_plane():
     states = torch.zeros(2, 2, 3)
     states[:, :, 0] = torch.tensor([-2.0, 2.0])
     states[:, :, 1] = tokens * 2.0 - 1
-    components = Components(3, n_tokens=2, n_positions=2, method="least_squares").update(states + 7, tokens, tokens >= 0)
+    components = Components(3, n_tokens=2, n_positions=2, method="least_squares").update(
+        states + 7, tokens, tokens >= 0
+    )
     drawn = experiment.Drawn.of(components)
     assert torch.allclose(drawn.temporal[:, 0], torch.tensor([-2.0, 2.0]).double())
     temporal = experiment.space_of([drawn], ("temporal",))
