@@ -33,7 +33,7 @@ def analyse(
     method: Method = "least_squares",
     every: int = 5,
     keep: Keep | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     about: dict[str, str] | None = None,
     **options: Any,
 ) -> Analysis:
@@ -55,7 +55,8 @@ def analyse(
         every: one batch in so many is held out and judged. A corpus of fewer batches is fitted and judged on
             the same samples, and the analysis says so: its residuals are too small.
         keep: where to keep the sums of both passes while they go on; without it nothing outlasts the process.
-        progress: called after each batch.
+        progress: True for a bar with the time left, in notebooks too; or a function that is called after each
+            batch with the stage, "fit" or "judge", and the number of batches read.
         about: what the report says of model and corpus.
         options: of the model, ``device``, ``tokenizer``, ``model_kwargs``, ``tokenizer_kwargs``,
             ``source_language``, ``target_language`` and ``prefix``, see :meth:`Checkpoint.load`; and of its

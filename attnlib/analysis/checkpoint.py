@@ -441,6 +441,7 @@ class Checkpoint:
             logits=None if generate else adapter.logits,
             never_written=self.never_written(),
             losses=partial(losses_of, unknown=self.tokenizer.unk_token_id),
+            n_batches=-(-text.checked()[0] // batch_size) if batch_size > 0 else None,
             made=cache(lambda: {"options": made, "sha256": text.checked()[1] | digests()}),
         )
 

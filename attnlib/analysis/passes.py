@@ -1,10 +1,11 @@
 """Two passes over a corpus, at once or in parts that add up: no more than what numbers depend on."""
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextlib import nullcontext
 from typing import Any
 
+from attnlib.analysis.bar import Progress, followed
 from attnlib.analysis.fit import Fit, Sums
 from attnlib.analysis.judge import Judgement
 from attnlib.analysis.learned import SCORED
@@ -12,18 +13,22 @@ from attnlib.analysis.stored import Keep, read_sums
 from attnlib.analysis.stream import Shard, Stream
 from attnlib.decomposition.components import Method
 
-Progress = Callable[[str, int], None]  # stage, batches read so far
 STAGES = ("fit", "judge")
 
 
 def both_passes(
-    stream: Stream, every: int = 5, keep: Keep | None = None, progress: Progress | None = None, **fitted: Any
+    stream: Stream,
+    every: int = 5,
+    keep: Keep | None = None,
+    progress: Progress | bool | None = None,
+    **fitted: Any,
 ) -> tuple[Judgement, Shard]:
     """Sums of the second pass, with their fit, and which batches they are of; see :func:`analyse`."""
     for part, kept in ((Shard(every=every), keep), (Shard(every=1), None)):
         with kept.held((stage, part) for stage in STAGES) if kept else nullcontext():
-            fit = fit_part(stream, part, keep=kept, progress=progress, **fitted)
-            judgement = judge_part(stream, fit, part, keep=kept, progress=progress)
+            with followed(progress, stream, part) as follow:
+                fit = fit_part(stream, part, keep=kept, progress=follow, **fitted)
+                judgement = judge_part(stream, fit, part, keep=kept, progress=follow)
         if judgement.samples:
             break
     return judgement, part

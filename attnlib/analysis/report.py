@@ -76,7 +76,7 @@ def report(
     method: Method = "least_squares",
     every: int = 5,
     keep: Keep | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     about: dict[str, str] | None = None,
 ) -> Analysis:
     """Analyse a model on a corpus and write what was found.

@@ -1,6 +1,6 @@
 """A corpus as a numbered stream of passes, of which parts can be had again."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import astuple, dataclass, replace
 from functools import cache
 from operator import attrgetter
@@ -61,6 +61,8 @@ class Stream(Generic[Batch]):
     #: what a pass predicts, such as :meth:`attnlib.adapters.Modules.logits`: a report then says how well, and
     #: whether the model has learned at all
     logits: Callable[[ModelPass], Float[Tensor, "batch target words"]] | None = None
+    #: how many batches there are, for a bar that says how far a pass is; by default the length of a list
+    n_batches: int | None = None
     #: what makes batches and passes, by group: options, checksums of files; a report shows it
     made: Callable[[], dict[str, dict]] = dict
     #: ids that the model may not write, whatever it predicts: they count as no prediction
@@ -72,6 +74,8 @@ class Stream(Generic[Batch]):
                 "batches can be read only once, and a corpus is read twice: give a list, or a function that "
                 "starts anew"
             )
+        if self.n_batches is None and isinstance(self.batches, Sized):
+            object.__setattr__(self, "n_batches", len(self.batches))
 
     @classmethod
     def saved(cls, folder: str | Path) -> "Stream[Path]":

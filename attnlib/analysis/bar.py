@@ -1,0 +1,44 @@
+"""How far the two passes over a corpus are, as a bar with the time left."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from attnlib.analysis.stream import Shard, Stream
+
+Progress = Callable[[str, int], None]  # of a stage, and how many batches it has read
+TITLES = {"fit": "components", "judge": "shares"}
+
+
+@contextmanager
+def followed(progress: Progress | bool | None, stream: Stream, part: Shard) -> Iterator[Progress | None]:
+    """Give what is to be called after each batch: a function as it is, and for True one that moves a bar.
+
+    The bar is drawn on standard error, or below the cell of a notebook.
+    """
+    if not isinstance(progress, bool):
+        yield progress
+        return
+    if not progress:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Bars(*columns, console=Console(stderr=True)) as bars:
+        tasks = {}
+
+        def follow(stage: str, read: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(TITLES[stage], total=_total(stream, part, stage))
+            bars.update(tasks[stage], completed=read)
+
+        yield follow
+
+
+def _total(stream: Stream, part: Shard, stage: str) -> int | None:
+    """Return how many batches a stage reads; None where the corpus does not know its length."""
+    if stream.n_batches is None:
+        return None
+    return sum(part.is_of(stage, number) for number in range(stream.n_batches))
