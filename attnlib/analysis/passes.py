@@ -25,10 +25,10 @@ def both_passes(
 ) -> tuple[Judgement, Shard]:
     """Sums of the second pass, with their fit, and which batches they are of; see :func:`analyse`."""
     for part, kept in ((Shard(every=every), keep), (Shard(every=1), None)):
-        with kept.held((stage, part) for stage in STAGES) if kept else nullcontext():
-            with followed(progress, stream, part) as follow:
-                fit = fit_part(stream, part, keep=kept, progress=follow, **fitted)
-                judgement = judge_part(stream, fit, part, keep=kept, progress=follow)
+        held = kept.held((stage, part) for stage in STAGES) if kept else nullcontext()
+        with held, followed(progress, stream, part) as follow:
+            fit = fit_part(stream, part, keep=kept, progress=follow, **fitted)
+            judgement = judge_part(stream, fit, part, keep=kept, progress=follow)
         if judgement.samples:
             break
     return judgement, part
