@@ -19,6 +19,10 @@ from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
 
 if TYPE_CHECKING:
+    from IPython.display import HTML
+    from pandas import DataFrame
+
+    from attnlib.analysis.report import Name
     from attnlib.analysis.show import Plots, Tables
 
 
@@ -65,6 +69,29 @@ class Analysis:
         from attnlib.analysis.show import Tables
 
         return Tables(self)
+
+    def to_frame(self) -> "DataFrame":
+        """Return the terms as a tidy data frame of pandas, a row for each term of each head.
+
+        Columns: ``kind``, ``layer``, ``head``, ``term`` (such as ``"temporal·input"``), ``covariance_share``
+        with the ends of its interval of 95 %, ``mean_absolute_share``, and how well attention is rebuilt
+        without the term.
+        """
+        return self.tables.terms()
+
+    def show(self, *, name: "Name | None" = None, height: int = 720) -> "HTML":
+        """Return the report, with all that moves in it, for a notebook to show below a cell.
+
+        Args:
+            name: the word of an id, as of :func:`~attnlib.analysis.report.report`; ids by default.
+            height: of the frame, in pixels.
+
+        Raises:
+            BadInput: IPython is not installed.
+        """
+        from attnlib.analysis.show import framed
+
+        return framed(self, name, height)
 
     @property
     def plot(self) -> "Plots":

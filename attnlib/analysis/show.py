@@ -1,5 +1,6 @@
 """An analysis as tables of pandas and pictures of matplotlib, which the extra ``plots`` brings."""
 
+from html import escape
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -9,17 +10,18 @@ import torch
 from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.fit import Head
 from attnlib.analysis.judge import part_of
-from attnlib.analysis.report import COLOURS, SIDES, Name, notes, number, shown_terms, visible, words_of
+from attnlib.analysis.report import COLOURS, SIDES, Name, notes, number, page, shown_terms, visible, words_of
 from attnlib.analysis.results import PARTS, Analysis, is_even
 from attnlib.decomposition.components import PART_NAMES
 from attnlib.errors import BadInput, check_known
 
 if TYPE_CHECKING:
+    from IPython.display import HTML
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-RANGES = {"matplotlib": ">=3.9,<4", "pandas": ">=2.2,<4"}
+RANGES = {"IPython": ">=8,<10", "matplotlib": ">=3.9,<4", "pandas": ">=2.2,<4"}
 MOST_NUMBERS = 12  # heads in a row of squares that have room for a number
 FAINT = 0.35  # how much is left of the colours of a head that attends evenly
 
@@ -53,6 +55,17 @@ def _shown(
     one = analysis.samples[sample]
     words = words_of(analysis, one, name or (lambda _, token: str(token)))
     return one.attention, {of: list(map(visible, own)) for of, own in words.items()}
+
+
+def framed(analysis: Analysis, name: Name | None, height: int) -> "HTML":
+    """Return the report as a page within a page, which a notebook shows and keeps; see `Analysis.show`."""
+    text = page(analysis, "How this model attends", name or (lambda _, token: str(token)), script=True)
+    style = f"width: 100%; height: {height}px; border: 0"
+    # Of another origin than the notebook, so that nothing in a sentence can reach it.
+    frame = (
+        f'<iframe srcdoc="{escape(text)}" sandbox="allow-scripts" title="report" style="{style}"></iframe>'
+    )
+    return library("IPython.display").HTML(frame)
 
 
 class Tables:
