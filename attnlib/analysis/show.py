@@ -62,10 +62,8 @@ def framed(analysis: Analysis, name: Name | None, height: int) -> "HTML":
     text = page(analysis, "How this model attends", name or (lambda _, token: str(token)), script=True)
     style = f"width: 100%; height: {height}px; border: 0"
     # Of another origin than the notebook, so that nothing in a sentence can reach it.
-    frame = (
-        f'<iframe srcdoc="{escape(text)}" sandbox="allow-scripts" title="report" style="{style}"></iframe>'
-    )
-    return library("IPython.display").HTML(frame)
+    frame = f'<iframe srcdoc="{escape(text)}" sandbox="allow-scripts" style="{style}"></iframe>'
+    return library("IPython.display").HTML(f"<div>{frame}</div>")
 
 
 class Tables:

@@ -158,7 +158,7 @@ def test_whatever_form_a_batch_has_it_is_the_same_to_the_last_digit(make, form):
 
 def test_components_say_their_sizes_and_what_they_hold():
     said = repr(Components(3, n_tokens=5, n_positions=4).update([[[1.0, 2, 3]] * 2], [[4, 4]]))
-    assert said == "Components(n_tokens=5, n_positions=4, width=3, method='means') of 2 positions, 1 tokens"
+    assert said == "Components(width=3, n_tokens=5, n_positions=4, method='means') of 2 positions, 1 tokens"
 
 
 # What cannot be, of both kinds.
@@ -695,9 +695,9 @@ CELLS = AttentionCells().update(torch.ones(1, 2, 3), FOUR[:1, :2], FIVE[:1, :3])
 
 test_what_cannot_be_is_refused = refused(
     *((partial(MAKE[kind]().update(*EMPTY).split, *batch_of()), "no samples yet") for kind in MAKE),
-    (lambda: MEANS + Components(2, n_tokens=3, n_positions=3), "'width': 4} with those of … 'width': 2}"),
-    (lambda: EXACT + MEANS, "'least_squares' with those of 'means'"),
-    (lambda: Components(2) + Components(3), "width 2 by means with those of width 3 by means"),
+    (lambda: MEANS + Components(2, n_tokens=3, n_positions=3), "width 4, … with those of width 2, n_tokens 3"),
+    (lambda: EXACT + MEANS, "method least_squares, … with those of … method means"),
+    (lambda: Components(2) + Components(3), "of width 2, method means, constants least_norm with those of width 3"),
     (lambda: MEANS.variance_explained(), "keep no sum of squares"),
     (lambda: EXACT.variance_explained(), "call update before"),
     (lambda: alignment_terms(WIDE, NARROW), "width must agree"),
