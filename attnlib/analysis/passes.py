@@ -5,9 +5,10 @@ from collections.abc import Callable, Collection
 from contextlib import nullcontext
 from typing import Any
 
-from attnlib.analysis.fit import Fit, Sums
-from attnlib.analysis.judge import Judgement
+from attnlib.analysis.fit import Fit
+from attnlib.analysis.judge import HeldOutSums
 from attnlib.analysis.learned import SCORED
+from attnlib.analysis.pass_sums import PassSums
 from attnlib.analysis.stored import Keep, read_sums
 from attnlib.analysis.stream import Shard, Stream
 from attnlib.decomposition.components import Method
@@ -18,7 +19,7 @@ STAGES = ("fit", "judge")
 
 def both_passes(
     stream: Stream, every: int = 5, keep: Keep | None = None, progress: Progress | None = None, **fitted: Any
-) -> tuple[Judgement, Shard]:
+) -> tuple[HeldOutSums, Shard]:
     """Sums of the second pass, with their fit, and which batches they are of; see :func:`analyse`."""
     for part, kept in ((Shard(every=every), keep), (Shard(every=1), None)):
         with kept.held((stage, part) for stage in STAGES) if kept else nullcontext():
@@ -41,9 +42,9 @@ def fit_part(
     return _pass_over("fit", stream, part or Shard(), Fit(heads, method), **options)
 
 
-def judge_part(stream: Stream, fit: Fit, part: Shard | None = None, **options: Any) -> Judgement:
+def judge_part(stream: Stream, fit: Fit, part: Shard | None = None, **options: Any) -> HeldOutSums:
     """Second pass over a part, by the fit of all parts."""
-    return _pass_over("judge", stream, part or Shard(), Judgement(fit), **options)
+    return _pass_over("judge", stream, part or Shard(), HeldOutSums(fit), **options)
 
 
 def merged_fit(keep: Keep, part: Shard) -> Fit:
@@ -54,10 +55,10 @@ def _pass_over(
     stage: str,
     stream: Stream,
     part: Shard,
-    sums: Sums,
+    sums: PassSums,
     keep: Keep | None = None,
     progress: Progress | None = None,
-) -> Sums:
+) -> PassSums:
     done = 0
     if keep and (facts := keep.begun(stage, part)):
         sums, done = read_sums(keep.path(stage, part), sums), facts["done"]
