@@ -39,7 +39,7 @@ def test_shares_of_a_head_sum_to_one_and_a_bias_is_counted(positions):
     judgement = HeldOutSums(Fit().update(one)).update(one)
     rows = experiment.numbers_of_heads(judgement)
     assert len(rows) == len(KINDS) * SMALL.layers * SMALL.heads
-    shares = judgement.heads["cross.1", 0].terms.result().covariance
+    shares = judgement.heads["cross.1", 0].shares.covariance
     content = ("input·input", "input·residual", "residual·input", "residual·residual")
     (second,) = (row for row in rows if (row["kind"], row["layer"], row["head"]) == ("cross", 1, 0))
     assert second["content_share"] == pytest.approx(sum(shares[name] for name in content), abs=1e-8)
