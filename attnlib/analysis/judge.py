@@ -58,7 +58,7 @@ class HeldOutSums(PassSums):
     def empty_entry(self, table: str, state: dict) -> "AttentionSums | SeenCounts":
         if table == "seen":
             return SeenCounts()
-        return AttentionSums(state["heads"], state["terms_of_heads"])
+        return AttentionSums(state["heads"], state["term_names"])
 
     @property
     def heads(self) -> dict[Head, "HeadSums"]:
@@ -228,7 +228,7 @@ class AttentionSums(StreamingSums):
         return {"heads": self.heads, "terms": self.terms.terms}
 
     def state_dict(self) -> dict[str, Any]:
-        names = {"heads": list(self.heads), "terms_of_heads": list(self.terms.terms)}
+        names = {"heads": list(self.heads), "term_names": list(self.terms.terms)}
         return super().state_dict() | names
 
     def add_typicality(

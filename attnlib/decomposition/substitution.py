@@ -76,9 +76,9 @@ class SubstitutionSums(StreamingSums):
 
     def result(self) -> dict[str, Substitution]:
         """Return the outcome by name of a subset."""
-        found = self.terms.result()
+        shares = self.terms.result()
         return {
-            name: Substitution(found.similarity[name], found.agreement[name], found.rows)
+            name: Substitution(shares.similarity[name], shares.agreement[name], shares.rows)
             for name in self.subsets
         }
 

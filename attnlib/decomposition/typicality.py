@@ -324,15 +324,15 @@ class AttentionCells(CellSums):
         _require_finite(attention, target_mask, source_mask)
         counts = torch.tensor([self.counts.get(cell, 0) for cell in cells_of(target_mask, source_mask)])
         covered = counts >= minimum  # (batch,)
-        found = torch.full((len(attention),), torch.nan, dtype=torch.float64)
+        values = torch.full((len(attention),), torch.nan, dtype=torch.float64)  # (batch,)
         if bool(covered.any()):
             here = covered.to(attention.device)
             batch = _Batch.of(attention[here], target_mask[here], source_mask[here])
             sums = self._entries[:, batch.places(self._starts)]  # (1, entries)
             n_others = (counts[covered] - 1).repeat_interleave(torch.from_numpy(batch.sizes()))  # (entries,)
             others = (sums - batch.weights) / n_others  # (1, entries)
-            found[covered] = batch.typicality(others)[0]
-        return found
+            values[covered] = batch.typicality(others)[0]
+        return values
 
     def result(self, per_sample: Float[Tensor, " samples"], *, minimum: int = MINIMUM_CELL) -> Typicality:
         """Pool what `judge` returned for all batches, concatenated."""
