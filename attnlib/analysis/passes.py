@@ -39,12 +39,12 @@ def fit_part(
     **options: Any,
 ) -> Fit:
     """First pass over a part; goes on where it was left; ``keep`` and ``progress`` as :func:`analyse`."""
-    return _pass_over("fit", stream, part or Shard(), Fit(heads, method), **options)
+    return _pass_over("fit", stream, Fit(heads, method), part=part or Shard(), **options)
 
 
 def judge_part(stream: Stream, fit: Fit, part: Shard | None = None, **options: Any) -> HeldOutSums:
     """Second pass over a part, by the fit of all parts."""
-    return _pass_over("judge", stream, part or Shard(), HeldOutSums(fit), **options)
+    return _pass_over("judge", stream, HeldOutSums(fit), part=part or Shard(), **options)
 
 
 def merged_fit(keep: Keep, part: Shard) -> Fit:
@@ -54,8 +54,9 @@ def merged_fit(keep: Keep, part: Shard) -> Fit:
 def _pass_over(
     stage: str,
     stream: Stream,
-    part: Shard,
     sums: PassSums,
+    *,
+    part: Shard,
     keep: Keep | None = None,
     progress: Progress | None = None,
 ) -> PassSums:

@@ -66,12 +66,17 @@ class Keep:
         if missing := self.lacking(stage, part):
             shards = ", ".join(map(str, missing))
             raise BadInput(f"{self.folder}: shards {shards} of {part.shards} have no finished {stage} yet")
-        paths = [self.path(stage, own) for own in part.all_shards()]
+        paths = [self.path(stage, shard) for shard in part.all_shards()]
         return reduce(add, (read_sums(path, empty()) for path in paths))
 
     def lacking(self, stage: str, part: Shard) -> list[int]:
         """Shards whose pass is not finished."""
-        return [own.shard for own in part.all_shards() if not (self.begun(stage, own) or {}).get("finished")]
+        missing = []
+        for part_of_stage in part.all_shards():
+            facts = self.begun(stage, part_of_stage)
+            if facts is None or not facts["finished"]:
+                missing.append(part_of_stage.shard)
+        return missing
 
     def _settings_of(self, part: Shard) -> dict:
         return json.loads(json.dumps({**self.settings, **asdict(part)}))  # tuples are lists there

@@ -115,7 +115,15 @@ def attention_terms(
             fitted = allowed & query.known[:, :, None] & key.known[:, None, :]
         products = _Products.of(attended, heads, query=query, key=key, method=fit.method)
         names, terms = products.of_samples(whole)
-        yield AttentionTerms(attended, heads, names, terms, attention[:, whole], allowed, fitted)
+        yield AttentionTerms(
+            attended=attended,
+            heads=heads,
+            names=names,
+            terms=terms,
+            attention=attention[:, whole],
+            allowed=allowed,
+            fitted=fitted,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +238,7 @@ class _Products:
             constant_is_temporal=by_means,
             rotation=attended.key_rotation,
         )
-        return cls(attended, heads, query_side, key_side)
+        return cls(attended=attended, heads=heads, query=query_side, key=key_side)
 
     def of_samples(
         self, whole: Bool[Tensor, " batch"]

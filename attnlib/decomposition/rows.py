@@ -95,8 +95,13 @@ class ChosenRows:
         """Choose rows by what each target may see; a row of ``allowed`` without any is padding."""
         visible = allowed.sum(-1)  # (batch, target)
         sample, target = (visible >= 2).nonzero().unbind(1)
-        left_out = int((visible == 1).sum())
-        return cls(sample, target, allowed[sample, target], len(allowed), left_out)
+        return cls(
+            sample=sample,
+            target=target,
+            valid=allowed[sample, target],
+            batch=len(allowed),
+            left_out=int((visible == 1).sum()),
+        )
 
     def __len__(self) -> int:
         return len(self.sample)

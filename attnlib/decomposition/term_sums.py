@@ -145,7 +145,7 @@ class TermSums(StreamingSums):
         self.samples += int((rows_of_sample > 0).sum())
         if len(chosen):
             for heads in self._groups_of_heads(chosen.valid.numel()):
-                self._add(heads, terms[heads], chosen, blocks)
+                self._add(heads, terms[heads], chosen=chosen, blocks=blocks)
         return self
 
     def _require_shapes(self, terms: Tensor, allowed: Tensor) -> None:
@@ -165,6 +165,7 @@ class TermSums(StreamingSums):
         self,
         heads: slice,
         terms: Float[Tensor, "heads terms batch target source"],
+        *,
         chosen: ChosenRows,
         blocks: Int[Tensor, " batch"],
     ) -> None:
@@ -179,7 +180,7 @@ class TermSums(StreamingSums):
             return
         largest = given.abs().amax(1).amax(-1).double()  # (heads, row)
         slack = ROUNDING * torch.finfo(given.dtype).eps * largest  # (heads, row)
-        attention = rebuilt(rows, chosen.valid, self._weights, slack)
+        attention = rebuilt(rows, valid=chosen.valid, weights=self._weights, slack=slack)
         similarity = chosen.by_sample(attention.similarity)  # (heads, subsets, batch)
         self.similarity[heads].index_add_(-1, blocks, similarity.cpu())
         self.agreement[heads] += attention.agreement.sum(-1).cpu()
@@ -249,6 +250,7 @@ def explained_by_row(rows: Float[Tensor, "*heads terms row source"]) -> Float[Te
 
 def rebuilt(
     rows: Float[Tensor, "heads terms row source"],
+    *,
     valid: Bool[Tensor, "row source"],
     weights: Float[Tensor, "sets terms"],
     slack: Float[Tensor, "heads row"],

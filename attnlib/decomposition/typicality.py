@@ -344,7 +344,9 @@ class AttentionCells(CellSums):
         if samples:
             coverage = int(covered.sum()) / samples
         large_cells = sum(count >= minimum for count in self.counts.values())
-        return Typicality(value, coverage, large_cells, samples, per_sample)
+        return Typicality(
+            value=value, coverage=coverage, cells=large_cells, samples=samples, per_sample=per_sample
+        )
 
 
 def typicality(matrices: Iterable[Float[Array, "_ _"]], *, minimum: int = MINIMUM_CELL) -> Typicality:
