@@ -39,8 +39,8 @@ class TermShares:
         rows_left_out: rows with one valid position.
     """
 
-    mean_absolute: dict[str, float]
-    covariance: dict[str, float]
+    mean_absolute: dict[Hashable, float]
+    covariance: dict[Hashable, float]
     similarity: dict[str, float]
     agreement: dict[str, float]
     spread: float
