@@ -11,7 +11,7 @@ from warnings import warn
 import attnlib
 from attnlib.adapters.modules import Traced, described, weights_digest
 from attnlib.analysis.checkpoint import Checkpoint, Sentences, text_of
-from attnlib.analysis.judge import Judgement
+from attnlib.analysis.judge import HeldOutSums
 from attnlib.analysis.passes import Progress, both_passes, merged_fit
 from attnlib.analysis.results import Analysis, results
 from attnlib.analysis.samples import samples_of
@@ -134,7 +134,7 @@ def merged_analysis(
 ) -> Analysis:
     """What the finished parts of both passes come to; BadInput where one is not finished."""
     fit = merged_fit(keep, part)
-    judgement = keep.merged("judge", part, lambda: Judgement(fit))
+    judgement = keep.merged("judge", part, lambda: HeldOutSums(fit))
     if not judgement.samples:
         if part.shards > 1:
             raise BadInput(
@@ -149,7 +149,7 @@ def versions() -> dict[str, str]:
     return {"attnlib": attnlib.__version__} | {name: version(name) for name in PACKAGES if find_spec(name)}
 
 
-def _analysis(stream: Stream, judgement: Judgement, part: Shard, about: dict[str, str] | None) -> Analysis:
+def _analysis(stream: Stream, judgement: HeldOutSums, part: Shard, about: dict[str, str] | None) -> Analysis:
     batch, fit = stream.first("judge", part), judgement.fit
     options = {"heads": fit.heads and ",".join(map(str, fit.heads)), "method": fit.method}
     options |= {"every": part.every, "probed": stream.probed}

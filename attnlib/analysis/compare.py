@@ -12,9 +12,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnlib.analysis.fit import Head
-from attnlib.analysis.judge import PARTS, REBUILT, student
+from attnlib.analysis.judge import student
 from attnlib.analysis.report import csv_of, number, read_report
 from attnlib.analysis.results import Analysis
+from attnlib.analysis.terms import PARTS, REBUILT
 from attnlib.errors import BadInput
 from attnlib.files import write_text_atomic
 
@@ -100,7 +101,7 @@ def compare(first: Analysis, second: Analysis) -> Comparison:
     rebuild, Σ similarity / Σ rows. Sentences fall into 64 blocks by their words, and block k moves the ratio
     by u_k = (e_k − S v_k) / Σv (Cochran, *Sampling Techniques*, 1977, section 6.4). Where both analyses
     judged the same sentences, the variance of the difference is Σ (u_k − u'_k)², else Σ u_k² + Σ u'_k²; as in
-    :meth:`~attnlib.analysis.judge.TermSums.share` the bias of a ratio is taken off, what the fit does not
+    :meth:`~attnlib.analysis.judge.HeadSums.share` the bias of a ratio is taken off, what the fit does not
     know is added, and quantiles are Student's. :attr:`Comparison.notes` warns of what is not taken off.
 
     Raises:

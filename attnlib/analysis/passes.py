@@ -6,9 +6,10 @@ from contextlib import nullcontext
 from typing import Any
 
 from attnlib.analysis.bar import Progress, followed
-from attnlib.analysis.fit import Fit, Sums
-from attnlib.analysis.judge import Judgement
+from attnlib.analysis.fit import Fit
+from attnlib.analysis.judge import HeldOutSums
 from attnlib.analysis.learned import SCORED
+from attnlib.analysis.pass_sums import PassSums
 from attnlib.analysis.stored import Keep, read_sums
 from attnlib.analysis.stream import Shard, Stream
 from attnlib.decomposition.components import Method
@@ -22,7 +23,7 @@ def both_passes(
     keep: Keep | None = None,
     progress: Progress | bool | None = None,
     **fitted: Any,
-) -> tuple[Judgement, Shard]:
+) -> tuple[HeldOutSums, Shard]:
     """Sums of the second pass, with their fit, and which batches they are of; see :func:`analyse`."""
     for part, kept in ((Shard(every=every), keep), (Shard(every=1), None)):
         held = kept.held((stage, part) for stage in STAGES) if kept else nullcontext()
@@ -43,12 +44,12 @@ def fit_part(
     **options: Any,
 ) -> Fit:
     """First pass over a part; goes on where it was left; ``keep`` and ``progress`` as :func:`analyse`."""
-    return _pass_over("fit", stream, part or Shard(), Fit(heads, method), **options)
+    return _pass_over("fit", stream, Fit(heads, method), part=part or Shard(), **options)
 
 
-def judge_part(stream: Stream, fit: Fit, part: Shard | None = None, **options: Any) -> Judgement:
+def judge_part(stream: Stream, fit: Fit, part: Shard | None = None, **options: Any) -> HeldOutSums:
     """Second pass over a part, by the fit of all parts."""
-    return _pass_over("judge", stream, part or Shard(), Judgement(fit), **options)
+    return _pass_over("judge", stream, HeldOutSums(fit), part=part or Shard(), **options)
 
 
 def merged_fit(keep: Keep, part: Shard) -> Fit:
@@ -58,38 +59,50 @@ def merged_fit(keep: Keep, part: Shard) -> Fit:
 def _pass_over(
     stage: str,
     stream: Stream,
+    sums: PassSums,
+    *,
     part: Shard,
-    sums: Sums,
     keep: Keep | None = None,
     progress: Progress | None = None,
-) -> Sums:
-    done = 0
+) -> PassSums:
+    done = 0  # batches of the stream that are summed already
     if keep and (facts := keep.begun(stage, part)):
-        sums, done = read_sums(keep.path(stage, part), sums), facts["done"]
+        sums = read_sums(keep.path(stage, part), sums)
+        done = facts["done"]
         if facts["finished"]:
             return sums
-    saved, read, number = time.monotonic(), 0, -1
+    last_save = time.monotonic()
+    n_read = 0
+    number = -1
     for number, batch in stream.numbered():
         if not part.is_of(stage, number):
             continue
-        read += 1
+        n_read += 1
         if number < done:
             continue
-        one = stream.trace(batch)
-        sums.losses += stream.losses(batch)
-        sums.no_probe |= {stream.no_probe} - {""}
-        probed = stage == "judge" and stream.is_probed(part.judged_before(number))
-        if probed:
-            sums.update(one, stream.probe(one))
-        else:
-            sums.update(one)
-        if stage == "judge" and stream.logits and part.judged_before(number) < SCORED:
-            sums.learned.add(one, stream.logits(one), stream.never_written)
+        _add_batch(sums, stream, batch, judged_before=part.judged_before(number))
         if progress:
-            progress(stage, read)
-        if keep and time.monotonic() - saved > keep.seconds:
+            progress(stage, n_read)
+        if keep and time.monotonic() - last_save > keep.seconds:
             keep.save(stage, part, sums, number + 1, finished=False)
-            saved = time.monotonic()
+            last_save = time.monotonic()
     if keep:
         keep.save(stage, part, sums, number + 1, finished=True)
     return sums
+
+
+def _add_batch(sums: PassSums, stream: Stream, batch: Any, *, judged_before: int) -> None:
+    """Add a batch to the sums of either pass; ``judged_before`` counts batches of the second."""
+    model_pass = stream.trace(batch)
+    sums.losses += stream.losses(batch)
+    if stream.no_probe:
+        sums.no_probe |= {stream.no_probe}
+    if not isinstance(sums, HeldOutSums):
+        sums.update(model_pass)
+        return
+    probe = None
+    if stream.is_probed(judged_before):
+        probe = stream.probe(model_pass)
+    sums.update(model_pass, probe)
+    if stream.logits and judged_before < SCORED:
+        sums.learned.add(model_pass, stream.logits(model_pass), stream.never_written)

@@ -29,13 +29,13 @@ import attnlib
 from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.analyse import analyse
 from attnlib.analysis.fit import head_of
-from attnlib.analysis.judge import REBUILT
 from attnlib.analysis.learned import has_learned
 from attnlib.analysis.passes import Progress
 from attnlib.analysis.results import EVEN, Analysis, is_even
 from attnlib.analysis.samples import Sample
 from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Losses, Stream
+from attnlib.analysis.terms import REBUILT
 from attnlib.decomposition.components import Method
 from attnlib.decomposition.typicality import MINIMUM_CELL
 from attnlib.errors import BadInput, CorruptFile

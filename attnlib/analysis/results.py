@@ -11,11 +11,13 @@ from torch import Tensor
 
 from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.fit import Fit, Head
-from attnlib.analysis.judge import PARTS, HeadSums, Judgement, TermShares, TermSums, terms_of
+from attnlib.analysis.judge import HeadSums, HeldOutSums, SeenCounts, ShareInterval
 from attnlib.analysis.learned import has_learned
 from attnlib.analysis.samples import Sample
 from attnlib.analysis.stream import Losses
+from attnlib.analysis.terms import PARTS, terms_of
 from attnlib.decomposition.components import Method
+from attnlib.decomposition.term_sums import TermShares
 from attnlib.errors import BadInput
 
 if TYPE_CHECKING:
@@ -102,7 +104,7 @@ class Analysis:
 
 
 def results(
-    fit: Fit, judgement: Judgement, *, held_out: bool, about: dict[str, str] | None = None
+    fit: Fit, judgement: HeldOutSums, *, held_out: bool, about: dict[str, str] | None = None
 ) -> Analysis:
     """The rows that two passes over a corpus come to; BadInput where nothing was judged."""
     if not judgement.samples:
@@ -110,15 +112,15 @@ def results(
             "the corpus holds no sample with a counted position on either side: its sentences are empty, or "
             "of special tokens alone (which --ignore-special leaves out)"
         )
-    if not any(int(own.terms.sums["counts"][1]) for own in judgement.heads.values()):
+    if not any(sums.terms.rows for sums in judgement.attentions.values()):
         raise BadInput(
             "no row of attention has two positions to choose from: every sentence that was judged has one at "
             "most; give longer sentences, or cut them later (--longest)"
         )
     heads = head_rows(judgement, held_out=held_out)
     for row in heads:
-        rows = judgement.heads[f"{row['kind']}.{row['layer']}", row["head"]].totals["rows"]
-        row["rows_unseen"] = int(rows) - row["rows"] - row["rows_left_out"]
+        rows = judgement.attentions[f"{row['kind']}.{row['layer']}"].rows
+        row["rows_unseen"] = rows - row["rows"] - row["rows_left_out"]
     return Analysis(
         heads=heads,
         terms=term_rows(judgement, held_out=held_out),
@@ -132,12 +134,12 @@ def results(
         no_probe=tuple(sorted(judgement.no_probe)),
         learned=judgement.learned.result(),
         method=fit.method,
-        blocks={head: own.terms.sums["blocks"] for head, own in judgement.heads.items()},
+        blocks={head: sums.blocks for head, sums in judgement.heads.items()},
         keys=judgement.keys,
     )
 
 
-def head_rows(judgement: Judgement, *, held_out: bool = True) -> list[dict]:
+def head_rows(judgement: HeldOutSums, *, held_out: bool = True) -> list[dict]:
     """A row a head, by kind, layer and head.
 
     ``temporal_share`` and ``input_share`` are covariance shares of the terms of position with position and of
@@ -145,7 +147,7 @@ def head_rows(judgement: Judgement, *, held_out: bool = True) -> list[dict]:
     residual in them; with ``position_bias_share`` they sum to one. Where there is a constant part, a constant
     query with a position is temporal and one with a word is input; ``constant_input_share`` says how much of
     the input share that is, for the papers count it as mixed. ``…_low`` and ``…_high`` are the ends of the
-    interval of 95 %, see :meth:`~attnlib.analysis.judge.TermSums.share`; there is none where nothing was
+    interval of 95 %, see :meth:`~attnlib.analysis.judge.HeadSums.share`; there is none where nothing was
     ``held_out`` of the fit. ``temporal_rebuilds`` and the like are
     1 − total variation between the attention that only these terms build and the full one, beside ``uniform``
     for none of them; ``spread`` is the standard deviation of the scores along a row. ``typicality_coverage``
@@ -159,21 +161,21 @@ def head_rows(judgement: Judgement, *, held_out: bool = True) -> list[dict]:
     return [
         {
             **named,
-            **_shares(own.terms, fitted),
+            **_shares(own, fitted),
             "constant_input_share": shares.covariance.get("constant·input", 0.0),
             "temporal_rebuilds": shares.similarity["temporal only"],
             "input_rebuilds": shares.similarity["input only"],
             "no_residual_rebuilds": shares.similarity["no residual"],
             "uniform": shares.similarity["uniform"],
-            "typicality": own.mean("typical", "covered"),
+            "typicality": own.mean("typicality", "covered"),
             "typicality_coverage": own.mean("covered", "samples"),
-            "near_typicality": own.mean("near_typical", "near"),
+            "near_typicality": own.mean("near_typicality", "near"),
             "near_coverage": own.mean("near", "samples"),
             "typicality_beyond": own.mean("beyond", "samples"),
             "on_ignored": own.mean("on_ignored", "rows"),
             "agreement_with_probe": own.mean("agrees", "probed"),
             "agreement_by_chance": own.mean("by_chance", "probed"),
-            "rows_probed": int(own.totals["probed"]),
+            "rows_probed": own.count("probed"),
             "spread": shares.spread,
             "rows": shares.rows,
             "rows_left_out": shares.rows_left_out,
@@ -190,40 +192,46 @@ def is_even(row: dict) -> bool:
     return row["uniform"] >= EVEN
 
 
-def _shares(terms: TermSums, fitted: float) -> dict[str, float]:
-    """Share of each part, and its interval."""
-    found = {}
+def _shares(sums: HeadSums, fitted: float) -> dict[str, float]:
+    """Return the share of each part, and its interval."""
+    columns = {}
     for part in PARTS:
-        name, own = part.replace(" ", "_"), terms_of(terms.terms, part)
-        share, *ends = terms.share(own, fitted=fitted) if own else (0.0, 0.0, 0.0)
-        found |= {f"{name}_share": share} | dict(zip((f"{name}_low", f"{name}_high"), ends, strict=True))
-    return found
+        name = part.replace(" ", "_")
+        interval = ShareInterval(0.0, 0.0, 0.0)
+        if terms := terms_of(sums.terms, part):
+            interval = sums.share(terms, fitted=fitted)
+        columns[f"{name}_share"] = interval.share
+        columns[f"{name}_low"] = interval.low
+        columns[f"{name}_high"] = interval.high
+    return columns
 
 
-def term_rows(judgement: Judgement, *, held_out: bool = True) -> list[dict]:
-    """A row for each term of each head; intervals as :func:`head_rows` has them."""
+def term_rows(judgement: HeldOutSums, *, held_out: bool = True) -> list[dict]:
+    """Return a row for each term of each head; intervals are as :func:`head_rows` has them."""
     fitted = float(judgement.fit.samples) if held_out else math.nan
-    names = ("covariance_share", "covariance_low", "covariance_high")
-    return [
-        {
-            **named,
-            "term": term,
-            **dict(zip(names, own.terms.share({term}, fitted=fitted), strict=True)),
-            "mean_absolute_share": shares.mean_absolute[term],
-            "similarity_without": shares.similarity[f"without {term}"],
-            "agreement_without": shares.agreement[f"without {term}"],
-        }
-        for named, own, shares in _heads(judgement)
-        for term in own.terms.terms
-    ]
+    rows = []
+    for named, sums, shares in _heads(judgement):
+        for term in sums.terms:
+            interval = sums.share({term}, fitted=fitted)
+            row = {
+                "term": term,
+                "covariance_share": interval.share,
+                "covariance_low": interval.low,
+                "covariance_high": interval.high,
+                "mean_absolute_share": shares.mean_absolute[term],
+                "similarity_without": shares.similarity[f"without {term}"],
+                "agreement_without": shares.agreement[f"without {term}"],
+            }
+            rows.append(named | row)
+    return rows
 
 
-def state_rows(fit: Fit, judgement: Judgement) -> list[dict]:
-    """A row for each of the states that projections read."""
+def state_rows(fit: Fit, judgement: HeldOutSums) -> list[dict]:
+    """Return a row for each of the states that projections read."""
     rows = []
     for site, components in sorted(fit.components.items()):
-        seen = judgement.seen[site]
-        valid = seen["valid"] or math.nan
+        seen = judgement.seen.get(site, SeenCounts())
+        valid = seen.valid or math.nan
         rows.append(
             {
                 "states": site,
@@ -231,19 +239,22 @@ def state_rows(fit: Fit, judgement: Judgement) -> list[dict]:
                 "words": len(components.tokens),
                 "positions": int((components.position_counts > 0).sum()),
                 "fitted": components.occurrences,
-                "judged": seen["valid"],
-                "unseen_words": seen["unseen_words"] / valid,
-                "unseen_positions": seen["unseen_places"] / valid,
+                "judged": seen.valid,
+                "unseen_words": seen.unseen_words / valid,
+                "unseen_positions": seen.unseen_places / valid,
                 "megabytes": components.nbytes / 1e6,
             }
         )
     return rows
 
 
-def _heads(judgement: Judgement) -> Iterator[tuple[dict, HeadSums, TermShares]]:
-    for (name, head), own in sorted(judgement.heads.items(), key=lambda it: (*_order(it[0][0]), it[0][1])):
+def _heads(judgement: HeldOutSums) -> Iterator[tuple[dict, HeadSums, TermShares]]:
+    """Yield what names a head, its sums and its shares, by kind, layer and head."""
+    heads = judgement.heads
+    for name, head in sorted(heads, key=lambda place: (*_order(place[0]), place[1])):
         kind, layer = name.split(".")
-        yield {"kind": kind, "layer": int(layer), "head": head}, own, own.terms.result()
+        sums = heads[name, head]
+        yield {"kind": kind, "layer": int(layer), "head": head}, sums, sums.shares
 
 
 def _order(name: str) -> tuple[int, int]:

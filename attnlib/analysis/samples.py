@@ -9,9 +9,11 @@ from torch import Tensor
 
 from attnlib.adapters.library_models import KINDS
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.analysis.fit import Fit, Head, counted_attention
-from attnlib.analysis.judge import REBUILT, Judgement, subsets
+from attnlib.analysis.counted import whole_samples
+from attnlib.analysis.fit import Fit, Head
+from attnlib.analysis.judge import means_of_pass
 from attnlib.analysis.stream import Stream
+from attnlib.analysis.terms import REBUILT, attention_terms, subsets
 from attnlib.errors import BadInput
 
 MOST, LONGEST = 12, 40  # samples, and positions of a side that are shown
@@ -26,7 +28,7 @@ class Sample:
     target: Int[Tensor, " target"]  #: what is predicted
     read: Int[Tensor, " target"]  #: what the decoder reads
     #: by attention and head the model's attention, and that of each of
-    #: :data:`~attnlib.analysis.judge.REBUILT`; NaN where either of the two places is left out
+    #: :data:`~attnlib.analysis.terms.REBUILT`; NaN where either of the two places is left out
     maps: dict[Head, Float[Tensor, "maps queries keys"]]
     probe: Float[Tensor, "target source"] | None = None  #: β, where it can be taken
     lengths: tuple[int, int] | None = None  #: of source and target before they were cut; None: as they are
@@ -36,23 +38,22 @@ class Sample:
         return {place: maps[0] for place, maps in self.maps.items()}
 
 
-class _Maps(Judgement):
-    """A second pass that keeps maps, (maps, samples, queries, keys), and sums nothing of heads."""
-
-    def __init__(self, fit: Fit):
-        super().__init__(fit)
-        self.maps: dict[Head, Tensor] = {}
-
-    def _add(self, one, attended, heads, whole, names, terms, known, blocks) -> None:
-        attention, allowed = counted_attention(one, attended, heads)
-        allowed, sets = allowed[whole], subsets(names)
-        fitted = allowed if known is None else allowed & known
-        for own, head, given in zip(terms, heads, attention[:, whole], strict=True):
-            maps = [given.masked_fill(~allowed, torch.nan)]
+def maps_of(fit: Fit, model_pass: ModelPass) -> dict[Head, Float[Tensor, "maps samples queries keys"]]:
+    """Return the model's attention in every head, and what :data:`REBUILT` make of it; NaN where left out."""
+    whole = whole_samples(model_pass)
+    means = means_of_pass(fit, model_pass, whole)
+    maps = {}
+    for batch in attention_terms(fit, model_pass, whole=whole, means=means):
+        named_subsets = subsets(batch.names)
+        for place, head in enumerate(batch.heads):
+            of_head = [batch.attention[place].masked_fill(~batch.allowed, torch.nan)]
             for subset in REBUILT:
-                scores = own[[name in sets[subset] for name in names]].sum(0).masked_fill(~fitted, -torch.inf)
-                maps.append(scores.softmax(-1).masked_fill(~fitted, torch.nan))
-            self.maps[attended.name, head] = torch.stack(maps).cpu()
+                chosen = [name in named_subsets[subset] for name in batch.names]
+                scores = batch.terms[place, chosen].sum(0)  # (samples, target, source)
+                rebuilt = scores.masked_fill(~batch.fitted, -torch.inf).softmax(-1)
+                of_head.append(rebuilt.masked_fill(~batch.fitted, torch.nan))
+            maps[batch.attended.name, head] = torch.stack(of_head).cpu()
+    return maps
 
 
 def samples_of(stream: Stream, one: ModelPass, fit: Fit, most: int = MOST) -> tuple[Sample, ...]:
@@ -62,19 +63,18 @@ def samples_of(stream: Stream, one: ModelPass, fit: Fit, most: int = MOST) -> tu
     longest = min(cut, max(one.source_mask.shape[1], one.target_mask.shape[1]))
     one = one.first(min(most, ENTRIES // (heads * (len(REBUILT) + 1) * longest**2)))
     ordered = sorted(one.attended, key=lambda own: (KINDS.index(own.kind), own.layer))
-    found = _Maps(fit)
-    found.update(replace(one, attended=tuple(ordered)))
+    every_map = maps_of(fit, replace(one, attended=tuple(ordered)))
     try:
         probe = stream.probe(one) if stream.is_probed(0) else None
     except BadInput:
         probe = None
     kinds, samples = {own.name: own.kind for own in one.attended}, []
-    whole = (one.counted("source").any(1) & one.counted("target").any(1)).nonzero()[:, 0].tolist()
+    whole = whole_samples(one).nonzero()[:, 0].tolist()
     for at, row in enumerate(whole):
         lengths = {side: int(one.mask(side)[row].sum()) for side in ("source", "target")}
         length = {side: min(cut, own) for side, own in lengths.items()}
         maps = {}
-        for (name, head), own in found.maps.items():
+        for (name, head), own in every_map.items():
             queries, keys = (length[side] for side in one.sides(kinds[name]))
             maps[name, head] = own[:, at, :queries, :keys]
         samples.append(

@@ -13,7 +13,6 @@ how terms are weighed. "Temporal share" without more words is the
 covariance share of temporal times temporal.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -21,18 +20,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnlib.arrays import EVERYWHERE, SourceMask, TargetMask, Terms, takes_arrays
-from attnlib.decomposition.substitution import (
-    Pair,
-    SubstitutionSums,
-    centred,
-    finite_rows,
-    require_finite_terms,
-    require_masks,
-    total_variation,
-)
-
-# Below this share of the terms' own variance the total is rounding noise around zero, not a signal.
-_NO_VARIANCE = 1e-12
+from attnlib.decomposition.rows import ChosenRows, allowed_pairs, centred
+from attnlib.decomposition.term_sums import NO_SIGNAL, TermSums, explained_by_row, require_finite_terms
+from attnlib.decomposition.terms import PAIRS
+from attnlib.streaming import StreamingSums
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,63 +42,49 @@ class Shares:
         return float(self.covariance[0, 0])
 
 
-class ShareSums:
-    """Streaming sums behind `Shares`: constant memory, mergeable."""
+class ShareSums(StreamingSums):
+    """Streaming sums behind :class:`Shares`, a view of :class:`TermSums`: constant memory, mergeable."""
+
+    SUMS = ("terms",)
 
     def __init__(self) -> None:
-        self.absolute = torch.zeros(3, 3, dtype=torch.float64)
-        self.product = torch.zeros(3, 3, dtype=torch.float64)  # of term and total
-        self.square = torch.zeros(3, 3, dtype=torch.float64)
-        self.total_square = 0.0
-        self.entries = 0
-        self.rows = 0
-        self.rows_left_out = 0
+        self.terms = TermSums(PAIRS)
 
     @takes_arrays
     def update(
         self, terms: Terms, target_mask: TargetMask = EVERYWHERE, source_mask: SourceMask = EVERYWHERE
     ) -> "ShareSums":
-        """Add a batch of alignment terms.
+        """Add a batch of alignment terms, and return these sums.
 
         Raises:
             BadInput: masks and terms differ in shape; a term at a valid place is not finite.
         """
-        rows, valid = finite_rows(terms, target_mask, source_mask)
-        rows = centred(rows, valid)  # (3, 3, row, source); centred, so covariances are mean products
-        total = rows.sum((0, 1))
-        self.absolute += rows.abs().sum((2, 3)).cpu()
-        self.product += (rows * total).sum((2, 3)).cpu()
-        self.square += rows.square().sum((2, 3)).cpu()
-        self.total_square += float(total.square().sum())
-        self.entries += int(valid.sum())
-        self.rows += len(valid)
-        self.rows_left_out += int(target_mask.sum()) - len(valid)
+        self.terms.update(terms.flatten(0, 1)[None], allowed_pairs(terms, target_mask, source_mask))
         return self
 
-    def merge(self, other: "ShareSums") -> "ShareSums":
-        """New sums of both; the arguments stay as they are."""
-        merged = type(self)()
-        for name in vars(merged):
-            setattr(merged, name, getattr(self, name) + getattr(other, name))
-        return merged
-
-    __add__ = merge
-
     def result(self) -> Shares:
-        """NaN shares where there is nothing to share: no rows, all terms zero, or (covariance) no
-        variance."""
-        undefined = torch.full((3, 3), torch.nan, dtype=torch.float64)
-        absolute = self.absolute / self.absolute.sum() if self.absolute.sum() > 0 else undefined
-        varies = self.total_square > _NO_VARIANCE * float(self.square.sum())
-        covariance = self.product / self.total_square if varies else undefined
-        return Shares(absolute, covariance, self.entries, self.rows, self.rows_left_out)
+        """Return the shares; NaN where all terms are zero, or (covariance) scores do not vary."""
+        return Shares(
+            mean_absolute=self.terms.mean_absolute_shares()[0].view(3, 3),
+            covariance=self.terms.covariance_shares()[0].view(3, 3),
+            entries=self.terms.entries,
+            rows=self.terms.rows,
+            rows_left_out=self.terms.rows_left_out,
+        )
 
 
 @takes_arrays
 def shares(
     terms: Terms, target_mask: TargetMask = EVERYWHERE, source_mask: SourceMask = EVERYWHERE
 ) -> Shares:
-    """Shares of the nine terms of some sentences; for more than fit into memory, :class:`ShareSums`.
+    """Return the shares of the nine terms; for more than fit into memory there is :class:`ShareSums`.
+
+    Args:
+        terms: (3, 3, batch, target, source), of :func:`~attnlib.decomposition.terms.alignment_terms`.
+        target_mask, source_mask: True at valid positions, by default everywhere.
+
+    Raises:
+        BadInput: masks and terms differ in shape; a term at a valid place is not finite.
 
     >>> terms = torch.zeros(3, 3, 1, 1, 2)
     >>> terms[0, 0] = torch.tensor([3.0, 1.0])
@@ -118,49 +95,23 @@ def shares(
     return ShareSums().update(terms, target_mask, source_mask).result()
 
 
-# The shares and the substitution test for single samples: the same definitions, pooled over the rows of one
-# sample instead of all. Samples with a single valid source position have neither.
-
-
 @takes_arrays
 def covariance_shares_by_sample(
     terms: Terms, target_mask: TargetMask = EVERYWHERE, source_mask: SourceMask = EVERYWHERE
 ) -> Float[Tensor, "batch 3 3"]:
-    """Covariance shares of the nine terms within each sample, float64; NaN where its scores do not vary.
+    """Return the covariance shares within each sample, pooled over its rows, float64.
+
+    NaN where the scores of a sample do not vary, as with a single valid source position.
 
     Raises:
         BadInput: masks and terms differ in shape; a term at a valid place is not finite.
     """
-    require_masks(terms, target_mask, source_mask)
-    keep = target_mask[:, :, None] & source_mask[:, None, :]  # (batch, target, source)
-    require_finite_terms(terms, keep)
-    counts = source_mask.sum(1).clamp(min=1)[:, None, None]
-    values = terms.double().masked_fill(~keep, 0)
-    values = (values - values.sum(-1, keepdim=True) / counts).masked_fill(~keep, 0)
-    total = values.sum((0, 1))
-    variance = total.square().sum((1, 2))
-    own = values.square().sum((0, 1, 3, 4))
-    shares = torch.einsum("debts,bts->bde", values, total) / variance[:, None, None]
-    return shares.masked_fill((variance <= 1e-12 * own)[:, None, None], torch.nan).cpu()
-
-
-@takes_arrays
-def similarity_by_sample(
-    terms: Terms, target_mask: TargetMask, source_mask: SourceMask, pairs: Iterable[Pair]
-) -> Float[Tensor, " batch"]:
-    """1 − total variation between attention from some terms and from all, mean over a sample's rows.
-
-    Raises:
-        BadInput: masks and terms differ in shape; a term at a valid place is not finite.
-    """
-    rows, valid = finite_rows(terms, target_mask, source_mask)
-    weights = SubstitutionSums({"some": pairs}).weights[0].to(rows)
-    some, full = (
-        torch.softmax(scores.masked_fill(~valid, -torch.inf), dim=-1)
-        for scores in (torch.einsum("de,ders->rs", weights, rows), rows.sum((0, 1)))
-    )
-    several = target_mask & (source_mask.sum(1) >= 2)[:, None]
-    sample = several.nonzero()[:, 0]
-    sums = torch.zeros(len(target_mask), dtype=torch.float64, device=rows.device)
-    sums.index_add_(0, sample, 1 - total_variation(some, full))
-    return (sums / several.sum(1)).cpu()  # 0 / 0 is NaN: no row
+    allowed = allowed_pairs(terms, target_mask, source_mask)
+    require_finite_terms(terms, allowed)
+    chosen = ChosenRows.of(allowed)
+    rows = centred(chosen.values(terms.flatten(0, 1)).double(), chosen.valid)  # (9, row, source)
+    explained = chosen.by_sample(explained_by_row(rows))  # (9, batch)
+    squares = chosen.by_sample(rows.square().sum((0, 2)))  # (batch,)
+    variance = explained.sum(0)  # (batch,)
+    variance = variance.where(variance > NO_SIGNAL * squares, torch.nan)
+    return (explained / variance).T.reshape(-1, 3, 3).cpu()

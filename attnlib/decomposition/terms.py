@@ -1,14 +1,18 @@
 """The nine alignment terms: {temporal, input, residual} of the decoder by the same of the encoder."""
 
 from dataclasses import replace
+from itertools import product
 
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
 from attnlib.arrays import Array, takes_arrays
-from attnlib.decomposition.components import Parts
+from attnlib.decomposition.components import PART_NAMES, Parts
 from attnlib.errors import BadInput
+
+Pair = tuple[str, str]  # (decoder part, encoder part)
+PAIRS: tuple[Pair, ...] = tuple(product(PART_NAMES, PART_NAMES))  # in the order of the terms
 
 
 def alignment_terms(

@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnlib.errors import BadInput
+from attnlib.streaming import StreamingSums
 
 # Entries this close to the largest of their row are tied with it: single-precision scores differ by as much.
 _TIE = 1e-4
@@ -39,8 +40,10 @@ class AlignmentQuality:
     rows: int  #: number of rows with a gold link
 
 
-class AlignmentSums:
+class AlignmentSums(StreamingSums):
     """Streaming sums behind :class:`AlignmentQuality`: constant memory, mergeable."""
+
+    SUMS = ("hits", "mass", "made", "gold", "rows")
 
     def __init__(self) -> None:
         self.hits = 0.0
@@ -91,15 +94,6 @@ class AlignmentSums:
         self.gold += int(gold.sum())
         self.rows += int(linked.sum())
         return self
-
-    def merge(self, other: "AlignmentSums") -> "AlignmentSums":
-        """New sums of both; the arguments stay as they are."""
-        merged = type(self)()
-        for name in vars(merged):
-            setattr(merged, name, getattr(self, name) + getattr(other, name))
-        return merged
-
-    __add__ = merge
 
     def result(self) -> AlignmentQuality:
         """What the sums come to."""

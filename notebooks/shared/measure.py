@@ -11,8 +11,9 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from attnlib.decomposition.components import PART_NAMES, Components, Parts
-from attnlib.decomposition.shares import ShareSums, covariance_shares_by_sample, similarity_by_sample
-from attnlib.decomposition.substitution import SUBSETS, SubstitutionSums, total_variation
+from attnlib.decomposition.rows import total_variation
+from attnlib.decomposition.shares import ShareSums, covariance_shares_by_sample
+from attnlib.decomposition.substitution import SUBSETS, SubstitutionSums, similarity_by_sample
 from attnlib.decomposition.terms import alignment_terms
 from attnlib.decomposition.typicality import AttentionCells
 from attnlib.errors import BadInput

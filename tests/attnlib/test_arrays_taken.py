@@ -8,8 +8,8 @@ import torch
 
 from attnlib import Components, agreement, shares, substitution, typicality
 from attnlib.decomposition import AttentionCells, Parts
-from attnlib.decomposition.shares import covariance_shares_by_sample, similarity_by_sample
-from attnlib.decomposition.substitution import ALL_PAIRS
+from attnlib.decomposition.shares import covariance_shares_by_sample
+from attnlib.decomposition.substitution import ALL_PAIRS, similarity_by_sample
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import agreement_with_ties_broken, chance_agreement
 from attnlib.probes.alignment_error import AlignmentSums

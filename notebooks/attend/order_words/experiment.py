@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnlib.decomposition import PART_NAMES, Parts, alignment_terms
-from attnlib.decomposition.substitution import centred, total_variation, valid_rows
+from attnlib.decomposition.rows import centred, total_variation, valid_rows
 from attnlib.errors import BadInput
 from attnlib.models.config import Cell
 from attnlib.models.encoder_decoder import EncoderDecoder

@@ -23,7 +23,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnlib.decomposition import Parts, alignment_terms
-from attnlib.decomposition.substitution import centred, masked_softmax, total_variation, valid_rows
+from attnlib.decomposition.rows import centred, masked_softmax, total_variation, valid_rows
 from attnlib.models.trace import Trace
 from attnlib.training.corpus import Corpus
 from attnlib.training.evaluate import traces

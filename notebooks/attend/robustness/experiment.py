@@ -16,7 +16,8 @@ from torch import Tensor
 
 from attnlib.decomposition import PART_NAMES, AttentionCells, ShareSums, alignment_terms
 from attnlib.decomposition.components import Components
-from attnlib.decomposition.substitution import SubstitutionSums, centred, valid_rows
+from attnlib.decomposition.rows import centred, valid_rows
+from attnlib.decomposition.substitution import SubstitutionSums
 from attnlib.models.config import Cell
 from attnlib.models.trace import Trace
 from attnlib.training.corpus import Corpus, evaluation_batches

@@ -13,7 +13,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnlib.decomposition import PART_NAMES, alignment_terms
-from attnlib.decomposition.substitution import ALL_PAIRS, centred, masked_softmax, total_variation, valid_rows
+from attnlib.decomposition.rows import centred, masked_softmax, total_variation, valid_rows
+from attnlib.decomposition.substitution import ALL_PAIRS
 from attnlib.errors import BadInput
 from attnlib.models.trace import Trace
 from attnlib.probes.alignment_error import AlignmentSums, diagonal, gold_links, words_only

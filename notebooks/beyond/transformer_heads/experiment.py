@@ -14,8 +14,9 @@ from torch import Tensor
 
 from attnlib.adapters.library_models import transformer_pass
 from attnlib.analysis.fit import Fit
-from attnlib.analysis.judge import NINE, Judgement
+from attnlib.analysis.judge import HeldOutSums
 from attnlib.analysis.results import head_rows, term_rows
+from attnlib.analysis.terms import NINE
 from attnlib.decomposition.components import Components
 from attnlib.models.transformer import Positions, Transformer
 from attnlib.training.corpus import Batch, Corpus, evaluation_batches
@@ -53,7 +54,7 @@ def measure_heads(recording: Recording, *, fit_samples: int) -> dict:
     for state in STATES:
         network = network_of(recording, state)
         fit, states = _fitted(network, fitted)
-        judgement = Judgement(fit)
+        judgement = HeldOutSums(fit)
         for batch in evaluation_batches(judged, _BATCH):
             judgement.update(transformer_pass(network, batch))
         found[state] = {"heads": numbers_of_heads(judgement), "states": state_rows(states)}
@@ -73,14 +74,14 @@ def measure_heads(recording: Recording, *, fit_samples: int) -> dict:
     }
 
 
-def numbers_of_heads(judgement: Judgement) -> list[dict]:
+def numbers_of_heads(judgement: HeldOutSums) -> list[dict]:
     """Shares of temporal, input, mixed, residual and position bias sum to one. ``content_share``: of the four
     terms without a temporal component; ``position_rebuilds``: what temporal terms and the position bias
     rebuild together.
     """
     rows = []
     for row in head_rows(judgement):
-        shares = judgement.heads[f"{row['kind']}.{row['layer']}", row["head"]].terms.result()
+        shares = judgement.heads[f"{row['kind']}.{row['layer']}", row["head"]].shares
         row["mixed_share"] = sum(shares.covariance[name] for name in MIXED)
         row["content_share"] = sum(shares.covariance[name] for name in CONTENT)
         both = shares.similarity.get("temporal and position bias", row["temporal_rebuilds"])

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from attnlib.adapters import Attended, LinearMap, ModelPass
 from attnlib.analysis import ParallelText
 from attnlib.analysis.fit import Fit
-from attnlib.analysis.judge import Judgement
+from attnlib.analysis.judge import HeldOutSums
 from attnlib.analysis.results import results
 from attnlib.cli import app
 from tests.attnlib.adapters.adapter_builders import model_of
@@ -96,7 +96,7 @@ def fit_of(passes, heads=None, method="means"):
 
 
 def judged(fit, passes, probe=None):
-    judgement = Judgement(fit)
+    judgement = HeldOutSums(fit)
     for one in passes:
         judgement.update(one, probe(one) if probe else None)
     return judgement

@@ -16,8 +16,8 @@ from attnlib.adapters import Modules
 from attnlib.analysis import Keep, Losses, Shard, Stream, analyse, compare, samples
 from attnlib.analysis.analyse import merged_analysis
 from attnlib.analysis.command import choose_threads
-from attnlib.analysis.fit import counted_attention
-from attnlib.analysis.judge import Judgement
+from attnlib.analysis.counted import counted_attention
+from attnlib.analysis.judge import HeldOutSums
 from attnlib.analysis.learned import Learned
 from attnlib.analysis.passes import STAGES, fit_part, judge_part, merged_fit
 from attnlib.analysis.report import notes, page
@@ -144,7 +144,7 @@ def read(keep, stream, part=WHOLE, order=None):
     fit = merged_fit(keep, part)
     for shard in reversed(order or range(part.shards)):
         judge_part(stream, fit, parts[shard], keep=keep)
-    return fit, keep.merged("judge", part, lambda: Judgement(fit))
+    return fit, keep.merged("judge", part, lambda: HeldOutSums(fit))
 
 
 def kept(folder, stream, shards=1, every=5):
@@ -322,7 +322,7 @@ def test_a_report_says_whether_the_model_has_learned(right):
     halves = [Learned(), Learned()]
     for number, one in enumerate(ones):
         halves[number % 2].add(one, logits_of(one, right))
-    merged = Learned.of_facts(json.loads(json.dumps((halves[0] + halves[1]).facts())))
+    merged = Learned().load_state_dict(json.loads(json.dumps((halves[0] + halves[1]).state_dict())))
     assert merged.result() == pytest.approx(learned)
 
 

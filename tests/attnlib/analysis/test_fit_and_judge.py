@@ -1,198 +1,33 @@
 """Both passes against the decomposition's own pieces, by hand, and on corpora whose shares are known."""
 
-import gzip
 import math
-import os
 from collections import Counter
 from dataclasses import replace
 from functools import cache, cached_property, partial
-from itertools import islice
-from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlib.adapters import Attended, LinearMap, ModelPass
-from attnlib.analysis import Stream, analyse, compare, fit, write_report
+from attnlib.analysis import Stream, analyse, compare, write_report
 from attnlib.analysis.compare import MEASURES
-from attnlib.analysis.fit import AverageAttention, counted_attention, whole_samples
-from attnlib.analysis.judge import NINE, POSITION_BIAS, REBUILT, TermSums, part_of, sample_keys
-from attnlib.analysis.judge import PARTS as ALL_PARTS
+from attnlib.analysis.counted import counted_attention, whole_samples
+from attnlib.analysis.judge import sample_keys
 from attnlib.analysis.report import KEPT
 from attnlib.analysis.results import head_rows, results, state_rows, term_rows
-from attnlib.decomposition import PART_NAMES, SUBSETS, Components, ShareSums, SubstitutionSums, typicality
+from attnlib.analysis.terms import NINE, POSITION_BIAS, REBUILT, part_of, subsets
+from attnlib.analysis.terms import PARTS as ALL_PARTS
+from attnlib.decomposition import PART_NAMES, SUBSETS, Components, ShareSums, SubstitutionSums
+from attnlib.decomposition.term_sums import TermSums
 from attnlib.probes.agreement import agreement, chance_agreement
 from tests.attnlib.adapters.adapter_builders import rotary, terms_of
 from tests.attnlib.analysis import builders as toys
 from tests.attnlib.analysis.builders import ALL, Toy, assert_same_rows, by_hand, fit_of, judged, rows_of
-from tests.attnlib.decomposition.component_builders import attention_matrices, padded, term_batches
+from tests.attnlib.decomposition.component_builders import term_batches
 from tests.attnlib.models.model_builders import generator
 from tests.attnlib.refusals import assert_refused, refused
-
-
-def averages_of(matrices, at_once=None):
-    average = AverageAttention()
-    size = at_once or len(matrices)
-    for start in range(0, len(matrices), size):
-        average.update(*padded(matrices[start : start + size]))
-        assert sum(matrix.numel() for matrix in average.sums.values()) <= fit.ENTRIES
-    return average
-
-
-@given(attention_matrices(), attention_matrices(most=2), st.integers(1, 5))
-@pytest.mark.filterwarnings("ignore:typicality is NaN")
-def test_typicality_is_that_of_one_sample_among_those_summed(summed, judged, minimum):
-    """The definition takes the sample out of its own average: so put it in first."""
-    found, exact = averages_of(summed).typicality(*padded(judged), minimum=minimum)
-    expected = [typicality([*summed, one], minimum=minimum + 1).per_sample[-1] for one in judged]
-    torch.testing.assert_close(found.where(exact, torch.nan), torch.stack(expected), equal_nan=True)
-    assert found.isnan().all() == found.isnan().any() == (len(summed) < minimum)
-
-
-def test_averages_that_were_judged_by_are_forgotten_with_an_update():
-    first, second = torch.eye(2)[None], torch.full((1, 2, 2), 0.5)
-    everywhere = torch.ones(1, 2, dtype=torch.bool)
-    average = AverageAttention().update(first, everywhere, everywhere)
-    for _ in range(2):
-        assert average.typicality(first, everywhere, everywhere, minimum=1)[0].tolist() == [1.0]
-    average.update(second, everywhere, everywhere)
-    assert average.typicality(first, everywhere, everywhere, minimum=1)[0].tolist() == [0.75]
-
-
-@given(attention_matrices(), attention_matrices(most=2))
-def test_nearest_sizes_are_joined_where_one_alone_is_too_rare(summed, judged):
-    even = [torch.full_like(matrix, 1 / matrix.shape[1]) for matrix in (*summed, *judged)]
-    found, _ = averages_of(even).typicality(*padded(even), minimum=len(even))
-    torch.testing.assert_close(found, torch.ones_like(found))
-
-
-def test_a_matrix_laid_on_another_size_by_hand():
-    """Two places into three. Stretched, a weight of the first goes two to one to the first and the second."""
-    one = np.eye(2)[None] * [[4.0], [5.0]]
-    stretched = [[8 / 3, 4 / 3, 0], [4 / 3, 3 / 2, 5 / 3], [0, 5 / 3, 10 / 3]]
-    counted = {
-        (1, 1): [[4, 0, 0], [0, 5, 0], [0, 0, 0]],
-        (-1, -1): [[0, 0, 0], [0, 4, 0], [0, 0, 5]],
-        (1, -1): [[0, 4, 0], [0, 0, 5], [0, 0, 0]],
-        (-1, 1): [[0, 0, 0], [4, 0, 0], [0, 5, 0]],
-    }
-    for way, expected in {None: stretched, **counted}.items():
-        np.testing.assert_allclose(fit._laid(one, 3, 3, way)[0], expected)
-        np.testing.assert_allclose(fit._laid(one, 2, 2, way), one)  # nothing is moved on the same size
-
-
-def test_the_nearest_way_of_joining_sizes_by_hand():
-    """An identity of two is nearest to itself counted from the first, where the third row is even."""
-    averages = averages_of([torch.eye(2)])
-    found, exact = averages.typicality(*padded([torch.eye(3)]), minimum=1)
-    assert (found.tolist(), exact.tolist()) == (pytest.approx([7 / 9]), [False])
-
-
-def positional_heads(target, source, draw):
-    """Sharp heads by position alone, each in its own way, and one by content alone."""
-    step = torch.arange(target)
-    apart = (torch.arange(target)[:, None] + 0.5) / target - (torch.arange(source) + 0.5) / source
-    places = {
-        "from the first": step.clamp(max=source - 1),
-        "from the last": (source - target + step).clamp(min=0),
-        "the last word": torch.full((target,), source - 1),
-        "backwards": (source - 1 - step).clamp(min=0),
-        "content": torch.randint(source, (target,), generator=draw),
-    }
-    sharp = {name: F.one_hot(place, source).float() for name, place in places.items()}
-    return sharp | {"relative": (-(apart**2) / (2 * 0.08**2)).softmax(-1)}
-
-
-def test_sharp_heads_by_position_are_typical_and_those_by_content_are_not():
-    draw = generator(0)
-    sizes = torch.randint(8, 15, (400, 2), generator=draw).tolist()
-    samples = [positional_heads(*size, draw) for size in sizes]
-    heads = {name: padded([own[name] for own in samples]) for name in samples[0]}
-    matrices, masks = torch.stack([own for own, *_ in heads.values()]), heads["content"][1:]
-    average = AverageAttention(len(heads)).update(matrices[:, :300], *(own[:300] for own in masks))
-    assert max(average.counts.values()) < fit.MINIMUM_CELL  # sizes are joined for all that follows
-    typical, _ = average.typicality(matrices[:, 300:], *(own[300:] for own in masks))
-    found = dict(zip(heads, typical.mean(1).tolist(), strict=True))
-    assert found.pop("content") < 0.2
-    assert min(found.values()) > 0.9, found
-
-
-MULTI30K = Path(os.environ.get("ATTNLIB_DATA", "")) / "multi30k"
-
-
-def of_real_lengths(count):
-    """Of translations that people made: heads by position, by words, by both, and the masks of both sides."""
-    draw, vectors, found, sides = generator(0), {}, [], []
-    for side in ("de", "en"):
-        with gzip.open(MULTI30K / f"train.{side}.gz", "rt", encoding="utf-8") as lines:
-            sides.append([line.split() for line in islice(lines, count)])
-    for pair in zip(*sides, strict=True):
-        source, target = (
-            torch.stack([vectors.setdefault(word, torch.randn(8, generator=draw)) for word in words])
-            for words in pair
-        )
-        shape = len(target), len(source)
-        relative, steps = (torch.arange(size) / size for size in shape), map(torch.arange, shape)
-        relative, steps = (one[:, None] - other for one, other in (relative, steps))
-        words = target @ source.T / 8**0.5
-        scores = -50 * relative**2, -(steps**2) / 2, words / 2 - 20 * relative**2, 2 * words
-        found.append([own.softmax(-1) for own in scores])
-    heads = [padded(own) for own in zip(*found, strict=True)]
-    return torch.stack([own for own, *_ in heads]), heads[0][1:]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not MULTI30K.is_dir(), reason="reads Multi30k: set ATTNLIB_DATA")
-def test_on_real_lengths_the_nearest_sizes_say_what_the_exact_one_says():
-    """A size is left out and judged by its neighbours: half a place is lost, sentences keep their order."""
-    heads, masks = of_real_lengths(3000)
-    sizes = torch.stack([mask.sum(1) for mask in masks], 1)
-    for (target, source), count in Counter(map(tuple, sizes.tolist())).most_common(6):
-        assert count > 2 * fit.MINIMUM_CELL
-        here = (sizes == torch.tensor([target, source])).all(1)
-        average = AverageAttention(4).update(heads[:, ~here], *(mask[~here] for mask in masks))
-        near, exact = average.typicality(heads[:, here], *(mask[here] for mask in masks))
-        assert not exact.any()
-        expected = torch.stack([typicality(own).per_sample for own in heads[:, here, :target, :source]])
-        assert float((near - expected).abs().max()) < 0.08
-        torch.testing.assert_close(expected[:2], torch.ones_like(expected[:2]))  # by position alone
-        for own, other in zip(near[2:], expected[2:], strict=True):
-            assert float(own.mean()) == pytest.approx(float(other.mean()), abs=0.01)
-            assert float(torch.corrcoef(torch.stack([own, other]))[0, 1]) > 0.95
-
-
-def fitting_sizes(summed, bound):
-    """What has to be kept, from all sizes at once: those up to the longest side for which all sizes fit."""
-    sizes = {tuple(matrix.shape) for matrix in summed}
-    fits = [n for n in range(10) if sum(t * s for t, s in sizes if max(t, s) <= n) <= bound]
-    return {(s, t) for t, s in sizes if max(t, s) <= fits[-1]}
-
-
-@given(attention_matrices(), attention_matrices(), st.integers(0, 40), st.randoms(use_true_random=False))
-def test_shards_and_orders_make_no_difference_within_the_bound(some, others, bound, random):
-    """Of halves through files, of the whole and of any order: sizes kept, samples, sums, what is beyond."""
-    every = [*some, *others]
-    shuffled = random.sample(every, len(every))
-    kept = fitting_sizes(every, bound)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fit, "ENTRIES", bound)
-        halves = (averages_of(half, at_once=1).tensors() for half in (some, others))
-        first, second = map(AverageAttention.of_tensors, halves)
-        whole = averages_of(every)
-        merged = first + second, second + AverageAttention() + first
-        for average in (whole, averages_of(shuffled, at_once=1), *merged):
-            counts = {cell: sum(matrix.shape == cell[::-1] for matrix in every) for cell in kept}
-            assert average.counts == counts
-            assert average.sums.keys() == kept
-            for cell, total in average.sums.items():
-                torch.testing.assert_close(total, whole.sums[cell])
-            beyond = average.beyond(*padded(shuffled)[1:]).tolist()
-            assert beyond == [tuple(matrix.shape)[::-1] not in kept for matrix in shuffled]
-
 
 TEN = (*NINE, POSITION_BIAS)
 LOG2 = math.log(2)
@@ -202,8 +37,13 @@ def allowed_of(batch):
     return batch[1][:, :, None] & batch[2][:, None, :]
 
 
+def no_sums(terms=NINE):
+    return TermSums(terms, subsets(terms))
+
+
 def sums_of(terms, allowed):
-    return TermSums(NINE if len(terms) == 9 else TEN).update(terms, allowed)
+    names = NINE if len(terms) == 9 else TEN
+    return no_sums(names).update(terms[None], allowed)
 
 
 def shares_of(rows, dtype=torch.float64):
@@ -256,10 +96,10 @@ def test_shares_sum_to_one_ignore_constants_and_halves_are_the_whole(batch, cut)
 def test_causal_rows_are_prefixes(batch):
     """A triangle is as many samples of one row each, of growing length."""
     terms, target_mask, source_mask = batch
-    pieces = TermSums(NINE)
+    pieces = no_sums()
     for row in range(terms.shape[2]):
         prefix = source_mask & (torch.arange(terms.shape[3]) <= row)
-        pieces.update(terms[:, :, row, None], target_mask[:, row, None, None] & prefix[:, None, :])
+        pieces.update(terms[None, :, :, row, None], target_mask[:, row, None, None] & prefix[:, None, :])
     whole = sums_of(terms, allowed_of(batch).tril()).result()
     assert_same(whole, pieces.result())
     assert whole.rows_left_out >= len(terms[0])  # the first row of each sample sees one position
@@ -284,7 +124,7 @@ def test_ties_but_for_rounding_are_ties():
 
 def test_undefined_where_nothing_varies():
     """Flat rows have no share, but a spread, which is zero; nothing at all has neither."""
-    flat, nothing = shares_of({POSITION_BIAS: [1.0, 1.0, 1.0]}), TermSums(NINE).result()
+    flat, nothing = shares_of({POSITION_BIAS: [1.0, 1.0, 1.0]}), no_sums().result()
     undefined = [*flat.covariance.values(), *flat.mean_absolute.values()]
     undefined += [*nothing.covariance.values(), *nothing.similarity.values(), nothing.spread]
     assert all(map(math.isnan, undefined))
@@ -326,8 +166,8 @@ def test_cross_attention_is_judged_by_components_of_what_counts(ignored):
         assert row["input_share"] == pytest.approx(float(covariance[1, 1]))
         assert row["mixed_share"] == pytest.approx(float(covariance[0, 1] + covariance[1, 0]))
         assert row["residual_share"] == pytest.approx(float(1 - covariance[:2, :2].sum()))
-        assert row["rows"] == shares.rows > 50
-        assert row["rows_left_out"] == shares.rows_left_out
+        assert row["rows"] == shares.result().rows > 50
+        assert row["rows_left_out"] == shares.result().rows_left_out
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -337,15 +177,15 @@ def test_terms_of_every_kind_of_attention_sum_to_its_scores(bias):
     assert len(judgement.heads) == len(ALL) * 2
     assert len({row["term"] for row in term_rows(judgement)}) == 9 + bias
     for row in term_rows(judgement):
-        own = judgement.heads[f"{row['kind']}.{row['layer']}", row["head"]].terms
-        ends = own.share({row["term"]}, fitted=float(judgement.fit.samples))
-        assert ends == tuple(row[f"covariance_{end}"] for end in ("share", "low", "high"))
-        assert ends[0] == pytest.approx(own.result().covariance[row["term"]])
+        own = judgement.heads[f"{row['kind']}.{row['layer']}", row["head"]]
+        interval = own.share({row["term"]}, fitted=float(judgement.fit.samples))
+        assert vars(interval) == {end: row[f"covariance_{end}"] for end in ("share", "low", "high")}
+        assert interval.share == pytest.approx(own.shares.covariance[row["term"]])
     names = ("temporal_share", "input_share", "mixed_share", "residual_share", "position_bias_share")
     for row in head_rows(judgement):
         assert sum(row[name] for name in names) == pytest.approx(1)
     for head, own in judgement.heads.items():
-        shares = own.terms.result()
+        shares = own.shares
         assert sum(shares.covariance.values()) == pytest.approx(1), head
         assert shares.rows_left_out > 0
         variance = 0.0
@@ -618,8 +458,8 @@ def test_with_a_rotation_what_is_constant_depends_on_position():
     rotated = replace(plain, attended=(replace(own, query_rotation=turn, key_rotation=turn),))
     for one, count in ((plain, 12), (rotated, 16)):
         (sums,) = judged(fit_of([one], method="least_squares"), [one]).heads.values()
-        shares = sums.terms.result()
-        assert len(sums.terms.terms) == count
+        shares = sums.shares
+        assert len(sums.terms) == count
         assert sum(shares.covariance.values()) == pytest.approx(1)
         scores = one.attended[0].scores[:, 0]
         allowed = one.allowed(one.attended[0])
@@ -639,10 +479,10 @@ def test_words_that_were_not_fitted_on_move_no_share():
     for factor in (1, 30):
         keys = torch.where(new[:, :, None], factor * own.key_inputs, own.key_inputs)
         judgement = judged(fit, [replace(one, attended=(replace(own, key_inputs=keys),))])
-        sums += [found.terms.sums for found in judgement.heads.values()]
-    assert judgement.seen["k"]["unseen_words"] >= int((new & one.source_mask).sum()) > 5
-    for name in ("absolute", "products", "moments", "similarity"):
-        torch.testing.assert_close(*(own[name] for own in sums))
+        sums += [found.terms for found in judgement.attentions.values()]
+    assert judgement.seen["k"].unseen_words >= int((new & one.source_mask).sum()) > 5
+    for name in ("absolute", "explained", "moments", "similarity"):
+        torch.testing.assert_close(*(getattr(own, name) for own in sums))
 
 
 # Two analyses: a head does not differ from itself, an altered one does.
@@ -785,19 +625,19 @@ def test_the_command_says_which_heads_differ_after_notes(first, second, tmp_path
 
 
 OF_CROSS, OF_SELF = Toy(("cross",))(0), Toy(("encoder_self",))(0)
-SHAPES = "expected (9, batch, target, source)"
+SHAPES = "expected (1, 9, batch, target, source)"
 
 
 def sum_terms(terms, allowed):
-    TermSums(NINE).update(torch.zeros(terms), torch.ones(allowed, dtype=torch.bool))
+    no_sums().update(torch.zeros(terms), torch.ones(allowed, dtype=torch.bool))
 
 
 test_what_cannot_be_is_refused = refused(
     (lambda: judged(fit_of([OF_CROSS]), [OF_SELF]), "no components of encoder.self; the fit has those of"),
     (lambda: fit_of([OF_CROSS]) + fit_of([OF_SELF]), "different attentions"),
-    (lambda: sum_terms((10, 2, 3, 4), (2, 3, 4)), SHAPES),
-    (lambda: sum_terms((9, 2, 3, 4), (2, 4, 3)), SHAPES),
-    (lambda: sum_terms((9, 2, 3, 4), (1, 3, 4)), SHAPES),
-    (lambda: sum_terms((9, 2, 3), (2, 3)), SHAPES),
-    (lambda: TermSums(NINE) + TermSums((*NINE, POSITION_BIAS)), "cannot merge"),
+    (lambda: sum_terms((1, 10, 2, 3, 4), (2, 3, 4)), SHAPES),
+    (lambda: sum_terms((1, 9, 2, 3, 4), (2, 4, 3)), SHAPES),
+    (lambda: sum_terms((1, 9, 2, 3, 4), (1, 3, 4)), SHAPES),
+    (lambda: sum_terms((1, 9, 2, 3), (2, 3)), SHAPES),
+    (lambda: no_sums() + no_sums(TEN), "same terms"),
 )

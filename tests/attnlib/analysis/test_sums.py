@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from attnlib.analysis.fit import Fit
-from attnlib.analysis.judge import Judgement
+from attnlib.analysis.judge import HeldOutSums
+from attnlib.errors import BadInput
 from tests.attnlib.analysis.builders import Toy, fit_of, judged
 
 TOY = Toy()
@@ -22,30 +23,35 @@ def filled_fit():
     return fit_of([FIRST])
 
 
-def empty_judgement():
-    return Judgement(FIT)
+def empty_held_out():
+    return HeldOutSums(FIT)
 
 
-def filled_judgement():
+def filled_held_out():
     return judged(FIT, [FIRST])
 
 
 def content_of(sums):
-    tensors = {name: tensor.clone() for name, tensor in sums.tensors().items()}
-    return tensors, copy.deepcopy(sums.facts())
+    return copy.deepcopy(sums.state_dict())
 
 
 def assert_content(sums, expected):
-    tensors, facts = expected
-    assert sums.facts() == facts
-    assert sums.tensors().keys() == tensors.keys()
-    for name, tensor in sums.tensors().items():
-        assert torch.equal(tensor, tensors[name]), name
+    torch.testing.assert_close(leaves_of(sums.state_dict()), leaves_of(expected), rtol=0, atol=0)
+
+
+def leaves_of(state, name=""):
+    """What a state holds, by the path to it, numbers as tensors."""
+    if isinstance(state, dict):
+        leaves = [leaves_of(value, f"{name}/{key}") for key, value in state.items()]
+        return {path: leaf for found in leaves for path, leaf in found.items()}
+    if isinstance(state, torch.Tensor):
+        return {name: state}
+    return {f"{name}={state}": torch.zeros(())}
 
 
 KINDS = [
     pytest.param(empty_fit, filled_fit, id="fit"),
-    pytest.param(empty_judgement, filled_judgement, id="judgement"),
+    pytest.param(empty_held_out, filled_held_out, id="held-out"),
 ]
 
 
@@ -69,8 +75,19 @@ def test_an_update_of_an_addend_leaves_the_sum_alone(empty, filled):
 
 
 @pytest.mark.parametrize(("empty", "filled"), KINDS)
-def test_an_update_of_restored_sums_leaves_the_tensors_alone(empty, filled):
-    tensors, facts = content_of(filled())
-    before = {name: tensor.clone() for name, tensor in tensors.items()}
-    empty().restore(tensors, facts).update(SECOND)
-    assert all(torch.equal(tensors[name], before[name]) for name in before)
+def test_an_update_of_restored_sums_leaves_the_state_alone(empty, filled):
+    state = content_of(filled())
+    before = copy.deepcopy(state)
+    empty().load_state_dict(state).update(SECOND)
+    torch.testing.assert_close(leaves_of(state), leaves_of(before), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(("empty", "filled"), KINDS)
+def test_restored_sums_hold_what_was_summed(empty, filled):
+    state = content_of(filled())
+    assert_content(empty().load_state_dict(state), state)
+
+
+def test_sums_by_another_fit_cannot_be_merged():
+    with pytest.raises(BadInput, match="same fit"):
+        filled_held_out() + HeldOutSums(fit_of([SECOND]))

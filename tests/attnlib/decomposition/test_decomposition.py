@@ -14,8 +14,9 @@ from safetensors.torch import load_file, save_file
 
 from attnlib import Components, Parts, alignment_terms, shares, substitution, typicality
 from attnlib.decomposition import PART_NAMES, SUBSETS, AttentionCells, ShareSums, SubstitutionSums, map_parts
-from attnlib.decomposition.shares import covariance_shares_by_sample, similarity_by_sample
-from attnlib.decomposition.substitution import ALL_PAIRS, valid_rows
+from attnlib.decomposition.rows import valid_rows
+from attnlib.decomposition.shares import covariance_shares_by_sample
+from attnlib.decomposition.substitution import ALL_PAIRS, similarity_by_sample
 from attnlib.decomposition.two_way import connected_pieces
 from attnlib.errors import CorruptFile
 from tests.attnlib.decomposition import component_builders as made

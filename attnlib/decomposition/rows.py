@@ -1,0 +1,120 @@
+"""Rows of attention and of scores under the masks of both sides."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from attnlib.errors import BadInput
+
+Leading = Float[Tensor, "*lead row source"]
+Valid = Bool[Tensor, "row source"]
+
+
+def valid_rows(
+    rows: Float[Tensor, "*lead batch target source"],
+    target_mask: Bool[Tensor, "batch target"],
+    source_mask: Bool[Tensor, "batch source"],
+    *,
+    at_least: int = 1,
+) -> tuple[Leading, Valid]:
+    """Return the rows of valid targets, in float64, and which of their positions are valid.
+
+    Rows come in the order of batch, then target; entries at padding are zero, whatever stood there.
+
+    Args:
+        at_least: how many valid source positions a sample needs for its rows to be taken.
+
+    Raises:
+        BadInput: masks and rows differ in shape.
+    """
+    require_masks(rows, target_mask, source_mask)
+    keep = target_mask & (source_mask.sum(1) >= at_least)[:, None]  # (batch, target)
+    valid = source_mask[:, None, :].expand(keep.shape + source_mask.shape[1:])[keep]  # (row, source)
+    return rows[..., keep, :].double().masked_fill(~valid, 0.0), valid
+
+
+def require_masks(rows: Float[Tensor, "*lead batch target source"], target: Tensor, source: Tensor) -> None:
+    """Raise BadInput where the masks of both sides do not fit the rows."""
+    expected = tuple(rows.shape[-3:])
+    if tuple(target.shape) != expected[:2] or tuple(source.shape) != (expected[0], expected[2]):
+        raise BadInput(
+            f"Rows of shape {tuple(rows.shape)} with a target mask of {tuple(target.shape)} and a "
+            f"source mask of {tuple(source.shape)}: expected (batch, target) and (batch, source)."
+        )
+
+
+def allowed_pairs(
+    rows: Float[Tensor, "*lead batch target source"],
+    target_mask: Bool[Tensor, "batch target"],
+    source_mask: Bool[Tensor, "batch source"],
+) -> Bool[Tensor, "batch target source"]:
+    """Return True where both positions are valid; BadInput where masks and rows differ in shape."""
+    require_masks(rows, target_mask, source_mask)
+    return target_mask[:, :, None] & source_mask[:, None, :]
+
+
+def centred(rows: Leading, valid: Valid) -> Leading:
+    """Return rows minus their mean over valid positions, zero elsewhere; softmax is the same of both."""
+    mean = rows.sum(-1, keepdim=True) / valid.sum(-1, keepdim=True)
+    return (rows - mean).masked_fill(~valid, 0.0)
+
+
+def masked_softmax(rows: Leading, valid: Valid) -> Leading:
+    """Return the softmax over the valid positions of each row."""
+    return torch.softmax(rows.masked_fill(~valid, -torch.inf), dim=-1)
+
+
+def total_variation(
+    first: Float[Tensor, "*#lead source"], second: Float[Tensor, "*#lead source"]
+) -> Float[Tensor, "..."]:
+    """Return half the sum of absolute differences: 0 for equal distributions, 1 for disjoint ones."""
+    return 0.5 * (first - second).abs().sum(-1)
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenRows:
+    """The rows of a batch that choose among two positions or more, sample after sample.
+
+    Attributes:
+        sample, target: where each row is in the batch.
+        valid: the positions that it chooses among.
+        batch: how many samples the batch has.
+        left_out: how many rows have a single position.
+    """
+
+    sample: Int[Tensor, " row"]
+    target: Int[Tensor, " row"]
+    valid: Valid
+    batch: int
+    left_out: int
+
+    @classmethod
+    def of(cls, allowed: Bool[Tensor, "batch target source"]) -> "ChosenRows":
+        """Choose rows by what each target may see; a row of ``allowed`` without any is padding."""
+        visible = allowed.sum(-1)  # (batch, target)
+        sample, target = (visible >= 2).nonzero().unbind(1)
+        return cls(
+            sample=sample,
+            target=target,
+            valid=allowed[sample, target],
+            batch=len(allowed),
+            left_out=int((visible == 1).sum()),
+        )
+
+    def __len__(self) -> int:
+        return len(self.sample)
+
+    def values(self, tensor: Float[Tensor, "*lead batch target source"]) -> Leading:
+        """Return these rows of a tensor, zero where they are not valid, whatever stands there."""
+        return tensor[..., self.sample, self.target, :].masked_fill(~self.valid, 0.0)
+
+    def by_sample(self, values: Float[Tensor, "*lead row"]) -> Float[Tensor, "*lead batch"]:
+        """Return the sum of what belongs to the rows of each sample."""
+        sums = values.new_zeros(*values.shape[:-1], self.batch)
+        return sums.index_add_(-1, self.sample, values)
+
+    def counts(self) -> Int[Tensor, " batch"]:
+        """Return how many of these rows each sample has."""
+        return torch.bincount(self.sample, minlength=self.batch)

@@ -1,0 +1,138 @@
+"""Sums over a corpus that is read batch by batch, in parts that add up to the whole."""
+
+from collections import Counter
+from copy import deepcopy
+from dataclasses import asdict, is_dataclass
+from typing import Any, ClassVar, Self
+
+from torch import Tensor
+
+from attnlib.errors import BadInput
+
+
+class StreamingSums:
+    """Base of sums that are updated with batches, merged over parts of a corpus, and saved.
+
+    ``SUMS`` names the attributes that are summed: numbers, tensors, counters, sets, dataclasses with ``+``,
+    other streaming sums, and dictionaries of these by name. A subclass has ``settings``, the arguments that
+    make an empty one of its kind, and for dictionaries of streaming sums ``empty_entry``.
+
+    >>> class Mean(StreamingSums):
+    ...     SUMS = ("total", "count")
+    ...
+    ...     def __init__(self):
+    ...         self.total, self.count = 0.0, 0
+    ...
+    ...     def update(self, numbers):
+    ...         self.total += sum(numbers)
+    ...         self.count += len(numbers)
+    ...         return self
+    >>> whole = Mean().update([1, 2]) + Mean().update([3])
+    >>> whole.state_dict()
+    {'total': 6.0, 'count': 3}
+    >>> Mean().load_state_dict(whole.state_dict()).count
+    3
+    """
+
+    SUMS: ClassVar[tuple[str, ...]] = ()
+
+    def settings(self) -> dict[str, Any]:
+        """Return the arguments that make empty sums of this kind; sums of others cannot be merged."""
+        return {}
+
+    def empty(self) -> Self:
+        """Return sums of nothing that can be merged with these."""
+        return type(self)(**self.settings())
+
+    def empty_entry(self, table: str, state: dict) -> Any:
+        """Return the empty sums that a state of one entry of a dictionary is loaded into."""
+        raise NotImplementedError(f"{type(self).__name__} has no entries of {table}")
+
+    def merge(self, other: Self) -> Self:
+        """Return new sums of both parts; the arguments stay as they are, whatever is added to the result.
+
+        Raises:
+            BadInput: the two have different settings.
+        """
+        self._require_same_settings(other)
+        merged = self.empty()
+        for name in self.SUMS:
+            setattr(merged, name, _added(getattr(self, name), getattr(other, name)))
+        return merged
+
+    def __add__(self, other: Self) -> Self:
+        return self.merge(other)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all that was summed: tensors, and what JSON can hold."""
+        return {name: _state_of(getattr(self, name)) for name in self.SUMS}
+
+    def load_state_dict(self, state: dict[str, Any]) -> Self:
+        """Take over what :meth:`state_dict` returned, in place of all that was summed here."""
+        for name in self.SUMS:
+            setattr(self, name, self._loaded(name, state[name]))
+        return self
+
+    def _loaded(self, name: str, state: Any) -> Any:
+        value = getattr(self, name)
+        if isinstance(value, Tensor):
+            return state.clone()
+        if isinstance(value, Counter):
+            return Counter({key: count for key, count in state})
+        if isinstance(value, dict):
+            return {key: self.empty_entry(name, entry).load_state_dict(entry) for key, entry in state.items()}
+        if is_dataclass(value):
+            return type(value)(**state)
+        if isinstance(value, StreamingSums):
+            return value.empty().load_state_dict(state)
+        return type(value)(state)
+
+    def _require_same_settings(self, other: Self) -> None:
+        settings, others = self.settings(), other.settings()
+        different = [name for name, value in settings.items() if others[name] != value]
+        if different:
+            name = different[0]
+            raise BadInput(
+                f"cannot merge sums of {name} {_shown(settings[name])} with those of {_shown(others[name])}: "
+                f"make both with the same {' and '.join(different)}"
+            )
+
+
+def _added(first: Any, second: Any) -> Any:
+    """Return a sum that shares nothing with its addends."""
+    if isinstance(first, frozenset):
+        return first | second
+    if isinstance(first, dict) and not isinstance(first, Counter):
+        return _added_entries(first, second)
+    return first + second
+
+
+def _added_entries(first: dict, second: dict) -> dict:
+    total = deepcopy(first)
+    for key, addend in second.items():
+        if key in total:
+            total[key] = _added(total[key], addend)
+        else:
+            total[key] = deepcopy(addend)
+    return total
+
+
+def _state_of(value: Any) -> Any:
+    if isinstance(value, Tensor | int | float):
+        return value
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, Counter):
+        return sorted(value.items())
+    if isinstance(value, dict):
+        return {key: _state_of(entry) for key, entry in value.items()}
+    if is_dataclass(value):
+        return asdict(value)
+    return value.state_dict()
+
+
+def _shown(value: object) -> str:
+    """Return the names of what has names, sorted, or the value itself."""
+    if isinstance(value, dict):
+        return str(sorted(value))
+    return str(value)
