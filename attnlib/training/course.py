@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from attnlib.errors import BadInput, TrainingDiverged
 from attnlib.sealed import loads, write_json_atomic
-from attnlib.training.checkpoint import Progress, load_newest, save_checkpoint
+from companion.runs.checkpoint import Progress, load_newest, save_checkpoint
 
 Report = Callable[[int, int, float], None]  # step, steps, loss
 

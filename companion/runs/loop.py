@@ -10,10 +10,11 @@ from torch import Tensor, nn
 
 from attnlib.errors import TrainingDiverged
 from attnlib.models.config import ModelConfig
+from attnlib.models.corpus import training_batches
 from attnlib.models.encoder_decoder import EncoderDecoder
-from attnlib.training.checkpoint import Progress, load_newest, save_checkpoint
-from attnlib.training.corpus import Task, training_batches
 from attnlib.training.course import Report
+from companion.data.task import Task
+from companion.runs.checkpoint import Progress, load_newest, save_checkpoint
 from companion.runs.spec import ModelSpec
 
 VERSION = 1  # of this training: raised when what it trains changes

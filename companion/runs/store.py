@@ -20,13 +20,13 @@ from attnlib import sealed
 from attnlib.errors import Altered, CorruptFile, NotMeasured
 from attnlib.files import atomic_path, locked, rounded, write_json_atomic
 from attnlib.models.encoder_decoder import EncoderDecoder
-from attnlib.training.checkpoint import discard_unsound
-from attnlib.training.corpus import Task
-from attnlib.training.evaluate import evaluate
 from companion.data import registry
+from companion.data.task import Task
 from companion.paths import ROOT
 from companion.runs import registry as procedures
 from companion.runs.archive import Archive
+from companion.runs.checkpoint import discard_unsound
+from companion.runs.evaluate import evaluate
 from companion.runs.identity import Spec, run_id, run_record
 from companion.runs.loop import new_model, train
 from companion.runs.measure import Measurement

@@ -20,9 +20,9 @@ from torch.autograd.function import FunctionCtx, once_differentiable
 
 from attnlib.errors import BadInput, check_at_least, check_known
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
-from attnlib.training.corpus import Task
 from attnlib.training.course import Course, Report, regular_checkpoints, run_course
 from companion.data.by_rule import task, task_by_rule
+from companion.data.task import Task
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 VERSION = 1  # of the training: raised when what it trains changes

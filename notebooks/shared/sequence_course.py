@@ -26,11 +26,12 @@ import torch
 from torch import Tensor, nn
 
 from attnlib.errors import BadInput, check_at_least
+from attnlib.models.corpus import Batch, Corpus, collate, evaluation_batches
 from attnlib.models.search import greedy_search
-from attnlib.training.corpus import Batch, Corpus, Task, collate, evaluation_batches
+from attnlib.models.vocabulary import PAD
 from attnlib.training.course import Course, Report, regular_checkpoints, run_course
-from attnlib.training.vocabulary import PAD
 from companion.data import registry
+from companion.data.task import Task
 from companion.runs.loop import prediction_loss
 from companion.runs.procedure import Recording
 from notebooks.shared.pieces import EqualLengthBatches

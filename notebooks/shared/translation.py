@@ -21,12 +21,12 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from attnlib.errors import BadInput, check_at_least
+from attnlib.models.corpus import Batch, Corpus, collate, evaluation_batches
 from attnlib.models.search import translate
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig, TranslatorTrace
+from attnlib.models.vocabulary import BOS, EOS, PAD
 from attnlib.probes.lexical_probe import log_lexical_probe
-from attnlib.training.corpus import Batch, Corpus, collate, evaluation_batches
 from attnlib.training.course import Course, Report, run_course
-from attnlib.training.vocabulary import BOS, EOS, PAD
 from companion.data.parallel import read_translation, translation_checksums
 from companion.data.sources import cache_folder
 from notebooks.shared import snapshots as kept

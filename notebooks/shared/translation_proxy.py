@@ -16,8 +16,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from attnlib.models.corpus import Batch, evaluation_batches
 from attnlib.models.initialise import undrawn_embedding
-from attnlib.training.corpus import Batch, evaluation_batches
 from attnlib.training.course import Course, Report, run_course
 from notebooks.shared import translation
 from notebooks.shared.pieces import EqualLengthBatches

@@ -16,7 +16,7 @@ from safetensors.torch import load as any_reader
 from attnlib import Components, files, sealed
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import atomic_path, holder, locked, record_holder, write_text_atomic
-from attnlib.training.checkpoint import Progress, load_newest, save_checkpoint
+from companion.runs.checkpoint import Progress, load_newest, save_checkpoint
 from tests.attnlib.refusals import assert_refused, flip
 
 WRITES = """

@@ -31,7 +31,6 @@ from attnlib.decomposition import Components
 from attnlib.errors import AttnlibError, CorruptFile, line_of
 from attnlib.files import locked
 from attnlib.request import Request as AnalysisRequest
-from attnlib.training.checkpoint import Progress, load_newest, save_checkpoint
 from companion.book.parameters import check_parallel, request_of
 from companion.book.project import current_project, discover
 from companion.claims.model import load_claims
@@ -43,6 +42,7 @@ from companion.results.request import Request
 from companion.results.result import Result
 from companion.runs import store as store_module
 from companion.runs.archive import Archive
+from companion.runs.checkpoint import Progress, load_newest, save_checkpoint
 from companion.runs.loop import train
 from companion.runs.measure import Measurement, measure
 from companion.runs.procedure import RunSpec

@@ -21,9 +21,10 @@ from attnlib.decomposition import PART_NAMES, Parts, alignment_terms
 from attnlib.decomposition.substitution import centred, total_variation, valid_rows
 from attnlib.errors import BadInput
 from attnlib.models.config import Cell
+from attnlib.models.corpus import Batch, Corpus, collate
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.trace import Trace
-from attnlib.training.corpus import Batch, Corpus, Links, Task, collate
+from companion.data.task import Links, Task
 from companion.results.config import Attending, Positive, check_width, looked_up
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.measure import measure

@@ -12,12 +12,13 @@ from attnlib.decomposition import PART_NAMES, ShareSums, alignment_terms
 from attnlib.decomposition.components import Components
 from attnlib.errors import BadInput
 from attnlib.models.config import Cell, Positions
+from attnlib.models.corpus import Batch, Corpus, evaluation_batches
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.recurrence import State
 from attnlib.models.trace import Trace
-from attnlib.training.corpus import Batch, Corpus, Task, evaluation_batches
-from attnlib.training.vocabulary import EOS
+from attnlib.models.vocabulary import EOS
 from companion.data import registry
+from companion.data.task import Task
 from companion.results.config import Attending, Positive
 from companion.results.config import Task as TaskName
 from companion.results.measurements import Measurement, measurements_of

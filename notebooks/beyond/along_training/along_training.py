@@ -25,15 +25,16 @@ from attnlib.decomposition.components import Components
 from attnlib.errors import check_at_least, check_known
 from attnlib.models.attention import masked_softmax
 from attnlib.models.config import ModelConfig
+from attnlib.models.corpus import Batch, Corpus, evaluation_batches
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.trace import Trace
+from attnlib.models.vocabulary import EOS
 from attnlib.probes.agreement import RowMean, agreement, chance_agreement
 from attnlib.probes.alignment_error import gold_links, words_only
 from attnlib.probes.ibm_model_1 import IBMModel1
 from attnlib.probes.lexical_probe import PAIRS_AT_ONCE, log_probability_of_pairs
-from attnlib.training.corpus import Batch, Corpus, Task, evaluation_batches
 from attnlib.training.course import Course, Report, run_course
-from attnlib.training.vocabulary import EOS
+from companion.data.task import Task
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording
 from notebooks.shared.pieces import EqualLengthBatches

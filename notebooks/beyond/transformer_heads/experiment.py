@@ -17,8 +17,8 @@ from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import NINE, Judgement
 from attnlib.analysis.results import head_rows, term_rows
 from attnlib.decomposition.components import Components
+from attnlib.models.corpus import Batch, Corpus, evaluation_batches
 from attnlib.models.transformer import Positions, Transformer
-from attnlib.training.corpus import Batch, Corpus, evaluation_batches
 from companion.results.config import BaseConfig, Field, OneOf, Positive
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording, RunSpec

@@ -18,11 +18,11 @@ from torch.nn.utils.rnn import pad_sequence
 from attnlib import zoo
 from attnlib.files import atomic_path
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
+from attnlib.models.corpus import Batch, Corpus, collate, training_batches
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
+from attnlib.models.vocabulary import MARKS
 from attnlib.sealed import save_file
-from attnlib.training.corpus import Batch, Corpus, collate, training_batches
 from attnlib.training.course import Course, run_course
-from attnlib.training.vocabulary import MARKS
 from companion.data.labelled_sets import KNOWN_POLARITY, load_labelled
 from companion.data.parallel import KNOWN_LEXICON, read_translation
 from companion.runs.identity import Spec, run_record

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor
 
 from attnlib.errors import check_at_least, check_known
+from attnlib.models.vocabulary import MARKS
 from attnlib.training.course import Report
-from attnlib.training.vocabulary import MARKS
 from companion.data import labelled_sets
 from companion.data.labelled import RawTexts, Reading, is_masked_integer, prepare, without_html
 from companion.data.parallel import NAMES, OWN, read_translation, translation_checksums

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from torch import nn
 
 from attnlib.errors import TrainingDiverged
-from attnlib.training.checkpoint import Progress, discard_unsound, save_checkpoint
-from attnlib.training.corpus import Corpus, collate, evaluation_batches, training_batches
+from attnlib.models.corpus import Corpus, collate, evaluation_batches, training_batches
+from attnlib.models.vocabulary import BOS, EOS, MARKS, PAD, UNK, Vocabulary
 from attnlib.training.course import Course, run_course
-from attnlib.training.evaluate import evaluate
-from attnlib.training.vocabulary import BOS, EOS, MARKS, PAD, UNK, Vocabulary
+from companion.runs.checkpoint import Progress, discard_unsound, save_checkpoint
+from companion.runs.evaluate import evaluate
 from tests.attnlib.models.model_builders import generator
 from tests.attnlib.refusals import assert_refused, flip, refused
 

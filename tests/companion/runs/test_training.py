@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from attnlib.errors import TrainingDiverged
-from attnlib.training.checkpoint import Progress, discard_unsound, load_newest, save_checkpoint
-from attnlib.training.evaluate import evaluate
+from companion.runs.checkpoint import Progress, discard_unsound, load_newest, save_checkpoint
+from companion.runs.evaluate import evaluate
 from companion.runs.loop import learning_rate_at, new_model, prediction_loss, train
 from companion.runs.spec import ModelSpec
 from companion.runs.store import load_task

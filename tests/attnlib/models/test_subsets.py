@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnlib.errors import BadInput
-from attnlib.training.corpus import Corpus, collate
+from attnlib.models.corpus import Corpus, collate
 
 CORPUS = Corpus.from_ids([[4, 5], [6], [7, 8, 9]], [[5], [4, 4], []])
 

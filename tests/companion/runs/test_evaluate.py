@@ -5,9 +5,9 @@ import torch
 
 from attnlib.errors import BadInput
 from attnlib.models.config import ModelConfig
+from attnlib.models.corpus import Corpus
 from attnlib.models.encoder_decoder import EncoderDecoder
-from attnlib.training.corpus import Corpus
-from attnlib.training.evaluate import evaluate, traces
+from companion.runs.evaluate import evaluate, traces
 
 CORPUS = Corpus.from_ids([[4, 5]] * 3, [[6]] * 3)
 

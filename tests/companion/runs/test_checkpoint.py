@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from attnlib.training.checkpoint import Progress, load_newest, save_checkpoint
+from companion.runs.checkpoint import Progress, load_newest, save_checkpoint
 
 
 class Tied(nn.Module):
