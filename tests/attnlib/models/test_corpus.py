@@ -1,26 +1,18 @@
-"""Training: corpora, batches and words; a course of the same bits whatever interrupts it."""
+"""Corpora, batches and words."""
 
-from dataclasses import replace
 from functools import partial
-from itertools import islice, pairwise
-from types import SimpleNamespace
-from unittest.mock import Mock
+from itertools import islice
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import nn
 
-from attnlib.errors import TrainingDiverged
+from attnlib.errors import BadInput
 from attnlib.models.corpus import Corpus, collate, evaluation_batches, training_batches
 from attnlib.models.vocabulary import BOS, EOS, MARKS, PAD, UNK, Vocabulary
-from attnlib.training.course import Course, run_course
-from companion.runs.checkpoint import Progress, discard_unsound, save_checkpoint
-from companion.runs.evaluate import evaluate
-from tests.attnlib.models.model_builders import generator
-from tests.attnlib.refusals import assert_refused, flip, refused
+from tests.attnlib.refusals import refused
 
 WORDS = st.lists(st.integers(3, 9), max_size=7)
 PAIRS = st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=40)
@@ -163,154 +155,34 @@ test_what_makes_no_sense_is_refused = refused(
 )  # fmt: skip
 
 
-# A course: the same bits whatever interrupts it, every checkpoint looked at once.
+# Samples chosen from a corpus.
+
+CORPUS = Corpus.from_ids([[4, 5], [6], [7, 8, 9]], [[5], [4, 4], []])
 
 
-COURSE = Course(steps=12, seed=3, checkpoints=(0, 4, 9, 12))
+@pytest.mark.parametrize("indices", [[2, 0, 2], np.array([2, 0, 2]), (2, 0, 2)])
+def test_chosen_samples_are_in_the_order_of_their_indices(indices):
+    chosen = CORPUS.subset(indices)
+    assert [chosen.source(i).tolist() for i in range(3)] == [[7, 8, 9], [4, 5], [7, 8, 9]]
+    assert [chosen.target(i).tolist() for i in range(3)] == [[], [5], []]
 
 
-def new_network():
-    """Dropout, so that every update draws; its weights always start from the same seed."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        return nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.5), nn.Linear(8, 1))
+def test_no_indices_choose_no_samples():
+    assert len(CORPUS.subset([])) == 0
 
 
-def batch_at(step):
-    return torch.randn(5, 3, generator=generator(step))
+def test_a_subset_shares_no_memory_with_its_corpus():
+    chosen = CORPUS.subset(range(3))
+    assert not np.shares_memory(chosen.source_ids, CORPUS.source_ids)
 
 
-def squared(model, batch):
-    return (model(batch)[:, 0] - batch.sum(1)).square().mean()
+def test_no_sample_is_read_alone(monkeypatch):
+    monkeypatch.setattr(Corpus, "source", None)
+    assert len(CORPUS.subset(range(2))) == 2
 
 
-def weights(model):
-    return torch.cat([value.detach().flatten() for value in model.parameters()]).tolist()
-
-
-def run(folder, course=COURSE, *, visit=lambda step, model: None, loss=squared, **options):
-    """The weights that a course ends in, and its records."""
-    model = new_network()
-    records = run_course(model, batch_at, loss, course, folder, visit=visit, **options)
-    return weights(model), records
-
-
-def test_what_an_update_draws_comes_from_seed_and_step_and_the_callers_random_state_is_untouched():
-    drawn = []
-
-    def loss(model, batch):
-        drawn.append(torch.rand(4))
-        return squared(model, batch)
-
-    before = torch.random.get_rng_state()
-    for seed in (3, 4):
-        run(None, Course(steps=3, seed=seed), loss=loss)
-    assert torch.equal(torch.random.get_rng_state(), before)
-    run(None, Course(steps=3, seed=3, checkpoints=(0, 1, 2)), loss=loss, visit=lambda *_: torch.rand(7))
-    assert torch.equal(torch.stack(drawn[:3]), torch.stack(drawn[6:]))
-    assert len({tuple(values.tolist()) for values in drawn[:6]}) == 6
-
-
-@pytest.mark.parametrize("stop", [0, 1, 4, 5, 9, 11])
-def test_an_interrupted_course_ends_in_the_same_bits_and_looks_once_at_each_checkpoint(tmp_path, stop):
-    def interrupt(step, steps, loss):
-        if step == stop + 1:
-            raise SystemExit
-
-    def snapshot(step, model):
-        assert not model.training
-        snapshots.append((step, weights(model)))
-
-    snapshots = []
-    whole = run(None, visit=snapshot)
-    expected, snapshots = snapshots, []
-    with pytest.raises(SystemExit):
-        run(tmp_path, visit=snapshot, report=interrupt, seconds_between_saves=0)
-    assert run(tmp_path, visit=snapshot) == whole
-    assert snapshots == expected
-    assert [step for step, _ in snapshots] == [0, 4, 9, 12]
-
-
-def test_a_checkpoint_whose_visit_was_cut_short_is_visited_again_and_no_other(tmp_path):
-    snapshots = []
-
-    def snapshot(step, model):
-        snapshots.append(step)
-        if snapshots == [0, 4]:
-            raise SystemExit
-
-    with pytest.raises(SystemExit):
-        run(tmp_path, visit=snapshot)  # no state was saved: the resumed course makes all updates again
-    assert run(tmp_path, visit=snapshot) == run(None)
-    assert snapshots == [0, 4, 4, 9, 12]
-
-
-def test_a_finished_course_is_read_not_run(tmp_path):
-    done = run(tmp_path)
-    assert run(tmp_path, loss=None, visit=None) == done  # it neither trains nor looks
-    assert_refused(partial(run, tmp_path, replace(COURSE, seed=5)), "another course")
-
-
-def test_a_damaged_checkpoint_is_deleted_and_no_other(tmp_path):
-    model = new_network()
-    for step in (1, 2):
-        save_checkpoint(tmp_path, model, torch.optim.Adam(model.parameters()), Progress(step, []))
-    first, second = sorted(tmp_path.glob("*.safetensors"))
-    flip(second)
-    assert discard_unsound(tmp_path) == [second]
-    assert {*tmp_path.glob("step-*")} == {first, first.with_suffix(".json")}
-
-
-def test_quality_by_hand():
-    """Of a sample's two words the first is right, of another's one; of three words one has a logit of 2."""
-    logits = torch.tensor([2.0, 0, 0]).expand(2, 2, 3)
-    outputs, mask = torch.tensor([[0, 1], [0, 0]]), torch.tensor([[True, True], [True, False]])
-    trace = SimpleNamespace(logits=logits, target_outputs=outputs, target_mask=mask)
-    model = Mock(return_value=trace)
-    model.readout.weight.device = "cpu"
-    right, wrong = logits[0, 0].log_softmax(0)[:2].tolist()
-    expected = {"loss": -(2 * right + wrong) / 3, "token_accuracy": 2 / 3, "exact_match": 1 / 2}
-    assert evaluate(model, Corpus.from_ids([[4]], [[4]])) == pytest.approx(expected)
-
-
-def test_parameters_without_gradient_stay():
-    model = new_network()
-    model[0].requires_grad_(False)
-    before = [value.detach().clone() for value in model.parameters()]
-    records = run_course(model, batch_at, squared, COURSE, None, visit=lambda *_: None)
-    assert [own["step"] for own in records] == [*range(12)]
-    changed = [not torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True)]
-    assert changed == [False, False, True, True]
-
-
-def linear(model, batch):
-    """A loss whose gradient is the same at every step: 1000 for each weight."""
-    return 1_000 * sum(value.sum() for value in model.parameters())
-
-
-def test_the_learning_rate_rises_over_the_warm_up_and_stays():
-    """Adam's update on a constant gradient is the learning rate itself."""
-    assert Course(6, 0).learning_rate == torch.optim.Adam([torch.zeros(1)]).defaults["lr"]
-    seen, course = [], Course(6, 0, learning_rate=0.1, checkpoints=tuple(range(7)), warmup=4)
-    one = nn.Linear(1, 1)
-    run_course(one, batch_at, linear, course, None, visit=lambda *_: seen.append(one.weight.item()))
-    moved = [before - after for before, after in pairwise(seen)]
-    assert moved == pytest.approx([0.025, 0.05, 0.075, 0.1, 0.1, 0.1], rel=1e-4)
-
-
-@pytest.mark.parametrize(("clip", "expected"), [(None, 2_000.0), (1e6, 2_000.0), (0.5, 0.5)])
-def test_the_gradient_is_clipped_at_its_norm_over_all_parameters(clip, expected):
-    """Four weights, each with a gradient of 1000."""
-    model = nn.Linear(3, 1)
-    run_course(model, batch_at, linear, Course(steps=1, seed=0, clip=clip), None, visit=lambda *_: None)
-    norm = torch.cat([value.grad.flatten() for value in model.parameters()]).norm().item()
-    assert norm == pytest.approx(expected, rel=1e-4)
-
-
-def test_a_loss_that_is_not_finite_names_step_and_seed():
-    def loss(model, batch):
-        bad = torch.equal(batch, batch_at(7))
-        return squared(model, batch) * (float("nan") if bad else 1.0)
-
-    said = "nan at step 7 with seed 3 … lower the learning rate"
-    assert_refused(lambda: run(None, loss=loss), said, TrainingDiverged)
+@pytest.mark.parametrize("indices", [[3], [-1], [0.5], ["a"], [[0, 1]], [True]])
+@pytest.mark.parametrize("choose", [Corpus.subset, collate])
+def test_indices_that_choose_nothing_are_refused(choose, indices):
+    with pytest.raises(BadInput):
+        choose(CORPUS, indices)
