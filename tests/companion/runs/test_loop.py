@@ -106,7 +106,7 @@ def test_a_damaged_checkpoint_is_deleted_and_no_other(tmp_path):
     first, second = sorted(tmp_path.glob("*.safetensors"))
     flip(second)
     assert discard_unsound(tmp_path) == [second]
-    assert {*tmp_path.glob("step-*")} == {first, first.with_suffix(".json")}
+    assert list(tmp_path.iterdir()) == [first]
 
 
 def test_parameters_without_gradient_stay():
