@@ -89,7 +89,6 @@ _SUBMODULES = (
     "probes",
     "request",
     "sealed",
-    "training",
     "zoo",
 )
 __all__ = ["__version__", *_PUBLIC]

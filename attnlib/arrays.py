@@ -63,9 +63,8 @@ def as_tensor(value: object, name: str) -> Tensor:
         raise BadInput(f"{name} is a masked array; give its .data, and a mask that is True where it counts")
     try:
         array = np.asarray(value)
-        kind = np.float64 if array.dtype == np.longdouble else array.dtype.newbyteorder("=")
-        plain = array.flags.writeable and min(array.strides, default=0) >= 0
-        return torch.from_numpy(array.astype(kind, copy=not plain))
+        shareable = array.flags.writeable and min(array.strides, default=0) >= 0
+        return torch.from_numpy(array.astype(array.dtype.newbyteorder("="), copy=not shareable))
     except (TypeError, ValueError, RuntimeError) as error:
         raise BadInput(
             f"{name} is {type(value).__name__}, of which no tensor can be made; give a torch.Tensor, or "

@@ -10,12 +10,11 @@ from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 
+from filelock import lock_descriptor
+
 from attnlib.errors import NO_ROOM, BadInput, CorruptFile, refusal
 
-try:
-    import fcntl
-except ModuleNotFoundError:  # Windows: files are written whole there as well, and nothing is locked
-    fcntl = None
+POSIX = os.name == "posix"  # elsewhere a file that is open cannot be renamed
 
 
 @contextmanager
@@ -34,9 +33,9 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         sweep(path.parent, f"{path.name}.")
         temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
         handle, mode = _created(temporary, like=path)
-        if fcntl:
+        if POSIX:
             with suppress(OSError):  # some network folders have no locks
-                _lock(handle)
+                lock_descriptor(handle, blocking=False)
         else:
             os.close(handle)
     except OSError as error:
@@ -58,7 +57,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         ) from error
     finally:
         temporary.unlink(missing_ok=True)
-        if fcntl:
+        if POSIX:
             os.close(handle)
 
 
@@ -80,10 +79,8 @@ def _created(temporary: Path, like: Path) -> tuple[int, int]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the disk know the names in a folder; without, a power cut may lose a file that was renamed."""
-    if not fcntl:
-        return
-    with suppress(OSError):  # some network folders cannot
+    """Write the names in a folder to disk; otherwise a power cut may lose a file that was renamed."""
+    with suppress(OSError):  # Windows and some network folders cannot
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -93,18 +90,22 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def locked(folder: str | Path, name: str = ".lock", *, wait: bool = False) -> Iterator[int]:
-    """The only process that holds the lock of a folder; its file descriptor, which a child may inherit.
+    """Hold the lock of a folder, and delete the temporary files that dead processes left in it.
 
-    The lock goes with the last process that holds it, killed or not. Whoever takes it sweeps the folder of
-    temporary files that dead processes left. Who holds it is written in the file: :func:`holder` reads it.
+    The lock ends with the last process that holds it, killed or not. The file says who holds it: see
+    :func:`holder`.
 
     Args:
-        name: of the file; a folder may have several locks.
-        wait: until it is free, where the default is to refuse at once.
+        folder: made if it does not exist.
+        name: of the lock's file; a folder may have several locks.
+        wait: until the lock is free; by default a lock that is held is refused at once.
+
+    Yields:
+        The file descriptor, which a child process may inherit and hold further.
 
     Raises:
-        BadInput: another process holds it, and the message says which, since when; or the folder cannot be
-            written.
+        BadInput: another process holds the lock, and the message says which, since when; or the folder cannot
+            be written.
     """
     folder = Path(folder)
     try:
@@ -115,22 +116,15 @@ def locked(folder: str | Path, name: str = ".lock", *, wait: bool = False) -> It
             f"cannot write {folder}: {error.strerror}; choose a folder you may write to"
         ) from error
     try:
-        try:
-            _lock(handle, wait)
-        except BlockingIOError as error:
+        if not lock_descriptor(handle, blocking=wait):
             raise BadInput(
                 f"{folder} is being written by {holder(folder, name)}: wait for it to end, or end it"
-            ) from error
+            )
         record_holder(handle, os.getpid())
         sweep(folder)
         yield handle
     finally:
         os.close(handle)
-
-
-def _lock(handle: int, wait: bool = False) -> None:
-    if fcntl:
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
 
 
 def record_holder(handle: int, pid: int) -> None:
@@ -146,11 +140,14 @@ def holder(folder: Path, name: str = ".lock") -> str:
 
 
 def sweep(folder: Path, name: str = "") -> None:
-    """Delete what :func:`atomic_path` left in a folder, or of one name, when its process was killed."""
+    """Delete the temporary files of killed processes in a folder, or those of one file.
+
+    A temporary file that is still locked has a living writer and stays.
+    """
     for path in folder.glob(f".{escape(name)}*.tmp"):
-        with suppress(OSError), path.open("rb") as handle:  # another process may sweep as well
-            _lock(handle.fileno())  # refused where the writer lives
-            path.unlink()
+        with suppress(OSError), path.open("rb") as temporary:  # another process may sweep as well
+            if POSIX and lock_descriptor(temporary.fileno(), blocking=False):
+                path.unlink()
 
 
 def require_plain(path: str | Path) -> None:
@@ -173,19 +170,3 @@ def write_text_atomic(path: str | Path, text: str) -> None:
 def write_json_atomic(path: str | Path, content: object) -> None:
     """Write JSON with sorted keys, so that equal contents are equal bytes."""
     write_text_atomic(path, json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
-
-
-# The digits of a number that are kept.
-
-DIGITS = 7  # significant digits: more than a finding needs, and the same on processors that round apart
-
-
-def rounded(content: object) -> object:
-    """The same content with every float rounded to :data:`DIGITS` significant digits; NaN becomes null."""
-    if isinstance(content, float):
-        return None if content != content else float(f"{content:.{DIGITS}g}")
-    if isinstance(content, dict):
-        return {str(name): rounded(value) for name, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [rounded(value) for value in content]
-    return content

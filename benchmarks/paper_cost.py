@@ -17,10 +17,10 @@ from itertools import pairwise
 import torch
 import typer
 
-from attnlib.training.course import regular_checkpoints
 from companion.results import registry
 from companion.runs.answer import all_measurements, unanswered
 from companion.runs.archive import Archive
+from companion.runs.loop import regular_checkpoints
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared import classification

@@ -14,8 +14,8 @@ from math import exp
 import numpy as np
 import torch
 
+from attnlib.models.corpus import Corpus
 from attnlib.probes.agreement import places
-from attnlib.training.corpus import Corpus
 from companion.book.project import find_root
 from companion.claims.model import read_tables
 from companion.data.parallel import available, read_translation

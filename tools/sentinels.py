@@ -27,11 +27,12 @@ from pathlib import Path
 import torch
 
 from attnlib.errors import check_known
-from attnlib.files import rounded, write_json_atomic
+from attnlib.files import write_json_atomic
 from companion.paths import ARCHIVE, ROOT, SENTINELS
+from companion.rounding import rounded
 from companion.runs.answer import all_measurements, report_progress
 from companion.runs.archive import Archive, Run
-from companion.runs.command import errors_in_a_line, keep_freed_memory, parser_of
+from companion.runs.command import errors_in_a_line, parser_of
 from companion.runs.identity import run_id
 from companion.runs.measure import Measurement
 from companion.runs.procedure import RunSpec
@@ -330,7 +331,6 @@ def main(arguments: list[str] | None = None) -> int:
         check_known("kind of training", kind, [sentinel.kind for sentinel in sentinels])
     wanted = [sentinel for sentinel in sentinels if not options.kind or sentinel.kind in options.kind]
     if options.train:
-        keep_freed_memory()
         for sentinel in wanted:
             train_and_measure(sentinel, Path(options.train))
         return 0

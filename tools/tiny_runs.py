@@ -28,12 +28,13 @@ import torch
 
 from attnlib import sealed
 from attnlib.errors import DataUnavailable
-from attnlib.files import rounded, write_json_atomic
+from attnlib.files import write_json_atomic
 from companion.results import registry
 from companion.results.measurements import specs_of
 from companion.results.request import Request
 from companion.results.run import run
-from companion.runs.command import errors_in_a_line, keep_freed_memory, parser_of
+from companion.rounding import rounded
+from companion.runs.command import errors_in_a_line, parser_of
 from companion.runs.identity import Spec, plain, run_id, run_record
 from companion.runs.spec import ModelSpec
 
@@ -114,5 +115,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    keep_freed_memory()
     sys.exit(main())

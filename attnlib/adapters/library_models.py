@@ -8,6 +8,7 @@ from torch import Tensor
 from attnlib.adapters.attended import Attended, LinearMap, Rotary, site_names
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.errors import BadInput
+from attnlib.models.corpus import Batch
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.sequence_to_sequence import SequenceToSequence
 from attnlib.models.transformer import (
@@ -18,7 +19,6 @@ from attnlib.models.transformer import (
     rotation_tables,
 )
 from attnlib.models.translator import BilinearTranslator
-from attnlib.training.corpus import Batch
 
 Recurrent = EncoderDecoder | SequenceToSequence | BilinearTranslator
 KINDS: tuple[AttentionKind, ...] = ("cross", "encoder_self", "decoder_self")
@@ -29,7 +29,7 @@ def encoder_decoder_pass(network: Recurrent, batch: Batch) -> ModelPass:
     """A teacher-forced pass of a recurrent network: one head, which compares the states as they are.
 
     >>> from attnlib.models.config import ModelConfig
-    >>> from attnlib.training.corpus import Corpus, collate
+    >>> from attnlib.models.corpus import Corpus, collate
     >>> config = ModelConfig("AO", source_size=9, target_size=9, width=4)
     >>> network = EncoderDecoder(config, torch.Generator().manual_seed(0)).eval()
     >>> found = encoder_decoder_pass(network, collate(Corpus.from_ids([[4, 5]], [[6]]), [0]))
@@ -58,7 +58,7 @@ def transformer_pass(
     """A teacher-forced pass of a :class:`~attnlib.models.transformer.Transformer`, all layers and heads.
 
     >>> from attnlib.models.transformer import TransformerConfig
-    >>> from attnlib.training.corpus import Corpus, collate
+    >>> from attnlib.models.corpus import Corpus, collate
     >>> config = TransformerConfig(source_size=9, target_size=9, width=4, heads=2, layers=1, hidden=4)
     >>> network = Transformer(config, torch.Generator().manual_seed(0)).eval()
     >>> found = transformer_pass(network, collate(Corpus.from_ids([[4, 5]], [[6]]), [0]))

@@ -26,9 +26,9 @@ from torch import Tensor, nn
 from attnlib.errors import BadInput
 from attnlib.models.attention import dot_scores, masked_softmax
 from attnlib.models.config import ModelConfig
+from attnlib.models.corpus import Batch
 from attnlib.models.recurrence import State, fused_layer, unroll
 from attnlib.models.trace import Trace
-from attnlib.training.corpus import Batch
 
 # Position codes for networks without recurrence, added to the embeddings of both sides.
 #

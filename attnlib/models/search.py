@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attnlib.errors import BadInput
 from attnlib.models.translator import BilinearTranslator
-from attnlib.training.vocabulary import BOS, EOS, PAD
+from attnlib.models.vocabulary import BOS, EOS, PAD
 
 State = TypeVar("State")
 

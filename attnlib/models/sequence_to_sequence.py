@@ -33,9 +33,9 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attnlib.errors import BadInput, check_at_least, check_known
 from attnlib.models.attention import Score, Scoring, masked_softmax
+from attnlib.models.corpus import Batch
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
 from attnlib.models.trace import Trace
-from attnlib.training.corpus import Batch
 
 Link = Literal["initial", "every_step", "attention"]
 SequenceCell = Literal["gru", "lstm"]

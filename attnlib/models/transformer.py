@@ -40,10 +40,10 @@ from torch import Tensor, nn
 
 from attnlib.errors import BadInput, check_known
 from attnlib.models.attention import is_checked
+from attnlib.models.corpus import Batch
 from attnlib.models.encoder_decoder import TABLE_ROWS, TABLES_KEPT, check_table, sinusoidal_positions
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
 from attnlib.models.trace import Trace
-from attnlib.training.corpus import Batch
 
 Positions = Literal["sinusoidal", "learned", "relative", "rotary", "none"]
 

@@ -24,8 +24,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attnlib.errors import BadInput, check_at_least, check_known
 from attnlib.models.attention import dot_scores, masked_softmax
+from attnlib.models.corpus import Batch
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
-from attnlib.training.corpus import Batch
 
 Attention = Literal["learned", "uniform"]
 Form = Literal["joined", "summed"]

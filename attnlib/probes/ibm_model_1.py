@@ -20,8 +20,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from attnlib.errors import BadInput
-from attnlib.training.corpus import Corpus
-from attnlib.training.vocabulary import PAD
+from attnlib.models.corpus import Corpus
+from attnlib.models.vocabulary import PAD
 
 NULL = PAD  # no word of a corpus has this id
 NO_LINK = -1  # of a target word that comes from the null word

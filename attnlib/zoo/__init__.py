@@ -37,12 +37,12 @@ from attnlib.arrays import several
 from attnlib.errors import BadInput, check_known
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
 from attnlib.models.config import ModelConfig
+from attnlib.models.corpus import Batch, Corpus, evaluation_batches
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.sequence_to_sequence import SequenceConfig, SequenceToSequence
 from attnlib.models.transformer import Transformer, TransformerConfig
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from attnlib.sealed import load_file
-from attnlib.training.corpus import Batch, Corpus, evaluation_batches
 
 FOLDER = Path(__file__).parent
 NAMES = tuple(sorted(path.stem for path in FOLDER.glob("*.safetensors")))

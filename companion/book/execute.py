@@ -30,7 +30,7 @@ from companion.book.project import Figure, Project, current_project, find, folde
 from companion.paths import ARCHIVE, MEASUREMENTS
 from companion.results import registry
 from companion.results.request import Request
-from companion.runs.command import errors_in_a_line, keep_freed_memory, parser_of
+from companion.runs.command import errors_in_a_line, parser_of
 
 
 class FigureFailed(AttnlibError):
@@ -69,7 +69,6 @@ def make_result(project: Project, request: Request) -> None:
     from companion.runs.answer import report_progress
     from companion.runs.archive import Archive
 
-    keep_freed_memory()
     folder = project.root / request.folder
     (folder / f"{request.experiment}.json").unlink(missing_ok=True)
     archive = Archive(ARCHIVE, MEASUREMENTS) if shares_archive(request) else None

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from attnlib.errors import CorruptFile, DataUnavailable
-from attnlib.files import atomic_path, rounded, write_text_atomic
+from attnlib.files import atomic_path, write_text_atomic
 from companion.book.markup import template
 from companion.book.project import Project, current_project
 from companion.book.style import as_images
@@ -29,6 +29,7 @@ from companion.claims.verdicts import in_short
 from companion.results import registry
 from companion.results.request import Request
 from companion.results.result import Result, as_csv
+from companion.rounding import rounded
 
 if TYPE_CHECKING:
     from companion.runs.identity import Spec

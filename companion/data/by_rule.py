@@ -8,8 +8,9 @@ from typing import TypeVar
 import numpy as np
 
 from attnlib.errors import BadInput
-from attnlib.training.corpus import Corpus, Links, Task
-from attnlib.training.vocabulary import Vocabulary
+from attnlib.models.corpus import Corpus
+from attnlib.models.vocabulary import Vocabulary
+from companion.data.task import Links, Task
 
 Words = Sequence[str]
 Reads = Callable[..., dict[str, str | None]]

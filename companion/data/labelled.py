@@ -27,8 +27,8 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from attnlib.errors import BadInput, check_known
-from attnlib.training.corpus import pack
-from attnlib.training.vocabulary import BOS, EOS, MARKS, PAD, UNK, Vocabulary
+from attnlib.models.corpus import pack
+from attnlib.models.vocabulary import BOS, EOS, MARKS, PAD, UNK, Vocabulary
 from companion.data.text import Dropped, Tally
 
 # -- raw text to words ---------------------------------------------------------------------------------------

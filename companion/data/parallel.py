@@ -20,10 +20,11 @@ from typing import Literal
 import numpy as np
 
 from attnlib.errors import BadInput, check_known
-from attnlib.training.corpus import Corpus, Links, Task
-from attnlib.training.vocabulary import Vocabulary
+from attnlib.models.corpus import Corpus
+from attnlib.models.vocabulary import Vocabulary
 from companion.data.by_rule import task
 from companion.data.sources import Dataset, dataset, locate
+from companion.data.task import Links, Task
 from companion.data.text import Dropped, Tally, own_checksums, read_lines, read_parallel, unzipped
 
 EUROPARL = dataset("europarl")

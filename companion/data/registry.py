@@ -1,7 +1,7 @@
 """Tasks by name: what every module of this package, or among the figures that need it, lists in ``TASKS``.
 
 There is no list to edit. ``TASKS`` is a dict from names to functions with keyword options that all have
-defaults; each returns a :class:`~attnlib.training.corpus.Task`.
+defaults; each returns a :class:`~companion.data.task.Task`.
 """
 
 import inspect
@@ -14,7 +14,7 @@ from attnlib.errors import BadInput, check_known
 from companion.paths import modules_with
 
 if TYPE_CHECKING:  # planning the book needs the names of tasks, and not torch
-    from attnlib.training.corpus import Task
+    from companion.data.task import Task
 
 
 def names() -> tuple[str, ...]:

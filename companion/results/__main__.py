@@ -15,7 +15,7 @@ try:
     from companion.results.run import run
     from companion.runs.answer import add_machine, report_progress
     from companion.runs.archive import Archive
-    from companion.runs.command import errors_in_a_line, keep_freed_memory, parser_of
+    from companion.runs.command import errors_in_a_line, parser_of
 except ModuleNotFoundError as error:
     sys.exit(
         f"error: {error.name} is not installed, and a result is computed where the book is built; here "
@@ -52,5 +52,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    keep_freed_memory()
     sys.exit(main())

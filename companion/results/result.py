@@ -8,7 +8,8 @@ from pathlib import Path
 import pandas as pd
 
 from attnlib.errors import BadInput, CorruptFile, DataUnavailable
-from attnlib.files import rounded, write_json_atomic, write_text_atomic
+from attnlib.files import write_json_atomic, write_text_atomic
+from companion.rounding import rounded
 from companion.runs.identity import digest
 
 

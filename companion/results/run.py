@@ -10,12 +10,13 @@ from pathlib import Path
 import torch
 
 from attnlib.errors import BadInput, DataUnavailable, NotMeasured
-from attnlib.files import rounded, write_text_atomic
+from attnlib.files import write_text_atomic
 from companion.data import sources
 from companion.results import registry
 from companion.results.config import plain
 from companion.results.request import Request
 from companion.results.result import Result
+from companion.rounding import rounded
 from companion.runs import registry as trainings
 from companion.runs.archive import Archive
 from companion.runs.identity import Spec, run_id, run_record

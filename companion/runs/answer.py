@@ -19,7 +19,7 @@ from attnlib.errors import UnknownName
 from companion.paths import ARCHIVE, MEASUREMENTS, ROOT
 from companion.results import registry
 from companion.runs.archive import Archive
-from companion.runs.command import errors_in_a_line, keep_freed_memory, parser_of
+from companion.runs.command import errors_in_a_line, parser_of
 from companion.runs.identity import Spec, digest, read_spec, run_id
 from companion.runs.measure import Measurement
 from companion.runs.store import Store
@@ -114,5 +114,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    keep_freed_memory()
     sys.exit(main())

@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from attnlib.errors import AttnlibError, CorruptFile
-from attnlib.files import locked, rounded, write_text_atomic
+from attnlib.files import locked, write_text_atomic
+from companion.rounding import rounded
 from companion.runs.command import errors_in_a_line, parser_of
 from companion.runs.identity import Spec, plain, read_spec, run_id, run_record
 from companion.runs.measure import Measurement

@@ -47,11 +47,11 @@ def run_record(spec: Spec) -> dict[str, object]:
 
 
 def _encoder_decoder_record(spec: ModelSpec) -> dict[str, object]:
-    from companion.runs import loop
+    from companion.runs import encoder_decoder
 
     given = dict(spec.task_options)
     settings = asdict(spec) | {"task_options": _without_folders(given, tasks.builder(spec.task))}
-    record = {"training": ENCODER_DECODER, "version": loop.VERSION, "settings": settings}
+    record = {"training": ENCODER_DECODER, "version": encoder_decoder.VERSION, "settings": settings}
     return record | _task_record(spec.task, given)
 
 

@@ -1,106 +1,210 @@
-"""Training by teacher forcing: a pure function of the spec, whatever interrupts it."""
+"""The one training loop: Adam along a schedule, with the same final numbers whatever interrupts it."""
 
+import json
 import math
 import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal, Protocol, Self, TypeVar
 
+import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnlib.errors import TrainingDiverged
-from attnlib.models.config import ModelConfig
-from attnlib.models.encoder_decoder import EncoderDecoder
-from attnlib.training.checkpoint import Progress, load_newest, save_checkpoint
-from attnlib.training.corpus import Task, training_batches
-from attnlib.training.course import Report
-from companion.runs.spec import ModelSpec
+from attnlib.errors import BadInput, TrainingDiverged
+from attnlib.sealed import loads, write_json_atomic
+from companion.runs.checkpoint import Progress, load_newest, save_checkpoint
 
-VERSION = 1  # of this training: raised when what it trains changes
-IGNORED = -100  # no word has a negative id
-RECORDS = 50  # points of the learning curve kept
+RECORDS = 50  # points of the loss curve kept
 
 
-def new_model(spec: ModelSpec, task: Task) -> EncoderDecoder:
-    """The untrained network of a spec, its parameters drawn from the spec's seed."""
-    config = ModelConfig(
-        architecture=spec.architecture,
-        source_size=len(task.source_vocabulary),
-        target_size=len(task.target_vocabulary),
-        cell=spec.cell,
-        width=spec.width,
-        positions=spec.positions,
-        embedding_scale=spec.embedding_scale,
-    )
-    return EncoderDecoder(config, torch.Generator().manual_seed(spec.seed))
+class Movable(Protocol):
+    """What one update reads: a tensor, or a dataclass of tensors with a method ``to``."""
+
+    def to(self, device: str) -> Self: ...
 
 
-def prediction_loss(
-    logits: Float[Tensor, "batch target words"],
-    outputs: Int[Tensor, "batch target"],
-    mask: Bool[Tensor, "batch target"],
-) -> Float[Tensor, ""]:
-    """Mean cross-entropy, in nats a token, over the valid target positions."""
-    # Ignoring rows is faster than picking valid ones out, a copy of the logits; gradients are the same bits.
-    targets = outputs.masked_fill(~mask, IGNORED)
-    return nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORED)
+Batch = TypeVar("Batch", bound=Movable)
+Loss = Callable[[nn.Module, Batch], Tensor]
+Report = Callable[[int, int, float], None]  # step, steps, loss
+Visit = Callable[[int, nn.Module], None]  # updates made so far, the model in evaluation mode
 
 
-def learning_rate_at(step: int, spec: ModelSpec) -> float:
-    """Half a cosine from the spec's learning rate down to zero."""
-    return spec.learning_rate * 0.5 * (1 + math.cos(math.pi * step / spec.steps))
+@dataclass(frozen=True)
+class Schedule:
+    """How a network is trained: Adam, by default as Snell et al. configured it, and where to look.
+
+    Raises:
+        BadInput: no steps, a negative warm-up, a clip that is not positive, or checkpoints that are not
+            ascending numbers between 0 and ``steps``.
+    """
+
+    steps: int  #: number of updates
+    seed: int  #: what is drawn during an update (dropout) is a function of this seed and the step alone
+    learning_rate: float = 1e-3  #: Adam's
+    #: numbers of updates after which the model is looked at, ascending; 0 is before training
+    checkpoints: tuple[int, ...] = ()
+    #: largest norm of the gradient of all parameters together; None leaves it as it is, as the paper does
+    clip: float | None = None
+    #: updates over which the learning rate rises linearly from zero; none in the paper
+    warmup: int = 0
+    #: how the learning rate falls afterwards: not at all, or along half a cosine down to zero
+    decay: Literal["none", "cosine"] = "none"
+    weight_decay: float = 0.0  #: L2 penalty added to the gradient
+
+    def __post_init__(self) -> None:
+        if self.steps < 1:
+            raise BadInput(f"a schedule of {self.steps} steps; expected at least 1")
+        if self.warmup < 0:
+            raise BadInput(f"warmup is {self.warmup}; it must be at least 0")
+        if self.clip is not None and not self.clip > 0:
+            raise BadInput(f"clip is {self.clip}; expected a number above 0, or None")
+        if list(self.checkpoints) != sorted(set(self.checkpoints)):
+            raise BadInput(f"checkpoints {self.checkpoints}; expected ascending steps, each once")
+        if self.checkpoints and not 0 <= self.checkpoints[0] <= self.checkpoints[-1] <= self.steps:
+            raise BadInput(f"checkpoints {self.checkpoints}; expected steps from 0 to {self.steps}")
+
+    def learning_rate_at(self, step: int) -> float:
+        """Return the learning rate of the update after ``step`` others."""
+        rate = self.learning_rate
+        if self.warmup:
+            rate = rate * min(1.0, (step + 1) / self.warmup)
+        if self.decay == "cosine":
+            rate = rate * 0.5 * (1 + math.cos(math.pi * step / self.steps))
+        return rate
 
 
-def train(
-    spec: ModelSpec,
-    task: Task,
-    checkpoints: Path,
+def regular_checkpoints(steps: int, every: int) -> tuple[int, ...]:
+    """Return 0, every so many updates, and the last one.
+
+    >>> regular_checkpoints(25, 10)
+    (0, 10, 20, 25)
+    """
+    return (*range(0, steps, every), steps)
+
+
+def train_network(
+    model: nn.Module,
+    batch_at: Callable[[int], Batch],
+    loss: Loss,
+    schedule: Schedule,
+    folder: Path | None,
     *,
+    visit: Visit | None = None,
     device: str = "cpu",
     report: Report | None = None,
-    seconds_between_checkpoints: float = 60.0,
-) -> tuple[EncoderDecoder, list[dict]]:
-    """Train a model, or go on where an interrupted run left off; the outcome is the same to the last bit.
+    seconds_between_saves: float = 60.0,
+) -> list[dict]:
+    """Train ``model`` in place, or resume an interrupted training; the outcome has the same bits.
 
     Args:
-        checkpoints: folder for checkpoints; a sound one in it is continued from.
+        model: its parameters are where the training starts; those that need no gradient stay as they are.
+        batch_at: the batch of an update, a pure function of the step (0, 1, …): a resumed training asks for
+            any step first.
+        loss: a scalar to minimise; the model is in training mode.
+        schedule: how many updates, how large, and when to look.
+        folder: for checkpoints and the list of visits made; ``None`` keeps nothing.
+        visit: called at each of the schedule's checkpoints with (updates made, model in evaluation mode). It
+            writes what it sees into files, atomically: they outlast a kill, after which passed checkpoints
+            are not visited again. Only a kill during a visit, or just after it, repeats that visit.
+        device: where to train.
         report: called after every update with (step, steps, loss).
+        seconds_between_saves: a checkpoint is written after so many seconds, and after the last update.
 
     Returns:
-        the model on ``device``, and records {step, loss} along the way.
+        Records {step, loss} along the way, the last one of the last update.
+
+    Raises:
+        BadInput: the folder holds a training by another schedule.
+        TrainingDiverged: the loss is not finite; names step and seed.
     """
-    model = new_model(spec, task).to(device)
+    model.to(device)
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimiser = torch.optim.Adam(
-        model.parameters(), lr=spec.learning_rate, weight_decay=spec.weight_decay, fused=True
+        trained, lr=schedule.learning_rate, weight_decay=schedule.weight_decay, fused=True
     )
-    progress = load_newest(checkpoints, model, optimiser)
+    progress = Progress(0, [])
+    if folder is not None:
+        _require_same_schedule(folder, schedule)
+        progress = load_newest(folder, model, optimiser)
+    visited = _visits_made(folder)
+    # The caller's random state is given back after every update: the CPU's, and that of the device.
+    random_devices = [] if torch.device(device).type == "cpu" else [device]
     saved = time.monotonic()
-    batches = training_batches(task.train, spec.batch_size, seed=spec.seed, start_step=progress.step)
-    for step in range(progress.step, spec.steps):
-        loss = _update(model, optimiser, next(batches).to(device), spec, step)
-        if not math.isfinite(loss):
+    model.train()
+    for step in range(progress.step, schedule.steps + 1):
+        if visit is not None and step in schedule.checkpoints and step not in visited:
+            model.eval()
+            visit(step, model)
+            model.train()
+            visited.append(step)
+            if folder is not None:
+                write_json_atomic(folder / "visits.json", visited)
+        if step == schedule.steps:
+            break
+        with torch.random.fork_rng(devices=random_devices):
+            torch.manual_seed(_seed_of_update(schedule.seed, step))
+            batch = batch_at(step).to(device)
+            value = _update(model, trained, optimiser, batch, loss, schedule, step)
+        if not math.isfinite(value):
             raise TrainingDiverged(
-                f"loss is {loss} at step {step} with seed {spec.seed} ({spec.setting}, learning rate "
-                f"{spec.learning_rate:g}); lower the learning rate or clip the gradient harder"
+                f"loss is {value} at step {step} with seed {schedule.seed} (learning rate "
+                f"{schedule.learning_rate:g}); lower the learning rate or clip the gradient harder"
             )
-        if step % max(1, spec.steps // RECORDS) == 0 or step == spec.steps - 1:
-            progress.records.append({"step": step, "loss": round(loss, 6)})
-        if report:
-            report(step + 1, spec.steps, loss)
-        if time.monotonic() - saved > seconds_between_checkpoints:
-            save_checkpoint(checkpoints, model, optimiser, Progress(step + 1, progress.records))
+        last = step == schedule.steps - 1
+        if last or step % max(1, schedule.steps // RECORDS) == 0:
+            progress.records.append({"step": step, "loss": round(value, 6)})
+        if report is not None:
+            report(step + 1, schedule.steps, value)
+        if folder is not None and (last or time.monotonic() - saved > seconds_between_saves):
+            save_checkpoint(folder, model, optimiser, Progress(step + 1, progress.records))
             saved = time.monotonic()
-    return model, progress.records
+    model.eval()
+    return progress.records
+
+
+def _seed_of_update(seed: int, step: int) -> int:
+    # One number of 32 bits from two: torch's CPU generator drops the upper half of its seed.
+    return int(np.random.SeedSequence((seed, step)).generate_state(1)[0])
 
 
 def _update(
-    model: EncoderDecoder, optimiser: torch.optim.Optimizer, batch, spec: ModelSpec, step: int
+    model: nn.Module,
+    trained: list[nn.Parameter],
+    optimiser: torch.optim.Optimizer,
+    batch: Batch,
+    loss: Loss,
+    schedule: Schedule,
+    step: int,
 ) -> float:
+    """Make one update and return the loss before it."""
     for group in optimiser.param_groups:
-        group["lr"] = learning_rate_at(step, spec)
+        group["lr"] = schedule.learning_rate_at(step)
     optimiser.zero_grad(set_to_none=True)
-    loss = prediction_loss(model(batch).logits, batch.target_output, batch.target_mask)
-    loss.backward()
-    nn.utils.clip_grad_norm_(model.parameters(), spec.clip)
+    value = loss(model, batch)
+    value.backward()
+    if schedule.clip is not None:
+        nn.utils.clip_grad_norm_(trained, schedule.clip)
     optimiser.step()
-    return loss.item()
+    return value.item()
+
+
+def _require_same_schedule(folder: Path, schedule: Schedule) -> None:
+    """Write the schedule into a new folder; raise BadInput if the folder holds another one."""
+    path = folder / "schedule.json"
+    expected = json.loads(json.dumps(asdict(schedule)))  # as it is read back
+    if not path.exists():
+        write_json_atomic(path, expected)
+        return
+    stored = loads(path.read_text(encoding="utf-8"))
+    if stored != expected:
+        raise BadInput(
+            f"{folder} holds a training by another schedule: {stored}, not {expected}; choose another folder"
+        )
+
+
+def _visits_made(folder: Path | None) -> list[int]:
+    if folder is None or not (folder / "visits.json").exists():
+        return []
+    return loads((folder / "visits.json").read_text(encoding="utf-8"))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from attnlib.errors import check_at_least
 
-ENCODER_DECODER = "encoder_decoder"  # the training of a ModelSpec, companion/runs/loop.py
+ENCODER_DECODER = "encoder_decoder"  # the training of a ModelSpec, companion/runs/encoder_decoder.py
 
 
 @dataclass(frozen=True)

@@ -18,17 +18,18 @@ from torch import Tensor
 
 from attnlib import sealed
 from attnlib.errors import Altered, CorruptFile, NotMeasured
-from attnlib.files import atomic_path, locked, rounded, write_json_atomic
+from attnlib.files import atomic_path, locked, write_json_atomic
 from attnlib.models.encoder_decoder import EncoderDecoder
-from attnlib.training.checkpoint import discard_unsound
-from attnlib.training.corpus import Task
-from attnlib.training.evaluate import evaluate
 from companion.data import registry
+from companion.data.task import Task
 from companion.paths import ROOT
+from companion.rounding import rounded
 from companion.runs import registry as procedures
 from companion.runs.archive import Archive
+from companion.runs.checkpoint import discard_unsound
+from companion.runs.encoder_decoder import new_model, train
+from companion.runs.evaluate import evaluate
 from companion.runs.identity import Spec, run_id, run_record
-from companion.runs.loop import new_model, train
 from companion.runs.measure import Measurement
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.spec import ModelSpec
@@ -80,7 +81,7 @@ class Store:
         """The trained model of a spec, from the folder if it is there, else trained now.
 
         Raises:
-            TrainingDiverged: see :func:`companion.runs.loop.train`.
+            TrainingDiverged: see :func:`companion.runs.encoder_decoder.train`.
             NotMeasured: it has to be trained, and this store does not.
             CorruptFile: the product cannot be read; the message says what to delete.
         """

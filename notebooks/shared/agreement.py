@@ -9,17 +9,17 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnlib.errors import BadInput, NotMeasured
+from attnlib.models.corpus import Batch
 from attnlib.models.translator import BilinearTranslator
+from attnlib.models.vocabulary import BOS, EOS
 from attnlib.probes import agreement as of_rows
 from attnlib.probes.agreement import RowMean, agreement, chance_agreement, halves
-from attnlib.probes.kendall import kendall
-from attnlib.training.corpus import Batch
-from attnlib.training.vocabulary import BOS, EOS
 from companion.results.measurements import Measurement
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
 from notebooks.shared.bleu import bleu
+from notebooks.shared.kendall import kendall
 from notebooks.shared.plan import each_seed
 from notebooks.shared.snapshots import CHOOSING, GROUPS, qualities
 from notebooks.shared.translation import SourceMask, TargetMask, padded_cells, recorded_network

@@ -31,8 +31,8 @@ from torch import Tensor, nn
 from attnlib.errors import check_at_least, check_known
 from attnlib.models import classifiers
 from attnlib.models.classifiers import AttentiveClassifier, classification_loss
-from attnlib.training.course import Course, Report, run_course
 from companion.data import labelled, labelled_sets
+from companion.runs.loop import Report, Schedule, train_network
 from notebooks.shared import snapshots as kept
 from notebooks.shared.snapshots import Tensors, keep_if_best, qualities, save_snapshot, stacked_snapshots
 
@@ -155,7 +155,7 @@ def record_course(
     """
     task = load_task(settings)
     parts = probed_parts(task, settings.split_seed)
-    course = Course(settings.steps, settings.seed, settings.learning_rate, checkpoints(settings.steps))
+    schedule = Schedule(settings.steps, settings.seed, settings.learning_rate, checkpoints(settings.steps))
 
     def visit(step: int, network: nn.Module) -> None:
         found = {}
@@ -169,10 +169,10 @@ def record_course(
         return {f"{part}.{name}": _row(network, parts[part], of, device) for name, of in at_best.items()}
 
     batches = labelled.LabelledBatches(task.train, settings.batch_size, seed=settings.seed)
-    records = run_course(model, batches, loss, course, folder, visit=visit, device=device, report=report)
-    found = stacked_snapshots(folder, course.checkpoints)
+    records = train_network(model, batches, loss, schedule, folder, visit=visit, device=device, report=report)
+    found = stacked_snapshots(folder, schedule.checkpoints)
     if at_best:
-        found |= kept.seen_where_best(folder, model, course.checkpoints, see)
+        found |= kept.seen_where_best(folder, model, schedule.checkpoints, see)
     for part, texts in parts.items():
         found[f"{part}.offsets"] = torch.from_numpy(_offsets(texts))
         found[f"{part}.labels"] = torch.from_numpy(texts.labels)

@@ -16,8 +16,8 @@ from itertools import pairwise
 import numpy as np
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.training.corpus import Links, Task
 from companion.data.by_rule import drawn_apart, task, task_by_rule
+from companion.data.task import Links, Task
 
 
 def _table(text: str) -> dict[str, str]:

@@ -18,12 +18,12 @@ from attnlib.decomposition.terms import alignment_terms
 from attnlib.decomposition.typicality import AttentionCells
 from attnlib.errors import BadInput
 from attnlib.models.attention import dot_scores, masked_softmax
+from attnlib.models.corpus import Corpus, evaluation_batches
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.trace import Trace
-from attnlib.training.corpus import Corpus, evaluation_batches
-from attnlib.training.evaluate import traces
-from attnlib.training.vocabulary import EOS, MARKS, PAD
+from attnlib.models.vocabulary import EOS, MARKS, PAD
 from companion.runs import registry
+from companion.runs.evaluate import traces
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording
 from companion.runs.store import TrainedModel

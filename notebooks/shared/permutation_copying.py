@@ -20,9 +20,9 @@ from torch.autograd.function import FunctionCtx, once_differentiable
 
 from attnlib.errors import BadInput, check_at_least, check_known
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
-from attnlib.training.corpus import Task
-from attnlib.training.course import Course, Report, regular_checkpoints, run_course
 from companion.data.by_rule import task, task_by_rule
+from companion.data.task import Task
+from companion.runs.loop import Report, Schedule, regular_checkpoints, train_network
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 VERSION = 1  # of the training: raised when what it trains changes
@@ -471,16 +471,16 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
     else:
         network = Copier(CopierConfig(words, settings.width, attention=settings.network), generator)
         loss, snapshot = copier_loss, snapshot_of_copier
-    course = Course(
+    schedule = Schedule(
         settings.steps, settings.seed, settings.learning_rate,
         regular_checkpoints(settings.steps, settings.every),
     )  # fmt: skip
-    run_course(
-        network, batch_at, loss, course, folder,
+    train_network(
+        network, batch_at, loss, schedule, folder,
         visit=lambda step, model: save_snapshot(folder, step, snapshot(model, held_out)),
         device=device, report=report,
     )  # fmt: skip
-    return stacked_snapshots(folder, course.checkpoints)
+    return stacked_snapshots(folder, schedule.checkpoints)
 
 
 def snapshot_of_copier(model: Copier, held_out: CopyBatch) -> Tensors:

@@ -1,7 +1,7 @@
 """Sentence pairs as pieces of words: one vocabulary for both sides, and batches as a function of the step.
 
 The vocabulary is SentencePiece's (Snell et al. 2021, section A.8). Its marks have the ids of
-:mod:`attnlib.training.vocabulary`, so that pieces go into a :class:`attnlib.training.corpus.Corpus` as words
+:mod:`attnlib.models.vocabulary`, so that pieces go into a :class:`attnlib.models.corpus.Corpus` as words
 do.
 """
 
@@ -18,8 +18,8 @@ from jaxtyping import Int
 
 from attnlib.errors import BadInput
 from attnlib.files import atomic_path
-from attnlib.training.corpus import Batch, Corpus, collate
-from attnlib.training.vocabulary import BOS, EOS, MARKS, PAD, UNK
+from attnlib.models.corpus import Batch, Corpus, collate
+from attnlib.models.vocabulary import BOS, EOS, MARKS, PAD, UNK
 from companion.data.parallel import ParallelText, PieceKind
 from companion.data.text import Dropped, Tally
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from attnlib.models.sequence_to_sequence import SequenceConfig, SequenceToSequence
-from attnlib.training.course import Report
+from companion.runs.loop import Report
 from companion.runs.procedure import Recording
 from notebooks.shared.sequence_course import SequenceSettings, record_course, restored, task_of
 from notebooks.shared.snapshots import Tensors

@@ -26,12 +26,13 @@ import torch
 from torch import Tensor, nn
 
 from attnlib.errors import BadInput, check_at_least
+from attnlib.models.corpus import Batch, Corpus, collate, evaluation_batches
 from attnlib.models.search import greedy_search
-from attnlib.training.corpus import Batch, Corpus, Task, collate, evaluation_batches
-from attnlib.training.course import Course, Report, regular_checkpoints, run_course
-from attnlib.training.vocabulary import PAD
+from attnlib.models.vocabulary import PAD
 from companion.data import registry
-from companion.runs.loop import prediction_loss
+from companion.data.task import Task
+from companion.runs.encoder_decoder import loss_of
+from companion.runs.loop import Report, Schedule, regular_checkpoints, train_network
 from companion.runs.procedure import Recording
 from notebooks.shared.pieces import EqualLengthBatches
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
@@ -113,22 +114,20 @@ def record_course(
             found |= {f"shown.{name}": v for name, v in snapshot_of_pairs(seen, shown, device).items()}
         save_snapshot(folder, step, found)
 
-    course = Course(
+    schedule = Schedule(
         settings.steps, settings.seed, settings.learning_rate, regular_checkpoints(settings.steps, every),
         settings.clip, settings.warmup,
     )  # fmt: skip
-    run_course(
-        network, EqualLengthBatches(task.train, settings.batch_size, settings.seed), loss_of, course, folder,
-        visit=visit, device=device, report=report,
+    batches = EqualLengthBatches(task.train, settings.batch_size, settings.seed)
+    train_network(
+        network, batches, loss_of, schedule, folder, visit=visit, device=device, report=report,
     )  # fmt: skip
     state = {f"{_NETWORK}{name}": value.cpu() for name, value in network.state_dict().items()}
     return (
-        stacked_snapshots(folder, course.checkpoints) | {"written": written(network, judged, device)} | state
+        stacked_snapshots(folder, schedule.checkpoints)
+        | {"written": written(network, judged, device)}
+        | state
     )
-
-
-def loss_of(network: nn.Module, batch: Batch) -> Tensor:
-    return prediction_loss(network(batch).logits, batch.target_output, batch.target_mask)
 
 
 @torch.no_grad()

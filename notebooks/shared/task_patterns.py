@@ -12,9 +12,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnlib.errors import BadInput
+from attnlib.models.corpus import Batch, Corpus, evaluation_batches
 from attnlib.models.transformer import TransformerTrace
 from attnlib.probes.alignment_error import gold_links, words_only
-from attnlib.training.corpus import Batch, Corpus, evaluation_batches
 from companion.runs import registry
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording

@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 
 from attnlib.errors import BadInput, check_known
-from attnlib.training.corpus import Links, Task
 from companion.data.by_rule import drawn_apart, task, task_by_rule
+from companion.data.task import Links, Task
 
 # Sequences drawn without a grammar, relabelled and permuted. In the one-to-one task (our name; a task of one
 # diagonal, as in the introduction of Aitken et al. 2021) words A, B, C … become a, b, c … one for one:

@@ -8,7 +8,7 @@ from torch import nn
 
 from attnlib.errors import BadInput
 from attnlib.models.transformer import MultiHeadAttention, Transformer, TransformerConfig
-from attnlib.training.course import Report
+from companion.runs.loop import Report
 from companion.runs.procedure import Recording
 from notebooks.shared.sequence_course import SequenceSettings, record_course, restored, task_of
 from notebooks.shared.snapshots import Tensors

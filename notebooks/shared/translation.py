@@ -21,14 +21,14 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from attnlib.errors import BadInput, check_at_least
+from attnlib.models.corpus import Batch, Corpus, collate, evaluation_batches
 from attnlib.models.search import translate
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig, TranslatorTrace
+from attnlib.models.vocabulary import BOS, EOS, PAD
 from attnlib.probes.lexical_probe import log_lexical_probe
-from attnlib.training.corpus import Batch, Corpus, collate, evaluation_batches
-from attnlib.training.course import Course, Report, run_course
-from attnlib.training.vocabulary import BOS, EOS, PAD
 from companion.data.parallel import read_translation, translation_checksums
 from companion.data.sources import cache_folder
+from companion.runs.loop import Report, Schedule, train_network
 from notebooks.shared import snapshots as kept
 from notebooks.shared.bleu import bleu_counts
 from notebooks.shared.pieces import EqualLengthBatches, PieceCorpus, Pieces, piece_corpus
@@ -133,7 +133,7 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
     data = load_pieces(settings)
     parts = probed_parts(data, settings)
     masks = masks_of(parts)
-    course = Course(settings.steps, settings.seed, settings.learning_rate, checkpoints(settings))
+    schedule = Schedule(settings.steps, settings.seed, settings.learning_rate, checkpoints(settings))
 
     def visit(step: int, network: BilinearTranslator) -> None:
         found = {}
@@ -149,13 +149,13 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
         return {f"{name}.saliency": saliency_snapshot(network, parts[name], device)}
 
     network = new_network(settings, len(data.pieces))
-    run_course(
+    train_network(
         network, EqualLengthBatches(data.train, settings.batch_size, settings.seed), BilinearTranslator.loss,
-        course, folder, visit=visit, device=device, report=report,
+        schedule, folder, visit=visit, device=device, report=report,
     )  # fmt: skip
-    recording = stacked_snapshots(folder, course.checkpoints) | masks
+    recording = stacked_snapshots(folder, schedule.checkpoints) | masks
     if settings.saliency:
-        recording |= kept.seen_where_best(folder, network, course.checkpoints, see)
+        recording |= kept.seen_where_best(folder, network, schedule.checkpoints, see)
     if settings.keep_network:
         recording |= {f"{_NETWORK}{name}": value.cpu() for name, value in network.state_dict().items()}
     return recording

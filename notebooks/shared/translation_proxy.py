@@ -16,9 +16,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from attnlib.models.corpus import Batch, evaluation_batches
 from attnlib.models.initialise import undrawn_embedding
-from attnlib.training.corpus import Batch, evaluation_batches
-from attnlib.training.course import Course, Report, run_course
+from companion.runs.loop import Report, Schedule, train_network
 from notebooks.shared import translation
 from notebooks.shared.pieces import EqualLengthBatches
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
@@ -87,7 +87,9 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
     """Train the proxy and look at it at every checkpoint; what is recorded is as the network has it."""
     data = translation.load_pieces(settings)
     parts = translation.probed_parts(data, settings)
-    course = Course(settings.steps, settings.seed, settings.learning_rate, translation.checkpoints(settings))
+    schedule = Schedule(
+        settings.steps, settings.seed, settings.learning_rate, translation.checkpoints(settings)
+    )
 
     def visit(step: int, proxy: TranslationProxy) -> None:
         snapshots = {name: snapshot_of(proxy, part, device) for name, part in parts.items()}
@@ -97,12 +99,12 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
             {f"{name}.{what}": seen for name, own in snapshots.items() for what, seen in own.items()},
         )
 
-    run_course(
+    train_network(
         TranslationProxy(len(data.pieces), settings.width, torch.Generator().manual_seed(settings.seed)),
-        EqualLengthBatches(data.train, settings.batch_size, settings.seed), TranslationProxy.loss, course,
+        EqualLengthBatches(data.train, settings.batch_size, settings.seed), TranslationProxy.loss, schedule,
         folder, visit=visit, device=device, report=report,
     )  # fmt: skip
-    return stacked_snapshots(folder, course.checkpoints) | translation.masks_of(parts)
+    return stacked_snapshots(folder, schedule.checkpoints) | translation.masks_of(parts)
 
 
 @torch.no_grad()

@@ -13,9 +13,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from attnlib.models.corpus import Batch, evaluation_batches
 from attnlib.models.encoder_decoder import EncoderDecoder
-from attnlib.training.corpus import Batch, evaluation_batches
-from attnlib.training.vocabulary import BOS, EOS, PAD, UNK
+from attnlib.models.vocabulary import BOS, EOS, PAD, UNK
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec

@@ -13,11 +13,10 @@ from attnlib.decomposition.substitution import ALL_PAIRS, similarity_by_sample
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import agreement_with_ties_broken, chance_agreement
 from attnlib.probes.alignment_error import AlignmentSums
-from attnlib.probes.kendall import kendall
 
 ROWS = [[1, 2, 3], [3, 1, 2]]
 TERMS = np.arange(9 * 2 * 2 * 3).reshape(3, 3, 2, 2, 3)
-OF_ROWS = [agreement, agreement_with_ties_broken, kendall]
+OF_ROWS = [agreement, agreement_with_ties_broken]
 OF_TERMS = [shares, substitution, covariance_shares_by_sample]
 
 

@@ -16,7 +16,6 @@ from safetensors.torch import load as any_reader
 from attnlib import Components, files, sealed
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import atomic_path, holder, locked, record_holder, write_text_atomic
-from attnlib.training.checkpoint import Progress, load_newest, save_checkpoint
 from tests.attnlib.refusals import assert_refused, flip
 
 WRITES = """
@@ -136,15 +135,7 @@ def record(folder):
     return folder / "r", lambda path: sealed.loads(path.read_text(encoding="utf-8"))
 
 
-def checkpoint(folder):
-    """Its side file; an altered one is passed over."""
-    model = torch.nn.Linear(1, 1)
-    optimiser = torch.optim.Adam(model.parameters())
-    save_checkpoint(folder, model, optimiser, Progress(5, [{"step": 4, "loss": 0.5}]))
-    return folder / "step-00000005.json", lambda _: load_newest(folder, model, optimiser)
-
-
-@pytest.mark.parametrize("written", [components, tensors, record, checkpoint])
+@pytest.mark.parametrize("written", [components, tensors, record])
 def test_no_bit_of_a_file_flips_unnoticed(written, tmp_path):
     path, read = written(tmp_path)
     content = path.read_bytes()
@@ -155,8 +146,6 @@ def test_no_bit_of_a_file_flips_unnoticed(written, tmp_path):
         try:
             found = read(path)
         except (CorruptFile, UnicodeDecodeError):
-            continue
-        if found == Progress(0, []):  # passed over
             continue
         used += 1  # white space, or a letter of 1e-9
         assert torch.equal(found, expected) if isinstance(found, torch.Tensor) else found == expected

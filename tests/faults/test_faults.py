@@ -31,7 +31,6 @@ from attnlib.decomposition import Components
 from attnlib.errors import AttnlibError, CorruptFile, line_of
 from attnlib.files import locked
 from attnlib.request import Request as AnalysisRequest
-from attnlib.training.checkpoint import Progress, load_newest, save_checkpoint
 from companion.book.parameters import check_parallel, request_of
 from companion.book.project import current_project, discover
 from companion.claims.model import load_claims
@@ -43,7 +42,7 @@ from companion.results.request import Request
 from companion.results.result import Result
 from companion.runs import store as store_module
 from companion.runs.archive import Archive
-from companion.runs.loop import train
+from companion.runs.encoder_decoder import train
 from companion.runs.measure import Measurement, measure
 from companion.runs.procedure import RunSpec
 from companion.runs.spec import ModelSpec
@@ -114,13 +113,13 @@ def measure_seed(trained):
 
 
 def training(folder):
-    store_module.train = partial(train, seconds_between_checkpoints=-1)  # after every update
+    store_module.train = partial(train, seconds_between_saves=-1)  # after every update
     Store(folder / "models").model(MODEL)
 
 
 def procedure(folder):
-    course = permutation_copying.run_course
-    permutation_copying.run_course = partial(course, seconds_between_saves=-1)
+    whole = permutation_copying.train_network
+    permutation_copying.train_network = partial(whole, seconds_between_saves=-1)
     Store(folder / "models").recording(COPYING)
 
 
@@ -474,16 +473,6 @@ def test_model_folders(model_folder, tmp_path, data, content):
 
     found = outcome("model folders", attended)
     assert found is None or bool(found.attended[0].attention.isfinite().all())
-
-
-@tried(st.data(), JSON)
-def test_side_files_of_checkpoints(tmp_path, data, content):
-    model = torch.nn.Linear(1, 1)
-    optimiser = torch.optim.Adam(model.parameters())
-    save_checkpoint(tmp_path, model, optimiser, Progress(5, []))
-    alter(tmp_path / "step-00000005.json", data, content)
-    assert load_newest(tmp_path, model, optimiser) in (Progress(0, []), Progress(5, []))
-    COUNTS["side files of checkpoints: passed over, or the same"] += 1
 
 
 @tried(st.data(), JSON)

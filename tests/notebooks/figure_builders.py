@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from attnlib.errors import NotMeasured
-from attnlib.training.corpus import collate
+from attnlib.models.corpus import collate
 from companion.results import registry
 from companion.results.config import BaseConfig, override
 from companion.results.request import Request

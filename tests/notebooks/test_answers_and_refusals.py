@@ -13,7 +13,7 @@ import pytest
 import torch
 import yaml
 
-from attnlib.training.corpus import Corpus
+from attnlib.models.corpus import Corpus
 from companion.data import registry as tasks
 from companion.data.labelled import LabelledTexts
 from companion.results import registry

@@ -20,13 +20,14 @@ from matplotlib.figure import Figure
 
 from attnlib.decomposition import Parts, alignment_terms
 from attnlib.files import write_text_atomic
+from attnlib.models.corpus import Batch, Corpus, collate
 from attnlib.models.trace import Trace
-from attnlib.training.corpus import Batch, Corpus, Task, collate
-from attnlib.training.evaluate import evaluate
 from companion.book.project import find_root
 from companion.book.style import as_svg, style
+from companion.data.task import Task
+from companion.runs.encoder_decoder import new_model
+from companion.runs.evaluate import evaluate
 from companion.runs.identity import run_id, run_record
-from companion.runs.loop import new_model
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, load_task
 from companion.runs.suite import spec_of, task_of

@@ -21,11 +21,13 @@ from attnlib.decomposition import PART_NAMES, Parts, alignment_terms
 from attnlib.decomposition.rows import centred, total_variation, valid_rows
 from attnlib.errors import BadInput
 from attnlib.models.config import Cell
+from attnlib.models.corpus import Batch, Corpus, collate
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.trace import Trace
-from attnlib.training.corpus import Batch, Corpus, Links, Task, collate
+from companion.data.task import Links, Task
 from companion.results.config import Attending, Positive, check_width, looked_up
 from companion.results.measurements import Measurement, answers, measurements_of
+from companion.rounding import rounded
 from companion.runs.measure import measure
 from companion.runs.store import Store, TrainedModel
 from companion.runs.suite import task_of
@@ -434,7 +436,7 @@ def measure_order_words(trained: TrainedModel, fit_samples: int, pairs: int, fit
             held_out = draw_pairs(task, swap, pairs, reach=reach)
             training = draw_pairs(task, swap, fit_pairs, part="train", reach=reach)
             found[swap.name] = _judge(trained, swap, held_out, training, fitted)
-    return _rounded(found)
+    return rounded(found, decimals=DIGITS)
 
 
 def _judge(trained: TrainedModel, swap: Swap, pairs: Pairs, training: Pairs, fitted: Fitted) -> dict:
@@ -570,14 +572,6 @@ def _example(trained: TrainedModel, pairs: Pairs, traces) -> dict[str, object]:
             "attention": (trace.attention[sample][target][:, source] * 1000).round().int().tolist(),
         }
     return found
-
-
-def _rounded(content):
-    if isinstance(content, float):
-        return None if content != content else round(content, DIGITS)
-    if isinstance(content, dict):
-        return {name: _rounded(value) for name, value in content.items()}
-    return [_rounded(value) for value in content] if isinstance(content, list) else content
 
 
 PAPER_TASKS = ("reordering_50", "reordering_100", "scan", "scan_extended")

@@ -14,12 +14,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnlib.decomposition.components import PART_NAMES, Components
+from attnlib.models.corpus import Corpus
 from attnlib.models.trace import Trace
-from attnlib.training.corpus import Corpus, Task
-from attnlib.training.evaluate import traces
-from attnlib.training.vocabulary import BOS, EOS
+from attnlib.models.vocabulary import BOS, EOS
+from companion.data.task import Task
 from companion.results.config import Task as TaskName
 from companion.results.measurements import Measurement, answers, measurements_of
+from companion.runs.evaluate import traces
 from companion.runs.measure import measure
 from companion.runs.store import Store, TrainedModel
 from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind

@@ -24,11 +24,11 @@ from torch import Tensor
 
 from attnlib.decomposition import Parts, alignment_terms
 from attnlib.decomposition.rows import centred, masked_softmax, total_variation, valid_rows
+from attnlib.models.corpus import Corpus
 from attnlib.models.trace import Trace
-from attnlib.training.corpus import Corpus
-from attnlib.training.evaluate import traces
 from companion.results.config import AboveZero, Attending, Field, Positive, Task, changes_of
 from companion.results.measurements import Measurement, measurements_of
+from companion.runs.evaluate import traces
 from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel

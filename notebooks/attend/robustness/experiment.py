@@ -19,11 +19,11 @@ from attnlib.decomposition.components import Components
 from attnlib.decomposition.rows import centred, valid_rows
 from attnlib.decomposition.substitution import SubstitutionSums
 from attnlib.models.config import Cell
+from attnlib.models.corpus import Corpus, evaluation_batches
 from attnlib.models.trace import Trace
-from attnlib.training.corpus import Corpus, evaluation_batches
-from attnlib.training.evaluate import traces
 from companion.results.config import AboveZero, Field, OneOf, Positive, Task
 from companion.results.measurements import Measurement, measurements_of
+from companion.runs.evaluate import traces
 from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel

@@ -14,10 +14,10 @@ from attnlib.decomposition.two_way import centred_by_piece
 from attnlib.errors import BadInput
 from attnlib.models.config import Architecture, Cell
 from attnlib.models.trace import Trace
-from attnlib.training.evaluate import traces
-from attnlib.training.vocabulary import Vocabulary
+from attnlib.models.vocabulary import Vocabulary
 from companion.results.config import Task
 from companion.results.measurements import Measurement, answers, measurements_of
+from companion.runs.evaluate import traces
 from companion.runs.measure import measure
 from companion.runs.store import Store, TrainedModel
 from companion.runs.suite import task_name_of

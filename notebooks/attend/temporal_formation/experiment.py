@@ -12,15 +12,17 @@ from attnlib.decomposition import PART_NAMES, ShareSums, alignment_terms
 from attnlib.decomposition.components import Components
 from attnlib.errors import BadInput
 from attnlib.models.config import Cell, Positions
+from attnlib.models.corpus import Batch, Corpus, evaluation_batches
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.recurrence import State
 from attnlib.models.trace import Trace
-from attnlib.training.corpus import Batch, Corpus, Task, evaluation_batches
-from attnlib.training.vocabulary import EOS
+from attnlib.models.vocabulary import EOS
 from companion.data import registry
+from companion.data.task import Task
 from companion.results.config import Attending, Positive
 from companion.results.config import Task as TaskName
 from companion.results.measurements import Measurement, measurements_of
+from companion.rounding import rounded
 from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel, load_task
@@ -395,7 +397,7 @@ def measure_temporal_formation(trained: TrainedModel, fit_samples: int) -> dict:
         }
         for i, (side, own) in enumerate(_by_side(fitted).items())
     }
-    return _rounded(
+    return rounded(
         {
             "quality": trained.history["held_out"],
             "attention": _attention(trained, fitted, corpus),
@@ -405,7 +407,8 @@ def measure_temporal_formation(trained: TrainedModel, fit_samples: int) -> dict:
             "longer": measure_longer(trained, fitted),
             **_variances(trained, fitted, corpus),
             "courses": {s: _courses(i, own, curves) for i, (s, own) in enumerate(_by_side(fitted).items())},
-        }
+        },
+        decimals=6,
     )
 
 
@@ -513,14 +516,6 @@ def _between(states: Tensor, places: Tensor) -> float | None:
     between = (means.square().sum(1) / counts.clamp(min=1)).sum()
     total = own.square().sum()
     return float(between / total) if float(total) else None
-
-
-def _rounded(content):
-    if isinstance(content, float):
-        return None if content != content else round(content, 6)
-    if isinstance(content, dict):
-        return {name: _rounded(value) for name, value in content.items()}
-    return [_rounded(value) for value in content] if isinstance(content, list) else content
 
 
 MOVED = ("expected", "largest", "centre", "followed", "similarity")

@@ -14,9 +14,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnlib.errors import BadInput
+from attnlib.models.corpus import Batch, Corpus, evaluation_batches
 from attnlib.models.encoder_decoder import EncoderDecoder
-from attnlib.training.corpus import Batch, Corpus, Task, evaluation_batches
-from attnlib.training.vocabulary import MARKS
+from attnlib.models.vocabulary import MARKS
+from companion.data.task import Task
 from companion.results.config import BaseConfig, Field, Fraction, Positive, Scale
 from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec

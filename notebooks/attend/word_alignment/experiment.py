@@ -16,15 +16,16 @@ from attnlib.decomposition import PART_NAMES, alignment_terms
 from attnlib.decomposition.rows import centred, masked_softmax, total_variation, valid_rows
 from attnlib.decomposition.substitution import ALL_PAIRS
 from attnlib.errors import BadInput
+from attnlib.models.corpus import Corpus, evaluation_batches
 from attnlib.models.trace import Trace
+from attnlib.models.vocabulary import BOS, EOS, UNK, Vocabulary
 from attnlib.probes.alignment_error import AlignmentSums, diagonal, gold_links, words_only
 from attnlib.probes.ibm_model_1 import IBMModel1
-from attnlib.training.corpus import Corpus, Links, Task, evaluation_batches
-from attnlib.training.evaluate import evaluate, traces
-from attnlib.training.vocabulary import BOS, EOS, UNK, Vocabulary
+from companion.data.task import Links, Task
 from companion.results.config import Attending, Positive, check_width
 from companion.results.config import Task as TaskName
 from companion.results.measurements import Measurement, answers, measurements_of
+from companion.runs.evaluate import evaluate, traces
 from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel

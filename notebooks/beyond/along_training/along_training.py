@@ -25,19 +25,21 @@ from attnlib.decomposition.components import Components
 from attnlib.errors import check_at_least, check_known
 from attnlib.models.attention import masked_softmax
 from attnlib.models.config import ModelConfig
+from attnlib.models.corpus import Batch, Corpus, evaluation_batches
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.trace import Trace
+from attnlib.models.vocabulary import EOS
 from attnlib.probes.agreement import RowMean, agreement, chance_agreement
 from attnlib.probes.alignment_error import gold_links, words_only
 from attnlib.probes.ibm_model_1 import IBMModel1
 from attnlib.probes.lexical_probe import PAIRS_AT_ONCE, log_probability_of_pairs
-from attnlib.training.corpus import Batch, Corpus, Task, evaluation_batches
-from attnlib.training.course import Course, Report, run_course
-from attnlib.training.vocabulary import EOS
+from companion.data.task import Task
+from companion.runs.encoder_decoder import loss_of
+from companion.runs.loop import Report, Schedule, train_network
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording
 from notebooks.shared.pieces import EqualLengthBatches
-from notebooks.shared.sequence_course import loss_of, task_named
+from notebooks.shared.sequence_course import task_named
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 VERSION = 1  # of the training: raised when what it trains changes
@@ -121,9 +123,9 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
     task = load_task(settings)
     network = new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary))
     snapshots = settings.snapshots
-    run_course(
+    train_network(
         network, EqualLengthBatches(task.train, settings.batch_size, settings.seed), loss_of,
-        Course(settings.steps, settings.seed, settings.learning_rate, snapshots, settings.clip), folder,
+        Schedule(settings.steps, settings.seed, settings.learning_rate, snapshots, settings.clip), folder,
         visit=lambda step, seen: save_snapshot(
             folder, step, {f"{_SNAPSHOT}{name}": value for name, value in seen.state_dict().items()}
         ),

@@ -20,7 +20,7 @@ from attnlib.analysis.passes import both_passes
 from attnlib.analysis.results import head_rows
 from attnlib.analysis.stream import Stream
 from attnlib.errors import CorruptFile, check_at_least, check_known
-from attnlib.training.course import Report
+from companion.runs.loop import Report
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording
 from notebooks.shared.packages import read_file

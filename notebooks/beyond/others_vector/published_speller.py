@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnlib.errors import check_at_least, check_known
-from attnlib.training.course import Report
+from companion.runs.loop import Report
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording
 from notebooks.shared.packages import read_file

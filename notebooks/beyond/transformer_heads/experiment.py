@@ -18,8 +18,8 @@ from attnlib.analysis.judge import HeldOutSums
 from attnlib.analysis.results import head_rows, term_rows
 from attnlib.analysis.terms import NINE
 from attnlib.decomposition.components import Components
+from attnlib.models.corpus import Batch, Corpus, evaluation_batches
 from attnlib.models.transformer import Positions, Transformer
-from attnlib.training.corpus import Batch, Corpus, evaluation_batches
 from companion.results.config import BaseConfig, Field, OneOf, Positive
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording, RunSpec

@@ -10,7 +10,7 @@ from attnlib.analysis.results import head_rows, state_rows, term_rows
 from attnlib.analysis.samples import Sample, samples_of
 from attnlib.analysis.stream import Stream
 from attnlib.errors import check_known
-from attnlib.training.corpus import evaluation_batches
+from attnlib.models.corpus import evaluation_batches
 from companion.results.config import BaseConfig, OneOf, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.measure import measure

@@ -18,14 +18,14 @@ from torch.nn.utils.rnn import pad_sequence
 from attnlib import zoo
 from attnlib.files import atomic_path
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
+from attnlib.models.corpus import Batch, Corpus, collate, training_batches
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
+from attnlib.models.vocabulary import MARKS
 from attnlib.sealed import save_file
-from attnlib.training.corpus import Batch, Corpus, collate, training_batches
-from attnlib.training.course import Course, run_course
-from attnlib.training.vocabulary import MARKS
 from companion.data.labelled_sets import KNOWN_POLARITY, load_labelled
 from companion.data.parallel import KNOWN_LEXICON, read_translation
 from companion.runs.identity import Spec, run_record
+from companion.runs.loop import Schedule, train_network
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store, origin
 from companion.runs.suite import spec_of
@@ -87,11 +87,11 @@ def trained(
     kind: type[nn.Module], config: object, train: Corpus, held_out: Corpus, words: Words, *, steps: int
 ) -> Made:
     """The second paper's networks, whose recordings in the book hold what was seen of them."""
-    course, began = Course(steps, seed=0, learning_rate=3e-3, checkpoints=(steps,)), time.monotonic()
+    schedule, began = Schedule(steps, seed=0, learning_rate=3e-3, checkpoints=(steps,)), time.monotonic()
     network = kind(config, torch.Generator().manual_seed(0))
     batches = list(islice(training_batches(train, 32, seed=0), steps))
-    run_course(network, batches.__getitem__, loss, course, None, visit=lambda *_: None)
-    spec = {"network": kind.__name__, "training": asdict(course)}
+    train_network(network, batches.__getitem__, loss, schedule, None, visit=lambda *_: None)
+    spec = {"network": kind.__name__, "training": asdict(schedule)}
     return Made(network, train, held_out, words, spec, origin("cpu", time.monotonic() - began))
 
 

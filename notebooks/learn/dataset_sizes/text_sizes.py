@@ -19,14 +19,14 @@ import torch
 from torch import Tensor
 
 from attnlib.errors import check_at_least, check_known
-from attnlib.training.course import Report
-from attnlib.training.vocabulary import MARKS
+from attnlib.models.vocabulary import MARKS
 from companion.data import labelled_sets
 from companion.data.labelled import RawTexts, Reading, is_masked_integer, prepare, without_html
 from companion.data.parallel import NAMES, OWN, read_translation, translation_checksums
 from companion.data.parallel import available as available_pairs
 from companion.data.sources import cache_folder
 from companion.data.text import Dropped, Tally
+from companion.runs.loop import Report
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording
 from notebooks.shared.pieces import PAPER_SIZE, piece_corpus

@@ -22,11 +22,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnlib.errors import BadInput, check_at_least, check_known
+from attnlib.models.corpus import Corpus
+from attnlib.models.vocabulary import MARKS, UNK
 from attnlib.probes.agreement import RowMean, agreement, chance_agreement
-from attnlib.training.corpus import Corpus, Task
-from attnlib.training.course import Report
-from attnlib.training.vocabulary import MARKS, UNK
 from companion.data import registry
+from companion.data.task import Task
+from companion.runs.loop import Report
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording
 from notebooks.shared.snapshots import Tensors

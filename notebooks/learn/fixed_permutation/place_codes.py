@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attnlib.training.course import Course, Report, regular_checkpoints, run_course
+from companion.runs.loop import Report, Schedule, regular_checkpoints, train_network
 from notebooks.shared import permutation_copying as copying
 from notebooks.shared.permutation_copying import Copier, CopierConfig, CopierTrace, CopyBatch, draw_sources
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
@@ -80,9 +80,10 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
 
     held_out = batch_of(settings.held_out, copying.HELD_OUT).to(device)
     snapshots = regular_checkpoints(settings.steps, settings.every)
-    run_course(
+    schedule = Schedule(settings.steps, settings.seed, settings.learning_rate, snapshots)
+    train_network(
         new_network(settings), lambda step: batch_of(settings.batch_size, copying.TRAINING, step),
-        copying.copier_loss, Course(settings.steps, settings.seed, settings.learning_rate, snapshots), folder,
+        copying.copier_loss, schedule, folder,
         visit=lambda step, model: save_snapshot(folder, step, copying.snapshot_of_copier(model, held_out)),
         device=device, report=report,
     )  # fmt: skip

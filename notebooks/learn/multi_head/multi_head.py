@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from attnlib.errors import check_at_least
-from attnlib.training.course import Course, Report, regular_checkpoints, run_course
+from companion.runs.loop import Report, Schedule, regular_checkpoints, train_network
 from notebooks.shared import permutation_copying as copying
 from notebooks.shared.permutation_copying import Copier, CopierConfig, CopyBatch, draw_sources, words_of
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
@@ -73,9 +73,9 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
         save_snapshot(folder, step, copying.snapshot_of_copier(model, held_out) | {"head_right": right})
 
     snapshots = regular_checkpoints(settings.steps, settings.every)
-    course = Course(settings.steps, settings.seed, settings.learning_rate, snapshots)
-    run_course(
+    schedule = Schedule(settings.steps, settings.seed, settings.learning_rate, snapshots)
+    train_network(
         new_network(settings), lambda step: batch_of(settings.batch_size, copying.TRAINING, step),
-        copying.copier_loss, course, folder, visit=visit, device=device, report=report,
+        copying.copier_loss, schedule, folder, visit=visit, device=device, report=report,
     )  # fmt: skip
     return stacked_snapshots(folder, snapshots)

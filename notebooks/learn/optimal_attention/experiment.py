@@ -9,17 +9,17 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from attnlib.errors import BadInput
+from attnlib.models.corpus import Batch
 from attnlib.models.translator import BilinearTranslator
 from attnlib.probes.agreement import RowMean, agreement, agreement_with_ties_broken, chance_agreement
 from attnlib.probes.lexical_probe import log_lexical_probe
-from attnlib.probes.optimal_attention import OptimalAttention, optimal_attention
-from attnlib.training.corpus import Batch
 from companion.data import labelled_sets, parallel
 from companion.results.config import AboveZero, BaseConfig, NotNegative, Positive
 from companion.results.measurements import Measurement, answers
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
+from notebooks.learn.optimal_attention.optimal_attention import OptimalAttention, optimal_attention
 from notebooks.shared.agreement import measure_translation, padded, recorded_batches, recorded_probe
 from notebooks.shared.intervals import Point, interval_of, less, nested, over_seeds, paired
 from notebooks.shared.plan import Plan, asked, each_seed, plan_of, settings_of
@@ -32,7 +32,7 @@ COUNTEREXAMPLE = ((0.0, 0.0, 0.0), (0.0, -10.0, 5.0), (0.0, 5.0, -10.0))  # γ o
 
 # The best attention α^opt of a trained translation model, and how α and β compare with it (appendix A.1): the
 # model whose context and decoder state meet in one linear layer (equation 32), where α^opt is the solution of
-# a convex problem (:mod:`attnlib.probes.optimal_attention`). In double precision, on the validation samples
+# a convex problem (``optimal_attention.py`` beside this file). In double precision, on the validation samples
 # of the network as it is in the end; β of other runs is as they recorded it, in single precision, and its
 # ties are broken (:mod:`attnlib.probes.agreement`).
 

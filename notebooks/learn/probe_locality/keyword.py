@@ -19,7 +19,7 @@ from torch import Tensor
 
 from attnlib.errors import BadInput, check_at_least
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
-from attnlib.training.course import Course, Report, run_course
+from companion.runs.loop import Report, Schedule, train_network
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 VERSION = 1  # of the training: raised when what it trains changes
@@ -127,13 +127,13 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
     held_out = _batch(settings, settings.held_out, HELD_OUT).to(device)
     config = ClassifierConfig(settings.words, settings.embedding_width, settings.width, attention="uniform")
     network = AttentiveClassifier(config, torch.Generator().manual_seed(_stream(settings.seed, PARAMETERS)))
-    course = Course(settings.steps, settings.seed, settings.learning_rate, checkpoints(settings))
-    run_course(
-        network, lambda step: _batch(settings, settings.batch_size, TRAINING, step), _loss, course, folder,
+    schedule = Schedule(settings.steps, settings.seed, settings.learning_rate, checkpoints(settings))
+    train_network(
+        network, lambda step: _batch(settings, settings.batch_size, TRAINING, step), _loss, schedule, folder,
         visit=lambda step, model: save_snapshot(folder, step, _snapshot(model, held_out)), device=device,
         report=report,
     )  # fmt: skip
-    return stacked_snapshots(folder, course.checkpoints)
+    return stacked_snapshots(folder, schedule.checkpoints)
 
 
 def _loss(model: AttentiveClassifier, batch: KeywordBatch) -> Tensor:

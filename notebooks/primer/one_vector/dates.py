@@ -13,8 +13,8 @@ from datetime import date
 import numpy as np
 
 from attnlib.errors import BadInput, check_known
-from attnlib.training.corpus import Links, Task
 from companion.data.by_rule import task, task_by_rule
+from companion.data.task import Links, Task
 
 MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",

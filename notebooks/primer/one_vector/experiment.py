@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnlib.models.corpus import Batch, Corpus, collate, evaluation_batches
 from attnlib.models.search import beam_search
 from attnlib.models.sequence_to_sequence import NAMED
-from attnlib.training.corpus import Batch, Corpus, collate, evaluation_batches
-from attnlib.training.vocabulary import BOS, EOS, MARKS, PAD, Vocabulary
+from attnlib.models.vocabulary import BOS, EOS, MARKS, PAD, Vocabulary
 from companion.data import registry
 from companion.results.config import BaseConfig, OneOf, Positive
 from companion.runs import registry as procedures

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attnlib.training.corpus import Batch, collate
+from attnlib.models.corpus import Batch, collate
 from companion.results.config import Field, OneOf, Positive
 from companion.runs import registry
 from companion.runs.measure import measure

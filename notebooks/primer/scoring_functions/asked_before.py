@@ -16,7 +16,7 @@ from torch import Tensor
 
 from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import Carried, SequenceConfig, SequenceToSequence, Source, Steps
-from attnlib.training.course import Report
+from companion.runs.loop import Report
 from companion.runs.procedure import Recording
 from notebooks.shared import recurrent_sequences
 from notebooks.shared.sequence_course import Tensors, record_course, restored, task_of

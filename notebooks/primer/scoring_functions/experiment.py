@@ -13,10 +13,10 @@ from torch import nn
 
 from attnlib.errors import BadInput
 from attnlib.models.attention import Scoring
+from attnlib.models.corpus import Corpus, evaluation_batches
 from attnlib.models.sequence_to_sequence import NAMED, SequenceToSequence
+from attnlib.models.vocabulary import EOS, MARKS, PAD, Vocabulary
 from attnlib.probes.alignment_error import gold_links
-from attnlib.training.corpus import Corpus, evaluation_batches
-from attnlib.training.vocabulary import EOS, MARKS, PAD, Vocabulary
 from companion.data.parallel import NAMES, TextOptions, read_translation, tokenise_pairs
 from companion.results.config import BaseConfig, OneOf, Positive
 from companion.runs import registry

@@ -11,8 +11,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attnlib.models.corpus import Batch, Corpus, collate
 from attnlib.models.transformer import AttentionKind, HeadTrace, Transformer, TransformerTrace
-from attnlib.training.corpus import Batch, Corpus, Links, collate
+from companion.data.task import Links
 from companion.results.config import BaseConfig, Field, OneOf
 from companion.results.measurements import Measurement, answers
 from companion.runs.measure import measure

@@ -17,9 +17,9 @@ from attnlib.adapters import encoder_decoder_pass
 from attnlib.analysis.learned import has_learned
 from attnlib.errors import Altered
 from attnlib.models.classifiers import AttentiveClassifier
+from attnlib.models.corpus import collate
 from attnlib.models.sequence_to_sequence import SequenceConfig, SequenceToSequence
 from attnlib.probes.lexical_probe import log_lexical_probe
-from attnlib.training.corpus import collate
 from tests.attnlib.adapters.adapter_builders import BATCH, Translator, drawn, model_of
 from tests.attnlib.analysis.builders import LINES, said_by, save_checkpoint, text_of, tokenizer_of
 from tests.attnlib.refusals import flip, refused

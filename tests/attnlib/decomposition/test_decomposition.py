@@ -139,7 +139,6 @@ FORMS = {
     "every second number": (torch.stack((DRAWN, DRAWN + 1), dim=-1)[..., 0], WORDS.to(torch.uint8), RAGGED),
     "backwards in memory": (ARRAYS[:, ::-1].copy()[:, ::-1], WORDS.numpy()[::-1].copy()[::-1], RAGGED),
     "the other order of bytes": (ARRAYS.astype(ARRAYS.dtype.newbyteorder(">")), WORDS.numpy().astype(">i8")),
-    "more digits than a tensor has": (ARRAYS.astype(np.longdouble), WORDS, RAGGED),
     "zeros and ones for a mask": (DRAWN, WORDS, RAGGED.long()),
     "a gradient": (DRAWN.clone().requires_grad_(), WORDS, RAGGED),
 }

@@ -7,10 +7,10 @@ import torch
 
 from attnlib import EncoderDecoder, ModelConfig
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
+from attnlib.models.corpus import Corpus, collate
 from attnlib.models.sequence_to_sequence import NAMED, SequenceConfig, SequenceToSequence
 from attnlib.models.transformer import Transformer, TransformerConfig
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
-from attnlib.training.corpus import Corpus, collate
 from tests.tables import beside
 
 PAIRS = [([4, 5, 6], [4, 5]), ([7, 8, 4, 5, 6], [6, 7, 4, 4]), ([5], [5, 6, 7])]

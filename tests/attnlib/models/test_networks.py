@@ -18,13 +18,13 @@ from torch.nn.utils.rnn import pad_sequence
 
 from attnlib.models.attention import BILINEAR, Score, Scoring, masked_softmax
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
+from attnlib.models.corpus import Batch
 from attnlib.models.encoder_decoder import TABLE_ROWS, shuffled_positions, sinusoidal_positions
 from attnlib.models.recurrence import FUSED, fused_layer, unroll
 from attnlib.models.search import beam_search, greedy_search, translate
 from attnlib.models.transformer import REACH, MultiHeadAttention, Transformer, rotation_tables
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
-from attnlib.training.corpus import Batch
-from attnlib.training.vocabulary import BOS, EOS, PAD
+from attnlib.models.vocabulary import BOS, EOS, PAD
 from tests.attnlib.models import model_builders as nets
 from tests.attnlib.models.model_builders import generator
 from tests.attnlib.refusals import refused

@@ -10,10 +10,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import optimize, special, stats
 from torch.profiler import ProfilerActivity, profile
 
 from attnlib import agreement
+from attnlib.models.corpus import Corpus
+from attnlib.models.vocabulary import Vocabulary
 from attnlib.probes import ibm_model_1
 from attnlib.probes.agreement import (
     RowMean,
@@ -24,12 +25,8 @@ from attnlib.probes.agreement import (
 )
 from attnlib.probes.alignment_error import AlignmentSums, diagonal, gold_links, words_only
 from attnlib.probes.ibm_model_1 import NO_LINK, NULL, IBMModel1
-from attnlib.probes.kendall import kendall
 from attnlib.probes.lexical_probe import log_lexical_probe, log_probability_of_pairs
-from attnlib.probes.optimal_attention import kkt_residual, optimal_attention
-from attnlib.training.corpus import Corpus
-from attnlib.training.vocabulary import Vocabulary
-from tests.attnlib.models.model_builders import batch_of, generator, translator
+from tests.attnlib.models.model_builders import batch_of, translator
 from tests.attnlib.refusals import refused
 from tests.tables import beside
 
@@ -41,12 +38,6 @@ def equation_10(first: list[float], second: list[float], percent: int, ties: str
     tops = [k for k, value in enumerate(first) if value == max(first)]
     agrees = [100 * sum(value > second[top] for value in second) < percent * len(second) for top in tops]
     return float(agrees[0]) if ties == "first" else float(np.mean(agrees))
-
-
-def tau(first: list[float], second: list[float]) -> float:
-    if len(first) < 2 or any(map(math.isnan, first + second)):
-        return math.nan  # scipy warns of a single position
-    return stats.kendalltau(first, second, variant="b").statistic
 
 
 @st.composite
@@ -71,7 +62,6 @@ def test_each_row_has_what_loops_find_at_its_valid_positions(rows, percent):
         "shared": agreement(*rows, percent=percent, ties="shared"),
         "chance": chance_agreement(second, mask, percent=percent),
         "broken": agreement_with_ties_broken(*rows, percent=percent),
-        "tau": kendall(*rows),
         "tied": tied_at_top(first, mask),
     }
     for sample, step in np.ndindex(3, 2):
@@ -82,7 +72,6 @@ def test_each_row_has_what_loops_find_at_its_valid_positions(rows, percent):
             "shared": equation_10(u, v, percent, "shared"),
             "chance": equation_10([0.0] * len(v), v, percent, "shared"),
             "broken": float(agreement_with_ties_broken(*alone, percent=percent)) if u else math.nan,
-            "tau": tau(u, v),
             "tied": float(len(u) > 1 and sorted(u)[-2:] == [max(u)] * 2 and not any(map(math.isnan, u))),
         }
         here = {name: float(own[sample, step]) for name, own in found.items()}
@@ -132,13 +121,6 @@ def test_halves_are_a_partition_that_the_seed_decides():
     assert sorted(selecting.tolist() + reporting.tolist()) == list(range(11))
     assert torch.equal(selecting, halves(11, seed=4)[0])
     assert not torch.equal(selecting, halves(11, seed=5)[0])
-
-
-def test_tau_by_hand():
-    """Of six pairs five differ in u and five in v; four of them in both, and all four go the same way."""
-    first, second = torch.tensor([[1.0, 1.0, 2.0, 3.0]]), torch.tensor([[1.0, 2.0, 3.0, 3.0]])
-    assert kendall(first, second).item() == pytest.approx(4 / 5)
-    assert kendall(first, -second).item() == pytest.approx(-4 / 5)
 
 
 # Links of words.
@@ -350,144 +332,6 @@ def test_memory_is_what_the_pairs_at_once_ask_for(form):
     assert peaks[256] - peaks[16] >= 2 * (256 - 16) * words  # so it is the peak that was measured
 
 
-# The best attention.
-
-SAMPLES, TARGET, SOURCE, WORDS = 4, 5, 9, 30
-
-
-def random_problem(seed: int, scale: float, words: int = WORDS):
-    draw = generator(seed)
-    encoder = scale * torch.randn(SAMPLES, SOURCE, words, generator=draw, dtype=torch.float64)
-    decoder = scale * torch.randn(SAMPLES, TARGET, words, generator=draw, dtype=torch.float64)
-    right = torch.randint(words, (SAMPLES, TARGET), generator=draw)
-    source_mask = torch.arange(SOURCE) < torch.tensor([SOURCE, SOURCE // 2 + 1, 2, 1])[:, None]
-    target_mask = torch.arange(TARGET) < torch.tensor([TARGET, 3, 2, 4])[:, None]
-    return encoder, decoder, right, source_mask, target_mask
-
-
-def rows(problem, found):
-    """Each real row alone: log p, attention, γ over valid positions, γ_s, the right word."""
-    encoder, decoder, right, source_mask, target_mask = problem
-    for at in target_mask.nonzero().tolist():
-        valid = source_mask[at[0]]
-        own = found.attention[*at][valid], encoder[at[0]][valid], decoder[*at]
-        yield found.log_likelihood[*at].item(), *(tensor.numpy() for tensor in own), int(right[*at])
-
-
-def loss_and_slopes(attention, encoder, decoder, word):
-    log_p = special.log_softmax(attention @ encoder + decoder)
-    return -log_p[word], encoder @ np.exp(log_p) - encoder[:, word]
-
-
-def solved_alone(encoder):
-    """One row, no say of the decoder, the first word right."""
-    masks = torch.ones(encoder.shape[:2], dtype=torch.bool), torch.ones(1, 1, dtype=torch.bool)
-    return optimal_attention(encoder, torch.zeros(1, 1, 3), torch.zeros(1, 1, dtype=torch.long), *masks)
-
-
-def test_the_papers_counterexample():
-    """A.1: the position with the largest β gets no attention; the optimum is half on each of the others."""
-    encoder = torch.tensor([[[0.0, 0, 0], [0, -10, 5], [0, 5, -10]]], dtype=torch.float64)
-    found = solved_alone(encoder)
-    assert found.attention[0, 0].tolist() == pytest.approx([0, 0.5, 0.5], abs=1e-8)
-    # Halves of equation 30 leave logits (0, -2.5, -2.5).
-    assert found.log_likelihood.exp().item() == pytest.approx(1 / (1 + 2 * math.exp(-2.5)))
-    probe = encoder[0].softmax(-1)[:, 0]
-    assert probe[0].item() == pytest.approx(1 / 3)  # equation 31
-    assert probe[1:].tolist() == pytest.approx([1 / (1 + math.exp(5) + math.exp(-10))] * 2)
-    assert probe[1] == pytest.approx(math.exp(-5), rel=0.01)
-    assert probe.argmax() == 0 == found.attention[0, 0].argmin()
-
-
-@pytest.mark.parametrize("scale", [0.1, 1.0, 5.0, 30.0])
-@pytest.mark.parametrize("seed", range(3))
-def test_the_best_attention_meets_the_kkt_conditions(seed, scale):
-    """Of the paper's loss: one slope wherever there is attention, no smaller slope elsewhere."""
-    problem = random_problem(seed, scale)
-    found = optimal_attention(*problem)
-    assert found.residual.max() < 1e-6
-    assert found.iterations < 60
-    for told, attention, *row in rows(problem, found):
-        loss, slopes = loss_and_slopes(attention, *row)
-        assert told == pytest.approx(-loss, abs=3e-9)  # torch's softplus is linear from 20 on
-        assert attention.min() >= 0
-        assert attention.sum() == pytest.approx(1, abs=1e-12)
-        level = slopes @ attention
-        assert slopes.min() >= level - 1e-6  # dual feasibility
-        assert np.abs(attention * (slopes - level)).max() <= 1e-6  # complementary slackness
-        assert np.minimum(attention, np.abs(slopes - level)).max() <= 1e-6
-
-
-def test_scipy_finds_nothing_better_and_neither_do_corners_nor_uniform_attention():
-    problem = random_problem(3, 2.0)
-    sums_to_one = {"type": "eq", "fun": lambda x: x.sum() - 1, "jac": np.ones_like}
-    given = {"method": "SLSQP", "constraints": sums_to_one, "options": {"ftol": 1e-13, "maxiter": 500}}
-    for told, attention, *row in rows(problem, optimal_attention(*problem)):
-        uniform = np.full(len(attention), 1 / len(attention))
-        given["bounds"] = [(0, 1)] * len(attention)
-        theirs = optimize.minimize(loss_and_slopes, uniform, args=tuple(row), jac=True, **given)
-        assert -told == pytest.approx(theirs.fun, abs=1e-6)
-        for rival in (theirs.x, uniform, *np.eye(len(attention))):
-            assert -told <= loss_and_slopes(rival, *row)[0] + 1e-8
-
-
-def test_with_two_words_the_optimum_is_the_position_of_the_largest_probe():
-    """Then the logits' difference is linear in the attention: section 3.3's argument, exactly."""
-    encoder, decoder, right, source_mask, target_mask = random_problem(5, 3.0, words=2)
-    found = optimal_attention(encoder, decoder, right, source_mask, target_mask)
-    logits = encoder[:, None] + decoder[:, :, None]
-    probe = logits.softmax(-1).gather(-1, right[:, :, None, None].expand(-1, -1, SOURCE, 1))[..., 0]
-    probe = probe.masked_fill(~source_mask[:, None, :], -1)
-    assert torch.equal(found.attention.argmax(-1)[target_mask], probe.argmax(-1)[target_mask])
-    assert (found.attention.amax(-1)[target_mask] > 1 - 1e-6).all()
-
-
-def test_equal_positions_share_equally():
-    encoder, decoder, right, source_mask, target_mask = random_problem(2, 3.0)
-    source_mask = torch.ones_like(source_mask)
-    encoder[:, 5:] = encoder[:, :4]
-    found = optimal_attention(encoder, decoder, right, source_mask, target_mask)
-    assert torch.allclose(found.attention[..., 5:], found.attention[..., :4], atol=1e-6)
-    assert found.residual.max() < 1e-6
-
-
-def test_it_takes_no_more_steps_than_it_may():
-    """Without one, attention is uniform, which the residual says is no solution."""
-    for steps in (0, 1):
-        found = optimal_attention(*random_problem(2, 3.0), iterations=steps)
-        assert found.iterations == steps
-        assert found.residual.max() > 1e-3
-
-
-def test_an_almost_certain_word_is_still_solved():
-    """The loss is flat to 1e-12 here, its logarithm is not: the best position is told from the second."""
-    encoder = torch.zeros(1, 2, 3, dtype=torch.float64)
-    encoder[0, :, 0] = torch.tensor([30.0, 31.0])
-    assert solved_alone(encoder).attention[0, 0].tolist() == pytest.approx([0, 1], abs=1e-6)
-
-
-def test_padding_changes_nothing():
-    encoder, decoder, right, source_mask, target_mask = random_problem(1, 2.0)
-    found = optimal_attention(encoder, decoder, right, source_mask, target_mask)
-    assert (found.attention * ~(source_mask[:, None] & target_mask[:, :, None]) == 0).all()
-    dirty = encoder.masked_fill(~source_mask[:, :, None], torch.nan)
-    soiled = decoder.masked_fill(~target_mask[:, :, None], torch.inf)
-    again = optimal_attention(dirty, soiled, right.masked_fill(~target_mask, -100), source_mask, target_mask)
-    assert torch.equal(found.attention, again.attention)
-    some = SOURCE // 2 + 1
-    sides = encoder[1:2, :some], decoder[1:2, :3], right[1:2, :3]
-    alone = optimal_attention(*sides, source_mask[1:2, :some], target_mask[1:2, :3])
-    assert torch.allclose(alone.attention[0], found.attention[1, :3, :some], atol=1e-7)
-
-
-def test_the_residual_by_hand():
-    valid = torch.ones(1, 3, dtype=torch.bool)
-    gradient = torch.tensor([[1.0, 1.0, 3.0]])
-    assert kkt_residual(torch.tensor([[0.4, 0.6, 0.0]]), gradient, valid).item() == pytest.approx(0, abs=1e-6)
-    # (0, 0, 1) - (1, 1, 3) = (-1, -1, -2), projected (1/2, 1/2, 0)
-    assert kkt_residual(torch.tensor([[0.0, 0.0, 1.0]]), gradient, valid).item() == pytest.approx(1)
-
-
 # What cannot be.
 
 BOTH = torch.ones(1, 2, dtype=torch.bool)
@@ -501,11 +345,6 @@ def fit(sources, targets, iterations=1):
     IBMModel1.fit(Corpus.from_ids(sources, targets), 6, 6, iterations=iterations)
 
 
-def optimum(encoder=1.0, words=3, positions=2, mask=BOTH):
-    logits = torch.full((1, 2, words), encoder), torch.zeros(1, 2, words)
-    optimal_attention(*logits, torch.zeros(1, positions, dtype=torch.long), mask, BOTH)
-
-
 test_what_cannot_be_is_refused = refused(
     (lambda: RowMean.of(torch.zeros(3), torch.ones(2).bool()), "one truth value a row"),
     (lambda: align({(1, 0)}, 2, torch.tensor([[True, False]])), "outside the words"),
@@ -515,8 +354,4 @@ test_what_cannot_be_is_refused = refused(
     (lambda: fit([[4]], [[4]], 0), "iterations is 0"),
     (lambda: fit([[7]], [[4]]), "a source word has id 7, but n_source is 6; ids end at 5"),
     (lambda: fit([[4]], [[6]]), "a target word has id 6, but n_target is 6"),
-    (lambda: optimum(positions=1), "words has shape"),
-    (lambda: optimum(words=1), "only one word"),
-    (lambda: optimum(mask=~BOTH), "no valid source position"),
-    (lambda: optimum(torch.inf), "encoder_logits are not all finite"),
 )

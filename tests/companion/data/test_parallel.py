@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlib.errors import BadInput, CorruptFile, DataUnavailable
-from attnlib.training.vocabulary import MARKS, UNK
+from attnlib.models.vocabulary import MARKS, UNK
 from companion.data import parallel as corpora
 from companion.data import text
 from companion.data.parallel import parallel, read_translation, translation_checksums

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 import torch
 
-from attnlib.training.evaluate import traces
 from companion.results import registry
 from companion.results.__main__ import main as compute
 from companion.results.config import override, plain
@@ -19,6 +18,7 @@ from companion.results.result import Result
 from companion.results.run import needed, run
 from companion.runs.answer import main as answer
 from companion.runs.archive import Archive
+from companion.runs.evaluate import traces
 from companion.runs.store import Store
 from notebooks.learn.multi_head import experiment as multi_head
 from notebooks.shared.measure import measure_alignment_terms

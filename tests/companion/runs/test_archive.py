@@ -15,7 +15,7 @@ from attnlib.errors import BadInput, CorruptFile, NotMeasured
 from attnlib.sealed import save_file
 from companion.data import registry
 from companion.results.measurements import answers, measurements_of, specs_of
-from companion.runs import loop
+from companion.runs import encoder_decoder
 from companion.runs.answer import main as train
 from companion.runs.archive import Archive, main
 from companion.runs.identity import plain, read_spec, run_id, run_record
@@ -98,7 +98,7 @@ def test_a_measurement_of_another_version_is_not_found_and_gives_way(kept, monke
 
 def test_a_run_of_another_version_of_its_training_is_another_run(kept, monkeypatch):
     archive, two, _ = kept
-    monkeypatch.setattr(loop, "VERSION", 2)
+    monkeypatch.setattr(encoder_decoder, "VERSION", 2)
     assert archive.get(two) is None
     assert archive.history(SPECS[0]) is None
 
@@ -106,7 +106,7 @@ def test_a_run_of_another_version_of_its_training_is_another_run(kept, monkeypat
 def test_packing_drops_a_run_whose_training_has_a_newer_version(kept, monkeypatch):
     archive, two, _ = kept
     archive.pack()
-    monkeypatch.setattr(loop, "VERSION", 2)
+    monkeypatch.setattr(encoder_decoder, "VERSION", 2)
     archive.put(two, {}, {"width": 4})
     archive.pack()
     (run,) = archive.runs()
@@ -116,7 +116,7 @@ def test_packing_drops_a_run_whose_training_has_a_newer_version(kept, monkeypatc
 @pytest.mark.parametrize(
     ("where", "says"),
     [
-        ("companion.runs.loop.VERSION", "made with version 1, and today's is 2"),
+        ("companion.runs.encoder_decoder.VERSION", "made with version 1, and today's is 2"),
         (
             "tests.companion.runs.test_archive.measure_widths.version",
             "widths at version 1, which no experiment asks for",

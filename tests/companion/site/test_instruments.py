@@ -18,7 +18,7 @@ import torch
 from docutils.core import publish_string
 from myst_parser.parsers.docutils_ import Parser
 
-from attnlib.training.corpus import Corpus, collate
+from attnlib.models.corpus import Corpus, collate
 from companion.book.notebook import instrument
 from companion.claims.estimates import look_up
 from companion.claims.scorecard import SIGNS, scorecard_markdown

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.training.corpus import collate
+from attnlib.models.corpus import collate
 from companion.data import registry
 from companion.runs.spec import ModelSpec
 from notebooks.attend.order_words import experiment

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attnlib.decomposition import PART_NAMES, Parts
-from attnlib.training.vocabulary import BOS, PAD
+from attnlib.models.vocabulary import BOS, PAD
 from notebooks.attend.regularisation.experiment import measure_residual_contents
 from notebooks.attend.robustness import experiment
 from notebooks.shared import measure, suite, translators

@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attnlib.training.corpus import Corpus, Task
-from attnlib.training.evaluate import evaluate, traces
-from attnlib.training.vocabulary import Vocabulary
+from attnlib.models.corpus import Corpus
+from attnlib.models.vocabulary import Vocabulary
 from companion.data.registry import load
+from companion.data.task import Task
+from companion.runs.evaluate import evaluate, traces
 from notebooks.attend.readout import experiment
 from notebooks.shared.measure import fit_components
 from tests.notebooks.figure_builders import tiny

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.training.corpus import collate
+from attnlib.models.corpus import collate
 from notebooks.attend.temporal_formation import experiment
 from notebooks.shared.measure import fit_components
 from tests.notebooks.figure_builders import tiny

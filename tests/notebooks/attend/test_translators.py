@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attnlib.training.corpus import Corpus
-from attnlib.training.vocabulary import UNK
+from attnlib.models.corpus import Corpus
+from attnlib.models.vocabulary import UNK
 from companion.claims.model import load_claims
 from companion.paths import ROOT
 from companion.runs.suite import spec_of

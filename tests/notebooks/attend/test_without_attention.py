@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlib.training.vocabulary import MARKS
+from attnlib.models.vocabulary import MARKS
 from companion.runs.store import TrainedModel
 from notebooks.attend.without_attention import experiment
 from notebooks.shared.tasks import one_to_one

@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from attnlib.decomposition.terms import alignment_terms
-from attnlib.training.corpus import Corpus, Task, evaluation_batches
-from attnlib.training.vocabulary import BOS, EOS, Vocabulary
+from attnlib.models.corpus import Corpus, evaluation_batches
+from attnlib.models.vocabulary import BOS, EOS, Vocabulary
+from companion.data.task import Task
 from notebooks.attend.word_alignment import experiment
 from notebooks.shared.measure import fit_components
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.training.corpus import collate
+from attnlib.models.corpus import collate
 from companion.runs.procedure import RunSpec
 from notebooks.beyond.along_training import along_training
 from notebooks.beyond.along_training.along_training import load_task, network_at, new_network

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from attnlib.models.corpus import Corpus
+from attnlib.models.vocabulary import Vocabulary
 from attnlib.probes.ibm_model_1 import IBMModel1
-from attnlib.training.corpus import Corpus, Task
-from attnlib.training.vocabulary import Vocabulary
+from companion.data.task import Task
 from companion.runs.procedure import RunSpec
 from notebooks.learn.early_dynamics import experiment, word_counts
 from notebooks.learn.early_dynamics.word_counts import CountTables, Settings, cooccurrence, translation

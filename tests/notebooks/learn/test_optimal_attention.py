@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from attnlib.models.corpus import Batch, collate
 from attnlib.models.translator import Readout, TranslatorConfig
-from attnlib.training.corpus import Batch, collate
 from companion.data import labelled_sets, parallel
 from notebooks.learn.optimal_attention import experiment
 from notebooks.shared.agreement import measure_translation, recorded_batches, recorded_probe

@@ -10,9 +10,10 @@ import pytest
 import torch
 
 from attnlib.errors import DataUnavailable
+from attnlib.models.corpus import Corpus, collate
 from attnlib.models.sequence_to_sequence import NAMED, SequenceConfig, SequenceToSequence
-from attnlib.training.corpus import Corpus, Task, collate
-from attnlib.training.vocabulary import BOS, EOS, PAD, Vocabulary
+from attnlib.models.vocabulary import BOS, EOS, PAD, Vocabulary
+from companion.data.task import Task
 from notebooks.primer.one_vector import experiment as errors
 from notebooks.primer.one_vector.experiment import after_error, early_over_late
 from notebooks.primer.path_length.experiment import decay, gradient_norms

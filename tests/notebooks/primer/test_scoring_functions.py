@@ -7,9 +7,9 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.flop_counter import FlopCounterMode
 
+from attnlib.models.corpus import Corpus
 from attnlib.models.sequence_to_sequence import SequenceToSequence
-from attnlib.training.corpus import Corpus
-from attnlib.training.vocabulary import EOS, Vocabulary
+from attnlib.models.vocabulary import EOS, Vocabulary
 from companion.results.config import override
 from notebooks.primer.scoring_functions import asked_before, experiment
 from tests.attnlib.models.model_builders import SEQUENCES, batch_of, sequence_network

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlib.training.corpus import Corpus
-from attnlib.training.vocabulary import BOS, EOS, MARKS
+from attnlib.models.corpus import Corpus
+from attnlib.models.vocabulary import BOS, EOS, MARKS
 from companion.data.labelled import LabelledBatches, LabelledTexts, judging_batches
 from companion.data.parallel import ParallelText
 from companion.data.text import Dropped

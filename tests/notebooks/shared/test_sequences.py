@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
+from attnlib.models.corpus import Corpus, collate
 from attnlib.models.search import greedy_search
 from attnlib.models.sequence_to_sequence import SequenceConfig, SequenceToSequence
 from attnlib.models.transformer import Transformer
-from attnlib.training.corpus import Corpus, collate
-from attnlib.training.vocabulary import PAD
+from attnlib.models.vocabulary import PAD
 from companion.runs.procedure import Recording, RunSpec
 from notebooks.shared.sequence_course import judged_samples, load_task, snapshot_of, written
 from notebooks.shared.transformer_sequences import new_network, record, recorded_network, tie_encoder

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from attnlib.errors import UnknownName
+from attnlib.models.corpus import collate
 from attnlib.models.search import translate
-from attnlib.training.corpus import collate
-from attnlib.training.vocabulary import BOS, EOS, UNK
+from attnlib.models.vocabulary import BOS, EOS, UNK
 from notebooks.shared import translation, translation_proxy
 from notebooks.shared.agreement import SALIENCY_VARIANTS, RaggedRows, saliency_variants
 from notebooks.shared.bleu import bleu, bleu_counts, corpus_bleu

@@ -1,13 +1,16 @@
 """Evaluating a model leaves the modes of its caller alone."""
 
+from types import SimpleNamespace
+from unittest.mock import Mock
+
 import pytest
 import torch
 
 from attnlib.errors import BadInput
 from attnlib.models.config import ModelConfig
+from attnlib.models.corpus import Corpus
 from attnlib.models.encoder_decoder import EncoderDecoder
-from attnlib.training.corpus import Corpus
-from attnlib.training.evaluate import evaluate, traces
+from companion.runs.evaluate import evaluate, traces
 
 CORPUS = Corpus.from_ids([[4, 5]] * 3, [[6]] * 3)
 
@@ -50,3 +53,15 @@ def test_traces_have_no_gradient(model):
 def test_an_empty_corpus_is_refused(model):
     with pytest.raises(BadInput, match="no samples"):
         evaluate(model, Corpus.from_ids([], []))
+
+
+def test_quality_by_hand():
+    """Of a sample's two words the first is right, of another's one; of three words one has a logit of 2."""
+    logits = torch.tensor([2.0, 0, 0]).expand(2, 2, 3)
+    outputs, mask = torch.tensor([[0, 1], [0, 0]]), torch.tensor([[True, True], [True, False]])
+    trace = SimpleNamespace(logits=logits, target_outputs=outputs, target_mask=mask)
+    model = Mock(return_value=trace)
+    model.readout.weight.device = "cpu"
+    right, wrong = logits[0, 0].log_softmax(0)[:2].tolist()
+    expected = {"loss": -(2 * right + wrong) / 3, "token_accuracy": 2 / 3, "exact_match": 1 / 2}
+    assert evaluate(model, Corpus.from_ids([[4]], [[4]])) == pytest.approx(expected)

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import torch
 
 from attnlib.errors import BadInput
+from attnlib.models.corpus import Corpus, evaluation_batches
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.trace import Trace
-from attnlib.training.corpus import Corpus, evaluation_batches
 
 
 def traces(model: EncoderDecoder, corpus: Corpus, batch_size: int = 256) -> Iterator[Trace]:

@@ -10,7 +10,7 @@ so both target rows have one entry more than the target has words, and share one
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from attnlib.errors import BadInput
-from attnlib.training.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
+from attnlib.models.vocabulary import BOS, EOS, PAD, UNK
 
 # Batches are made by length inside windows of this many batches: nearly as little padding as sorting a whole
 # epoch, but a sample still meets other company in each.
@@ -97,7 +97,7 @@ class Batch:
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on another device."""
-        return Batch(*(getattr(self, field.name).to(device) for field in fields(self)))
+        return Batch(*(getattr(self, column.name).to(device) for column in fields(self)))
 
 
 def collate(corpus: Corpus, indices: Sequence[int] | Int[np.ndarray, " batch"]) -> Batch:
@@ -216,21 +216,3 @@ def _close(padded: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Write the end mark after the words of each row, in place; the mask of words and end mark."""
     padded[np.arange(len(padded)), lengths] = EOS
     return np.arange(padded.shape[1]) <= lengths[:, None]
-
-
-Links = frozenset[tuple[int, int]]  # (target position, source position) of words, end marks left out
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    """A sequence-to-sequence task: what to train on, what to judge on, and what the ids mean."""
-
-    name: str  #: by which messages and results call it
-    source_vocabulary: Vocabulary  #: of the encoder
-    target_vocabulary: Vocabulary  #: of the decoder
-    train: Corpus  #: samples that models and components are fitted on
-    held_out: Corpus  #: samples that they are judged on
-    #: sha256 of the content of each data file read, by "dataset/file"; empty when made by rule
-    checksums: dict[str, str] = field(default_factory=dict)
-    #: word alignments of the first ``len(gold)`` held-out samples; None where none are known
-    gold: tuple[Links, ...] | None = None

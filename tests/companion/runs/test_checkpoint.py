@@ -1,10 +1,11 @@
-"""Checkpoints of models whose tensors share memory."""
+"""Checkpoints: tensors that share memory, and files that are damaged."""
 
 import pytest
 import torch
 from torch import nn
 
-from attnlib.training.checkpoint import Progress, load_newest, save_checkpoint
+from companion.runs.checkpoint import Progress, load_newest, save_checkpoint
+from tests.attnlib.refusals import flip
 
 
 class Tied(nn.Module):
@@ -52,3 +53,25 @@ def test_saving_leaves_the_model_alone(tmp_path):
     model = Tied()
     save_checkpoint(tmp_path, model, adam(model), Progress(1, []))
     assert model.readout.weight is model.words.weight
+
+
+def test_no_bit_of_a_checkpoint_flips_unnoticed(tmp_path):
+    """A flipped bit is noticed, or moves nothing, as in the white space of the header."""
+    model = nn.Linear(1, 1)
+    progress = Progress(5, [{"step": 4, "loss": 0.5}])
+    save_checkpoint(tmp_path, model, adam(model), progress)
+    (path,) = tmp_path.iterdir()
+    content = path.read_bytes()
+    weight = model.weight.clone()
+    passed_over = 0
+    for bit in range(0, 8 * len(content), 7):  # one or two of every byte
+        path.write_bytes(content)
+        flip(path, bit // 8, bit % 8)
+        restored = nn.Linear(1, 1)
+        loaded = load_newest(tmp_path, restored, adam(restored))
+        if loaded == Progress(0, []):
+            passed_over += 1
+        else:
+            assert loaded == progress
+            assert torch.equal(restored.weight, weight)
+    assert passed_over > len(content)

@@ -1,1 +1,0 @@
-"""Training: corpora, batches, a course of updates; seeded and resumable."""

@@ -1,0 +1,23 @@
+"""What a task is: samples to train on, samples to judge on, and the words behind their ids."""
+
+from dataclasses import dataclass, field
+
+from attnlib.models.corpus import Corpus
+from attnlib.models.vocabulary import Vocabulary
+
+Links = frozenset[tuple[int, int]]  # (target position, source position) of words, end marks left out
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A sequence-to-sequence task: what to train on, what to judge on, and what the ids mean."""
+
+    name: str  #: by which messages and results call it
+    source_vocabulary: Vocabulary  #: of the encoder
+    target_vocabulary: Vocabulary  #: of the decoder
+    train: Corpus  #: samples that models and components are fitted on
+    held_out: Corpus  #: samples that they are judged on
+    #: sha256 of the content of each data file read, by "dataset/file"; empty when made by rule
+    checksums: dict[str, str] = field(default_factory=dict)
+    #: word alignments of the first ``len(gold)`` held-out samples; None where none are known
+    gold: tuple[Links, ...] | None = None
