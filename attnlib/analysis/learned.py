@@ -37,7 +37,8 @@ class Learned:
         Raises:
             BadInput: logits lack a right word.
         """
-        mask, words = one.target_mask, one.target_outputs.masked_fill(~one.target_mask, 0)
+        mask = one.target_mask if one.predicts is None else one.target_mask & one.predicts
+        words = one.target_outputs.masked_fill(~mask, 0)
         if int(words.max()) >= logits.shape[-1]:
             raise BadInput(
                 f"a right word has id {int(words.max())}; the model predicts {logits.shape[-1]} words"
