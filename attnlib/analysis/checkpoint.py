@@ -464,7 +464,8 @@ def _require_two_halves(config: Any) -> None:
     if not getattr(config, "is_encoder_decoder", False):
         raise ValueError(
             f"it is of type {config.model_type}, an encoder or a decoder alone, without attention from one "
-            "to the other"
+            "to the other; from Python, attnlib.analyse(model, texts, tokenizer=tokenizer) takes one that "
+            "is loaded, by AutoModelForCausalLM or, an encoder, by AutoModel"
         )
     if type(config) not in KNOWN:
         raise ValueError(
