@@ -159,7 +159,9 @@ class SingleStack(Traced):
         self.kind = every_layer[0].kind
         _require_kinds(model, several(kinds), self.kind)
         chosen = every_layer if layers is None else _of_layers(every_layer, several(layers))
-        super().__init__(model, chosen, ignored)
+        super().__init__(model, (), ignored)
+        self.attentions = tuple(chosen)
+        self._every_layer = every_layer
         self.n_layers = len(every_layer)
         for attention in every_layer:
             _require_linear_scores(self._module(attention.path), attention)
@@ -179,9 +181,18 @@ class SingleStack(Traced):
         with eager(self.model), Hooks(self.model) as hooks:
             self._watch(hooks)
             self._run(batch)
-        attended = [self._attended(attention, hooks) for attention in self.hooked]
+        attended = [self._attended(attention, hooks) for attention in self.attentions]
         model_pass = ModelPass.of_one_sequence(batch.tokens, batch.mask, attended)
-        model_pass.check()
+        try:
+            model_pass.check()
+        except BadInput as error:
+            if all(attention.query_rotation is None for attention in attended):
+                raise
+            raise BadInput(
+                f"{error}. {type(self.model).__name__} rotates queries and keys by position; pairs "
+                "of coordinates other than those of Llama and GPT-NeoX, such as neighbours in Cohere, are "
+                f"not followed: {_INSTEAD}"
+            ) from error
         return model_pass.ignoring(self.ignored)
 
     def logits(self, model_pass: ModelPass) -> Float[Tensor, "batch length words"]:
@@ -206,6 +217,26 @@ class SingleStack(Traced):
                 "(AutoModelForCausalLM), or leave logits out"
             )
         return logits
+
+    def pass_bytes(self, batch: int, length: int, *, every_layer: bool = False) -> int:
+        """Return the memory of the states, queries, keys, scores and attention of a pass.
+
+        Args:
+            batch, length: sequences, and tokens of each.
+            every_layer: of all layers, not only of the layers chosen.
+        """
+        total = 0
+        for attention in self._every_layer if every_layer else self.attentions:
+            rows, width = self._map(attention, "query").weight.flatten(0, 1).shape
+            numbers = length * (width + 2 * rows) + 2 * attention.heads * length * length
+            total += 4 * batch * numbers
+        return total
+
+    def table_bytes(self, longest: int) -> int:
+        """Return the memory of components of all states, once all words were seen at so many positions."""
+        words, width = self.model.get_input_embeddings().weight.shape
+        table = words * longest + (words + longest) * width
+        return 8 * len(self.attentions) * table
 
     def _batch_of(self, given: object) -> SequenceBatch:
         if isinstance(given, SequenceBatch):
@@ -243,7 +274,7 @@ class SingleStack(Traced):
         return batch
 
     def _watch(self, hooks: Hooks) -> None:
-        for attention in self.hooked:
+        for attention in self.attentions:
             module = self._module(attention.path)
             hooks.catch_input(attention.query_path, self._module(attention.query_path))
             hooks.catch_output(attention.path, module)

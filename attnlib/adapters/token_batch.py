@@ -297,10 +297,13 @@ def sequences_of_mapping(given: Mapping[str, Any]) -> SequenceBatch:
             types, _ = _padded(types, "token_type_ids")
         return SequenceBatch(tokens, mask, types)
     tokens = as_ids(given["input_ids"], "input_ids")
-    mask = given.get("attention_mask")
-    if mask is None:
-        mask = torch.ones_like(tokens, dtype=torch.bool)
-    return SequenceBatch(tokens, mask, given.get("token_type_ids"))
+    mask = torch.ones_like(tokens, dtype=torch.bool)
+    if given.get("attention_mask") is not None:
+        mask = as_mask(given["attention_mask"], "attention_mask")
+    types = given.get("token_type_ids")
+    if types is not None:
+        types = as_ids(types, "token_type_ids")
+    return SequenceBatch(tokens, mask, types)
 
 
 def _is_ragged(rows: object) -> bool:

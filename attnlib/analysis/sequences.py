@@ -1,6 +1,6 @@
 """Texts through a decoder or an encoder alone, as a stream of passes."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from functools import cache
 
 from attnlib.adapters.single_stack import SingleStack
@@ -45,14 +45,16 @@ def stream_of_sequences(
         "ignore_special": ignore_special,
         "batch_size": batch_size,
         "longest": longest,
+        "prefix": checkpoint.prefix,
     }
 
     def made() -> dict[str, dict]:
         digests = {"model": checkpoint.digest(), "tokenizer": tokenizer_digest(tokenizer)}
         return {"options": options, "sha256": text.checked()[1] | digests}
 
-    def batches():
-        texts = (source for source, _ in text.pairs())
+    def batches() -> Iterator[SequenceBatch]:
+        # an empty line has nothing to put the prefix before, and is left out
+        texts = (checkpoint.prefix + source for source, _ in text.pairs() if source.strip())
         return sequence_batches(tokenizer, texts, batch_size=batch_size, longest=longest)
 
     def losses(batch: SequenceBatch) -> Losses:

@@ -15,14 +15,15 @@ GROUPED = {**ROTARY, "num_key_value_heads": 2}
 YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_position_embeddings": 8}
 HALF_ROTARY = {"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}
 ABSOLUTE = {**WIDE, "vocab_size": 50, "max_position_embeddings": 16}
+GPT2 = {
+    **{"vocab_size": 50, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 16},
+    **{"bos_token_id": None, "eos_token_id": None},
+}
 
 DECODERS = {  # by the class of the configuration, behind which a name may say more
-    "GPT2": {"vocab_size": 50, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 16},
-    "GPT2 scaled by layer": {
-        **{"vocab_size": 50, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 16},
-        "scale_attn_by_inverse_layer_idx": True,
-    },
-    "GPTNeoX": {**ROTARY, "rope_parameters": HALF_ROTARY},
+    "GPT2": GPT2,
+    "GPT2 scaled by layer": {**GPT2, "scale_attn_by_inverse_layer_idx": True},
+    "GPTNeoX": {**ROTARY, "rope_parameters": HALF_ROTARY, "bos_token_id": None, "eos_token_id": None},
     "OPT": {
         "vocab_size": 50,
         "hidden_size": 32,

@@ -1,12 +1,14 @@
 """Decoders and encoders alone: their self-attention, checked against what the models return themselves."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
 
 import attnlib
 from attnlib import HuggingFace, ModelPass, SequenceBatch, Stream, TokenBatch, sequence_batches
-from attnlib.adapters import Attended, LinearMap, Rotary, SingleStack
+from attnlib.adapters import Attended, LinearMap, Rotary, SingleStack, single_stack
 from attnlib.decomposition import Components
 from attnlib.errors import BadInput
 from tests.attnlib.adapters import adapter_builders as toys
@@ -162,11 +164,45 @@ def test_a_step_sees_its_window_and_no_later_step():
 
 def test_a_window_that_the_model_does_not_have_is_noticed():
     adapter = HuggingFace(model_of("Mistral without a window"))
-    adapter.model.config.sliding_window = None
-    attention = adapter.hooked[0]
-    adapter.hooked = (type(attention)(**vars(attention) | {"window": 3}),)
+    adapter.attentions = (replace(adapter.attentions[0], window=3),)
     with pytest.raises(BadInput, match="masked here"):
         adapter.trace(BATCH)
+
+
+# Whatever is mistaken about a model is noticed.
+
+
+@pytest.mark.parametrize("name", ROTATED)
+def test_a_rotation_that_is_left_out_is_noticed(name, monkeypatch):
+    monkeypatch.setattr(single_stack, "_rotation_of", lambda hooks, path: None)
+    with pytest.raises(BadInput, match="caught projections"):
+        HuggingFace(model_of(name)).trace(BATCH)
+
+
+def test_key_heads_in_another_order_are_noticed(monkeypatch):
+    def tiled(linear, heads):
+        return LinearMap(linear.weight.repeat(heads // linear.heads, 1, 1))
+
+    monkeypatch.setattr(single_stack, "_repeated", tiled)
+    with pytest.raises(BadInput, match="caught projections"):
+        HuggingFace(model_of("Llama")).trace(BATCH)
+
+
+@pytest.mark.parametrize("name", ["GPT2", "GPTNeoX"])
+def test_rows_of_another_layout_are_noticed(name):
+    adapter = HuggingFace(model_of(name))
+    attention = adapter.attentions[0]
+    layouts = {"thirds": "by head", "by head": "thirds"}
+    family = replace(attention.family, layout=layouts[attention.family.layout])
+    adapter.attentions = (replace(attention, family=family),)
+    with pytest.raises(BadInput, match="caught projections"):
+        adapter.trace(BATCH)
+
+
+def test_a_rotation_of_other_pairs_is_refused():
+    cohere = of("CohereForCausalLM", **GROUPED, bos_token_id=None, eos_token_id=None)
+    with pytest.raises(BadInput, match=r"CohereForCausalLM rotates.*pass_of_tensors"):
+        HuggingFace(spread(cohere, 32**-0.5)).trace(BATCH)
 
 
 # A pass has one sequence.

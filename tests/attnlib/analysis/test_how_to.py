@@ -131,7 +131,7 @@ def test_a_decoder_or_an_encoder_alone(here, name):
     assert {row["kind"] for row in said["heads"]} == {kind}
     assert said["fitted"] + said["judged"] == len(LINES)
     assert bool(said["learned"]) == (name == "GPT2")
-    assert "<bdi>chien</bdi>" in (here / "report/index.html").read_text(encoding="utf-8")
+    assert "<bdi>the</bdi>" in (here / "report/index.html").read_text(encoding="utf-8")
 
 
 def test_a_network_of_the_package(here):
