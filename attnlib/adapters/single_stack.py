@@ -436,6 +436,8 @@ def _self_attention(path: str, module: nn.Module, config: Any) -> SelfAttention 
         names = (family.query, family.key, "scaling", "is_causal")
         if not all(hasattr(module, name) for name in names):
             continue
+        if family.is_turned and isinstance(getattr(module, family.query), nn.Linear):
+            continue  # GPT-BigCode has GPT-2's names, and one key head for all
         heads = _heads_of(module, config)
         return SelfAttention(
             path=path,

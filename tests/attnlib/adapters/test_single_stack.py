@@ -311,6 +311,11 @@ REFUSED_MODELS = [
         "BloomForCausalLM has no self-attention.*pass_of_tensors",
         id="Bloom",
     ),
+    pytest.param(
+        lambda: of("GPTBigCodeForCausalLM", vocab_size=50, n_embd=32, n_layer=1, n_head=4),
+        "GPTBigCodeForCausalLM has no self-attention",
+        id="GPT-BigCode",
+    ),
     pytest.param(lambda: of("T5EncoderModel", **toys.SIZES["alone"]["T5EncoderModel"]), "T5Enc", id="T5"),
     pytest.param(lambda: wrapped("GPT2", "transformer.h.1.attn.c_attn"), "merge_and_unload", id="wrapped"),
     pytest.param(lambda: wrapped("Llama", "model.layers.0.self_attn.k_proj"), "k_proj is", id="wrapped key"),
