@@ -15,9 +15,11 @@ if TYPE_CHECKING:  # read by editors and type checkers alone
     from attnlib.adapters import HuggingFace as HuggingFace
     from attnlib.adapters import ModelPass as ModelPass
     from attnlib.adapters import Modules as Modules
+    from attnlib.adapters import SequenceBatch as SequenceBatch
     from attnlib.adapters import TokenBatch as TokenBatch
     from attnlib.adapters import lexical_probe as lexical_probe
     from attnlib.adapters import pass_of_tensors as pass_of_tensors
+    from attnlib.adapters import sequence_batches as sequence_batches
     from attnlib.adapters import text_batches as text_batches
     from attnlib.analysis import Analysis as Analysis
     from attnlib.analysis import Checkpoint as Checkpoint
@@ -49,9 +51,11 @@ _PUBLIC = {  # each public name and the module that it is imported from; the sam
     "HuggingFace": "attnlib.adapters",
     "ModelPass": "attnlib.adapters",
     "Modules": "attnlib.adapters",
+    "SequenceBatch": "attnlib.adapters",
     "TokenBatch": "attnlib.adapters",
     "lexical_probe": "attnlib.adapters",
     "pass_of_tensors": "attnlib.adapters",
+    "sequence_batches": "attnlib.adapters",
     "text_batches": "attnlib.adapters",
     "Analysis": "attnlib.analysis",
     "Checkpoint": "attnlib.analysis",
@@ -83,6 +87,7 @@ _SUBMODULES = (
     "arrays",
     "cli",
     "decomposition",
+    "deprecated",
     "errors",
     "files",
     "models",

@@ -35,9 +35,11 @@ class Request:
     """What to analyse and how; BadInput where options do not go together."""
 
     out: Annotated[Path, Option(help="Folder of the report; a run that was cut short goes on there.")]
-    model: Annotated[str | None, Option(help="Folder of a Hugging Face encoder-decoder, or its name.")] = None
+    model: Annotated[str | None, Option(help="Folder of a Hugging Face model, or its name.")] = None
     source: Annotated[Path | None, Option(help="Text, a sentence a line.")] = None
-    target: Annotated[Path | None, Option(help="Its translation, line by line.")] = None
+    target: Annotated[
+        Path | None, Option(help="Its translation, line by line; none for a decoder or an encoder alone.")
+    ] = None
     generate: Annotated[
         bool, Option("--generate", help="The model writes the target itself, the likeliest piece first.")
     ] = False
@@ -51,7 +53,10 @@ class Request:
     prefix: Annotated[
         str, Option(help='Put before every source line, such as T5\'s "translate English to German: ".')
     ] = ""
-    kinds: Annotated[tuple, listed(help="Of attention: cross,encoder_self,decoder_self.")] = ("cross",)
+    kinds: Annotated[
+        tuple,
+        listed(help="Of attention: cross,encoder_self,decoder_self; a decoder or an encoder alone has one."),
+    ] = ("cross",)
     layers: Annotated[tuple | None, listed(help="Layers, as in 0,4-6.", show_default="all")] = None
     heads: Annotated[tuple | None, listed(help="Heads, as in 0,4-6.", show_default="all")] = None
     ignore_special: Annotated[
@@ -95,9 +100,9 @@ class Request:
                 object.__setattr__(self, name, Path(own))
         for kind in self.kinds:
             check_known("kind of attention", kind, get_args(AttentionKind))
-        target = self.target or self.generate or None
-        text = [given is not None for given in (self.model, self.source, target)]
-        if not all(text) if self.traces is None else any(text):
+        text = [given is not None for given in (self.model, self.source)]
+        translation = self.target is not None or self.generate
+        if not all(text) if self.traces is None else any((*text, translation)):
             raise BadInput("give --model, --source and --target, or --generate for it; or --traces alone")
         defaults = {field.name: field.default for field in fields(self)}
         chosen = [name for name in OF_A_MODEL if getattr(self, name) != defaults[name]]

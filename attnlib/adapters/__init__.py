@@ -5,8 +5,9 @@ from attnlib.adapters.hugging_face import HuggingFace, lexical_probe
 from attnlib.adapters.library_models import encoder_decoder_pass, transformer_pass
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.modules import Hooked, Modules
+from attnlib.adapters.single_stack import SingleStack
 from attnlib.adapters.tensors import pass_of_tensors, saved_passes
-from attnlib.adapters.token_batch import FrameBatch, TokenBatch, text_batches
+from attnlib.adapters.token_batch import FrameBatch, SequenceBatch, TokenBatch, sequence_batches, text_batches
 
 __all__ = [
     "Attended",
@@ -17,11 +18,14 @@ __all__ = [
     "ModelPass",
     "Modules",
     "Rotary",
+    "SequenceBatch",
+    "SingleStack",
     "TokenBatch",
     "encoder_decoder_pass",
     "lexical_probe",
     "pass_of_tensors",
     "saved_passes",
+    "sequence_batches",
     "text_batches",
     "transformer_pass",
 ]

@@ -114,17 +114,28 @@ class LinearMap:
 class Rotary:
     """Rotation of pairs of coordinates, ``x cos + turned(x) sin`` (Su et al. 2021, equation 34).
 
+    Tables that are narrower than the states rotate their first coordinates; the others stay as they are.
+
     Attributes:
         cos, sin: of the angle of every position and coordinate.
         interleaved: whether a pair is two neighbours, as in the paper, or a coordinate of the first half and
             one of the second, as in most implementations.
     """
 
-    cos: Float[Tensor, "length width"]
-    sin: Float[Tensor, "length width"]
+    cos: Float[Tensor, "length rotated"]
+    sin: Float[Tensor, "length rotated"]
     interleaved: bool = False
 
     def __call__(self, states: Float[Tensor, "*batch length width"]) -> Float[Tensor, "*batch length width"]:
+        rotated_width = self.cos.shape[-1]
+        rotated = self._rotate(states[..., :rotated_width])
+        if rotated_width == states.shape[-1]:
+            return rotated
+        return torch.cat([rotated, states[..., rotated_width:]], dim=-1)
+
+    def _rotate(
+        self, states: Float[Tensor, "*batch length rotated"]
+    ) -> Float[Tensor, "*batch length rotated"]:
         if self.interleaved:
             turned = torch.stack([-states[..., 1::2], states[..., ::2]], dim=-1).flatten(-2)
         else:
@@ -147,6 +158,7 @@ class Attended:
         query_rotation, key_rotation: R by position.
         attention: as the model returned it; None where it did not, and then nothing has checked the scores.
         causal: whether step s sees steps up to s alone.
+        window: how many steps a causal step sees, itself included, as in Mistral; None: all up to itself.
         precision: what the model computed in, where the inputs given here are finer.
 
     Raises:
@@ -167,6 +179,7 @@ class Attended:
     key_rotation: Rotation | None = None
     attention: Float[Tensor, "batch heads target source"] | None = None
     causal: bool = False
+    window: int | None = None
     precision: torch.dtype | None = None
     #: queries and keys, where they were seen; not carried over by :func:`dataclasses.replace`
     _seen: tuple[Tensor, Tensor] | None = field(default=None, init=False, repr=False)
@@ -177,6 +190,10 @@ class Attended:
             raise BadInput(
                 f"{self.name}: queries of {query[0]} heads of width {query[1]}, keys of {key[0]} of width "
                 f"{key[1]}; both sides need the same heads and the same width"
+            )
+        if self.window is not None and not (self.causal and self.window >= 1):
+            raise BadInput(
+                f"{self.name}: window is {self.window}; expected at least one step, of a causal attention"
             )
         if not math.isfinite(self.scale):
             raise BadInput(f"{self.name}: scale is {self.scale}; give a finite number, such as 1/√width")
@@ -226,9 +243,16 @@ class Attended:
     def allowed(
         self, query_mask: Bool[Tensor, "batch target"], key_mask: Bool[Tensor, "batch source"]
     ) -> Bool[Tensor, "batch target source"]:
-        """What each query may see: valid keys, and no later ones where causal; nothing at padding."""
+        """What each query may see: valid keys, and where causal no later ones, nor those before its window.
+
+        Nothing at padding.
+        """
         allowed = query_mask[:, :, None] & key_mask[:, None, :]
-        return allowed.tril() if self.causal else allowed
+        if not self.causal:
+            return allowed
+        if self.window is None:
+            return allowed.tril()
+        return allowed.tril().triu(1 - self.window)
 
 
 def _rotated(states: Tensor, rotation: Rotation | None) -> Tensor:

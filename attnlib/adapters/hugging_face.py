@@ -3,6 +3,9 @@
 So are those whose encoder reads pictures or sound (Whisper, Speech2Text, vision encoder–decoders): their
 source has positions and no words, and all of these have one id.
 
+A decoder or an encoder alone (GPT-2, Llama, BERT and their kin) is taken by
+:mod:`attnlib.adapters.single_stack`, to which :class:`HuggingFace` turns of itself.
+
 What is caught of an attention: the states that its query and key projections read, and the attention that it
 returns, against which the scores made of the projections are checked at every batch. A model that computes
 its attention in one fused call returns none, so that it runs with ``attn_implementation="eager"`` meanwhile.
@@ -10,8 +13,7 @@ its attention in one fused call returns none, so that it runs with ``attn_implem
 
 import re
 import weakref
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from inspect import signature
 from itertools import count
@@ -22,8 +24,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attnlib.adapters.attended import KEY_SIDE, QUERY_SIDE, Attended, single, site_names
+from attnlib.adapters.eager import eager
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.modules import Hooked, Hooks, Traced, evaluated, pairs_by_length, probe_of_pairs
+from attnlib.adapters.single_stack import SingleStack, is_single_stack
 from attnlib.adapters.token_batch import FrameBatch, TokenBatch, batch_of_mapping, shifted
 from attnlib.arrays import several
 from attnlib.errors import BadInput, check_known
@@ -49,11 +53,14 @@ _FAMILIES = (  # what attention modules call their projections and their number 
 
 
 class HuggingFace(Traced):
-    """An encoder–decoder of the transformers library, ready to be traced.
+    """A model of the transformers library, ready to be traced.
+
+    Of a decoder or an encoder alone this makes a :class:`~attnlib.adapters.single_stack.SingleStack`, which
+    takes the same arguments and catches its self-attention.
 
     Args:
         model: loaded or built from a config; it is left on its device and in its precision.
-        kinds: which attentions to catch.
+        kinds: which attentions to catch; by default the cross-attention of an encoder–decoder.
         layers: which layers of them, from 0; all by default. What is not caught costs no memory.
         ignored: ids of tokens, such as special ones, that no analysis counts.
 
@@ -71,15 +78,21 @@ class HuggingFace(Traced):
     ('cross.0', (1, 2, 2, 3))
     """
 
+    def __new__(cls, model: Any = None, **options: Any) -> "HuggingFace | SingleStack":
+        if cls is HuggingFace and is_single_stack(model):
+            return SingleStack(model, **options)
+        return super().__new__(cls)
+
     def __init__(
         self,
         model: nn.Module,
         *,
-        kinds: AttentionKind | Collection[AttentionKind] = ("cross",),
+        kinds: AttentionKind | Collection[AttentionKind] | None = None,
         layers: int | Collection[int] | None = None,
         ignored: int | Collection[int] = (),
     ):
-        kinds, layers = several(kinds), several(layers)
+        kinds = ("cross",) if kinds is None else several(kinds)
+        layers = several(layers)
         for name, given in (("kinds", kinds), ("layers", layers)):
             if given is not None and not len(given):
                 raise BadInput(f"{name} is empty: name one or more, or leave {name} out")
@@ -308,23 +321,6 @@ class _Rows(nn.Linear):
     @property
     def bias(self) -> Float[Tensor, " rows"]:
         return self._module.bias.chunk(self._parts)[self._part]
-
-
-@contextmanager
-def eager(model: nn.Module) -> Iterator[None]:
-    """Let a model compute its attention step by step, where it can be seen; afterwards as it did before."""
-    modules = [module for module in model.modules() if hasattr(module, "config")]
-    configs = {id(module.config): module.config for module in modules}  # the model's own first
-    before = {at: getattr(config, "_attn_implementation", None) for at, config in configs.items()}
-    is_eager = set(before.values()) == {"eager"}
-    try:
-        if not is_eager:
-            model.set_attn_implementation("eager")
-        yield
-    finally:
-        if not is_eager:
-            for at, config in configs.items():
-                config._attn_implementation = before[at]
 
 
 def assumed_start(model: nn.Module) -> int | None:

@@ -1,7 +1,7 @@
 """A pass of anybody's model over a batch: tokens, masks, and the attentions that were caught."""
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields, replace
 
 import torch
@@ -25,6 +25,9 @@ class ModelPass:
     The decoder's token at a step is the one it *reads* there (``target_tokens``), a row of attention is about
     the one *predicted* there (``target_outputs``).
 
+    A model of one stack reads one sequence, which is both the source and the target, see
+    :meth:`of_one_sequence`.
+
     Attributes:
         source_mask, target_mask: True at valid positions.
         attended: the attentions caught.
@@ -32,6 +35,8 @@ class ModelPass:
             keep their places, and the model has seen them.
         lexical_probe: β, the probability of the right word where that source position alone is seen; where
             whoever made the pass took it.
+        predicts: valid steps of which ``target_outputs`` says what is predicted; all by default. Of a
+            sequence that is read to its end nobody knows what follows the last token.
 
     Raises:
         BadInput: shapes that do not fit together; a sample without a valid position; padding in front of
@@ -48,6 +53,41 @@ class ModelPass:
     ignored_source: Bool[Tensor, "batch source"] | None = None
     ignored_target: Bool[Tensor, "batch target"] | None = None
     lexical_probe: Float[Tensor, "batch target source"] | None = None
+    predicts: Bool[Tensor, "batch target"] | None = None
+
+    @classmethod
+    def of_one_sequence(
+        cls,
+        tokens: Int[Tensor, "batch length"],
+        mask: Bool[Tensor, "batch length"],
+        attended: Sequence[Attended],
+    ) -> "ModelPass":
+        """The pass of a decoder or an encoder alone: both sides are the sequence that it reads.
+
+        A step predicts the token that follows it; the last one, which nothing follows, predicts nothing, and
+        has itself as output.
+
+        Args:
+            tokens, mask: the sequences, padded at the right; the mask is True at valid positions.
+            attended: the self-attentions caught.
+
+        >>> ids = torch.tensor([[5, 6, 7]])
+        >>> model_pass = ModelPass.of_one_sequence(ids, ids > 0, ())
+        >>> model_pass.target_outputs.tolist(), model_pass.predicts.tolist()
+        ([[6, 7, 7]], [[True, True, False]])
+        """
+        has_next = torch.zeros_like(mask)
+        has_next[:, :-1] = mask[:, :-1] & mask[:, 1:]
+        outputs = torch.where(has_next, tokens.roll(-1, dims=1), tokens)
+        return cls(
+            source_tokens=tokens,
+            source_mask=mask,
+            target_tokens=tokens,
+            target_outputs=outputs,
+            target_mask=mask,
+            attended=tuple(attended),
+            predicts=has_next,
+        )
 
     def __post_init__(self) -> None:
         names = ("source_tokens", "target_tokens", "target_outputs")
@@ -70,6 +110,14 @@ class ModelPass:
         """Valid positions of a side that are not ignored."""
         ignored = self.ignored_source if side == "source" else self.ignored_target
         return self.mask(side) if ignored is None else self.mask(side) & ~ignored
+
+    @property
+    def is_one_sequence(self) -> bool:
+        """Whether source and target are one sequence, as those of a decoder or an encoder alone are."""
+        if any(attended.kind == "cross" for attended in self.attended):
+            return False
+        same_mask = torch.equal(self.source_mask, self.target_mask)
+        return same_mask and torch.equal(self.source_tokens, self.target_tokens)
 
     def ignoring(self, tokens: Collection[int]) -> "ModelPass":
         """The same with positions that hold one of these tokens ignored, on both sides."""
@@ -158,7 +206,7 @@ class ModelPass:
 
     def _reorder(self, orders: dict[str, Tensor | None]) -> None:
         for side in _SIDES:
-            names = (f"{side}_tokens", f"{side}_mask", f"ignored_{side}", "target_outputs")
+            names = (f"{side}_tokens", f"{side}_mask", f"ignored_{side}", "target_outputs", "predicts")
             for name in names if side == "target" else names[:3]:
                 object.__setattr__(self, name, _moved(getattr(self, name), {1: orders[side]}))
         probe = _moved(self.lexical_probe, {1: orders["target"], 2: orders["source"]})

@@ -132,6 +132,78 @@ class FrameBatch:
         return TokenBatch(source, source == 0, self.target, self.target_mask, self.read)
 
 
+@dataclass(frozen=True, eq=False)
+class SequenceBatch:
+    """Sequences for a decoder or an encoder alone; padding may stand on either side of a row.
+
+    Arrays and lists are made tensors, and integers 0 and 1 a mask.
+
+    Attributes:
+        tokens: ids.
+        mask: True at valid positions.
+        token_types: which of two texts each token is of, for models like BERT; by default the model's own.
+
+    Raises:
+        BadInput: shapes that differ, what is no mask, a row without a valid position, ids that are no
+            integers, an id below 0 that is valid.
+
+    >>> SequenceBatch([[0, 5, 6], [7, 8, 9]], [[0, 1, 1], [1, 1, 1]]).packed().tokens.tolist()
+    [[5, 6, 0], [7, 8, 9]]
+    """
+
+    tokens: Int[Tensor, "batch length"]
+    mask: Bool[Tensor, "batch length"]
+    token_types: Int[Tensor, "batch length"] | None = None
+
+    def __post_init__(self) -> None:
+        make_tensors_of(self)
+        parts = {"tokens": (self.tokens, self.mask)}
+        if self.token_types is not None:
+            parts["token_types"] = (self.token_types, self.mask)
+        require_tokens(parts)
+
+    def packed(self, padding: int = 0) -> "SequenceBatch":
+        """Return the same with padding at the right of every row, and no column that is padding alone.
+
+        Args:
+            padding: the id that stands there.
+        """
+        longest = int(self.mask.sum(1).max())
+        order = valid_first(self.mask)[:, :longest]
+        mask = self.mask.take_along_dim(order, dim=1)
+        tokens = self.tokens.take_along_dim(order, dim=1).masked_fill(~mask, padding)
+        types = self.token_types
+        if types is not None:
+            types = types.take_along_dim(order, dim=1).masked_fill(~mask, 0)
+        return SequenceBatch(tokens, mask, types)
+
+    def to(self, device: torch.device | str) -> "SequenceBatch":
+        types = None if self.token_types is None else self.token_types.to(device)
+        return SequenceBatch(self.tokens.to(device), self.mask.to(device), types)
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Sequence[int]]) -> "SequenceBatch":
+        """Return ids of sequences of any lengths, padded at the right with 0; BadInput for none.
+
+        >>> SequenceBatch.of_rows([[5, 6, 7], [8]]).mask.tolist()
+        [[True, True, True], [True, False, False]]
+        """
+        tokens, mask = _padded(rows, "a row")
+        return cls(tokens, mask)
+
+
+def _padded(
+    rows: Sequence[Sequence[int]], name: str
+) -> tuple[Int[Tensor, "batch length"], Bool[Tensor, "batch length"]]:
+    """Return rows of any lengths as a tensor, padded at the right with 0, and where they are."""
+    tensors = [as_ids(row, name) for row in rows]
+    if not tensors or any(tensor.dim() != 1 for tensor in tensors):
+        raise BadInput(f"{name} is missing or is no list of ids; expected lists of ids, at least one")
+    lengths = torch.tensor([len(tensor) for tensor in tensors])
+    tokens = torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True)
+    return tokens, torch.arange(tokens.shape[1]) < lengths[:, None]
+
+
 # -- batches as the transformers library has them --
 
 _LABELS_PADDING = -100
@@ -192,6 +264,53 @@ def batch_of_mapping(
     if source_mask is None:
         source_mask = torch.ones_like(source, dtype=torch.bool)
     return TokenBatch(source, source_mask, labels, target_mask, read)
+
+
+_OF_A_SEQUENCE = ("input_ids", "attention_mask", "token_type_ids")
+
+
+def sequences_of_mapping(given: Mapping[str, Any]) -> SequenceBatch:
+    """Return the sequences that a dictionary or a ``BatchEncoding`` holds, by the names of transformers.
+
+    Rows may have any lengths, as a tokenizer returns them that pads nothing. ``labels`` are not looked at: a
+    decoder predicts the token that follows.
+
+    Raises:
+        BadInput: ``input_ids`` are missing, or a name is unknown.
+
+    >>> sequences_of_mapping({"input_ids": [[5, 6, 7], [8]]}).mask.tolist()
+    [[True, True, True], [True, False, False]]
+    """
+    for name in given:
+        if name not in (*_OF_A_SEQUENCE, "labels"):
+            raise BadInput(
+                f"the batch holds {name!r}; expected {', '.join(_OF_A_SEQUENCE)}: take out what is not used"
+            )
+    if given.get("input_ids") is None:
+        raise BadInput(f"the batch has no 'input_ids': {', '.join(given) or 'it is empty'}")
+    if _is_ragged(given["input_ids"]):
+        tokens, mask = _padded(given["input_ids"], "input_ids")
+        mask_given, types = given.get("attention_mask"), given.get("token_type_ids")
+        if mask_given is not None:
+            mask = mask & _padded(mask_given, "attention_mask")[0].bool()
+        if types is not None:
+            types, _ = _padded(types, "token_type_ids")
+        return SequenceBatch(tokens, mask, types)
+    tokens = as_ids(given["input_ids"], "input_ids")
+    mask = torch.ones_like(tokens, dtype=torch.bool)
+    if given.get("attention_mask") is not None:
+        mask = as_mask(given["attention_mask"], "attention_mask")
+    types = given.get("token_type_ids")
+    if types is not None:
+        types = as_ids(types, "token_type_ids")
+    return SequenceBatch(tokens, mask, types)
+
+
+def _is_ragged(rows: object) -> bool:
+    """Return True for lists of different lengths, of which no array can be made."""
+    if not isinstance(rows, list | tuple) or not all(hasattr(row, "__len__") for row in rows):
+        return False
+    return len({len(row) for row in rows}) > 1
 
 
 def _require_shape(name: str, given: Tensor, labels: Tensor) -> None:
@@ -340,3 +459,43 @@ def text_batches(
     """
     sizes = {"batch_size": batch_size, "longest": longest, "prefix": prefix}
     return (batch.tokens for batch in line_batches(tokenizer, pairs, **sizes))
+
+
+def sequence_batches(
+    tokenizer: Any, texts: Iterable[str], *, batch_size: int = 32, longest: int = 128
+) -> Iterator[SequenceBatch]:
+    """Yield texts through a Hugging Face tokenizer, batch by batch, nothing kept in between.
+
+    A tokenizer without a padding token, such as GPT-2's, does as well.
+
+    Args:
+        tokenizer: of Hugging Face.
+        texts: each a sequence; an empty one is left out.
+        longest: pieces of a text, special ones included; longer ones are cut off.
+
+    Raises:
+        BadInput: a size below 1.
+
+    >>> def tokenizer(text, **cut):
+    ...     return {"input_ids": [[len(word) for word in line.split()] for line in text]}
+    >>> (batch,) = sequence_batches(tokenizer, ["a house", "", "yes"])
+    >>> batch.tokens.tolist()
+    [[1, 5], [3, 0]]
+    """
+    if min(batch_size, longest) < 1:
+        raise BadInput(f"batch_size is {batch_size}, longest {longest}; both must be at least 1")
+    waiting: list[str] = []
+    for text in texts:
+        if not text.strip():
+            continue
+        waiting.append(text)
+        if len(waiting) == batch_size:
+            yield _sequences_of_texts(tokenizer, waiting, longest)
+            waiting = []
+    if waiting:
+        yield _sequences_of_texts(tokenizer, waiting, longest)
+
+
+def _sequences_of_texts(tokenizer: Any, texts: list[str], longest: int) -> SequenceBatch:
+    encoded = tokenizer(text=texts, truncation=True, max_length=longest)
+    return SequenceBatch.of_rows(encoded["input_ids"])

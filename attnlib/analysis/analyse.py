@@ -10,11 +10,13 @@ from warnings import warn
 
 import attnlib
 from attnlib.adapters.modules import Traced, described, weights_digest
+from attnlib.adapters.single_stack import is_single_stack
 from attnlib.analysis.checkpoint import Checkpoint, Sentences, text_of
 from attnlib.analysis.judge import HeldOutSums
 from attnlib.analysis.passes import Progress, both_passes, merged_fit
 from attnlib.analysis.results import Analysis, results
 from attnlib.analysis.samples import samples_of
+from attnlib.analysis.sequences import stream_of_sequences
 from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Shard, Stream
 from attnlib.arrays import several
@@ -39,14 +41,16 @@ def analyse(
 ) -> Analysis:
     """Fit components of all states on most of a corpus, and judge every head on the rest.
 
-    ``analyse("Helsinki-NLP/opus-mt-en-de", sources, targets)`` is all there is to it; a model of another form
-    comes as a :class:`~attnlib.analysis.stream.Stream` of its passes, without a source.
+    ``analyse("Helsinki-NLP/opus-mt-en-de", sources, targets)`` is all there is to it. A decoder or an encoder
+    alone (GPT-2, Llama, BERT and their kin), loaded, reads one text: ``analyse(model, texts,
+    tokenizer=tokenizer)``. A model of another form comes as a :class:`~attnlib.analysis.stream.Stream` of its
+    passes, without a source.
 
     Args:
         model: the name or folder of a checkpoint that transformers loads, such a model itself, a
             :class:`~attnlib.analysis.checkpoint.Checkpoint`, or a stream of passes.
         source, target: two files, line by line translations of each other, or two lists of sentences. Without
-            a target the model writes it.
+            a target an encoder–decoder writes it.
         heads: of every attention; all by default.
         method: of the components. Least squares tells position, word and what is constant apart exactly,
             and shares are about positions whose word was fitted on; what a mark and a place that has no other
@@ -104,7 +108,10 @@ def _stream_of(
     checkpoint, options = _checkpoint_of(model, options)
     if isinstance(text, Sentences):
         options.setdefault("batch_size", max(1, min(32, len(text.source) // 10)))
-    stream = checkpoint.stream(text, generate=text.target is None, **options)
+    if is_single_stack(checkpoint.model):
+        stream = stream_of_sequences(checkpoint, text, **options)
+    else:
+        stream = checkpoint.stream(text, generate=text.target is None, **options)
     return stream, checkpoint.about | text.about
 
 
@@ -166,4 +173,5 @@ def _analysis(stream: Stream, judgement: HeldOutSums, part: Shard, about: dict[s
     dtypes = {str(own.precision or own.query_inputs.dtype).removeprefix("torch.") for own in one.attended}
     batch_of = {"device": str(one.source_mask.device), "samples in its first batch": len(one.source_mask)}
     made["computed in"] = {"precision": ", ".join(sorted(dtypes))} | batch_of
-    return replace(found, made=made, samples=samples_of(stream, one, fit))
+    samples = samples_of(stream, one, fit)
+    return replace(found, made=made, samples=samples, one_sequence=one.is_one_sequence)

@@ -21,6 +21,7 @@ from torch import Tensor
 from attnlib.adapters import HuggingFace, lexical_probe
 from attnlib.adapters.hugging_face import assumed_start
 from attnlib.adapters.modules import described, evaluated, weights_digest
+from attnlib.adapters.single_stack import is_single_stack
 from attnlib.adapters.token_batch import LineBatch, TokenBatch, line_batches
 from attnlib.analysis.stream import Losses, Stream
 from attnlib.arrays import several
@@ -237,22 +238,27 @@ class Checkpoint:
                 f"device {device!r} cannot be used: {_said(error)} (cpu is always there)"
             ) from error
         try:
-            from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer
+            from transformers import AutoConfig, AutoTokenizer
         except ModuleNotFoundError as error:
             raise BadInput(f"the transformers library is not installed: pip install {PACKAGES}") from error
+        wanted = "an encoder–decoder"
         try:
             config = AutoConfig.from_pretrained(name, **shared)
-            _require_two_halves(config)
+            if not getattr(config, "is_encoder_decoder", False):
+                wanted = "a decoder or an encoder"
+            maker = _maker_of(config)
             model_kwargs = {"attn_implementation": "eager", **model_kwargs, "output_loading_info": True}
-            model, loaded = AutoModelForSeq2SeqLM.from_pretrained(name, **model_kwargs)
+            model, loaded = maker.from_pretrained(name, **model_kwargs)
             tokenizer = AutoTokenizer.from_pretrained(name, **tokenizer_kwargs)
         except MemoryError:
             raise
         except Exception as error:  # of whatever kind: transformers reads files of all forms, and checks few
             raise BadInput(
-                f"{name} cannot be loaded as an encoder–decoder with a tokenizer: {_said(error)} (expected a "
-                "folder that save_pretrained wrote for a model like T5, BART, mBART or Marian, or a name)"
+                f"{name} cannot be loaded as {wanted} with a tokenizer: {_said(error)} (expected a folder "
+                "that save_pretrained wrote for a model like T5, BART, Marian, GPT-2 or BERT, or a name)"
             ) from error
+        if is_single_stack(model):
+            loaded["unexpected_keys"] = ()  # of heads that the model was also trained with
         _require_every_weight(name, model, loaded)
         _require_vocabulary(name, tokenizer)
         if "device_map" not in model_kwargs:
@@ -420,6 +426,10 @@ class Checkpoint:
         Raises:
             BadInput: no target and no ``generate``, or both.
         """
+        if is_single_stack(self.model):
+            raise BadInput(
+                f"{type(self.model).__name__} reads one text: give it to attnlib.analyse(checkpoint, texts)"
+            )
         if generate == (text.target is not None):
             raise BadInput(
                 "a target is given, and generate asks the model to write it: leave one of them out"
@@ -458,19 +468,25 @@ def _require_folder(name: str) -> None:
         )
 
 
-def _require_two_halves(config: Any) -> None:
-    from transformers import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING as KNOWN
+def _maker_of(config: Any) -> Any:
+    """Return the class that loads a checkpoint: of a decoder or an encoder alone the one that saved it.
+
+    Raises:
+        ValueError: no class for a model that reads words is known.
+    """
+    import transformers
 
     if not getattr(config, "is_encoder_decoder", False):
-        raise ValueError(
-            f"it is of type {config.model_type}, an encoder or a decoder alone, without attention from one "
-            "to the other"
-        )
-    if type(config) not in KNOWN:
+        (architecture, *_) = config.architectures or ("AutoModel",)
+        if not hasattr(transformers, architecture):
+            raise ValueError(f"it is a {architecture}, which transformers does not have")
+        return getattr(transformers, architecture)
+    if type(config) not in transformers.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING:
         raise ValueError(
             f"it is of type {config.model_type}, which does not read words and write words; of pictures and "
             "sound, give saved traces (--traces), or batches of attnlib.FrameBatch to attnlib.HuggingFace"
         )
+    return transformers.AutoModelForSeq2SeqLM
 
 
 def _require_every_weight(name: str, model: Any, loaded: dict) -> None:

@@ -10,12 +10,14 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from attnlib.adapters.single_stack import is_single_stack
 from attnlib.analysis.analyse import merged_analysis
 from attnlib.analysis.checkpoint import Checkpoint, ParallelText
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.learned import SCORED
 from attnlib.analysis.passes import STAGES, fit_part, judge_part, merged_fit
 from attnlib.analysis.report import RUN, Name, write_report, write_run
+from attnlib.analysis.sequences import stream_of_sequences
 from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Shard, Stream
 from attnlib.errors import BadInput
@@ -111,7 +113,10 @@ def _of_checkpoint(request: Request, console: Console) -> _Job:
     text = ParallelText(request.source, request.target)
     lines, _ = text.checked()
     checkpoint = Checkpoint.load(request.model, request.device, **request.settings(*OF_A_TEXT))
-    stream = checkpoint.stream(text, **request.settings(*OF_A_PASS, *OF_BATCHES))
+    if is_single_stack(checkpoint.model):
+        stream = _stream_of_sequences(checkpoint, text, request)
+    else:
+        stream = checkpoint.stream(text, **request.settings(*OF_A_PASS, *OF_BATCHES))
     job = _Job(
         stream,
         _keep(request, stream.made()["sha256"] | request.settings(*OF_A_TEXT, *OF_A_PASS, *OF_BATCHES)),
@@ -119,10 +124,14 @@ def _of_checkpoint(request: Request, console: Console) -> _Job:
         checkpoint.about | text.about | (WRITTEN if request.generate else {}),
         checkpoint.shown,
         checkpoint.word,
-        None if request.generate else checkpoint.bleu,
+        None if text.target is None else checkpoint.bleu,
     )
-    adapter = checkpoint.adapter(**request.settings(*OF_A_PASS))
-    size = (request.batch_size, request.longest, request.longest)
+    if is_single_stack(checkpoint.model):
+        adapter = stream.trace.__self__
+        size = (request.batch_size, request.longest)
+    else:
+        adapter = checkpoint.adapter(**request.settings(*OF_A_PASS))
+        size = (request.batch_size, request.longest, request.longest)
     own, every = (adapter.pass_bytes(*size, every_layer=all_of_them) for all_of_them in (False, True))
     more = "" if own == every else f" ({every / 1e6:,.0f} MB with all layers)"
     console.print(
@@ -131,6 +140,16 @@ def _of_checkpoint(request: Request, console: Console) -> _Job:
         "or judged by"
     )
     return job
+
+
+def _stream_of_sequences(checkpoint: Checkpoint, text: ParallelText, request: Request) -> Stream:
+    """Return the passes of a decoder or an encoder alone; it has one kind of attention, the default here."""
+    if request.generate:
+        raise BadInput(f"{checkpoint.shown} reads one text and writes no translation: leave --generate out")
+    options = request.settings(*OF_A_PASS, "batch_size", "longest")
+    if options["kinds"] == ("cross",):
+        options["kinds"] = None
+    return stream_of_sequences(checkpoint, text, **options)
 
 
 def _ready(job: _Job, stage: str, part: Shard, request: Request, console: Console) -> _Job:

@@ -53,6 +53,8 @@ class Learned(StreamingSums):
             BadInput: logits lack a right word.
         """
         mask = model_pass.target_mask  # (batch, target)
+        if model_pass.predicts is not None:
+            mask = mask & model_pass.predicts
         words = model_pass.target_outputs.masked_fill(~mask, 0)  # (batch, target)
         if int(words.max()) >= logits.shape[-1]:
             raise BadInput(

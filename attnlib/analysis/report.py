@@ -53,6 +53,7 @@ KEPT = "analysis.safetensors"
 RUN = "run.json"  # when it was and how long it took
 SIDES = {"cross": ("target", "source"), "encoder_self": ("source",) * 2, "decoder_self": ("read",) * 2}
 AS_IT_IS, LISTS = ("method", "made", "about", "fitted", "judged", "held_out"), ("unchecked", "no_probe")
+ONE_SEQUENCE = "one_sequence"  # in analysis.json where it is so
 SCHEMA = 4  # of analysis.json; 3 had no intervals of terms; 2 left_out and cut for losses; 1 no intervals
 MOST_MAPS, MOST_CELLS = 48, 20_000  # example matrices on the page, and their squares
 SCRIPT = Path(__file__).with_name("report.js")
@@ -121,6 +122,7 @@ def write_report(
         "schema": SCHEMA,
         "attnlib": attnlib.__version__,
         **{name: getattr(analysis, name) for name in (*AS_IT_IS, *LISTS)},
+        **({ONE_SEQUENCE: True} if analysis.one_sequence else {}),
         "learned": {key: _plain(value) for key, value in analysis.learned.items()},
         "findings": findings(analysis),
         "source": "frames" if reads_frames(analysis) else "words",
@@ -161,6 +163,7 @@ def read_report(folder: str | Path) -> Analysis:
     blocks = {head_of(name.removeprefix("blocks/")): own for name, own in tensors.items() if name != "keys"}
     own = {name: said[name] for name in (*AS_IT_IS, "learned")}
     own |= {name: tuple(said.get(name, ())) for name in LISTS} | {"losses": Losses(**said.get("losses", {}))}
+    own[ONE_SEQUENCE] = said.get(ONE_SEQUENCE, False)
     return Analysis(**rows, **own, blocks=blocks, keys=tensors.get("keys"))
 
 
@@ -264,6 +267,7 @@ def notes(analysis: Analysis) -> list[str]:
         vars(analysis)
         | {
             "frames": reads_frames(analysis),
+            "encoder_alone": analysis.one_sequence and analysis.heads[0]["kind"] == "encoder_self",
             "has_learned": bool(analysis.learned) and has_learned(analysis.learned),
             "even": sum(map(is_even, analysis.heads)),
             "sure": _sure(analysis),
@@ -330,6 +334,8 @@ def page(
         tables=tables,
         script=_script(analysis, name) if script else None,
         samples=len(analysis.samples),
+        unit="sentence" if analysis.one_sequence else "sentence pair",
+        one_sequence=analysis.one_sequence,
         means=analysis.method == "means",
         sure=_sure(analysis),
         title=title,

@@ -52,6 +52,7 @@ class Analysis:
     #: which samples these are, see :func:`~attnlib.analysis.judge.sample_keys`
     keys: Int[Tensor, " blocks"] | None = None
     samples: tuple[Sample, ...] = ()  #: up to a dozen, with attention and what terms rebuild of it
+    one_sequence: bool = False  #: whether the model reads one sequence, as a decoder or an encoder alone does
 
     def __repr__(self) -> str:
         heads, samples = len(self.heads), f"{self.fitted:,} samples, judged on {self.judged:,}"

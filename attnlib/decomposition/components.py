@@ -121,10 +121,10 @@ class Means:
 class _Tables:
     """A fit in one precision on one device; what was never seen has the last row, which is zero."""
 
-    temporal: Float[Tensor, "positions+1 width"]
-    input: Float[Tensor, "rows+1 width"]
-    position_seen: Bool[Tensor, " positions+1"]
-    row_seen: Bool[Tensor, " rows+1"]
+    temporal: Float[Tensor, "positions_and_zero width"]
+    input: Float[Tensor, "rows_and_zero width"]
+    position_seen: Bool[Tensor, " positions_and_zero"]
+    row_seen: Bool[Tensor, " rows_and_zero"]
 
 
 _FORMAT = "attnlib.components/2"
@@ -680,7 +680,7 @@ def _check_state(path: str | Path, state: dict[str, Tensor]) -> None:
         )
 
 
-def _with_zero_row(table: Float[Tensor, "rows width"]) -> Float[Tensor, "rows+1 width"]:
+def _with_zero_row(table: Float[Tensor, "rows width"]) -> Float[Tensor, "rows_and_zero width"]:
     return torch.nn.functional.pad(table, (0, 0, 0, 1))
 
 

@@ -161,6 +161,12 @@ def model_of(name, **changes):
     return spread(model, size)
 
 
+def half(name):
+    """An encoder or a decoder alone."""
+    made = getattr(pytest.importorskip("transformers"), name)
+    return made(made.config_class(**SIZES["alone"][name]))
+
+
 def frames_batch(name, seed=0):
     """Speech2Text makes one position of four frames, and is told where there is sound."""
     draw, mask = generator(seed), None

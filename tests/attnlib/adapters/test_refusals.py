@@ -4,7 +4,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import pytest
 import torch
 from torch import nn
 
@@ -185,8 +184,7 @@ CROSS = "decoder.block.1.layer.1.EncDecAttention"
 
 
 def half(name):
-    made = getattr(pytest.importorskip("transformers"), name)
-    return HuggingFace(made(made.config_class(**toys.SIZES["alone"][name])))
+    return HuggingFace(toys.half(name))
 
 
 def bart(**arguments):
@@ -234,8 +232,9 @@ OTHERS = "holds id 50; … embeds 50, from 0: use the tokenizer"
 BART, GPT2 = "model.decoder.layers.0.encoder_attn", "VisionEncoderDecoder GPT2"
 
 test_models_of_hugging_face_that_are_refused = refused(
-    *((partial(half, name), f"{name} lacks an encoder or a decoder, … whole")
-      for name in toys.SIZES["alone"]),
+    (partial(half, "T5EncoderModel"), "T5EncoderModel has no self-attention in the form of"),
+    (lambda: lexical_probe(toys.half("GPT2LMHeadModel"), toys.traced("T5")),
+     "GPT2LMHeadModel lacks an encoder or a decoder, … whole"),
     (lambda: HuggingFace(nn.Linear(2, 2)), "Linear is no model … see attnlib.adapters.Modules"),
     (lambda: HuggingFace(toys.model_of("ProphetNet")),
      "has no cross-attention in the form of T5, BART, mBART or Marian"),

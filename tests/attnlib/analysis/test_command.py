@@ -19,7 +19,9 @@ from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe, text_batche
 from attnlib.analysis import Checkpoint, ParallelText, Stream, analyse, read_report
 from attnlib.analysis.checkpoint import ignorable_ids, language_codes, set_languages, tokenizer_digest
 from attnlib.analysis.report import notes
+from attnlib.errors import BadInput
 from attnlib.files import locked
+from tests.attnlib.adapters import single_stacks
 from tests.attnlib.adapters.adapter_builders import SIZES, model_of
 from tests.attnlib.analysis import builders as toys
 from tests.attnlib.analysis.builders import LINES, SOURCE, TARGET
@@ -137,9 +139,8 @@ QUERY = "decoder.block.0.layer.1.EncDecAttention.q.weight"
             lambda folder: os.truncate(folder / "model.safetensors", 9_000),
             partial(edited, model_type="bert"), partial(edited, classifier_dropout=None),
             partial(edited, change=lambda own: own | {QUERY: torch.ones(3, 16)}))),
-        (lambda folder: transformers.GPT2LMHeadModel(
-            transformers.GPT2Config(**SIZES["alone"]["GPT2LMHeadModel"])).save_pretrained(folder),
-         "type gpt2, an encoder or a decoder alone"),
+        (partial(edited, is_encoder_decoder=False, architectures=["OwnModel"]),
+         "cannot be loaded as a decoder or an encoder … OwnModel, which transformers does not have"),
         (lambda folder: transformers.WhisperConfig(**SIZES["sound"]["Whisper"]).save_pretrained(folder),
          "type whisper, which does not … give saved traces"),
         # What it lacks would be drawn at random, and two calls would give two answers.
@@ -158,6 +159,63 @@ def test_checkpoints_that_cannot_be_used(corpus, tmp_path, spoil, message):
     other = shutil.copytree(corpus / "tiny", tmp_path / "tiny")
     spoil(other)
     assert_refused(lambda: Checkpoint.load(other), message)
+
+
+@pytest.fixture
+def alone(tmp_path, monkeypatch):
+    """A folder "decoder" and a folder "encoder", a checkpoint each, with the text a.txt."""
+    monkeypatch.chdir(tmp_path)
+    toys.text_of(tmp_path)
+    for folder, name in (("decoder", "GPT2"), ("encoder", "Bert")):
+        tokenizer = toys.tokenizer_of(LINES)
+        single_stacks.model_of(name, vocab_size=len(tokenizer)).save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("folder", "kind"), [("decoder", "decoder_self"), ("encoder", "encoder_self")])
+def test_a_decoder_or_an_encoder_alone_reads_the_source(alone, folder, kind):
+    done = toys.attnlib("analyse", "--model", folder, "--source", "a.txt", "--out", "report")
+    assert done.exit_code == 0, done.output
+    said = toys.said_by(alone / "report")
+    assert {row["kind"] for row in said["heads"]} == {kind}
+    assert bool(said["learned"]) == (folder == "decoder")
+    page = (alone / "report/index.html").read_text(encoding="utf-8")
+    assert "sentence pair" not in page
+    assert "<bdi>" in page
+
+
+def test_a_stream_of_pairs_is_refused_to_a_decoder_alone(alone):
+    checkpoint = Checkpoint.load("decoder")
+    with pytest.raises(BadInput, match="reads one text"):
+        checkpoint.stream(ParallelText("a.txt", "b.txt"))
+
+
+def test_one_name_is_enough_for_a_decoder_alone(alone):
+    analysis = analyse("./decoder", SOURCE)
+    assert analysis.one_sequence
+    assert analysis.fitted + analysis.judged == len(SOURCE)
+
+
+def test_a_report_that_is_read_again_is_of_one_sequence(alone):
+    toys.attnlib("analyse", "--model", "encoder", "--source", "a.txt", "--out", "report")
+    analysis = read_report("report")
+    assert analysis.one_sequence
+    assert toys.said_by(alone / "report")["notes"] == notes(analysis)
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        pytest.param(["--target", "b.txt"], "leave target out", id="target"),
+        pytest.param(["--generate"], "leave --generate out", id="generate"),
+        pytest.param(["--kinds", "encoder_self"], "is a decoder alone", id="kind"),
+    ],
+)
+def test_what_a_decoder_alone_cannot_do_is_refused(alone, option, message):
+    done = toys.attnlib("analyse", "--model", "decoder", "--source", "a.txt", "--out", "report", *option)
+    assert done.exit_code == 2
+    assert message in done.output
 
 
 @pytest.mark.parametrize("family", ["T5", "Bart", "Marian"])

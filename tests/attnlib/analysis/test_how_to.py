@@ -21,6 +21,7 @@ from attnlib.models.corpus import collate
 from attnlib.models.sequence_to_sequence import SequenceConfig, SequenceToSequence
 from attnlib.probes.lexical_probe import log_lexical_probe
 from tests.attnlib.adapters.adapter_builders import BATCH, Translator, drawn, model_of
+from tests.attnlib.adapters.single_stacks import model_of as single_model
 from tests.attnlib.analysis.builders import LINES, said_by, save_checkpoint, text_of, tokenizer_of
 from tests.attnlib.refusals import flip, refused
 
@@ -117,6 +118,20 @@ def test_an_encoder_of_sound(here):
     assert (said["source"], said["fitted"], said["judged"]) == ("frames", 32, 8)
     assert said["learned"]["sentences"] == 8
     assert "<bdi>chien</bdi>" in (here / "report/index.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["GPT2", "Bert"])
+def test_a_decoder_or_an_encoder_alone(here, name):
+    tokenizer = tokenizer_of(LINES)
+    model = single_model(name, vocab_size=len(tokenizer))
+    given = {"model": model, "tokenizer": tokenizer, "texts": LINES}
+    exec(compile(block("python", "attnlib.analyse(model, texts"), "how_to.md", "exec"), given)
+    said = said_by(here / "report")
+    kind = "encoder_self" if name == "Bert" else "decoder_self"
+    assert {row["kind"] for row in said["heads"]} == {kind}
+    assert said["fitted"] + said["judged"] == len(LINES)
+    assert bool(said["learned"]) == (name == "GPT2")
+    assert "<bdi>the</bdi>" in (here / "report/index.html").read_text(encoding="utf-8")
 
 
 def test_a_network_of_the_package(here):

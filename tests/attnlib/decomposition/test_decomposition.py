@@ -695,9 +695,9 @@ CELLS = AttentionCells().update(torch.ones(1, 2, 3), FOUR[:1, :2], FIVE[:1, :3])
 
 test_what_cannot_be_is_refused = refused(
     *((partial(MAKE[kind]().update(*EMPTY).split, *batch_of()), "no samples yet") for kind in MAKE),
-    (lambda: MEANS + Components(2, n_tokens=3, n_positions=3), "width 4, … with those of width 2, n_tokens 3"),
+    (lambda: MEANS + Components(2, n_tokens=3, n_positions=3), "width 4, … of width 2, n_tokens 3"),
     (lambda: EXACT + MEANS, "method least_squares, … with those of … method means"),
-    (lambda: Components(2) + Components(3), "of width 2, method means, constants least_norm with those of width 3"),
+    (lambda: Components(2) + Components(3), "of width 2, … with those of width 3"),
     (lambda: MEANS.variance_explained(), "keep no sum of squares"),
     (lambda: EXACT.variance_explained(), "call update before"),
     (lambda: alignment_terms(WIDE, NARROW), "width must agree"),

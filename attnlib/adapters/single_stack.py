@@ -1,0 +1,543 @@
+"""Traces of models of one stack: decoders alone (GPT-2, Llama and their kin), encoders alone (BERT).
+
+Such a model reads one sequence, and its only attentions are those of the sequence to itself. Each is caught
+with what its query and key projections read, the rotation by position that it is given, and the attention
+that it returns, which the scores made of the projections are compared with at every batch.
+
+====================  ====================================================================================
+in the model          in the scores
+====================  ====================================================================================
+rotary positions      every part is rotated, see :class:`~attnlib.adapters.attended.Rotary`, by the tables
+                      of the model itself, so that any rule that only changes the tables is followed
+grouped queries       each key head is repeated for the query heads that share it
+sliding window        steps before the window are not seen: ``window`` of the attention
+fused projections     cut into the rows of the queries and those of the keys
+normed queries, keys  refused: a norm is not linear, so that parts of a state do not become terms
+====================  ====================================================================================
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from inspect import signature
+from typing import Any, Literal, get_args
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from attnlib.adapters.attended import Attended, LinearMap, Rotary, single, site_names
+from attnlib.adapters.eager import eager
+from attnlib.adapters.model_pass import ModelPass
+from attnlib.adapters.modules import Hooks, Traced, evaluated
+from attnlib.adapters.token_batch import SequenceBatch, sequences_of_mapping
+from attnlib.arrays import several
+from attnlib.errors import BadInput, check_known
+from attnlib.models.transformer import AttentionKind
+
+Side = Literal["query", "key"]
+Layout = Literal["apart", "thirds", "by head"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """How the attention modules of some models are built.
+
+    Attributes:
+        models: some of those that are built so.
+        query, key: names of the projections; the same name where one projection makes both.
+        layout: "apart": a projection for the queries and one for the keys. "thirds": one for all, whose rows
+            are those of the queries, of the keys and of the values. "by head": one for all, in which the
+            three are together for each head.
+        is_turned: whether the weight is stored input first, as Conv1D of transformers has it.
+        softmax_in_single: whether softmax is computed in float32 even where the model is in float64.
+    """
+
+    models: str
+    query: str
+    key: str
+    layout: Layout = "apart"
+    is_turned: bool = False
+    softmax_in_single: bool = False
+
+
+FAMILIES = (
+    Family(models="GPT-2", query="c_attn", key="c_attn", layout="thirds", is_turned=True),
+    Family(
+        models="GPT-NeoX",
+        query="query_key_value",
+        key="query_key_value",
+        layout="by head",
+        softmax_in_single=True,
+    ),
+    Family(models="OPT, Llama, Mistral, Qwen2", query="q_proj", key="k_proj", softmax_in_single=True),
+    Family(models="BERT, RoBERTa", query="query", key="key"),
+    Family(models="DistilBERT", query="q_lin", key="k_lin"),
+)
+_NAMES_OF_ATTENTION = ("attn", "attention", "self_attn", "self")
+_NAMES_OF_HEADS = ("num_heads", "num_attention_heads", "n_heads")
+_NORM_OF_QUERIES_OR_KEYS = re.compile(r"(q|k|qk|query|key)_?\w*norm")
+_NAMES_OF_POSITIONS = ("wpe", "embed_positions", "position_embeddings")
+_INSTEAD = (
+    "name its modules instead (attnlib.Modules), or give tensors that your code saves "
+    "(attnlib.pass_of_tensors)"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelfAttention:
+    """One self-attention of a model: where it is, and all that its scores need beside weights and states.
+
+    Attributes:
+        path: of its module, as ``model.named_modules()`` has it.
+        heads, key_heads: of queries and of keys; fewer of the latter where several query heads share one.
+        scale: of the product of query and key.
+        window: how many steps are seen, the step itself included; None: all before it.
+    """
+
+    path: str
+    family: Family
+    kind: AttentionKind
+    layer: int
+    heads: int
+    key_heads: int
+    scale: float
+    window: int | None
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}.{self.layer}"
+
+    @property
+    def query_path(self) -> str:
+        return f"{self.path}.{self.family.query}"
+
+
+def is_single_stack(model: object) -> bool:
+    """Return True for a model of transformers that is not both an encoder and a decoder."""
+    config = getattr(model, "config", None)
+    if config is None or not hasattr(model, "main_input_name"):
+        return False
+    return not getattr(config, "is_encoder_decoder", False)
+
+
+class SingleStack(Traced):
+    """A decoder or an encoder of the transformers library, alone, ready to be traced.
+
+    ``attnlib.HuggingFace(model)`` makes one of such a model. A pass has one sequence, which is its source and
+    its target alike: see :meth:`~attnlib.adapters.model_pass.ModelPass.of_one_sequence`.
+
+    Args:
+        model: loaded or built from a config; it is left on its device and in its precision.
+        kinds: "decoder_self" of a decoder, "encoder_self" of an encoder, which is the default.
+        layers: which of them, from 0; all by default. What is not caught costs no memory.
+        ignored: ids of tokens, such as special ones, that no analysis counts.
+
+    Raises:
+        BadInput: a model that shares the shape of none of :data:`FAMILIES`, that norms its queries and keys,
+            clips them or caps its scores; a projection that is wrapped; a kind or a layer that it lacks.
+        UnknownName: a kind that does not exist.
+
+    >>> from transformers import GPT2Config, GPT2LMHeadModel
+    >>> config = GPT2Config(vocab_size=9, n_embd=4, n_layer=1, n_head=2, n_positions=8)
+    >>> model = SingleStack(GPT2LMHeadModel(config))
+    >>> (attended,) = model.trace({"input_ids": [[5, 6, 7]]}).attended
+    >>> attended.name, tuple(attended.scores.shape)
+    ('decoder_self.0', (1, 2, 3, 3))
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        *,
+        kinds: AttentionKind | Collection[AttentionKind] | None = None,
+        layers: int | Collection[int] | None = None,
+        ignored: int | Collection[int] = (),
+    ):
+        every_layer = find_self_attentions(model)
+        self.kind = every_layer[0].kind
+        _require_kinds(model, several(kinds), self.kind)
+        chosen = every_layer if layers is None else _of_layers(every_layer, several(layers))
+        super().__init__(model, (), ignored)
+        self.attentions = tuple(chosen)
+        self._every_layer = every_layer
+        self.n_layers = len(every_layer)
+        for attention in every_layer:
+            _require_linear_scores(self._module(attention.path), attention)
+
+    def trace(self, batch: SequenceBatch | Mapping[str, Any]) -> ModelPass:
+        """Return the pass of one batch, without dropout and gradient.
+
+        Args:
+            batch: sequences, or a mapping with ``input_ids`` and ``attention_mask``, such as a
+                ``BatchEncoding``. Padding may stand on either side: rows are moved to the left, so that
+                positions are counted from the first token of each.
+
+        Raises:
+            BadInput: a batch that the model cannot take; an attention that the scores do not make.
+        """
+        batch = self._prepared(self._batch_of(batch))
+        with eager(self.model), Hooks(self.model) as hooks:
+            self._watch(hooks)
+            self._run(batch)
+        attended = [self._attended(attention, hooks) for attention in self.attentions]
+        model_pass = ModelPass.of_one_sequence(batch.tokens, batch.mask, attended)
+        try:
+            model_pass.check()
+        except BadInput as error:
+            if all(attention.query_rotation is None for attention in attended):
+                raise
+            raise BadInput(
+                f"{error}. {type(self.model).__name__} rotates queries and keys by position; pairs "
+                "of coordinates other than those of Llama and GPT-NeoX, such as neighbours in Cohere, are "
+                f"not followed: {_INSTEAD}"
+            ) from error
+        return model_pass.ignoring(self.ignored)
+
+    def logits(self, model_pass: ModelPass) -> Float[Tensor, "batch length words"]:
+        """Return what a decoder predicts at every step of a pass.
+
+        Raises:
+            BadInput: an encoder, which predicts no following words; a decoder without an output layer.
+        """
+        if self.kind == "encoder_self":
+            raise BadInput(
+                f"{type(self.model).__name__} is an encoder, which predicts no following words: leave "
+                "logits out"
+            )
+        tokens = model_pass.target_tokens * model_pass.target_mask
+        mask = self._mask_of_model(model_pass.target_mask)
+        with evaluated(self.model), eager(self.model):
+            output = self.model(input_ids=tokens, attention_mask=mask, use_cache=False)
+        logits = getattr(output, "logits", None)
+        if logits is None or logits.dim() != 3:
+            raise BadInput(
+                f"{type(self.model).__name__} predicts no words: load it with its output layer "
+                "(AutoModelForCausalLM), or leave logits out"
+            )
+        return logits
+
+    def pass_bytes(self, batch: int, length: int, *, every_layer: bool = False) -> int:
+        """Return the memory of the states, queries, keys, scores and attention of a pass.
+
+        Args:
+            batch, length: sequences, and tokens of each.
+            every_layer: of all layers, not only of the layers chosen.
+        """
+        total = 0
+        for attention in self._every_layer if every_layer else self.attentions:
+            rows, width = self._map(attention, "query").weight.flatten(0, 1).shape
+            numbers = length * (width + 2 * rows) + 2 * attention.heads * length * length
+            total += 4 * batch * numbers
+        return total
+
+    def table_bytes(self, longest: int) -> int:
+        """Return the memory of components of all states, once all words were seen at so many positions."""
+        words, width = self.model.get_input_embeddings().weight.shape
+        table = words * longest + (words + longest) * width
+        return 8 * len(self.attentions) * table
+
+    def _batch_of(self, given: object) -> SequenceBatch:
+        if isinstance(given, SequenceBatch):
+            return given
+        if isinstance(given, Mapping):
+            return sequences_of_mapping(given)
+        raise BadInput(
+            f"a batch is {type(given).__name__}; {type(self.model).__name__} reads one sequence: give an "
+            "attnlib.SequenceBatch, or what a tokenizer returns, with input_ids and attention_mask"
+        )
+
+    def _prepared(self, batch: SequenceBatch) -> SequenceBatch:
+        """Return the batch padded at the right, with an id that is embedded, on the model's device."""
+        words = self.model.get_input_embeddings().weight.shape[0]
+        padding = getattr(self.model.config, "pad_token_id", None)
+        if padding is None or not 0 <= padding < words:
+            padding = 0
+        batch = batch.packed(padding).to(self.model.device)
+        largest = int(batch.tokens.max())
+        if largest >= words:
+            raise BadInput(
+                f"a sequence holds id {largest}; {type(self.model).__name__} embeds {words}, from 0: use the "
+                "tokenizer that the model was trained with"
+            )
+        limit = _most_positions(self.model)
+        length = batch.tokens.shape[1]
+        if limit is not None and length > limit:
+            raise BadInput(
+                f"a sequence has {length} pieces; {type(self.model).__name__} has positions for {limit}: cut "
+                f"sequences, as sequence_batches(..., longest={limit}) does"
+            )
+        takes_types = "token_type_ids" in signature(self.model.base_model.forward).parameters
+        if batch.token_types is not None and not takes_types:
+            raise BadInput(f"{type(self.model).__name__} reads no token_type_ids: take them out of the batch")
+        return batch
+
+    def _watch(self, hooks: Hooks) -> None:
+        for attention in self.attentions:
+            module = self._module(attention.path)
+            hooks.catch_input(attention.query_path, self._module(attention.query_path))
+            hooks.catch_output(attention.path, module)
+            hooks.rewrite(module, partial(_keep_rotation, hooks, attention.path))
+
+    def _run(self, batch: SequenceBatch) -> None:
+        """Run the stack, without the output layer: logits may take more memory than all that is caught."""
+        arguments = {"input_ids": batch.tokens, "attention_mask": self._mask_of_model(batch.mask)}
+        if batch.token_types is not None:
+            arguments["token_type_ids"] = batch.token_types
+        if self.kind == "decoder_self":
+            arguments["use_cache"] = False
+        self.model.base_model(**arguments)
+
+    def _mask_of_model(self, mask: Bool[Tensor, "batch length"]) -> Int[Tensor, "batch length"]:
+        """Return the attention mask to call the model with.
+
+        A causal step sees nothing of the padding at its right, so that a decoder needs no mask. With one, a
+        position of padding that lies a whole window behind the last token may see nothing: its attention is
+        not a number in float64, nor are all states of its sample that are made of it.
+        """
+        if self.kind == "decoder_self":
+            return torch.ones_like(mask, dtype=torch.int64)
+        return mask.long()
+
+    def _attended(self, attention: SelfAttention, hooks: Hooks) -> Attended:
+        if attention.query_path not in hooks.inputs:
+            raise BadInput(f"{attention.path} was not run: is it of another path through the model?")
+        states = hooks.inputs[attention.query_path]  # (batch, length, width)
+        query_site, key_site = site_names(attention.kind, attention.layer)
+        rotation = _rotation_of(hooks, attention.path)
+        precision = states.dtype
+        if precision == torch.float64 and attention.family.softmax_in_single:
+            precision = torch.float32
+        return Attended(
+            kind=attention.kind,
+            layer=attention.layer,
+            query_inputs=single(states),
+            key_inputs=single(states),
+            query_site=query_site,
+            key_site=key_site,
+            query_map=self._map(attention, "query"),
+            key_map=self._map(attention, "key"),
+            scale=attention.scale,
+            query_rotation=rotation,
+            key_rotation=rotation,
+            attention=self._returned_attention(attention, hooks),
+            causal=attention.kind == "decoder_self",
+            window=attention.window,
+            precision=precision,
+        )
+
+    def _map(self, attention: SelfAttention, side: Side) -> LinearMap:
+        """Return the projection of one side, with as many heads as there are of queries."""
+        family = attention.family
+        name = family.query if side == "query" else family.key
+        projection = self._module(f"{attention.path}.{name}")
+        weight = projection.weight.T if family.is_turned else projection.weight  # (rows, width)
+        weight = _rows_of(weight, attention, side)
+        bias = None if projection.bias is None else _rows_of(projection.bias, attention, side)
+        if side == "query":
+            return LinearMap.of_rows(weight, bias, attention.heads)
+        return _repeated(LinearMap.of_rows(weight, bias, attention.key_heads), attention.heads)
+
+    def _returned_attention(
+        self, attention: SelfAttention, hooks: Hooks
+    ) -> Float[Tensor, "batch heads length length"]:
+        output = hooks.outputs[attention.path]
+        weights = output[1] if isinstance(output, tuple) and len(output) > 1 else None
+        if not isinstance(weights, Tensor) or weights.dim() != 4:
+            raise BadInput(
+                f"{attention.name} returns no attention: {type(self._module(attention.path)).__name__} keeps "
+                f"it to itself, so that nothing can check its scores; {_INSTEAD}"
+            )
+        return weights
+
+
+# -- weights --
+
+
+def _rows_of(
+    rows: Float[Tensor, "rows ..."], attention: SelfAttention, side: Side
+) -> Float[Tensor, "side_rows ..."]:
+    """Return the rows of one side, of a weight or of a bias, head after head."""
+    index = 0 if side == "query" else 1
+    match attention.family.layout:
+        case "apart":
+            return rows
+        case "thirds":
+            return rows.chunk(3)[index]
+        case "by head":
+            return rows.unflatten(0, (attention.heads, 3, -1))[:, index].flatten(0, 1)
+
+
+def _repeated(linear: LinearMap, heads: int) -> LinearMap:
+    """Return a map with each of its heads repeated, for the query heads that share it."""
+    if linear.heads == heads:
+        return linear
+    repeats = heads // linear.heads
+    weight = linear.weight.repeat_interleave(repeats, dim=0)
+    bias = None if linear.bias is None else linear.bias.repeat_interleave(repeats, dim=0)
+    return LinearMap(weight, bias)
+
+
+def _keep_rotation(hooks: Hooks, path: str, given: tuple, named: dict) -> tuple[tuple, dict]:
+    """Keep the tables that an attention module is given, and let it go on with its arguments."""
+    tables = named.get("position_embeddings")
+    if tables is not None:
+        hooks.inputs[f"{path}:cos"], hooks.inputs[f"{path}:sin"] = tables
+    return given, named
+
+
+def _rotation_of(hooks: Hooks, path: str) -> Rotary | None:
+    if f"{path}:cos" not in hooks.inputs:
+        return None
+    # (1 or batch, length, rotated); rows are padded at the right, so that all have the same positions
+    cos, sin = hooks.inputs[f"{path}:cos"], hooks.inputs[f"{path}:sin"]
+    return Rotary(single(cos[0]), single(sin[0]))
+
+
+# -- where the attentions are, and what is refused --
+
+
+def find_self_attentions(model: nn.Module) -> list[SelfAttention]:
+    """Return the self-attentions of a model of one stack, in order.
+
+    Raises:
+        BadInput: it reads no words; none has a known form; there is more than one stack.
+    """
+    name = type(model).__name__
+    if getattr(model, "main_input_name", "input_ids") != "input_ids":
+        raise BadInput(
+            f"{name} reads {model.main_input_name}, not words, and writes none: expected a decoder or an "
+            f"encoder of words, or an encoder–decoder; {_INSTEAD}"
+        )
+    attentions = []
+    for path, module in model.named_modules():
+        attention = _self_attention(path, module, model.config)
+        if attention is not None:
+            attentions.append(attention)
+    if not attentions:
+        known = ", ".join(family.models for family in FAMILIES)
+        raise BadInput(f"{name} has no self-attention in the form of {known}: {_INSTEAD}")
+    names = [attention.name for attention in attentions]
+    kinds = {attention.kind for attention in attentions}
+    if len(set(names)) < len(names) or len(kinds) > 1:
+        raise BadInput(
+            f"{name} has more than one stack of self-attentions: give one of them alone, or {_INSTEAD}"
+        )
+    return attentions
+
+
+def _self_attention(path: str, module: nn.Module, config: Any) -> SelfAttention | None:
+    """Return what a module is if it is a self-attention of a known form, else None."""
+    numbers = re.findall(r"\.(?:layers|layer|block|h)\.(\d+)\.", f".{path}.")
+    if path.rpartition(".")[2] not in _NAMES_OF_ATTENTION or not numbers:
+        return None
+    for family in FAMILIES:
+        names = (family.query, family.key, "scaling", "is_causal")
+        if not all(hasattr(module, name) for name in names):
+            continue
+        if family.is_turned and isinstance(getattr(module, family.query), nn.Linear):
+            continue  # GPT-BigCode has GPT-2's names, and one key head for all
+        heads = _heads_of(module, config)
+        return SelfAttention(
+            path=path,
+            family=family,
+            kind="decoder_self" if module.is_causal else "encoder_self",
+            layer=int(numbers[0]),
+            heads=heads,
+            key_heads=heads // getattr(module, "num_key_value_groups", 1),
+            scale=float(module.scaling),
+            window=_window_of(module, config),
+        )
+    return None
+
+
+def _heads_of(module: nn.Module, config: Any) -> int:
+    for name in _NAMES_OF_HEADS:
+        if hasattr(module, name):
+            return int(getattr(module, name))
+    return int(config.num_attention_heads)
+
+
+def _window_of(module: nn.Module, config: Any) -> int | None:
+    """Return the window of a causal layer; its own, where only some layers have one."""
+    if not module.is_causal:
+        return None
+    if hasattr(module, "sliding_window"):
+        return module.sliding_window
+    return getattr(config, "sliding_window", None)
+
+
+def _require_kinds(model: nn.Module, kinds: tuple | None, kind: AttentionKind) -> None:
+    if kinds is None:
+        return
+    if not kinds:
+        raise BadInput("kinds is empty: name one or more, or leave kinds out")
+    half = "a decoder" if kind == "decoder_self" else "an encoder"
+    for wanted in kinds:
+        check_known("kind of attention", wanted, get_args(AttentionKind))
+        if wanted != kind:
+            raise BadInput(
+                f"{type(model).__name__} is {half} alone, and has no {wanted} attention: leave kinds out, or "
+                f"say kinds={kind!r}"
+            )
+
+
+def _of_layers(attentions: list[SelfAttention], layers: tuple) -> list[SelfAttention]:
+    if not layers:
+        raise BadInput("layers is empty: name one or more, or leave layers out")
+    absent = sorted(set(layers) - {attention.layer for attention in attentions})
+    if absent:
+        kind = attentions[0].kind
+        raise BadInput(f"layers {absent} of {kind}: this model has {len(attentions)}, counted from 0")
+    return [attention for attention in attentions if attention.layer in layers]
+
+
+def _require_linear_scores(module: nn.Module, attention: SelfAttention) -> None:
+    """Refuse an attention whose scores are more than products of two projections of a known form."""
+    config = getattr(module, "config", None)
+    place = f"{attention.path} ({type(module).__name__})"
+    for name, child in module.named_children():
+        if _NORM_OF_QUERIES_OR_KEYS.fullmatch(name) and not isinstance(child, nn.Identity):
+            raise BadInput(
+                f"{place} norms its queries or keys ({name}), which is not linear: parts of a state do not "
+                "become terms of the score. Give states after the norm as tensors that need no projection "
+                "(attnlib.pass_of_tensors)"
+            )
+    if getattr(config, "clip_qkv", None) is not None:
+        raise BadInput(f"{place} clips its queries and keys (clip_qkv), which is not linear; {_INSTEAD}")
+    if getattr(config, "attn_logit_softcapping", None) is not None:
+        raise BadInput(f"{place} caps its scores (attn_logit_softcapping), which is not linear; {_INSTEAD}")
+    if hasattr(module, "sinks"):
+        raise BadInput(
+            f"{place} lets attention go to a sink that is no token, which has no terms; {_INSTEAD}"
+        )
+    for name in {attention.family.query, attention.family.key}:
+        _require_projection(f"{attention.path}.{name}", getattr(module, name), attention.family)
+
+
+def _require_projection(path: str, projection: nn.Module, family: Family) -> None:
+    """Refuse a projection that need not compute what its weight says, such as a quantised one."""
+    kind = f"{type(projection).__module__}.{type(projection).__qualname__}"
+    if family.is_turned:
+        is_plain = kind == "transformers.pytorch_utils.Conv1D"
+        expected = "transformers' Conv1D"
+    else:
+        is_plain = isinstance(projection, nn.Linear) and type(projection).forward is nn.Linear.forward
+        expected = "torch.nn.Linear"
+    if not is_plain:
+        raise BadInput(
+            f"{path} is of the class {kind}, which need not compute what {expected} does of its weight. "
+            "Take off what wraps it (of peft: model.merge_and_unload(); if quantised: load it in full)"
+        )
+
+
+def _most_positions(model: nn.Module) -> int | None:
+    """Return how many positions a model has vectors for; None where it computes them."""
+    for path, module in model.named_modules():
+        if path.rpartition(".")[2] in _NAMES_OF_POSITIONS and isinstance(module, nn.Embedding):
+            offset = getattr(module, "offset", 0)
+            if module.padding_idx is not None:  # RoBERTa counts from the place after that of padding
+                offset = module.padding_idx + 1
+            return module.num_embeddings - offset
+    return None

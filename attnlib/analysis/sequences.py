@@ -1,0 +1,73 @@
+"""Texts through a decoder or an encoder alone, as a stream of passes."""
+
+from collections.abc import Collection, Iterator
+from functools import cache
+
+from attnlib.adapters.single_stack import SingleStack
+from attnlib.adapters.token_batch import SequenceBatch, sequence_batches
+from attnlib.analysis.checkpoint import Checkpoint, Text, ignorable_ids, tokenizer_digest
+from attnlib.analysis.stream import Losses, Stream
+from attnlib.arrays import several
+from attnlib.errors import BadInput
+
+
+def stream_of_sequences(
+    checkpoint: Checkpoint,
+    text: Text,
+    *,
+    kinds: str | Collection[str] | None = None,
+    layers: int | Collection[int] | None = None,
+    ignore_special: bool = False,
+    batch_size: int = 32,
+    longest: int = 128,
+) -> Stream[SequenceBatch]:
+    """Return the passes of a model that reads one text.
+
+    Args:
+        checkpoint: a decoder or an encoder alone, with its tokenizer.
+        text: its source is what is read; empty lines are left out.
+        kinds, layers: see :class:`~attnlib.adapters.single_stack.SingleStack`.
+        ignore_special: leave out the positions of special pieces; unknown words are words.
+        batch_size: texts at once; longest: pieces of a text, longer ones are cut off.
+
+    Raises:
+        BadInput: a text with translations; a model that cannot be traced.
+    """
+    model, tokenizer = checkpoint.model, checkpoint.tokenizer
+    if text.target is not None:
+        raise BadInput(f"{type(model).__name__} reads one text and translates nothing: leave target out")
+    ignored = ignorable_ids(tokenizer) if ignore_special else ()
+    adapter = SingleStack(model, kinds=kinds, layers=layers, ignored=ignored)
+    predicts = adapter.kind == "decoder_self" and model.get_output_embeddings() is not None
+    options = {
+        "kinds": [adapter.kind],
+        "layers": None if layers is None else [*several(layers)],
+        "ignore_special": ignore_special,
+        "batch_size": batch_size,
+        "longest": longest,
+        "prefix": checkpoint.prefix,
+    }
+
+    def made() -> dict[str, dict]:
+        digests = {"model": checkpoint.digest(), "tokenizer": tokenizer_digest(tokenizer)}
+        return {"options": options, "sha256": text.checked()[1] | digests}
+
+    def batches() -> Iterator[SequenceBatch]:
+        # an empty line has nothing to put the prefix before, and is left out
+        texts = (checkpoint.prefix + source for source, _ in text.pairs() if source.strip())
+        return sequence_batches(tokenizer, texts, batch_size=batch_size, longest=longest)
+
+    def losses(batch: SequenceBatch) -> Losses:
+        pieces = batch.tokens[batch.mask]
+        unknown = tokenizer.unk_token_id
+        n_unknown = 0 if unknown is None else int((pieces == unknown).sum())
+        return Losses(source_pieces=len(pieces), source_unknown=n_unknown)
+
+    return Stream(
+        trace=adapter.trace,
+        batches=batches,
+        logits=adapter.logits if predicts else None,
+        losses=losses,
+        n_batches=-(-text.checked()[0] // batch_size) if batch_size > 0 else None,
+        made=cache(made),
+    )
