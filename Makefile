@@ -47,7 +47,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 	@if [ -z "$(PYTHON)" ]; then \
 	  echo "error: no Python 3.11, 3.12 or 3.13 with venv here; install one (on Debian: apt install python3 python3-venv)," \
 	       "or name it: make book PYTHON=/path/to/python3.12" >&2; exit 1; fi
-	@echo "Making $(VENV) with $$($(PYTHON) --version); the first time this downloads about 1 GB" \
+	@echo "Making $(VENV) with $$($(PYTHON) --version), in two to five minutes; the first time this downloads about 1 GB" \
 	  "(several more where the index gives torch with CUDA; see TORCH_INDEX)."
 	@rm -f $@
 	@$(PYTHON) -m venv --clear $(VENV)

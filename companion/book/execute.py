@@ -19,7 +19,6 @@ from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 import nbformat
-from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 from nbformat import NotebookNode
 from traitlets.config import Config
 
@@ -117,6 +116,7 @@ def execute(project: Project, request: Request) -> Path:
                 cwd=output.parent,  # as under nbval
                 progress_bar=False, start_timeout=180, config=local_sockets(),
                 extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
+                coalesce_streams=True,  # where a kernel cuts a stream into pieces depends on the clock
             )  # fmt: skip
         done = nbformat.read(working, as_version=4)
         book = Book(project.root)
@@ -217,7 +217,7 @@ _CELL_FILE = re.compile(r"""(?<![^ \t\n"'<>(])[^ \t\n"'<>(]*ipykernel_\d+[/\\]\d
 
 
 def normalise(notebook: NotebookNode, root: Path) -> NotebookNode:
-    """The notebook, changed in place: no timings, stable ids, merged streams, no place of this machine."""
+    """The notebook, changed in place: no timings, stable ids, no place of this machine."""
     notebook.metadata = {
         **{key: value for key, value in notebook.metadata.items() if key not in NOT_KEPT},
         "kernelspec": dict(KERNEL),
@@ -235,8 +235,6 @@ def normalise(notebook: NotebookNode, root: Path) -> NotebookNode:
         if not cell.metadata.get("tags", [True]):
             del cell.metadata["tags"]
         if cell.cell_type == "code":
-            # Where a kernel cuts a stream into pieces depends on the clock.
-            CoalesceStreamsPreprocessor().preprocess_cell(cell, {}, number)
             cell.outputs = [_without_places(output, places) for output in cell.outputs]
     return notebook
 

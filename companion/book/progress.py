@@ -1,4 +1,4 @@
-"""How far a build is, in one line: jobs done of all, and minutes left by what jobs took last time.
+"""How far a build is, in one line: figures done of all, and minutes left by what they took last time.
 
 Each job notes its seconds in ``build/times.jsonl`` as it ends; ``seconds.json`` beside this module has what
 they took on two quiet cores, for a first build. Whoever started the build follows the log of Snakemake, which
@@ -9,6 +9,7 @@ import json
 import re
 import sys
 import time
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import TextIO
@@ -21,12 +22,19 @@ USUAL = 15.0  # seconds that a job is taken to need of which nobody has noted an
 SHIPPED = Path(__file__).with_name("seconds.json")
 NOTES = "times.jsonl"
 
-_PLANNED = re.compile(
-    r"^(?:figure|paper_figure|run_figure|run_paper_figure|site|answer|paper_result) +(\d+)$"
-)
+# What the rules of the Snakefile make; others only name what is to be made.
+_MADE_BY = {
+    "answer": "networks",
+    "paper_result": "results",
+    "figure": "figures",
+    "paper_figure": "figures",
+    "run_figure": "figures",
+    "run_paper_figure": "figures",
+    "site": "site",
+}
+_PLANNED = re.compile(rf"^({'|'.join(_MADE_BY)}) +(\d+)$")
 _STARTED = re.compile(r"^Job \d+: make (\S+)")
-_ENDED = re.compile(r"^Finished jobid: \d+ \(Rule: (\w+)\)")
-_TARGETS = ("book", "figures", "paper")  # rules that only name what is to be made
+_ENDED = re.compile(rf"^Finished jobid: \d+ \(Rule: ({'|'.join(_MADE_BY)})\)")
 _SHOWN = ("error:", "cannot be run:", "downloading ")  # beginnings of lines that a reader has to see
 
 
@@ -69,47 +77,65 @@ class Progress:
         self.stream = stream or sys.stderr
         self.at_once = at_once
         self.seconds = last_seconds(build)
-        self.planned = 0
+        self.planned: Counter[str] = Counter()  # how many networks, results, figures and sites
+        self.done: Counter[str] = Counter()
         self.started: dict[str, float] = {}  # when, by job
-        self.done = 0
         self._shown = ""
 
     def read(self, line: str) -> None:
         """Take a line of the log."""
         line = line.rstrip("\n")
         if planned := _PLANNED.match(line):
-            self.planned += int(planned[1])
+            self.planned[_MADE_BY[planned[1]]] += int(planned[2])
         elif started := _STARTED.match(line):
             self.started[started[1]] = time.monotonic()
         elif ended := _ENDED.match(line):
-            if ended[1] not in _TARGETS:
-                self.done += 1
-                self.show()
+            self.done[_MADE_BY[ended[1]]] += 1
+            self.show()
         elif line.startswith(_SHOWN):
             self._print_above(line)
 
     def seconds_left(self) -> float:
         """What the jobs that are still to come take, shared out over those that run at once."""
-        running = sorted(self.started.values())[self.done :]
-        begun = len(self.started)
-        coming = max(0, self.planned - begun)
+        running = sorted(self.started.values())[self.done.total() :]
+        coming = max(0, self.planned.total() - len(self.started))
         known = [seconds for job, seconds in self.seconds.items() if job not in self.started]
         usual = sum(known) / len(known) if known else USUAL
         under_way = sum(max(0.0, usual - (time.monotonic() - start)) for start in running)
         return (coming * usual + under_way) / self.at_once
 
     def show(self) -> None:
-        minutes = self.seconds_left() / 60
-        left = "less than a minute left" if minutes < 1 else f"about {minutes:.0f} min left"
-        text = f"{self.done} of {self.planned} jobs done, {left}"
-        if self.done >= self.planned:
-            text = f"{self.done} of {self.planned} jobs done"
+        """Show the line, in place of the last one where the stream is a terminal."""
+        text = self.text()
         if self.stream.isatty():
             self.stream.write(f"\r{text:<{len(self._shown)}}")
         else:
             self.stream.write(f"{text}\n")
         self._shown = text
         self.stream.flush()
+
+    def text(self) -> str:
+        """Return the line: what is made of all, and minutes left.
+
+        >>> progress = Progress(Path("build"), at_once=2)
+        >>> for line in ("figure 34", "site 1", "Finished jobid: 3 (Rule: figure)"):
+        ...     progress.read(line)
+        >>> progress.text().partition(",")[0]
+        '1 of 34 figures'
+        """
+        counts = [
+            f"{self.done[what]} of {planned} {what}"
+            for what, planned in self.planned.items()
+            if what != "site"
+        ]
+        made = ", ".join(counts)
+        if self.done.total() >= self.planned.total():
+            return made or "the site is made"
+        minutes = self.seconds_left() / 60
+        left = "less than a minute left" if minutes < 1 else f"about {minutes:.0f} min left"
+        if self.planned["site"] > self.done["site"]:
+            left = f"{left}, the site included"
+        return f"{made}, {left}" if made else left
 
     def close(self) -> None:
         """End the line that is rewritten in place."""

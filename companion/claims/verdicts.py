@@ -19,7 +19,6 @@ from operator import ge, gt, le, lt
 from typing import Literal, Self
 
 from pydantic import model_validator
-from scipy.special import stdtr, stdtrit
 
 from attnlib.errors import BadInput
 from companion.claims.estimates import CannotBeRun, Estimate, MissingKey, NotRun, difference, figure, look_up
@@ -301,6 +300,8 @@ def p_value(judge: Judge, estimate: Estimate) -> float | None:
     half = abs(estimate.ends[nearest > estimate.value] - estimate.value)
     if not (estimate.defined and estimate.has_interval and half):
         return None
+    from scipy.special import stdtr, stdtrit  # pages that judge nothing do without them
+
     freedom = estimate.n - 1 if estimate.n and estimate.n > 1 else math.inf
     return float(2 * stdtr(freedom, -abs(nearest - estimate.value) / half * stdtrit(freedom, 0.975)))
 

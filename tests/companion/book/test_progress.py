@@ -1,0 +1,94 @@
+"""The line that says how far a build is, from the log of Snakemake."""
+
+import io
+import json
+
+import pytest
+
+from companion.book import progress
+from companion.book.progress import Progress, last_seconds, note
+
+PLAN = ["figure     2", "site       1", "book       1", "total      4"]
+FIRST = ["Job 1: make attend/readout", "Finished jobid: 1 (Rule: figure)"]
+SECOND = ["Job 2: make attend/scan", "Finished jobid: 2 (Rule: figure)"]
+SITE = ["Job 3: make site", "Finished jobid: 3 (Rule: site)"]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_shipped(monkeypatch):
+    monkeypatch.setattr(progress, "_shipped", dict)
+
+
+def shown(build, lines, stream=None):
+    stream = stream or io.StringIO()
+    follower = Progress(build, at_once=1, stream=stream)
+    for line in lines:
+        follower.read(f"{line}\n")
+    follower.close()
+    return stream.getvalue()
+
+
+def test_figures_are_counted_and_minutes_include_the_site(tmp_path):
+    note(tmp_path, "attend/scan", 100)
+    note(tmp_path, "site", 80)
+    assert shown(tmp_path, PLAN + FIRST) == "1 of 2 figures, about 3 min left, the site included\n"
+
+
+def test_the_site_alone_is_a_minute(tmp_path):
+    note(tmp_path, "site", 60)
+    last = shown(tmp_path, PLAN + FIRST + SECOND).splitlines()[-1]
+    assert last == "2 of 2 figures, about 1 min left, the site included"
+
+
+def test_nothing_is_left_at_the_end(tmp_path):
+    assert shown(tmp_path, PLAN + FIRST + SECOND + SITE).splitlines()[-1] == "2 of 2 figures"
+
+
+def test_a_build_of_the_site_alone_says_so(tmp_path):
+    assert shown(tmp_path, ["site   1", *SITE]) == "the site is made\n"
+
+
+def test_targets_that_make_nothing_are_not_counted(tmp_path):
+    lines = [*PLAN, "Finished jobid: 0 (Rule: book)"]
+    assert shown(tmp_path, lines) == ""
+
+
+def test_a_terminal_has_one_line(tmp_path):
+    text = shown(tmp_path, PLAN + FIRST + SECOND, Terminal())
+    assert text.count("\n") == 1
+    assert text.count("\r") == 2
+
+
+@pytest.mark.parametrize("line", ["error: attend/scan: cell 3 failed", "downloading multi30k …"])
+def test_what_a_reader_has_to_see_is_shown(tmp_path, line):
+    assert f"{line}\n" in shown(tmp_path, [*PLAN, line])
+
+
+def test_losses_and_reasons_are_not_shown(tmp_path):
+    assert shown(tmp_path, [*PLAN, "Reason: Missing output files", "seed 0: step 5 of 5, loss 1.0"]) == ""
+
+
+def test_the_last_note_of_a_job_counts(tmp_path):
+    note(tmp_path, "site", 80)
+    note(tmp_path, "site", 40)
+    assert last_seconds(tmp_path) == {"site": 40}
+
+
+def test_a_note_that_was_cut_off_is_passed_over(tmp_path):
+    note(tmp_path, "site", 80)
+    with (tmp_path / progress.NOTES).open("a") as notes:
+        notes.write('{"job": "attend')
+    assert last_seconds(tmp_path) == {"site": 80}
+
+
+def test_what_is_shipped_has_every_figure_and_the_site():
+    from companion.book.project import Project, discover
+    from companion.paths import ROOT
+
+    shipped = json.loads(progress.SHIPPED.read_text(encoding="utf-8"))
+    assert shipped.keys() == {*discover(Project(ROOT)), "site"}
