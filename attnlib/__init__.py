@@ -94,6 +94,7 @@ _SUBMODULES = (
     "probes",
     "request",
     "sealed",
+    "streaming",
     "zoo",
 )
 __all__ = ["__version__", *_PUBLIC]

@@ -75,7 +75,7 @@ class Fit(PassSums):
 
     def _no_components(self, width: int) -> Components:
         """Return components of nothing yet, whose constants converge as the corpus grows."""
-        return Components(width, self.method, constants="by_count")
+        return Components(width, self.method, constants="by_count", variance=False)
 
     def merge(self, other: "Fit") -> "Fit":
         """Return new sums of both parts.

@@ -147,9 +147,9 @@ class Components:
 
     Args:
         width: of the states.
-        method: "means" as in the equations above, or "least_squares", the exact two-way additive fit. The
-            exact fit also knows the variance it explains; every step of its sums is in float64, which is
-            slower.
+        method: "means" as in the equations above, or "least_squares", the exact two-way additive fit.
+        variance: whether least squares also keep what :meth:`variance_explained` needs. Every step of the
+            sums is in float64 then, which is slower.
         n_tokens: size of the vocabulary. An id beyond it is an error, and ``input`` has so many rows from the
             start. By default the vocabulary is what has been seen.
         n_positions: longest sample, likewise.
@@ -188,6 +188,7 @@ class Components:
         n_tokens: int | None = None,
         n_positions: int | None = None,
         constants: Constants = "least_norm",
+        variance: bool = True,
         device: torch.device | str = "cpu",
     ):
         check_known("method of Components", method, get_args(Method))
@@ -199,6 +200,7 @@ class Components:
         self.width = int(width)
         self.method: Method = method
         self.constants: Constants = constants
+        self._keeps_squares = variance and method == "least_squares"
         self._vocabulary = n_tokens  # None: it grows
         self._max_length = n_positions  # None: it grows
 
@@ -206,7 +208,7 @@ class Components:
         self._position_sums = torch.zeros(positions, width, dtype=torch.float64, device=device)
         self._token_sums = torch.zeros(rows, width, dtype=torch.float64, device=device)
         self._pair_counts = torch.zeros(rows, positions, dtype=torch.int64, device=device)
-        self._square_sum = torch.zeros((), dtype=torch.float64, device=device)  # of least_squares alone
+        self._square_sum = torch.zeros((), dtype=torch.float64, device=device)  # where variance is kept
         # Tokens have rows in the order of first sight; a given vocabulary has all of its rows at once.
         self._token_of_row = np.arange(n_tokens or 0)
         self._row_of_token = np.arange(n_tokens or 0)  # −1 where a token has none
@@ -265,7 +267,7 @@ class Components:
 
     @property
     def square_sum(self) -> Float[Tensor, ""]:
-        """Sum of the squares of all states; of ``method="least_squares"`` alone."""
+        """Sum of the squares of all states; zero where no variance is kept."""
         return self._square_sum
 
     @property
@@ -310,9 +312,8 @@ class Components:
         ids, valid = self._checked(states, tokens, mask)
         if not len(valid):
             return self
-        exact = self.method == "least_squares"
-        rows = in_summable_precision(states.detach(), valid, exact=exact)
-        if exact:
+        rows = in_summable_precision(states.detach(), valid, exact=self._keeps_squares)
+        if self._keeps_squares:
             squares = rows[torch.from_numpy(valid).to(rows.device)].square().sum()
             if not bool(squares.isfinite()):
                 raise BadInput("States whose squares overflow: nothing was added. Has the training diverged?")
@@ -350,14 +351,11 @@ class Components:
     def refitted(self, method: Method = "means", constants: Constants = "least_norm") -> "Components":
         """Return components of the same sums by another method, without a second pass.
 
-        Raises:
-            BadInput: least squares from means, which have no sum of squares.
+        Least squares know the variance they explain only where these do.
         """
-        if method == "least_squares" != self.method:
-            raise BadInput(
-                "components by means keep no sum of squares: update those of least squares instead"
-            )
         settings = self._settings() | {"method": method, "constants": constants}
+        if not self._keeps_squares:
+            settings["variance"] = False
         other = Components(**settings, device=self.device)
         other._add(self.state_dict())
         return other
@@ -372,7 +370,8 @@ class Components:
     def _settings(self) -> dict:
         """What another :class:`Components` must agree in to be merged."""
         sizes = {"width": self.width, "n_tokens": self._vocabulary, "n_positions": self._max_length}
-        return sizes | {"method": self.method, "constants": self.constants}
+        method = {"method": self.method, "constants": self.constants}
+        return sizes | method | {"variance": self._keeps_squares or self.method == "means"}
 
     def _forget(self) -> None:
         self._fit = None
@@ -471,9 +470,9 @@ class Components:
         """Return the shares of the variance of the states summed so far that position and token explain.
 
         Raises:
-            BadInput: ``method="means"``, which keeps no sum of squares; nothing was summed yet.
+            BadInput: means, or ``variance=False``, which keep no sum of squares; nothing was summed yet.
         """
-        if self.method != "least_squares":
+        if not self._keeps_squares:
             raise BadInput(
                 f"Components of method {self.method!r} keep no sum of squares: fit "
                 'Components(width, method="least_squares") for the variance explained.'
@@ -567,7 +566,7 @@ class Components:
             "token_sums": self._token_sums[:used],
             "pair_counts": self._pair_counts[:used, :positions],
         }
-        if self.method == "least_squares":
+        if self._keeps_squares:
             state["square_sum"] = self._square_sum
         return state
 
@@ -585,7 +584,7 @@ class Components:
         self._position_sums[:positions] += state["position_sums"].to(self.device)
         self._token_sums[rows] += state["token_sums"].to(self.device)
         self._pair_counts[rows, :positions] += state["pair_counts"].to(self.device)
-        if self.method == "least_squares":
+        if self._keeps_squares:
             self._square_sum += state["square_sum"].to(self.device)
         self._forget()
 
@@ -618,11 +617,13 @@ class Components:
         check_checksum(path, metadata, state)
         settings = {name: metadata[name] for name in ("method", "constants") if name in metadata}
         settings |= {name: int(metadata[name]) for name in ("n_tokens", "n_positions") if name in metadata}
-        if metadata["format"] == _FIRST_FORMAT:
-            n_tokens, n_positions = state["pair_counts"].shape
-            settings |= {"n_tokens": n_tokens, "n_positions": n_positions}
-            state["tokens"] = torch.arange(n_tokens)
+        settings["variance"] = "square_sum" in state
+        is_first = metadata["format"] == _FIRST_FORMAT
+        if is_first:
+            state["tokens"] = torch.arange(len(state["pair_counts"]))
         _check_state(path, state)
+        if is_first:
+            settings["n_tokens"], settings["n_positions"] = state["pair_counts"].shape
         components = cls(state["token_sums"].shape[1], **settings, device=device)
         return components.load_state_dict(state)
 

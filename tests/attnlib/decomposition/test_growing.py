@@ -26,9 +26,28 @@ def test_least_squares_refitted_by_means_are_means():
     assert torch.equal(components.refitted("means").input, means.input)
 
 
-def test_means_cannot_be_refitted_by_least_squares():
+def test_means_refitted_by_least_squares_are_least_squares():
+    exact = Components(1).update(STATES, TOKENS).refitted("least_squares")
+    assert exact.split(STATES, TOKENS).residual.abs().max() < 1e-6
+
+
+@pytest.mark.parametrize("options", [{"method": "means"}, {"method": "least_squares", "variance": False}])
+def test_variance_is_known_only_where_it_is_kept(options):
     with pytest.raises(BadInput, match="no sum of squares"):
-        Components(1).update(STATES, TOKENS).refitted("least_squares")
+        Components(1, **options).update(STATES, TOKENS).variance_explained()
+
+
+def test_sums_without_variance_cannot_be_merged_with_those_that_have_it():
+    with pytest.raises(BadInput, match="variance True with those of .* variance False"):
+        Components(1, "least_squares") + Components(1, "least_squares", variance=False)
+
+
+@pytest.mark.parametrize("variance", [True, False])
+def test_loaded_components_keep_what_they_kept(tmp_path, variance):
+    path = tmp_path / "components.safetensors"
+    components = Components(1, "least_squares", variance=variance).update(STATES, TOKENS)
+    components.save(path)
+    assert torch.equal((Components.load(path) + components).input, (components + components).input)
 
 
 @pytest.mark.parametrize("method", ["means", "least_squares"])
