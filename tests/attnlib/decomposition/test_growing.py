@@ -38,7 +38,7 @@ def test_variance_is_known_only_where_it_is_kept(options):
 
 
 def test_sums_without_variance_cannot_be_merged_with_those_that_have_it():
-    with pytest.raises(BadInput, match="variance True with those of .* variance False"):
+    with pytest.raises(BadInput, match=r"variance True with those of .* variance False"):
         Components(1, "least_squares") + Components(1, "least_squares", variance=False)
 
 
