@@ -1,7 +1,7 @@
 """How far the two passes over a corpus are, as a bar with the time left."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from attnlib.analysis.stream import Shard, Stream
 
@@ -9,18 +9,20 @@ Progress = Callable[[str, int], None]  # of a stage, and how many batches it has
 TITLES = {"fit": "components", "judge": "shares"}
 
 
-@contextmanager
-def followed(progress: Progress | bool | None, stream: Stream, part: Shard) -> Iterator[Progress | None]:
-    """Give what is to be called after each batch: a function as it is, and for True one that moves a bar.
+def followed(
+    progress: Progress | bool | None, stream: Stream, part: Shard
+) -> AbstractContextManager[Progress | None]:
+    """Return what is to be called after each batch: a function as it is, and for True one that moves a bar.
 
     The bar is drawn on standard error, or below the cell of a notebook.
     """
-    if not isinstance(progress, bool):
-        yield progress
-        return
-    if not progress:
-        yield None
-        return
+    if progress is True:
+        return _bar(stream, part)
+    return nullcontext(progress or None)
+
+
+@contextmanager
+def _bar(stream: Stream, part: Shard) -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars

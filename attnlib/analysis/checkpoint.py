@@ -208,7 +208,7 @@ class Checkpoint:
     @classmethod
     def load(
         cls,
-        name: str,
+        name: str | Path,
         device: str = "cpu",
         *,
         model_kwargs: Mapping[str, Any] | None = None,

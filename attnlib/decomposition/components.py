@@ -619,8 +619,8 @@ class Components:
         settings |= {name: int(metadata[name]) for name in ("n_tokens", "n_positions") if name in metadata}
         settings["variance"] = "square_sum" in state
         is_first = metadata["format"] == _FIRST_FORMAT
-        if is_first:
-            state["tokens"] = torch.arange(len(state["pair_counts"]))
+        if is_first and "pair_counts" in state:
+            state["tokens"] = torch.arange(state["pair_counts"].shape[:1].numel())
         _check_state(path, state)
         if is_first:
             settings["n_tokens"], settings["n_positions"] = state["pair_counts"].shape
@@ -655,6 +655,9 @@ def _checked_shapes(
 
 def _check_state(path: str | Path, state: dict[str, Tensor]) -> None:
     """Raise CorruptFile where sums and counts cannot be those of any corpus."""
+    missing = {"tokens", "position_sums", "token_sums", "pair_counts"} - state.keys()
+    if missing:
+        raise CorruptFile(f"{path} lacks {', '.join(sorted(missing))}: write it again with save().")
     counts, tokens = state["pair_counts"], state["tokens"]
     sums = [state["position_sums"], state["token_sums"]]
     if counts.dtype != torch.int64 or any(table.dtype != torch.float64 for table in sums):

@@ -139,7 +139,7 @@ def test_the_snippets_for_own_states_give_the_means_and_the_scores(tmp_path, mon
     product = torch.einsum("btd,bsd->bts", names["decoder_parts"].temporal, parts.input)
     torch.testing.assert_close(names["terms"][0, 1], product)
     # The same states as the only batch of the README's training.
-    (snippet,) = snippets("README.md")
+    _, snippet = snippets("README.md")  # the first is of a model
     sizes = {"source_vocabulary": 50, "target_vocabulary": 60, "longest_source": 12, "longest_target": 10}
     names |= sizes | {"width": 32, "target_read": names["target"]}
     expected, names["training"] = names.pop("terms"), [SimpleNamespace(**names)]

@@ -280,7 +280,8 @@ def test_make_paper_goes_on_after_a_kill_to_the_same_bytes(tmp_path):
         folder = checkout_of_two(tmp_path / str(cut), steps=500)
         copied(folder, "Makefile", "requirements.lock")
         (folder / ".venv").mkdir()
-        (folder / ".venv" / "bin").symlink_to(Path(sys.executable).parent)
+        for part in ("bin", "lib", "pyvenv.cfg"):
+            (folder / ".venv" / part).symlink_to(Path(sys.prefix) / part)
         (folder / ".venv" / ".installed").touch()  # as `make install` leaves it
         own = {"PYTHONPATH": str(folder)}
         if cut:
