@@ -45,8 +45,12 @@ class StreamingSums:
         return type(self)(**self.settings())
 
     def empty_entry(self, table: str, state: dict) -> Any:
-        """Return the empty sums that a state of one entry of a dictionary is loaded into."""
-        raise NotImplementedError(f"{type(self).__name__} has no entries of {table}")
+        """Return the empty sums that a state of one entry of a dictionary is loaded into.
+
+        Raises:
+            TypeError: a class that sums a dictionary and does not say how its entries begin.
+        """
+        raise TypeError(f"{type(self).__name__} has {table} among its SUMS and no empty_entry for it")
 
     def merge(self, other: Self) -> Self:
         """Return new sums of both parts; the arguments stay as they are, whatever is added to the result.

@@ -571,11 +571,32 @@ class Components:
         return state
 
     def load_state_dict(self, state: dict[str, Tensor]) -> "Components":
-        """Take over what :meth:`state_dict` returned, in place of all that was summed here."""
-        for table in (self._position_sums, self._token_sums, self._pair_counts, self._square_sum):
-            table.zero_()
-        self._add(state)
+        """Take over what :meth:`state_dict` returned, in place of all that was summed here.
+
+        Raises:
+            BadInput: a state of another width, of tokens or positions beyond the given sizes, or without the
+                sum of squares that these keep. Nothing changes.
+        """
+        self._require_fitting(state)
+        loaded = Components(**self._settings(), device=self.device)
+        loaded._add(state)
+        vars(self).update(vars(loaded))
         return self
+
+    def _require_fitting(self, state: dict[str, Tensor]) -> None:
+        width, positions = state["token_sums"].shape[1], state["pair_counts"].shape[1]
+        largest = int(state["tokens"].max()) if len(state["tokens"]) else -1
+        wrong = []
+        if width != self.width:
+            wrong.append(f"width {width} where {self.width} is expected")
+        if self._vocabulary is not None and largest >= self._vocabulary:
+            wrong.append(f"token {largest} where there are {self._vocabulary}, counted from 0")
+        if self._max_length is not None and positions > self._max_length:
+            wrong.append(f"{positions} positions where there are {self._max_length}")
+        if self._keeps_squares and "square_sum" not in state:
+            wrong.append("no square_sum, which these keep: make them with variance=False")
+        if wrong:
+            raise BadInput(f"the state of components has {', '.join(wrong)}")
 
     def _add(self, state: dict[str, Tensor]) -> None:
         tokens, positions = state["tokens"].numpy(), state["pair_counts"].shape[1]

@@ -111,3 +111,14 @@ def test_an_update_of_loaded_sums_leaves_the_state_alone():
 def test_sums_of_other_settings_are_refused():
     with pytest.raises(BadInput, match="size 2 with those of 3: make both with the same size"):
         Whole(2) + Whole(3)
+
+
+def test_sums_by_name_without_a_way_to_load_them_are_the_fault_of_their_class():
+    class Forgetful(StreamingSums):
+        SUMS = ("heads",)
+
+        def __init__(self):
+            self.heads = {}
+
+    with pytest.raises(TypeError, match="Forgetful has heads among its SUMS and no empty_entry"):
+        Forgetful().load_state_dict({"heads": {"first": {}}})

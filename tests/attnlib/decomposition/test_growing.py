@@ -110,3 +110,26 @@ def test_the_name_of_the_last_release_warns_and_grows():
     with pytest.warns(DeprecationWarning, match=r"attnlib.Components\(width\)"):
         components = attnlib.GrowingComponents(1, "least_squares")
     assert components.update(STATES, TOKENS).occurrences == 8
+
+
+def test_what_was_summed_before_is_gone_once_a_state_is_loaded():
+    components = Components(1).update(STATES, 300 + TOKENS)
+    components.load_state_dict(Components(1).update(STATES, TOKENS).state_dict())
+    assert components.n_tokens == 2
+    assert components.tokens.tolist() == [0, 1]
+
+
+OTHER_STATES = [
+    pytest.param({"n_tokens": 1}, "token 1", id="a token beyond the vocabulary"),
+    pytest.param({"n_positions": 1}, "2 positions", id="more positions"),
+    pytest.param({"width": 2}, "width 1", id="another width"),
+    pytest.param({"method": "least_squares"}, "square_sum", id="no variance"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), OTHER_STATES)
+def test_a_state_that_does_not_fit_is_refused_and_changes_nothing(options, message):
+    components = Components(**({"width": 1} | options))
+    with pytest.raises(BadInput, match=message):
+        components.load_state_dict(Components(1).update(STATES, TOKENS).state_dict())
+    assert components.occurrences == 0
