@@ -50,7 +50,9 @@ class Parts:
     """States as temporal + input + residual, zero at padding, in their dtype (single at least) and device.
 
     Attributes:
-        temporal, input, residual: the three parts, which sum to the states.
+        temporal: the part by position; the three sum to the states.
+        input: the part by token.
+        residual: what is left.
         mask: True at valid positions.
         unseen_tokens: how many valid places have a token that was never seen in fitting; their input
             component is zero. Summed over batches and divided by ``valid`` this is the share that must be
@@ -162,9 +164,11 @@ class Components:
     Attributes:
         temporal: mu, (n_positions, width), float64; zero at positions never seen.
         input: chi, (n_tokens, width), float64; zero for tokens never seen.
-        position_sums, token_sums: (n_positions, width) and (n_tokens, width), float64.
+        position_sums: (n_positions, width), float64.
+        token_sums: (n_tokens, width), float64.
         pair_counts: how often each token stood at each position, (n_tokens, n_positions).
-        position_counts, token_counts: its margins.
+        position_counts: its sum over tokens.
+        token_counts: its sum over positions.
         seen: which tokens have been seen, (n_tokens,).
 
     Raises:
