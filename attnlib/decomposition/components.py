@@ -243,6 +243,7 @@ class Components:
 
     @property
     def device(self) -> torch.device:
+        """Where the sums are."""
         return self._token_sums.device
 
     @property
@@ -263,10 +264,12 @@ class Components:
 
     @property
     def position_sums(self) -> Float[Tensor, "positions width"]:
+        """Sum of the states at each position, float64."""
         return self._position_sums[: self.n_positions]
 
     @property
     def token_sums(self) -> Float[Tensor, "tokens width"]:
+        """Sum of the states of each token, float64, zero for tokens never seen."""
         return self._by_token(self._token_sums)
 
     @property
@@ -276,18 +279,22 @@ class Components:
 
     @property
     def pair_counts(self) -> Int[Tensor, "tokens positions"]:
+        """How often each token was at each position."""
         return self._by_token(self._pair_counts[:, : self.n_positions])
 
     @property
     def position_counts(self) -> Int[Tensor, " positions"]:
+        """How many valid samples have each position."""
         return self._pair_counts[:, : self.n_positions].sum(0)
 
     @property
     def token_counts(self) -> Int[Tensor, " tokens"]:
+        """How often each token occurs."""
         return self._by_token(self._pair_counts.sum(1))
 
     @property
     def seen(self) -> Bool[Tensor, " tokens"]:
+        """Whether each token occurs at all."""
         return self.token_counts > 0
 
     def _by_token(self, table: Tensor) -> Tensor:
@@ -437,10 +444,12 @@ class Components:
 
     @property
     def temporal(self) -> Float[Tensor, "positions width"]:
+        """The temporal component μ of each position, float64."""
         return self._solution()[0][: self.n_positions]
 
     @property
     def input(self) -> Float[Tensor, "tokens width"]:
+        """The input component χ of each token, float64, zero for tokens never seen."""
         return self._by_token(self._solution()[1])
 
     @property
@@ -449,7 +458,7 @@ class Components:
         return self._position_sums.sum(0) / max(self.occurrences, 1)
 
     def _solution(self) -> Fit:
-        """mu by position and chi by row, float64, until the sums change."""
+        """Return μ by position and χ by row, float64; they are solved for anew when the sums change."""
         if self._fit is None:
             sums = self._position_sums, self._token_sums, self._pair_counts
             if self.method == "means":
@@ -492,7 +501,9 @@ class Components:
         position never seen temporal component zero; :class:`Parts` says how many there were.
 
         Args:
-            states, tokens, mask: as of :meth:`update`.
+            states: (batch, length, width), floating-point.
+            tokens: (batch, length), integers.
+            mask: True at valid positions, by default everywhere.
 
         Raises:
             BadInput: as :meth:`update`; nothing was summed yet.

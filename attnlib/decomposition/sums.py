@@ -28,6 +28,8 @@ def in_summable_precision(
     """Return the states in a precision in which their sums cannot overflow: float32 where it will do.
 
     Args:
+        states: in any floating-point precision.
+        valid: True at the positions that are summed; what is elsewhere is not looked at.
         exact: sum in float64 from the first step on.
 
     Raises:
