@@ -192,10 +192,12 @@ def test_kernels_are_compiled_anew_where_no_folder_can_keep_them(monkeypatch):
     assert COMPILED(sums_loop).func == sums_loop
 
 
-def test_states_with_a_lazy_minus_sign_are_summed():
+def test_states_with_a_lazy_minus_sign_are_summed_and_split():
     minus = torch.complex(torch.zeros(2, 3, 4), BATCH[0]).conj().imag
     assert minus.is_neg()
-    assert Components(4).update(minus, BATCH[1]).position_sums.eq(-2).all()
+    components = Components(4).update(minus, BATCH[1])
+    assert components.position_sums.eq(-2).all()
+    assert components.split(minus, BATCH[1]).total().eq(-1).all()
 
 
 def test_states_with_a_gradient_are_summed():
