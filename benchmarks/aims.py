@@ -83,7 +83,7 @@ def components(turns: int) -> None:
     found = least(ways, turns)
     note = f"{states.nbytes / found['sum'] / 1e9:.0f} GB/s are summed"
     for name, taken in list(found.items())[1:]:
-        aim = 2.5 if name.startswith("update") else 15
+        aim = 2.5 if name.startswith("update") else 12
         said(f"Components.{name}", taken / found["sum"], aim, note=note)
 
 
