@@ -257,6 +257,7 @@ class Config(SuiteConfig):
     ved_task: tuple[Task, ...] = QUICK_TASKS
     #: updates of further VEDs on one-to-one: does it lack training, or room? None: no such networks.
     ved_steps: Positive | None = None
+    ved_seeds: Positive | None = None  #: how many; as many as there are of the others when None
 
     def check(self) -> None:
         super().check()
@@ -271,7 +272,7 @@ def _has_model(config: Config, task_name: str, architecture: str) -> bool:
 # VED learns next to nothing of the other quick tasks in so few updates.
 PROFILES = {
     "quick": Config(seeds=2, ved_task=("one_to_one",)),
-    "paper": Config(scale="paper", task=PAPER_TASKS, fit_samples=25_000, ved_steps=4_000),
+    "paper": Config(scale="paper", task=PAPER_TASKS, fit_samples=25_000, ved_steps=4_000, ved_seeds=5),
     "tiny": Config(task=("one_to_one",), seeds=1, width=8, steps=3, fit_samples=100, ved_steps=4),
 }
 
@@ -285,7 +286,8 @@ def _trained_longer(config: Config) -> tuple[Measurement, ...]:
     asked_for = "VED" in config.architecture and "one_to_one" in config.task
     if config.ved_steps is None or not asked_for:
         return ()
-    planned = each_planned(config, "one_to_one", "VED", embedding_scale=config.embedding_scale)
+    changes = {"seeds": config.ved_seeds, "embedding_scale": config.embedding_scale}
+    planned = each_planned(config, "one_to_one", "VED", **changes)
     specs = (replace(spec, steps=config.ved_steps) for spec in planned)
     return measurements_of(specs, measure_state_components, fit_samples=config.fit_samples)
 
