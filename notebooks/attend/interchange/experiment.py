@@ -9,10 +9,11 @@ from companion.runs.suite import point
 from notebooks.shared.intervals import by_kind, correlated, each_over_seeds
 from notebooks.shared.measure import SIDES, measure_alignment_terms, measure_interchange
 from notebooks.shared.plan import by_spec
-from notebooks.shared.suite import PAPER_TASKS, SuiteConfig, model_specs
+from notebooks.shared.suite import PAPER_TASKS, SuiteConfig, family, model_specs
 from notebooks.shared.translators import has_learned, translator_measurements, translators_that_count
 
 PARTS = ("temporal", "input", "residual")
+MOVED = 0.3  # attention that moves by less costs little by construction: nothing else is exchanged
 
 
 class Config(SuiteConfig):
@@ -47,7 +48,8 @@ def _exchanges(config: Config) -> tuple[Measurement, ...]:
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """``follows``: Spearman correlations over networks that learned their task, of a part's covariance share
-    with what exchanging the part does to attention, and of that with the accuracy that it costs."""
+    with what exchanging the part does to attention, and of that with the accuracy that it costs. Intervals
+    resample families of tasks."""
     found = by_spec(_exchanges(config), store)
     points = [(point(spec), effects(*both.values())) for spec, both in found.items()]
     counting = translators_that_count(model_specs(config), config.translated, store)
@@ -58,9 +60,15 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         for name, own in points
         for part in PARTS
     ]
-    learned = [row for row in rows if row["learned"]]
-    follows = {p: correlated([row for row in learned if row["part"] == p], "share", "moves") for p in PARTS}
-    follows |= {"output": correlated(learned, "moves", "costs"), "networks": len(learned) // len(PARTS)}
+    learned = [row | {"family": family(row["task"])} for row in rows if row["learned"]]
+    of_part = {part: [row for row in learned if row["part"] == part] for part in PARTS}
+    follows = {part: correlated(own, "share", "moves", by="family") for part, own in of_part.items()}
+    moved = [row for row in learned if row["moves"] > MOVED]
+    follows |= {
+        "output": correlated(learned, "moves", "costs", by="family"),
+        "output_where_moved": correlated(moved, "moves", "costs", by="family"),
+        "networks": len(learned) // len(PARTS),
+    }
     return {"by_task": by_kind(points, each_over_seeds), "follows": follows}, {"effects": rows}
 
 

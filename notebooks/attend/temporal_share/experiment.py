@@ -13,11 +13,10 @@ from notebooks.shared.intervals import correlated, grouped, kind
 from notebooks.shared.measure import ACROSS_SAMPLES as QUANTITIES
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.plan import picked
-from notebooks.shared.suite import DIAL, PAPER_TASKS, SuiteConfig, model_specs, outcomes
+from notebooks.shared.suite import DIAL, PAPER_TASKS, SuiteConfig, family, model_specs, outcomes
 from notebooks.shared.summaries import summarised
 from notebooks.shared.translators import has_learned, translator_measurements, translators_that_count
 
-FAMILIES = {"reordering": "reordering", "scan": "scan", "multi30k": "captions"}  # variants of one task
 COORDINATES = ("typicality", *QUANTITIES, "uniform", "residual_share", "token_accuracy", "coverage")
 CELL_TASKS = ("one_to_one", "reversal", "reordering_50", "scan")
 
@@ -83,15 +82,6 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 def _coordinates(m: dict) -> dict[str, float | None]:
     return picked(outcomes(m), COORDINATES)
-
-
-def family(task: str) -> str:
-    """The tasks that differ by a setting, or by the language translated into, are one family.
-
-    >>> family("reordering_25"), family("multi30k_en_de"), family("one_to_one")
-    ('reordering', 'captions', 'one_to_one')
-    """
-    return next((name for start, name in FAMILIES.items() if task.startswith(start)), task)
 
 
 def _of_families(rows: list[dict]) -> dict:

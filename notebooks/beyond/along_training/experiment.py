@@ -64,7 +64,7 @@ def order_values(learned: Points, least: float) -> dict:
         names = {f"{name}_after_translation": quantity for name, quantity in quantities.items()}
         return summarised(learned, lambda m: {n: after(m, own, reference, least) for n, own in names.items()})
 
-    same = {name: name for name in (*TERMS, "on_word", "agreement", "token_accuracy")}
+    same = {name: name for name in (*TERMS, "on_word", "attention_accuracy", "agreement", "token_accuracy")}
     return {
         "order": orders(same, "translation"),
         "order_by_shares": orders({"temporal": "temporal_share", "input": "input_share"}, "translation"),
@@ -223,7 +223,17 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 def takeover_step(steps: Sequence[int], values: Sequence[float], *, least: float) -> float | None:
     """Where a quantity first reaches the middle of its first and last value, on straight lines over log2(1 +
-    step); None where they differ by too little."""
+    step); None where they differ by too little, or where it is past the middle at the first look after the
+    start: nobody saw when it got there.
+
+    >>> round(takeover_step([0, 1, 3, 7], [0.0, 0.0, 1.0, 1.0], least=0.05), 3)
+    1.828
+    >>> takeover_step([0, 1, 3, 7], [0.0, 1.0, 1.0, 1.0], least=0.05) is None
+    True
+    """
     if not values[-1] - values[0] >= least:  # NaN among them
         return None
-    return 2 ** crossing([math.log2(1 + step) for step in steps], values, (values[0] + values[-1]) / 2) - 1
+    middle = (values[0] + values[-1]) / 2
+    if len(values) > 2 and values[1] >= middle:
+        return None
+    return 2 ** crossing([math.log2(1 + step) for step in steps], values, middle) - 1

@@ -111,7 +111,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         "all_bad_less_one_good": shares_apart(found["all_bad"], found["one_good"], copying.has_failed),
         "good_head": good_head(found["one_good"], copying.judged(good, config.steps), config.steps),
         "together": {n: together(whole[n], config.length, config.early) for n in ("single", *SCENARIOS)},
-        "chances": chances(whole["alone"], whole["random"], config.length),
+        "chances": chances(whole["alone"], whole["random"], config.length)
+        | {"some_good": some_good(trials[0], config.heads)},
         "sides": copying.sides(whole["alone"], config.length, config.early),
         "heads": {
             "tried": len(trials[0]),
@@ -267,6 +268,19 @@ def chances(alone: list[Point], several: list[Point], length: int) -> dict:
         "alone_only": pairs[False, True],
         "neither": pairs[False, False],
     }
+
+
+def some_good(alone: list[Point], heads: int) -> dict[str, float | int | None]:
+    """The chance that one of so many heads is good, from the share of single heads that are.
+
+    Good is a head as the paper has it, right for 95 % within all of its updates on its first set of data.
+    Heads are drawn one by one. Its interval is that of the share of single heads.
+    """
+    single = copying.share([standing(course["accuracy"]) == "good" for _, course in alone])
+    if not single["n"]:
+        return single
+    ends = {end: 1 - (1 - single[end]) ** heads for end in ("value", "low", "high")}
+    return single | ends
 
 
 def _drawn(course: dict, snapshot: int, length: int) -> list[bool]:
