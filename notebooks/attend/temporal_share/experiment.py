@@ -3,13 +3,11 @@
 from dataclasses import replace
 from operator import itemgetter
 
-import numpy as np
-
 from attnlib.models.config import Cell
 from companion.results.config import Positive, Task
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.store import Store
-from notebooks.shared.intervals import correlated, grouped, kind
+from notebooks.shared.intervals import correlated, grouped, kind, last_minus_first
 from notebooks.shared.measure import ACROSS_SAMPLES as QUANTITIES
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.plan import picked
@@ -106,17 +104,12 @@ def _along_dial(rows: list[dict]) -> dict[str, dict]:
     marks = [row | {"dial": DIAL.index(row["task"])} for row in rows if row["task"] in DIAL]
     marks = marks if _marks(rows) > 2 else []
     names, along = ("typicality", *QUANTITIES, "residual_share"), {"against": "dial", "nested": False}
-    ends = _correlations(marks, names, statistic=_last_less_first, **along)
+    ends = _correlations(marks, names, statistic=last_minus_first, **along)
     return _correlations(marks, names, **along) | {"ends": ends, "marks": _marks(rows)}
 
 
 def _marks(rows: list[dict]) -> int:
     return len({row["task"] for row in rows} & set(DIAL))
-
-
-def _last_less_first(points: np.ndarray) -> float:
-    place, value = points.T
-    return value[place == place.max()].mean() - value[place == place.min()].mean()
 
 
 def _correlations(rows: list[dict], names: tuple[str, ...], against: str = "typicality", **how) -> dict:
