@@ -57,9 +57,6 @@ def readings(shares: Mapping[str, float]) -> dict[str, float]:
     }
 
 
-READINGS = tuple(readings(dict.fromkeys((f"{a}_{b}" for a in PART_NAMES for b in PART_NAMES), 0.0)))
-
-
 def exchange_measurements(
     specs: Iterable[ModelSpec], fit_samples: int, samples: int
 ) -> tuple[Measurement, ...]:

@@ -22,12 +22,13 @@ from notebooks.shared import tasks as rules
 from notebooks.shared.intervals import by_kind, correlated, each_over_seeds, grouped, last_minus_first
 from notebooks.shared.measure import SIDES, attend, fit_components, measure_alignment_terms
 from notebooks.shared.plan import by_spec
-from notebooks.shared.readings import effects_of_exchange, exchange_measurements
+from notebooks.shared.readings import effects_of_exchange, exchange_measurements, readings
 from notebooks.shared.suite import DIAL, PAPER_TASKS, SuiteConfig, each_planned, model_specs
 from notebooks.shared.summaries import summarised
 from notebooks.shared.translators import has_learned, translator_measurements, translators_that_count
 
 PARTS = ("temporal", "input", "residual")
+LARGE = 0.3  # of the attention: an exchange that moves none of it costs nothing by construction
 
 # The residual of the sentence with the other opening. Two sentences that differ in their first word alone
 # have the same words at the same positions: temporal and input parts of their encoder states agree but for
@@ -201,21 +202,30 @@ def _recurrent(config: Config, mark: str) -> tuple[ModelSpec, ...]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """``follows``: Spearman correlations over networks that learned their task, of a part's covariance share
-    with what exchanging the part does to attention, and of that with the accuracy that it costs."""
+    """Compute effects by task, along the dial, and what they follow.
+
+    ``follows``: Spearman correlations over networks that learned their task, of a part's own share with what
+    exchanging the part does to attention; ``split``, of its split share; ``output``, of the attention moved
+    with the accuracy that it costs; ``output_of_large``, among exchanges that move more than ``LARGE`` of it.
+    """
     found = by_spec(_exchanges(config), store)
     points = [(point(spec), effects(*both.values())) for spec, both in found.items()]
     counting = translators_that_count(model_specs(config), config.translated, store)
     rows = [
         {**name, "part": part, "accuracy": own["accuracy"]}
         | {"learned": has_learned(name, own["accuracy"], counting)}
-        | {what: own[what][part] for what in ("share", "moves", "costs")}
+        | {what: own[what][part] for what in ("share", "split", "moves", "costs")}
         for name, own in points
         for part in PARTS
     ]
     learned = [row for row in rows if row["learned"]]
     follows = {p: correlated([row for row in learned if row["part"] == p], "share", "moves") for p in PARTS}
     follows |= {"output": correlated(learned, "moves", "costs"), "networks": len(learned) // len(PARTS)}
+    follows["split"] = {
+        part: correlated([row for row in learned if row["part"] == part], "split", "moves") for part in PARTS
+    }
+    large = [row for row in learned if row["moves"] > LARGE]
+    follows["output_of_large"] = correlated(large, "moves", "costs")
     dial, dial_rows = along_dial(_along_dial(config), store)
     values = {"by_task": by_kind(points, each_over_seeds), "follows": follows, "dial": dial}
     return values, {"effects": rows, "dial": dial_rows}
@@ -260,7 +270,7 @@ def of_transplant(found: dict) -> dict:
 
 
 def effects(terms: dict, found: dict) -> dict:
-    """One network: a part's share of its own term; how far its exchange moves attention; what it costs."""
+    """One network: a part's own and split share; how far its exchange moves attention; what it costs."""
 
     def both(part: str, what: str) -> float:
         return float(np.mean([found["exchanged"][side][part][what] for side in SIDES]))
@@ -269,6 +279,7 @@ def effects(terms: dict, found: dict) -> dict:
     return {
         "accuracy": terms["quality"]["token_accuracy"],
         "share": {part: terms["covariance_share"][f"{part}_{part}"] for part in PARTS},
+        "split": {part: readings(terms["covariance_share"])[f"{part}_split"] for part in PARTS},
         "moves": {part: both(part, "variation") for part in names},
         "costs": {part: found["accuracy"] - both(part, "accuracy") for part in names},
         **{
