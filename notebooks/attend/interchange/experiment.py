@@ -240,10 +240,11 @@ def along_dial(asked: dict[str, tuple[Measurement, ...]], store: Store) -> tuple
     accuracy = {}
     for name, terms in answers(asked["terms"], store):
         accuracy[name["task"], name["seed"]] = terms["quality"]["token_accuracy"]
-    exchanges = answers(asked["exchange"], store)
+    points = []
     rows = []
-    for name, exchange in exchanges:
+    for name, exchange in answers(asked["exchange"], store):
         reached = accuracy[name["task"], name["seed"]]
+        points.append((name, exchange | {"token_accuracy": reached}))
         row = {"task": name["task"], "seed": name["seed"], "mark": DIAL.index(name["task"])}
         row |= {"accuracy": reached, "learned": has_learned(name, reached, set())}
         rows.append(row | effects_of_exchange(exchange))
@@ -257,10 +258,20 @@ def along_dial(asked: dict[str, tuple[Measurement, ...]], store: Store) -> tuple
         "networks": len(learned),
         "rank": rank,
         "ends": ends,
-        "by_mark": summarised(grouped(exchanges, "task"), effects_of_exchange),
+        "by_mark": summarised(grouped(points, "task"), of_exchange),
         "transplant": summarised(grouped(transplants, "task"), of_transplant),
     }
     return values, rows
+
+
+def of_exchange(found: dict) -> dict[str, float]:
+    """Effects in one network, how far one part leads on either side, and how many words it gets right."""
+    effects = effects_of_exchange(found)
+    return effects | {
+        "query_temporal_minus_residual": effects["query_temporal"] - effects["query_residual"],
+        "keys_residual_minus_temporal": effects["keys_residual"] - effects["keys_temporal"],
+        "token_accuracy": found["token_accuracy"],
+    }
 
 
 def of_transplant(found: dict) -> dict:
