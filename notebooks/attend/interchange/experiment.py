@@ -10,8 +10,8 @@ from torch import Tensor
 
 from attnlib.decomposition.components import PART_NAMES
 from attnlib.models.corpus import Corpus, collate
-from companion.data.task import Task
-from companion.results.config import Positive
+from companion.data import task as data
+from companion.results.config import Positive, Task
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.rounding import rounded
 from companion.runs.measure import measure
@@ -54,7 +54,7 @@ class Twins:
         return len(self.first)
 
 
-def twins_of(task: Task, samples: int) -> Twins:
+def twins_of(task: data.Task, samples: int) -> Twins:
     """Pair the first held-out ``samples`` with their twins.
 
     Another word has to signal the order as well, or a twin might be unlike any sentence of the training.
@@ -142,7 +142,9 @@ class Config(SuiteConfig):
 
     #: held-out samples of each network in whose forward pass parts are exchanged, at most
     samples: Positive = 200
-    #: recurrent networks at each mark of the dial, seeds 0 … n − 1; as many as of other tasks by default
+    #: marks of the dial at which residuals are transplanted, and more recurrent networks are exchanged
+    dial_marks: tuple[Task, ...] = DIAL
+    #: how many at these marks, seeds 0 … n − 1; as many as of other tasks by default
     dial_seeds: Positive | None = None
     #: held-out sentences that each translator writes, which tell whether it counts
     translated: Positive = 200
@@ -150,7 +152,7 @@ class Config(SuiteConfig):
 
 QUICK_TASKS = ("one_to_one", "reordering_50", "scan")
 PAPER = {"scale": "paper", "seeds": 3, "fit_samples": 25_000, "samples": 1_500, "translated": 1_000}
-PAPER |= {"dial_seeds": 10}
+PAPER |= {"dial_marks": DIAL[-1:], "dial_seeds": 10}
 PROFILES = {
     "quick": Config(task=QUICK_TASKS),
     "paper": Config(task=PAPER_TASKS, **PAPER),
@@ -183,7 +185,8 @@ def _exchanges(config: Config) -> tuple[Measurement, ...]:
 def _along_dial(config: Config) -> dict[str, tuple[Measurement, ...]]:
     """What is asked of recurrent networks at the marks of the dial among the tasks, by what is asked."""
     specs = [spec for mark in _marks(config) for spec in _recurrent(config, mark)]
-    turned = [spec for mark in _marks(config) if mark != DIAL[0] for spec in _recurrent(config, mark)]
+    marks = [mark for mark in _marks(config) if mark in config.dial_marks and mark != DIAL[0]]
+    turned = [spec for mark in marks for spec in _recurrent(config, mark)]
     how = {"fit_samples": config.fit_samples, "samples": config.samples}
     return {
         "terms": measurements_of(specs, measure_alignment_terms, fit_samples=config.fit_samples),
@@ -198,7 +201,8 @@ def _marks(config: Config) -> tuple[str, ...]:
 
 def _recurrent(config: Config, mark: str) -> tuple[ModelSpec, ...]:
     changes = {"cell": "gru", "embedding_scale": config.embedding_scale}
-    return each_planned(config, mark, "AED", config.dial_seeds, **changes)
+    seeds = config.dial_seeds if mark in config.dial_marks else None
+    return each_planned(config, mark, "AED", seeds, **changes)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:

@@ -51,7 +51,6 @@ PROFILES = {
         fit_samples=25_000,
         more_cells=("lstm", "vanilla", "ugrnn"),
         translated=1_000,
-        dial_seeds=10,
         samples=1_500,
     ),
     "tiny": Config(
