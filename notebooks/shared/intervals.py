@@ -178,6 +178,16 @@ def spearman_of_points(points: Float[np.ndarray, "n 2"]) -> float:
     return spearman(points[:, 0], points[:, 1])
 
 
+def last_minus_first(points: Float[np.ndarray, "n 2"]) -> float:
+    """For rows of (mark, y): the mean of y at the largest mark minus that at the smallest.
+
+    >>> last_minus_first(np.array([[0.0, 1.0], [0.0, 3.0], [1.0, 9.0], [2.0, 5.0]]))
+    3.0
+    """
+    mark, value = points.T
+    return float(value[mark == mark.max()].mean() - value[mark == mark.min()].mean())
+
+
 def stratified_spearman(
     x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"], strata: Sequence[Hashable], *, minimum: int = 30
 ) -> float:

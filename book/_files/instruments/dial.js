@@ -11,7 +11,8 @@ Instruments.start("dial", (stage, data) => {
   const FAMILIES = { one_to_one: "one-to-one", permutation: "fixed permutation", scan: "SCAN", tatoeba_en_fr: "Tatoeba" };
   const NETWORKS = { AED: "GRU with attention", "AED-lstm": "LSTM with attention", "AED-vanilla": "plain recurrence with attention",
     "AED-ugrnn": "UGRNN with attention", AO: "attention only" };
-  const UP = { temporal_share: "temporal share μ·μ", input_share: "input share χ·χ" };
+  const UP = { temporal_share: "own term μ·μ", temporal_split: "split share of μ", temporal_moves: "effect of exchanging μ",
+    input_share: "own term χ·χ", input_split: "split share of χ", input_moves: "effect of exchanging χ" };
   const COLOURS = [["task", "task"], ["network", "network"], ["accuracy", "accuracy"], ["decay", "weight decay"]];
   const levels = [...new Set(columns.decay)].sort((a, b) => a - b);
   const state = { task: marks[0] ?? points[0].task, architecture: "AED", colour: "task", up: "temporal_share" };
@@ -35,6 +36,10 @@ Instruments.start("dial", (stage, data) => {
   const mine = point => point.task === state.task && point.kind === state.architecture;
   const name = own => `${data.tasks[own.task][0]}, ${NETWORKS[own.kind]}`;
   const trained = own => `${name(own)}, seed ${own.seed}${own.decay ? `, weight decay ${own.decay}` : ""}`;
+
+  /** What exchanging parts does to attention, where it was tried. */
+  const exchanged = (temporal, input) => (Number.isFinite(temporal) && temporal !== null
+    ? `exchanging μ moves ${two(temporal)} of the attention and χ ${two(input)}` : "nothing was exchanged");
 
   let shown = [], drawn = {}, pointed = null; // points of the scatter, matrices, and the network of the one beside it
   const WHOSE = { average: "Average", sample: "This sentence", pointed: "Its average" };
@@ -65,11 +70,12 @@ Instruments.start("dial", (stage, data) => {
     const own = shown[n];
     showBeside(own);
     said.say(`${trained(own)}: typicality ${two(own.typicality)}, `
-      + `temporal share ${two(own.temporal_share)}, input share ${two(own.input_share)}, `
+      + `own terms μ·μ ${two(own.temporal_share)} and χ·χ ${two(own.input_share)}, split shares of μ ${two(own.temporal_split)} `
+      + `and of χ ${two(own.input_split)}, ${exchanged(own.temporal_moves, own.input_moves)}, `
       + `${percent(own.token_accuracy)} of the words right. Its average matrix is beside the points. Those above are of `
       + (mine(own) && !own.decay ? `its kind, ${name(own)}.` : `${name(kind())}, not of this network.`));
   };
-  const scatter = plot("All networks", { xLabel: "typicality", yLabel: "share of the scores", width: 400, height: 300,
+  const scatter = plot("All networks", { xLabel: "typicality", yLabel: "own term μ·μ", width: 400, height: 300,
     xTicks: [0.2, 0.4, 0.6, 0.8, 1], yTicks: [0, 0.5, 1] }, tell, n => {
     Object.assign(state, { task: shown[n].task, architecture: shown[n].kind });
     Instruments.changed(stage);
@@ -104,7 +110,7 @@ Instruments.start("dial", (stage, data) => {
     for (const part of [mark, network, task, colour, up]) part.draw();
     // Weight decay was tried on some tasks and networks only; elsewhere than there it would not say what decay does.
     const tried = own => points.some(other => other.decay && other.task === own.task && other.kind === own.kind);
-    shown = points.filter(own => (state.colour === "decay" ? tried(own) : !own.decay));
+    shown = points.filter(own => (state.colour === "decay" ? tried(own) : !own.decay) && own[state.up] !== null);
     const own = kind(), symbols = side => PARTS.map(part => part.symbol), group = points.filter(point => mine(point) && !point.decay);
     drawn = { average: matrix(group[0].average, group[0].across), sample: matrix(own.sample, own.columns.length) };
     average.draw({ matrix: drawn.average });
@@ -128,9 +134,13 @@ Instruments.start("dial", (stage, data) => {
       make("span", {}, marker("six open", "circle"), " open: task not learned"),
       make("span", {}, marker("six chosen", "circle"), " outlined: the networks chosen above"),
       make("span", {}, "in a ring: the network pointed at"));
-    const mean = name => group.reduce((sum, point) => sum + point[name], 0) / group.length;
+    const mean = name => {
+      const numbers = group.map(point => point[name]).filter(number => number !== null);
+      return numbers.length ? numbers.reduce((sum, number) => sum + number, 0) / numbers.length : null;
+    };
     said.say(`${name(own)}, ${group.length} networks: typicality ${two(mean("typicality"))}, `
-      + `temporal share ${two(mean("temporal_share"))}, ${percent(mean("token_accuracy"))} of the words right. `
+      + `own term μ·μ ${two(mean("temporal_share"))}, split share of μ ${two(mean("temporal_split"))}, `
+      + `${exchanged(mean("temporal_moves"), mean("input_moves"))}, ${percent(mean("token_accuracy"))} of the words right. `
       + (state.colour !== "decay" ? "The matrices are theirs." : tried(own) ? "The matrices are theirs, without weight decay."
         : "The matrices are theirs; with weight decay they were not trained."));
   }

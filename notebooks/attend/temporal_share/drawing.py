@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from string import ascii_letters, digits
 
@@ -25,75 +26,108 @@ from notebooks.attend.temporal_share.experiment import PROFILES, family, terms_o
 from notebooks.shared.intervals import kind
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.plan import picked
+from notebooks.shared.readings import readings
 from notebooks.shared.style import ARROW, HALO
 from notebooks.shared.suite import DIAL
 
 # What is named in a panel, and how many points from the middle of its networks (GRUs but for AO).
 NAMES = {
     "one_to_one": ("one-to-one", (15, -15)), "permutation": ("fixed permutation", (-96, 4)),
-    "reversal": ("reversal", (-20, 11)), "scan": ("SCAN", (-46, 4)), "captions": ("translation", (-84, 3)),
-    "reordering_0": ("0 %", (9, -6)), "reordering_100": ("100 %", (3, -35)),
-    "AO reordering_100": ("reordering,\nattention only", (-93, 2)),
+    "scan": ("SCAN", (-33, 3)), "captions": ("translation", (-52, 4)),
+    "reordering_0": ("0 %", (8, -8)), "reordering_100": ("100 %", (-26, 8)),
 }  # fmt: skip
-# Column → part, label of the axis, what is named, and a remark at a place of the axes.
-SHARES = {
-    "temporal_share": ("temporal", "temporal share μ·μ", tuple(NAMES),
-                       ("the dial: where more sentences\nreorder, attention is less typical\n"
-                        "and less temporal", (0.49, 0.07))),
-    "input_share": ("input", "input share χ·χ", ("scan", "captions"),
-                    ("input components explain little\nof tasks made by rule", (0.37, 0.5))),
-}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One reading of one part against typicality."""
+
+    column: str
+    part: str
+    label: str  # of the axis
+    named: tuple[str, ...] = ("reordering_0", "reordering_100", "scan", "captions")
+    remark: str = ""  # of the last mark of the dial
+    at: tuple[float, float] = (0.5, 0.2)  # where the remark is, in fractions of the axes
+
+
+# Rows are parts, columns are readings: a part's own term, its split share, and what its exchange does.
+INPUT_NAMES = ("reordering_0", "scan", "captions")
+READINGS = (
+    (
+        Panel("temporal_share", "temporal", "own term μ·μ", remark="little is left", at=(0.5, 0.06)),
+        Panel("temporal_split", "temporal", "split share of μ", remark="half is left"),
+        Panel("temporal_moves", "temporal", "effect of exchanging μ", remark="most is left"),
+    ),
+    (
+        Panel("input_share", "input", "own term χ·χ", INPUT_NAMES),
+        Panel("input_split", "input", "split share of χ", INPUT_NAMES),
+        Panel("input_moves", "input", "effect of exchanging χ", INPUT_NAMES, "inputs gain", (0.3, 0.9)),
+    ),
+)
+ALONE_LABEL = "similarity of attention from {} alone"
+ALONE = (
+    (
+        Panel("temporal_only", "temporal", ALONE_LABEL.format("μ·μ"), ("permutation", *INPUT_NAMES)),
+        Panel("input_only", "input", ALONE_LABEL.format("χ·χ"), ("scan",)),
+    ),
+)
 GREY = "#777777"
 POINTS = (("recurrent", "o", GREY), ("attention only", "s", GREY), ("has not learned its task", "o", "white"))
 UNIFORM = {"marker": "_", "ms": 9, "markeredgewidth": 0.8, "color": INK}  # no colour of a part
 
 
-def against_typicality(result: Result, columns: dict[str, tuple] = SHARES) -> Figure:
+def against_typicality(result: Result, panels: tuple[tuple[Panel, ...], ...] = READINGS) -> Figure:
     rows = pd.DataFrame(result.tables["points"]).dropna(subset=["typicality"])
+    correlations = result.values["learned"]["spearman"]
     with style():
-        figure = Figure(figsize=(8.6, 4.2))
-        for axes, (column, props) in zip(figure.subplots(1, 2), columns.items(), strict=True):
-            _scatter(axes, rows.dropna(subset=[column]), column, props)
-            found = result.values["learned"]["spearman"][column]
-            axes.set_title(f"rank correlation {written(found)}", loc="left", fontsize=10)
+        figure = Figure(figsize=(8.6, 6.2 if len(panels) > 1 else 4.2))
+        grid = figure.subplots(len(panels), len(panels[0]), squeeze=False)
+        for axes, panel in zip(grid.flat, (panel for row in panels for panel in row), strict=True):
+            _scatter(axes, rows.dropna(subset=[panel.column]), panel)
+            correlation = written(correlations[panel.column])
+            axes.set_title(f"rank correlation {correlation}", loc="left", fontsize=8.5)
+            if axes.get_subplotspec().is_last_row():
+                axes.set_xlabel("typicality of the attention matrix", fontsize=9)
         last = figure.axes[-1]
         for label, marker, face in POINTS:
             last.plot([], [], marker, color=GREY, mfc=face, label=label)
-        if columns is not SHARES:
+        if panels is ALONE:
             last.plot([], [], ls="", label="uniform attention", **UNIFORM)
         figure.legend(loc="outside upper center", ncols=4, frameon=False, fontsize=9)
     return figure
 
 
-def _scatter(axes: Axes, rows: pd.DataFrame, column: str, props: tuple) -> None:
-    part, label, named, remark = props
-    colour = PART_COLOURS[part]
-    axes.set(xlabel="typicality of the attention matrix", ylabel=label, xticks=[0, 0.25, 0.5, 0.75, 1])
+def _scatter(axes: Axes, rows: pd.DataFrame, panel: Panel) -> None:
+    column, colour = panel.column, PART_COLOURS[panel.part]
+    axes.set(xticks=[0, 0.25, 0.5, 0.75, 1], xticklabels=["0", "", "0.5", "", "1"])
+    axes.set_ylabel(panel.label, fontsize=9.5)
     axes.set_xlim(0, 1.17)  # room for a name
     axes.set_ylim(min([-0.08, *(rows[column] - 0.05)]), 1.06)
     axes.axhline(0, color="#dddddd", lw=0.8, zorder=0)
     if rows.empty:
-        axes.text(0.5, 0.5, "no cell of 30 samples: no typicality", ha="center", transform=axes.transAxes)
+        axes.text(0.5, 0.5, "nothing was\nmeasured", ha="center", transform=axes.transAxes)
     for row in rows.sort_values("token_accuracy").to_dict("records"):
         if column.endswith("_only"):
             axes.plot(row["typicality"], row["uniform"], ls="", **UNIFORM)
         marker = "s" if row["architecture"] == "AO" else "o"
-        props = {"mfc": colour, "alpha": 0.8} if row["learned"] else {"mfc": "white", "alpha": 0.55}
-        axes.plot(row["typicality"], row[column], marker, ms=5, mew=0.9, mec=colour, **props)
-    own = rows[rows["kind"].isin(rows.drop_duplicates("architecture")["kind"])]  # the first cell
-    name = own["task"].map(lambda task: task if task in DIAL else family(task))
-    name = name.where(own["architecture"] != "AO", "AO " + name)
-    middles = own.groupby(name)[["typicality", column]].mean()
+        face = {"mfc": colour, "alpha": 0.8} if row["learned"] else {"mfc": "white", "alpha": 0.55}
+        axes.plot(row["typicality"], row[column], marker, ms=4.5, mew=0.9, mec=colour, **face)
+    recurrent = rows[rows["kind"] == "AED"]
+    name = recurrent["task"].map(lambda task: task if task in DIAL else family(task))
+    middles = recurrent.groupby(name)[["typicality", column]].mean()
     dial = middles.reindex([mark for mark in DIAL if mark in middles.index])
     axes.plot(*dial.to_numpy().T, color=INK, lw=1, zorder=3)
-    for each in filter(middles.index.__contains__, named):
-        text, away = NAMES[each]
-        axes.annotate(text, middles.loc[each], away, "data", "offset points", fontsize=9, path_effects=[HALO])
-    if remark and len(dial) > 1:
-        axes.annotate(remark[0], dial.iloc[1], remark[1], "data", "axes fraction", ARROW, fontsize=9)
+    for task in panel.named:
+        if task in middles.index:
+            text, away = NAMES[task]
+            place = middles.loc[task]
+            axes.annotate(text, place, away, "data", "offset points", fontsize=8, path_effects=[HALO])
+    if panel.remark and len(dial) > 1:
+        axes.annotate(panel.remark, dial.iloc[-1], panel.at, "data", "axes fraction", ARROW, fontsize=8.5)
 
 
 MEANS = ["typicality", "temporal_share", "input_share", "token_accuracy"]
+READ = ["temporal_split", "input_split", "temporal_moves", "input_moves"]  # in the scatter beside own terms
 STEPS = 36  # weights in so many steps, a letter each: the matrices of all networks have to fit into the page
 LETTERS = (digits + ascii_letters)[: STEPS + 1]
 DECAY = registry.load("regularisation")  # the experiment whose networks have weight decay
@@ -104,6 +138,7 @@ def dial(result: Result) -> tuple[dict, pd.DataFrame]:
     if result.profile != "paper":
         return {}, pd.DataFrame()
     learned = {(row["task"], row["kind"], row["seed"]): row["learned"] for row in result.tables["points"]}
+    effects = {(row["task"], row["kind"], row["seed"]): row for row in result.tables["points"]}
     rows, kinds = [], {}
     for name, level, found in _networks():
         outcomes, average = DECAY.outcomes(found), found["cell"]["average"]
@@ -111,18 +146,29 @@ def dial(result: Result) -> tuple[dict, pd.DataFrame]:
         # Whether a translator counts was asked of those without decay.
         counts = outcomes["accuracy"] >= DECAY.LEARNED or (not level and learned[tuple(row.values())])
         row |= {"decay": level, "learned": counts, **picked(outcomes, MEANS)}
+        split = readings(found["covariance_share"])
+        row |= {"temporal_split": split["temporal_split"], "input_split": split["input_split"]}
+        moved = {} if level else effects.get((row["task"], row["kind"], row["seed"]), {})
+        row |= {"temporal_moves": moved.get("temporal_moves"), "input_moves": moved.get("input_moves")}
         rows.append(row | {"across": len(average[0]), "average": _letters(average)})
         if not level:
             kinds.setdefault((row["task"], row["kind"]), []).append(found)
     points = pd.DataFrame(rows)
-    table = points.groupby(["task", "kind", "decay"], sort=False)[MEANS].mean().round(2)
+    points[READ] = points[READ].astype(float)
+    columns = [*MEANS, *READ]
+    table = points.groupby(["task", "kind", "decay"], sort=False)[columns].mean().round(2)
     table = table.rename(index=task_name, level="task").rename(columns=lambda name: name.replace("_", " "))
     return {
-        "points": points.round(dict.fromkeys(MEANS, 3)).to_dict("list"),
+        "points": _plain(points.round(dict.fromkeys([*MEANS, *READ], 2))),
         "letters": LETTERS,
         "kinds": [_kind(*each) for each in kinds.items()],
         "tasks": {task: [task_name(task), family(task)] for task in points["task"].unique()},
     }, table.rename_axis(["task", "network", "weight decay"])
+
+
+def _plain(points: pd.DataFrame) -> dict[str, list]:
+    """Columns as lists, None where a number is missing."""
+    return points.astype(object).where(points.notna(), None).to_dict("list")
 
 
 def _networks() -> Iterator[tuple[dict, float, dict]]:
