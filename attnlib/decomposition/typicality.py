@@ -15,7 +15,7 @@ ours.
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 from warnings import warn
 
 import numpy as np
@@ -161,7 +161,7 @@ class CellSums(StreamingSums):
         self._entries.view(-1).index_add_(0, places.view(-1), batch.weights.reshape(-1))
         return self
 
-    def merge(self, other: Self) -> Self:
+    def merge(self, other: "CellSums") -> "CellSums":
         """Return new sums over the samples of both.
 
         Raises:
