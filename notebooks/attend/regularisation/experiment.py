@@ -45,7 +45,7 @@ from notebooks.shared.measure import (
 from notebooks.shared.plan import by_spec, picked
 from notebooks.shared.suite import DIAL, PlannedConfig, each_planned, outcomes
 from notebooks.shared.summaries import each_paired, level_of, summarised
-from notebooks.shared.translators import LEARNED
+from notebooks.shared.thresholds import LEARNED
 
 MOST_WORDS = 400  # of a vocabulary whose history is regressed on: beyond, there are too few samples
 SIDES = ("decoder", "encoder")

@@ -8,6 +8,7 @@ from companion.results.config import AboveZero, BaseConfig, OneOf, Positive
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.beyond.along_training.along_training import OF_ATTENTION, PAIRS, measure_along_training
+from notebooks.beyond.along_training.tasks import TASKS, TEXT
 from notebooks.shared.intervals import UNBOUNDED, Point, each_over_seeds, paired
 from notebooks.shared.plan import Plan, Points, answered, asked, by_network, each_seed, plan_of, settings_of
 from notebooks.shared.summaries import crossing, less, rows_of, summarised
@@ -114,8 +115,6 @@ def snapshot_rows(points: Points, attention: str) -> list[dict]:
     ]
 
 
-TEXT = "multi30k_en_fr"
-TASKS = ("one_to_one", "reordering", "copying_sample", "copying_permutation", TEXT)
 QUICK_TASKS = TASKS[:4]
 UNIFORM = ("reordering", "copying_sample", "copying_permutation")
 

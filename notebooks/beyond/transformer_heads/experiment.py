@@ -30,7 +30,7 @@ from notebooks.shared.plan import Plan, answered, asked, by_network, each_seed, 
 from notebooks.shared.sequence_course import judged_samples, load_task
 from notebooks.shared.summaries import less, rows_of, summarised
 from notebooks.shared.task_patterns import STATES, attention_to_source, network_of
-from notebooks.shared.translators import LEARNED
+from notebooks.shared.thresholds import LEARNED
 
 NUMBERS = (
     "temporal_share", "input_share", "mixed_share", "residual_share", "position_bias_share", "content_share",

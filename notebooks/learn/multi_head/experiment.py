@@ -17,12 +17,12 @@ from notebooks.shared import copying
 from notebooks.shared.intervals import Point, bounded, interval, matched, over_seeds, paired, share_interval
 from notebooks.shared.permutation_copying import words_of
 from notebooks.shared.plan import picked, settings_of
+from notebooks.shared.thresholds import standing
 
 SCENARIOS = ("all_bad", "copied", "one_good", "random", "alone")
 SCREENED = ("all_bad", "copied", "one_good")  # made of heads that were tried alone
 KINDS = ("good", "bad")
 BESIDE = ("body", "seed")  # what a row is named by beside its heads
-BAD = 0.6  # accuracy under which a single head's course ends on all data seeds (the authors' configuration)
 UNSEEN = 100_000  # heads of the random scenario are numbered from here, beyond all candidates
 EARLY = 20  # updates after which the way that attention goes may show
 
@@ -132,17 +132,6 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 
 # Which heads are good or bad, and the networks made of them.
-
-
-def standing(accuracy: list[float]) -> str | None:
-    """What a course alone makes of a head (Snell et al., 5.2): ``good``, ``bad``, or None for neither.
-
-    >>> standing([0.1, 0.96, 0.5]), standing([0.1, 0.7, 0.5]), standing([0.1, 0.5, 0.7])
-    ('good', 'bad', None)
-    """
-    if copying.enough(max(accuracy)):
-        return "good"
-    return "bad" if accuracy[-1] < BAD else None
 
 
 def too_few(scenario: str, heads: int, good: list[int], bad: list[int]) -> str:
