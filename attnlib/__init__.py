@@ -27,11 +27,6 @@ if TYPE_CHECKING:  # read by editors and type checkers alone
     from attnlib.analysis import ParallelText as ParallelText
     from attnlib.analysis import Shard as Shard
     from attnlib.analysis import Stream as Stream
-    from attnlib.analysis.analyse import analyse as analyse
-    from attnlib.analysis.compare import compare as compare
-    from attnlib.analysis.report import read_report as read_report
-    from attnlib.analysis.report import report as report
-    from attnlib.analysis.report import write_report as write_report
     from attnlib.decomposition.components import Components as Components
     from attnlib.decomposition.components import Parts as Parts
     from attnlib.decomposition.shares import shares as shares
@@ -44,6 +39,11 @@ if TYPE_CHECKING:  # read by editors and type checkers alone
     from attnlib.models.encoder_decoder import EncoderDecoder as EncoderDecoder
     from attnlib.models.trace import Trace as Trace
     from attnlib.probes.agreement import agreement as agreement
+    from attnlib.report.comparison import compare as compare
+    from attnlib.report.one_call import analyse as analyse
+    from attnlib.report.page import read_report as read_report
+    from attnlib.report.page import report as report
+    from attnlib.report.page import write_report as write_report
 
 _PUBLIC = {  # each public name and the module that it is imported from; the same as above
     "FrameBatch": "attnlib.adapters",
@@ -63,11 +63,11 @@ _PUBLIC = {  # each public name and the module that it is imported from; the sam
     "ParallelText": "attnlib.analysis",
     "Shard": "attnlib.analysis",
     "Stream": "attnlib.analysis",
-    "analyse": "attnlib.analysis.analyse",
-    "compare": "attnlib.analysis.compare",
-    "read_report": "attnlib.analysis.report",
-    "report": "attnlib.analysis.report",
-    "write_report": "attnlib.analysis.report",
+    "analyse": "attnlib.report.one_call",
+    "compare": "attnlib.report.comparison",
+    "read_report": "attnlib.report.page",
+    "report": "attnlib.report.page",
+    "write_report": "attnlib.report.page",
     "Parts": "attnlib.decomposition.components",
     "Components": "attnlib.decomposition.components",
     "GrowingComponents": "attnlib.deprecated",

@@ -86,7 +86,7 @@ def options(
 def analyse(**options: Any) -> None:
     """Say how an encoder-decoder attends: its attention split into temporal and input-driven terms."""
     request = Request(**options)
-    from attnlib.analysis.command import analyse_command
+    from attnlib.report.command import analyse_command
 
     analyse_command(request)
 
@@ -104,7 +104,7 @@ def compare(
     ] = None,
 ) -> None:
     """Say which heads differ between two reports: shares and rebuilt attention, with intervals."""
-    from attnlib.analysis.compare import compare_command
+    from attnlib.report.comparison import compare_command
 
     compare_command(first, second, out)
 

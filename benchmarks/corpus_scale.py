@@ -21,8 +21,8 @@ from attnlib.adapters.attended import Attended, LinearMap
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.passes import fit_part, merged_fit
-from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Shard, Stream
+from attnlib.report.resume import Keep
 
 SAMPLES, LENGTH, WORDS, POOL = 256, 20, 32_000, 8
 TOKENS = 2 * SAMPLES * LENGTH  # of a batch

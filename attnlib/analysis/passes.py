@@ -10,9 +10,9 @@ from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import HeldOutSums
 from attnlib.analysis.learned import SCORED
 from attnlib.analysis.pass_sums import PassSums
-from attnlib.analysis.stored import Keep, read_sums
 from attnlib.analysis.stream import Shard, Stream
 from attnlib.decomposition.components import Method
+from attnlib.report.resume import Keep, read_sums
 
 STAGES = ("fit", "judge")
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from IPython.display import HTML
     from pandas import DataFrame
 
-    from attnlib.analysis.report import Name
-    from attnlib.analysis.show import Plots, Tables
+    from attnlib.report.page import Name
+    from attnlib.report.plots import Plots, Tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Analysis:
     learned: dict[str, int | float] = field(default_factory=dict)
     method: Method = "means"  #: of the components
     made: dict[str, dict] = field(default_factory=dict)  #: what else made it: options, checksums, versions
-    #: by attention and head what :func:`~attnlib.analysis.compare.compare` needs: sums over samples, by block
+    #: by attention and head what :func:`~attnlib.report.comparison.compare` needs: sums over samples, by block
     blocks: dict[Head, Float[Tensor, "blocks sums"]] = field(default_factory=dict)
     #: which samples these are, see :func:`~attnlib.analysis.judge.sample_keys`
     keys: Int[Tensor, " blocks"] | None = None
@@ -61,7 +61,7 @@ class Analysis:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: what is found, in words, and what to beware of; the page has the rest."""
-        from attnlib.analysis.report import findings, notes, sentence
+        from attnlib.report.page import findings, notes, sentence
 
         said = [repr(self), *findings(self), *notes(self)]
         return "".join(f"<p>{escape(sentence(own))}</p>" for own in said)
@@ -69,7 +69,7 @@ class Analysis:
     @property
     def tables(self) -> "Tables":
         """Data frames of pandas: ``tables.heads()``, ``.terms()``, ``.states()`` and ``.attention()``."""
-        from attnlib.analysis.show import Tables
+        from attnlib.report.plots import Tables
 
         return Tables(self)
 
@@ -86,20 +86,20 @@ class Analysis:
         """Return the report, with all that moves in it, for a notebook to show below a cell.
 
         Args:
-            name: the word of an id, as of :func:`~attnlib.analysis.report.report`; ids by default.
+            name: the word of an id, as of :func:`~attnlib.report.page.report`; ids by default.
             height: of the frame, in pixels.
 
         Raises:
             BadInput: IPython is not installed.
         """
-        from attnlib.analysis.show import framed
+        from attnlib.report.plots import framed
 
         return framed(self, name, height)
 
     @property
     def plot(self) -> "Plots":
         """Figures of matplotlib: ``analysis.plot.heads()``, ``.terms(layer, head)``, ``.attention(…)``."""
-        from attnlib.analysis.show import Plots
+        from attnlib.report.plots import Plots
 
         return Plots(self)
 

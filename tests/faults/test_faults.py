@@ -25,11 +25,11 @@ from safetensors.torch import save_file
 from attnlib import sealed
 from attnlib.adapters.tensors import read_pass
 from attnlib.analysis import Stream, analyse
-from attnlib.analysis.checkpoint import Checkpoint, ParallelText
-from attnlib.analysis.command import analyse_command
 from attnlib.decomposition import Components
 from attnlib.errors import AttnlibError, CorruptFile, line_of
 from attnlib.files import locked
+from attnlib.report.command import analyse_command
+from attnlib.report.pretrained import Checkpoint, ParallelText
 from attnlib.request import Request as AnalysisRequest
 from companion.book.parameters import check_parallel, request_of
 from companion.book.project import current_project, discover

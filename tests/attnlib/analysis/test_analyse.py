@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 from attnlib.adapters import Modules
 from attnlib.analysis import Keep, Losses, Shard, Stream, analyse, compare, samples
-from attnlib.analysis.analyse import merged_analysis
-from attnlib.analysis.command import choose_threads
 from attnlib.analysis.counted import counted_attention
 from attnlib.analysis.judge import HeldOutSums
 from attnlib.analysis.learned import Learned
 from attnlib.analysis.passes import STAGES, fit_part, judge_part, merged_fit
-from attnlib.analysis.report import notes, page
 from attnlib.analysis.samples import LONGEST
 from attnlib.errors import CorruptFile
+from attnlib.report.command import choose_threads
+from attnlib.report.one_call import merged_analysis
+from attnlib.report.page import notes, page
 from tests.attnlib.adapters.adapter_builders import BATCH, HOOKED, Reader, run
 from tests.attnlib.analysis import builders as toys
 from tests.attnlib.analysis.builders import ALL, HEADS, Toy, fit_of, judged

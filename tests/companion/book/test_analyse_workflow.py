@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from attnlib.analysis.command import Request, analyse_command
+from attnlib.report.command import Request, analyse_command
 from tests.attnlib.analysis.builders import save_traces
 from tests.companion.book import slurm
 from tests.companion.book.book_builders import ROOT, at_work, checkout_of_two, killed, output_of, until

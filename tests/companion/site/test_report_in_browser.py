@@ -9,7 +9,7 @@ import torch
 
 from attnlib.adapters.library_models import KINDS
 from attnlib.analysis import Stream, analyse, write_report
-from attnlib.analysis.report import MOST_CELLS, number
+from attnlib.report.page import MOST_CELLS, number
 from tests.attnlib.analysis.builders import ALL, HOSTILE, Toy
 
 PLACES = list(product(range(3), range(16)))  # layers and heads

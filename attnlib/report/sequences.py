@@ -5,10 +5,10 @@ from functools import cache
 
 from attnlib.adapters.single_stack import SingleStack
 from attnlib.adapters.token_batch import SequenceBatch, sequence_batches
-from attnlib.analysis.checkpoint import Checkpoint, Text, ignorable_ids, tokenizer_digest
 from attnlib.analysis.stream import Losses, Stream
 from attnlib.arrays import several
 from attnlib.errors import BadInput
+from attnlib.report.pretrained import Checkpoint, Text, ignorable_ids, tokenizer_digest
 
 
 def stream_of_sequences(

@@ -13,11 +13,11 @@ from torch import Tensor
 
 from attnlib.analysis.fit import Head
 from attnlib.analysis.judge import student
-from attnlib.analysis.report import csv_of, number, read_report
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.terms import PARTS, REBUILT
 from attnlib.errors import BadInput
 from attnlib.files import write_text_atomic
+from attnlib.report.page import csv_of, number, read_report
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -68,7 +68,7 @@ class Comparison:
 
     def table(self) -> "DataFrame":
         """The rows as a data frame of pandas, with ``attrs["notes"]``; BadInput where it is not installed."""
-        from attnlib.analysis.show import library
+        from attnlib.report.plots import library
 
         frame = library("pandas").DataFrame(self.rows)
         frame.attrs["notes"] = self.notes

@@ -11,17 +11,17 @@ from warnings import warn
 import attnlib
 from attnlib.adapters.modules import Traced, described, weights_digest
 from attnlib.adapters.single_stack import is_single_stack
-from attnlib.analysis.checkpoint import Checkpoint, Sentences, text_of
 from attnlib.analysis.judge import HeldOutSums
 from attnlib.analysis.passes import Progress, both_passes, merged_fit
 from attnlib.analysis.results import Analysis, results
 from attnlib.analysis.samples import samples_of
-from attnlib.analysis.sequences import stream_of_sequences
-from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Shard, Stream
 from attnlib.arrays import several
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
+from attnlib.report.pretrained import Checkpoint, Sentences, text_of
+from attnlib.report.resume import Keep
+from attnlib.report.sequences import stream_of_sequences
 
 PACKAGES = ("torch", "numpy", "transformers", "tokenizers", "sentencepiece")
 
@@ -48,7 +48,7 @@ def analyse(
 
     Args:
         model: the name or folder of a checkpoint that transformers loads, such a model itself, a
-            :class:`~attnlib.analysis.checkpoint.Checkpoint`, or a stream of passes.
+            :class:`~attnlib.report.pretrained.Checkpoint`, or a stream of passes.
         source, target: two files, line by line translations of each other, or two lists of sentences. Without
             a target an encoder–decoder writes it.
         heads: of every attention; all by default.

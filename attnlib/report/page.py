@@ -27,19 +27,19 @@ from torch import Tensor
 
 import attnlib
 from attnlib.adapters.library_models import KINDS
-from attnlib.analysis.analyse import analyse
 from attnlib.analysis.fit import head_of
 from attnlib.analysis.learned import has_learned
 from attnlib.analysis.passes import Progress
 from attnlib.analysis.results import EVEN, Analysis, is_even
 from attnlib.analysis.samples import Sample
-from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Losses, Stream
 from attnlib.analysis.terms import REBUILT
 from attnlib.decomposition.components import Method
 from attnlib.decomposition.typicality import MINIMUM_CELL
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import atomic_path, locked, write_json_atomic, write_text_atomic
+from attnlib.report.one_call import analyse
+from attnlib.report.resume import Keep
 from attnlib.sealed import load_file, save_file
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def report(
             ``run.json``, and ``analysis.safetensors``, which :func:`read_report` reads.
         name: the word of an id, given ``"source"`` or ``"target"`` and the id; the id itself by default.
             Whatever it returns is shown as text.
-        heads, method, every, keep, progress, about: as in :func:`~attnlib.analysis.analyse.analyse`.
+        heads, method, every, keep, progress, about: as in :func:`~attnlib.report.one_call.analyse`.
 
     Raises:
         BadInput: an empty corpus, or a folder that cannot be written.

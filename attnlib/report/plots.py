@@ -9,11 +9,11 @@ import torch
 
 from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.fit import Head
-from attnlib.analysis.report import COLOURS, SIDES, Name, notes, number, page, shown_terms, visible, words_of
 from attnlib.analysis.results import Analysis, is_even
 from attnlib.analysis.terms import PARTS, part_of
 from attnlib.decomposition.components import PART_NAMES
 from attnlib.errors import BadInput, check_known
+from attnlib.report.page import COLOURS, SIDES, Name, notes, number, page, shown_terms, visible, words_of
 
 if TYPE_CHECKING:
     from IPython.display import HTML

@@ -11,17 +11,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from attnlib.adapters.single_stack import is_single_stack
-from attnlib.analysis.analyse import merged_analysis
-from attnlib.analysis.checkpoint import Checkpoint, ParallelText
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.learned import SCORED
 from attnlib.analysis.passes import STAGES, fit_part, judge_part, merged_fit
-from attnlib.analysis.report import RUN, Name, write_report, write_run
-from attnlib.analysis.sequences import stream_of_sequences
-from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Shard, Stream
 from attnlib.errors import BadInput
 from attnlib.files import locked, readable
+from attnlib.report.one_call import merged_analysis
+from attnlib.report.page import RUN, Name, write_report, write_run
+from attnlib.report.pretrained import Checkpoint, ParallelText
+from attnlib.report.resume import Keep
+from attnlib.report.sequences import stream_of_sequences
 from attnlib.request import OF_A_CALL, OF_A_PASS, OF_A_TEXT, OF_BATCHES, Request
 
 WRITTEN = {
