@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 
 from attnlib import __version__
 from attnlib.errors import AttnlibError, line_of, stop_when_told
-from attnlib.request import Request
+from attnlib.options import AnalyseOptions
 
 OF_THE_BOOK = ("figures", "run", "book", "serve", "verify", "data")  # commands that come with a checkout
 
@@ -85,13 +85,13 @@ def options(
 
 def analyse(**options: Any) -> None:
     """Say how an encoder-decoder attends: its attention split into temporal and input-driven terms."""
-    request = Request(**options)
+    read_options = AnalyseOptions(**options)
     from attnlib.report.command import analyse_command
 
-    analyse_command(request)
+    analyse_command(read_options)
 
 
-setattr(analyse, "__signature__", signature(Request))  # noqa: B010 (functions have no such attribute), from which the options and their help are read
+setattr(analyse, "__signature__", signature(AnalyseOptions))  # noqa: B010 (functions have no such attribute), from which the options and their help are read
 app.command()(analyse)
 
 

@@ -17,6 +17,8 @@ from attnlib.errors import BadInput
 
 Batch = TypeVar("Batch")
 
+STAGES = ("fit", "judge")  # the two passes over a corpus
+
 
 @dataclass(frozen=True)
 class Losses:

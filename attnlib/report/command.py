@@ -2,7 +2,7 @@
 
 import time
 import timeit
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import islice
 
@@ -13,200 +13,300 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from attnlib.adapters.single_stack import is_single_stack
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.learned import SCORED
-from attnlib.analysis.passes import STAGES, fit_part, judge_part, merged_fit
-from attnlib.analysis.stream import Shard, Stream
+from attnlib.analysis.passes import fit_part, judge_part
+from attnlib.analysis.results import Analysis
+from attnlib.analysis.stream import STAGES, Shard, Stream
 from attnlib.errors import BadInput
 from attnlib.files import locked, readable
-from attnlib.report.one_call import merged_analysis
-from attnlib.report.page import RUN, Name, write_report, write_run
-from attnlib.report.pretrained import Checkpoint, ParallelText
-from attnlib.report.resume import Keep
+from attnlib.options import BATCH_OPTIONS, CALL_OPTIONS, PASS_OPTIONS, TEXT_OPTIONS, AnalyseOptions, flag_of
+from attnlib.report.contents import Name
+from attnlib.report.files import RUN, write_report, write_run
+from attnlib.report.pretrained import Checkpoint
+from attnlib.report.resume import PartialSums, merged_analysis, merged_fit
 from attnlib.report.sequences import stream_of_sequences
-from attnlib.request import OF_A_CALL, OF_A_PASS, OF_A_TEXT, OF_BATCHES, Request
+from attnlib.report.texts import ParallelText
 
-WRITTEN = {
+PASSES = {"fit": "first pass", "judge": "second pass"}
+WORTH = 0.9  # of the time, at most, that a further thread has to leave
+_GENERATED = {
     "Target": "what the model itself writes, the likeliest piece at every step",
     "Predictions": "not judged: there is no reference to say how good what the model writes is",
 }
-PASSES = {"fit": "first pass", "judge": "second pass"}
-WORTH = 0.9  # of the time, at most, that a further thread has to leave
+
+_Part = tuple[str, Shard]  # a stage, and the shard that it is about
 
 
-def analyse_command(request: Request) -> None:
-    """Do what can be done of a request now, and say what remains."""
-    console, start = Console(stderr=True, highlight=False, soft_wrap=True, markup=False), time.monotonic()
-    job = _of_traces(request) if request.traces is not None else _of_checkpoint(request, console)
-    shards = range(request.shards) if request.shard is None else [request.shard]
-    stages = STAGES if request.stage == "all" else [stage for stage in STAGES if stage == request.stage]
-    parts = [(stage, request.part(shard)) for stage in stages for shard in shards]
+def analyse_command(options: AnalyseOptions) -> None:
+    """Do what can be done of an analysis now, and say what remains.
+
+    Args:
+        options: what to analyse and how.
+
+    Raises:
+        BadInput: options that cannot be used, or a stage that has to wait for another one.
+    """
+    began = time.monotonic()
+    console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
+    job = _job_of(options, console)
+    parts = _parts(options)
     with job.keep.held(parts):
-        waiting = [own for own in parts if not (job.keep.begun(*own) or {}).get("finished")]
-        if waiting:
-            job = _ready(job, *waiting[0], request, console)
-        for stage, part in parts:
-            if stage == "judge" and (remaining := _remaining(job, "fit", request)):
-                break
-            _run(stage, job, part, request, console)
-        else:
-            remaining = _remaining(job, "judge", request) if request.stage in ("report", "all") else ""
-    if remaining and request.stage != "all":
+        unfinished = [part for part in parts if not job.keep.is_finished(*part)]
+        if unfinished:
+            job = _prepared(job, unfinished[0], options, console)
+        remaining = _run_parts(job, parts, options, console)
+    if remaining and options.stage != "all":
         raise BadInput(remaining)
     if remaining:
-        return console.print(remaining)
-    if request.stage in STAGES:
+        console.print(remaining)
         return
-    with locked(request.out, ".report.lock", wait=True):  # the last two shards may end together
-        analysis = merged_analysis(job.stream, job.keep, request.part(), heads=request.heads, about=job.about)
-        changes = {"samples": analysis.samples[: request.sentences]}
-        if job.bleu is not None:
-            part = Shard(every=request.every if analysis.held_out else 1)
-            judged = (own for number, own in job.stream.numbered() if part.is_of("judge", number))
-            changes["learned"] = analysis.learned | job.bleu(islice(judged, SCORED))
-        analysis = replace(analysis, **changes, made=analysis.made | {"options": _options(request)})
-        if waiting or not (request.out / RUN).is_file():
-            write_run(request.out, start)
-        write_report(analysis, request.out, title=f"How {job.shown} attends", name=job.name)
-    console.print(f"report: {request.out / 'index.html'}")
+    if options.stage in STAGES:
+        return
+    with locked(options.out, ".report.lock", wait=True):  # the last two shards may end together
+        analysis = _finished_analysis(job, options)
+        if unfinished or not (options.out / RUN).is_file():
+            write_run(options.out, began)
+        write_report(analysis, options.out, title=f"How {job.shown} attends", name=job.name)
+    console.print(f"report: {options.out / 'index.html'}")
 
 
-def _options(request: Request) -> dict[str, object]:
-    """All that the numbers depend on, but for the machine and what files hold."""
-    named = request.settings(*(field.name for field in fields(request) if field.name not in OF_A_CALL))
-    return {f"--{name.replace('_', '-')}": _shown(value) for name, value in named.items()}
+# What there is to do.
 
 
-def _shown(value: object) -> object:
-    return value if value is None or isinstance(value, bool | int | tuple) else readable(str(value))
+@dataclass(frozen=True, kw_only=True)
+class _Job:
+    """The work that options ask for, and how a report names it."""
+
+    stream: Stream
+    keep: PartialSums
+    n_batches: int
+    about: dict[str, str]  #: what a report says of model and corpus
+    shown: str  #: the name of the model
+    name: Name | None = None  #: the word of an id
+    #: how good what the model writes of some batches is, where that can be judged
+    bleu: Callable[[Iterable], dict[str, float]] | None = None
 
 
-def _remaining(job: "_Job", stage: str, request: Request) -> str:
-    """What has to be done before the next stage can be; empty where nothing has."""
-    if not (missing := job.keep.lacking(stage, request.part())):
+def _job_of(options: AnalyseOptions, console: Console) -> _Job:
+    if options.traces is not None:
+        return _job_of_traces(options)
+    return _job_of_checkpoint(options, console)
+
+
+def _job_of_traces(options: AnalyseOptions) -> _Job:
+    stream = Stream.saved(options.traces)
+    shown = f"saved traces of {readable(options.traces.name)}"
+    return _Job(
+        stream=stream,
+        keep=_partial_sums(options, stream.made()["sha256"]),
+        n_batches=len(stream.batches),
+        about={"Model": shown},
+        shown=shown,
+    )
+
+
+def _job_of_checkpoint(options: AnalyseOptions, console: Console) -> _Job:
+    text = ParallelText(options.source, options.target)
+    n_lines, _ = text.checked()
+    checkpoint = Checkpoint.load(options.model, options.device, **options.settings(*TEXT_OPTIONS))
+    if is_single_stack(checkpoint.model):
+        stream = _stream_of_sequences(checkpoint, text, options)
+    else:
+        stream = checkpoint.stream(text, **options.settings(*PASS_OPTIONS, *BATCH_OPTIONS))
+    settings = options.settings(*TEXT_OPTIONS, *PASS_OPTIONS, *BATCH_OPTIONS)
+    about = checkpoint.about | text.about
+    if options.generate:
+        about |= _GENERATED
+    job = _Job(
+        stream=stream,
+        keep=_partial_sums(options, stream.made()["sha256"] | settings),
+        n_batches=-(-n_lines // options.batch_size),
+        about=about,
+        shown=checkpoint.shown,
+        name=checkpoint.word,
+        bleu=None if text.target is None else checkpoint.bleu,
+    )
+    console.print(_memory_needed(checkpoint, stream, options))
+    return job
+
+
+def _stream_of_sequences(checkpoint: Checkpoint, text: ParallelText, options: AnalyseOptions) -> Stream:
+    """Return the passes of a decoder or an encoder alone; it has one kind of attention, the default here."""
+    if options.generate:
+        raise BadInput(f"{checkpoint.shown} reads one text and writes no translation: leave --generate out")
+    settings = options.settings(*PASS_OPTIONS, "batch_size", "longest")
+    if settings["kinds"] == ("cross",):
+        settings["kinds"] = None
+    return stream_of_sequences(checkpoint, text, **settings)
+
+
+def _partial_sums(options: AnalyseOptions, settings: Mapping) -> PartialSums:
+    """Return where the sums are kept; a change of any setting that numbers depend on is refused."""
+    of_the_fit = options.settings("heads", "method") | {"free constants": "by counts"}  # once of least norm
+    return PartialSums(options.out / "parts", {**settings, **of_the_fit})
+
+
+def _memory_needed(checkpoint: Checkpoint, stream: Stream, options: AnalyseOptions) -> str:
+    """Return how much memory an analysis takes beside the model, in words."""
+    if is_single_stack(checkpoint.model):
+        adapter = stream.trace.__self__
+        sizes = (options.batch_size, options.longest)
+    else:
+        adapter = checkpoint.adapter(**options.settings(*PASS_OPTIONS))
+        sizes = (options.batch_size, options.longest, options.longest)
+    caught = adapter.pass_bytes(*sizes, every_layer=False)
+    with_every_layer = adapter.pass_bytes(*sizes, every_layer=True)
+    every_layer = ""
+    if caught != with_every_layer:
+        every_layer = f" ({with_every_layer / 1e6:,.0f} MB with all layers)"
+    return (
+        f"beside the model: at most {caught / 1e6:,.0f} MB are caught of a batch{every_layer}; tables of all "
+        f"words would take {adapter.table_bytes(options.longest) / 1e6:,.0f} MB, twice that while they are "
+        "merged or judged by"
+    )
+
+
+# Doing it, shard by shard.
+
+
+def _parts(options: AnalyseOptions) -> list[_Part]:
+    """Return the stages and shards that are asked for, in their order."""
+    shards = range(options.shards) if options.shard is None else [options.shard]
+    stages = [stage for stage in STAGES if options.stage in (stage, "all")]
+    return [(stage, _shard(options, shard)) for stage in stages for shard in shards]
+
+
+def _shard(options: AnalyseOptions, shard: int = 0) -> Shard:
+    return Shard(shard, options.shards, options.every)
+
+
+def _prepared(job: _Job, part: _Part, options: AnalyseOptions, console: Console) -> _Job:
+    """Say before any work what cannot be probed, and choose how many threads there are."""
+    stage, shard = part
+    batch = job.stream.first(stage, shard)
+    stream = job.stream.tried(batch)
+    if stream.no_probe:
+        console.print(f"no lexical probe: {stream.no_probe}")
+    if options.threads is not None:
+        torch.set_num_threads(options.threads)
+    elif batch is not None and options.device == "cpu":
+        seconds = choose_threads(lambda: Fit(options.heads, options.method).update(stream.trace(batch)))
+        timings = ", ".join(f"{time:.2g} s a batch with {count}" for count, time in seconds.items())
+        line = f"threads: {torch.get_num_threads()}"
+        if timings:
+            line += f" ({timings})"
+        console.print(line)
+    return replace(job, stream=stream)
+
+
+def _run_parts(job: _Job, parts: list[_Part], options: AnalyseOptions, console: Console) -> str:
+    """Run all parts that can be run, and return what has to be done before the next; empty for nothing."""
+    for stage, shard in parts:
+        if stage == "judge" and (remaining := _remaining(job, "fit", options)):
+            return remaining
+        _run(job, stage, shard, options=options, console=console)
+    if options.stage in STAGES:
+        return ""
+    return _remaining(job, "judge", options)
+
+
+def _remaining(job: _Job, stage: str, options: AnalyseOptions) -> str:
+    """Return what has to be done before a stage is finished, in words; empty for nothing."""
+    unfinished = job.keep.unfinished(stage, _shard(options))
+    if not unfinished:
         return ""
     return (
-        f"the {PASSES[stage]} over shards {', '.join(map(str, missing))} of {request.shards} is not "
+        f"the {PASSES[stage]} over shards {', '.join(map(str, unfinished))} of {options.shards} is not "
         "finished: run them, then this command again"
     )
 
 
-@dataclass(frozen=True)
-class _Job:
-    """What a request comes to: a corpus through a model, in so many batches, and how a report names it."""
-
-    stream: Stream
-    keep: Keep
-    batches: int
-    about: dict[str, str]
-    shown: str
-    name: Name | None = None
-    bleu: Callable[[Iterable], dict[str, float]] | None = None
-
-
-def _of_traces(request: Request) -> _Job:
-    stream = Stream.saved(request.traces)
-    shown = f"saved traces of {readable(request.traces.name)}"
-    keep = _keep(request, stream.made()["sha256"])
-    return _Job(stream, keep, len(stream.batches), {"Model": shown}, shown)
-
-
-def _of_checkpoint(request: Request, console: Console) -> _Job:
-    text = ParallelText(request.source, request.target)
-    lines, _ = text.checked()
-    checkpoint = Checkpoint.load(request.model, request.device, **request.settings(*OF_A_TEXT))
-    if is_single_stack(checkpoint.model):
-        stream = _stream_of_sequences(checkpoint, text, request)
-    else:
-        stream = checkpoint.stream(text, **request.settings(*OF_A_PASS, *OF_BATCHES))
-    job = _Job(
-        stream,
-        _keep(request, stream.made()["sha256"] | request.settings(*OF_A_TEXT, *OF_A_PASS, *OF_BATCHES)),
-        -(-lines // request.batch_size),
-        checkpoint.about | text.about | (WRITTEN if request.generate else {}),
-        checkpoint.shown,
-        checkpoint.word,
-        None if text.target is None else checkpoint.bleu,
-    )
-    if is_single_stack(checkpoint.model):
-        adapter = stream.trace.__self__
-        size = (request.batch_size, request.longest)
-    else:
-        adapter = checkpoint.adapter(**request.settings(*OF_A_PASS))
-        size = (request.batch_size, request.longest, request.longest)
-    own, every = (adapter.pass_bytes(*size, every_layer=all_of_them) for all_of_them in (False, True))
-    more = "" if own == every else f" ({every / 1e6:,.0f} MB with all layers)"
-    console.print(
-        f"beside the model: at most {own / 1e6:,.0f} MB are caught of a batch{more}; tables of all words "
-        f"would take {adapter.table_bytes(request.longest) / 1e6:,.0f} MB, twice that while they are merged "
-        "or judged by"
-    )
-    return job
-
-
-def _stream_of_sequences(checkpoint: Checkpoint, text: ParallelText, request: Request) -> Stream:
-    """Return the passes of a decoder or an encoder alone; it has one kind of attention, the default here."""
-    if request.generate:
-        raise BadInput(f"{checkpoint.shown} reads one text and writes no translation: leave --generate out")
-    options = request.settings(*OF_A_PASS, "batch_size", "longest")
-    if options["kinds"] == ("cross",):
-        options["kinds"] = None
-    return stream_of_sequences(checkpoint, text, **options)
-
-
-def _ready(job: _Job, stage: str, part: Shard, request: Request, console: Console) -> _Job:
-    """Said before any work: what cannot be probed, and how many threads there are."""
-    batch = job.stream.first(stage, part)
-    stream = job.stream.tried(batch)
-    if stream.no_probe:
-        console.print(f"no lexical probe: {stream.no_probe}")
-    if request.threads is not None:
-        torch.set_num_threads(request.threads)
-    elif batch is not None and request.device == "cpu":
-        seconds = choose_threads(lambda: Fit(request.heads, request.method).update(stream.trace(batch)))
-        said = ", ".join(f"{own:.2g} s a batch with {count}" for count, own in seconds.items())
-        console.print(f"threads: {torch.get_num_threads()}{f' ({said})' if said else ''}")
-    return replace(job, stream=stream)
-
-
-def _keep(request: Request, settings: dict) -> Keep:
-    more = request.settings("heads", "method") | {"free constants": "by counts"}  # once of least norm
-    return Keep(request.out / "parts", settings | more)
-
-
-def _run(stage: str, job: _Job, part: Shard, request: Request, console: Console) -> None:
-    wanted = sum(part.is_of(stage, number) for number in range(job.batches))
-    shard = f", shard {part.shard} of {part.shards}" if part.shards > 1 else ""
+def _run(job: _Job, stage: str, shard: Shard, *, options: AnalyseOptions, console: Console) -> None:
+    """Run a stage over a shard, with a bar."""
+    n_batches = sum(shard.is_of(stage, number) for number in range(job.n_batches))
+    title = PASSES[stage]
+    if shard.shards > 1:
+        title += f", shard {shard.shard} of {shard.shards}"
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console) as shown:
-        task = shown.add_task(f"{PASSES[stage]}{shard}", total=wanted)
-        more = {"keep": job.keep, "progress": lambda _stage, read: shown.update(task, completed=read)}
+    with Progress(*columns, console=console) as bars:
+        bar = bars.add_task(title, total=n_batches)
+
+        def follow(_stage: str, n_read: int) -> None:
+            bars.update(bar, completed=n_read)
+
         if stage == "fit":
-            fit_part(job.stream, part, heads=request.heads, method=request.method, **more)
+            fit_part(
+                job.stream, shard, heads=options.heads, method=options.method, keep=job.keep, progress=follow
+            )
         else:
-            judge_part(job.stream, merged_fit(job.keep, part), part, **more)
-        shown.update(task, completed=wanted)
+            fit = merged_fit(job.keep, shard)
+            judge_part(job.stream, fit, shard, keep=job.keep, progress=follow)
+        bars.update(bar, completed=n_batches)
 
 
 def choose_threads(work: Callable[[], object], most: int | None = None) -> dict[int, float]:
-    """Let torch use as many threads as make some work fastest; the seconds that it took with each number.
+    """Let torch use as many threads as make some work fastest.
 
-    Numbers double from 1 up to ``most``, by default what torch uses now, as long as that is worth it.
+    Numbers double from 1 up to ``most``, as long as that is worth it.
+
+    Args:
+        work: is done with each number of threads.
+        most: by default what torch uses now.
+
+    Returns:
+        The seconds that the work took, by number of threads; empty if there is no choice.
 
     >>> before = torch.get_num_threads()
     >>> list(choose_threads(lambda: None, most=1)), torch.get_num_threads()
     ([], 1)
     >>> torch.set_num_threads(before)
     """
-    most = torch.get_num_threads() if most is None else most
+    if most is None:
+        most = torch.get_num_threads()
     torch.set_num_threads(1)
     if most == 1:
         return {}
-    found, best = {}, 1
-    for count in sorted({*(2**n for n in range(most.bit_length()) if 2**n < most), most}):
+    powers = {2**exponent for exponent in range(most.bit_length())}
+    counts = sorted({count for count in powers if count < most} | {most})
+    seconds: dict[int, float] = {}
+    best = 1
+    for count in counts:
         torch.set_num_threads(count)
         work()  # the first call of a kind is slow
-        found[count] = min(timeit.repeat(work, number=1, repeat=2))
-        if count > 1 and found[count] > WORTH * found[best]:
+        seconds[count] = min(timeit.repeat(work, number=1, repeat=2))
+        if count > 1 and seconds[count] > WORTH * seconds[best]:
             break
         best = count
     torch.set_num_threads(best)
-    return found
+    return seconds
+
+
+# What it came to.
+
+
+def _finished_analysis(job: _Job, options: AnalyseOptions) -> Analysis:
+    """Return the analysis of all shards, with how well the model writes and with the options of the call."""
+    analysis = merged_analysis(job.stream, job.keep, _shard(options), heads=options.heads, about=job.about)
+    learned = analysis.learned
+    if job.bleu is not None:
+        shard = Shard(every=options.every if analysis.held_out else 1)
+        judged = (batch for number, batch in job.stream.numbered() if shard.is_of("judge", number))
+        learned = learned | job.bleu(islice(judged, SCORED))
+    return replace(
+        analysis,
+        samples=analysis.samples[: options.sentences],
+        learned=learned,
+        made=analysis.made | {"options": _options_of_page(options)},
+    )
+
+
+def _options_of_page(options: AnalyseOptions) -> dict[str, object]:
+    """Return all options that the numbers depend on, but for the machine and what files hold."""
+    names = [field.name for field in fields(options) if field.name not in CALL_OPTIONS]
+    return {flag_of(name): _plain(value) for name, value in options.settings(*names).items()}
+
+
+def _plain(value: object) -> object:
+    """Return a value as JSON has it; of paths, their names as people read them."""
+    if value is None or isinstance(value, bool | int | tuple):
+        return value
+    return readable(str(value))

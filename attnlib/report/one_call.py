@@ -1,29 +1,20 @@
-"""From a model and a corpus to an analysis: two passes over the corpus, and what they come to."""
+"""Analyse a model on a text in one call, whatever form the two are in."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
-from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from warnings import warn
 
-import attnlib
-from attnlib.adapters.modules import Traced, described, weights_digest
 from attnlib.adapters.single_stack import is_single_stack
-from attnlib.analysis.judge import HeldOutSums
-from attnlib.analysis.passes import Progress, both_passes, merged_fit
-from attnlib.analysis.results import Analysis, results
-from attnlib.analysis.samples import samples_of
-from attnlib.analysis.stream import Shard, Stream
-from attnlib.arrays import several
+from attnlib.analysis.bar import Progress
+from attnlib.analysis.from_stream import analyse_stream
+from attnlib.analysis.passes import Keeper
+from attnlib.analysis.stream import Stream
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
-from attnlib.report.pretrained import Checkpoint, Sentences, text_of
-from attnlib.report.resume import Keep
+from attnlib.report.pretrained import Checkpoint
 from attnlib.report.sequences import stream_of_sequences
-
-PACKAGES = ("torch", "numpy", "transformers", "tokenizers", "sentencepiece")
+from attnlib.report.texts import Sentences, text_of
+from attnlib.report.views import AnalysisWithViews
 
 
 def analyse(
@@ -34,11 +25,11 @@ def analyse(
     heads: int | Collection[int] | None = None,
     method: Method = "least_squares",
     every: int = 5,
-    keep: Keep | None = None,
+    keep: Keeper | None = None,
     progress: Progress | bool | None = None,
     about: dict[str, str] | None = None,
     **options: Any,
-) -> Analysis:
+) -> AnalysisWithViews:
     """Fit components of all states on most of a corpus, and judge every head on the rest.
 
     ``analyse("Helsinki-NLP/opus-mt-en-de", sources, targets)`` is all there is to it. A decoder or an encoder
@@ -58,7 +49,8 @@ def analyse(
             constant counts as temporal, and a word that was not fitted on as residual.
         every: one batch in so many is held out and judged. A corpus of fewer batches is fitted and judged on
             the same samples, and the analysis says so: its residuals are too small.
-        keep: where to keep the sums of both passes while they go on; without it nothing outlasts the process.
+        keep: keeps the sums of both passes while they go on, such as
+            :class:`~attnlib.report.resume.PartialSums`; without it nothing outlasts the process.
         progress: True for a bar with the time left, in notebooks too; or a function that is called after each
             batch with the stage, "fit" or "judge", and the number of batches read.
         about: what the report says of model and corpus.
@@ -75,17 +67,20 @@ def analyse(
             that cannot be loaded.
     """
     stream, known = _stream_of(model, source, target, options)
-    heads = several(heads)
-    if any(type(head) is not int for head in heads or ()):
-        raise BadInput(f"heads is {heads}; expected numbers of heads, from 0")
-    tried = stream.tried(stream.first())
-    if tried is not stream:
-        warn(f"no lexical probe: {tried.no_probe}", stacklevel=2)
-    judgement, part = both_passes(tried, every, keep, progress, heads=heads, method=method)
-    return _analysis(tried, judgement, part, known | (about or {}))
+    analysis = analyse_stream(
+        stream,
+        heads=heads,
+        method=method,
+        every=every,
+        keep=keep,
+        progress=progress,
+        about=known | (about or {}),
+    )
+    return AnalysisWithViews.of(analysis)
 
 
-_OF_A_MODEL = ("source_language", "target_language", "prefix")
+_OF_A_TEXT = ("source_language", "target_language", "prefix")
+_OF_LOADING = ("device", "model_kwargs", "tokenizer_kwargs")
 
 
 def _stream_of(
@@ -120,58 +115,14 @@ def _checkpoint_of(model: Any, options: Mapping[str, Any]) -> tuple[Checkpoint, 
     left = dict(options)
     if isinstance(model, Checkpoint):
         return model, left
-    settings = {name: left.pop(name) for name in _OF_A_MODEL if name in left}
+    settings = _take(_OF_A_TEXT, left)
     if isinstance(model, str | Path):
-        loading = {
-            name: left.pop(name) for name in ("device", "model_kwargs", "tokenizer_kwargs") if name in left
-        }
-        checkpoint = Checkpoint.load(str(model), **loading, **settings)
+        checkpoint = Checkpoint.load(str(model), **_take(_OF_LOADING, left), **settings)
     else:
         checkpoint = Checkpoint.of(model, left.pop("tokenizer", None), **settings)
     return checkpoint, left
 
 
-def merged_analysis(
-    stream: Stream,
-    keep: Keep,
-    part: Shard,
-    *,
-    heads: Collection[int] | None = None,
-    about: dict[str, str] | None = None,
-) -> Analysis:
-    """What the finished parts of both passes come to; BadInput where one is not finished."""
-    fit = merged_fit(keep, part)
-    judgement = keep.merged("judge", part, lambda: HeldOutSums(fit))
-    if not judgement.samples:
-        if part.shards > 1:
-            raise BadInput(
-                f"nothing was held out of {fit.samples:,} samples: take fewer shards than {part.shards}"
-            )
-        return analyse(stream, heads=heads, method=fit.method, every=1, about=about)
-    return _analysis(stream, judgement, part, about)
-
-
-def versions() -> dict[str, str]:
-    """Of this library, and of those of :data:`PACKAGES` that are there."""
-    return {"attnlib": attnlib.__version__} | {name: version(name) for name in PACKAGES if find_spec(name)}
-
-
-def _analysis(stream: Stream, judgement: HeldOutSums, part: Shard, about: dict[str, str] | None) -> Analysis:
-    batch, fit = stream.first("judge", part), judgement.fit
-    options = {"heads": fit.heads and ",".join(map(str, fit.heads)), "method": fit.method}
-    options |= {"every": part.every, "probed": stream.probed}
-    made = {"options": {}, "sha256": {}} | stream.made() | {"versions": versions()}
-    made["options"] = options | made["options"]
-    adapter = getattr(stream.trace, "__self__", None)
-    if isinstance(adapter, Traced) and "model" not in made["sha256"]:
-        about = {"Model": described(adapter.model)} | (about or {})
-        made["sha256"] = made["sha256"] | {"model": weights_digest(adapter.model)}
-    found = results(fit, judgement, held_out=part.every > 1, about=about)
-    if batch is None:
-        return replace(found, made=made)
-    one = stream.trace(batch)
-    dtypes = {str(own.precision or own.query_inputs.dtype).removeprefix("torch.") for own in one.attended}
-    batch_of = {"device": str(one.source_mask.device), "samples in its first batch": len(one.source_mask)}
-    made["computed in"] = {"precision": ", ".join(sorted(dtypes))} | batch_of
-    samples = samples_of(stream, one, fit)
-    return replace(found, made=made, samples=samples, one_sequence=one.is_one_sequence)
+def _take(names: Collection[str], options: dict[str, Any]) -> dict[str, Any]:
+    """Remove the named options, and return those that were there."""
+    return {name: options.pop(name) for name in names if name in options}

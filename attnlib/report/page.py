@@ -1,366 +1,204 @@
-"""An analysis in files: a page for people, tables for programs.
+"""The page of an analysis: one HTML file that loads nothing.
 
-The page is one HTML file that loads nothing, made of ``report.html.j2``; it runs ``report.js`` and, by its
-content security policy, no other script, and holds every number without it. Words and names may be hostile:
-the template escapes all that it is given, and every character is made visible first.
+It is made of ``report.html.j2``; it runs ``report.js`` and, by its content security policy, no other script,
+and holds every number without it. Words and names may be hostile: the template escapes all that it is given,
+and every character is made visible first.
 """
 
 import base64
-import csv
 import hashlib
-import io
 import json
 import math
-import statistics
-import time
-import unicodedata
-from collections.abc import Callable, Collection
-from dataclasses import asdict
-from datetime import UTC, datetime
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Collection
+from typing import Any
 
 import torch
-from safetensors import safe_open
+from jaxtyping import Float
+from markupsafe import Markup
 from torch import Tensor
 
-import attnlib
 from attnlib.adapters.library_models import KINDS
-from attnlib.analysis.fit import head_of
-from attnlib.analysis.learned import has_learned
-from attnlib.analysis.passes import Progress
-from attnlib.analysis.results import EVEN, Analysis, is_even
+from attnlib.analysis.results import Analysis, is_even
 from attnlib.analysis.samples import Sample
-from attnlib.analysis.stream import Losses, Stream
 from attnlib.analysis.terms import REBUILT
-from attnlib.decomposition.components import Method
-from attnlib.decomposition.typicality import MINIMUM_CELL
-from attnlib.errors import BadInput, CorruptFile
-from attnlib.files import atomic_path, locked, write_json_atomic, write_text_atomic
-from attnlib.report.one_call import analyse
-from attnlib.report.resume import Keep
-from attnlib.sealed import load_file, save_file
+from attnlib.report.as_text import number, visible
+from attnlib.report.contents import SIDES, Name, shown_terms, words_of
+from attnlib.report.findings import NAMED_PARTS, findings, interval_widths, notes
+from attnlib.report.templates import FOLDER, template
 
-if TYPE_CHECKING:
-    from jinja2 import Template
-    from markupsafe import Markup
-
-Name = Callable[[str, int], str]  # side and id → the word
-
-TABLES = ("heads", "terms", "states")
-KEPT = "analysis.safetensors"
-RUN = "run.json"  # when it was and how long it took
-SIDES = {"cross": ("target", "source"), "encoder_self": ("source",) * 2, "decoder_self": ("read",) * 2}
-AS_IT_IS, LISTS = ("method", "made", "about", "fitted", "judged", "held_out"), ("unchecked", "no_probe")
-ONE_SEQUENCE = "one_sequence"  # in analysis.json where it is so
-SCHEMA = 4  # of analysis.json; 3 had no intervals of terms; 2 left_out and cut for losses; 1 no intervals
-MOST_MAPS, MOST_CELLS = 48, 20_000  # example matrices on the page, and their squares
-SCRIPT = Path(__file__).with_name("report.js")
-MAPS = ("the model's", *(f"of {name}" for name in REBUILT))
-
-# Of the parts; purple is for mixed terms, and green for the bias.
-COLOURS = {
-    "temporal": "#0072b2", "input": "#d55e00", "mixed": "#aa4499", "residual": "#888888", "bias": "#009e73",
-}  # fmt: skip
-PLAIN = "currentColor"  # black on white, white on black
-STRONG = 0.75  # from here on, a square's own colour is behind its number
-
-
-def report(
-    stream: Stream,
-    folder: str | Path,
-    *,
-    title: str = "How this model attends",
-    name: Name | None = None,
-    heads: int | Collection[int] | None = None,
-    method: Method = "least_squares",
-    every: int = 5,
-    keep: Keep | None = None,
-    progress: Progress | bool | None = None,
-    about: dict[str, str] | None = None,
-) -> Analysis:
-    """Analyse a model on a corpus and write what was found.
-
-    Args:
-        stream: passes of the model, see :class:`~attnlib.analysis.stream.Stream`.
-        folder: gets ``index.html``, ``analysis.json``, ``heads.csv``, ``terms.csv``, ``states.csv``,
-            ``run.json``, and ``analysis.safetensors``, which :func:`read_report` reads.
-        name: the word of an id, given ``"source"`` or ``"target"`` and the id; the id itself by default.
-            Whatever it returns is shown as text.
-        heads, method, every, keep, progress, about: as in :func:`~attnlib.report.one_call.analyse`.
-
-    Raises:
-        BadInput: an empty corpus, or a folder that cannot be written.
-    """
-    options = {"heads": heads, "method": method, "every": every, "keep": keep, "progress": progress}
-    with locked(Path(folder), ".report.lock", wait=True):  # a folder that cannot be written is refused first
-        began = time.monotonic()
-        analysis = analyse(stream, **options, about=about)
-        write_run(folder, began)
-        write_report(analysis, folder, title=title, name=name)
-    return analysis
-
-
-def write_run(folder: str | Path, began: float) -> None:
-    """A file of its own, since reports of one analysis are the same bytes; nothing is drawn: no seeds."""
-    record = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "seeds": []}
-    write_json_atomic(Path(folder) / RUN, record | {"seconds": round(time.monotonic() - began, 1)})
-
-
-def write_report(
-    analysis: Analysis, folder: str | Path, *, title: str = "How this model attends", name: Name | None = None
-) -> None:
-    """Write the page and the tables of an analysis, see :func:`report`."""
-    folder = Path(folder)
-    rows = {
-        table: [{key: _plain(value) for key, value in row.items()} for row in getattr(analysis, table)]
-        for table in TABLES
-    }
-    rows["terms"] = shown_terms(analysis, rows["terms"])
-    content = {
-        "schema": SCHEMA,
-        "attnlib": attnlib.__version__,
-        **{name: getattr(analysis, name) for name in (*AS_IT_IS, *LISTS)},
-        **({ONE_SEQUENCE: True} if analysis.one_sequence else {}),
-        "learned": {key: _plain(value) for key, value in analysis.learned.items()},
-        "findings": findings(analysis),
-        "source": "frames" if reads_frames(analysis) else "words",
-        "losses": asdict(analysis.losses),
-        "unknown_pieces": {side: _plain(share) for side, share in analysis.losses.unknown.items()},
-        "notes": notes(analysis),
-    }
-    text = json.dumps(content | rows, indent=1)  # before anything is written
-    for table, own in rows.items():
-        write_text_atomic(folder / f"{table}.csv", csv_of(own))
-    write_text_atomic(folder / "analysis.json", text + "\n")
-    tensors = {f"blocks/{at}/{head}": own for (at, head), own in analysis.blocks.items()}
-    tensors |= {} if analysis.keys is None else {"keys": analysis.keys}
-    with atomic_path(folder / KEPT) as temporary:
-        save_file(tensors, temporary, {"analysis": json.dumps(content | rows)})
-    files = [*(f"{table}.csv" for table in TABLES), "analysis.json", *[RUN] * (folder / RUN).is_file()]
-    text = page(analysis, title, name or (lambda _, token: str(token)), files, script=True)
-    write_text_atomic(folder / "index.html", text)
-
-
-def read_report(folder: str | Path) -> Analysis:
-    """The analysis that a report was written of, without its samples; for tables, pictures and comparisons.
-
-    Raises:
-        BadInput: a folder without ``analysis.safetensors``.
-        CorruptFile: one that is not as it was written.
-    """
-    path = Path(folder) / KEPT
-    if not path.is_file():
-        raise BadInput(f"{folder} holds no {KEPT}: give a folder that attnlib analyse or report wrote")
-    tensors = load_file(path)
-    with safe_open(path, framework="pt") as file:
-        said = json.loads((file.metadata() or {}).get("analysis", "null"))
-    if said is None:
-        raise CorruptFile(f"{path} was written by something else: make the report again")
-    undefined = {None: math.nan}
-    rows = {own: [{k: undefined.get(v, v) for k, v in row.items()} for row in said[own]] for own in TABLES}
-    blocks = {head_of(name.removeprefix("blocks/")): own for name, own in tensors.items() if name != "keys"}
-    own = {name: said[name] for name in (*AS_IT_IS, "learned")}
-    own |= {name: tuple(said.get(name, ())) for name in LISTS} | {"losses": Losses(**said.get("losses", {}))}
-    own[ONE_SEQUENCE] = said.get(ONE_SEQUENCE, False)
-    return Analysis(**rows, **own, blocks=blocks, keys=tensors.get("keys"))
-
-
-def reads_frames(analysis: Analysis) -> bool:
-    """Whether the source has positions and no words, as pictures and sound: all of it holds one id."""
-    sites = {row["states"]: row["words"] for row in analysis.states}
-    own = {
-        words
-        for site, words in sites.items()
-        if site.startswith("encoder") or (site.startswith("cross") and site.endswith("key"))
-    }
-    return own == {1}
-
-
-def shown_terms(analysis: Analysis, rows: list[dict]) -> list[dict]:
-    """Rows of terms without those of the input part of a source that has no words, which is zero."""
-    if not reads_frames(analysis):
-        return rows
-    empty = {"cross": ("·input",), "encoder_self": ("·input", "input·"), "decoder_self": ()}
-    return [row for row in rows if not any(part in row["term"] for part in empty[row["kind"]])]
-
-
-def words_of(analysis: Analysis, sample: Sample, name: Name) -> dict[str, list[str]]:
-    """The words of a sample: of its source, its target and what is read; frames have their numbers."""
-    sides = {"source": "source", "target": "target", "read": "target"}
-    found = {of: [name(side, token) for token in getattr(sample, of).tolist()] for of, side in sides.items()}
-    numbers = list(map(str, range(len(sample.source))))
-    return found | ({"source": numbers} if reads_frames(analysis) else {})
-
-
-def csv_of(rows: list[dict]) -> str:
-    buffer = io.StringIO()
-    if rows:
-        writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    return buffer.getvalue()
-
-
-def _plain(value: object) -> object:
-    """A number to nine digits; what is undefined is empty."""
-    if not isinstance(value, float):
-        return value
-    return float(f"{value:.9g}") if math.isfinite(value) else None
-
-
-HALF, ALL_BUT = 0.5, 0.9  # what findings call more than half, and rebuilt
-_KINDS = {
-    "cross": "Cross-attention", "encoder_self": "Self-attention of the encoder",
-    "decoder_self": "Self-attention of the decoder",
-}  # fmt: skip
-_PARTS = {
-    "temporal": "position alone", "input": "words alone", "mixed": "position with word",
-    "residual": "what neither position nor word explains",
-}  # fmt: skip
-
-
-def findings(analysis: Analysis) -> list[str]:
-    """What the numbers say, in words: two sentences a kind of attention, by thresholds that are stated.
-
-    A part makes a head where the whole interval of its share is above :data:`HALF`; without one, the share.
-    """
-    found = []
-    for kind in [kind for kind in KINDS if any(row["kind"] == kind for row in analysis.heads)]:
-        rows = [row for row in analysis.heads if row["kind"] == kind]
-        sharp = [row for row in rows if not is_even(row)]
-        made = {part: [row for row in sharp if _least(row, part) > HALF] for part in _PARTS}
-        heads = f"{_KINDS[kind]}, {len(rows)} heads"
-        if not sharp:
-            found.append(f"{heads}: all attend evenly, and there is nothing to share.")
-            continue
-        said = [f"from {_PARTS[part]} in {_named_heads(own)}" for part, own in made.items() if own]
-        if rest := len(sharp) - sum(map(len, made.values())):
-            said.append(f"from no single part in {rest}")
-        if even := len(rows) - len(sharp):
-            said.append(f"and {even} attend{'s' * (even == 1)} evenly, so that there is nothing to share")
-        gaps = ((row["no_residual_rebuilds"], row["uniform"]) for row in sharp)
-        rebuilt = sum(own > ALL_BUT and own - even > (1 - even) / 2 for own, even in gaps)
-        found.append(
-            f"{heads}: more than half of the variation of scores comes {', '.join(said)}. Position and word "
-            f"together rebuild more than {ALL_BUT:.0%} of the attention, and close more than half of the gap "
-            f"that even attention leaves, in {rebuilt or 'none'}."
-        )
-    return found
-
-
-def _least(row: dict, part: str) -> float:
-    """The lower end of a share's interval, or the share where there is none."""
-    low = row[f"{part}_low"]
-    return row[f"{part}_share"] if math.isnan(low) else low
-
-
-def _named_heads(rows: list[dict], most: int = 6) -> str:
-    named = ", ".join(f"{row['layer']}.{row['head']}" for row in rows[:most])
-    return f"{len(rows)} (layer.head {named}{f' and {len(rows) - most} more' if len(rows) > most else ''})"
-
-
-def notes(analysis: Analysis) -> list[str]:
-    """What the numbers are not of, what nothing checked, and what is too small."""
-    said = _template("notes.txt.j2").render(
-        vars(analysis)
-        | {
-            "frames": reads_frames(analysis),
-            "encoder_alone": analysis.one_sequence and analysis.heads[0]["kind"] == "encoder_self",
-            "has_learned": bool(analysis.learned) and has_learned(analysis.learned),
-            "even": sum(map(is_even, analysis.heads)),
-            "sure": _sure(analysis),
-            "within": 1 - EVEN,
-            "unseen": max(analysis.states, key=lambda row: row["unseen_words"], default={"unseen_words": 0}),
-            "fewest": min(analysis.heads, key=lambda row: row["typicality_coverage"], default=None),
-            "minimum_cell": MINIMUM_CELL,
-            "ignored": max((row["on_ignored"] for row in analysis.heads), default=0.0),
-        }
-    )
-    return [" ".join(note.split()) for note in said.split("\n\n") if note.strip()]
-
-
-# -- the page --
-
-
+MOST_MAPS = 48  # matrices of the sample that are drawn
+MOST_CELLS = 20_000  # squares of all of them
+MAPS = ("the model's", *(f"of {subset}" for subset in REBUILT))  # that a reader may choose from
 METHODS = {
     "means": "means by position, then by word, as in the papers",
     "least_squares": "constant, position and word by least squares",
 }
-
-
-def _shown(name: str, value: object) -> str:
-    """The value of an option; a choice of layers or heads that was not made is of all."""
-    if value in (None, [None, None]):
-        return "all" if name.removeprefix("--") in ("layers", "heads") else "none"
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-def _sure(analysis: Analysis) -> dict[str, float]:
-    """How far intervals reach to either side, of heads that do not attend evenly; empty without any."""
-    rows = [row for row in analysis.heads if not is_even(row)]
-    ends = [(row[f"{part}_low"], row[f"{part}_high"]) for row in rows for part in _PARTS]
-    wide = [(high - low) / 2 for low, high in ends if high > low]
-    return {"middle": statistics.median(wide), "widest": max(wide)} if wide else {}
+_SCRIPT = FOLDER / "report.js"
+_UNDEFINED = 255  # the byte of a weight that is NaN
 
 
 def page(
     analysis: Analysis, title: str, name: Name, tables: Collection[str] = (), *, script: bool = False
 ) -> str:
-    """The page; ``tables``: files beside it, which it links to; with its ``script`` or without."""
-    facts = analysis.about | {
-        "Samples fitted on": f"{analysis.fitted:,}",
-        "Samples judged": f"{analysis.judged:,}" + ("" if analysis.held_out else " (the same)"),
-    }
-    if unknown := analysis.losses.unknown:
-        shares = ", ".join(f"{side} {share:.2%}" for side, share in unknown.items())
-        facts["Unknown to the tokenizer"] = shares
-    if found := analysis.learned:
-        facts["Predictions"] = (
-            "{accuracy:.0%} of the next words right, loss {loss:.2f} (by frequency {loss_by_frequency:.2f}), "
-            "{whole_sentences:.0%} of {sentences} sentences without a wrong word".format(**found)
-        )
-        facts |= {"BLEU of what it writes itself": f"{found['bleu']:.1f}"} if "bleu" in found else {}
-    facts["Components"] = METHODS[analysis.method]
+    """Return the page of an analysis as HTML.
+
+    Args:
+        analysis: what the page shows.
+        title: shown as text.
+        name: the word of an id, given ``"source"`` or ``"target"`` and the id; shown as text.
+        tables: files beside the page, which it links to.
+        script: whether the page has its script, by which a reader looks at single heads.
+    """
     kinds = {row["kind"] for row in analysis.heads}
-    return _template().render(
+    return template("report.html.j2").render(
         findings=findings(analysis),
-        made=[
-            (group, option, _shown(option, value))
-            for group, own in analysis.made.items()
-            for option, value in own.items()
-        ],
+        made=_made_by(analysis),
         tables=tables,
         script=_script(analysis, name) if script else None,
         samples=len(analysis.samples),
         unit="sentence" if analysis.one_sequence else "sentence pair",
         one_sequence=analysis.one_sequence,
         means=analysis.method == "means",
-        sure=_sure(analysis),
+        sure=interval_widths(analysis),
         title=title,
-        facts=facts,
+        facts=_facts(analysis),
         notes=notes(analysis),
-        kinds=[_kind(analysis, kind) for kind in KINDS if kind in kinds],
+        kinds=[_tables_of_kind(analysis, kind) for kind in KINDS if kind in kinds],
         example=_example(analysis, name) if analysis.samples else None,
         states=[(_word(row["states"]), row) for row in analysis.states],
     )
 
 
-def _script(analysis: Analysis, name: Name) -> dict:
-    """The script, its checksum for the policy, and what it draws: nothing in it ends an element.
+# What the analysis is of, and what made it.
+
+
+def _facts(analysis: Analysis) -> dict[str, str]:
+    """Return what model and corpus are, by the name of each fact."""
+    judged = f"{analysis.judged:,}"
+    if not analysis.held_out:
+        judged += " (the same)"
+    facts = analysis.about | {"Samples fitted on": f"{analysis.fitted:,}", "Samples judged": judged}
+    if unknown := analysis.losses.unknown:
+        shares = [f"{side} {share:.2%}" for side, share in unknown.items()]
+        facts["Unknown to the tokenizer"] = ", ".join(shares)
+    if learned := analysis.learned:
+        facts["Predictions"] = (
+            f"{learned['accuracy']:.0%} of the next words right, loss {learned['loss']:.2f} (by frequency "
+            f"{learned['loss_by_frequency']:.2f}), {learned['whole_sentences']:.0%} of "
+            f"{learned['sentences']} sentences without a wrong word"
+        )
+    if "bleu" in analysis.learned:
+        facts["BLEU of what it writes itself"] = f"{analysis.learned['bleu']:.1f}"
+    facts["Components"] = METHODS[analysis.method]
+    return facts
+
+
+def _made_by(analysis: Analysis) -> list[tuple[str, str, str]]:
+    """Return group, name and value of each option, checksum and version."""
+    rows = []
+    for group, options in analysis.made.items():
+        rows += [(group, option, _option_as_text(option, value)) for option, value in options.items()]
+    return rows
+
+
+def _option_as_text(option: str, value: object) -> str:
+    """Return the value of an option; a choice of layers or heads that was not made is of all."""
+    is_choice = option.removeprefix("--") in ("layers", "heads")
+    if value is None or value == [None, None]:
+        return "all" if is_choice else "none"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return str(value)
+
+
+# The tables of each kind of attention.
+
+
+def _tables_of_kind(analysis: Analysis, kind: str) -> dict[str, Any]:
+    """Return what the page says of all attentions of a kind: rows of tables, each with its heading."""
+    rows = [row for row in analysis.heads if row["kind"] == kind]
+    by_place = {(row["layer"], row["head"]): row for row in rows}
+    layers = sorted({row["layer"] for row in rows})
+    heads = sorted({row["head"] for row in rows})
+    terms: dict[str, dict[str, str]] = {}  # by head and term
+    for row in shown_terms(analysis, analysis.terms):
+        if row["kind"] == kind:
+            terms.setdefault(_head_as_text(row), {})[row["term"]] = _interval_as_text(row, "covariance")
+    columns = {term: term for terms_of_head in terms.values() for term in terms_of_head}
+    return {
+        "id": kind,
+        "heads": heads,
+        "even": {_head_as_text(row) for row in rows if is_even(row)},
+        "grid": [(f"layer {layer}", [by_place.get((layer, head)) for head in heads]) for layer in layers],
+        "rows": [(_head_as_text(row), row) for row in rows],
+        "intervals": [
+            (_head_as_text(row), [_interval_as_text(row, part) for part in NAMED_PARTS]) for row in rows
+        ],
+        "terms": list(terms.items()),
+        "term_columns": columns,
+    }
+
+
+def _head_as_text(row: dict) -> str:
+    return f"layer {row['layer']}, head {row['head']}"
+
+
+def _interval_as_text(row: dict, part: str) -> str:
+    share, low, high = row[f"{part}_share"], row[f"{part}_low"], row[f"{part}_high"]
+    if math.isnan(low):
+        return number(share)
+    return f"{number(share)} [{number(low)}, {number(high)}]"
+
+
+# One sample that everybody sees, and all of them for the script.
+
+
+def _example(analysis: Analysis, name: Name) -> dict[str, Any]:
+    """Return the first sample: as many of its matrices as there is room for, with their words."""
+    sample = analysis.samples[0]
+    words = {}
+    for side, words_of_side in words_of(analysis, sample, name).items():
+        words[side] = [_word(word) for word in words_of_side]
+    maps = []
+    has_undefined = False
+    n_cells = 0
+    for (attention, head), weights in sample.attention.items():
+        if len(maps) == MOST_MAPS or n_cells + weights.numel() > MOST_CELLS:
+            continue
+        n_cells += weights.numel()
+        has_undefined = has_undefined or bool(weights.isnan().any())
+        kind, layer = attention.split(".")
+        query_side, key_side = SIDES[kind]
+        rows = list(zip(words[query_side], weights.tolist(), strict=True))
+        maps.append((kind, _head_as_text({"layer": layer, "head": head}), words[key_side], rows))
+    longest = max(sample.lengths or (0, 0))
+    longest_shown = max(len(words_of_side) for words_of_side in words.values())
+    return {
+        "maps": maps,
+        "hatched": has_undefined,
+        "more": len(sample.attention) - len(maps),
+        "cut": longest_shown if longest > longest_shown else None,
+        "lengths": sample.lengths,
+    }
+
+
+def _word(text: str) -> Markup:
+    """Return a visible word, escaped and kept apart from the direction of its neighbours."""
+    return Markup("<bdi>{}</bdi>").format(visible(text))
+
+
+def _script(analysis: Analysis, name: Name) -> dict[str, Any]:
+    """Return the script, its checksum for the policy, and what it draws, in which nothing ends an element.
 
     Shares are not in it: the script takes them, as they are shown, from the tables of the page.
     """
-    from markupsafe import Markup
-
     heads = [(row["kind"], row["layer"], row["head"]) for row in analysis.heads]
     data = {
         "maps": MAPS,
         "heads": heads,
-        "samples": [_sample(analysis, own, heads, name) for own in analysis.samples],
+        "samples": [_sample_for_script(analysis, sample, heads, name=name) for sample in analysis.samples],
     }
-    code = SCRIPT.read_text(encoding="utf-8")
+    code = _SCRIPT.read_text(encoding="utf-8")
     return {
         "code": Markup(code),
         "sha256": base64.b64encode(hashlib.sha256(code.encode()).digest()).decode(),
@@ -368,163 +206,23 @@ def _script(analysis: Analysis, name: Name) -> dict:
     }
 
 
-def _sample(analysis: Analysis, sample: Sample, heads: list[tuple[str, int, int]], name: Name) -> dict:
+def _sample_for_script(
+    analysis: Analysis, sample: Sample, heads: list[tuple[str, int, int]], *, name: Name
+) -> dict[str, Any]:
     words = words_of(analysis, sample, name)
     maps = [sample.maps[f"{kind}.{layer}", head].flatten() for kind, layer, head in heads]
-    probe = None if sample.probe is None else _bytes(sample.probe / sample.probe.max().clamp(min=1e-30))
+    probe = None
+    if sample.probe is not None:
+        probe = _as_bytes(sample.probe / sample.probe.max().clamp(min=1e-30))
     return {
-        "words": {of: list(map(visible, own)) for of, own in words.items()},
-        "maps": _bytes(torch.cat(maps)),
+        "words": {side: [visible(word) for word in words_of_side] for side, words_of_side in words.items()},
+        "maps": _as_bytes(torch.cat(maps)),
         "probe": probe,
     }
 
 
-def _bytes(weights: Tensor) -> str:
-    """Weights from 0 to 1 as bytes from 0 to 254, and 255 where there is none."""
-    whole = (weights.nan_to_num(0) * 254).round().clamp(0, 254).masked_fill(weights.isnan(), 255)
-    return base64.b64encode(whole.to(torch.uint8).numpy().tobytes()).decode()
-
-
-@cache
-def _template(name: str = "report.html.j2") -> "Template":
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    made = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=name.endswith(".html.j2"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters |= {"number": number, "square": square, "paint": _paint, "sentence": sentence}
-    made.filters["is_even"] = is_even
-    made.filters["percent"] = "{:.0%}".format
-    return made.get_template(name)
-
-
-def _kind(analysis: Analysis, kind: str) -> dict:
-    """What the page says of all attentions of a kind: rows of tables with their headings, by column."""
-    rows = {(row["layer"], row["head"]): row for row in analysis.heads if row["kind"] == kind}
-    layers, heads = (sorted(set(own)) for own in zip(*rows, strict=True))
-    shares: dict[str, dict[str, str]] = {}
-    for row in shown_terms(analysis, analysis.terms):
-        if row["kind"] == kind:
-            shares.setdefault(_place(row), {})[row["term"]] = _interval(row, "covariance")
-    return {
-        "id": kind,
-        "heads": heads,
-        "even": {_place(row) for row in rows.values() if is_even(row)},
-        "grid": [(f"layer {layer}", [rows.get((layer, head)) for head in heads]) for layer in layers],
-        "rows": [(_place(row), row) for row in rows.values()],
-        "intervals": [(_place(row), [_interval(row, part) for part in _PARTS]) for row in rows.values()],
-        "terms": list(shares.items()),
-        "term_columns": {term: term for row in shares.values() for term in row},
-    }
-
-
-def _interval(row: dict, part: str) -> str:
-    share, low, high = (row[f"{part}_{name}"] for name in ("share", "low", "high"))
-    return number(share) if math.isnan(low) else f"{number(share)} [{number(low)}, {number(high)}]"
-
-
-def _example(analysis: Analysis, name: Name) -> dict:
-    example = analysis.samples[0]
-    words = {of: list(map(_word, own)) for of, own in words_of(analysis, example, name).items()}
-    maps, drawn = [], {}
-    for place, weights in example.attention.items():
-        if sum(own.numel() for own in (*drawn.values(), weights)) <= MOST_CELLS and len(drawn) < MOST_MAPS:
-            drawn[place] = weights
-    for (at, head), weights in drawn.items():
-        kind, layer = at.split(".")
-        rows, columns = (words[of] for of in SIDES[kind])
-        place = kind, _place({"layer": layer, "head": head})
-        maps.append((*place, columns, list(zip(rows, weights.tolist(), strict=True))))
-    longest, shown = (max(own) for own in (example.lengths or (0, 0), map(len, words.values())))
-    return {
-        "maps": maps,
-        "hatched": any(math.isnan(own) for *_, rows in maps for _, row in rows for own in row),
-        "more": len(example.attention) - len(maps),
-        "cut": shown if longest > shown else None,
-        "lengths": example.lengths,
-    }
-
-
-def _place(row: dict) -> str:
-    return f"layer {row['layer']}, head {row['head']}"
-
-
-def number(value: float | int) -> str:
-    """A number with two decimals, a count with none; a dash where it is undefined.
-
-    >>> number(-0.001), number(12_000), number(math.nan)
-    ('0.00', '12,000', '–')
-    """
-    if isinstance(value, int):
-        return f"{value:,}"
-    if math.isnan(value):
-        return "–"
-    shown = f"{value:.2f}".replace("-", "−")
-    return shown.removeprefix("−") if set(shown) <= set("−0.") else shown
-
-
-def square(value: float, colour: str) -> str:
-    """The style of a cell, as strong as its value, between −1 and 1, is large; hatched where negative."""
-    strength = min(1.0, abs(value))
-    paint = _paint((0.9 if colour in COLOURS else 0.35) * strength, COLOURS.get(colour, PLAIN))
-    if value < -0.005:  # a sign must not hang on a hue
-        paint = f"repeating-linear-gradient(45deg,{paint} 0 3px,transparent 3px 6px)"
-    white = ";color:#fff" if strength > STRONG and value > 0 and colour in COLOURS else ""
-    return f"background:{paint}{white}"
-
-
-def _paint(strength: float, colour: str = PLAIN) -> str:
-    return f"color-mix(in srgb,{colour} {100 * strength:.0f}%,transparent)"
-
-
-# -- words of anybody's corpus as text: nothing of it runs, and nothing of it hides --
-
-# Control, format (bidi marks are), surrogate, private, unassigned, and the spaces that are not a blank.
-_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"}
-# Letters and marks that draw nothing: what Unicode calls Default_Ignorable_Code_Point beside the categories
-# above (joiner, Hangul fillers, inherent vowels of Khmer, variation selectors), and Braille without a dot.
-_BLANK = {
-    *map(ord, "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"),
-    *range(0xFE00, 0xFE10),
-    *range(0xE0100, 0xE01F0),
-}
-SHOWN, SENTENCE = 60, 500  # characters of a word, and of a sentence
-
-
-def visible(word: str, most: int = SHOWN, *, spaces: bool = False) -> str:
-    """A word with every character to be seen: spaces as ␣ unless ``spaces``, by code those that draw nothing.
-
-    A combining mark with no letter before it is on a dotted circle; beyond ``most`` characters it is cut off.
-
-    >>> visible("a b\\x00\\u202ec")
-    'a␣b␀⟨U+202E⟩c'
-    """
-    space = " " if spaces else "␣"
-    shown = "".join(space if character == " " else _seen(character) for character in word[:most])
-    if shown and unicodedata.category(shown[0]).startswith("M"):
-        shown = "◌" + shown  # else it would sit on the letter before the word
-    return (shown or "⟨empty⟩") + ("…" if len(word) > most else "")
-
-
-def _seen(character: str) -> str:
-    code = ord(character)
-    if code < 0x20:
-        return chr(0x2400 + code)  # Unicode's pictures of the control characters
-    if unicodedata.category(character) in _HIDDEN or code in _BLANK:
-        return f"⟨U+{code:04X}⟩"
-    return character
-
-
-def sentence(text: str) -> str:
-    return visible(text, SENTENCE, spaces=True)
-
-
-def _word(text: str) -> "Markup":
-    """A visible word, escaped and kept apart from the direction of its neighbours."""
-    from markupsafe import Markup
-
-    return Markup("<bdi>{}</bdi>").format(visible(text))
+def _as_bytes(weights: Float[Tensor, "..."]) -> str:
+    """Return weights from 0 to 1 as bytes from 0 to 254 in base 64, and 255 where there is none."""
+    levels = (weights.nan_to_num(0) * 254).round().clamp(0, 254)
+    levels = levels.masked_fill(weights.isnan(), _UNDEFINED)
+    return base64.b64encode(levels.to(torch.uint8).numpy().tobytes()).decode()

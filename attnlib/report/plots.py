@@ -1,210 +1,185 @@
-"""An analysis as tables of pandas and pictures of matplotlib, which the extra ``plots`` brings."""
+"""An analysis as figures of matplotlib, which the extra ``plots`` brings."""
 
-from html import escape
-from importlib import import_module
-from types import ModuleType
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from attnlib.adapters.library_models import KINDS
-from attnlib.analysis.fit import Head
 from attnlib.analysis.results import Analysis, is_even
-from attnlib.analysis.terms import PARTS, part_of
+from attnlib.analysis.terms import CONSTANT, PARTS, POSITION_BIAS, part_of
 from attnlib.decomposition.components import PART_NAMES
-from attnlib.errors import BadInput, check_known
-from attnlib.report.page import COLOURS, SIDES, Name, notes, number, page, shown_terms, visible, words_of
+from attnlib.errors import check_known
+from attnlib.report.as_text import number
+from attnlib.report.contents import COLOURS, SIDES, Name
+from attnlib.report.extras import library
+from attnlib.report.tables import sample_of
 
 if TYPE_CHECKING:
-    from IPython.display import HTML
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from pandas import DataFrame
 
-RANGES = {"IPython": ">=8,<10", "matplotlib": ">=3.9,<4", "pandas": ">=2.2,<4"}
 MOST_NUMBERS = 12  # heads in a row of squares that have room for a number
 FAINT = 0.35  # how much is left of the colours of a head that attends evenly
-
-
-def library(name: str) -> ModuleType:
-    """A package that the extra brings; BadInput where it is not installed."""
-    package = name.partition(".")[0]
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        wanted = f"pip install '{package}{RANGES[package]}'"
-        raise BadInput(f"{package} is not installed, which this needs: {wanted}") from error
-
-
-def _place(analysis: Analysis, kind: str, layer: int, head: int) -> str:
-    check_known("kind of attention", kind, KINDS)
-    there = [f"{row['layer']}.{row['head']}" for row in analysis.heads if row["kind"] == kind]
-    check_known(f"analysed head (layer.head) of {kind}", f"{layer}.{head}", there)
-    return f"{kind}.{layer}"
-
-
-def _shown(
-    analysis: Analysis, name: Name | None, sample: int
-) -> tuple[dict[Head, torch.Tensor], dict[str, list[str]]]:
-    """Attention of every head, and words, of one of the sentences on the page."""
-    held = len(analysis.samples)
-    if not held:
-        raise BadInput("this analysis holds no sample: some are kept by analyse and report alone")
-    if not 0 <= sample < held:
-        raise BadInput(f"sample is {sample}; this analysis holds {held}, counted from 0")
-    one = analysis.samples[sample]
-    words = words_of(analysis, one, name or (lambda _, token: str(token)))
-    return one.attention, {of: list(map(visible, own)) for of, own in words.items()}
-
-
-def framed(analysis: Analysis, name: Name | None, height: int) -> "HTML":
-    """Return the report as a page within a page, which a notebook shows and keeps; see `Analysis.show`."""
-    text = page(analysis, "How this model attends", name or (lambda _, token: str(token)), script=True)
-    style = f"width: 100%; height: {height}px; border: 0"
-    # Of another origin than the notebook, so that nothing in a sentence can reach it.
-    frame = f'<iframe srcdoc="{escape(text)}" sandbox="allow-scripts" style="{style}"></iframe>'
-    return library("IPython.display").HTML(f"<div>{frame}</div>")
-
-
-class Tables:
-    """Tidy tables of an analysis, a data frame of pandas each, with what a reader must know in its
-    ``attrs["notes"]``; BadInput where pandas is not installed."""
-
-    def __init__(self, analysis: Analysis):
-        self._analysis = analysis
-
-    def heads(self) -> "DataFrame":
-        """A row a head; its columns are those of :func:`~attnlib.analysis.results.head_rows`."""
-        return self._frame(self._analysis.heads)
-
-    def terms(self) -> "DataFrame":
-        """A row a term of a head: nine, with a constant part more, and a position bias where there is one."""
-        return self._frame(shown_terms(self._analysis, self._analysis.terms))
-
-    def states(self) -> "DataFrame":
-        """A row for each of the states that projections read."""
-        return self._frame(self._analysis.states)
-
-    def attention(self, name: Name | None = None, *, sample: int = 0) -> "DataFrame":
-        """Of the sentence ``sample`` on the page, from 0: a row for each query and key of each head.
-
-        Columns are ``kind``, ``layer``, ``head``, the places ``query`` and ``key``, from 0, their words by
-        ``name`` (ids by default), and the ``weight``, which is NaN where either of the two is ignored or
-        the query cannot see the key.
-        """
-        attention, words = _shown(self._analysis, name, sample)
-        rows = []
-        for (at, head), weights in attention.items():
-            kind, layer = at.split(".")
-            queries, keys = (words[side] for side in SIDES[kind])
-            rows += [
-                {
-                    "kind": kind, "layer": int(layer), "head": head, "query": query, "key": key,
-                    "query_word": queries[query], "key_word": keys[key], "weight": weight,
-                }
-                for query, row in enumerate(weights.tolist())
-                for key, weight in enumerate(row)
-            ]  # fmt: skip
-        return self._frame(rows)
-
-    def _frame(self, rows: list[dict]) -> "DataFrame":
-        frame = library("pandas").DataFrame(rows)
-        frame.attrs["notes"] = notes(self._analysis)
-        return frame
+_NEGATIVE = -0.005  # a share that is shown with a sign
 
 
 class Plots:
-    """Pictures of an analysis, a figure of matplotlib each; BadInput where matplotlib is not installed.
+    """Pictures of an analysis, each a figure of matplotlib.
 
     A notebook shows what is returned; elsewhere ``figure.savefig("heads.png")`` keeps it.
+
+    Raises:
+        BadInput: matplotlib is not installed.
     """
 
     def __init__(self, analysis: Analysis):
         self._analysis = analysis
 
     def heads(self, kind: str = "cross") -> "Figure":
-        """The shares of every head, a row a layer and a column a head; faint where a head attends evenly."""
+        """Draw the shares of every head: a row for each layer, a column for each head.
+
+        Heads that attend evenly are faint.
+
+        Args:
+            kind: of attention, "cross", "encoder_self" or "decoder_self".
+        """
         rows = [row for row in self._analysis.heads if row["kind"] == kind]
         if not rows:
             check_known("kind of attention", kind, sorted({row["kind"] for row in self._analysis.heads}))
-        layers, heads = (sorted({row[name] for row in rows}) for name in ("layer", "head"))
-        columns = {part: f"{part}_share".replace(" ", "_") for part in PARTS}
-        parts = [part for part, column in columns.items() if any(row[column] for row in rows)]
-        figure, places = _figure(len(parts), 1.5 + 0.5 * len(heads), 1.4 + 0.4 * len(layers))
-        for part, axes in zip(parts, places, strict=True):
-            shares = torch.full((len(layers), len(heads)), torch.nan)
-            faint = torch.ones_like(shares)
+        layers = sorted({row["layer"] for row in rows})
+        heads = sorted({row["head"] for row in rows})
+        columns = {part: f"{part.replace(' ', '_')}_share" for part in PARTS}
+        parts = [part for part in PARTS if any(row[columns[part]] for row in rows)]
+        figure, panels = _figure(len(parts), 1.5 + 0.5 * len(heads), 1.4 + 0.4 * len(layers))
+        for part, axes in zip(parts, panels, strict=True):
+            shares = torch.full((len(layers), len(heads)), torch.nan)  # (layers, heads)
+            opacity = torch.ones_like(shares)  # (layers, heads)
             for row in rows:
-                at = layers.index(row["layer"]), heads.index(row["head"])
-                shares[at] = row[columns[part]]
-                faint[at] = FAINT if is_even(row) else 1.0
-            colours = [[part] * len(heads)] * len(layers)
-            _squares(axes, shares, colours, len(heads) <= MOST_NUMBERS, faint)
-            _ticks(axes, list(map(str, layers)), list(map(str, heads)))
+                place = layers.index(row["layer"]), heads.index(row["head"])
+                shares[place] = row[columns[part]]
+                opacity[place] = FAINT if is_even(row) else 1.0
+            part_of_each = [[part] * len(heads) for _ in layers]
+            _draw_squares(axes, shares, part_of_each, opacity=opacity, numbers=len(heads) <= MOST_NUMBERS)
+            _draw_ticks(axes, [str(layer) for layer in layers], [str(head) for head in heads])
             axes.set(title=f"{part} share", xlabel="head", ylabel="layer")
         return figure
 
     def terms(self, layer: int, head: int, kind: str = "cross") -> "Figure":
-        """Shares of all terms of a head: of the query down, of the key across; faint if it attends evenly."""
-        _place(self._analysis, kind, layer, head)
+        """Draw the shares of all terms of a head: parts of the query down, parts of the key across.
+
+        They are faint if the head attends evenly.
+        """
+        _require_head(self._analysis, kind, layer, head)
         place = {"kind": kind, "layer": layer, "head": head}
-        own = [row for row in self._analysis.terms if place.items() <= row.items()]
-        shares = {tuple(row["term"].split("·")): row["covariance_share"] for row in own}
-        bias = [f"{name[0]} {number(share)}" for name, share in shares.items() if len(name) == 1]
-        pairs = [name for name in shares if len(name) == 2]
-        queries, keys = (
-            [part for part in ("constant", *PART_NAMES) if part in {pair[side] for pair in pairs}]
-            for side in range(2)
-        )
-        table = torch.tensor([[shares.get((one, other), torch.nan) for other in keys] for one in queries])
+        shares = {
+            row["term"]: row["covariance_share"]
+            for row in self._analysis.terms
+            if place.items() <= row.items()
+        }
+        pairs = [term.split("·") for term in shares if term != POSITION_BIAS]
+        parts = (CONSTANT, *PART_NAMES)
+        of_queries = {query for query, _ in pairs}
+        of_keys = {key for _, key in pairs}
+        queries = [part for part in parts if part in of_queries]
+        keys = [part for part in parts if part in of_keys]
+        terms = [[f"{query}·{key}" for key in keys] for query in queries]
+        values = [[shares.get(term, torch.nan) for term in row] for row in terms]
+        table = torch.tensor(values)  # (queries, keys)
+        even = any(is_even(row) for row in self._analysis.heads if place.items() <= row.items())
+        opacity = torch.full_like(table, FAINT if even else 1.0)
         figure, (axes,) = _figure(1, 5.0, 4.0)
-        colours = [[part_of(f"{one}·{other}") for other in keys] for one in queries]
-        even = any(place.items() <= row.items() and is_even(row) for row in self._analysis.heads)
-        _squares(axes, table, colours, True, torch.full_like(table, FAINT if even else 1.0))
-        _ticks(axes, queries, keys)
-        title = ", ".join([f"{kind}, layer {layer}, head {head}", *["attends evenly"] * even, *bias])
+        part_of_each = [[part_of(term) for term in row] for row in terms]
+        _draw_squares(axes, table, part_of_each, opacity=opacity, numbers=True)
+        _draw_ticks(axes, queries, keys)
+        title = f"{kind}, layer {layer}, head {head}"
+        if even:
+            title += ", attends evenly"
+        if POSITION_BIAS in shares:
+            title += f", {POSITION_BIAS} {number(shares[POSITION_BIAS])}"
         axes.set(title=title, xlabel="part of the key", ylabel="part of the query")
         return figure
 
     def attention(
         self, layer: int, head: int, kind: str = "cross", *, name: Name | None = None, sample: int = 0
     ) -> "Figure":
-        """The attention of a head, as in :meth:`Tables.attention`; words by ``name``, hatched where NaN."""
-        at = _place(self._analysis, kind, layer, head)
-        attention, words = _shown(self._analysis, name, sample)
-        weights = attention[at, head]
-        queries, keys = (words[side] for side in SIDES[kind])
+        """Draw the attention of a head to one sentence, hatched where it is NaN.
+
+        Args:
+            layer, head, kind: which head.
+            name, sample: as :meth:`Tables.attention`.
+        """
+        attention_name = _require_head(self._analysis, kind, layer, head)
+        attention, words = sample_of(self._analysis, name, sample)
+        weights = attention[attention_name, head]  # (queries, keys)
+        query_side, key_side = SIDES[kind]
+        queries, keys = words[query_side], words[key_side]
         figure, (axes,) = _figure(1, 1.5 + 0.25 * len(keys), 1.5 + 0.25 * len(queries))
         axes.imshow(weights.numpy(), cmap="Greys", vmin=0, vmax=1)
         axes.patch.set(hatch="////", edgecolor="0.7")  # seen where a weight is NaN
-        _ticks(axes, queries, keys, rotation=90)
+        _draw_ticks(axes, queries, keys, rotation=90)
         axes.set(title=f"{kind}, layer {layer}, head {head}", xlabel="key", ylabel="query")
         return figure
 
 
+def _require_head(analysis: Analysis, kind: str, layer: int, head: int) -> str:
+    """Return the name of the attention that has a head.
+
+    Raises:
+        BadInput: the head was not analysed.
+    """
+    check_known("kind of attention", kind, KINDS)
+    analysed = [f"{row['layer']}.{row['head']}" for row in analysis.heads if row["kind"] == kind]
+    check_known(f"analysed head (layer.head) of {kind}", f"{layer}.{head}", analysed)
+    return f"{kind}.{layer}"
+
+
 def _figure(panels: int, width: float, height: float) -> "tuple[Figure, list[Axes]]":
-    """Known to no one but the caller: a notebook would show it twice."""
+    """Return a figure that pyplot does not track, else a notebook would show it twice, and its panels."""
     pyplot = library("matplotlib.pyplot")
     figure = pyplot.figure(figsize=(width * panels, height), layout="constrained")
     pyplot.close(figure)
     return figure, list(figure.subplots(1, panels, squeeze=False)[0])
 
 
-def _squares(
-    axes: "Axes", shares: torch.Tensor, parts: list[list[str]], numbers: bool, faint: torch.Tensor
+def _draw_squares(
+    axes: "Axes",
+    shares: Float[Tensor, "rows columns"],
+    parts: Sequence[Sequence[str]],
+    *,
+    opacity: Float[Tensor, "rows columns"],
+    numbers: bool,
 ) -> None:
-    """Squares in the colours of parts, as strong as a share is large, and hatched where it is negative."""
+    """Draw a square for each share: in the colour of its part, as strong as it is large.
+
+    It is hatched where the share is negative; there is none where it is NaN.
+
+    Args:
+        parts: of each share.
+        opacity: from 0 to 1, of each share.
+        numbers: whether each square has its number.
+    """
     rectangle = library("matplotlib.patches").Rectangle
+    n_rows, n_columns = shares.shape
     for row, column in (~shares.isnan()).nonzero().tolist():
-        share, part = float(shares[row, column]), parts[row][column]
-        colour = COLOURS["bias" if part == "position bias" else part]
-        look = {"alpha": float(faint[row, column]) * min(1.0, abs(share)), "hatch": "///" * (share < -0.005)}
-        axes.add_patch(rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=colour, **look))
+        share = float(shares[row, column])
+        part = parts[row][column]
+        patch = rectangle(
+            (column - 0.5, row - 0.5),
+            1,
+            1,
+            facecolor=COLOURS["bias" if part == POSITION_BIAS else part],
+            alpha=float(opacity[row, column]) * min(1.0, abs(share)),
+            hatch="///" if share < _NEGATIVE else "",
+        )
+        axes.add_patch(patch)
         if numbers:
             axes.text(column, row, number(share), ha="center", va="center", size=8)
-    axes.set(xlim=(-0.5, shares.shape[1] - 0.5), ylim=(shares.shape[0] - 0.5, -0.5), aspect="equal")
+    axes.set(xlim=(-0.5, n_columns - 0.5), ylim=(n_rows - 0.5, -0.5), aspect="equal")
 
 
-def _ticks(axes: "Axes", rows: list[str], columns: list[str], rotation: int = 0) -> None:
+def _draw_ticks(axes: "Axes", rows: list[str], columns: list[str], *, rotation: int = 0) -> None:
     axes.set_yticks(range(len(rows)), rows, parse_math=False)  # a word may hold dollars
     axes.set_xticks(range(len(columns)), columns, rotation=rotation, parse_math=False)

@@ -1,7 +1,7 @@
-"""Sums of both passes in files, one a part, with checksums, so that parts can be added up elsewhere."""
+"""Sums of both passes in files with checksums, one a part, so that a run goes on and parts add up."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from functools import reduce
@@ -12,8 +12,13 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from attnlib.analysis.fit import Fit
+from attnlib.analysis.from_stream import analyse_stream, analysis_of
+from attnlib.analysis.judge import HeldOutSums
 from attnlib.analysis.pass_sums import PassSums
-from attnlib.analysis.stream import Shard
+from attnlib.analysis.passes import SavedPass
+from attnlib.analysis.results import Analysis
+from attnlib.analysis.stream import Shard, Stream
 from attnlib.errors import Altered, BadInput, CorruptFile
 from attnlib.files import atomic_path, locked
 from attnlib.sealed import load_file, save_file
@@ -23,76 +28,158 @@ SECONDS_BETWEEN_SAVES = 60.0
 
 
 @dataclass(frozen=True)
-class Keep:
-    """Where the sums of a pass are kept while it goes on, and what identifies it."""
+class PartialSums:
+    """A folder in which the sums of both passes are kept while they go on.
+
+    Attributes:
+        folder: has a folder for each stage and shard.
+        settings: what the numbers depend on beside the part: model, corpus, layers, heads. Sums of other
+            settings are refused.
+        seconds: between two saves.
+    """
 
     folder: Path
-    settings: dict  #: what the numbers depend on beside the part: model, corpus, layers, heads
-    seconds: float = SECONDS_BETWEEN_SAVES  #: between two saves
+    settings: dict
+    seconds: float = SECONDS_BETWEEN_SAVES
 
     def path(self, stage: str, part: Shard) -> Path:
+        """Return the file that holds the sums of a part."""
         return self.folder / f"{stage}-{part.shard}-of-{part.shards}" / "sums.safetensors"
 
     @contextmanager
     def held(self, parts: Iterable[tuple[str, Shard]]) -> Iterator[None]:
-        """Nobody else writes these parts meanwhile; BadInput where somebody does, or nobody can."""
+        """Keep others from writing these parts, each a stage and a shard.
+
+        Raises:
+            BadInput: somebody else writes one of them, or the folder cannot be written.
+        """
         with ExitStack() as locks:
             for stage, part in parts:
                 locks.enter_context(locked(self.path(stage, part).parent))
             yield
 
-    def begun(self, stage: str, part: Shard) -> dict | None:
-        """What is said of a part, ``done`` and ``finished``, or None; BadInput for another analysis."""
+    def load(self, stage: str, part: Shard, sums: PassSums) -> SavedPass | None:
+        """Load what was saved of a part into empty sums of its kind; None if nothing was saved.
+
+        Raises:
+            BadInput: it is of other settings.
+            CorruptFile: it is damaged.
+        """
+        facts = self.read_progress(stage, part)
+        if facts is None:
+            return None
+        loaded = read_sums(self.path(stage, part), sums)
+        return SavedPass(sums=loaded, done=facts["done"], finished=facts["finished"])
+
+    def read_progress(self, stage: str, part: Shard) -> dict | None:
+        """Return how far a part is, with ``done`` and ``finished``; None if nothing was saved.
+
+        Raises:
+            BadInput: it is of other settings.
+        """
         path = self.path(stage, part)
         if not path.is_file():
             return None
         facts = read_facts(path)
-        there, here = facts["settings"], self._settings_of(part)
-        pairs = {name: (there.get(name), here.get(name)) for name in {**there, **here}}
-        different = [f"{name} is {old} there, {new} here" for name, (old, new) in pairs.items() if old != new]
-        if different:
+        if differences := self._differences(facts["settings"], part):
             raise BadInput(
-                f"{path} is a part of another analysis ({'; '.join(different)}); choose another folder, or "
+                f"{path} is a part of another analysis ({'; '.join(differences)}); choose another folder, or "
                 f"delete {self.folder} to begin anew"
             )
         return facts
 
-    def save(self, stage: str, part: Shard, sums: PassSums, done: int, finished: bool) -> None:
-        about = {"settings": self._settings_of(part), "done": done, "finished": finished}
-        write_sums(self.path(stage, part), sums, about)
+    def is_finished(self, stage: str, part: Shard) -> bool:
+        """Return True if nothing of a part is left to do."""
+        facts = self.read_progress(stage, part)
+        return facts is not None and facts["finished"]
+
+    def unfinished(self, stage: str, part: Shard) -> list[int]:
+        """Return the numbers of the shards whose pass is not finished."""
+        return [shard.shard for shard in part.all_shards() if not self.is_finished(stage, shard)]
+
+    def save(self, stage: str, part: Shard, saved: SavedPass) -> None:
+        """Save the sums of a part as they are now."""
+        facts = {"settings": self._settings_of(part), "done": saved.done, "finished": saved.finished}
+        write_sums(self.path(stage, part), saved.sums, facts)
 
     def merged(self, stage: str, part: Shard, empty: Callable[[], PassSums]) -> PassSums:
-        """The sums of all shards, read into what ``empty`` makes; BadInput lists those not finished."""
-        if missing := self.lacking(stage, part):
-            shards = ", ".join(map(str, missing))
+        """Return the sums of all shards together.
+
+        Args:
+            stage: "fit" or "judge".
+            part: any of the shards.
+            empty: makes the sums that those of a file are read into.
+
+        Raises:
+            BadInput: some shards are not finished; the message lists them.
+        """
+        if unfinished := self.unfinished(stage, part):
+            shards = ", ".join(map(str, unfinished))
             raise BadInput(f"{self.folder}: shards {shards} of {part.shards} have no finished {stage} yet")
         paths = [self.path(stage, shard) for shard in part.all_shards()]
         return reduce(add, (read_sums(path, empty()) for path in paths))
 
-    def lacking(self, stage: str, part: Shard) -> list[int]:
-        """Shards whose pass is not finished."""
-        missing = []
-        for part_of_stage in part.all_shards():
-            facts = self.begun(stage, part_of_stage)
-            if facts is None or not facts["finished"]:
-                missing.append(part_of_stage.shard)
-        return missing
+    def _differences(self, saved: dict, part: Shard) -> list[str]:
+        """Return in words which settings of saved sums differ from those of this analysis."""
+        wanted = self._settings_of(part)
+        differences = []
+        for name in {**saved, **wanted}:
+            if saved.get(name) != wanted.get(name):
+                differences.append(f"{name} is {saved.get(name)} there, {wanted.get(name)} here")
+        return differences
 
     def _settings_of(self, part: Shard) -> dict:
-        return json.loads(json.dumps({**self.settings, **asdict(part)}))  # tuples are lists there
+        """Return the settings as JSON gives them back, in which tuples are lists."""
+        return json.loads(json.dumps({**self.settings, **asdict(part)}))
 
 
-def write_sums(path: Path, sums: PassSums, about: dict) -> None:
-    """Write sums to a file; it appears whole or not at all."""
+def merged_fit(keep: PartialSums, part: Shard) -> Fit:
+    """Return the sums of the first pass over all shards; errors as :meth:`PartialSums.merged`."""
+    return keep.merged("fit", part, Fit)
+
+
+def merged_analysis(
+    stream: Stream,
+    keep: PartialSums,
+    part: Shard,
+    *,
+    heads: Collection[int] | None = None,
+    about: dict[str, str] | None = None,
+) -> Analysis:
+    """Return the analysis that the finished shards of both passes come to.
+
+    Args:
+        stream: what the sums are of.
+        keep: has the sums.
+        part: any of the shards.
+        heads: those that were looked at.
+        about: what a report says of model and corpus.
+
+    Raises:
+        BadInput: a shard is not finished, or nothing was held out of several shards.
+    """
+    fit = merged_fit(keep, part)
+    judgement = keep.merged("judge", part, lambda: HeldOutSums(fit))
+    if judgement.samples:
+        return analysis_of(stream, judgement, part, about)
+    if part.shards > 1:
+        raise BadInput(
+            f"nothing was held out of {fit.samples:,} samples: take fewer shards than {part.shards}"
+        )
+    return analyse_stream(stream, heads=heads, method=fit.method, every=1, about=about)
+
+
+def write_sums(path: Path, sums: PassSums, facts: dict) -> None:
+    """Write sums and facts about them to a file, which appears whole or not at all."""
     tensors: dict[str, Tensor] = {}
     state = _with_names_for_tensors(sums.state_dict(), "", tensors)
-    facts = about | {"format": FORMAT, "state": state}
+    facts = facts | {"format": FORMAT, "state": state}
     with atomic_path(path) as temporary:
         save_file(tensors, temporary, {"facts": json.dumps(facts, sort_keys=True)})
 
 
 def read_facts(path: Path) -> dict:
-    """Return what is said of a file's sums, which :func:`read_sums` checks.
+    """Return the facts that a file has about its sums, unchecked; :func:`read_sums` checks the sums.
 
     Raises:
         CorruptFile: the file is cut, or has another format.

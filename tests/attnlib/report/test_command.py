@@ -16,11 +16,12 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe, text_batches
-from attnlib.analysis import Checkpoint, ParallelText, Stream, analyse, read_report
+from attnlib.analysis import Stream
 from attnlib.errors import BadInput
 from attnlib.files import locked
-from attnlib.report.page import notes
-from attnlib.report.pretrained import ignorable_ids, language_codes, set_languages, tokenizer_digest
+from attnlib.report import Checkpoint, ParallelText, analyse, read_report
+from attnlib.report.findings import notes
+from attnlib.report.pieces import ignorable_ids, language_codes, set_languages, tokenizer_digest
 from tests.attnlib.adapters import single_stacks
 from tests.attnlib.adapters.adapter_builders import SIZES, model_of
 from tests.attnlib.analysis import builders as toys
