@@ -1,7 +1,8 @@
 """attnlib: how attention forms in encoder-decoder networks.
 
 The public names are imported on first use, so that ``import attnlib`` and ``attnlib --help`` do not wait for
-torch.
+torch. This module runs on machines that train and have nothing but numpy, torch, safetensors and jaxtyping,
+hence without a package for lazy imports.
 """
 
 from importlib import import_module

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal, get_args
 from typer import Option
 
 from attnlib.errors import BadInput, check_known
-from attnlib.files import readable
 
 Stage = Literal["fit", "judge", "report", "all"]
 
@@ -104,7 +103,7 @@ class AnalyseOptions:
         self._check_names()
         self._check_what_is_analysed()
         try:
-            readable(self.out).encode("utf-8")
+            str(self.out).encode("utf-8")
         except UnicodeEncodeError as error:
             raise BadInput(f"--out {str(self.out)!a} is not UTF-8: give the folder another name") from error
         if self.shards > 1 and self.shard is None and self.stage in ("fit", "judge"):

@@ -17,7 +17,7 @@ from attnlib.analysis.passes import fit_part, judge_part
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.stream import STAGES, Shard, Stream
 from attnlib.errors import BadInput
-from attnlib.files import locked, readable
+from attnlib.files import locked
 from attnlib.options import BATCH_OPTIONS, CALL_OPTIONS, PASS_OPTIONS, TEXT_OPTIONS, AnalyseOptions, flag_of
 from attnlib.report.contents import Name
 from attnlib.report.files import RUN, write_report, write_run
@@ -94,7 +94,7 @@ def _job_of(options: AnalyseOptions, console: Console) -> _Job:
 
 def _job_of_traces(options: AnalyseOptions) -> _Job:
     stream = Stream.saved(options.traces)
-    shown = f"saved traces of {readable(options.traces.name)}"
+    shown = f"saved traces of {options.traces.name}"
     return _Job(
         stream=stream,
         keep=_partial_sums(options, stream.made()["sha256"]),
@@ -306,7 +306,7 @@ def _options_of_page(options: AnalyseOptions) -> dict[str, object]:
 
 
 def _plain(value: object) -> object:
-    """Return a value as JSON has it; of paths, their names as people read them."""
+    """Return a value as JSON has it."""
     if value is None or isinstance(value, bool | int | tuple):
         return value
-    return readable(str(value))
+    return str(value)

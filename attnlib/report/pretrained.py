@@ -22,7 +22,6 @@ from attnlib.adapters.token_batch import LineBatch, TokenBatch, line_batches
 from attnlib.analysis.stream import Losses, Stream
 from attnlib.arrays import several
 from attnlib.errors import BadInput
-from attnlib.files import readable
 from attnlib.report.pieces import ignorable_ids, set_languages, tokenizer_digest
 from attnlib.report.texts import Text
 
@@ -146,7 +145,7 @@ class Checkpoint:
     def shown(self) -> str:
         """The name as a report shows it: of a folder without what leads to it."""
         path = Path(self.name)
-        return readable(path.absolute().name) if path.exists() else self.name
+        return path.absolute().name if path.exists() else self.name
 
     @property
     def about(self) -> dict[str, str]:

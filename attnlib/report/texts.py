@@ -10,7 +10,6 @@ from itertools import zip_longest
 from pathlib import Path
 
 from attnlib.errors import BadInput
-from attnlib.files import readable
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class ParallelText:
     @property
     def about(self) -> dict[str, str]:
         """What a report says of the text: the names of its files."""
-        return {"Corpus": ", ".join(readable(path.name) for path in self._files().values())}
+        return {"Corpus": ", ".join(path.name for path in self._files().values())}
 
     def checked(self) -> tuple[int, dict[str, str]]:
         """Return the number of lines, and the checksum of each file.
