@@ -174,15 +174,18 @@ def read_report(folder: str | Path) -> AnalysisWithViews:
         content = json.loads((file.metadata() or {}).get("analysis", "null"))
     if content is None:
         raise CorruptFile(f"{path} was written by something else: make the report again")
-    blocks = {head_of(name.removeprefix("blocks/")): sums for name, sums in tensors.items() if name != "keys"}
+    keys = tensors.pop("keys", None)
+    tables = {table: [_with_undefined(row) for row in content[table]] for table in TABLES}
+    as_it_is = {name: content[name] for name in (*_AS_IT_IS, "learned")}
+    lists = {name: tuple(content.get(name, ())) for name in _LISTS}
     return AnalysisWithViews(
-        **{table: [_with_undefined(row) for row in content[table]] for table in TABLES},
-        **{name: content[name] for name in (*_AS_IT_IS, "learned")},
-        **{name: tuple(content.get(name, ())) for name in _LISTS},
+        **tables,
+        **as_it_is,
+        **lists,
         losses=Losses(**content.get("losses", {})),
         one_sequence=content.get("one_sequence", False),
-        blocks=blocks,
-        keys=tensors.get("keys"),
+        blocks={head_of(name.removeprefix("blocks/")): sums for name, sums in tensors.items()},
+        keys=keys,
     )
 
 

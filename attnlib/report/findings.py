@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from operator import itemgetter
 
 from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.learned import has_learned
@@ -93,7 +94,10 @@ def _named_heads(rows: list[dict]) -> str:
 
 def notes(analysis: Analysis) -> list[str]:
     """Return the caveats: what was left out, what nothing checked, and what is too small."""
-    states, heads = analysis.states, analysis.heads
+    heads = analysis.heads
+    most_unseen = max(analysis.states, key=itemgetter("unseen_words"), default={"unseen_words": 0})
+    least_typical = min(heads, key=itemgetter("typicality_coverage"), default=None)
+    most_on_ignored = max((row["on_ignored"] for row in heads), default=0.0)
     facts = {
         "frames": reads_frames(analysis),
         "encoder_alone": analysis.one_sequence and heads[0]["kind"] == "encoder_self",
@@ -101,10 +105,10 @@ def notes(analysis: Analysis) -> list[str]:
         "even": sum(is_even(row) for row in heads),
         "sure": interval_widths(analysis),
         "within": 1 - EVEN,
-        "unseen": max(states, key=lambda row: row["unseen_words"], default={"unseen_words": 0}),
-        "fewest": min(heads, key=lambda row: row["typicality_coverage"], default=None),
+        "unseen": most_unseen,
+        "fewest": least_typical,
         "minimum_cell": MINIMUM_CELL,
-        "ignored": max((row["on_ignored"] for row in heads), default=0.0),
+        "ignored": most_on_ignored,
     }
     paragraphs = template("notes.txt.j2").render(vars(analysis) | facts).split("\n\n")
     return [" ".join(paragraph.split()) for paragraph in paragraphs if paragraph.strip()]
