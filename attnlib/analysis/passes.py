@@ -4,7 +4,7 @@ import time
 from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from attnlib.analysis.bar import Progress, followed
 from attnlib.analysis.fit import Fit
@@ -24,6 +24,7 @@ class SavedPass:
     finished: bool  #: whether nothing of the part is left
 
 
+@runtime_checkable
 class Keeper(Protocol):
     """What keeps the sums of a pass while it goes on.
 

@@ -2,7 +2,7 @@
 
 from dataclasses import fields
 from html import escape
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from attnlib.analysis.results import Analysis
 from attnlib.report.as_text import sentence
@@ -26,7 +26,7 @@ class AnalysisWithViews(Analysis):
     """
 
     @classmethod
-    def of(cls, analysis: Analysis) -> Self:
+    def of(cls, analysis: Analysis) -> "AnalysisWithViews":
         """Return an analysis with its views."""
         return cls(**{field.name: getattr(analysis, field.name) for field in fields(Analysis)})
 
