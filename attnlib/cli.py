@@ -92,7 +92,8 @@ def analyse(**options: Any) -> None:
     analyse_command(read_options)
 
 
-setattr(analyse, "__signature__", signature(AnalyseOptions))  # noqa: B010 (functions have no such attribute), from which the options and their help are read
+# Typer reads the options and their help from the signature, an attribute that no type of functions has.
+setattr(analyse, "__signature__", signature(AnalyseOptions))  # noqa: B010
 app.command()(analyse)
 
 
