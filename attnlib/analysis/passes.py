@@ -15,7 +15,7 @@ from attnlib.analysis.stream import STAGES, Shard, Stream
 from attnlib.decomposition.components import Method
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SavedPass:
     """How far a pass over a part of a corpus came before it was interrupted."""
 

@@ -177,7 +177,7 @@ def _differing_options(first: Analysis, second: Analysis) -> tuple[str, ...]:
     return tuple(name for name in MADE_BY if options.get(name) != others.get(name))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Ratios:
     """The measures of a head as ratios of sums over blocks of sentences."""
 
@@ -208,7 +208,7 @@ def _ratios(analysis: Analysis, place: _Place) -> _Ratios:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Intervals:
     """Of the differences of all measures of a head; NaN where nothing was held out."""
 
