@@ -32,7 +32,7 @@ def analyse(
 ) -> AnalysisWithViews:
     """Fit components of all states on most of a corpus, and judge every head on the rest.
 
-    ``analyse("Helsinki-NLP/opus-mt-en-de", sources, targets)`` is all there is to it. A decoder or an encoder
+    ``analyse("Helsinki-NLP/opus-mt-en-de", sources, targets)`` needs nothing more. A decoder or an encoder
     alone (GPT-2, Llama, BERT and their kin), loaded, reads one text: ``analyse(model, texts,
     tokenizer=tokenizer)``. A model of another form comes as a :class:`~attnlib.analysis.stream.Stream` of its
     passes, without a source.
@@ -43,10 +43,10 @@ def analyse(
         source, target: two files, line by line translations of each other, or two lists of sentences. Without
             a target an encoder–decoder writes it.
         heads: of every attention; all by default.
-        method: of the components. Least squares tells position, word and what is constant apart exactly,
-            and shares are about positions whose word was fitted on; what a mark and a place that has no other
-            word share goes to the place. ``"means"`` is the way of the papers: a
-            constant counts as temporal, and a word that was not fitted on as residual.
+        method: of the components. ``"least_squares"`` fits constant, position and word together; shares are
+            then about positions whose word was fitted on, and what a word that occurs at one position only
+            shares with this position goes to the position. ``"means"`` is the method of the papers: a constant
+            counts as temporal, and a word that was not fitted on as residual.
         every: one batch in so many is held out and judged. A corpus of fewer batches is fitted and judged on
             the same samples, and the analysis says so: its residuals are too small.
         keep: keeps the sums of both passes while they go on, such as
@@ -54,10 +54,12 @@ def analyse(
         progress: True for a bar with the time left, in notebooks too; or a function that is called after each
             batch with the stage, "fit" or "judge", and the number of batches read.
         about: what the report says of model and corpus.
-        options: of the model, ``device``, ``tokenizer``, ``model_kwargs``, ``tokenizer_kwargs``,
-            ``source_language``, ``target_language`` and ``prefix``, see :meth:`Checkpoint.load`; and of its
-            passes, ``kinds``, ``layers``, ``ignore_special``, ``batch_size``, ``longest`` and ``probed``, see
-            :meth:`Checkpoint.stream`. A list of fewer than 320 sentences is cut into ten batches by default.
+        options: of the model: ``device``, ``tokenizer``, ``model_kwargs``, ``tokenizer_kwargs``,
+            ``source_language``, ``target_language`` and ``prefix``, see
+            :meth:`~attnlib.report.pretrained.Checkpoint.load`. Of its passes: ``kinds``, ``layers``,
+            ``ignore_special``, ``batch_size``, ``longest`` and ``probed``, see
+            :meth:`~attnlib.report.pretrained.Checkpoint.stream`. A list of fewer than 320 sentences is cut
+            into ten batches by default.
 
     Returns:
         The analysis. Warns of a lexical probe that cannot be taken, before the first pass.

@@ -109,7 +109,7 @@ class Plots:
 
         Args:
             layer, head, kind: which head.
-            name, sample: as :meth:`Tables.attention`.
+            name, sample: as :meth:`~attnlib.report.tables.Tables.attention`.
         """
         attention_name = _require_head(self._analysis, kind, layer, head)
         attention, words = sample_of(self._analysis, name, sample)

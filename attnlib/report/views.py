@@ -41,7 +41,7 @@ class AnalysisWithViews(Analysis):
         return Plots(self)
 
     def to_frame(self) -> "DataFrame":
-        """Return a row for each term of each head, see :meth:`Tables.terms`."""
+        """Return a row for each term of each head, see :meth:`~attnlib.report.tables.Tables.terms`."""
         return self.tables.terms()
 
     def show(self, *, name: Name | None = None, height: int = 720) -> "HTML":
