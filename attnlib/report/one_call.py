@@ -45,8 +45,8 @@ def analyse(
         heads: of every attention; all by default.
         method: of the components. ``"least_squares"`` fits constant, position and word together; shares are
             then about positions whose word was fitted on, and what a word that occurs at one position only
-            shares with this position goes to the position. ``"means"`` is the method of the papers: a constant
-            counts as temporal, and a word that was not fitted on as residual.
+            shares with this position goes to the position. ``"means"`` is the method of the papers: a
+            constant counts as temporal, and a word that was not fitted on as residual.
         every: one batch in so many is held out and judged. A corpus of fewer batches is fitted and judged on
             the same samples, and the analysis says so: its residuals are too small.
         keep: keeps the sums of both passes while they go on, such as
