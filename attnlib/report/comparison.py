@@ -1,6 +1,7 @@
 """Two analyses head by head: two models, or two checkpoints of one, with intervals of their differences."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -168,7 +169,7 @@ def _by_place(analysis: Analysis) -> dict[_Place, dict]:
     return {(row["kind"], row["layer"], row["head"]): row for row in analysis.heads}
 
 
-def _names(places: "list[_Place] | dict[_Place, dict]") -> list[str]:
+def _names(places: Iterable[_Place]) -> list[str]:
     return [f"{kind}.{layer} head {head}" for kind, layer, head in places]
 
 
