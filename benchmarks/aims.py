@@ -29,9 +29,9 @@ from transformers import MarianConfig, MarianMTModel
 
 from attnlib import Components
 from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe
-from attnlib.analysis import analyse
 from attnlib.analysis.passes import both_passes, fit_part, judge_part
 from attnlib.analysis.stream import Shard, Stream
+from attnlib.report import analyse
 
 SENTENCES, POSITIONS, WIDTH, WORDS = 4_000, 20, 256, 4_000
 EVICT_MB = 600  # written between any two timings: more than a cache holds
