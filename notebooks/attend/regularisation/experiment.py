@@ -338,14 +338,14 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         for names, points in grouped(points, "task", "architecture").items()
     }
     values = {
-        "levels": _by_level(points, plain),
+        "levels": by_level(points, plain),
         "decay": nested(decay),
         "factors": summarised(grouped(factors, "factor", level_of("level")), dict),
     }
     return values, {"networks": [name | numbers for name, numbers in points]}
 
 
-def _by_level(points: list[Point], plain: list[Point]) -> dict:
+def by_level(points: list[Point], plain: list[Point]) -> dict:
     """Numbers by task, architecture and level; outcomes without decay are those of the ``plain`` networks."""
     names = "task", "architecture", level_of("weight_decay")
     levels = summarised(grouped(points, *names), dict)

@@ -98,6 +98,15 @@ def test_correlation_is_over_heads_and_leaves_out_those_without_shares():
     assert found["temporal_rebuilds"]["heads"] == 24  # which all heads have: the same are left out
 
 
+def test_correlation_resamples_tasks_and_not_what_codes_their_positions(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(experiment, "bootstrapped", lambda groups, *_: drawn.append(groups) or {})
+    kinds = product(("one_to_one", "scan"), ("sinusoidal", "rotary"), range(2))
+    rows = [head(task, seed, positions=positions, typicality=0.5) for task, positions, seed in kinds]
+    experiment.correlations(pd.DataFrame(rows))
+    assert {task: len(networks) for task, networks in drawn[0].items()} == {"one_to_one": 4, "scan": 4}
+
+
 def test_the_frame_of_the_report_holds_the_page_and_lets_nothing_run(store):
     config = tiny("your_own_model")
     values, tables = your_own_model.compute(config, store)
