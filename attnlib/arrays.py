@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import MISSING, fields
 from functools import wraps
 from inspect import signature
-from typing import TYPE_CHECKING, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 import numpy as np
 import torch
@@ -13,44 +13,50 @@ from torch import Tensor
 
 from attnlib.errors import BadInput
 
+# What many functions take. A type checker lets callers pass whatever numpy or torch can make an array of, or
+# leave a mask out; in the body of a function that :func:`takes_arrays` decorates, all of these are tensors.
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    Array = Tensor | ArrayLike
+    Array = States = Tokens = Mask = Terms = Attention = TargetMask = SourceMask = Rows = RowMask = Any
 else:
-    Array = Tensor  # of the rest :func:`takes_arrays` makes one
+    Array = Tensor
+    # States, ids of tokens, and a mask that is True at valid positions:
+    States = Float[Array, "batch length width"]
+    Tokens = Integer[Array, "batch length"]
+    Mask = Bool[Array, "batch length"] | None
+    # Alignment terms, decoder's part first, or attention; and the masks of both of their sides:
+    Terms = Float[Array, "3 3 batch target source"]
+    Attention = Float[Array, "batch target source"]
+    TargetMask = Bool[Array, "batch target"] | None
+    SourceMask = Bool[Array, "batch source"] | None
+    # Rows of any number of axes, which broadcast:
+    Rows = Float[Array, "*#rows length"]
+    RowMask = Bool[Array, "*#rows length"] | None
 
 Function = TypeVar("Function", bound=Callable)
 EVERYWHERE = None  # the default of a mask
 HALF = (torch.float16, torch.bfloat16)  # too coarse for products of states
 
-# What many functions take. States, ids of tokens, and a mask that is True at valid positions:
-States = Float[Array, "batch length width"]
-Tokens = Integer[Array, "batch length"]
-Mask = Bool[Array, "batch length"] | None
-# Alignment terms, decoder's part first, or attention; and the masks of both of their sides:
-Terms = Float[Array, "3 3 batch target source"]
-Attention = Float[Array, "batch target source"]
-TargetMask = Bool[Array, "batch target"] | None
-SourceMask = Bool[Array, "batch source"] | None
-# Rows of any number of axes, which broadcast:
-Rows = Float[Array, "*#rows length"]
-RowMask = Bool[Array, "*#rows length"] | None
 
-
-def several(value: object) -> tuple | None:
-    """One thing alone, or a collection of such, as a tuple; None stays.
+def several(value: Any) -> tuple | None:
+    """Return one thing alone, or a collection of such, as a tuple; None stays None.
 
     >>> several("cross"), several(np.arange(2)), several(None)
     (('cross',), (0, 1), None)
     """
-    value = value.tolist() if hasattr(value, "tolist") else value  # an array, or a number out of one
-    alone = isinstance(value, str) or not isinstance(value, Iterable)
-    return value if value is None else (value,) if alone else tuple(value)
+    if value is None:
+        return None
+    if hasattr(value, "tolist"):  # an array, or a number out of one
+        value = value.tolist()
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return (value,)
+    return tuple(value)
 
 
 def as_tensor(value: object, name: str) -> Tensor:
-    """Of whatever numpy or torch can make an array; a tensor as it is. BadInput for anything else.
+    """Make a tensor of whatever numpy or torch can make an array of; return a tensor as it is.
+
+    Raises:
+        BadInput: no array can be made of it.
 
     >>> as_tensor(np.array([1, 2], dtype=">i4")[::-1], "ids").tolist()
     [2, 1]
@@ -73,19 +79,27 @@ def as_tensor(value: object, name: str) -> Tensor:
 
 
 def as_mask(value: object, name: str) -> Tensor:
-    """A tensor of bool; BadInput for other numbers than 0 and 1, and for those that are no integers."""
+    """Make a tensor of bool.
+
+    Raises:
+        BadInput: there are numbers other than the integers 0 and 1.
+    """
     mask = as_tensor(value, name)
     if mask.dtype == torch.bool:
         return mask
-    whole = not (mask.is_floating_point() or mask.is_complex())
-    if not whole or bool((mask.long() >> 1).any()):  # which leaves nothing of 0 and 1
-        more, valid = " with other numbers" * whole, "True at valid positions, or integers 0 and 1"
-        raise BadInput(f"{name} of {mask.dtype}{more}: expected torch.bool, {valid}")
+    expected = "expected torch.bool, True at valid positions, or integers 0 and 1"
+    if mask.is_floating_point() or mask.is_complex():
+        raise BadInput(f"{name} of {mask.dtype}: {expected}")
+    if bool(((mask != 0) & (mask != 1)).any()):
+        raise BadInput(f"{name} of {mask.dtype} with other numbers: {expected}")
     return mask.bool()
 
 
 def as_numbers(value: object, name: str) -> Tensor:
-    """A floating-point tensor: half precision becomes single, integers float64; BadInput for anything else.
+    """Make a floating-point tensor: half precision becomes single, integers become float64.
+
+    Raises:
+        BadInput: they are complex numbers or truth values.
 
     >>> as_numbers([[1, 2]], "attention").dtype
     torch.float64
@@ -101,7 +115,7 @@ def as_numbers(value: object, name: str) -> Tensor:
 
 
 def aligned_rows(first: Tensor, second: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """Rows and the mask of both, everywhere true by default, at one shape.
+    """Broadcast two sets of rows and their mask, true everywhere by default, to one shape.
 
     Raises:
         BadInput: their lengths differ, or their leading axes do not broadcast.
@@ -119,73 +133,103 @@ def aligned_rows(first: Tensor, second: Tensor, mask: Tensor | None) -> tuple[Te
 
 
 def as_ids(value: object, name: str) -> Tensor:
-    """A tensor of int64; BadInput for numbers that are no integers."""
+    """Make a tensor of int64.
+
+    Raises:
+        BadInput: there are numbers that are not integers.
+    """
     ids = as_tensor(value, name)
     if ids.numel() and (ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool):
         raise BadInput(f"{name} of {ids.dtype}: expected integers, the ids of a vocabulary")
     return ids.long()
 
 
-def make_tensors_of(given: object) -> None:
-    """Make the fields of a frozen dataclass what they are annotated as; a None stays if it is the default."""
-    for field in fields(given):
-        make = {Bool: as_mask, Int: as_ids}.get(_tensor_of(field.type).dtype, as_tensor)
-        if (own := getattr(given, field.name)) is not None or field.default is MISSING:
-            made = make(own, field.name)  # an array may be filled anew
-            object.__setattr__(given, field.name, made if isinstance(own, Tensor) else made.clone())
+def make_tensors_of(instance: Any) -> None:
+    """Convert each field of a frozen dataclass of tensors to what it is annotated as.
+
+    A None stays where it is the default. What came as an array is copied, since its owner may fill it anew.
+    """
+    for field in fields(instance):
+        value = getattr(instance, field.name)
+        if value is None and field.default is not MISSING:
+            continue
+        annotation = _tensor_annotation(field.type)
+        if annotation.dtype is Bool:
+            tensor = as_mask(value, field.name)
+        elif annotation.dtype is Int:
+            tensor = as_ids(value, field.name)
+        else:
+            tensor = as_tensor(value, field.name)
+        if not isinstance(value, Tensor):
+            tensor = tensor.clone()
+        object.__setattr__(instance, field.name, tensor)
 
 
 def takes_arrays(function: Function) -> Function:
-    """Let arguments that are annotated as tensors be arrays or lists, and masks be left out.
+    """Let arguments that are annotated as tensors be arrays or lists, and let masks be left out.
 
     A mask that is left out, or None, is true everywhere; its shape is read off the annotations, which name
-    the axes. Integers 0 and 1 do as a mask, integers become float64 where numbers are asked for, and half
-    precision becomes single. Any other tensor comes in as it was given.
+    the axes. Integers 0 and 1 are taken for a mask, integers become float64 where numbers are expected, and
+    half precision becomes single. Any other tensor is passed on as it was given.
 
     >>> import attnlib
     >>> fitted = attnlib.Components(2).update(np.ones((1, 3, 2)), [[1, 2, 3]])
     >>> fitted.position_counts.tolist()
     [1, 1, 1]
     """
-    own = signature(function)
-    kinds = {name: _tensor_of(each.annotation) for name, each in own.parameters.items()}
-    arrays = {name: kind.dim_str.split() for name, kind in kinds.items() if kind is not None}
-    masks = [name for name in arrays if kinds[name].dtype is Bool]
+    function_signature = signature(function)
+    parameters = function_signature.parameters
+    annotations = {name: _tensor_annotation(parameter.annotation) for name, parameter in parameters.items()}
+    arrays = {name: annotation for name, annotation in annotations.items() if annotation is not None}
+    masks = {name: annotation for name, annotation in arrays.items() if annotation.dtype is Bool}
+    optional = {name for name in arrays if name in masks or parameters[name].default is None}
 
     @wraps(function)
-    def taking(*given: object, **named: object) -> object:
-        bound = own.bind(*given, **named)
-        values, sizes = bound.arguments, {}
-        for name, axes in arrays.items():
-            if values.get(name) is None and (name in masks or own.parameters[name].default is None):
+    def with_tensors(*positional: Any, **named: Any) -> Any:
+        bound = function_signature.bind(*positional, **named)
+        arguments = bound.arguments
+        sizes: dict[str, int] = {}  # of every axis that an annotation names
+        for name, annotation in arrays.items():
+            if arguments.get(name) is None and name in optional:
                 continue
-            if name in masks:
-                values[name] = as_mask(values[name], name)
-            elif kinds[name].dtype is Float:
-                values[name] = as_numbers(values[name], name)
-            else:
-                values[name] = as_tensor(values[name], name)
+            tensor = _as_annotated(arguments[name], name, annotation)
+            arguments[name] = tensor
+            axes = annotation.dim_str.split()
+            _require_axes(name, axes, tensor.shape)
             # "3 3 batch target source" names the last axes of what is given
-            _require_axes(name, axes, values[name].shape)
-            sizes |= dict(zip(reversed(axes), reversed(values[name].shape), strict=False))
-        device = next((each.device for each in values.values() if isinstance(each, Tensor)), None)
-        for name in masks:
-            axes = arrays[name]
-            if values.get(name) is None and all(axis in sizes and axis[0] != "*" for axis in axes):
-                values[name] = torch.ones([sizes[axis] for axis in axes], dtype=torch.bool, device=device)
+            sizes |= dict(zip(reversed(axes), reversed(tensor.shape), strict=False))
+        device = next((value.device for value in arguments.values() if isinstance(value, Tensor)), None)
+        for name, annotation in masks.items():
+            axes = annotation.dim_str.split()
+            known = all(axis in sizes and not axis.startswith("*") for axis in axes)
+            if arguments.get(name) is None and known:
+                shape = [sizes[axis] for axis in axes]
+                arguments[name] = torch.ones(shape, dtype=torch.bool, device=device)
         return function(*bound.args, **bound.kwargs)
 
-    return taking
+    return cast(Function, with_tensors)
+
+
+def _as_annotated(value: Any, name: str, annotation: Any) -> Tensor:
+    if annotation.dtype is Bool:
+        return as_mask(value, name)
+    if annotation.dtype is Float:
+        return as_numbers(value, name)
+    return as_tensor(value, name)
 
 
 def _require_axes(name: str, axes: list[str], shape: torch.Size) -> None:
-    """Refuse another number of axes, or another size of one whose size is known."""
-    known = all(own == str(size) for own, size in zip(axes, shape, strict=False) if own.isdecimal())
-    if not axes[0].startswith("*") and not (known and len(axes) == len(shape)):
+    """Refuse another number of axes, or another size of an axis whose size the annotation gives."""
+    if axes[0].startswith("*"):
+        return
+    sizes_fit = all(axis == str(size) for axis, size in zip(axes, shape, strict=False) if axis.isdecimal())
+    if len(axes) != len(shape) or not sizes_fit:
         raise BadInput(f"{name} of shape {tuple(shape)}; expected ({', '.join(axes)})")
 
 
-def _tensor_of(annotation: object) -> type | None:
-    """The tensor that an annotation is, or may be beside None; None where it is anything else."""
-    kinds = (annotation, *get_args(annotation))
-    return next((kind for kind in kinds if getattr(kind, "array_type", None) is Tensor), None)
+def _tensor_annotation(annotation: Any) -> Any:
+    """Return the jaxtyping annotation of a tensor, also where it may be None; None for anything else."""
+    for candidate in (annotation, *get_args(annotation)):
+        if getattr(candidate, "array_type", None) is Tensor:
+            return candidate
+    return None

@@ -1,11 +1,12 @@
 """The command line. Everything heavy is imported inside the commands, so that ``--help`` answers at once."""
 
+import io
 import os
 import sys
 from importlib.metadata import entry_points
 from inspect import signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -82,7 +83,7 @@ def options(
     """What precedes the commands."""
 
 
-def analyse(**options: object) -> None:
+def analyse(**options: Any) -> None:
     """Say how an encoder-decoder attends: its attention split into temporal and input-driven terms."""
     request = Request(**options)
     from attnlib.analysis.command import analyse_command
@@ -90,7 +91,7 @@ def analyse(**options: object) -> None:
     analyse_command(request)
 
 
-analyse.__signature__ = signature(Request)  # from which the options and their help are read
+setattr(analyse, "__signature__", signature(Request))  # noqa: B010 (functions have no such attribute), from which the options and their help are read
 app.command()(analyse)
 
 
@@ -114,7 +115,8 @@ def main() -> None:
         os.environ["PYTHONUTF8"] = "1"
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="replace")  # where a terminal has ASCII only
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # where a terminal has ASCII only
     app()
 
 

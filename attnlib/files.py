@@ -31,12 +31,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         sweep(path.parent, f"{path.name}.")
-        temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
-        handle, mode = _created(temporary, like=path)
-        if POSIX:
-            with suppress(OSError):  # some network folders have no locks
-                lock_descriptor(handle, blocking=False)
-        else:
+        temporary, handle, mode = _locked_temporary(path)
+        if not POSIX:
             os.close(handle)
     except OSError as error:
         raise BadInput(f"cannot write {path}: {error.strerror}; choose a folder you may write to") from error
@@ -59,6 +55,32 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
         if POSIX:
             os.close(handle)
+
+
+def _locked_temporary(path: Path) -> tuple[Path, int, int]:
+    """Create a temporary file beside a path, and lock it.
+
+    Between the two another process may take it for a dead writer's and delete it; then a new one is made.
+
+    Returns:
+        its path, its descriptor, and the mode that the file is to have in the end.
+    """
+    while True:
+        temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
+        handle, mode = _created(temporary, like=path)
+        if not POSIX or _lock_new_file(handle):
+            return temporary, handle, mode
+        os.close(handle)
+        temporary.unlink(missing_ok=True)
+
+
+def _lock_new_file(handle: int) -> bool:
+    """Lock a file that was just created; False where another process has locked or deleted it meanwhile."""
+    try:
+        is_locked = lock_descriptor(handle, blocking=False)
+    except OSError:  # some network folders have no locks, and nothing there is swept
+        return True
+    return is_locked and os.fstat(handle).st_nlink > 0
 
 
 def _created(temporary: Path, like: Path) -> tuple[int, int]:

@@ -85,7 +85,7 @@ class StreamingSums:
             return Counter({key: count for key, count in state})
         if isinstance(value, dict):
             return {key: self.empty_entry(name, entry).load_state_dict(entry) for key, entry in state.items()}
-        if is_dataclass(value):
+        if is_dataclass(value) and not isinstance(value, type):
             return type(value)(**state)
         if isinstance(value, StreamingSums):
             return value.empty().load_state_dict(state)
@@ -130,7 +130,7 @@ def _state_of(value: Any) -> Any:
         return sorted(value.items())
     if isinstance(value, dict):
         return {key: _state_of(entry) for key, entry in value.items()}
-    if is_dataclass(value):
+    if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     return value.state_dict()
 

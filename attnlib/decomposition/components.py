@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -371,7 +371,7 @@ class Components:
         self._forget()
         return self
 
-    def _settings(self) -> dict:
+    def _settings(self) -> dict[str, Any]:
         """What another :class:`Components` must agree in to be merged."""
         sizes = {"width": self.width, "n_tokens": self._vocabulary, "n_positions": self._max_length}
         method = {"method": self.method, "constants": self.constants}

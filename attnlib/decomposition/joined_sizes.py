@@ -6,7 +6,7 @@ of :data:`WAYS`, summed, and made distributions again.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 import numpy as np
 from jaxtyping import Float
@@ -68,7 +68,8 @@ def average_of_sizes(
 def _average_one_way(
     matrices: list[SummedMatrices], target: int, source: int, *, way: Way
 ) -> Float[np.ndarray, "heads target source"]:
-    total = sum(laid_on(summed.total, target, source, way=way) for summed in matrices)
+    laid_out = [laid_on(summed.total, target, source, way=way) for summed in matrices]
+    total = reduce(np.add, laid_out)  # (heads, target, source)
     mass = total.sum(-1, keepdims=True)  # (heads, target, 1)
     has_mass = mass > 0
     return np.where(has_mass, total / np.where(has_mass, mass, 1), 1 / source)

@@ -15,7 +15,7 @@ ours.
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 from warnings import warn
 
 import numpy as np
@@ -161,7 +161,7 @@ class CellSums(StreamingSums):
         self._entries.view(-1).index_add_(0, places.view(-1), batch.weights.reshape(-1))
         return self
 
-    def merge(self, other: "CellSums") -> "CellSums":
+    def merge(self, other: Self) -> Self:
         self._require_same_settings(other)
         merged = self.empty()
         merged.longest = min((n for n in (self.longest, other.longest) if n is not None), default=None)
@@ -294,7 +294,7 @@ class AttentionCells(CellSums):
             BadInput: a cell without samples.
         """
         if cell not in self.counts:
-            most = sorted(self.counts, key=self.counts.get, reverse=True)[:5]
+            most = sorted(self.counts, key=self.counts.__getitem__, reverse=True)[:5]
             raise BadInput(
                 f"No samples of (source length, target length) {cell}; cells with most samples: {most}."
             )

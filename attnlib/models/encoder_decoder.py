@@ -27,6 +27,7 @@ from attnlib.errors import BadInput
 from attnlib.models.attention import dot_scores, masked_softmax
 from attnlib.models.config import ModelConfig
 from attnlib.models.corpus import Batch
+from attnlib.models.initialise import fan_in
 from attnlib.models.recurrence import State, fused_layer, unroll
 from attnlib.models.trace import Trace
 
@@ -115,7 +116,7 @@ class EncoderDecoder(nn.Module):
                     parameter.normal_(0, self.config.embedding_scale, generator=generator)
                 else:
                     layer = self.get_submodule(name.rpartition(".")[0])
-                    inputs = layer.in_features if isinstance(layer, nn.Linear) else layer.hidden_size
+                    inputs = fan_in(layer)
                     parameter.uniform_(-(inputs**-0.5), inputs**-0.5, generator=generator)
 
     def encode(
@@ -180,7 +181,10 @@ class EncoderDecoder(nn.Module):
         length = inputs.shape[1]
         if self.config.positions == "learned":
             check_table(first + length)
-            inputs = inputs + self.get_submodule(f"{side}_position_embedding").weight[first : first + length]
+            embedding = (
+                self.encoder_position_embedding if side == "encoder" else self.decoder_position_embedding
+            )
+            inputs = inputs + embedding.weight[first : first + length]
         elif self.config.positions != "none":
             codes = {"sinusoidal": sinusoidal_positions, "shuffled": shuffled_positions}[
                 self.config.positions

@@ -1,5 +1,7 @@
 """Parameters drawn from a generator of their own, as torch's layers draw theirs from global state."""
 
+from typing import Any
+
 import torch
 from torch import nn
 
@@ -16,8 +18,17 @@ def draw_parameters(network: nn.Module, generator: torch.Generator) -> None:
             parameter.normal_(generator=generator)
         else:
             layer = network.get_submodule(name.rpartition(".")[0])
-            inputs = layer.in_features if isinstance(layer, nn.Linear) else layer.hidden_size
+            inputs = fan_in(layer)
             parameter.uniform_(-(inputs**-0.5), inputs**-0.5, generator=generator)
+
+
+def fan_in(layer: Any) -> int:
+    """Return how many inputs each unit of a linear layer has; of a recurrent layer, its width.
+
+    >>> fan_in(nn.Linear(3, 2)), fan_in(nn.GRU(4, 5))
+    (3, 5)
+    """
+    return layer.in_features if isinstance(layer, nn.Linear) else layer.hidden_size
 
 
 def undrawn_embedding(tokens: int, width: int) -> nn.Embedding:

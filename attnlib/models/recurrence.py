@@ -1,12 +1,14 @@
 """Recurrent layers: torch's fused ones, and the same equations step by step, to read and to test against."""
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from attnlib.errors import BadInput
 from attnlib.models.config import Cell
 
 State = Float[Tensor, "batch width"] | tuple[Float[Tensor, "batch width"], Float[Tensor, "batch width"]]
@@ -26,7 +28,7 @@ class UGRNN(nn.Module):
         self.bias_ih_l0, self.bias_hh_l0 = (nn.Parameter(torch.empty(2 * width)) for _ in range(2))
 
     def forward(self, inputs: Tensor, initial: Tensor | None) -> Float[Tensor, "batch time width"]:
-        """States at every step; all input products at once, then one small product a step."""
+        """Return the states at every step; all input products at once, then one small product a step."""
         from_inputs = inputs @ self.weight_ih_l0.T + (self.bias_ih_l0 + self.bias_hh_l0)
         state = inputs.new_zeros(len(inputs), self.hidden_size) if initial is None else initial
         states = []
@@ -37,35 +39,41 @@ class UGRNN(nn.Module):
         return torch.stack(states, dim=1)
 
 
-FUSED: dict[Cell, type[nn.Module]] = {"gru": nn.GRU, "lstm": nn.LSTM, "vanilla": nn.RNN, "ugrnn": UGRNN}
+Recurrence = nn.RNNBase | UGRNN
+FUSED: dict[Cell, type[Any]] = {"gru": nn.GRU, "lstm": nn.LSTM, "vanilla": nn.RNN, "ugrnn": UGRNN}
 
 
-def fused_layer(cell: Cell, width: int) -> nn.Module:
-    """A one-layer recurrence of equal widths, batch first. An LSTM's state is (h, memory)."""
+def fused_layer(cell: Cell, width: int) -> Recurrence:
+    """Return a one-layer recurrence of equal widths, batch first. An LSTM's state is (h, memory)."""
     return FUSED[cell](width, width, batch_first=True)
 
 
 def unroll(
-    layer: nn.Module,
+    layer: Recurrence,
     inputs: Float[Tensor, "batch time width"],
     initial: State | None = None,
     lengths: Int[Tensor, " batch"] | None = None,
     *,
     implementation: Literal["fused", "loop"] = "fused",
 ) -> tuple[Float[Tensor, "batch time width"], State]:
-    """Hidden states at every step, and the full state (for an LSTM: h and memory) each sample ends in.
+    """Return hidden states at every step, and the full state (for an LSTM: h and memory) each sample ends in.
 
     Args:
         lengths: valid steps of each sample (all of them by default). A sample's state stops changing after
             its last valid step; the states returned beyond it are zero.
         implementation: ``"loop"`` computes one step at a time what ``"fused"`` leaves to torch; the two
             agree to rounding.
+
+    Raises:
+        BadInput: two initial states for a network that has one.
     """
     if lengths is not None and bool((lengths == inputs.shape[1]).all()):
         lengths = None
     if implementation == "loop":
         return _loop(layer, inputs, initial, lengths)
     if isinstance(layer, UGRNN):
+        if isinstance(initial, tuple):
+            raise BadInput("an update-gate network has one state, not the two of an LSTM")
         return _to_the_end(layer, inputs, initial, lengths)
     return _fused(layer, inputs, initial, lengths)
 
@@ -85,37 +93,56 @@ def _to_the_end(
 def _fused(
     layer: nn.RNNBase, inputs: Tensor, initial: State | None, lengths: Tensor | None
 ) -> tuple[Tensor, State]:
-    if initial is not None:  # torch wants a leading axis for the layers of a stack
-        initial = tuple(part[None] for part in initial) if isinstance(initial, tuple) else initial[None]
+    stacked = None if initial is None else _map_state(lambda part: part[None], initial)
     if lengths is None:
-        states, last = layer(inputs, initial)
+        states, last = layer(inputs, stacked)
     else:
         packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
-        packed, last = layer(packed, initial)
+        packed, last = layer(packed, stacked)
         states, _ = pad_packed_sequence(packed, batch_first=True, total_length=inputs.shape[1])
-    return states, (tuple(part[0] for part in last) if isinstance(last, tuple) else last[0])
+    return states, _map_state(lambda part: part[0], last)
 
 
-def _loop(
-    layer: nn.Module, inputs: Tensor, initial: State | None, lengths: Tensor | None
-) -> tuple[Tensor, State]:
-    step = {nn.GRU: _gru_step, nn.LSTM: _lstm_step, nn.RNN: _vanilla_step, UGRNN: _ugrnn_step}[type(layer)]
+def _map_state(change: Callable[[Tensor], Tensor], state: State) -> State:
+    """Change a state's one tensor, or both of an LSTM's; in torch they have a leading axis for layers."""
+    if isinstance(state, tuple):
+        hidden, memory = state
+        return change(hidden), change(memory)
+    return change(state)
+
+
+def _loop(layer: Any, inputs: Tensor, initial: State | None, lengths: Tensor | None) -> tuple[Tensor, State]:
+    step = STEPS[type(layer)]
     weights = (layer.weight_ih_l0, layer.weight_hh_l0, layer.bias_ih_l0, layer.bias_hh_l0)
-    zeros = inputs.new_zeros(inputs.shape[0], layer.hidden_size)
-    state = initial if initial is not None else ((zeros, zeros) if isinstance(layer, nn.LSTM) else zeros)
+    state: Any = _zero_state(layer, inputs) if initial is None else initial
     states = []
     for index, column in enumerate(inputs.unbind(dim=1)):
-        stepped = step(column, state, *weights)
+        new_state = step(column, state, *weights)
         if lengths is None:
-            valid, state = None, stepped
+            state = new_state
+            states.append(_hidden(state))
         else:
             valid = (index < lengths)[:, None]  # (batch, 1)
-            pairs = zip(stepped, state, strict=True) if isinstance(state, tuple) else [(stepped, state)]
-            kept = tuple(torch.where(valid, new, old) for new, old in pairs)
-            state = kept if isinstance(state, tuple) else kept[0]
-        hidden = state[0] if isinstance(state, tuple) else state
-        states.append(hidden if valid is None else hidden * valid)
+            state = _where(valid, new_state, state)
+            states.append(_hidden(state) * valid)
     return torch.stack(states, dim=1), state
+
+
+def _zero_state(layer: Any, inputs: Tensor) -> State:
+    zeros = inputs.new_zeros(len(inputs), layer.hidden_size)
+    return (zeros, zeros) if isinstance(layer, nn.LSTM) else zeros
+
+
+def _hidden(state: State) -> Tensor:
+    return state[0] if isinstance(state, tuple) else state
+
+
+def _where(valid: Tensor, new_state: Any, old_state: Any) -> State:
+    """Take the new state of samples that are not over, and keep the old one of the others."""
+    if isinstance(new_state, tuple):
+        hidden, memory = (torch.where(valid, new, old) for new, old in zip(new_state, old_state, strict=True))
+        return hidden, memory
+    return torch.where(valid, new_state, old_state)
 
 
 def _vanilla_step(x: Tensor, h: Tensor, w_x: Tensor, w_h: Tensor, b_x: Tensor, b_h: Tensor) -> Tensor:
@@ -146,3 +173,11 @@ def _lstm_step(
     gate_in, forget, new, gate_out = (x @ w_x.T + b_x + h @ w_h.T + b_h).chunk(4, dim=-1)
     memory = torch.sigmoid(forget) * memory + torch.sigmoid(gate_in) * torch.tanh(new)
     return torch.sigmoid(gate_out) * torch.tanh(memory), memory
+
+
+STEPS: dict[type[nn.Module], Callable[..., Any]] = {
+    nn.GRU: _gru_step,
+    nn.LSTM: _lstm_step,
+    nn.RNN: _vanilla_step,
+    UGRNN: _ugrnn_step,
+}

@@ -1,7 +1,7 @@
 """Writing a target: greedy search and beam search, batched, for any network that goes word by word."""
 
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -19,9 +19,11 @@ class Writer(Protocol[State]):
 
     def begin(self, source: Int[Tensor, "batch source"], mask: Bool[Tensor, "batch source"]) -> State:
         """What it knows before the first word: tensors, in frozen dataclasses, whose rows are samples."""
+        ...
 
     def write(self, words: Int[Tensor, " batch"], state: State) -> tuple[Float[Tensor, "batch words"], State]:
         """Logits of the next word after reading one more, and what is known then."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +109,8 @@ def _allowed(logits: Float[Tensor, "rows words"]) -> Float[Tensor, "rows words"]
     return logits.log_softmax(dim=-1)
 
 
-def _rows(state: State, chosen: Int[Tensor, " rows"]) -> State:
-    """The state with these of its rows, in this order."""
+def _rows(state: Any, chosen: Int[Tensor, " rows"]) -> Any:
+    """Return the state with these of its rows, in this order."""
     if isinstance(state, Tensor):
         return state.index_select(0, chosen)
     if is_dataclass(state):

@@ -67,17 +67,29 @@ class IBMModel1:
         keys = np.unique(np.concatenate([block.keys for block in blocks]))
         blocks = [block.numbered_by(keys) for block in blocks]
         sources, targets = np.divmod(keys, n_target)
-        cooccurrences = sum(np.bincount(block.entries, minlength=len(keys)) for block in blocks)
+        cooccurrences = np.zeros(len(keys), np.int64)
+        for block in blocks:
+            cooccurrences += np.bincount(block.entries, minlength=len(keys))
         table = np.full(len(keys), 1 / n_target)
-        counts, found = np.zeros(len(keys)), []
+        counts = np.zeros(len(keys))
+        log_likelihoods = []
         for _ in range(iterations):
-            counts, likelihood = _expectation(table, blocks)
-            found.append(likelihood)
+            counts, log_likelihood = _expectation(table, blocks)
+            log_likelihoods.append(log_likelihood)
             totals = np.bincount(sources, weights=counts, minlength=n_source)[sources]
             # A word that others explain away in all its sentences can lose its last count to underflow.
             table = np.divide(counts, totals, out=table, where=totals > 0)
-        found.append(_expectation(table, blocks)[1])
-        return cls(n_source, n_target, sources, targets, table, counts, cooccurrences, tuple(found))
+        log_likelihoods.append(_expectation(table, blocks)[1])
+        return cls(
+            n_source=n_source,
+            n_target=n_target,
+            sources=sources,
+            targets=targets,
+            probabilities=table,
+            counts=counts,
+            cooccurrences=cooccurrences,
+            log_likelihood=tuple(log_likelihoods),
+        )
 
     @cached_property
     def _keys(self) -> Int[np.ndarray, " entries"]:

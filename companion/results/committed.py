@@ -46,7 +46,7 @@ def altered(folder: Path = PAPER) -> Iterator[str]:
     if not noted.is_file():
         yield f"{noted} is missing: `python -m companion.results.recompute` writes it"
         return
-    lines = noted.read_text(encoding="utf-8").splitlines()
+    lines = noted.read_text(encoding="utf-8", errors="replace").splitlines()  # an altered name fits no file
     expected = {name: checksum for checksum, _, name in (line.partition("  ") for line in lines)}
     today = _checksums(folder)
     for name in sorted(expected.keys() | today.keys()):

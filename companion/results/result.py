@@ -89,8 +89,12 @@ class Result:
         try:
             content, provenance = (json.loads(each.read_text(encoding="utf-8")) for each in (path, origin))
             tables = {name: _as_records(rows) for name, rows in content.pop("tables").items()}
-            if not isinstance(provenance, dict):
-                raise ValueError("its provenance is no object")
+            objects = {name: content[name] for name in ("config", "values", "data")} | {
+                "provenance": provenance
+            }
+            for name, value in objects.items():
+                if not isinstance(value, dict):
+                    raise ValueError(f"its {name} is no object")
             return cls(**content, tables=tables, provenance=provenance)
         except (OSError, TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
             raise CorruptFile(

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 import torch
+from filelock import lock_descriptor
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load as any_reader
@@ -169,6 +170,22 @@ def test_any_json_comes_back(tmp_path_factory, content):
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, '{"content": 1}', '{"seal": 1, "content": 1}'])
 def test_what_is_cut_or_altered_is_refused(text):
     assert_refused(lambda: sealed.loads(text), "does not hold what was written there", CorruptFile)
+
+
+def test_a_temporary_that_another_process_is_about_to_sweep_is_made_anew(tmp_path, monkeypatch):
+    taken_by_the_sweeper = []
+
+    def locked_by_the_sweeper_at_first(handle, *, blocking):
+        if not taken_by_the_sweeper:
+            taken_by_the_sweeper.extend(tmp_path.glob(".result.*.tmp"))
+            return False
+        return lock_descriptor(handle, blocking=blocking)
+
+    monkeypatch.setattr(files, "lock_descriptor", locked_by_the_sweeper_at_first)
+    with atomic_path(tmp_path / "result") as temporary:
+        temporary.write_text("whole")
+        taken_by_the_sweeper[0].unlink(missing_ok=True)
+    assert (tmp_path / "result").read_text() == "whole"
 
 
 SUMS = {
