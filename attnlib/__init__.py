@@ -1,13 +1,14 @@
 """attnlib: how attention forms in encoder-decoder networks.
 
 The public names are imported on first use, so that ``import attnlib`` and ``attnlib --help`` do not wait for
-torch.
+torch. This module runs on machines that train and have nothing but numpy, torch, safetensors and jaxtyping,
+hence without a package for lazy imports.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from attnlib.version import __version__
 
 if TYPE_CHECKING:  # read by editors and type checkers alone
     from attnlib.adapters import FrameBatch as FrameBatch
@@ -22,16 +23,8 @@ if TYPE_CHECKING:  # read by editors and type checkers alone
     from attnlib.adapters import sequence_batches as sequence_batches
     from attnlib.adapters import text_batches as text_batches
     from attnlib.analysis import Analysis as Analysis
-    from attnlib.analysis import Checkpoint as Checkpoint
-    from attnlib.analysis import Comparison as Comparison
-    from attnlib.analysis import ParallelText as ParallelText
     from attnlib.analysis import Shard as Shard
     from attnlib.analysis import Stream as Stream
-    from attnlib.analysis.analyse import analyse as analyse
-    from attnlib.analysis.compare import compare as compare
-    from attnlib.analysis.report import read_report as read_report
-    from attnlib.analysis.report import report as report
-    from attnlib.analysis.report import write_report as write_report
     from attnlib.decomposition.components import Components as Components
     from attnlib.decomposition.components import Parts as Parts
     from attnlib.decomposition.shares import shares as shares
@@ -44,6 +37,14 @@ if TYPE_CHECKING:  # read by editors and type checkers alone
     from attnlib.models.encoder_decoder import EncoderDecoder as EncoderDecoder
     from attnlib.models.trace import Trace as Trace
     from attnlib.probes.agreement import agreement as agreement
+    from attnlib.report import Checkpoint as Checkpoint
+    from attnlib.report import Comparison as Comparison
+    from attnlib.report import ParallelText as ParallelText
+    from attnlib.report import analyse as analyse
+    from attnlib.report import compare as compare
+    from attnlib.report import read_report as read_report
+    from attnlib.report import report as report
+    from attnlib.report import write_report as write_report
 
 _PUBLIC = {  # each public name and the module that it is imported from; the same as above
     "FrameBatch": "attnlib.adapters",
@@ -58,16 +59,16 @@ _PUBLIC = {  # each public name and the module that it is imported from; the sam
     "sequence_batches": "attnlib.adapters",
     "text_batches": "attnlib.adapters",
     "Analysis": "attnlib.analysis",
-    "Checkpoint": "attnlib.analysis",
-    "Comparison": "attnlib.analysis",
-    "ParallelText": "attnlib.analysis",
+    "Checkpoint": "attnlib.report",
+    "Comparison": "attnlib.report",
+    "ParallelText": "attnlib.report",
     "Shard": "attnlib.analysis",
     "Stream": "attnlib.analysis",
-    "analyse": "attnlib.analysis.analyse",
-    "compare": "attnlib.analysis.compare",
-    "read_report": "attnlib.analysis.report",
-    "report": "attnlib.analysis.report",
-    "write_report": "attnlib.analysis.report",
+    "analyse": "attnlib.report",
+    "compare": "attnlib.report",
+    "read_report": "attnlib.report",
+    "report": "attnlib.report",
+    "write_report": "attnlib.report",
     "Parts": "attnlib.decomposition.components",
     "Components": "attnlib.decomposition.components",
     "GrowingComponents": "attnlib.deprecated",
@@ -91,10 +92,12 @@ _SUBMODULES = (
     "errors",
     "files",
     "models",
+    "options",
     "probes",
-    "request",
+    "report",
     "sealed",
     "streaming",
+    "version",
     "zoo",
 )
 __all__ = ["__version__", *_PUBLIC]

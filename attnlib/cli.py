@@ -15,30 +15,31 @@ from typer.core import TyperGroup
 
 from attnlib import __version__
 from attnlib.errors import AttnlibError, line_of, stop_when_told
-from attnlib.request import Request
+from attnlib.options import AnalyseOptions
 
-OF_THE_BOOK = ("figures", "run", "book", "serve", "verify", "data")  # commands that come with a checkout
+BOOK_COMMANDS = ("figures", "run", "book", "serve", "verify", "data")  # commands that come with a checkout
 
 
 class Commands(TyperGroup):
-    """Turns what ends a command, but for mistakes of the code, into one red line and an exit code."""
+    """Commands whose expected errors end in one red line and an exit code; mistakes of the code do not."""
 
     def get_command(self, ctx, name):
-        found = super().get_command(ctx, name)
-        if found is None and name in OF_THE_BOOK:
+        command = super().get_command(ctx, name)
+        if command is None and name in BOOK_COMMANDS:
             raise AttnlibError(
                 f"attnlib {name} works in a checkout of the book: clone the repository, then `make install`"
             )
-        return found
+        return command
 
     def invoke(self, ctx):
         stop_when_told()
         try:
             return super().invoke(ctx)
         except BaseException as error:
-            if (told := line_of(error)) is None:
+            line_and_code = line_of(error)
+            if line_and_code is None:
                 raise
-            line, code = told
+            line, code = line_and_code
             Console(stderr=True, highlight=False, soft_wrap=True).print(Text(line, style="red"))
             raise typer.Exit(code) from error
 
@@ -56,7 +57,7 @@ app = typer.Typer(
 
 
 def _add_commands_of_the_book() -> None:
-    """Those of a checkout, by its entry points; a wheel names them too, and has nothing behind."""
+    """Register the book's commands; they exist only in a source checkout, though a wheel names them too."""
     for entry in entry_points(group="attnlib.commands"):
         try:
             app.add_typer(entry.load())
@@ -85,13 +86,14 @@ def options(
 
 def analyse(**options: Any) -> None:
     """Say how an encoder-decoder attends: its attention split into temporal and input-driven terms."""
-    request = Request(**options)
-    from attnlib.analysis.command import analyse_command
+    read_options = AnalyseOptions(**options)
+    from attnlib.report.command import analyse_command
 
-    analyse_command(request)
+    analyse_command(read_options)
 
 
-setattr(analyse, "__signature__", signature(Request))  # noqa: B010 (functions have no such attribute), from which the options and their help are read
+# Typer reads the options and their help from the signature, an attribute that no type of functions has.
+setattr(analyse, "__signature__", signature(AnalyseOptions))  # noqa: B010
 app.command()(analyse)
 
 
@@ -104,13 +106,13 @@ def compare(
     ] = None,
 ) -> None:
     """Say which heads differ between two reports: shares and rebuilt attention, with intervals."""
-    from attnlib.analysis.compare import compare_command
+    from attnlib.report.comparison import compare_command
 
     compare_command(first, second, out)
 
 
 def main() -> None:
-    """The ``attnlib`` command. Where names are not in UTF-8, it begins anew in the mode in which they are."""
+    """Run the ``attnlib`` command, re-executed in UTF-8 mode if the file-system encoding is not UTF-8."""
     if sys.getfilesystemencoding() != "utf-8" and os.environ.get("PYTHONUTF8") != "1":
         os.environ["PYTHONUTF8"] = "1"
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])

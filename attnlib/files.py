@@ -178,11 +178,6 @@ def require_plain(path: str | Path) -> None:
         raise CorruptFile(f"{path} is a folder, a pipe or a device; expected a file")
 
 
-def readable(path: str | Path) -> str:
-    """A name as people read it, whatever the locale: where that is ASCII, letters come as half characters."""
-    return os.fsencode(path).decode("utf-8", "surrogateescape")
-
-
 def write_text_atomic(path: str | Path, text: str) -> None:
     """Write UTF-8 text so that a reader sees the old file or the new one, never a part."""
     with atomic_path(path) as temporary:

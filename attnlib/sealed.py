@@ -1,7 +1,8 @@
 """Tensors and JSON in files that know their own checksum: read as they were written, or not at all.
 
 The functions take the places of those of ``safetensors.torch``, ``json`` and :mod:`attnlib.files` that have
-their names. Any reader of safetensors reads what :func:`save` writes, and equal contents are equal bytes.
+their names. Any reader of safetensors reads what :func:`save` writes, and equal contents are equal bytes; the
+writer of safetensors itself puts metadata into another order in every process.
 """
 
 import hashlib

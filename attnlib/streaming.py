@@ -91,7 +91,7 @@ class StreamingSums:
             return value.empty().load_state_dict(state)
         return type(value)(state)
 
-    def _require_same_settings(self, other: Self) -> None:
+    def _require_same_settings(self, other: "StreamingSums") -> None:
         settings, others = self.settings(), other.settings()
         different = [name for name, value in settings.items() if others[name] != value]
         if different:

@@ -20,9 +20,9 @@ import typer
 from attnlib.adapters.attended import Attended, LinearMap
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.fit import Fit
-from attnlib.analysis.passes import fit_part, merged_fit
-from attnlib.analysis.stored import Keep
+from attnlib.analysis.passes import fit_part
 from attnlib.analysis.stream import Shard, Stream
+from attnlib.report.resume import PartialSums, merged_fit
 
 SAMPLES, LENGTH, WORDS, POOL = 256, 20, 32_000, 8
 TOKENS = 2 * SAMPLES * LENGTH  # of a batch
@@ -68,7 +68,7 @@ def run_shard(folder: str, tokens: int, width: int, part: Shard) -> tuple[float,
     drawn_pass(0, width)
     clock = time.process_time()
     stream = Stream(lambda number: drawn_pass(number, width), range(tokens // TOKENS))
-    keep = Keep(Path(folder), {"tokens": tokens, "width": width})
+    keep = PartialSums(Path(folder), {"tokens": tokens, "width": width})
     counted = valid(fit_part(stream, part, keep=keep, progress=progress))
     taken = time.process_time() - clock
     return taken, counted, ", ".join([*peaks, f"{peak()} MB at end"])
@@ -89,7 +89,7 @@ def measure(tokens: int, width: int, shards: int) -> tuple[float, int]:
             total, counted = total + taken, counted + found
             print(f"  shard {shard}: {taken:.1f} s of processor time; {peaks}", flush=True)
         clock = time.process_time()
-        fit = merged_fit(Keep(Path(folder), {"tokens": tokens, "width": width}), Shard(0, shards, 1))
+        fit = merged_fit(PartialSums(Path(folder), {"tokens": tokens, "width": width}), Shard(0, shards, 1))
         total += time.process_time() - clock
         assert valid(fit) == counted
         size = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file()) / 1e6

@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from attnlib import Components, TokenBatch
-from attnlib.analysis import Stream, analyse
+from attnlib.analysis import Stream
 from attnlib.decomposition.shares import shares
+from attnlib.report import analyse
 from tests.attnlib.analysis.builders import Toy
 
 ROOT = Path(__file__).parents[1]

@@ -3,6 +3,7 @@
 import ast
 import sys
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,76 @@ def test_a_figure_imports_what_figures_share_and_no_other_figure_but_one():
         names = {tuple(name.split(".")[1:3]) for name in imports(path) if name.startswith("notebooks.")}
         others = {name for name in names if name[0] != "shared" and name != own}
         assert {(own, name) for name in others} <= {one}, path
+
+
+# No circles in the library.
+
+
+def modules_of_the_library() -> dict[str, Path]:
+    names = {}
+    for path in FILES["attnlib"]:
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        names[name.removesuffix(".__init__")] = path
+    return names
+
+
+def arrows_between_modules() -> dict[str, set[str]]:
+    """By module what it imports of the library, in functions and for type checkers as well."""
+    modules = modules_of_the_library()
+    arrows = {}
+    for module, path in modules.items():
+        imported = set()
+        for name in imports(path):
+            home = name if name in modules else name.rpartition(".")[0]
+            imported |= {home} & modules.keys()
+        arrows[module] = imported - {module}
+    return arrows
+
+
+def room_of(module: str) -> str:
+    """The folder or the module right below ``attnlib``."""
+    return ".".join(module.split(".")[:2])
+
+
+def circle_in(arrows: dict[str, set[str]]) -> list[str]:
+    try:
+        TopologicalSorter(arrows).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
+
+
+def test_no_modules_of_the_library_import_each_other_in_a_circle():
+    assert circle_in(arrows_between_modules()) == []
+
+
+def test_no_folders_of_the_library_import_each_other_in_a_circle():
+    arrows: dict[str, set[str]] = {}
+    for module, imported in arrows_between_modules().items():
+        room = room_of(module)
+        arrows.setdefault(room, set()).update({room_of(name) for name in imported} - {room})
+    assert circle_in(arrows) == []
+
+
+def test_an_analysis_knows_nothing_of_its_views():
+    arrows = arrows_between_modules()
+    knowing = {room_of(module) for module, names in arrows.items() if "attnlib.report" in map(room_of, names)}
+    assert knowing == {"attnlib", "attnlib.cli", "attnlib.report"}
+
+
+@pytest.mark.parametrize(
+    ("arrows", "circle"),
+    [
+        pytest.param({"a": {"b"}, "b": {"c"}, "c": set()}, [], id="a chain"),
+        pytest.param({"a": {"b"}, "b": {"a"}}, ["a", "b"], id="a pair"),
+        pytest.param({"a": {"b"}, "b": {"c"}, "c": {"a"}}, ["a", "b", "c"], id="a ring"),
+    ],
+)
+def test_a_circle_is_found(arrows, circle):
+    assert sorted(set(circle_in(arrows))) == circle
+
+
+# What a bare node runs.
 
 
 NODE = [

@@ -1,25 +1,7 @@
-"""What the papers did to their own networks, for anybody's model: from a stream of passes to a report."""
+"""What the papers did to their own networks, for anybody's model: from a stream of passes to plain rows."""
 
-from attnlib.analysis.analyse import analyse
-from attnlib.analysis.checkpoint import Checkpoint, ParallelText
-from attnlib.analysis.compare import Comparison, compare
-from attnlib.analysis.report import read_report, report, write_report
+from attnlib.analysis.from_stream import analyse_stream
 from attnlib.analysis.results import Analysis
-from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Losses, Shard, Stream
 
-__all__ = [
-    "Analysis",
-    "Checkpoint",
-    "Comparison",
-    "Keep",
-    "Losses",
-    "ParallelText",
-    "Shard",
-    "Stream",
-    "analyse",
-    "compare",
-    "read_report",
-    "report",
-    "write_report",
-]
+__all__ = ["Analysis", "Losses", "Shard", "Stream", "analyse_stream"]

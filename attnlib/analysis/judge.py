@@ -374,7 +374,7 @@ class HeadSums:
         return torch.tensor([term in terms for term in self.terms], dtype=torch.float64)
 
 
-# Quantiles of intervals.
+# Quantiles of intervals. They are not scipy's because machines that measure heads do not have it.
 
 
 _EXPANDED = 500.0  # degrees from which on an expansion is exact to the last digits

@@ -1,38 +1,84 @@
-"""Two passes over a corpus, at once or in parts that add up: no more than what numbers depend on."""
+"""Read a corpus twice, whole or in parts that add up: what every number of an analysis depends on."""
 
 import time
-from collections.abc import Collection
-from contextlib import nullcontext
-from typing import Any
+from collections.abc import Collection, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 from attnlib.analysis.bar import Progress, followed
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import HeldOutSums
 from attnlib.analysis.learned import SCORED
 from attnlib.analysis.pass_sums import PassSums
-from attnlib.analysis.stored import Keep, read_sums
-from attnlib.analysis.stream import Shard, Stream
+from attnlib.analysis.stream import STAGES, Shard, Stream
 from attnlib.decomposition.components import Method
 
-STAGES = ("fit", "judge")
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SavedPass:
+    """How far a pass over a part of a corpus came before it was interrupted."""
+
+    sums: PassSums
+    done: int  #: batches of the stream that are summed already
+    finished: bool  #: whether nothing of the part is left
+
+
+@runtime_checkable
+class Keeper(Protocol):
+    """What keeps the sums of a pass while it goes on.
+
+    :class:`attnlib.report.resume.PartialSums` keeps them in files.
+
+    Attributes:
+        seconds: between two saves.
+    """
+
+    seconds: float
+
+    def held(self, parts: Iterable[tuple[str, Shard]]) -> AbstractContextManager[None]:
+        """Return a context in which nobody else writes these parts, each a stage and a shard."""
+
+    def load(self, stage: str, part: Shard, sums: PassSums) -> SavedPass | None:
+        """Load what was saved of a part into empty sums of its kind; None if nothing was saved."""
+
+    def save(self, stage: str, part: Shard, saved: SavedPass) -> None:
+        """Save the sums of a part as they are now."""
 
 
 def both_passes(
     stream: Stream,
     every: int = 5,
-    keep: Keep | None = None,
+    keep: Keeper | None = None,
     progress: Progress | bool | None = None,
     **fitted: Any,
 ) -> tuple[HeldOutSums, Shard]:
-    """Sums of the second pass, with their fit, and which batches they are of; see :func:`analyse`."""
-    for part, kept in ((Shard(every=every), keep), (Shard(every=1), None)):
-        held = kept.held((stage, part) for stage in STAGES) if kept else nullcontext()
-        with held, followed(progress, stream, part) as follow:
-            fit = fit_part(stream, part, keep=kept, progress=follow, **fitted)
-            judgement = judge_part(stream, fit, part, keep=kept, progress=follow)
-        if judgement.samples:
-            break
-    return judgement, part
+    """Fit on most of a corpus and judge the rest, or fit and judge all of it where that leaves no rest.
+
+    Args:
+        stream: passes of the model.
+        every: one batch in so many is held out and judged.
+        keep, progress: as :func:`~attnlib.analysis.from_stream.analyse_stream`.
+        fitted: ``heads`` and ``method``, as :func:`fit_part`.
+
+    Returns:
+        The sums of the second pass, which have those of the first, and the part of the corpus they are of.
+    """
+    held_out = Shard(every=every)
+    judgement = _fit_and_judge(stream, held_out, keep, progress, **fitted)
+    if judgement.samples:
+        return judgement, held_out
+    everything = Shard(every=1)
+    return _fit_and_judge(stream, everything, None, progress, **fitted), everything
+
+
+def _fit_and_judge(
+    stream: Stream, part: Shard, keep: Keeper | None, progress: Progress | bool | None, **fitted: Any
+) -> HeldOutSums:
+    held = nullcontext() if keep is None else keep.held([(stage, part) for stage in STAGES])
+    with held, followed(progress, stream, part) as follow:
+        fit = fit_part(stream, part, keep=keep, progress=follow, **fitted)
+        return judge_part(stream, fit, part, keep=keep, progress=follow)
 
 
 def fit_part(
@@ -41,35 +87,44 @@ def fit_part(
     *,
     heads: Collection[int] | None = None,
     method: Method = "means",
-    **options: Any,
+    keep: Keeper | None = None,
+    progress: Progress | None = None,
 ) -> Fit:
-    """First pass over a part; goes on where it was left; ``keep`` and ``progress`` as :func:`analyse`."""
-    return _pass_over("fit", stream, Fit(heads, method), part=part or Shard(), **options)
+    """Sum the first pass over a part of a corpus; a pass that was interrupted goes on where it was.
+
+    Args:
+        stream: passes of the model.
+        part: which batches, all by default.
+        heads, method: as :class:`~attnlib.analysis.fit.Fit`.
+        keep: where the sums are kept while the pass goes on.
+        progress: is called after each batch with the stage and the number of batches read.
+    """
+    sums = Fit(heads, method)
+    return _pass_over(stream, sums, "fit", part=part or Shard(), keep=keep, progress=progress)
 
 
-def judge_part(stream: Stream, fit: Fit, part: Shard | None = None, **options: Any) -> HeldOutSums:
-    """Second pass over a part, by the fit of all parts."""
-    return _pass_over("judge", stream, HeldOutSums(fit), part=part or Shard(), **options)
-
-
-def merged_fit(keep: Keep, part: Shard) -> Fit:
-    return keep.merged("fit", part, Fit)
+def judge_part(
+    stream: Stream,
+    fit: Fit,
+    part: Shard | None = None,
+    *,
+    keep: Keeper | None = None,
+    progress: Progress | None = None,
+) -> HeldOutSums:
+    """Sum the second pass over a part of a corpus, by the fit of all parts; arguments as :func:`fit_part`."""
+    sums = HeldOutSums(fit)
+    return _pass_over(stream, sums, "judge", part=part or Shard(), keep=keep, progress=progress)
 
 
 def _pass_over(
-    stage: str,
-    stream: Stream,
-    sums: PassSums,
-    *,
-    part: Shard,
-    keep: Keep | None = None,
-    progress: Progress | None = None,
+    stream: Stream, sums: PassSums, stage: str, *, part: Shard, keep: Keeper | None, progress: Progress | None
 ) -> PassSums:
     done = 0  # batches of the stream that are summed already
-    if keep and (facts := keep.begun(stage, part)):
-        sums = read_sums(keep.path(stage, part), sums)
-        done = facts["done"]
-        if facts["finished"]:
+    saved = None if keep is None else keep.load(stage, part, sums)
+    if saved is not None:
+        sums = saved.sums
+        done = saved.done
+        if saved.finished:
             return sums
     last_save = time.monotonic()
     n_read = 0
@@ -83,11 +138,11 @@ def _pass_over(
         _add_batch(sums, stream, batch, judged_before=part.judged_before(number))
         if progress:
             progress(stage, n_read)
-        if keep and time.monotonic() - last_save > keep.seconds:
-            keep.save(stage, part, sums, number + 1, finished=False)
+        if keep is not None and time.monotonic() - last_save > keep.seconds:
+            keep.save(stage, part, SavedPass(sums=sums, done=number + 1, finished=False))
             last_save = time.monotonic()
-    if keep:
-        keep.save(stage, part, sums, number + 1, finished=True)
+    if keep is not None:
+        keep.save(stage, part, SavedPass(sums=sums, done=number + 1, finished=True))
     return sums
 
 

@@ -1,10 +1,8 @@
-"""What an analysis found, as plain rows: for tables, for files, for the page."""
+"""What an analysis found, as plain rows of numbers, which know nothing of how they are shown."""
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from html import escape
-from typing import TYPE_CHECKING
 
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -20,22 +18,18 @@ from attnlib.decomposition.components import Method
 from attnlib.decomposition.term_sums import TermShares
 from attnlib.errors import BadInput
 
-if TYPE_CHECKING:
-    from IPython.display import HTML
-    from pandas import DataFrame
-
-    from attnlib.analysis.report import Name
-    from attnlib.analysis.show import Plots, Tables
-
 
 @dataclass(frozen=True, eq=False)
 class Analysis:
-    """Everything that a report says."""
+    """Everything that an analysis found, as plain data.
+
+    What :mod:`attnlib.report` returns is an :class:`~attnlib.report.views.AnalysisWithViews`, which has the
+    same data and shows it as tables, figures and a page.
+    """
 
     heads: list[dict]  #: a row for each head of each attention, see :func:`head_rows`
-    terms: list[dict]  #: a row for each term of each head, long form
-    #: a row for each of the states that projections read: words and places seen, share unseen
-    states: list[dict]
+    terms: list[dict]  #: a row for each term of each head, see :func:`term_rows`
+    states: list[dict]  #: a row for each of the states that projections read, see :func:`state_rows`
     fitted: int  #: samples of the first pass
     judged: int  #: samples of the second
     held_out: bool  #: whether they are different samples
@@ -47,7 +41,7 @@ class Analysis:
     learned: dict[str, int | float] = field(default_factory=dict)
     method: Method = "means"  #: of the components
     made: dict[str, dict] = field(default_factory=dict)  #: what else made it: options, checksums, versions
-    #: by attention and head what :func:`~attnlib.analysis.compare.compare` needs: sums over samples, by block
+    #: by attention and head what a comparison of two analyses needs: sums over samples, by block
     blocks: dict[Head, Float[Tensor, "blocks sums"]] = field(default_factory=dict)
     #: which samples these are, see :func:`~attnlib.analysis.judge.sample_keys`
     keys: Int[Tensor, " blocks"] | None = None
@@ -55,59 +49,52 @@ class Analysis:
     one_sequence: bool = False  #: whether the model reads one sequence, as a decoder or an encoder alone does
 
     def __repr__(self) -> str:
-        heads, samples = len(self.heads), f"{self.fitted:,} samples, judged on {self.judged:,}"
-        beware = ", of a text it has not learned" * bool(self.learned and not has_learned(self.learned))
-        return f"Analysis of {heads:,} heads, fitted on {samples}{beware}"
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: what is found, in words, and what to beware of; the page has the rest."""
-        from attnlib.analysis.report import findings, notes, sentence
-
-        said = [repr(self), *findings(self), *notes(self)]
-        return "".join(f"<p>{escape(sentence(own))}</p>" for own in said)
-
-    @property
-    def tables(self) -> "Tables":
-        """Data frames of pandas: ``tables.heads()``, ``.terms()``, ``.states()`` and ``.attention()``."""
-        from attnlib.analysis.show import Tables
-
-        return Tables(self)
-
-    def to_frame(self) -> "DataFrame":
-        """Return the terms as a tidy data frame of pandas, a row for each term of each head.
-
-        Columns: ``kind``, ``layer``, ``head``, ``term`` (such as ``"temporal·input"``), ``covariance_share``
-        with the ends of its interval of 95 %, ``mean_absolute_share``, and how well attention is rebuilt
-        without the term.
-        """
-        return self.tables.terms()
-
-    def show(self, *, name: "Name | None" = None, height: int = 720) -> "HTML":
-        """Return the report, with all that moves in it, for a notebook to show below a cell.
-
-        Args:
-            name: the word of an id, as of :func:`~attnlib.analysis.report.report`; ids by default.
-            height: of the frame, in pixels.
-
-        Raises:
-            BadInput: IPython is not installed.
-        """
-        from attnlib.analysis.show import framed
-
-        return framed(self, name, height)
-
-    @property
-    def plot(self) -> "Plots":
-        """Figures of matplotlib: ``analysis.plot.heads()``, ``.terms(layer, head)``, ``.attention(…)``."""
-        from attnlib.analysis.show import Plots
-
-        return Plots(self)
+        text = (
+            f"Analysis of {len(self.heads):,} heads, fitted on {self.fitted:,} samples, "
+            f"judged on {self.judged:,}"
+        )
+        if self.learned and not has_learned(self.learned):
+            text += ", of a text it has not learned"
+        return text
 
 
 def results(
     fit: Fit, judgement: HeldOutSums, *, held_out: bool, about: dict[str, str] | None = None
 ) -> Analysis:
-    """The rows that two passes over a corpus come to; BadInput where nothing was judged."""
+    """Return the analysis that the sums of two passes over a corpus come to.
+
+    Args:
+        fit: sums of the first pass.
+        judgement: sums of the second.
+        held_out: whether the two passes read different samples.
+        about: what a report says of model and corpus.
+
+    Raises:
+        BadInput: nothing was judged.
+    """
+    _require_something_judged(judgement)
+    losses = fit.losses
+    if held_out:
+        losses = losses + judgement.losses
+    return Analysis(
+        heads=_with_rows_unseen(head_rows(judgement, held_out=held_out), judgement),
+        terms=term_rows(judgement, held_out=held_out),
+        states=state_rows(fit, judgement),
+        fitted=fit.samples,
+        judged=judgement.samples,
+        held_out=held_out,
+        about=about or {},
+        losses=losses,
+        unchecked=tuple(sorted(judgement.unchecked, key=_kind_and_layer)),
+        no_probe=tuple(sorted(judgement.no_probe)),
+        learned=judgement.learned.result(),
+        method=fit.method,
+        blocks={head: sums.blocks for head, sums in judgement.heads.items()},
+        keys=judgement.keys,
+    )
+
+
+def _require_something_judged(judgement: HeldOutSums) -> None:
     if not judgement.samples:
         raise BadInput(
             "the corpus holds no sample with a counted position on either side: its sentences are empty, or "
@@ -118,83 +105,76 @@ def results(
             "no row of attention has two positions to choose from: every sentence that was judged has one at "
             "most; give longer sentences, or cut them later (--longest)"
         )
-    heads = head_rows(judgement, held_out=held_out)
-    for row in heads:
-        rows = judgement.attentions[f"{row['kind']}.{row['layer']}"].rows
-        row["rows_unseen"] = rows - row["rows"] - row["rows_left_out"]
-    return Analysis(
-        heads=heads,
-        terms=term_rows(judgement, held_out=held_out),
-        states=state_rows(fit, judgement),
-        fitted=fit.samples,
-        judged=judgement.samples,
-        held_out=held_out,
-        about=about or {},
-        losses=fit.losses + judgement.losses if held_out else fit.losses,
-        unchecked=tuple(sorted(judgement.unchecked, key=_order)),
-        no_probe=tuple(sorted(judgement.no_probe)),
-        learned=judgement.learned.result(),
-        method=fit.method,
-        blocks={head: sums.blocks for head, sums in judgement.heads.items()},
-        keys=judgement.keys,
-    )
+
+
+def _with_rows_unseen(rows: list[dict], judgement: HeldOutSums) -> list[dict]:
+    """Return rows of heads with the number of rows of attention that have no shares."""
+    counted = []
+    for row in rows:
+        total = judgement.attentions[f"{row['kind']}.{row['layer']}"].rows
+        counted.append(row | {"rows_unseen": total - row["rows"] - row["rows_left_out"]})
+    return counted
 
 
 def head_rows(judgement: HeldOutSums, *, held_out: bool = True) -> list[dict]:
-    """A row a head, by kind, layer and head.
+    """Return a row for each head, by kind, layer and head.
 
-    ``temporal_share`` and ``input_share`` are covariance shares of the terms of position with position and of
-    word with word, ``mixed_share`` that of position with word, ``residual_share`` that of the terms with a
-    residual in them; with ``position_bias_share`` they sum to one. Where there is a constant part, a constant
-    query with a position is temporal and one with a word is input; ``constant_input_share`` says how much of
-    the input share that is, for the papers count it as mixed. ``…_low`` and ``…_high`` are the ends of the
-    interval of 95 %, see :meth:`~attnlib.analysis.judge.HeadSums.share`; there is none where nothing was
-    ``held_out`` of the fit. ``temporal_rebuilds`` and the like are
-    1 − total variation between the attention that only these terms build and the full one, beside ``uniform``
-    for none of them; ``spread`` is the standard deviation of the scores along a row. ``typicality_coverage``
-    is the share of samples that have a typicality; ``near_typicality`` joins the nearest sizes, and is of
-    nearly all; ``typicality_beyond`` that of samples longer than averages
-    are kept of. ``rows_probed`` is how many rows both agreements are of. ``rows`` went into the shares;
-    ``rows_left_out`` have one position to choose from. Beside them :func:`results` counts ``rows_unseen``,
-    which have none, because their word or those that they might see were not fitted on.
+    Columns:
+        * ``temporal_share`` and ``input_share``: covariance shares of the terms of position with position
+          and of word with word. Where there is a constant part, a constant query with a position is temporal
+          and one with a word is input; ``constant_input_share`` says how much of the input share that is, for
+          the papers count it as mixed.
+        * ``mixed_share``: that of position with word. ``residual_share``: that of the terms with a residual
+          in them. With ``position_bias_share`` all five sum to one.
+        * ``…_low`` and ``…_high``: the ends of the interval of 95 %, see
+          :meth:`~attnlib.analysis.judge.HeadSums.share`; NaN where nothing was ``held_out`` of the fit.
+        * ``temporal_rebuilds`` and the like: 1 − total variation between the attention that only these terms
+          build and the full one, beside ``uniform`` for none of them.
+        * ``spread``: the standard deviation of the scores along a row.
+        * ``typicality``, and ``typicality_coverage``, the share of samples that have one; ``near_typicality``
+          joins the nearest sizes, and is of nearly all, ``near_coverage``; ``typicality_beyond`` is the share
+          of samples longer than averages are kept of.
+        * ``agreement_with_probe`` and ``agreement_by_chance``, both of ``rows_probed`` rows.
+        * ``rows``: how many rows of attention went into the shares; ``rows_left_out`` have one position to
+          choose from. :func:`results` counts ``rows_unseen`` as well, which have no shares because their
+          word, or those that they might see, were not fitted on.
     """
-    fitted = float(judgement.fit.samples) if held_out else math.nan
-    return [
-        {
-            **named,
-            **_shares(own, fitted),
+    fitted = _samples_fitted(judgement, held_out=held_out)
+    rows = []
+    for head, sums, shares in _heads(judgement):
+        columns = {
             "constant_input_share": shares.covariance.get("constant·input", 0.0),
             "temporal_rebuilds": shares.similarity["temporal only"],
             "input_rebuilds": shares.similarity["input only"],
             "no_residual_rebuilds": shares.similarity["no residual"],
             "uniform": shares.similarity["uniform"],
-            "typicality": own.mean("typicality", "covered"),
-            "typicality_coverage": own.mean("covered", "samples"),
-            "near_typicality": own.mean("near_typicality", "near"),
-            "near_coverage": own.mean("near", "samples"),
-            "typicality_beyond": own.mean("beyond", "samples"),
-            "on_ignored": own.mean("on_ignored", "rows"),
-            "agreement_with_probe": own.mean("agrees", "probed"),
-            "agreement_by_chance": own.mean("by_chance", "probed"),
-            "rows_probed": own.count("probed"),
+            "typicality": sums.mean("typicality", "covered"),
+            "typicality_coverage": sums.mean("covered", "samples"),
+            "near_typicality": sums.mean("near_typicality", "near"),
+            "near_coverage": sums.mean("near", "samples"),
+            "typicality_beyond": sums.mean("beyond", "samples"),
+            "on_ignored": sums.mean("on_ignored", "rows"),
+            "agreement_with_probe": sums.mean("agrees", "probed"),
+            "agreement_by_chance": sums.mean("by_chance", "probed"),
+            "rows_probed": sums.count("probed"),
             "spread": shares.spread,
             "rows": shares.rows,
             "rows_left_out": shares.rows_left_out,
         }
-        for named, own, shares in _heads(judgement)
-    ]
+        rows.append(head | _shares(sums, fitted) | columns)
+    return rows
 
 
 EVEN = 0.99  # attention this near to uniform is what no score would make: its shares are of noise
 
 
 def is_even(row: dict) -> bool:
-    """Whether a head attends evenly; where nothing was rebuilt, it does not."""
+    """Return True if a head attends evenly; where nothing was rebuilt, it does not."""
     return row["uniform"] >= EVEN
 
 
 def _shares(sums: HeadSums, fitted: float) -> dict[str, float]:
-    """Return the share of each part, and its interval."""
+    """Return the columns of the share of each part, with its interval."""
     columns = {}
     for part in PARTS:
         name = part.replace(" ", "_")
@@ -209,9 +189,9 @@ def _shares(sums: HeadSums, fitted: float) -> dict[str, float]:
 
 def term_rows(judgement: HeldOutSums, *, held_out: bool = True) -> list[dict]:
     """Return a row for each term of each head; intervals are as :func:`head_rows` has them."""
-    fitted = float(judgement.fit.samples) if held_out else math.nan
+    fitted = _samples_fitted(judgement, held_out=held_out)
     rows = []
-    for named, sums, shares in _heads(judgement):
+    for head, sums, shares in _heads(judgement):
         for term in sums.terms:
             interval = sums.share({term}, fitted=fitted)
             row = {
@@ -223,7 +203,7 @@ def term_rows(judgement: HeldOutSums, *, held_out: bool = True) -> list[dict]:
                 "similarity_without": shares.similarity[f"without {term}"],
                 "agreement_without": shares.agreement[f"without {term}"],
             }
-            rows.append(named | row)
+            rows.append(head | row)
     return rows
 
 
@@ -249,15 +229,25 @@ def state_rows(fit: Fit, judgement: HeldOutSums) -> list[dict]:
     return rows
 
 
+def _samples_fitted(judgement: HeldOutSums, *, held_out: bool) -> float:
+    """Return how many samples the components were fitted on; NaN if they are the judged ones."""
+    if not held_out:
+        return math.nan
+    return float(judgement.fit.samples)
+
+
 def _heads(judgement: HeldOutSums) -> Iterator[tuple[dict, HeadSums, TermShares]]:
-    """Yield what names a head, its sums and its shares, by kind, layer and head."""
-    heads = judgement.heads
-    for name, head in sorted(heads, key=lambda place: (*_order(place[0]), place[1])):
+    """Yield the columns that name a head, its sums and its shares, by kind, layer and head."""
+    for (name, head), sums in sorted(judgement.heads.items(), key=_kind_layer_and_head):
         kind, layer = name.split(".")
-        sums = heads[name, head]
         yield {"kind": kind, "layer": int(layer), "head": head}, sums, sums.shares
 
 
-def _order(name: str) -> tuple[int, int]:
+def _kind_layer_and_head(item: tuple[Head, HeadSums]) -> tuple[int, int, int]:
+    (name, head), _ = item
+    return *_kind_and_layer(name), head
+
+
+def _kind_and_layer(name: str) -> tuple[int, int]:
     kind, layer = name.split(".")
     return KINDS.index(kind), int(layer)

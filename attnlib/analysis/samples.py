@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attnlib.adapters.attended import Attended
 from attnlib.adapters.library_models import KINDS
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.counted import whole_samples
@@ -16,7 +17,8 @@ from attnlib.analysis.stream import Stream
 from attnlib.analysis.terms import REBUILT, attention_terms, subsets
 from attnlib.errors import BadInput
 
-MOST, LONGEST = 12, 40  # samples, and positions of a side that are shown
+MOST = 12  # samples that are kept
+LONGEST = 40  # positions of a side that are kept
 ENTRIES = 1_500_000  # of all maps together, a byte each on the page
 
 
@@ -35,7 +37,8 @@ class Sample:
 
     @property
     def attention(self) -> dict[Head, Float[Tensor, "queries keys"]]:
-        return {place: maps[0] for place, maps in self.maps.items()}
+        """The model's attention, by attention and head."""
+        return {head: maps[0] for head, maps in self.maps.items()}
 
 
 def maps_of(fit: Fit, model_pass: ModelPass) -> dict[Head, Float[Tensor, "maps samples queries keys"]]:
@@ -56,35 +59,74 @@ def maps_of(fit: Fit, model_pass: ModelPass) -> dict[Head, Float[Tensor, "maps s
     return maps
 
 
-def samples_of(stream: Stream, one: ModelPass, fit: Fit, most: int = MOST) -> tuple[Sample, ...]:
-    """The first samples of a pass, no more than fit the page."""
-    heads = sum(len(fit.heads or range(own.heads)) for own in one.attended)
-    cut = min(LONGEST, math.isqrt(ENTRIES // (heads * (len(REBUILT) + 1))))
-    longest = min(cut, max(one.source_mask.shape[1], one.target_mask.shape[1]))
-    one = one.first(min(most, ENTRIES // (heads * (len(REBUILT) + 1) * longest**2)))
-    ordered = sorted(one.attended, key=lambda own: (KINDS.index(own.kind), own.layer))
-    every_map = maps_of(fit, replace(one, attended=tuple(ordered)))
-    try:
-        probe = stream.probe(one) if stream.is_probed(0) else None
-    except BadInput:
-        probe = None
-    kinds, samples = {own.name: own.kind for own in one.attended}, []
-    whole = whole_samples(one).nonzero()[:, 0].tolist()
-    for at, row in enumerate(whole):
-        lengths = {side: int(one.mask(side)[row].sum()) for side in ("source", "target")}
-        length = {side: min(cut, own) for side, own in lengths.items()}
-        maps = {}
-        for (name, head), own in every_map.items():
-            queries, keys = (length[side] for side in one.sides(kinds[name]))
-            maps[name, head] = own[:, at, :queries, :keys]
-        samples.append(
-            Sample(
-                one.source_tokens[row, : length["source"]].cpu(),
-                one.target_outputs[row, : length["target"]].cpu(),
-                one.target_tokens[row, : length["target"]].cpu(),
-                maps,
-                None if probe is None else probe[row, : length["target"], : length["source"]].cpu(),
-                tuple(lengths.values()),
-            )
-        )
+def samples_of(stream: Stream, model_pass: ModelPass, fit: Fit, most: int = MOST) -> tuple[Sample, ...]:
+    """Return the first samples of a pass, no more and no longer than fit the page.
+
+    Args:
+        stream: says how the lexical probe is taken.
+        model_pass: of judged samples.
+        fit: sums of the first pass, which the terms are made of.
+        most: samples at most.
+    """
+    n_heads = 0
+    for attended in model_pass.attended:
+        n_heads += attended.heads if fit.heads is None else len(fit.heads)
+    n_maps = n_heads * (len(REBUILT) + 1)  # of a sample
+    longest_kept = min(LONGEST, math.isqrt(ENTRIES // n_maps))
+    longest_here = max(model_pass.source_mask.shape[1], model_pass.target_mask.shape[1])
+    entries_of_sample = n_maps * min(longest_kept, longest_here) ** 2
+    model_pass = model_pass.first(min(most, ENTRIES // entries_of_sample))
+
+    by_kind_and_layer = sorted(model_pass.attended, key=_kind_and_layer)
+    maps = maps_of(fit, replace(model_pass, attended=tuple(by_kind_and_layer)))
+    probe = _probe_of(stream, model_pass)
+    rows = whole_samples(model_pass).nonzero()[:, 0].tolist()  # of the batch
+    samples = []
+    for sample, row in enumerate(rows):
+        of_sample = {head: of_samples[:, sample] for head, of_samples in maps.items()}
+        samples.append(_cut_sample(model_pass, row, of_sample, probe=probe, longest=longest_kept))
     return tuple(samples)
+
+
+def _probe_of(stream: Stream, model_pass: ModelPass) -> Float[Tensor, "batch target source"] | None:
+    """Return the lexical probe; None where it is not wanted or cannot be taken."""
+    if not stream.is_probed(0):
+        return None
+    try:
+        return stream.probe(model_pass)
+    except BadInput:
+        return None
+
+
+def _cut_sample(
+    model_pass: ModelPass,
+    row: int,
+    maps: dict[Head, Float[Tensor, "maps queries keys"]],
+    *,
+    probe: Float[Tensor, "batch target source"] | None,
+    longest: int,
+) -> Sample:
+    """Return one row of a batch as a sample, cut to its first ``longest`` positions."""
+    source_length = int(model_pass.mask("source")[row].sum())
+    target_length = int(model_pass.mask("target")[row].sum())
+    kept = {"source": min(longest, source_length), "target": min(longest, target_length)}
+    kinds = {attended.name: attended.kind for attended in model_pass.attended}
+    cut_maps = {}
+    for (name, head), maps_of_head in maps.items():
+        query_side, key_side = model_pass.sides(kinds[name])
+        cut_maps[name, head] = maps_of_head[:, : kept[query_side], : kept[key_side]]
+    cut_probe = None
+    if probe is not None:
+        cut_probe = probe[row, : kept["target"], : kept["source"]].cpu()  # (target, source)
+    return Sample(
+        source=model_pass.source_tokens[row, : kept["source"]].cpu(),
+        target=model_pass.target_outputs[row, : kept["target"]].cpu(),
+        read=model_pass.target_tokens[row, : kept["target"]].cpu(),
+        maps=cut_maps,
+        probe=cut_probe,
+        lengths=(source_length, target_length),
+    )
+
+
+def _kind_and_layer(attended: Attended) -> tuple[int, int]:
+    return KINDS.index(attended.kind), attended.layer

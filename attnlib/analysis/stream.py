@@ -1,4 +1,4 @@
-"""A corpus as a numbered stream of passes, of which parts can be had again."""
+"""A corpus as a numbered stream of forward passes, any part of which can be read again."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import astuple, dataclass, replace
@@ -17,6 +17,8 @@ from attnlib.errors import BadInput
 
 Batch = TypeVar("Batch")
 
+STAGES = ("fit", "judge")  # the two passes over a corpus
+
 
 @dataclass(frozen=True)
 class Losses:
@@ -30,13 +32,18 @@ class Losses:
     target_unknown: int = 0
 
     def __add__(self, other: "Losses") -> "Losses":
-        return Losses(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return Losses(*(count + other_count for count, other_count in pairs))
 
     @property
     def unknown(self) -> dict[str, float]:
-        """Share of the pieces of each side that the tokenizer does not know."""
-        sides = {"source": self.source_pieces, "target": self.target_pieces}
-        return {side: getattr(self, f"{side}_unknown") / count for side, count in sides.items() if count}
+        """Share of the pieces that the tokenizer does not know, of each side that has pieces."""
+        shares = {}
+        if self.source_pieces:
+            shares["source"] = self.source_unknown / self.source_pieces
+        if self.target_pieces:
+            shares["target"] = self.target_unknown / self.target_pieces
+        return shares
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,42 +86,58 @@ class Stream(Generic[Batch]):
 
     @classmethod
     def saved(cls, folder: str | Path) -> "Stream[Path]":
-        """The files of a folder, see :mod:`attnlib.adapters.tensors`; BadInput without any."""
-        made = cache(lambda: {"sha256": {"traces": digest_of(folder)}})
-        return cls(read_pass, saved_files(folder), probed=None, made=made)
+        """Return the passes that are saved in a folder, see :mod:`attnlib.adapters.tensors`.
 
-    def is_probed(self, judged: int) -> bool:
-        return self.probed is None or judged < self.probed
+        Raises:
+            BadInput: the folder has none.
+        """
+
+        def made() -> dict[str, dict]:
+            return {"sha256": {"traces": digest_of(folder)}}
+
+        return cls(read_pass, saved_files(folder), probed=None, made=cache(made))
+
+    def is_probed(self, judged_before: int) -> bool:
+        """Return True if the probe is taken of a batch before which so many are judged."""
+        return self.probed is None or judged_before < self.probed
 
     def tried(self, batch: Batch | None) -> "Stream[Batch]":
-        """The same; without the probe where it cannot be taken of a batch's first sample, which is quick.
+        """Return the stream, without its probe if that cannot be taken of the first sample of a batch.
 
-        BadInput for logits that are none of this model, before a corpus was read in vain.
+        It is tried before a corpus is read in vain; one sample is quick.
+
+        Raises:
+            BadInput: logits that are not those of this model.
         """
         if batch is None:
             return self
-        one = self.trace(batch)
+        model_pass = self.trace(batch)
         if self.logits:
-            Learned().add(one, self.logits(one), self.never_written)
+            Learned().add(model_pass, self.logits(model_pass), self.never_written)
+        if self.probed == 0:
+            return self
         try:
-            if self.probed != 0:
-                self.probe(one.first(1))
+            self.probe(model_pass.first(1))
         except BadInput as error:
             return replace(self, probed=0, no_probe=str(error))
         return self
 
     def first(self, stage: str = "fit", part: "Shard | None" = None) -> Batch | None:
-        """The first batch of a part, or of all; None where there is none."""
-        wanted = (batch for number, batch in self.numbered() if part is None or part.is_of(stage, number))
-        return next(wanted, None)
+        """Return the first batch of a part, or of all; None if there is none."""
+        for number, batch in self.numbered():
+            if part is None or part.is_of(stage, number):
+                return batch
+        return None
 
     def numbered(self) -> Iterator[tuple[int, Batch]]:
-        return enumerate(self.batches() if callable(self.batches) else self.batches)
+        """Return the batches with their numbers, from the first one on."""
+        batches = self.batches() if callable(self.batches) else self.batches
+        return enumerate(batches)
 
 
 @dataclass(frozen=True)
 class Shard:
-    """Some of the batches of a stream: those of one shard, and of them those to fit on or those to judge.
+    """One of the shards that the batches of a stream are dealt to.
 
     The last of each ``every`` batches is held out of the fit and judged, whatever the shards: they are dealt
     such blocks of batches in turn.
@@ -141,15 +164,16 @@ class Shard:
             raise BadInput(f"every is {self.every}; it must be at least 1")
 
     def all_shards(self) -> "list[Shard]":
+        """Return this shard and all others."""
         return [replace(self, shard=shard) for shard in range(self.shards)]
 
     def is_of(self, stage: str, number: int) -> bool:
-        """Whether a batch belongs to a stage, ``"fit"`` or ``"judge"``."""
+        """Return True if a batch of this shard belongs to a stage, ``"fit"`` or ``"judge"``."""
         if number // self.every % self.shards != self.shard:
             return False
         held_out = number % self.every == self.every - 1
         return self.every == 1 or held_out == (stage == "judge")
 
     def judged_before(self, number: int) -> int:
-        """How many batches are judged before this one, in all shards together."""
+        """Return how many batches are judged before this one, in all shards together."""
         return number // self.every

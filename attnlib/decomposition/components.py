@@ -26,7 +26,8 @@ from torch import Tensor
 from torch import bool as torch_bool
 
 from attnlib.arrays import EVERYWHERE, Mask, States, Tokens, takes_arrays
-from attnlib.decomposition.sums import add_by_row, in_summable_precision, sums_by_position
+from attnlib.decomposition.kernels import PlaceRows, read_once, split_once
+from attnlib.decomposition.sums import TwoReadings, in_summable_precision
 from attnlib.decomposition.two_way import (
     Fit,
     VarianceExplained,
@@ -133,6 +134,8 @@ _FORMAT = "attnlib.components/2"
 _FIRST_FORMAT = "attnlib.components/1"  # a row for every token of the vocabulary, in order
 _FIRST_ROWS, _FIRST_POSITIONS = 256, 16
 _LARGEST_ID = (1 << 24) - 1  # beyond any vocabulary: a larger id is a mistake, and would cost a long list
+_LARGE_PAGES_FROM = 1 << 22  # bytes of an array for which numpy requests large pages
+_ALIGNMENT = 64  # bytes, of torch's own tensors
 _ROWS_AT_ONCE = 1024  # of states that are split at once, so that they stay in the cache meanwhile
 
 
@@ -243,6 +246,7 @@ class Components:
 
     @property
     def device(self) -> torch.device:
+        """Where the sums are."""
         return self._token_sums.device
 
     @property
@@ -263,10 +267,12 @@ class Components:
 
     @property
     def position_sums(self) -> Float[Tensor, "positions width"]:
+        """Sum of the states at each position, float64."""
         return self._position_sums[: self.n_positions]
 
     @property
     def token_sums(self) -> Float[Tensor, "tokens width"]:
+        """Sum of the states of each token, float64, zero for tokens never seen."""
         return self._by_token(self._token_sums)
 
     @property
@@ -276,18 +282,22 @@ class Components:
 
     @property
     def pair_counts(self) -> Int[Tensor, "tokens positions"]:
+        """How often each token was at each position."""
         return self._by_token(self._pair_counts[:, : self.n_positions])
 
     @property
     def position_counts(self) -> Int[Tensor, " positions"]:
+        """How many valid samples have each position."""
         return self._pair_counts[:, : self.n_positions].sum(0)
 
     @property
     def token_counts(self) -> Int[Tensor, " tokens"]:
+        """How often each token occurs."""
         return self._by_token(self._pair_counts.sum(1))
 
     @property
     def seen(self) -> Bool[Tensor, " tokens"]:
+        """Whether each token occurs at all."""
         return self.token_counts > 0
 
     def _by_token(self, table: Tensor) -> Tensor:
@@ -316,21 +326,27 @@ class Components:
         ids, valid = self._checked(states, tokens, mask)
         if not len(valid):
             return self
-        rows = in_summable_precision(states.detach(), valid, exact=self._keeps_squares)
+        states = states.detach()
+        row_of_token, token_of_row, row_of_place = self._row_of_token, self._token_of_row, ids
+        if self._vocabulary is None:  # otherwise the rows are the ids
+            row_of_token, token_of_row = self._rows_with(ids[valid])
+            row_of_place = row_of_token[np.where(valid, ids, 0)]  # padding may hold any id
+        reading = None
+        if not self._keeps_squares and self.device.type == "cpu":
+            reading = read_once(states, row_of_place, valid, n_rows=len(token_of_row))
+        if reading is None:
+            rows = in_summable_precision(states, valid, exact=self._keeps_squares)
+            reading = TwoReadings(rows=rows, row_of_place=row_of_place, valid=valid)
         if self._keeps_squares:
-            squares = rows[torch.from_numpy(valid).to(rows.device)].square().sum()
-            if not bool(squares.isfinite()):
-                raise BadInput("States whose squares overflow: nothing was added. Has the training diverged?")
-            self._square_sum += squares.to(self.device)
+            self._square_sum += reading.square_sum().to(self.device)
 
-        self._make_room(ids[valid], _longest(valid))
-        sums = sums_by_position(rows, valid)[: len(self._position_sums)]  # columns beyond are padding
+        # Nothing is refused from here on.
+        self._row_of_token, self._token_of_row = row_of_token, token_of_row
+        self._make_room(_longest(valid))
+        sums = reading.sums_by_position()[: len(self._position_sums)]  # columns beyond are padding
         self._position_sums[: len(sums)] += sums.to(self.device)
-        row_of_place = self._row_of_token[np.where(valid, ids, ids[valid][0])]  # padding may hold any id
-        add_by_row(self._token_sums, row_of_place, rows, valid)
-        cells = row_of_place * self._pair_counts.shape[1] + np.arange(valid.shape[1])
-        pairs = torch.from_numpy(cells[valid]).to(self.device)
-        self._pair_counts.view(-1).index_add_(0, pairs, torch.ones_like(pairs))
+        reading.add_by_row(self._token_sums)
+        reading.count_pairs(self._pair_counts)
         self._forget()
         return self
 
@@ -406,10 +422,8 @@ class Components:
             )
         return ids, valid
 
-    def _make_room(self, tokens: Int[np.ndarray, " tokens"], n_positions: int) -> None:
-        """Give rows to these tokens and columns to so many positions; tables double where they are full."""
-        if self._vocabulary is None:
-            self._give_rows(tokens)
+    def _make_room(self, n_positions: int) -> None:
+        """Make room for so many positions and for every row that a token has; full tables double."""
         rows, positions = len(self._token_sums), len(self._position_sums)
         more_rows = _doubled(rows, len(self._token_of_row)) - rows
         more_positions = 0
@@ -421,26 +435,34 @@ class Components:
             self._token_sums = pad(self._token_sums, (0, 0, 0, more_rows))
             self._pair_counts = pad(self._pair_counts, (0, more_positions, 0, more_rows))
 
-    def _give_rows(self, tokens: Int[np.ndarray, " tokens"]) -> None:
-        """Give rows to those of these tokens that have none yet."""
+    def _rows_with(
+        self, tokens: Int[np.ndarray, " tokens"]
+    ) -> tuple[Int[np.ndarray, " ids"], Int[np.ndarray, " rows"]]:
+        """Return the row of each token and the token of each row, with rows for these tokens as well."""
+        row_of_token, token_of_row = self._row_of_token, self._token_of_row
         largest = int(tokens.max(initial=-1))
-        if largest >= len(self._row_of_token):
-            longer = np.full(max(largest + 1, 2 * len(self._row_of_token)), -1)
-            longer[: len(self._row_of_token)] = self._row_of_token
-            self._row_of_token = longer
-        new = np.unique(tokens[self._row_of_token[tokens] < 0])
-        used = len(self._token_of_row)
-        self._row_of_token[new] = np.arange(used, used + len(new))
-        self._token_of_row = np.concatenate((self._token_of_row, new))
+        if largest >= len(row_of_token):
+            longer = np.full(max(largest + 1, 2 * len(row_of_token)), -1)
+            longer[: len(row_of_token)] = row_of_token
+            row_of_token = longer
+        new = np.unique(tokens[row_of_token[tokens] < 0])
+        if len(new):
+            used = len(token_of_row)
+            row_of_token = row_of_token.copy()
+            row_of_token[new] = np.arange(used, used + len(new))
+            token_of_row = np.concatenate((token_of_row, new))
+        return row_of_token, token_of_row
 
     # results ------------------------------------------------------------------------------------------------
 
     @property
     def temporal(self) -> Float[Tensor, "positions width"]:
+        """The temporal component μ of each position, float64."""
         return self._solution()[0][: self.n_positions]
 
     @property
     def input(self) -> Float[Tensor, "tokens width"]:
+        """The input component χ of each token, float64, zero for tokens never seen."""
         return self._by_token(self._solution()[1])
 
     @property
@@ -449,7 +471,7 @@ class Components:
         return self._position_sums.sum(0) / max(self.occurrences, 1)
 
     def _solution(self) -> Fit:
-        """mu by position and chi by row, float64, until the sums change."""
+        """Return μ by position and χ by row, float64; they are solved for anew when the sums change."""
         if self._fit is None:
             sums = self._position_sums, self._token_sums, self._pair_counts
             if self.method == "means":
@@ -492,7 +514,9 @@ class Components:
         position never seen temporal component zero; :class:`Parts` says how many there were.
 
         Args:
-            states, tokens, mask: as of :meth:`update`.
+            states: (batch, length, width), floating-point.
+            tokens: (batch, length), integers.
+            mask: True at valid positions, by default everywhere.
 
         Raises:
             BadInput: as :meth:`update`; nothing was summed yet.
@@ -507,17 +531,18 @@ class Components:
         padding = torch.from_numpy(~valid).to(device)
 
         flat = states.detach().reshape(-1, self.width)
-        temporal, inputs, residual = (torch.empty(flat.shape, dtype=dtype, device=device) for _ in PART_NAMES)
-        at_once = _ROWS_AT_ONCE if device.type == "cpu" else max(1, len(flat))
-        for start in range(0, len(flat), at_once):
-            some = slice(start, start + at_once)
-            torch.index_select(tables.temporal, 0, positions.view(-1)[some], out=temporal[some])
-            torch.index_select(tables.input, 0, rows.view(-1)[some], out=inputs[some])
-            torch.sub(flat[some].to(dtype), temporal[some], out=residual[some])
-            residual[some] -= inputs[some]
-        residual[padding.view(-1)] = 0
+        parts = tuple(_empty(flat.shape, dtype, device) for _ in PART_NAMES)
+        place_rows = PlaceRows(
+            temporal=tables.temporal,
+            input=tables.input,
+            position_of_place=positions.view(-1),
+            row_of_place=rows.view(-1),
+            is_padding=padding.view(-1),
+        )
+        if not split_once(flat, place_rows, parts):
+            _split_by_block(flat, place_rows, parts)
         return Parts(
-            *(part.view(states.shape) for part in (temporal, inputs, residual)),
+            *(part.view(states.shape) for part in parts),
             mask=~padding,
             unseen_tokens=int((~tables.row_seen[rows] & ~padding).sum()),
             unseen_positions=int((~tables.position_seen[positions] & ~padding).sum()),
@@ -604,7 +629,9 @@ class Components:
 
     def _add(self, state: dict[str, Tensor]) -> None:
         tokens, positions = state["tokens"].numpy(), state["pair_counts"].shape[1]
-        self._make_room(tokens, positions)
+        if self._vocabulary is None:
+            self._row_of_token, self._token_of_row = self._rows_with(tokens)
+        self._make_room(positions)
         rows = torch.from_numpy(self._row_of_token[tokens]).to(self.device)
         self._position_sums[:positions] += state["position_sums"].to(self.device)
         self._token_sums[rows] += state["token_sums"].to(self.device)
@@ -707,6 +734,36 @@ def _check_state(path: str | Path, state: dict[str, Tensor]) -> None:
             f"{path} holds negative counts, sums that are not finite, or sums of what was never seen: write "
             "it again with save()."
         )
+
+
+def _split_by_block(
+    states: Float[Tensor, "places width"], rows: PlaceRows, parts: tuple[Float[Tensor, "places width"], ...]
+) -> None:
+    """Write the parts of states, a block of places at a time on the CPU."""
+    temporal, inputs, residual = parts
+    at_once = _ROWS_AT_ONCE if states.device.type == "cpu" else max(1, len(states))
+    for start in range(0, len(states), at_once):
+        block = slice(start, start + at_once)
+        torch.index_select(rows.temporal, 0, rows.position_of_place[block], out=temporal[block])
+        torch.index_select(rows.input, 0, rows.row_of_place[block], out=inputs[block])
+        torch.sub(states[block].to(residual.dtype), temporal[block], out=residual[block])
+        residual[block] -= inputs[block]
+    residual[rows.is_padding] = 0
+
+
+def _empty(shape: tuple[int, int], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Return a tensor of undefined numbers, as torch.empty does, in large pages on the CPU.
+
+    The system clears each page when it is first written to, which takes longer than the writing where pages
+    have 4 KB. numpy requests large pages for its arrays, torch does not. As in torch the first number is at a
+    multiple of 64 bytes, so that matrix products take the same path.
+    """
+    n_bytes = math.prod(shape) * dtype.itemsize
+    if device.type != "cpu" or n_bytes < _LARGE_PAGES_FROM:
+        return torch.empty(shape, dtype=dtype, device=device)
+    memory = np.empty(n_bytes + _ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % _ALIGNMENT
+    return torch.from_numpy(memory[start : start + n_bytes]).view(dtype).view(shape)
 
 
 def _with_zero_row(table: Float[Tensor, "rows width"]) -> Float[Tensor, "rows_and_zero width"]:

@@ -31,7 +31,9 @@ def nearest_cells(cell: Cell, counts: Mapping[Cell, int], minimum: int) -> list[
     """Return the cells nearest to one that together have a minimum of samples, ties included.
 
     Args:
+        cell: (source length, target length).
         counts: samples by cell, at least the minimum in all.
+        minimum: how many samples the cells must have together.
 
     >>> nearest_cells((3, 3), {(3, 3): 1, (3, 4): 1, (4, 3): 1, (9, 9): 5}, minimum=2)
     [(3, 3), (3, 4), (4, 3)]

@@ -24,6 +24,9 @@ def valid_rows(
     Rows come in the order of batch, then target; entries at padding are zero, whatever stood there.
 
     Args:
+        rows: scores, attention or terms; any number of axes may come before the batch.
+        target_mask: True at valid target positions.
+        source_mask: True at valid source positions.
         at_least: how many valid source positions a sample needs for its rows to be taken.
 
     Raises:

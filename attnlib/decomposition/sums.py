@@ -6,6 +6,8 @@ enough that its rounding stays under ``BAG * 6e-8 = 2e-6`` of the largest state 
 far above the spread included.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -28,6 +30,8 @@ def in_summable_precision(
     """Return the states in a precision in which their sums cannot overflow: float32 where it will do.
 
     Args:
+        states: in any floating-point precision.
+        valid: True at the positions that are summed; what is elsewhere is not looked at.
         exact: sum in float64 from the first step on.
 
     Raises:
@@ -61,6 +65,44 @@ def _refuse_not_finite(states: Tensor, valid: Bool[np.ndarray, "batch length"]) 
         sample, position = places[0]
         where = f"first at sample {sample}, position {position}"
     raise BadInput(f"States that are not finite ({where}): nothing was added. Has the training diverged?")
+
+
+@dataclass(frozen=True, eq=False)
+class TwoReadings:
+    """The states of a batch, to be read once by position and once by token.
+
+    Attributes:
+        rows: the states, in a precision in which their sums cannot overflow.
+        row_of_place: row of the table of tokens of each valid place.
+        valid: True at places that are not padding.
+    """
+
+    rows: Float[Tensor, "batch length width"]
+    row_of_place: Int[np.ndarray, "batch length"]
+    valid: Bool[np.ndarray, "batch length"]
+
+    def square_sum(self) -> Float[Tensor, ""]:
+        """Return the sum of the squares of the valid states; BadInput where it overflows."""
+        is_valid = torch.from_numpy(self.valid).to(self.rows.device)
+        squares = self.rows[is_valid].square().sum()
+        if not bool(squares.isfinite()):
+            raise BadInput("States whose squares overflow: nothing was added. Has the training diverged?")
+        return squares
+
+    def sums_by_position(self) -> Float[Tensor, "length width"]:
+        """Return the float64 sum over the batch of the valid states at every position."""
+        return sums_by_position(self.rows, self.valid)
+
+    def add_by_row(self, table: Float[Tensor, "rows width"]) -> None:
+        """Add the states to the rows of the float64 table that belong to their tokens."""
+        add_by_row(table, self.row_of_place, self.rows, self.valid)
+
+    def count_pairs(self, counts: Int[Tensor, "rows positions"]) -> None:
+        """Count each valid place in the row of its token, at its position."""
+        n_positions = counts.shape[1]
+        cell_of_place = self.row_of_place * n_positions + np.arange(self.valid.shape[1])
+        cells = torch.from_numpy(cell_of_place[self.valid]).to(counts.device)
+        counts.view(-1).index_add_(0, cells, torch.ones_like(cells))
 
 
 def sums_by_position(

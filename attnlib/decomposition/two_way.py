@@ -60,7 +60,7 @@ def means_of(position_sums: ByPosition, token_sums: ByToken, counts: Counts) -> 
 
 
 def two_way(position_sums: ByPosition, token_sums: ByToken, counts: Counts) -> Fit:
-    """mu and chi, zero for positions and tokens that were never seen. Sums must be float64."""
+    """Return μ and χ, zero for positions and tokens that were never seen. Sums must be float64."""
     pairs = counts.double()
     n_token, n_position = pairs.sum(1), pairs.sum(0)
     share = pairs / n_token.clamp(min=1)[:, None]  # of a token's occurrences, at each position

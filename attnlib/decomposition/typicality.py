@@ -15,7 +15,7 @@ ours.
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 from warnings import warn
 
 import numpy as np
@@ -35,14 +35,13 @@ MOST_ENTRIES = 200_000  # of all average matrices of a head together, where memo
 
 @dataclass(frozen=True, eq=False)
 class Typicality:
-    """`value` is NaN when no cell is large enough; `per_sample` is in the order of judging, NaN where not
-    covered."""
+    """How well the average attention matrix represents single samples, and how many could be judged."""
 
-    value: float
-    coverage: float  # share of samples that stand in a large enough cell
-    cells: int
-    samples: int
-    per_sample: Float[Tensor, " samples"]
+    value: float  #: mean over the samples that could be judged; NaN where no cell is large enough
+    coverage: float  #: share of samples that are in a large enough cell
+    cells: int  #: number of large enough cells
+    samples: int  #: number of samples, covered or not
+    per_sample: Float[Tensor, " samples"]  #: in the order of judging; NaN where a sample is not covered
 
 
 # The sums that both kinds of averages are made of.
@@ -119,6 +118,7 @@ class CellSums(StreamingSums):
         self._used = 0  # entries of a head that are of some cell
 
     def settings(self) -> dict[str, Any]:
+        """Return what other sums must agree in to be merged."""
         return {"heads": self.heads, "limit": self.limit}
 
     @property
@@ -161,7 +161,12 @@ class CellSums(StreamingSums):
         self._entries.view(-1).index_add_(0, places.view(-1), batch.weights.reshape(-1))
         return self
 
-    def merge(self, other: Self) -> Self:
+    def merge(self, other: "CellSums") -> "CellSums":
+        """Return new sums over the samples of both.
+
+        Raises:
+            BadInput: the two have different settings.
+        """
         self._require_same_settings(other)
         merged = self.empty()
         merged.longest = min((n for n in (self.longest, other.longest) if n is not None), default=None)
@@ -174,6 +179,7 @@ class CellSums(StreamingSums):
         return merged
 
     def state_dict(self) -> dict[str, Any]:
+        """Return all that was summed: tensors, and the longest side of a cell that is kept."""
         matrices = [self.sum_of(cell).flatten(1) for cell in self.counts]
         return {
             "cells": torch.tensor(list(self.counts), dtype=torch.int64).view(len(self.counts), 2),
@@ -183,6 +189,7 @@ class CellSums(StreamingSums):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> "CellSums":
+        """Take the sums of a :meth:`state_dict` in place of these, and return these sums."""
         cells = [(source, target) for source, target in state["cells"].tolist()]
         self.counts = dict(zip(cells, state["counts"].tolist(), strict=True))
         self.longest = state["longest"]
@@ -261,17 +268,17 @@ def cells_of(
 
 
 class AttentionCells(CellSums):
-    """Sums of attention matrices by cell, so that "the average over the others" is exact without keeping
-    samples.
+    """Sums of attention matrices by cell, from which the average over a sample's others is exact.
 
-    Two passes over the same samples in constant memory: `update` with every batch, then `judge` with every
-    batch (`typicality` does both for matrices that fit in memory).
+    No sample is kept. Two passes over the same samples take constant memory: `update` with every batch, then
+    `judge` with every batch (`typicality` does both for matrices that fit in memory).
     """
 
     def __init__(self) -> None:
         super().__init__(heads=1)
 
     def settings(self) -> dict[str, Any]:
+        """Return nothing: any two sums can be merged."""
         return {}
 
     @takes_arrays
@@ -425,6 +432,7 @@ class AverageAttention(CellSums):
         return self
 
     def load_state_dict(self, state: dict[str, Any]) -> "AverageAttention":
+        """Take the sums of a :meth:`state_dict` in place of these, and return these averages."""
         self._averages.clear()
         super().load_state_dict(state)
         return self

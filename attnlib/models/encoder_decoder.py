@@ -122,7 +122,7 @@ class EncoderDecoder(nn.Module):
     def encode(
         self, source: Int[Tensor, "batch source"], source_mask: Bool[Tensor, "batch source"], **options
     ) -> tuple[Float[Tensor, "batch source width"], State | None]:
-        """Encoder states h^E_t, and the state handed to a recurrent decoder (None for AO)."""
+        """Return encoder states h^E_t, and the state handed to a recurrent decoder (None for AO)."""
         return self.encode_inputs(self.source_embedding(source), source_mask.sum(dim=1), **options)
 
     def encode_inputs(
@@ -134,12 +134,14 @@ class EncoderDecoder(nn.Module):
         first_position: int = 0,
         implementation: Literal["fused", "loop"] = "fused",
     ) -> tuple[Float[Tensor, "batch source width"], State | None]:
-        """The same from embeddings, which need not be those of a word.
+        """Return what :meth:`encode` does, from embeddings, which need not be those of a word.
 
         Args:
+            inputs: one embedding a position.
             lengths: valid steps of each sample; all of them by default.
             initial: the state that a recurrent encoder starts in; zero by default.
             first_position: the position of the first step, for AO.
+            implementation: of the recurrence, see :func:`~attnlib.models.recurrence.unroll`.
 
         Raises:
             BadInput: ``initial`` for AO, ``first_position`` for a recurrent network, a position without code.
@@ -151,7 +153,10 @@ class EncoderDecoder(nn.Module):
     def decode(
         self, target_input: Int[Tensor, "batch target"], start: State | None, **options
     ) -> Float[Tensor, "batch target width"]:
-        """Decoder states h^D_s under teacher forcing: the state at s has read the tokens up to and with s."""
+        """Return decoder states h^D_s under teacher forcing.
+
+        The state at s has read the tokens up to and with s.
+        """
         return self.decode_inputs(self.target_embedding(target_input), start, **options)
 
     def decode_inputs(

@@ -21,7 +21,7 @@ class UGRNN(nn.Module):
     that paper is left to the drawn biases.
     """
 
-    def __init__(self, width: int, _: int, batch_first: bool = True):
+    def __init__(self, width: int, _: int, *, batch_first: bool = True):
         super().__init__()
         self.hidden_size = width
         self.weight_ih_l0, self.weight_hh_l0 = (nn.Parameter(torch.empty(2 * width, width)) for _ in range(2))
@@ -59,6 +59,9 @@ def unroll(
     """Return hidden states at every step, and the full state (for an LSTM: h and memory) each sample ends in.
 
     Args:
+        layer: as :func:`fused_layer` makes one.
+        inputs: one vector a step.
+        initial: the state to start in; zero by default.
         lengths: valid steps of each sample (all of them by default). A sample's state stops changing after
             its last valid step; the states returned beyond it are zero.
         implementation: ``"loop"`` computes one step at a time what ``"fused"`` leaves to torch; the two
@@ -146,12 +149,12 @@ def _where(valid: Tensor, new_state: Any, old_state: Any) -> State:
 
 
 def _vanilla_step(x: Tensor, h: Tensor, w_x: Tensor, w_h: Tensor, b_x: Tensor, b_h: Tensor) -> Tensor:
-    """h' = tanh(W x + U h + b)."""
+    """Return h' = tanh(W x + U h + b)."""
     return torch.tanh(x @ w_x.T + b_x + h @ w_h.T + b_h)
 
 
 def _ugrnn_step(x: Tensor, h: Tensor, w_x: Tensor, w_h: Tensor, b_x: Tensor, b_h: Tensor) -> Tensor:
-    """g = sigmoid(…), c = tanh(…), h' = g h + (1 - g) c."""
+    """Return h' = g h + (1 - g) c, of the gate g = sigmoid(…) and the candidate c = tanh(…)."""
     gate, candidate = (x @ w_x.T + b_x + h @ w_h.T + b_h).chunk(2, dim=-1)
     keep = torch.sigmoid(gate)
     return keep * h + (1 - keep) * torch.tanh(candidate)

@@ -36,7 +36,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, words: Iterable[str], *, open: bool = False) -> "Vocabulary":
-        """The marks followed by ``words``, in the order given."""
+        """Make a vocabulary of the marks followed by ``words``, in the order given."""
         return cls((*MARKS, *words), open)
 
     @classmethod
@@ -51,8 +51,10 @@ class Vocabulary:
         """Collect the words of ``sentences`` by falling count, ties in alphabetical order.
 
         Args:
+            sentences: words of each.
             min_count: words seen less often are left out.
             max_words: keep at most this many (the marks not counted); all when None.
+            open: whether words outside the vocabulary are read as the mark of an unknown word.
 
         Raises:
             BadInput: ``min_count`` or ``max_words`` is below 1.

@@ -29,7 +29,9 @@ Ties = Literal["first", "shared"]
 
 
 def places(lengths: Int[Tensor, "*rows"], percent: int = 5) -> Int[Tensor, "*rows"]:
-    """⌈percent · L / 100⌉, in whole numbers: a position with fewer larger entries than this is at the top.
+    """Return ⌈percent · L / 100⌉, in whole numbers.
+
+    A position with fewer larger entries than this is at the top.
 
     >>> places(torch.tensor([1, 20, 21, 40, 41])).tolist()
     [1, 1, 2, 2, 3]
@@ -46,7 +48,9 @@ def places(lengths: Int[Tensor, "*rows"], percent: int = 5) -> Int[Tensor, "*row
 def agreement(
     first: Rows, second: Rows, mask: RowMask = None, *, percent: int = 5, ties: Ties = "first"
 ) -> Float[Tensor, "*rows"]:
-    """𝒜(first, second) of each row, in float64: is the top position of ``first`` at the top of ``second``?
+    """Return 𝒜(first, second) of each row, in float64.
+
+    Is the top position of ``first`` at the top of ``second``?
 
     >>> attention = torch.tensor([[0.1, 0.7, 0.2]])
     >>> agreement(attention, torch.tensor([[0.3, 0.9, 0.5]])).tolist()
@@ -55,8 +59,9 @@ def agreement(
     [0.0]
 
     Args:
-        first, second: u and v of equation 10. Leading dimensions broadcast.
-        mask: true at valid positions; all of them by default. What stands elsewhere is not looked at.
+        first: u of equation 10, whose top position is looked up.
+        second: v of equation 10, in which it is looked up. Leading dimensions broadcast.
+        mask: True at valid positions; all of them by default. What is elsewhere is not looked at.
         percent: how much of the length counts as the top.
         ties: where several entries of ``first`` are largest, the ``first`` of them stands for the top, or the
             mean over them, ``shared``.
@@ -87,7 +92,7 @@ def agreement(
 
 @takes_arrays
 def chance_agreement(second: Rows, mask: RowMask = None, *, percent: int = 5) -> Float[Tensor, "*rows"]:
-    """𝒜̂: the expectation of 𝒜(u, second) over a u whose top is equally likely to be any valid position.
+    """Return 𝒜̂, the expectation of 𝒜(u, second) over a u whose top is anywhere, equally likely.
 
     That is the share of positions at the top of ``second``: ⌈5 % L⌉ / L where its entries differ, more where
     they are tied. The paper draws one shuffle; this is what shuffles come to on average.
@@ -125,7 +130,7 @@ def _undefined_where(
 def agreement_with_ties_broken(
     first: Rows, second: Rows, mask: RowMask = None, *, percent: int = 5
 ) -> Float[Tensor, "*rows"]:
-    """The expectation of 𝒜(first, second) over orders in which the ties of ``second`` may be broken.
+    """Return the expectation of 𝒜(first, second) over orders in which the ties of ``second`` may be broken.
 
     log β of a translator is a difference of logits in single precision, 0 at every position from which a word
     is all but certain. Here such a tie does not help: where m positions share a value of ``second`` and k of
@@ -153,7 +158,7 @@ def agreement_with_ties_broken(
 def tied_at_top(
     values: Float[Tensor, "*#rows length"], mask: Bool[Tensor, "*#rows length"]
 ) -> Bool[Tensor, "*rows"]:
-    """Rows whose largest value stands at more than one valid position.
+    """Return True for rows whose largest value is at more than one valid position.
 
     >>> tied_at_top(torch.tensor([[1.0, 1.0], [1.0, 0.5]]), torch.ones(2, 2, dtype=torch.bool)).tolist()
     [True, False]
@@ -174,7 +179,7 @@ HALVES_SEED = 0  # of the halves that every run on the same samples shares
 def halves(
     samples: int, seed: int = HALVES_SEED
 ) -> tuple[Int[Tensor, " selecting"], Int[Tensor, " reporting"]]:
-    """Which samples select and which report: a random half each, ascending; the odd one out reports.
+    """Choose which samples select and which report: a random half each, ascending; the odd one out reports.
 
     Raises:
         BadInput: fewer than two samples.
@@ -198,7 +203,7 @@ class RowMean:
 
     @classmethod
     def of(cls, values: Float[Tensor, "*rows"], present: Bool[Tensor, "*rows"] | None = None) -> "RowMean":
-        """The sums of one batch.
+        """Sum one batch.
 
         Args:
             values: one number a row, NaN where undefined.

@@ -60,16 +60,17 @@ class AlignmentSums(StreamingSums):
         source_words: Bool[Tensor, "batch source"],
         null: Float[Tensor, "batch target"] | None = None,
     ) -> "AlignmentSums":
-        """Adds a batch.
+        """Add a batch, and return these sums.
 
         Args:
-            attention: rows of weights; what stands outside the words (end marks, padding) is not looked at.
-            gold: true at gold links, see :func:`gold_links`.
-            target_words, source_words: true at words, false at end marks and padding.
+            attention: rows of weights; what is outside the words (end marks, padding) is not looked at.
+            gold: True at gold links, see :func:`gold_links`.
+            target_words: True at words of the target, False at end marks and padding.
+            source_words: the same of the source.
             null: weight of making no link, for each row: a row makes one only where an entry reaches it.
 
         Raises:
-            BadInput: shapes that differ, a gold link outside the words, or weights that are not finite.
+            BadInput: shapes differ, a gold link is outside the words, or weights are not finite.
         """
         inside = target_words[:, :, None] & source_words[:, None, :]
         if inside.shape != attention.shape or gold.shape != attention.shape:
@@ -96,7 +97,7 @@ class AlignmentSums(StreamingSums):
         return self
 
     def result(self) -> AlignmentQuality:
-        """What the sums come to."""
+        """Return the measures that the sums come to."""
         return AlignmentQuality(
             error_rate=1 - _ratio(2 * self.hits, self.made + self.gold),
             precision=_ratio(self.hits, self.made),
@@ -116,11 +117,12 @@ def _ratio(part: float, whole: float) -> float:
 def gold_links(
     links: Sequence[Links], target_length: int, source_length: int
 ) -> Bool[Tensor, "batch target source"]:
-    """Gold links of some samples as a tensor.
+    """Make a tensor of the gold links of some samples.
 
     Args:
         links: of each sample, as (target position, source position).
-        target_length, source_length: of the padded batch, end marks included.
+        target_length: of the padded batch, end marks included.
+        source_length: the same of the source.
 
     Raises:
         BadInput: a link leads outside the tensor.
@@ -143,7 +145,7 @@ def gold_links(
 def diagonal(
     target_words: Bool[Tensor, "batch target"], source_words: Bool[Tensor, "batch source"]
 ) -> Float[Tensor, "batch target source"]:
-    """The aligner that knows lengths alone: row s on the source word at the same share of its sentence.
+    """Align by lengths alone: row s is on the source word at the same share of its sentence.
 
     The middle of target word s lies (s + 1/2) / S along the target; the link leads to the source word that
     covers that share of the source, t = floor((s + 1/2) T / S).
@@ -158,6 +160,6 @@ def diagonal(
 
 
 def words_only(mask: Bool[Tensor, "batch length"]) -> Bool[Tensor, "batch length"]:
-    """A batch's mask without its end marks, which are the last valid places."""
+    """Return a batch's mask without its end marks, which are the last valid places."""
     lengths: Int[Tensor, " batch"] = mask.sum(1)
     return torch.arange(mask.shape[1], device=mask.device) < (lengths - 1)[:, None]

@@ -8,7 +8,7 @@ from one source word of its sentence or from the null word, all equally likely b
 up to a constant for the length of the target. The likelihood is concave, so that the expectation-maximisation
 algorithm climbs to its maximum from the uniform table, and the log-likelihood never falls on the way.
 
-The table is sparse: it has an entry for each pair of words that stand together in some sentence pair, null
+The table is sparse: it has an entry for each pair of words that occur in one sentence pair, null
 included, and no other entry can ever be positive.
 """
 
@@ -49,7 +49,7 @@ class IBMModel1:
 
     @classmethod
     def fit(cls, corpus: Corpus, n_source: int, n_target: int, iterations: int = 10) -> "IBMModel1":
-        """Expectation-maximisation from the uniform table ``1 / n_target``.
+        """Fit a table by expectation-maximisation from the uniform one, ``1 / n_target``.
 
         >>> corpus = Corpus.from_ids([[4, 5], [4, 6]], [[7, 8], [7, 9]])  # the house, the book
         >>> model = IBMModel1.fit(corpus, n_source=7, n_target=10, iterations=20)
@@ -57,7 +57,10 @@ class IBMModel1:
         [0, 1]
 
         Args:
-            n_source, n_target: sizes of the vocabularies.
+            corpus: the sentence pairs.
+            n_source: size of the source's vocabulary.
+            n_target: size of the target's.
+            iterations: how often the table is made anew.
 
         Raises:
             BadInput: no sample, no iteration, or an id beyond its vocabulary.
@@ -98,24 +101,29 @@ class IBMModel1:
     def probability(
         self, source: Int[np.ndarray, "*shape"] | int, target: Int[np.ndarray, "*shape"] | int
     ) -> Float[np.ndarray, "*shape"]:
-        """t(target | source), element by element; zero for words that never stood together."""
+        """Return t(target | source), element by element; zero for words that never occurred together."""
         keys = np.asarray(source, np.int64) * self.n_target + np.asarray(target, np.int64)
         places = np.searchsorted(self._keys, keys).clip(max=len(self._keys) - 1)
         return np.where(self._keys[places] == keys, self.probabilities[places], 0.0)
 
     def posteriors(self, source, target) -> Float[np.ndarray, "target source"]:
-        """Probability that each target word comes from each source word; what a row lacks to one is null's.
+        """Return the probability that each target word comes from each source word.
 
-        Rows of words that stood with no word of this source, nor with null, are zero.
+        Null has the rest of a row.
+        Rows of words that never occurred with a word of this source, nor with null, are zero.
 
         Args:
-            source, target: word ids of one sentence pair, without end marks.
+            source: word ids of one sentence, without its end mark.
+            target: those of the other.
         """
         rows = self._with_null(source, target)
         return rows[:, 1:]
 
     def best_links(self, source, target) -> Int[np.ndarray, " target"]:
-        """The most probable source position of each target word, the first of equals, or :data:`NO_LINK`."""
+        """Return the most probable source position of each target word, or :data:`NO_LINK`.
+
+        Of equally probable ones it is the first.
+        """
         rows = self._with_null(source, target)
         # Null comes last here: a word as probable as null is linked.
         best = np.concatenate([rows[:, 1:], rows[:, :1]], axis=1).argmax(1)

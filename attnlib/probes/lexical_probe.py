@@ -39,13 +39,17 @@ def log_lexical_probe(
     *,
     at_once: int = PAIRS_AT_ONCE,
 ) -> Float[Tensor, "batch target source"]:
-    """log β of every pair of valid positions, ``-inf`` at padding.
+    """Return log β of every pair of valid positions, ``-inf`` at padding.
 
     The logarithm has β's order, and keeps the digits of small ones.
 
     Args:
         readout: the network N of a translation model.
+        encoder_states: h, both directions side by side.
+        decoder_states: d, after reading the target up to the word before the right one.
         outputs: the right words.
+        source_mask: True at valid source positions.
+        target_mask: True at valid target positions.
         at_once: pairs whose logits are held at a time.
 
     Memory, at its peak: beside the states and their parts in N, the result, and mask and places of its pairs
@@ -77,7 +81,7 @@ def log_probability_of_pairs(
     *,
     at_once: int = PAIRS_AT_ONCE,
 ) -> Float[Tensor, "batch target source"]:
-    """log softmax(logits(of_source[t] + of_target[s]))[outputs[s]] for any network of that form.
+    """Return log softmax(logits(of_source[t] + of_target[s]))[outputs[s]] of any network of that form.
 
     Arguments, memory and errors as for :func:`log_lexical_probe`.
     """

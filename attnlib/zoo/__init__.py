@@ -63,7 +63,7 @@ class Trained:
     provenance: dict
 
     def stream(self, batch_size: int = 32, kinds: str | Collection[str] = ("cross",)) -> Stream[Batch]:
-        """Passes over its sentences, for :func:`~attnlib.analysis.analyse.analyse` and reports.
+        """Passes over its sentences, for :func:`~attnlib.report.one_call.analyse` and reports.
 
         Raises:
             BadInput: a network without attention to a source, or another kind of it than it has.

@@ -73,6 +73,8 @@ def written(content: object, ways: Sequence[str] = ()) -> str:
 
     >>> written({"value": -0.016, "low": -0.02, "high": -0.013, "n": 5}, [".3f"])
     '−0.016 [−0.020, −0.013]'
+    >>> written({"value": 2.9, "low": 2.6, "high": None, "n": 3, "at_least": True})
+    '≥ 2.60'
     >>> written(2000), written({"value": 0.8, "low": None, "high": None, "n": 20}, ["count"])
     ('2,000', '16 of 20')
 
@@ -102,6 +104,8 @@ def written(content: object, ways: Sequence[str] = ()) -> str:
     if "count" in ways:
         return f"{round(value * interval['n'])} of {interval['n']}"
     point = _figure(value, spec)
+    if interval.get("at_least"):
+        return f"≥ {_figure(interval['low'], spec)}"
     if interval.get("low") is None or interval.get("high") is None:
         return point
     if "±" in ways:

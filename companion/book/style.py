@@ -19,6 +19,7 @@ from PIL import Image
 
 # Okabe and Ito's colours, told apart by colour-blind readers; book/_static/attnlib.css has the same values.
 PART_COLOURS = {"temporal": "#0072b2", "input": "#d55e00", "residual": "#999999"}
+PART_NAMES = tuple(PART_COLOURS)  # those of attnlib.decomposition, which imports torch; a test compares them
 PART_SYMBOLS = {"temporal": "μ", "input": "χ", "residual": "Δ"}
 INK = "#222222"
 DOTS = 150  # an inch, of everything made of pixels

@@ -25,13 +25,18 @@ class NotRun(AttnlibError):
 
 @dataclass(frozen=True)
 class Estimate:
-    """A point, its interval, the number of independent runs behind it, and what it was chosen from."""
+    """A point, its interval, the number of independent runs behind it, and what it was chosen from.
+
+    ``at_least``: runs that never got there count with all their updates, so that the number is a bound from
+    below; the interval has no upper end.
+    """
 
     value: float
     low: float | None = None
     high: float | None = None
     n: int | None = None
     weakest_of: tuple[str, ...] = ()
+    at_least: bool = False
 
     @property
     def defined(self) -> bool:
@@ -45,12 +50,22 @@ class Estimate:
     def ends(self) -> tuple[float, float]:
         return (self.low, self.high) if self.has_interval else (self.value, self.value)
 
+    def as_json(self) -> dict[str, float | int | bool | None]:
+        """The number with its interval; None for what is undefined, and for the end that a bound lacks."""
+        ends = {"low": self.low, "high": None if self.at_least else self.high}
+        found = {"value": self.value if self.defined else None, **ends, "n": self.n}
+        return found | ({"at_least": True} if self.at_least else {})
+
     def __str__(self) -> str:
         if not self.defined:
             return "undefined"
         runs = [] if self.n is None else [f"n = {self.n}"]
         if self.weakest_of:
             runs.append(f"the weakest of {len(self.weakest_of)}: {', '.join(self.weakest_of)}")
+        if self.at_least:
+            return ", ".join([f"at least {figure(self.low)}", *runs])
+        if self.has_interval and self.low == self.high == self.value and self.n:
+            return f"{figure(self.value)} ({', '.join([*runs, 'the same in each'])})"
         if self.has_interval:
             return ", ".join([f"{figure(self.value)} [{figure(self.low)}, {figure(self.high)}]", *runs])
         return f"{figure(self.value)} ({', '.join([*runs, 'no interval'])})"
@@ -114,13 +129,16 @@ def content_at(values: Mapping, key: str, result: str = "the result") -> object:
 def look_up(values: Mapping, key: str) -> Estimate:
     """The number at a dotted ``key`` of a result's values (errors as :func:`content_at`).
 
-    It is a number, ``None``, or ``{"value", "low", "high", "n"}``, with ``weakest_of`` where it was chosen.
+    It is a number, ``None``, or ``{"value", "low", "high", "n"}``, with ``weakest_of`` where it was chosen,
+    and ``at_least`` where it is a bound from below.
     """
     content = content_at(values, key)
     if not isinstance(content, Mapping):
         return Estimate(_number(content, key))
     point, low, high = (_number(content.get(name), key) for name in ("value", "low", "high"))
     n, chosen = content.get("n"), tuple(content.get("weakest_of", ()))
+    if content.get("at_least") and not math.isnan(low):
+        return Estimate(point, low, math.inf, n, chosen, at_least=True)
     if math.isnan(low) or math.isnan(high):
         return Estimate(point, n=n, weakest_of=chosen)
     return Estimate(point, low, high, n, chosen)

@@ -54,6 +54,7 @@ Profiles = Annotated[
 About = Literal["mathematics", "data", "networks"]
 Origin = Literal["said", "inferred", "predicted"]  # by the paper; by us from a sentence of it; by us
 ABOUT = get_args(About)
+ORIGINS = get_args(Origin)
 
 
 class Reference(Fields):
@@ -174,6 +175,7 @@ class ClaimFields(Fields):
     smallest_effect: Annotated[tuple[Effect | str, ...], Listed] = ()
     presupposes: Annotated[tuple[Presupposition | str, ...], Listed] = ()
     by_construction: Text = ""
+    enough: Literal["all", "any"] = "all"  # of its parts; any: it says that something can be so
     not_run: Text = ""
     cannot_be_run: Text = ""
 
@@ -246,7 +248,7 @@ class Claim(ClaimFields):
         found = judge_values(
             self.judge, values, self.keys, not_trained,
             effects=effects * len(self.keys) if len(effects) == 1 else effects,
-            presupposes=self.presupposes, others=others,
+            presupposes=self.presupposes, others=others, one_is_enough=self.enough == "any",
         )  # fmt: skip
         if not (self.by_construction and found.verdict.decided):
             return found

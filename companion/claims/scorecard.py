@@ -11,7 +11,7 @@ from attnlib.errors import AttnlibError
 from companion.book.markup import plain, span, template
 from companion.book.project import Project, discover
 from companion.claims.estimates import figure, look_up
-from companion.claims.model import ABOUT, Claim, Entry, Paper, load_papers
+from companion.claims.model import ABOUT, ORIGINS, Claim, Entry, Paper, load_papers
 from companion.claims.verdicts import Order, Verdict
 from companion.claims.verify import ClaimVerdict, chance, tally
 from companion.paths import PROFILES
@@ -50,9 +50,11 @@ def _summary(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Iterator[
     found = answers(rows)
     for paper in papers:
         own = [row for row in rows if row.claim.paper == paper.name]
-        for about in ABOUT:
-            if counts := Counter(row.verdict for row in own if tally(row) == about):
-                yield f"{plain(paper.title)}: claims about {about}", counts
+        for about, origin in product(ABOUT, ORIGINS):
+            if counts := Counter(
+                row.verdict for row in own if (tally(row), row.claim.origin) == (about, origin)
+            ):
+                yield f"{plain(paper.title)}: claims about {about}, {origin}", counts
         judged = [(each, row) for (each, reading), row in found.items() if row in own and not reading]
         judged.sort(key=lambda pair: len(pair[0].value))  # so that the longest number stays
         distinct = {row.claim.keys: row for _, row in judged}.values()

@@ -8,6 +8,9 @@ A statement with several keys has a part for each, and claims all of them: it is
 not reproduced, if that would be seen in one of so many parts in fewer than 5 % of cases (Bonferroni), and
 else undecided; failing that it cannot be judged if one part cannot; failing that it is undecided if one part
 is. The reason counts the parts that are reproduced.
+
+A statement that something *can* be so (``enough: any``) needs one part: it is reproduced if one of its parts
+is, at a level of 5 % for all (Bonferroni), and not reproduced if no part is.
 """
 
 import math
@@ -298,7 +301,7 @@ def p_value(judge: Judge, estimate: Estimate) -> float | None:
     """
     nearest = min(judge.edges, key=lambda edge: abs(edge - estimate.value))
     half = abs(estimate.ends[nearest > estimate.value] - estimate.value)
-    if not (estimate.defined and estimate.has_interval and half):
+    if not (estimate.defined and estimate.has_interval and half and math.isfinite(half)):
         return None
     from scipy.special import stdtr, stdtrit  # pages that judge nothing do without them
 
@@ -306,7 +309,24 @@ def p_value(judge: Judge, estimate: Estimate) -> float | None:
     return float(2 * stdtr(freedom, -abs(nearest - estimate.value) / half * stdtrit(freedom, 0.975)))
 
 
-def verdict_of_parts(of_parts: Mapping[str, tuple[Verdict, float | None]]) -> Verdict:
+OfParts = Mapping[str, tuple[Verdict, float | None]]
+
+
+def verdict_if_one_is_enough(of_parts: OfParts) -> Verdict:
+    """The verdict on a statement that something can be so: one part shows it, at a level of 5 % for all.
+
+    It is refuted only where every part is, and cannot be judged where no part can be.
+    """
+    verdicts = {verdict for verdict, _ in of_parts.values()}
+    shown = [p or 0.0 for verdict, p in of_parts.values() if verdict is Verdict.REPRODUCED]
+    if shown and min(shown) <= 0.05 / len(of_parts):
+        return Verdict.REPRODUCED
+    if len(verdicts) == 1 and Verdict.REPRODUCED not in verdicts:
+        return verdicts.pop()
+    return Verdict.UNDECIDED
+
+
+def verdict_of_parts(of_parts: OfParts) -> Verdict:
     """The first of their verdicts; one part of several refutes at a level of 5 % for all (Bonferroni)."""
     worst = min((own for own, _ in of_parts.values()), key=list(Verdict).index)
     against = [p or 0.0 for own, p in of_parts.values() if own is Verdict.NOT_REPRODUCED]  # a count is sure
@@ -316,14 +336,19 @@ def verdict_of_parts(of_parts: Mapping[str, tuple[Verdict, float | None]]) -> Ve
     return Verdict.CANNOT_BE_JUDGED if unjudged else Verdict.UNDECIDED
 
 
-def p_of_parts(verdict: Verdict, of_parts: Mapping[str, tuple[Verdict, float | None]]) -> float | None:
-    """A refutation needs one part of many (Bonferroni); anything else needs all of them."""
-    against = [p for own, p in of_parts.values() if own is Verdict.NOT_REPRODUCED]
-    found = against if verdict is Verdict.NOT_REPRODUCED else [p for _, p in of_parts.values()]
-    known = [p for p in found if p is not None]
+def p_of_parts(verdict: Verdict, of_parts: OfParts, *, one_is_enough: bool = False) -> float | None:
+    """Return the p of a statement: the smallest of its failing parts (Bonferroni), or the largest of all.
+
+    A part that fails counts with the number of parts, whether the statement is refuted by it or left open.
+    Where one part is enough, those that hold take the place of those that fail.
+    """
+    alone = Verdict.REPRODUCED if one_is_enough else Verdict.NOT_REPRODUCED
+    deciding = [p for part, p in of_parts.values() if part is alone]
+    relevant = deciding or [p for _, p in of_parts.values()]
+    known = [p for p in relevant if p is not None]
     if not known or verdict is Verdict.CANNOT_BE_JUDGED:
         return None
-    return min(1.0, min(known) * len(of_parts)) if against else max(known)
+    return min(1.0, min(known) * len(of_parts)) if deciding else max(known)
 
 
 def judge_values(
@@ -335,11 +360,13 @@ def judge_values(
     effects: Sequence[float] = (),
     presupposes: Iterable[Presupposition] = (),
     others: Others = not_there,
+    one_is_enough: bool = False,
 ) -> Judgement:
     """Judge a result's values; a missing key is reported, not raised, so that no claim hides another.
 
     Where models are not trained yet, a number that is not there is not run. ``effects`` are the smallest
     ones, one for each key. ``others`` has the values of other results, which a presupposition may name.
+    ``one_is_enough``: the statement is that something can be so, and one of its parts shows it.
     """
     untrained = Judgement(Verdict.NOT_RUN, {}, f"models not trained yet ({in_short(not_trained)})")
     try:
@@ -372,12 +399,13 @@ def judge_values(
         parts[label] = verdict, p_value(held, own)
         for each, lacking in failing:
             failed.setdefault(each, {}).update(lacking)
-    verdict = verdict_of_parts(parts)
+    verdict = verdict_if_one_is_enough(parts) if one_is_enough else verdict_of_parts(parts)
     good = sum(own is Verdict.REPRODUCED for own, _ in parts.values())
     reasons = [each.reason(lacking) for each, lacking in failed.items()]
     reasons += [f"undefined: {', '.join(undefined)}"] * bool(undefined)
     reasons += [f"{good} of {len(parts)} parts reproduced"] * (0 < good < len(parts))
-    chance = verdict is Verdict.UNDECIDED and Verdict.NOT_REPRODUCED in {own for own, _ in parts.values()}
+    failed_part = Verdict.NOT_REPRODUCED in {own for own, _ in parts.values()}
+    chance = verdict is Verdict.UNDECIDED and failed_part and not one_is_enough
     reasons += [f"that one of {len(parts)} parts fails may be chance"] * chance
     return Judgement(
         verdict,
@@ -385,7 +413,7 @@ def judge_values(
         "; ".join(reasons),
         parts={label: own for label, (own, _) in parts.items()},
         presupposed={key: own for each in found for _, there in each for key, own in there.items()},
-        p=p_of_parts(verdict, parts),
+        p=p_of_parts(verdict, parts, one_is_enough=one_is_enough),
     )
 
 

@@ -17,7 +17,7 @@ from attnlib.errors import AttnlibError, BadInput, CorruptFile
 from attnlib.files import write_json_atomic
 from companion.book.project import Project
 from companion.claims.estimates import MissingKey, look_up
-from companion.claims.model import ABOUT, Claim, load_claims
+from companion.claims.model import ABOUT, ORIGINS, Claim, load_claims
 from companion.claims.verdicts import Judgement, Verdict, not_there
 from companion.paths import PROFILES
 from companion.results.committed import altered
@@ -76,10 +76,7 @@ class ClaimVerdict:
         return self.judgement.reason if self.judgement.miswired and not self.stale else ""
 
     def as_json(self) -> dict[str, object]:
-        evidence = {
-            label: {"value": own.value if own.defined else None, "low": own.low, "high": own.high, "n": own.n}
-            for label, own in self.judgement.evidence.items()
-        }
+        evidence = {label: own.as_json() for label, own in self.judgement.evidence.items()}
         return {
             "claim": self.claim.id, "paper": self.claim.paper, "experiment": self.claim.experiment,
             "profile": self.profile, "verdict": self.verdict, "expected": self.expected,
@@ -100,6 +97,24 @@ def tally(row: ClaimVerdict) -> str:
     if row.claim.kind != "statement" or row.claim.reading:
         return OTHERS
     return PUBLISHED if row.claim.number else row.claim.about
+
+
+def by_origin(rows: Iterable[ClaimVerdict]) -> dict[tuple[str, str], Counter]:
+    """Verdicts on statements about networks at the paper profile, by paper and by who says so: it, or we.
+
+    Printed numbers are left out: all of them are said.
+    """
+    counts: dict[tuple[str, str], Counter] = {}
+    statements = [row for row in rows if tally(row) == "networks"]
+    for row in statements:
+        counts.setdefault((row.claim.paper, row.claim.origin), Counter())[row.verdict] += 1
+    papers = dict.fromkeys(row.claim.paper for row in statements)
+    return {
+        (paper, origin): counts[paper, origin]
+        for paper in papers
+        for origin in ORIGINS
+        if (paper, origin) in counts
+    }
 
 
 def verify(root: Path, *, experiment: str | None = None) -> list[ClaimVerdict]:
@@ -205,6 +220,7 @@ def problems(root: Path, rows: Iterable[ClaimVerdict]) -> list[str]:
         elif row.profile == "paper" and row.lost:
             told = f"{row.claim.id} at paper: {row.verdict}, and `{row.expected}` was expected"
             lines.append(f"{told}: {row.judgement.reason}")
+    lines += filter(None, map(_not_as_computed, results.values()))
     if results:
         lines += altered(Project(root).results("paper"))
     way_out = "bring it back, or let `attnlib verify --accept` forget it"
@@ -213,6 +229,15 @@ def problems(root: Path, rows: Iterable[ClaimVerdict]) -> list[str]:
             gone = f"claims/expected.json expects {claim} to be `{verdict}` at {at}"
             lines.append(f"{gone}, where there is no such claim: {way_out}")
     return list(dict.fromkeys(lines))  # of a file once
+
+
+def _not_as_computed(result: Result) -> str:
+    """That a result has other numbers than when it was computed, though its seals may have been made anew."""
+    computed = result.provenance.get("computed", result.digest)  # older ones do not say
+    if computed == result.digest:
+        return ""
+    way_out = f"`python -m companion.results.recompute {result.experiment}` computes it from the archive"
+    return f"results/paper/{result.experiment}.json has other numbers than when it was computed: {way_out}"
 
 
 def not_in_the_archive() -> Iterator[str]:
@@ -259,11 +284,23 @@ class Chance:
         return p is not None and p <= self.limit
 
 
+def _family(rows: Iterable[ClaimVerdict]) -> list[Judgement]:
+    """Judgements at the paper profile that have a p, by the first claim about each set of numbers.
+
+    A falsifier mirrors a claim, and a table rounds the numbers of another: each would count a question twice.
+    """
+    family: dict[tuple, Judgement] = {}
+    for row in rows:
+        if row.profile == "paper" and row.judgement.p is not None:
+            family.setdefault((row.claim.experiment, *sorted(row.claim.keys)), row.judgement)
+    return list(family.values())
+
+
 def chance(rows: Iterable[ClaimVerdict]) -> Chance:
     """Among the verdicts of the paper profile that intervals decide; the open ones are of the family, too."""
     from scipy.stats import false_discovery_control  # which takes a second to import
 
-    known = [row.judgement for row in rows if row.profile == "paper" and row.judgement.p is not None]
+    known = _family(rows)
     ps = [each.p for each in known]
     adjusted = zip(ps, false_discovery_control(ps), strict=True)
     limit = max((p for p, rate in adjusted if rate <= LEVEL), default=0.0)
@@ -331,6 +368,11 @@ def _tally(rows: list[ClaimVerdict]) -> Iterator[str]:
     for verdict in reversed(Verdict):
         if any(numbers := [counts[verdict, name] for name in columns]):
             yield f"{verdict:<24}" + "".join(f"{number:>13}" for number in numbers)
+    for (paper, origin), of_origin in by_origin(rows).items():
+        verdicts = ", ".join(
+            f"{of_origin[verdict]} {verdict}" for verdict in reversed(Verdict) if of_origin[verdict]
+        )
+        yield f"statements about networks, {paper}, {origin}: {verdicts}"
     for profile in PROFILES:
         own = [row for row in rows if row.profile == profile and profile in row.claim.profiles]
         for what, found in (

@@ -23,6 +23,7 @@ from companion.runs.command import errors_in_a_line, parser_of
 # May change, numbers being equal.
 TRAINING = ("networks", "training_seconds", "trained_on", "trained_between", "trained_with")
 RECOMPUTED = ("models", "measured", *TRAINING)
+COMPUTED = "computed"  # the digest of the numbers as they were computed: a result altered later has another
 
 
 def recomputed(name: str, archive: Archive) -> Result:
@@ -44,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
         with suppress(CorruptFile):  # it is written anew
             before = Result.load(PAPER / f"{name}.json")
         if before and before.digest == today.digest:
-            origin = before.provenance | {part: today.provenance[part] for part in RECOMPUTED}
+            origin = before.provenance | {part: today.provenance[part] for part in (*RECOMPUTED, COMPUTED)}
             if origin != before.provenance:
                 replace(before, provenance=origin).save_provenance(PAPER)
             print(f"{name}: the same")

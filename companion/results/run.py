@@ -19,7 +19,7 @@ from companion.results.result import Result
 from companion.rounding import rounded
 from companion.runs import registry as trainings
 from companion.runs.archive import Archive
-from companion.runs.identity import Spec, run_id, run_record
+from companion.runs.identity import Spec, digest, run_id, run_record
 from companion.runs.measure import versions
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store, origin
@@ -81,17 +81,18 @@ def _computed(request: Request, store: Store, started: float) -> Result:
         if store.trains:
             raise
         data = {}  # measurements outlive data as well: the ids of their runs have its checksums
-    values, tables = module.compute(config, store)
+    values, tables = (rounded(part) for part in module.compute(config, store))
     used = [spec for spec in dict.fromkeys([*specs, *store.used]) if spec not in store.lacking]
     return Result(
         experiment=name,
         profile=request.profile,
         config=plain(config),
-        values=rounded(values),
-        tables=rounded(tables),
+        values=values,
+        tables=tables,
         data=data,
         missing=_in_words(store.lacking),
         provenance=origin(store.device, time.monotonic() - started)
+        | {"computed": digest([plain(config), values, tables])}
         | {"models": [run_id(spec) for spec in specs], "measured": versions(module.measurements(config))}
         | _training([store.history(spec) for spec in used]),
     )

@@ -4,8 +4,8 @@ from attnlib.errors import BadInput
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording
 from notebooks.shared.intervals import Point, interval_of, over_seeds, share_interval
+from notebooks.shared.thresholds import enough
 
-LEARNED = 0.95  # accuracy from which a network has learned to copy: that of a good head (Snell et al., 5.2)
 MOVED = ("says_shown", "says_left_out", "right_without", "right_at_uniform")
 ATTENTION = ("attention_accuracy", "attention_right", "attention_later", *MOVED)
 PROBES = ("probe_right", "probe_elsewhere", "probe_agreement")
@@ -43,15 +43,6 @@ def followed(points: list[Point], at: int, steps: int) -> dict:
     gains = over_seeds(points, lambda course: course["accuracy"][-1] - until(course, at)["accuracy"][-1])
     counts = {"steps": steps, "late": len(late), "late_attending": attending}
     return outcome(points, steps) | counts | {"gains": gains}
-
-
-def enough(accuracy: float) -> bool:
-    """Whether an accuracy is 95 % or more; in single precision, as networks give it, 95 % is a hair less.
-
-    >>> enough(0.95), enough(0.949999988), enough(0.9498)
-    (True, True, False)
-    """
-    return accuracy >= LEARNED - 1e-6
 
 
 def has_failed(course: dict) -> bool:

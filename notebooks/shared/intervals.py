@@ -278,7 +278,7 @@ BOUNDS: dict[str, tuple[float, float]] = {  # of every number under such a name:
         "elsewhere in_turn on_word on_gold on_topics on_end reach probe_right probe_elsewhere "
         "probe_agreement says_shown says_left_out right_without right_at_uniform moves exchanged removed "
         "next_step weight_on_gold",
-        (-1.0, 1.0): "order cosine",
+        (-1.0, 1.0): "order cosine costs input_over_temporal",
         (-math.inf, 1.0): "held_out fitted r2 r2_centred clock_encoder clock_decoder history_encoder "
         "history_decoder interaction_encoder interaction_decoder",
         (0.0, 100.0): "bleu",

@@ -12,10 +12,17 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 
-from companion.book.style import INK, PART_COLOURS, PART_SYMBOLS, style, task_name
+from companion.book.style import INK, PART_COLOURS, PART_NAMES, PART_SYMBOLS, style, task_name
 from companion.results.result import Result, kinds_of
 
-__all__ = ["INK", "PART_COLOURS", "PART_SYMBOLS", "style", "task_name"]  # which notebooks take from here
+__all__ = [
+    "INK",
+    "PART_COLOURS",
+    "PART_NAMES",
+    "PART_SYMBOLS",
+    "style",
+    "task_name",
+]  # which notebooks take from here
 
 # What is neither temporal nor input nor residual takes these, which colour-blind readers can tell apart.
 GREEN, WINE, PINK, OCHRE, INDIGO = "#009e73", "#882255", "#cc79a7", "#a06a00", "#332288"

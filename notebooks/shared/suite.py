@@ -17,7 +17,17 @@ DIAL = ("reordering_0", "reordering_25", "reordering_50", "reordering_75", "reor
 # One fixed order, one that words decide, and two in which attention depends on the sample.
 QUICK_TASKS = ("one_to_one", "reordering_50", "scan", "multi30k_en_fr")
 TRANSLATIONS = ("multi30k_en_fr", "multi30k_en_de", "tatoeba_en_fr")
+FAMILIES = {"reordering": "reordering", "scan": "scan", "multi30k": "captions"}  # variants of one task
 PAPER_TASKS = ("one_to_one", "permutation", "reversal", *DIAL, "scan", "scan_extended", *TRANSLATIONS)
+
+
+def family(task: str) -> str:
+    """The tasks that differ by a setting, or by the language translated into, are one family.
+
+    >>> family("reordering_25"), family("multi30k_en_de"), family("one_to_one")
+    ('reordering', 'captions', 'one_to_one')
+    """
+    return next((name for start, name in FAMILIES.items() if task.startswith(start)), task)
 
 
 class PlannedConfig(BaseConfig):

@@ -23,8 +23,8 @@ from companion.runs.store import Store, TrainedModel
 from notebooks.shared.bleu import bleu, bleu_counts
 from notebooks.shared.plan import by_spec
 from notebooks.shared.suite import TRANSLATIONS
+from notebooks.shared.thresholds import LEARNED
 
-LEARNED = 0.95  # of the words right, the least of a network that has learned a task made by rule
 TWICE = 2
 GAIN, USEFUL = 0.01, 10  # the most and the least, see above
 

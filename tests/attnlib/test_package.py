@@ -71,7 +71,7 @@ HAND_WORKED = "hand_worked or dtype or mapped or unseen or average_attention"
 @pytest.mark.parametrize(
     ("folders", "packages", "chosen"),
     [
-        ("adapters analysis", "attnlib.adapters,attnlib.analysis,attnlib.decomposition.growing", SOME),
+        ("adapters analysis report", "attnlib.adapters,attnlib.analysis,attnlib.report", SOME),
         ("decomposition", "attnlib.decomposition", HAND_WORKED),
     ],
 )

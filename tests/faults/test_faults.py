@@ -24,13 +24,15 @@ from safetensors.torch import save_file
 
 from attnlib import sealed
 from attnlib.adapters.tensors import read_pass
-from attnlib.analysis import Stream, analyse
-from attnlib.analysis.checkpoint import Checkpoint, ParallelText
-from attnlib.analysis.command import analyse_command
+from attnlib.analysis import Stream
 from attnlib.decomposition import Components
 from attnlib.errors import AttnlibError, CorruptFile, line_of
 from attnlib.files import locked
-from attnlib.request import Request as AnalysisRequest
+from attnlib.options import AnalyseOptions
+from attnlib.report import analyse
+from attnlib.report.command import analyse_command
+from attnlib.report.pretrained import Checkpoint
+from attnlib.report.texts import ParallelText
 from companion.book.parameters import check_parallel, request_of
 from companion.book.project import current_project, discover
 from companion.claims.model import load_claims
@@ -151,7 +153,7 @@ def analysis(folder):
     with locked(folder, ".traces.lock", wait=True):
         if not (folder / "traces").is_dir():
             builders.save_traces(folder / "making", *range(4)).rename(folder / "traces")
-    analyse_command(AnalysisRequest(folder / "report", traces=folder / "traces", shards=2, every=2))
+    analyse_command(AnalyseOptions(folder / "report", traces=folder / "traces", shards=2, every=2))
 
 
 def contents(folder):
@@ -374,7 +376,7 @@ def test_tables(tmp_path, rows, separator, more):
 
 
 def analysed(path):
-    analyse_command(AnalysisRequest(path.parent / "report", traces=path.parent))
+    analyse_command(AnalyseOptions(path.parent / "report", traces=path.parent))
 
 
 @pytest.mark.parametrize(

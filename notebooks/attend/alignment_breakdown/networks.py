@@ -14,7 +14,6 @@ from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import pandas as pd
 import torch
 from matplotlib.figure import Figure
 
@@ -31,30 +30,15 @@ from companion.runs.identity import run_id, run_record
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, load_task
 from companion.runs.suite import spec_of, task_of
+from notebooks.attend.alignment_breakdown.switches import ABOUT, NETWORKS, SUBSETS
 from notebooks.shared.measure import fit_components, measure_alignment_terms
 from notebooks.shared.style import task_name
 from notebooks.shared.tasks import interpret
 
 UPDATES = {"scan": 3000, "reordering_50": 1500, "one_to_one": 600}  # the quick profile's are too few to copy
-NETWORKS = {"AED": "GRU with attention", "AO": "attention only"}
 FIT_SAMPLES, EXAMPLES = 2_000, 12
-ABOUT = Path(__file__).with_name("networks.json")
 SCRIPTS = Path("book/_files/instruments/networks")
 SENTENCE = "jump left after walk twice"  # of the landing page
-SUBSETS = {"temporal_only": "μμ", "input_only": "χχ", "no_residual": "no Δ", "uniform": "none"}
-
-
-def nine_switches() -> tuple[dict, pd.DataFrame]:
-    """What the page is told of the networks, and how close subsets of terms come on held-out sentences."""
-    networks = json.loads(ABOUT.read_text(encoding="utf-8"))
-    rows = [
-        {"task": one["name"], "network": NETWORKS[one["architecture"]]}
-        | {f"similarity, {label}": one["similarity"][subset] for subset, label in SUBSETS.items()}
-        | {"words right": one["held_out"]["token_accuracy"]}
-        for one in networks
-    ]
-    shown = [{key: one[key] for key in ("task", "architecture", "name", "examples")} for one in networks]
-    return {"networks": shown}, pd.DataFrame(rows).set_index(["task", "network"]).round(2)
 
 
 def export(task: str, architecture: str, store: Store, folder: Path) -> dict:

@@ -23,7 +23,7 @@ from notebooks.shared.intervals import by_kind, correlated, each_over_seeds, gro
 from notebooks.shared.measure import SIDES, attend, fit_components, measure_alignment_terms
 from notebooks.shared.plan import by_spec
 from notebooks.shared.readings import effects_of_exchange, exchange_measurements, readings
-from notebooks.shared.suite import DIAL, PAPER_TASKS, SuiteConfig, each_planned, model_specs
+from notebooks.shared.suite import DIAL, PAPER_TASKS, SuiteConfig, each_planned, family, model_specs
 from notebooks.shared.summaries import summarised
 from notebooks.shared.translators import has_learned, translator_measurements, translators_that_count
 
@@ -211,6 +211,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``follows``: Spearman correlations over networks that learned their task, of a part's own share with what
     exchanging the part does to attention; ``split``, of its split share; ``output``, of the attention moved
     with the accuracy that it costs; ``output_of_large``, among exchanges that move more than ``LARGE`` of it.
+    Intervals resample families of tasks.
     """
     found = by_spec(_exchanges(config), store)
     points = [(point(spec), effects(*both.values())) for spec, both in found.items()]
@@ -222,14 +223,16 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         for name, own in points
         for part in PARTS
     ]
-    learned = [row for row in rows if row["learned"]]
-    follows = {p: correlated([row for row in learned if row["part"] == p], "share", "moves") for p in PARTS}
-    follows |= {"output": correlated(learned, "moves", "costs"), "networks": len(learned) // len(PARTS)}
-    follows["split"] = {
-        part: correlated([row for row in learned if row["part"] == part], "split", "moves") for part in PARTS
-    }
+    learned = [row | {"family": family(row["task"])} for row in rows if row["learned"]]
+    of_part = {part: [row for row in learned if row["part"] == part] for part in PARTS}
     large = [row for row in learned if row["moves"] > LARGE]
-    follows["output_of_large"] = correlated(large, "moves", "costs")
+    follows = {part: correlated(own, "share", "moves", by="family") for part, own in of_part.items()}
+    follows |= {
+        "split": {part: correlated(own, "split", "moves", by="family") for part, own in of_part.items()},
+        "output": correlated(learned, "moves", "costs", by="family"),
+        "output_of_large": correlated(large, "moves", "costs", by="family"),
+        "networks": len(learned) // len(PARTS),
+    }
     dial, dial_rows = along_dial(_along_dial(config), store)
     values = {"by_task": by_kind(points, each_over_seeds), "follows": follows, "dial": dial}
     return values, {"effects": rows, "dial": dial_rows}

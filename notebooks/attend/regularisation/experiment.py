@@ -33,7 +33,7 @@ from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
 from companion.runs.suite import spec_of
-from notebooks.shared.intervals import Point, grouped, interval_of, nested
+from notebooks.shared.intervals import Point, each_over_seeds, grouped, interval_of, nested
 from notebooks.shared.measure import (
     LAGS,
     Fitted,
@@ -45,7 +45,7 @@ from notebooks.shared.measure import (
 from notebooks.shared.plan import by_spec, picked
 from notebooks.shared.suite import DIAL, PlannedConfig, each_planned, outcomes
 from notebooks.shared.summaries import each_paired, level_of, summarised
-from notebooks.shared.translators import LEARNED
+from notebooks.shared.thresholds import LEARNED
 
 MOST_WORDS = 400  # of a vocabulary whose history is regressed on: beyond, there are too few samples
 SIDES = ("decoder", "encoder")
@@ -248,6 +248,8 @@ class Config(PlannedConfig):
     widths: tuple[Positive, ...] = (32,)
     length: tuple[AboveZero, ...] = ()  #: multiples of the planned updates, likewise
     seeds: Positive | None = 3
+    #: 1: without weight decay the nine terms of all networks that the plan has, which other chapters measure
+    planned: int = 0
     #: samples that the contents of residuals are fitted on, and as many to judge them on, at most
     samples: Positive = 200
 
@@ -263,6 +265,7 @@ PROFILES = {
         length=(0.5, 2.0),
         fit_samples=25_000,
         samples=1_500,
+        planned=1,
     ),
     "tiny": Config(
         weight_decay=(0.0, 1e-4, 1e-3, 3e-3, 1e-2), widths=(16,), length=(0.5, 2.0), seeds=1, width=8,
@@ -281,6 +284,17 @@ def axis(config: Config) -> dict[ModelSpec, dict[str, object]]:
     return found
 
 
+def planned(config: Config) -> dict[ModelSpec, dict[str, object]]:
+    """The plan's own networks of each kind, which have no weight decay, with their columns."""
+    if not config.planned:
+        return {}
+    return {
+        spec: {"task": task, "architecture": architecture, "weight_decay": 0.0, "seed": spec.seed}
+        for architecture, task in product(config.architecture, config.task)
+        for spec in each_planned(replace(config, seeds=None), task, architecture)
+    }
+
+
 def others(config: Config) -> dict[ModelSpec, dict[str, object]]:
     """Networks of the first task without decay, of other widths or training lengths, with their columns."""
     found = {}
@@ -296,7 +310,9 @@ def others(config: Config) -> dict[ModelSpec, dict[str, object]]:
 def measurements(config: Config) -> tuple[Measurement, ...]:
     fit, samples, along = {"fit_samples": config.fit_samples}, {"samples": config.samples}, axis(config)
     return (
-        *measurements_of(dict.fromkeys((*along, *others(config))), measure_alignment_terms, **fit),
+        *measurements_of(
+            dict.fromkeys((*along, *planned(config), *others(config))), measure_alignment_terms, **fit
+        ),
         *measurements_of(along, measure_residual_contents, **fit, **samples),
         *measurements_of(along, measure_interchange, **fit, **samples),
     )
@@ -304,9 +320,17 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """``decay`` compares, seed by seed, the strongest level at which every network has learned its task with
-    no decay at all. A network of which a measure is missing is left out."""
+    no decay at all. ``levels`` takes outcomes without decay of all networks that are ``planned``, and what
+    residuals hold and exchanges do of the networks along the axis. A network of which a measure is missing is
+    left out.
+    """
     found = by_spec(measurements(config), store)
     points = [(name, _numbers(**found[spec])) for spec, name in axis(config).items() if spec in found]
+    plain = [
+        (name, picked(outcomes(found[spec]["alignment_terms"]), OUTCOMES))
+        for spec, name in planned(config).items()
+        if spec in found
+    ]
     terms = [(name, found[spec]["alignment_terms"]) for spec, name in others(config).items() if spec in found]
     factors = [(name, picked(outcomes(own), OUTCOMES)) for name, own in terms]
     decay = {
@@ -314,11 +338,21 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         for names, points in grouped(points, "task", "architecture").items()
     }
     values = {
-        "levels": summarised(grouped(points, "task", "architecture", level_of("weight_decay")), dict),
+        "levels": _by_level(points, plain),
         "decay": nested(decay),
         "factors": summarised(grouped(factors, "factor", level_of("level")), dict),
     }
     return values, {"networks": [name | numbers for name, numbers in points]}
+
+
+def _by_level(points: list[Point], plain: list[Point]) -> dict:
+    """Numbers by task, architecture and level; outcomes without decay are those of the ``plain`` networks."""
+    names = "task", "architecture", level_of("weight_decay")
+    levels = summarised(grouped(points, *names), dict)
+    for (task, architecture, level), more in grouped(plain, *names).items():
+        if level in levels.get(task, {}).get(architecture, {}):
+            levels[task][architecture][level] |= each_over_seeds(more)
+    return levels
 
 
 def by_decay(levels: dict[float, list[Point]]) -> dict:

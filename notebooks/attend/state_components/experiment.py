@@ -1,7 +1,7 @@
 """State components: how much of the states position and word explain, and what they look like."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
@@ -15,16 +15,16 @@ from attnlib.errors import BadInput
 from attnlib.models.config import Architecture, Cell
 from attnlib.models.trace import Trace
 from attnlib.models.vocabulary import Vocabulary
-from companion.results.config import Task
+from companion.results.config import Positive, Task
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.evaluate import traces
 from companion.runs.measure import measure
 from companion.runs.store import Store, TrainedModel
 from companion.runs.suite import task_name_of
-from notebooks.shared.intervals import by_kind, each_over_seeds, kind
+from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind
 from notebooks.shared.measure import Fitted, fit_components
 from notebooks.shared.plan import picked
-from notebooks.shared.suite import PAPER_TASKS, SuiteConfig, model_specs
+from notebooks.shared.suite import PAPER_TASKS, SuiteConfig, each_planned, model_specs
 from notebooks.shared.summaries import rows_of
 
 SIDES = ("encoder", "decoder")
@@ -255,6 +255,9 @@ class Config(SuiteConfig):
     cell: tuple[Cell, ...] = ("gru",)  #: recurrence of VED and AED: gru, lstm, vanilla, ugrnn. AO has none.
     #: tasks on which VED is trained. On long sentences it learns little.
     ved_task: tuple[Task, ...] = QUICK_TASKS
+    #: updates of further VEDs on one-to-one: does it lack training, or room? None: no such networks.
+    ved_steps: Positive | None = None
+    ved_seeds: Positive | None = None  #: how many; as many as there are of the others when None
 
     def check(self) -> None:
         super().check()
@@ -269,23 +272,43 @@ def _has_model(config: Config, task_name: str, architecture: str) -> bool:
 # VED learns next to nothing of the other quick tasks in so few updates.
 PROFILES = {
     "quick": Config(seeds=2, ved_task=("one_to_one",)),
-    "paper": Config(scale="paper", task=PAPER_TASKS, fit_samples=25_000),
-    "tiny": Config(task=("one_to_one",), seeds=1, width=8, steps=3, fit_samples=100),
+    "paper": Config(scale="paper", task=PAPER_TASKS, fit_samples=25_000, ved_steps=4_000, ved_seeds=4),
+    "tiny": Config(task=("one_to_one",), seeds=1, width=8, steps=3, fit_samples=100, ved_steps=4),
 }
 
 
-def measurements(config: Config) -> tuple[Measurement, ...]:
+def _of_the_suite(config: Config) -> tuple[Measurement, ...]:
     specs = (s for s in model_specs(config) if _has_model(config, task_name_of(s), s.architecture))
     return measurements_of(specs, measure_state_components, fit_samples=config.fit_samples)
 
 
+def _trained_longer(config: Config) -> tuple[Measurement, ...]:
+    asked_for = "VED" in config.architecture and "one_to_one" in config.task
+    if config.ved_steps is None or not asked_for:
+        return ()
+    changes = {"seeds": config.ved_seeds, "embedding_scale": config.embedding_scale}
+    planned = each_planned(config, "one_to_one", "VED", **changes)
+    specs = (replace(spec, steps=config.ved_steps) for spec in planned)
+    return measurements_of(specs, measure_state_components, fit_samples=config.fit_samples)
+
+
+def measurements(config: Config) -> tuple[Measurement, ...]:
+    return (*_of_the_suite(config), *_trained_longer(config))
+
+
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """``gain`` is what least squares (``additive``) explains more than ``averages``, held out."""
-    points = [(name | {"kind": kind(name)}, m) for name, m in answers(measurements(config), store)]
+    """``gain`` is what least squares (``additive``) explains more than ``averages``, held out.
+
+    ``longer`` has the networks of ``ved_steps`` updates, by task and kind as the others are.
+    """
+    points = [(name | {"kind": kind(name)}, m) for name, m in answers(_of_the_suite(config), store)]
+    values = by_kind(points, _summary)
+    if longer := answers(_trained_longer(config), store):
+        values["longer"] = by_kind(longer, _summary)
     sides = [(name | {"side": side}, m[side]) for name, m in points for side in SIDES]
     pictures = [(name, m["pictures"]) for name, m in points if "pictures" in m]
     drawn = [(name | {"side": side}, own[side]) for name, own in pictures for side in SIDES]
-    return by_kind(points, lambda group: each_over_seeds(group, _numbers) | {"seeds": len(group)}), {
+    return values, {
         "variance": [
             name | row
             for name, own in sides
@@ -305,6 +328,10 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             for word, x, y in own["states"]
         ],
     }
+
+
+def _summary(group: list[Point]) -> dict:
+    return each_over_seeds(group, _numbers) | {"seeds": len(group)}
 
 
 def _places(name: dict, drawn: dict, part: str, entry: str) -> Iterator[dict]:

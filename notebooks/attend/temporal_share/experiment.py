@@ -14,11 +14,10 @@ from notebooks.shared.measure import ACROSS_SAMPLES as QUANTITIES
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.plan import picked
 from notebooks.shared.readings import effects_of_exchange, exchange_measurements, readings
-from notebooks.shared.suite import DIAL, PAPER_TASKS, SuiteConfig, model_specs, outcomes
+from notebooks.shared.suite import DIAL, PAPER_TASKS, SuiteConfig, family, model_specs, outcomes
 from notebooks.shared.summaries import summarised
 from notebooks.shared.translators import has_learned, translator_measurements, translators_that_count
 
-FAMILIES = {"reordering": "reordering", "scan": "scan", "multi30k": "captions"}  # variants of one task
 COORDINATES = ("typicality", *QUANTITIES, "uniform", "residual_share", "token_accuracy", "coverage")
 # How far attention moves when a part is exchanged: in the queries, in the keys, and the mean of both.
 EFFECTS = tuple(f"{side}{part}_moves" for side in ("", "query_", "keys_") for part in PART_NAMES)
@@ -116,15 +115,6 @@ def _coordinates(m: dict) -> dict[str, float | None]:
     found["temporal_query_minus_keys"] = found["query_temporal"] - found["keys_temporal"]
     effects = effects_of_exchange(m["exchange"]) if m["exchange"] else {}
     return found | {name: effects.get(name.removesuffix("_moves")) for name in EFFECTS}
-
-
-def family(task: str) -> str:
-    """The tasks that differ by a setting, or by the language translated into, are one family.
-
-    >>> family("reordering_25"), family("multi30k_en_de"), family("one_to_one")
-    ('reordering', 'captions', 'one_to_one')
-    """
-    return next((name for start, name in FAMILIES.items() if task.startswith(start)), task)
 
 
 def _of_families(rows: list[dict], names: tuple[str, ...] = QUANTITIES) -> dict:

@@ -8,6 +8,7 @@ from companion.results.config import AboveZero, BaseConfig, OneOf, Positive
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.beyond.along_training.along_training import OF_ATTENTION, PAIRS, measure_along_training
+from notebooks.beyond.along_training.tasks import TASKS, TEXT
 from notebooks.shared.intervals import UNBOUNDED, Point, each_over_seeds, paired
 from notebooks.shared.plan import Plan, Points, answered, asked, by_network, each_seed, plan_of, settings_of
 from notebooks.shared.summaries import crossing, less, rows_of, summarised
@@ -64,7 +65,7 @@ def order_values(learned: Points, least: float) -> dict:
         names = {f"{name}_after_translation": quantity for name, quantity in quantities.items()}
         return summarised(learned, lambda m: {n: after(m, own, reference, least) for n, own in names.items()})
 
-    same = {name: name for name in (*TERMS, "on_word", "agreement", "token_accuracy")}
+    same = {name: name for name in (*TERMS, "on_word", "attention_accuracy", "agreement", "token_accuracy")}
     return {
         "order": orders(same, "translation"),
         "order_by_shares": orders({"temporal": "temporal_share", "input": "input_share"}, "translation"),
@@ -114,8 +115,6 @@ def snapshot_rows(points: Points, attention: str) -> list[dict]:
     ]
 
 
-TEXT = "multi30k_en_fr"
-TASKS = ("one_to_one", "reordering", "copying_sample", "copying_permutation", TEXT)
 QUICK_TASKS = TASKS[:4]
 UNIFORM = ("reordering", "copying_sample", "copying_permutation")
 
@@ -223,7 +222,17 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 def takeover_step(steps: Sequence[int], values: Sequence[float], *, least: float) -> float | None:
     """Where a quantity first reaches the middle of its first and last value, on straight lines over log2(1 +
-    step); None where they differ by too little."""
+    step); None where they differ by too little, or where it is past the middle at the first look after the
+    start: nobody saw when it got there.
+
+    >>> round(takeover_step([0, 1, 3, 7], [0.0, 0.0, 1.0, 1.0], least=0.05), 3)
+    1.828
+    >>> takeover_step([0, 1, 3, 7], [0.0, 1.0, 1.0, 1.0], least=0.05) is None
+    True
+    """
     if not values[-1] - values[0] >= least:  # NaN among them
         return None
-    return 2 ** crossing([math.log2(1 + step) for step in steps], values, (values[0] + values[-1]) / 2) - 1
+    middle = (values[0] + values[-1]) / 2
+    if len(values) > 2 and values[1] >= middle:
+        return None
+    return 2 ** crossing([math.log2(1 + step) for step in steps], values, middle) - 1

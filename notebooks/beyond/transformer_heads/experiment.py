@@ -30,7 +30,7 @@ from notebooks.shared.plan import Plan, answered, asked, by_network, each_seed, 
 from notebooks.shared.sequence_course import judged_samples, load_task
 from notebooks.shared.summaries import less, rows_of, summarised
 from notebooks.shared.task_patterns import STATES, attention_to_source, network_of
-from notebooks.shared.translators import LEARNED
+from notebooks.shared.thresholds import LEARNED
 
 NUMBERS = (
     "temporal_share", "input_share", "mixed_share", "residual_share", "position_bias_share", "content_share",
@@ -244,12 +244,18 @@ def correlations(heads: "pd.DataFrame") -> dict[str, dict]:
 
 
 def _correlation(rows: "pd.DataFrame", number: str) -> dict:
-    """All heads of a network are drawn together: a network is a matrix (heads, 2), NaN where undefined."""
+    """Tasks are drawn, and networks within them, of any code of positions; all heads of a network together.
+
+    A network is a matrix (heads, 2), NaN where undefined.
+    """
     pairs = rows[["typicality", number]].astype(float)
     pairs = pairs.mask((rows["varies"] == 0) | pairs.isna().any(axis=1))
     networks = {
-        str(kind): [pairs.loc[network.index].to_numpy() for _, network in own.groupby("seed", sort=False)]
-        for kind, own in rows.groupby(["task", "positions"], sort=False)
+        str(task): [
+            pairs.loc[network.index].to_numpy()
+            for _, network in own.groupby(["positions", "seed"], sort=False)
+        ]
+        for task, own in rows.groupby("task", sort=False)
     }
     defined = int(pairs.notna().all(axis=1).sum())
     counted = {"heads": defined, "left_out": len(rows) - defined}

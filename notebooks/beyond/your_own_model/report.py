@@ -5,9 +5,9 @@ import math
 
 import torch
 
-from attnlib.analysis.report import page
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.samples import Sample
+from attnlib.report.page import page
 from companion.results.result import Result
 from notebooks.beyond.your_own_model.experiment import ROWS
 

@@ -153,8 +153,9 @@ def row(runs: agreement.Runs, answers: agreement.Answers) -> dict:
     ``agreement`` and ``kendall`` in percent, ``…_xi`` their ξ, ``…_starred``, the share of seeds that have ξ*
     there, and the same with ``_optimistic``, the paper's choice of checkpoints; ``above_chance``, agreement
     less 𝒜̂ of the same second run; ``rises`` and ``falls``, agreement at the best checkpoint less that at the
-    first, and at the last. Beside the columns ``chance``, 𝒜̂ of β at uniform attention; ``final``, for ξ*, how
-    good networks with learned attention are in the end, and ``majority``, the commonest answer's accuracy.
+    first, and at the last. Beside the columns :func:`less_than_frozen`; ``chance``, 𝒜̂ of β at uniform
+    attention; ``final``, for ξ*, how good networks with learned attention are in the end; and ``majority``,
+    the commonest answer's accuracy.
     """
     table, of_one, found = compared(runs, answers), alone(answers), {}
     for part, quality in parts_of(answers):
@@ -165,6 +166,7 @@ def row(runs: agreement.Runs, answers: agreement.Answers) -> dict:
         for choice, (_, group) in CHOICES.items():
             final = interval_of(a["parts"][part][quality][group][-1] for a in normal)
             numbers[f"final{choice}"] = bounded(final)
+        numbers["less_than_frozen"] = less_than_frozen(own)
         if quality == "accuracy":  # the same samples for all runs, so any of them can tell
             numbers["majority"] = next(iter(of_one.values()))["majority"][part]
     return found
@@ -187,6 +189,37 @@ def _intervals(table: list[dict], column: str) -> dict[str, dict]:
                 differences = over_pairs({pair: line[name] for pair, line in own.items()}, column)
                 found[name] = bounded(differences, -100.0)
     return found
+
+
+def less_than_frozen(table: list[dict]) -> dict:
+    """A(α, β) at uniform attention less A(α, α) with all but attention frozen, the two columns of Table 10.
+
+    Both numbers share the free networks, their first runs: the difference is taken for each of these, and the
+    jackknife leaves out a seed with all its pairs.
+    """
+    honest = [line for line in table if not line["choice"]]
+
+    def numbers(column: str) -> Pairs:
+        return {line["pair"]: line["best_agreement"] for line in honest if line["column"] == column}
+
+    uniform, frozen = numbers("alpha_beta_uf"), numbers("alpha_alpha_frozen")
+
+    def mean(seeds: Sequence[int]) -> float:
+        differences = [
+            _mean_of_others(uniform, seed, seeds) - _mean_of_others(frozen, seed, seeds) for seed in seeds
+        ]
+        return float(np.mean(differences))
+
+    seeds = sorted({first for first, _ in uniform} & {first for first, _ in frozen})
+    if not seeds:
+        return interval_of()
+    return bounded(jackknife_interval(seeds, mean), -100.0)
+
+
+def _mean_of_others(numbers: Pairs, seed: int, seeds: Sequence[int]) -> float:
+    """The mean over the second runs among these seeds; NaN without one."""
+    of_others = [number for (first, other), number in numbers.items() if first == seed and other in seeds]
+    return sum(of_others) / len(of_others) if of_others else math.nan
 
 
 def _attention_courses(table: list[dict], measure: str) -> dict[tuple[int, int], tuple]:

@@ -2,12 +2,22 @@
 
 import math
 from itertools import product
+from statistics import fmean
+from typing import NamedTuple
 
 from attnlib.errors import BadInput
 from companion.results.config import BaseConfig, NotNegative, Positive
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.shared.copying import PROBES, course_rows, measure_copying, outcome, outcome_rows, probes
+from notebooks.shared.copying import (
+    PROBES,
+    course_rows,
+    measure_copying,
+    outcome,
+    outcome_rows,
+    probes,
+    steps_to_learn,
+)
 from notebooks.shared.intervals import Point, bounded, interval_of, over_seeds, paired
 from notebooks.shared.permutation_copying import words_of
 from notebooks.shared.plan import Plan, answered, asked, by_network, each_seed, plan_of, settings_of
@@ -82,6 +92,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     last quarter of the updates; ``longer`` are networks with more updates. ``doublings`` is how many times as
     many updates the fixed order takes, in pairs (log2; who never gets there counts with all its updates), of
     these networks and of those with codes of places; ``doublings_less`` that of the former less the latter's.
+    Their intervals are those of :func:`between_snapshots`.
     """
     groups = answered(*_plan(config), store)
     of = {n: {order: groups.get((order, n), []) for order in ORDERS} for n in (*NETWORKS, LONGER, *CODED)}
@@ -97,22 +108,84 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         "peak": bounded(over_seeds(longer, lambda course: max(course["accuracy"])), high=1.0)
     }
     times = doublings(learned, config.steps)
-    values["doublings"] = over_seeds(times, float)
+    values["doublings"] = between_snapshots(times)
     for network in CODED:
         own = doublings(of[network], config.coded_steps)
         values[network] = {order: outcome(coded, config.coded_steps) for order, coded in of[network].items()}
-        values[network] |= {"doublings": over_seeds(own, float), "doublings_less": paired(times, own, float)}
+        values[network] |= {
+            "doublings": between_snapshots(own),
+            "doublings_less": between_snapshots(differences(times, own)),
+        }
     found = list(by_network(groups, "order", "network"))
     return values, {"courses": course_rows(found), "outcomes": outcome_rows(found)}
 
 
-def doublings(points: dict[str, list[Point]], steps: int) -> list:
+class Doublings(NamedTuple):
+    """How many doublings apart two networks are, and between which numbers the truth lies."""
+
+    at_snapshots: float
+    least: float
+    most: float  # infinite where the slower network is never seen to get there
+
+
+def doublings(points: dict[str, list[Point]], steps: int) -> list[tuple[dict, Doublings]]:
     """log2 of the updates to 95 % in the fixed order over those in copying, by pair of networks."""
-    slow, fast = (
-        {row["seed"]: row["steps_to_learn"] or steps for row in outcome_rows(points[order])}
-        for order in ("permuted", "copy")
+    slow, fast = ({name["seed"]: course for name, course in points[order]} for order in ("permuted", "copy"))
+    return [({"seed": s}, _doublings(slow[s], fast[s], steps)) for s in slow if s in fast]
+
+
+def _doublings(slow: dict, fast: dict, steps: int) -> Doublings:
+    """
+    >>> never = {"steps": [0, 10, 20, 40], "accuracy": [0.0, 0.1, 0.2, 0.3]}
+    >>> early = {"steps": [0, 10, 20, 40], "accuracy": [0.0, 0.1, 1.0, 1.0]}
+    >>> _doublings(never, early, 40)
+    Doublings(at_snapshots=1.0, least=1.0, most=inf)
+    >>> _doublings(early, early, 40)
+    Doublings(at_snapshots=0.0, least=-1.0, most=1.0)
+    """
+    (slow_from, slow_to), (fast_from, fast_to) = _learned_between(slow), _learned_between(fast)
+    return Doublings(
+        at_snapshots=math.log2(min(slow_to, steps) / min(fast_to, steps)),
+        least=math.log2(slow_from / min(fast_to, steps)),
+        most=math.log2(slow_to / fast_from),
     )
-    return [({"seed": seed}, math.log2(slow[seed] / fast[seed])) for seed in slow if seed in fast]
+
+
+def _learned_between(course: dict) -> tuple[float, float]:
+    """The last snapshot before 95 % and the first with it; infinite where it is never seen."""
+    learned, looks = steps_to_learn(course), course["steps"]
+    if learned is None:
+        return looks[-1], math.inf
+    before = looks[max(looks.index(learned) - 1, 0)]
+    return max(before, 1), max(learned, 1)
+
+
+def differences(first: list[tuple[dict, Doublings]], second: list[tuple[dict, Doublings]]) -> list:
+    """The first less the second, by pair of one seed."""
+    other = {name["seed"]: own for name, own in second}
+    return [
+        (name, Doublings(own[0] - less[0], own[1] - less[2], own[2] - less[1]))
+        for name, own in first
+        if (less := other.get(name["seed"]))
+    ]
+
+
+def between_snapshots(pairs: list[tuple[dict, Doublings]]) -> dict:
+    """Student's interval over pairs, widened to what snapshots leave open.
+
+    Networks that are always seen at one snapshot would have an interval of no length, which is resolution and
+    not certainty. Where a network never gets there the interval has no upper end: the number is ``at_least``.
+    """
+    spans = [Doublings(*span) for _, span in pairs]
+    found = interval_of(span.at_snapshots for span in spans)
+    if not spans or math.isnan(found["low"]):
+        return found
+    least = fmean(span.least for span in spans)
+    most = fmean(span.most for span in spans)
+    found["low"] = min(found["low"], least)
+    if math.isinf(most):
+        return found | {"high": None, "at_least": True}
+    return found | {"high": max(found["high"], most)}
 
 
 def furthest(copy: list[Point], permuted: list[Point]) -> dict:

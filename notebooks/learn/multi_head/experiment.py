@@ -17,12 +17,12 @@ from notebooks.shared import copying
 from notebooks.shared.intervals import Point, bounded, interval, matched, over_seeds, paired, share_interval
 from notebooks.shared.permutation_copying import words_of
 from notebooks.shared.plan import picked, settings_of
+from notebooks.shared.thresholds import standing
 
 SCENARIOS = ("all_bad", "copied", "one_good", "random", "alone")
 SCREENED = ("all_bad", "copied", "one_good")  # made of heads that were tried alone
 KINDS = ("good", "bad")
 BESIDE = ("body", "seed")  # what a row is named by beside its heads
-BAD = 0.6  # accuracy under which a single head's course ends on all data seeds (the authors' configuration)
 UNSEEN = 100_000  # heads of the random scenario are numbered from here, beyond all candidates
 EARLY = 20  # updates after which the way that attention goes may show
 
@@ -111,7 +111,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         "all_bad_less_one_good": shares_apart(found["all_bad"], found["one_good"], copying.has_failed),
         "good_head": good_head(found["one_good"], copying.judged(good, config.steps), config.steps),
         "together": {n: together(whole[n], config.length, config.early) for n in ("single", *SCENARIOS)},
-        "chances": chances(whole["alone"], whole["random"], config.length),
+        "chances": chances(whole["alone"], whole["random"], config.length)
+        | {"some_good": some_good(trials[0], config.heads)},
         "sides": copying.sides(whole["alone"], config.length, config.early),
         "heads": {
             "tried": len(trials[0]),
@@ -131,17 +132,6 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 
 # Which heads are good or bad, and the networks made of them.
-
-
-def standing(accuracy: list[float]) -> str | None:
-    """What a course alone makes of a head (Snell et al., 5.2): ``good``, ``bad``, or None for neither.
-
-    >>> standing([0.1, 0.96, 0.5]), standing([0.1, 0.7, 0.5]), standing([0.1, 0.5, 0.7])
-    ('good', 'bad', None)
-    """
-    if copying.enough(max(accuracy)):
-        return "good"
-    return "bad" if accuracy[-1] < BAD else None
 
 
 def too_few(scenario: str, heads: int, good: list[int], bad: list[int]) -> str:
@@ -267,6 +257,19 @@ def chances(alone: list[Point], several: list[Point], length: int) -> dict:
         "alone_only": pairs[False, True],
         "neither": pairs[False, False],
     }
+
+
+def some_good(alone: list[Point], heads: int) -> dict[str, float | int | None]:
+    """The chance that one of so many heads is good, from the share of single heads that are.
+
+    Good is a head as the paper has it, right for 95 % within all of its updates on its first set of data.
+    Heads are drawn one by one. Its interval is that of the share of single heads.
+    """
+    single = copying.share([standing(course["accuracy"]) == "good" for _, course in alone])
+    if not single["n"]:
+        return single
+    ends = {end: 1 - (1 - single[end]) ** heads for end in ("value", "low", "high")}
+    return single | ends
 
 
 def _drawn(course: dict, snapshot: int, length: int) -> list[bool]:

@@ -19,6 +19,7 @@ from companion.results.measurements import Measurement, answers
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
+from notebooks.learn.optimal_attention.counterexample import COUNTEREXAMPLE
 from notebooks.learn.optimal_attention.optimal_attention import OptimalAttention, optimal_attention
 from notebooks.shared.agreement import measure_translation, padded, recorded_batches, recorded_probe
 from notebooks.shared.intervals import Point, interval_of, less, nested, over_seeds, paired
@@ -27,7 +28,6 @@ from notebooks.shared.translation import load_pieces, recorded_network
 
 FORMS = ("summed", "joined")  # equation 32, and equation 2
 BY_RULE = {"translation": "known_lexicon", "classification": "known_polarity"}
-COUNTEREXAMPLE = ((0.0, 0.0, 0.0), (0.0, -10.0, 5.0), (0.0, 5.0, -10.0))  # γ of each position, equation 30
 
 
 # The best attention α^opt of a trained translation model, and how α and β compare with it (appendix A.1): the

@@ -13,9 +13,9 @@ from notebooks.shared import copying
 from notebooks.shared.intervals import Point, over_seeds
 from notebooks.shared.permutation_copying import KINDS, words_of
 from notebooks.shared.plan import Plan, Points, answered, asked, by_network, each_seed, plan_of, settings_of
+from notebooks.shared.thresholds import HALF
 
 FACTOR = 2  # weight of so many times uniform attention's, or a share of 1 in so many, is no longer uniform
-HALF = 0.5  # of the words: from there on words are known, or attention is there
 WAYS = ("drawn", "away")
 TIMES = ("left", "known", "there", "lead", "steps_to_learn")
 

@@ -16,6 +16,7 @@ from companion.runs import registry as procedures
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
+from notebooks.primer.one_step.pairs import PAIRS
 from notebooks.shared.intervals import each_over_seeds
 from notebooks.shared.measure import exact_matches
 from notebooks.shared.plan import each_seed, picked, settings_of
@@ -82,11 +83,6 @@ def measure_shown_pairs(recording: Recording, *, pair: int, place: int) -> dict:
 
 
 NETWORKS = {name: NAMED[name] for name in ("bahdanau", "luong")}
-PAIRS = (
-    ("i love you .", "je t' aime ."),
-    ("the cat sat on the mat .", "le chat s' est assis sur le tapis ."),
-    ("i don 't know where he is .", "je ne sais pas où il est ."),
-)
 # What the primers say of single weights: pair, place of the word predicted, places of the source words.
 WEIGHTS: dict[str, tuple[int, int, tuple[int, ...]]] = {
     "aime_on_love": (0, 2, (1,)),

@@ -290,6 +290,7 @@ def comparisons(config: Config, task: str) -> dict[str, list[tuple[Kind, Kind]]]
     pairs = {
         "two_directions": [(kind, kind._replace(directions=1)) for kind in kinds if kind.directions == 2],
         "previous_state": [(Kind(task, BEFORE, 1, own), Kind(task, "luong", 1, own)) for own in config.asked],
+        "previous_state_of_dot": [(Kind(task, BEFORE, 1, "dot"), Kind(task, "luong", 1, "dot"))],
         "concat_additive": [(k, k._replace(scoring="additive")) for k in kinds if k.scoring == "concat"],
     }
     for decoder in ("luong_feeding", "bahdanau"):

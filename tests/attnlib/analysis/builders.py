@@ -11,11 +11,11 @@ from safetensors.torch import save_file
 from typer.testing import CliRunner
 
 from attnlib.adapters import Attended, LinearMap, ModelPass
-from attnlib.analysis import ParallelText
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import HeldOutSums
 from attnlib.analysis.results import results
 from attnlib.cli import app
+from attnlib.report import ParallelText
 from tests.attnlib.adapters.adapter_builders import model_of
 from tests.attnlib.models.model_builders import generator
 from tests.tables import beside

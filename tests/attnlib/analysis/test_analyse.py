@@ -13,16 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlib.adapters import Modules
-from attnlib.analysis import Keep, Losses, Shard, Stream, analyse, compare, samples
-from attnlib.analysis.analyse import merged_analysis
-from attnlib.analysis.command import choose_threads
+from attnlib.analysis import Losses, Shard, Stream, samples
 from attnlib.analysis.counted import counted_attention
 from attnlib.analysis.judge import HeldOutSums
 from attnlib.analysis.learned import Learned
-from attnlib.analysis.passes import STAGES, fit_part, judge_part, merged_fit
-from attnlib.analysis.report import notes, page
+from attnlib.analysis.passes import fit_part, judge_part
 from attnlib.analysis.samples import LONGEST
+from attnlib.analysis.stream import STAGES
 from attnlib.errors import CorruptFile
+from attnlib.report import analyse, compare
+from attnlib.report.command import choose_threads
+from attnlib.report.findings import notes
+from attnlib.report.page import page
+from attnlib.report.resume import PartialSums, merged_analysis, merged_fit
 from tests.attnlib.adapters.adapter_builders import BATCH, HOOKED, Reader, run
 from tests.attnlib.analysis import builders as toys
 from tests.attnlib.analysis.builders import ALL, HEADS, Toy, fit_of, judged
@@ -46,7 +49,7 @@ def stream_of(batches=20, *, probed=2, killed_at=None, seen=None):
 
 
 def keep_of(folder, seconds=0.0, **asked):
-    return Keep(folder, {"model": "toy", "layers": (0,)} | asked, seconds)
+    return PartialSums(folder, {"model": "toy", "layers": (0,)} | asked, seconds)
 
 
 @pytest.mark.parametrize("method", ["means", "least_squares"])
@@ -250,7 +253,7 @@ def test_shards_that_are_missing_are_listed(tmp_path):
         assert fit_part(stream_of(), parts[1], heads=[1], keep=keep).heads == (1,)
     with pytest.raises(SystemExit):
         fit_part(stream_of(killed_at=3), parts[0], keep=keep)  # begun is not finished
-    assert keep.lacking("fit", parts[0]) == [0, 2, 3]
+    assert keep.unfinished("fit", parts[0]) == [0, 2, 3]
     assert_refused(lambda: merged_fit(keep, parts[0]), "shards 0, 2, 3 of 4 have no finished fit")
 
 

@@ -11,17 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlib.adapters import Attended, LinearMap, ModelPass
-from attnlib.analysis import Stream, analyse, compare, write_report
-from attnlib.analysis.compare import MEASURES
+from attnlib.analysis import Stream
 from attnlib.analysis.counted import counted_attention, whole_samples
 from attnlib.analysis.judge import sample_keys
-from attnlib.analysis.report import KEPT
 from attnlib.analysis.results import head_rows, results, state_rows, term_rows
 from attnlib.analysis.terms import NINE, POSITION_BIAS, REBUILT, part_of, subsets
 from attnlib.analysis.terms import PARTS as ALL_PARTS
 from attnlib.decomposition import PART_NAMES, SUBSETS, Components, ShareSums, SubstitutionSums
 from attnlib.decomposition.term_sums import TermSums
 from attnlib.probes.agreement import agreement, chance_agreement
+from attnlib.report import analyse, compare, write_report
+from attnlib.report.comparison import MEASURES
+from attnlib.report.files import KEPT
 from tests.attnlib.adapters.adapter_builders import rotary, terms_of
 from tests.attnlib.analysis import builders as toys
 from tests.attnlib.analysis.builders import ALL, Toy, assert_same_rows, by_hand, fit_of, judged, rows_of

@@ -10,7 +10,8 @@ import sys
 
 import pytest
 
-from attnlib.analysis.command import Request, analyse_command
+from attnlib.options import AnalyseOptions
+from attnlib.report.command import analyse_command
 from tests.attnlib.analysis.builders import save_traces
 from tests.companion.book import slurm
 from tests.companion.book.book_builders import ROOT, at_work, checkout_of_two, killed, output_of, until
@@ -89,7 +90,7 @@ def test_any_name_is_a_name_after_a_kill_the_same_command_goes_on_and_what_chang
     command = [*SNAKEMAKE, "--cores", "1", "--config", *config]
     killed(command, tmp_path, lambda: any(tmp_path.glob("report/parts/*/.lock")), **home(tmp_path))
     snakemake(tmp_path, *config)
-    analyse_command(Request(tmp_path / "alone", traces=tmp_path / hostile, shards=2, every=2))
+    analyse_command(AnalyseOptions(tmp_path / "alone", traces=tmp_path / hostile, shards=2, every=2))
     alone = {path.name: path for path in (tmp_path / "alone").iterdir() if path.suffix in (".csv", ".html")}
     for name, path in alone.items():
         assert (tmp_path / "report" / name).read_text() == path.read_text().replace(f"{tmp_path}/", "")

@@ -101,6 +101,43 @@ def test_a_refutation_needs_one_part_and_pays_for_the_choice():
     assert verdicts.p_of_parts(NO, {str(n): (NO, 0.04) for n in range(30)}) == 1  # of however many parts
 
 
+def test_p_of_a_statement_left_open_by_a_failing_part_is_that_of_the_part_and_not_of_those_that_hold():
+    parts = {"fails": (NO, 0.03), "holds": (YES, 0.001)}
+    assert verdicts.verdict_of_parts(parts) is OPEN
+    assert verdicts.p_of_parts(OPEN, parts) == pytest.approx(2 * 0.03)
+
+
+@pytest.mark.parametrize(
+    ("parts", "verdict"),
+    [
+        pytest.param({"a": (NO, 0.001), "b": (YES, 0.01)}, YES, id="one part shows it"),
+        pytest.param({"a": (NO, 0.001), "b": (YES, 0.03)}, OPEN, id="one of two may by chance"),
+        pytest.param({"a": (NO, 0.001), "b": (NO, 0.02)}, NO, id="no part does"),
+        pytest.param({"a": (NO, 0.001), "b": (OPEN, 0.5)}, OPEN, id="one may yet"),
+        pytest.param({"a": (NO, 0.001), "b": (Verdict.CANNOT_BE_JUDGED, None)}, OPEN, id="one is not judged"),
+    ],
+)
+def test_what_can_be_so_needs_one_part(parts, verdict):
+    assert verdicts.verdict_if_one_is_enough(parts) is verdict
+
+
+def test_p_of_what_can_be_so_is_that_of_the_part_that_shows_it_and_pays_for_the_choice():
+    parts = {"shows": (YES, 0.01), "does not": (NO, 0.001)}
+    assert verdicts.p_of_parts(YES, parts, one_is_enough=True) == pytest.approx(2 * 0.01)
+
+
+def test_a_bound_from_below_has_no_upper_end():
+    bound = look_up({"x": {"value": 3, "low": 2, "high": None, "n": 3, "at_least": True}}, "x")
+    assert (bound.ends, str(bound)) == ((2, math.inf), "at least 2.000, n = 3")
+    assert verdicts.weigh(limit(">", 1), bound) is YES
+    assert verdicts.weigh(limit("<", 9), bound) is OPEN  # the truth may be anywhere above
+    assert p_value(limit("<", 9), bound) is None
+
+
+def test_an_interval_of_no_length_is_told_as_what_it_is():
+    assert str(Estimate(1, 1, 1, 10)) == "1.000 (n = 10, the same in each)"
+
+
 def test_a_part_that_may_fail_by_chance_leaves_a_statement_open():
     def interval(value, half):
         return {"value": value, "low": value - half, "high": value + half}

@@ -3,12 +3,13 @@
 import json
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
 from companion import paths
 from companion.claims.verdicts import Judgement, Verdict
-from companion.claims.verify import ClaimVerdict, chance, read_expected, summaries, verify
+from companion.claims.verify import ClaimVerdict, by_origin, chance, read_expected, summaries, verify
 from companion.claims.verify import verify_command as command
 from companion.results import committed, recompute, registry
 from companion.results.result import Result
@@ -198,6 +199,19 @@ def test_a_result_that_the_archive_does_not_give_is_a_problem_when_recomputed(ro
     told(1, "archive/x.jsonl, line 2: no line of an archive", recompute=True)
 
 
+def test_a_result_that_was_altered_and_sealed_again_is_a_problem(root, told):
+    path = save(root, 9, "paper")
+    told(0, accept=True)
+    found = Result.load(path)
+    computed = replace(found, provenance=found.provenance | {"computed": found.digest})
+    computed.save(path.parent)
+    committed.write_checksums(path.parent)
+    told(0)
+    replace(computed, values=found.values | {"y": 1}).save(path.parent)
+    committed.write_checksums(path.parent)
+    told(1, "results/paper/toy.json has other numbers than when it was computed")
+
+
 def test_json_holds_a_row_for_every_claim_and_profile(root, told):
     save(root, 9)
     said = json.loads(told(0, json=True, accept=True))
@@ -214,11 +228,37 @@ def test_expected_verdicts_that_cannot_be_read(root, content):
     assert_refused(partial(verify, root), "is not as `attnlib verify --accept` writes it")
 
 
+def about(*keys, **fields):
+    """What the tallies need to know of a claim."""
+    return SimpleNamespace(experiment="toy", keys=keys, **fields)
+
+
+def test_claims_about_the_same_numbers_are_one_of_the_family_by_the_first_of_them():
+    numbers = [(("x", "y"), 0.01), (("y", "x"), 0.9), (("x",), 0.04)]
+    judged = [(about(*keys), Judgement(Verdict.REPRODUCED, {}, p=p)) for keys, p in numbers]
+    rows = [ClaimVerdict(claim, "paper", own) for claim, own in judged]
+    assert chance(rows).verdicts == 2
+    assert chance(rows).limit == 0.04  # with the mirror it would be 0.01
+
+
+def test_statements_about_networks_are_counted_by_who_says_so():
+    fields = {"paper": "p", "kind": "statement", "reading": "", "number": False, "about": "networks"}
+    rows = [
+        ClaimVerdict(about("x", origin=origin, **fields), "paper", Judgement(verdict, {}))
+        for origin, verdict in [("inferred", Verdict.REPRODUCED), ("said", Verdict.UNDECIDED)]
+    ]
+    assert by_origin(rows) == {
+        ("p", "said"): {Verdict.UNDECIDED: 1},
+        ("p", "inferred"): {Verdict.REPRODUCED: 1},
+    }
+
+
 def test_verdicts_without_an_interval_count_for_nothing_and_open_ones_for_the_family_alone():
     decided, open_ones = [0.01, 0.02, 0.04, None], [0.9]
     kinds = [(Verdict.REPRODUCED, decided), (Verdict.UNDECIDED, open_ones)]
     judged = [Judgement(verdict, {}, p=p) for verdict, ps in kinds for p in ps]
-    rows = [ClaimVerdict(None, at, own) for own in judged for at in ("quick", "paper")]
+    named = [(about(f"x{n}"), own) for n, own in enumerate(judged)]
+    rows = [ClaimVerdict(claim, at, own) for claim, own in named for at in ("quick", "paper")]
     found = chance(rows)
     assert (found.verdicts, found.limit, found.surviving) == (3, 0.02, 2)
     assert found.wrong == pytest.approx(0.15)

@@ -26,7 +26,7 @@ from companion.claims.verdicts import Verdict
 from companion.claims.verify import verify
 from companion.results.result import Result
 from companion.runs.store import load_task
-from notebooks.attend.alignment_breakdown import networks
+from notebooks.attend.alignment_breakdown import networks, switches
 from notebooks.attend.order_words.instrument import pairs
 from notebooks.attend.temporal_share.drawing import dial
 from notebooks.learn.agreement.instrument import board, paper, place_of, published_numbers
@@ -44,7 +44,7 @@ OF = {  # by the name of the script; what follows a space tells its uses apart
     "dial": ("temporal_share", dial),
     "agreement-board": ("agreement", board),
     "one-step": ("one_step", sentences),
-    "nine-switches": ("alignment_breakdown", lambda _: networks.nine_switches()),
+    "nine-switches": ("alignment_breakdown", lambda _: switches.nine_switches()),
     "swap-one-word": ("order_words", lambda result: pairs(result, SWAPS)),
 }
 NAMELESS = """[...document.querySelectorAll('button, svg[tabindex], select, input')]
@@ -464,7 +464,7 @@ def as_single(trace):
     )
 
 
-@pytest.mark.parametrize("architecture", networks.NETWORKS)
+@pytest.mark.parametrize("architecture", switches.NETWORKS)
 @pytest.mark.parametrize("task", networks.UPDATES)
 def test_the_network_in_the_page_is_torchs(shown, task, architecture):
     """With its own words read: attention and probabilities to 1e-5, of 1,200 sentences in all."""
@@ -559,7 +559,7 @@ def test_the_small_one_has_a_picture_and_a_table_without_scripts_and_in_print(sh
     assert image.evaluate("own => own.naturalWidth > 100")
     page.locator("summary").click()
     rows = [row.locator("td").all_inner_texts() for row in page.locator("tbody tr").all()]
-    table = networks.nine_switches()[1].loc["SCAN"].T.map("{:.2f}".format)
+    table = switches.nine_switches()[1].loc["SCAN"].T.map("{:.2f}".format)
     assert [row[1:] for row in rows] == table.to_numpy().tolist()
     labels = [name.removeprefix("similarity, ") for name in table.index]
     assert [row[0].removeprefix("all: ") for row in rows] == labels

@@ -263,6 +263,18 @@ def test_two_seeds_have_an_interval_unless_both_pairs_are_of_the_same_two_runs()
         assert over_pairs(numbers, column) == pytest.approx(expected, nan_ok=True)
 
 
+def test_frozen_networks_are_compared_free_network_by_free_network():
+    """What a free network has in both numbers does not count: 10 more by each, whatever it has."""
+    level = {0: 20.0, 1: 50.0, 2: 80.0}
+    table = [
+        {"choice": "", "column": column, "pair": (first, second), "best_agreement": level[first] + more}
+        for column, more in (("alpha_beta_uf", 10.0), ("alpha_alpha_frozen", 0.0))
+        for first, second in permutations(level, 2)
+    ]
+    found = experiment.less_than_frozen(table)
+    assert (found["value"], found["low"], found["high"], found["n"]) == pytest.approx((10, 10, 10, 3))
+
+
 def test_of_what_each_network_adds_the_interval_is_students():
     """With 𝒜 of runs i and j the sum of what either adds, jackknife and Student's interval are one."""
     adds = np.array([3.0, 5.0, 10.0])

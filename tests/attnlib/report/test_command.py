@@ -16,18 +16,19 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe, text_batches
-from attnlib.analysis import Checkpoint, ParallelText, Stream, analyse, read_report
-from attnlib.analysis.checkpoint import ignorable_ids, language_codes, set_languages, tokenizer_digest
-from attnlib.analysis.report import notes
+from attnlib.analysis import Stream
 from attnlib.errors import BadInput
 from attnlib.files import locked
+from attnlib.report import Checkpoint, ParallelText, analyse, read_report
+from attnlib.report.findings import notes
+from attnlib.report.pieces import ignorable_ids, language_codes, set_languages, tokenizer_digest
 from tests.attnlib.adapters import single_stacks
 from tests.attnlib.adapters.adapter_builders import SIZES, model_of
 from tests.attnlib.analysis import builders as toys
 from tests.attnlib.analysis.builders import LINES, SOURCE, TARGET
-from tests.attnlib.analysis.test_report import FILES
 from tests.attnlib.models.model_builders import generator
 from tests.attnlib.refusals import assert_refused, flip
+from tests.attnlib.report.test_report import FILES
 from tests.tables import beside
 
 transformers = pytest.importorskip("transformers", reason="checkpoints are those of transformers")
@@ -605,7 +606,7 @@ def test_bleu_of_what_the_model_writes_itself(corpus, whole, monkeypatch):
     assert f"<dt>BLEU of what it writes itself</dt><dd>{expected:.1f}</dd>" in page
     monkeypatch.setattr(Checkpoint, "write", lambda _, tokens, longest: tokens)  # the reference itself
     assert checkpoint.bleu(judged)["bleu"] == pytest.approx(100)
-    monkeypatch.setattr("attnlib.analysis.checkpoint.find_spec", lambda name: None)
+    monkeypatch.setattr("attnlib.report.pretrained.find_spec", lambda name: None)
     assert checkpoint.bleu(judged) == {}
 
 

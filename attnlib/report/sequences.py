@@ -5,10 +5,12 @@ from functools import cache
 
 from attnlib.adapters.single_stack import SingleStack
 from attnlib.adapters.token_batch import SequenceBatch, sequence_batches
-from attnlib.analysis.checkpoint import Checkpoint, Text, ignorable_ids, tokenizer_digest
 from attnlib.analysis.stream import Losses, Stream
 from attnlib.arrays import several
 from attnlib.errors import BadInput
+from attnlib.report.pieces import ignorable_ids, tokenizer_digest
+from attnlib.report.pretrained import Checkpoint, number_of_batches
+from attnlib.report.texts import Text
 
 
 def stream_of_sequences(
@@ -49,8 +51,9 @@ def stream_of_sequences(
     }
 
     def made() -> dict[str, dict]:
-        digests = {"model": checkpoint.digest(), "tokenizer": tokenizer_digest(tokenizer)}
-        return {"options": options, "sha256": text.checked()[1] | digests}
+        _, digests = text.checked()
+        model_digests = {"model": checkpoint.digest(), "tokenizer": tokenizer_digest(tokenizer)}
+        return {"options": options, "sha256": digests | model_digests}
 
     def batches() -> Iterator[SequenceBatch]:
         # an empty line has nothing to put the prefix before, and is left out
@@ -68,6 +71,6 @@ def stream_of_sequences(
         batches=batches,
         logits=adapter.logits if predicts else None,
         losses=losses,
-        n_batches=-(-text.checked()[0] // batch_size) if batch_size > 0 else None,
+        n_batches=number_of_batches(text, batch_size),
         made=cache(made),
     )

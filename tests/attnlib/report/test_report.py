@@ -20,11 +20,15 @@ from hypothesis import strategies as st
 
 from attnlib import zoo
 from attnlib.adapters.modules import weights_digest
-from attnlib.analysis import Analysis, Losses, Stream, analyse, compare, read_report, report, write_report
-from attnlib.analysis.report import KEPT, SENTENCE, TABLES, findings, notes, number, page, sentence, visible
+from attnlib.analysis import Analysis, Losses, Stream
 from attnlib.analysis.samples import ENTRIES, Sample
 from attnlib.decomposition import PART_NAMES
 from attnlib.errors import CorruptFile
+from attnlib.report import analyse, compare, read_report, report, write_report
+from attnlib.report.as_text import SENTENCE, number, sentence, visible
+from attnlib.report.files import KEPT, TABLES
+from attnlib.report.findings import findings, notes
+from attnlib.report.page import page
 from tests.attnlib.adapters.adapter_builders import BATCH, adapter_of
 from tests.attnlib.analysis.builders import ALL, HOSTILE, SHOWN, Toy, assert_same_rows, said_by, table_of
 from tests.attnlib.refusals import assert_refused, flip

@@ -5,9 +5,9 @@ import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from attnlib import analyse
-from attnlib.analysis import Checkpoint, ParallelText
-from attnlib.analysis.checkpoint import Sentences, text_of
 from attnlib.errors import BadInput
+from attnlib.report import Checkpoint, ParallelText
+from attnlib.report.texts import Sentences, text_of
 from tests.attnlib.analysis import builders as toys
 
 SOURCES = [line.strip() for line in toys.TEXTS[0].splitlines()]

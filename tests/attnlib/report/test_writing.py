@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from attnlib import TokenBatch
-from attnlib.analysis.checkpoint import Checkpoint
 from attnlib.analysis.learned import Learned
+from attnlib.report.pretrained import Checkpoint
 
 transformers = pytest.importorskip("transformers")
 

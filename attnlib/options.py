@@ -1,0 +1,191 @@
+"""The options of ``attnlib analyse``, for the command line and for Python: names, types, defaults, help.
+
+Nothing heavy is imported at the top, so that ``--help`` answers at once.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from typer import Option
+
+from attnlib.errors import BadInput, check_known
+
+Stage = Literal["fit", "judge", "report", "all"]
+
+# Names of options, by what they are about.
+TEXT_OPTIONS = ("source_language", "target_language", "prefix")
+PASS_OPTIONS = ("kinds", "layers", "ignore_special")
+BATCH_OPTIONS = ("batch_size", "longest", "probed", "generate")
+MODEL_OPTIONS = (*TEXT_OPTIONS, *PASS_OPTIONS, *BATCH_OPTIONS, "device")
+CALL_OPTIONS = ("out", "threads", "shard", "stage")  # on which no number depends
+_PATHS = ("out", "source", "target", "traces")
+
+
+def _as_given(value: object) -> object:
+    return value
+
+
+listed = partial(Option, parser=_as_given, metavar="<str>")  # read when all options are known
+
+
+@dataclass(frozen=True)
+class AnalyseOptions:
+    """What to analyse and how.
+
+    Raises:
+        BadInput: options that do not go together, or a value that is none of an option's.
+    """
+
+    out: Annotated[Path, Option(help="Folder of the report; a run that was cut short goes on there.")]
+    model: Annotated[str | None, Option(help="Folder of a Hugging Face model, or its name.")] = None
+    source: Annotated[Path | None, Option(help="Text, a sentence a line.")] = None
+    target: Annotated[
+        Path | None, Option(help="Its translation, line by line; none for a decoder or an encoder alone.")
+    ] = None
+    generate: Annotated[
+        bool, Option("--generate", help="The model writes the target itself, the likeliest piece first.")
+    ] = False
+    traces: Annotated[
+        Path | None,
+        Option(help="Folder of safetensors that other code saved, instead of a model and a text."),
+    ] = None
+    source_language: Annotated[
+        str | None, Option(help="For mBART, M2M100, NLLB: as their tokenizer writes it, such as en_XX.")
+    ] = None
+    target_language: Annotated[str | None, Option(help="Likewise, such as de_DE; both are needed.")] = None
+    prefix: Annotated[
+        str, Option(help='Put before every source line, such as T5\'s "translate English to German: ".')
+    ] = ""
+    kinds: Annotated[
+        tuple,
+        listed(help="Of attention: cross,encoder_self,decoder_self; a decoder or an encoder alone has one."),
+    ] = ("cross",)
+    layers: Annotated[tuple | None, listed(help="Layers, as in 0,4-6.", show_default="all")] = None
+    heads: Annotated[tuple | None, listed(help="Heads, as in 0,4-6.", show_default="all")] = None
+    ignore_special: Annotated[
+        bool,
+        Option(
+            "--ignore-special",
+            help="Leave out where a special token is read: end marks of the source, and the step at which "
+            "the decoder reads its start mark. Unknown words stay.",
+        ),
+    ] = False
+    batch_size: Annotated[int, Option(min=1, help="Pairs passed through the model at once.")] = 32
+    longest: Annotated[int, Option(min=1, help="Pieces of a side; the rest is cut off.")] = 128
+    method: Annotated[
+        str,
+        Option(help="least_squares: position, word and constant fitted together; means: as in the papers."),
+    ] = "least_squares"
+    every: Annotated[int, Option(min=1, help="Hold out and judge one batch in so many.")] = 5
+    probed: Annotated[int, Option(min=0, help="Batches of which the lexical probe is taken; it is slow.")] = 4
+    sentences: Annotated[int, Option(min=0, max=12, help="Judged pairs on the page.")] = 12
+    device: Annotated[str, Option(help="As torch names it: cpu, cuda.")] = "cpu"
+    threads: Annotated[
+        int | None, Option(min=1, help="Number of CPU threads.", show_default="the fastest, measured")
+    ] = None
+    shards: Annotated[int, Option(min=1, help="Number of shards that the corpus is split into.")] = 1
+    shard: Annotated[int | None, Option(min=0, help="The shard to process, from 0.", show_default="all")] = (
+        None
+    )
+    stage: Annotated[
+        str, Option(help="Stage to run: fit, judge or report; all runs as many as can be run.")
+    ] = "all"
+
+    def __post_init__(self) -> None:
+        self._read_lists()
+        for name in _PATHS:
+            path = getattr(self, name)
+            if path is not None:
+                object.__setattr__(self, name, Path(path))
+        self._check_names()
+        self._check_what_is_analysed()
+        try:
+            str(self.out).encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise BadInput(f"--out {str(self.out)!a} is not UTF-8: give the folder another name") from error
+        if self.shards > 1 and self.shard is None and self.stage in ("fit", "judge"):
+            raise BadInput(
+                f"--stage {self.stage} is done shard by shard: give --shard 0 to {self.shards - 1}"
+            )
+
+    def _read_lists(self) -> None:
+        """Read kinds, layers and heads, which are texts on the command line."""
+        from attnlib.arrays import several
+
+        readers: dict[str, Callable[[str], tuple]] = {"kinds": words, "layers": numbers, "heads": numbers}
+        for name, read in readers.items():
+            given = getattr(self, name)
+            values = read(given) if isinstance(given, str) else several(given)
+            object.__setattr__(self, name, values)
+
+    def _check_names(self) -> None:
+        from attnlib.decomposition.components import Method
+        from attnlib.models.transformer import AttentionKind
+
+        check_known("method", self.method, get_args(Method))
+        check_known("stage", self.stage, get_args(Stage))
+        for kind in self.kinds:
+            check_known("kind of attention", kind, get_args(AttentionKind))
+
+    def _check_what_is_analysed(self) -> None:
+        """Raise BadInput unless a model and a text are given, or traces and nothing about a model."""
+        if self.traces is None:
+            if self.model is None or self.source is None:
+                raise BadInput(_WHAT_TO_GIVE)
+            return
+        of_a_text = (self.model, self.source, self.target)
+        if self.generate or any(given is not None for given in of_a_text):
+            raise BadInput(_WHAT_TO_GIVE)
+        defaults = {field.name: field.default for field in fields(self)}
+        given = [name for name in MODEL_OPTIONS if getattr(self, name) != defaults[name]]
+        if given:
+            flags = ", ".join(flag_of(name) for name in given)
+            raise BadInput(f"{flags} cannot be combined with --traces, which are analysed as they are")
+
+    def settings(self, *names: str) -> dict[str, Any]:
+        """Return the values of some options, by name."""
+        return {name: getattr(self, name) for name in names}
+
+
+_WHAT_TO_GIVE = "give --model, --source and --target, or --generate for it; or --traces alone"
+
+
+def flag_of(name: str) -> str:
+    """Return an option as the command line has it.
+
+    >>> flag_of("batch_size")
+    '--batch-size'
+    """
+    return f"--{name.replace('_', '-')}"
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Return words as the command line has them.
+
+    >>> words("cross, encoder_self")
+    ('cross', 'encoder_self')
+    """
+    return tuple(word.strip() for word in text.split(","))
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """Return numbers and ranges as the command line has them.
+
+    Raises:
+        BadInput: anything else.
+
+    >>> numbers("0,4-6")
+    (0, 4, 5, 6)
+    """
+    values: list[int] = []
+    for word in text.split(","):
+        first, dash, last = word.strip().partition("-")
+        if not dash:
+            last = first
+        if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
+            raise BadInput(f"{text!r} are no numbers; write them as in 0,4-6")
+        values += range(int(first), int(last) + 1)
+    return tuple(dict.fromkeys(values))

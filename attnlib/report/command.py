@@ -1,0 +1,312 @@
+"""``attnlib analyse``: a checkpoint and two texts, or saved traces, to a report; resumable, in shards."""
+
+import time
+import timeit
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from itertools import islice
+
+import torch
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from attnlib.adapters.single_stack import is_single_stack
+from attnlib.analysis.fit import Fit
+from attnlib.analysis.learned import SCORED
+from attnlib.analysis.passes import fit_part, judge_part
+from attnlib.analysis.results import Analysis
+from attnlib.analysis.stream import STAGES, Shard, Stream
+from attnlib.errors import BadInput
+from attnlib.files import locked
+from attnlib.options import BATCH_OPTIONS, CALL_OPTIONS, PASS_OPTIONS, TEXT_OPTIONS, AnalyseOptions, flag_of
+from attnlib.report.contents import Name
+from attnlib.report.files import RUN, write_report, write_run
+from attnlib.report.pretrained import Checkpoint
+from attnlib.report.resume import PartialSums, merged_analysis, merged_fit
+from attnlib.report.sequences import stream_of_sequences
+from attnlib.report.texts import ParallelText
+
+PASSES = {"fit": "first pass", "judge": "second pass"}
+WORTH = 0.9  # of the time, at most, that a further thread has to leave
+_GENERATED = {
+    "Target": "what the model itself writes, the likeliest piece at every step",
+    "Predictions": "not judged: there is no reference to say how good what the model writes is",
+}
+
+_Part = tuple[str, Shard]  # a stage, and the shard that it is about
+
+
+def analyse_command(options: AnalyseOptions) -> None:
+    """Do what can be done of an analysis now, and say what remains.
+
+    Args:
+        options: what to analyse and how.
+
+    Raises:
+        BadInput: options that cannot be used, or a stage that has to wait for another one.
+    """
+    began = time.monotonic()
+    console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
+    job = _job_of(options, console)
+    parts = _parts(options)
+    with job.keep.held(parts):
+        unfinished = [part for part in parts if not job.keep.is_finished(*part)]
+        if unfinished:
+            job = _prepared(job, unfinished[0], options, console)
+        remaining = _run_parts(job, parts, options, console)
+    if remaining and options.stage != "all":
+        raise BadInput(remaining)
+    if remaining:
+        console.print(remaining)
+        return
+    if options.stage in STAGES:
+        return
+    with locked(options.out, ".report.lock", wait=True):  # the last two shards may end together
+        analysis = _finished_analysis(job, options)
+        if unfinished or not (options.out / RUN).is_file():
+            write_run(options.out, began)
+        write_report(analysis, options.out, title=f"How {job.shown} attends", name=job.name)
+    console.print(f"report: {options.out / 'index.html'}")
+
+
+# What there is to do.
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Job:
+    """The work that options ask for, and how a report names it."""
+
+    stream: Stream
+    keep: PartialSums
+    n_batches: int
+    about: dict[str, str]  #: what a report says of model and corpus
+    shown: str  #: the name of the model
+    name: Name | None = None  #: the word of an id
+    #: how good what the model writes of some batches is, where that can be judged
+    bleu: Callable[[Iterable], dict[str, float]] | None = None
+
+
+def _job_of(options: AnalyseOptions, console: Console) -> _Job:
+    if options.traces is not None:
+        return _job_of_traces(options)
+    return _job_of_checkpoint(options, console)
+
+
+def _job_of_traces(options: AnalyseOptions) -> _Job:
+    stream = Stream.saved(options.traces)
+    shown = f"saved traces of {options.traces.name}"
+    return _Job(
+        stream=stream,
+        keep=_partial_sums(options, stream.made()["sha256"]),
+        n_batches=len(stream.batches),
+        about={"Model": shown},
+        shown=shown,
+    )
+
+
+def _job_of_checkpoint(options: AnalyseOptions, console: Console) -> _Job:
+    text = ParallelText(options.source, options.target)
+    n_lines, _ = text.checked()
+    checkpoint = Checkpoint.load(options.model, options.device, **options.settings(*TEXT_OPTIONS))
+    if is_single_stack(checkpoint.model):
+        stream = _stream_of_sequences(checkpoint, text, options)
+    else:
+        stream = checkpoint.stream(text, **options.settings(*PASS_OPTIONS, *BATCH_OPTIONS))
+    settings = options.settings(*TEXT_OPTIONS, *PASS_OPTIONS, *BATCH_OPTIONS)
+    about = checkpoint.about | text.about
+    if options.generate:
+        about |= _GENERATED
+    job = _Job(
+        stream=stream,
+        keep=_partial_sums(options, stream.made()["sha256"] | settings),
+        n_batches=-(-n_lines // options.batch_size),
+        about=about,
+        shown=checkpoint.shown,
+        name=checkpoint.word,
+        bleu=None if text.target is None else checkpoint.bleu,
+    )
+    console.print(_memory_needed(checkpoint, stream, options))
+    return job
+
+
+def _stream_of_sequences(checkpoint: Checkpoint, text: ParallelText, options: AnalyseOptions) -> Stream:
+    """Return the passes of a decoder or an encoder alone; it has one kind of attention, the default here."""
+    if options.generate:
+        raise BadInput(f"{checkpoint.shown} reads one text and writes no translation: leave --generate out")
+    settings = options.settings(*PASS_OPTIONS, "batch_size", "longest")
+    if settings["kinds"] == ("cross",):
+        settings["kinds"] = None
+    return stream_of_sequences(checkpoint, text, **settings)
+
+
+def _partial_sums(options: AnalyseOptions, settings: Mapping) -> PartialSums:
+    """Return where the sums are kept; a change of any setting that numbers depend on is refused."""
+    of_the_fit = options.settings("heads", "method") | {"free constants": "by counts"}  # once of least norm
+    return PartialSums(options.out / "parts", {**settings, **of_the_fit})
+
+
+def _memory_needed(checkpoint: Checkpoint, stream: Stream, options: AnalyseOptions) -> str:
+    """Return how much memory an analysis takes beside the model, in words."""
+    if is_single_stack(checkpoint.model):
+        adapter = stream.trace.__self__
+        sizes = (options.batch_size, options.longest)
+    else:
+        adapter = checkpoint.adapter(**options.settings(*PASS_OPTIONS))
+        sizes = (options.batch_size, options.longest, options.longest)
+    caught = adapter.pass_bytes(*sizes, every_layer=False)
+    with_every_layer = adapter.pass_bytes(*sizes, every_layer=True)
+    every_layer = ""
+    if caught != with_every_layer:
+        every_layer = f" ({with_every_layer / 1e6:,.0f} MB with all layers)"
+    return (
+        f"beside the model: at most {caught / 1e6:,.0f} MB are caught of a batch{every_layer}; tables of all "
+        f"words would take {adapter.table_bytes(options.longest) / 1e6:,.0f} MB, twice that while they are "
+        "merged or judged by"
+    )
+
+
+# Doing it, shard by shard.
+
+
+def _parts(options: AnalyseOptions) -> list[_Part]:
+    """Return the stages and shards that are asked for, in their order."""
+    shards = range(options.shards) if options.shard is None else [options.shard]
+    stages = [stage for stage in STAGES if options.stage in (stage, "all")]
+    return [(stage, _shard(options, shard)) for stage in stages for shard in shards]
+
+
+def _shard(options: AnalyseOptions, shard: int = 0) -> Shard:
+    return Shard(shard, options.shards, options.every)
+
+
+def _prepared(job: _Job, part: _Part, options: AnalyseOptions, console: Console) -> _Job:
+    """Say before any work what cannot be probed, and choose how many threads there are."""
+    stage, shard = part
+    batch = job.stream.first(stage, shard)
+    stream = job.stream.tried(batch)
+    if stream.no_probe:
+        console.print(f"no lexical probe: {stream.no_probe}")
+    if options.threads is not None:
+        torch.set_num_threads(options.threads)
+    elif batch is not None and options.device == "cpu":
+        seconds = choose_threads(lambda: Fit(options.heads, options.method).update(stream.trace(batch)))
+        timings = ", ".join(f"{time:.2g} s a batch with {count}" for count, time in seconds.items())
+        line = f"threads: {torch.get_num_threads()}"
+        if timings:
+            line += f" ({timings})"
+        console.print(line)
+    return replace(job, stream=stream)
+
+
+def _run_parts(job: _Job, parts: list[_Part], options: AnalyseOptions, console: Console) -> str:
+    """Run all parts that can be run, and return what has to be done before the next; empty for nothing."""
+    for stage, shard in parts:
+        if stage == "judge" and (remaining := _remaining(job, "fit", options)):
+            return remaining
+        _run(job, stage, shard, options=options, console=console)
+    if options.stage in STAGES:
+        return ""
+    return _remaining(job, "judge", options)
+
+
+def _remaining(job: _Job, stage: str, options: AnalyseOptions) -> str:
+    """Return what has to be done before a stage is finished, in words; empty for nothing."""
+    unfinished = job.keep.unfinished(stage, _shard(options))
+    if not unfinished:
+        return ""
+    return (
+        f"the {PASSES[stage]} over shards {', '.join(map(str, unfinished))} of {options.shards} is not "
+        "finished: run them, then this command again"
+    )
+
+
+def _run(job: _Job, stage: str, shard: Shard, *, options: AnalyseOptions, console: Console) -> None:
+    """Run a stage over a shard, with a bar."""
+    n_batches = sum(shard.is_of(stage, number) for number in range(job.n_batches))
+    title = PASSES[stage]
+    if shard.shards > 1:
+        title += f", shard {shard.shard} of {shard.shards}"
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console) as bars:
+        bar = bars.add_task(title, total=n_batches)
+
+        def follow(_stage: str, n_read: int) -> None:
+            bars.update(bar, completed=n_read)
+
+        if stage == "fit":
+            fit_part(
+                job.stream, shard, heads=options.heads, method=options.method, keep=job.keep, progress=follow
+            )
+        else:
+            fit = merged_fit(job.keep, shard)
+            judge_part(job.stream, fit, shard, keep=job.keep, progress=follow)
+        bars.update(bar, completed=n_batches)
+
+
+def choose_threads(work: Callable[[], object], most: int | None = None) -> dict[int, float]:
+    """Let torch use as many threads as make some work fastest.
+
+    Numbers double from 1 up to ``most``, as long as that is worth it.
+
+    Args:
+        work: is done with each number of threads.
+        most: by default what torch uses now.
+
+    Returns:
+        The seconds that the work took, by number of threads; empty if there is no choice.
+
+    >>> before = torch.get_num_threads()
+    >>> list(choose_threads(lambda: None, most=1)), torch.get_num_threads()
+    ([], 1)
+    >>> torch.set_num_threads(before)
+    """
+    if most is None:
+        most = torch.get_num_threads()
+    torch.set_num_threads(1)
+    if most == 1:
+        return {}
+    powers = {2**exponent for exponent in range(most.bit_length())}
+    counts = sorted({count for count in powers if count < most} | {most})
+    seconds: dict[int, float] = {}
+    best = 1
+    for count in counts:
+        torch.set_num_threads(count)
+        work()  # the first call of a kind is slow
+        seconds[count] = min(timeit.repeat(work, number=1, repeat=2))
+        if count > 1 and seconds[count] > WORTH * seconds[best]:
+            break
+        best = count
+    torch.set_num_threads(best)
+    return seconds
+
+
+# What it came to.
+
+
+def _finished_analysis(job: _Job, options: AnalyseOptions) -> Analysis:
+    """Return the analysis of all shards, with how well the model writes and with the options of the call."""
+    analysis = merged_analysis(job.stream, job.keep, _shard(options), heads=options.heads, about=job.about)
+    learned = analysis.learned
+    if job.bleu is not None:
+        shard = Shard(every=options.every if analysis.held_out else 1)
+        judged = (batch for number, batch in job.stream.numbered() if shard.is_of("judge", number))
+        learned = learned | job.bleu(islice(judged, SCORED))
+    return replace(
+        analysis,
+        samples=analysis.samples[: options.sentences],
+        learned=learned,
+        made=analysis.made | {"options": _options_of_page(options)},
+    )
+
+
+def _options_of_page(options: AnalyseOptions) -> dict[str, object]:
+    """Return all options that the numbers depend on, but for the machine and what files hold."""
+    names = [field.name for field in fields(options) if field.name not in CALL_OPTIONS]
+    return {flag_of(name): _plain(value) for name, value in options.settings(*names).items()}
+
+
+def _plain(value: object) -> object:
+    """Return a value as JSON has it."""
+    if value is None or isinstance(value, bool | int | tuple):
+        return value
+    return str(value)

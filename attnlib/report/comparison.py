@@ -1,0 +1,275 @@
+"""Two analyses head by head: two models, or two checkpoints of one, with intervals of their differences."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attnlib.analysis.judge import student
+from attnlib.analysis.results import Analysis
+from attnlib.analysis.terms import PARTS, REBUILT
+from attnlib.errors import BadInput
+from attnlib.files import write_text_atomic
+from attnlib.report.as_text import number
+from attnlib.report.extras import library
+from attnlib.report.files import csv_of, read_report
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+# Columns of the tables of heads that are compared.
+_SHARES = tuple(f"{part.replace(' ', '_')}_share" for part in PARTS)
+_REBUILDS = tuple(f"{subset.removesuffix(' only').replace(' ', '_')}_rebuilds" for subset in REBUILT)
+MEASURES = (*_SHARES, *_REBUILDS)
+# Options that change what is read of a text, as Python and as the command line names them.
+_READING_OPTIONS = ("generate", "ignore_special", "longest", "prefix")
+MADE_BY = (*_READING_OPTIONS, *(f"--{option.replace('_', '-')}" for option in _READING_OPTIONS))
+UNEQUAL = 1.5  # times as many samples fitted on: more than that is warned of
+MOST_SHOWN = 20  # differences that are named in words
+MOST_NAMED = 6  # heads of one analysis alone that the command names
+
+_Place = tuple[str, int, int]  # kind, layer and head
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What :func:`compare` found."""
+
+    #: one for each measure of each head that both have: ``kind``, ``layer``, ``head``, ``measure`` (a column
+    #: of the heads' tables), its value in the ``first`` and in the ``second``, the ``difference``, second
+    #: minus first, and ``low`` and ``high``, its interval of 95 %
+    rows: list[dict]
+    paired: bool  #: whether both judged the same sentences, which makes intervals narrower
+    alone: tuple[str, ...] = ()  #: names of the heads that one analysis has and the other has not
+    #: on how many samples the components of the first and of the second were fitted
+    fitted: tuple[int, int] = (0, 0)
+    apart: tuple[str, ...] = ()  #: options of :data:`MADE_BY` that the two were not made by alike
+
+    @property
+    def notes(self) -> list[str]:
+        """Caveats: what differences may come of, other than the heads."""
+        notes = []
+        if max(self.fitted) > UNEQUAL * min(self.fitted):
+            first, second = self.fitted
+            notes.append(
+                f"Components were fitted on {first:,} samples in the first, on {second:,} in the second. "
+                "Rebuilt attention depends on how much was fitted on, so that it may differ for that alone: "
+                "analyse as much text for both."
+            )
+        notes += [f"{option} differs: heads may differ for that alone." for option in self.apart]
+        return notes
+
+    @property
+    def differing(self) -> list[dict]:
+        """Rows whose interval is on one side of zero, the largest difference first.
+
+        Of a hundred that do not differ, five are expected here where as much text was fitted on.
+        """
+        rows = [row for row in self.rows if row["low"] > 0 or row["high"] < 0]
+        return sorted(rows, key=lambda row: -abs(row["difference"]))
+
+    @property
+    def largest(self) -> list[str]:
+        """The largest differences in words, a line each."""
+        lines = []
+        for row in self.differing[:MOST_SHOWN]:
+            values = f"{number(row['first'])} to {number(row['second'])}"
+            interval = f"{number(row['low'])} to {number(row['high'])}"
+            lines.append(
+                f"{row['kind']}.{row['layer']} head {row['head']}, {row['measure']}: {values}, "
+                f"difference {number(row['difference'])} ({interval})"
+            )
+        if len(self.differing) > MOST_SHOWN:
+            lines.append(f"and {len(self.differing) - MOST_SHOWN:,} more")
+        return lines
+
+    def table(self) -> "DataFrame":
+        """Return the rows as a data frame of pandas, with ``attrs["notes"]``.
+
+        Raises:
+            BadInput: pandas is not installed.
+        """
+        frame = library("pandas").DataFrame(self.rows)
+        frame.attrs["notes"] = self.notes
+        return frame
+
+    def __repr__(self) -> str:
+        n_heads = len({(row["kind"], row["layer"], row["head"]) for row in self.rows})
+        pairing = "paired: the same sentences" if self.paired else "not paired: different sentences"
+        n_known = sum(not math.isnan(row["low"]) for row in self.rows)
+        if n_known:
+            result = f"{len(self.differing):,} of {n_known:,} differ"
+        else:
+            result = "no difference has an interval"
+        return f"Comparison of {n_heads:,} heads ({pairing}), {result}"
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{escape(line)}</p>" for line in (repr(self), *self.largest))
+
+
+def compare(first: Analysis, second: Analysis) -> Comparison:
+    """Compare shares and rebuilt attention of every head in two analyses, with intervals.
+
+    A share S = Σe / Σv is a ratio of sums over sentences, and so is how much of the attention some terms
+    rebuild, Σ similarity / Σ rows. Sentences fall into 64 blocks by their words, and block k moves the ratio
+    by u_k = (e_k − S v_k) / Σv (Cochran, *Sampling Techniques*, 1977, section 6.4). Where both analyses
+    judged the same sentences, the variance of the difference is Σ (u_k − u'_k)², else Σ u_k² + Σ u'_k²; as in
+    :meth:`~attnlib.analysis.judge.HeadSums.share` the bias of a ratio is taken off, what the fit does not
+    know is added, and quantiles are Student's. :attr:`Comparison.notes` warns of what is not taken off.
+
+    Args:
+        first, second: what :func:`attnlib.analyse` or :func:`attnlib.read_report` returns.
+
+    Raises:
+        BadInput: no head in both; an analysis that was made without blocks; two ways of fitting components.
+    """
+    _require_comparable(first, second)
+    first_heads, second_heads = _by_place(first), _by_place(second)
+    in_both = [place for place in first_heads if place in second_heads]
+    if not in_both:
+        raise BadInput(
+            f"no head is in both: the first has {', '.join(_names(first_heads)[:4])}, the second "
+            f"{', '.join(_names(second_heads)[:4])}; analyse the same"
+        )
+    in_first_alone = [place for place in first_heads if place not in second_heads]
+    in_second_alone = [place for place in second_heads if place not in first_heads]
+    paired = torch.equal(first.keys, second.keys)
+    rows = []
+    for place in in_both:
+        intervals = _intervals(_ratios(first, place), _ratios(second, place), paired=paired)
+        rows += _rows_of_head(place, first_heads[place], second_heads[place], intervals)
+    return Comparison(
+        rows=rows,
+        paired=paired,
+        alone=tuple(_names([*in_first_alone, *in_second_alone])),
+        fitted=(first.fitted, second.fitted),
+        apart=_differing_options(first, second),
+    )
+
+
+def _require_comparable(first: Analysis, second: Analysis) -> None:
+    for which, analysis in (("first", first), ("second", second)):
+        if not isinstance(analysis, Analysis):
+            raise BadInput(
+                f"the {which} is {type(analysis).__name__}; give what analyse or read_report returns"
+            )
+        if analysis.keys is None or not analysis.blocks:
+            raise BadInput(f"the {which} analysis has no blocks of sentences: make it again with analyse")
+    if first.method != second.method:
+        raise BadInput(f"one is by {first.method}, the other by {second.method}: analyse both the same way")
+
+
+def _by_place(analysis: Analysis) -> dict[_Place, dict]:
+    return {(row["kind"], row["layer"], row["head"]): row for row in analysis.heads}
+
+
+def _names(places: Iterable[_Place]) -> list[str]:
+    return [f"{kind}.{layer} head {head}" for kind, layer, head in places]
+
+
+def _differing_options(first: Analysis, second: Analysis) -> tuple[str, ...]:
+    options, others = first.made.get("options", {}), second.made.get("options", {})
+    return tuple(name for name in MADE_BY if options.get(name) != others.get(name))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Ratios:
+    """The measures of a head as ratios of sums over blocks of sentences."""
+
+    middle: Float[Tensor, " measures"]  #: without the bias of a ratio
+    moves: Float[Tensor, "blocks measures"]  #: how far each block moves the ratio
+    equal_blocks: Float[Tensor, " measures"]  #: of equal weight the blocks would be so many
+    fit_factor: float  #: what the variance is multiplied by for what the fit does not know
+
+
+def _ratios(analysis: Analysis, place: _Place) -> _Ratios:
+    kind, layer, head = place
+    sums = analysis.blocks[f"{kind}.{layer}", head]  # (blocks, measures and rows)
+    numerators, rows = sums[:, :-1], sums[:, -1:]  # (blocks, measures), (blocks, 1)
+    explained = numerators[:, : len(PARTS)].sum(1, keepdim=True)  # (blocks, 1), by all parts
+    denominators = torch.cat([explained.expand(-1, len(PARTS)), rows.expand(-1, len(REBUILT))], 1)
+    total = denominators.sum(0)  # (measures,)
+    weights = denominators / total  # (blocks, measures)
+    ratio = numerators.sum(0) / total  # (measures,)
+    moves = numerators / total - ratio * weights  # (blocks, measures)
+    equal_blocks = 1 / weights.square().sum(0)  # (measures,)
+    equal_blocks = equal_blocks.where(equal_blocks >= 2, torch.nan)
+    bias = (moves * weights).sum(0) * equal_blocks / (equal_blocks - 1)  # (measures,), its negative
+    return _Ratios(
+        middle=ratio + bias,
+        moves=moves / (1 - 1 / equal_blocks),
+        equal_blocks=equal_blocks,
+        fit_factor=1 + analysis.judged / analysis.fitted if analysis.held_out else math.nan,
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Intervals:
+    """Of the differences of all measures of a head; NaN where nothing was held out."""
+
+    middle: Float[Tensor, " measures"]
+    half_width: Float[Tensor, " measures"]
+
+
+def _intervals(first: _Ratios, second: _Ratios, *, paired: bool) -> _Intervals:
+    if paired:
+        factor = torch.tensor([first.fit_factor, second.fit_factor]).max()  # NaN where one is
+        variance = (second.moves - first.moves).square().sum(0) * factor  # (measures,)
+    else:
+        variance_of_first = first.moves.square().sum(0) * first.fit_factor  # (measures,)
+        variance_of_second = second.moves.square().sum(0) * second.fit_factor  # (measures,)
+        variance = variance_of_first + variance_of_second
+    degrees = torch.minimum(first.equal_blocks, second.equal_blocks) - 1  # (measures,), of freedom
+    return _Intervals(middle=second.middle - first.middle, half_width=student(degrees) * variance.sqrt())
+
+
+def _rows_of_head(place: _Place, first: dict, second: dict, intervals: _Intervals) -> list[dict]:
+    kind, layer, head = place
+    rows = []
+    for index, measure in enumerate(MEASURES):
+        if first[measure] == second[measure] == 0.0:  # a position bias, where there is none
+            continue
+        middle, half_width = intervals.middle[index], intervals.half_width[index]
+        rows.append(
+            {
+                "kind": kind,
+                "layer": layer,
+                "head": head,
+                "measure": measure,
+                "first": first[measure],
+                "second": second[measure],
+                "difference": second[measure] - first[measure],
+                "low": float(middle - half_width),
+                "high": float(middle + half_width),
+            }
+        )
+    return rows
+
+
+def compare_command(first: Path, second: Path, out: Path | None) -> None:
+    """Print which heads of two reports differ, the largest differences first.
+
+    Args:
+        first, second: folders of reports.
+        out: a table of all differences, if one is wanted.
+    """
+    from rich.console import Console
+
+    comparison = compare(read_report(first), read_report(second))
+    console = Console(highlight=False, soft_wrap=True, markup=False)
+    console.print(repr(comparison), *comparison.notes, sep="\n")
+    if comparison.alone:
+        names = ", ".join(comparison.alone[:MOST_NAMED])
+        if len(comparison.alone) > MOST_NAMED:
+            names += f" and {len(comparison.alone) - MOST_NAMED} more"
+        console.print(f"in one of them alone: {names}")
+    for line in comparison.largest:
+        console.print(line)
+    if out is not None:
+        write_text_atomic(out, csv_of(comparison.rows))

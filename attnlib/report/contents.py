@@ -1,0 +1,66 @@
+"""What every view of an analysis shows alike: its words, its terms, the sides and colours of its parts."""
+
+from collections.abc import Callable
+
+from attnlib.analysis.results import Analysis
+from attnlib.analysis.samples import Sample
+
+Name = Callable[[str, int], str]  # side and id → the word
+
+TITLE = "How this model attends"
+# By kind of attention, the words of its queries and of its keys.
+SIDES = {
+    "cross": ("target", "source"),
+    "encoder_self": ("source", "source"),
+    "decoder_self": ("read", "read"),
+}
+# Of the parts; purple is for mixed terms, and green for the bias.
+COLOURS = {
+    "temporal": "#0072b2",
+    "input": "#d55e00",
+    "mixed": "#aa4499",
+    "residual": "#888888",
+    "bias": "#009e73",
+}
+# By kind of attention, what names of terms have in them that are about words of the source.
+_TERMS_OF_SOURCE_WORDS = {"cross": ("·input",), "encoder_self": ("·input", "input·"), "decoder_self": ()}
+
+
+def id_as_word(_side: str, token: int) -> str:
+    """Return the id itself, where nobody says which word it is of."""
+    return str(token)
+
+
+def reads_frames(analysis: Analysis) -> bool:
+    """Return True if the source has positions and no words, as pictures and sound: all of it holds one id."""
+    words_seen = set()
+    for row in analysis.states:
+        site = row["states"]
+        is_key_of_cross = site.startswith("cross") and site.endswith("key")
+        if site.startswith("encoder") or is_key_of_cross:
+            words_seen.add(row["words"])
+    return words_seen == {1}
+
+
+def shown_terms(analysis: Analysis, rows: list[dict]) -> list[dict]:
+    """Return rows of terms without those of the words of a source that has none; these terms are zero."""
+    if not reads_frames(analysis):
+        return rows
+    shown = []
+    for row in rows:
+        of_words = _TERMS_OF_SOURCE_WORDS[row["kind"]]
+        if not any(part in row["term"] for part in of_words):
+            shown.append(row)
+    return shown
+
+
+def words_of(analysis: Analysis, sample: Sample, name: Name) -> dict[str, list[str]]:
+    """Return the words of a sample: of its source, its target and what is read; frames have their numbers."""
+    words = {
+        "source": [name("source", token) for token in sample.source.tolist()],
+        "target": [name("target", token) for token in sample.target.tolist()],
+        "read": [name("target", token) for token in sample.read.tolist()],
+    }
+    if reads_frames(analysis):
+        words["source"] = [str(position) for position in range(len(sample.source))]
+    return words

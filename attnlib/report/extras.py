@@ -1,0 +1,22 @@
+"""Packages that an analysis can do without, and that its views need."""
+
+from importlib import import_module
+from types import ModuleType
+
+from attnlib.errors import BadInput
+
+_RANGES = {"IPython": ">=8,<10", "matplotlib": ">=3.9,<4", "pandas": ">=2.2,<4"}
+
+
+def library(name: str) -> ModuleType:
+    """Import a module of a package that an extra of attnlib brings.
+
+    Raises:
+        BadInput: the package is not installed; the message has the command that installs it.
+    """
+    package = name.partition(".")[0]
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        command = f"pip install '{package}{_RANGES[package]}'"
+        raise BadInput(f"{package} is not installed, which this needs: {command}") from error

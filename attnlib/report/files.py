@@ -1,0 +1,194 @@
+"""An analysis in files: a page for people, tables for programs, and all of it to be read again."""
+
+import csv
+import io
+import json
+import math
+import time
+from collections.abc import Collection
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from safetensors import safe_open
+from torch import Tensor
+
+from attnlib.analysis.bar import Progress
+from attnlib.analysis.fit import head_of
+from attnlib.analysis.passes import Keeper
+from attnlib.analysis.results import Analysis
+from attnlib.analysis.stream import Losses, Stream
+from attnlib.decomposition.components import Method
+from attnlib.errors import BadInput, CorruptFile
+from attnlib.files import atomic_path, locked, write_json_atomic, write_text_atomic
+from attnlib.report.contents import TITLE, Name, id_as_word, reads_frames, shown_terms
+from attnlib.report.findings import findings, notes
+from attnlib.report.one_call import analyse
+from attnlib.report.page import page
+from attnlib.report.views import AnalysisWithViews
+from attnlib.sealed import load_file, save_file
+from attnlib.version import __version__
+
+TABLES = ("heads", "terms", "states")
+KEPT = "analysis.safetensors"  # what read_report reads
+RUN = "run.json"  # when it was and how long it took
+SCHEMA = 4  # of analysis.json; 3 had no intervals of terms; 2 left_out and cut for losses; 1 no intervals
+_AS_IT_IS = ("method", "made", "about", "fitted", "judged", "held_out")
+_LISTS = ("unchecked", "no_probe")
+
+
+def report(
+    stream: Stream,
+    folder: str | Path,
+    *,
+    title: str = TITLE,
+    name: Name | None = None,
+    heads: int | Collection[int] | None = None,
+    method: Method = "least_squares",
+    every: int = 5,
+    keep: Keeper | None = None,
+    progress: Progress | bool | None = None,
+    about: dict[str, str] | None = None,
+) -> AnalysisWithViews:
+    """Analyse a model on a corpus and write what was found.
+
+    Args:
+        stream: passes of the model, see :class:`~attnlib.analysis.stream.Stream`.
+        folder: gets ``index.html``, ``analysis.json``, ``heads.csv``, ``terms.csv``, ``states.csv``,
+            ``run.json``, and ``analysis.safetensors``, which :func:`read_report` reads.
+        title: of the page.
+        name: the word of an id, given ``"source"`` or ``"target"`` and the id; the id itself by default.
+            Whatever it returns is shown as text.
+        heads, method, every, keep, progress, about: as in :func:`~attnlib.report.one_call.analyse`.
+
+    Raises:
+        BadInput: an empty corpus, or a folder that cannot be written.
+    """
+    with locked(Path(folder), ".report.lock", wait=True):  # a folder that cannot be written is refused first
+        began = time.monotonic()
+        analysis = analyse(
+            stream, heads=heads, method=method, every=every, keep=keep, progress=progress, about=about
+        )
+        write_run(folder, began)
+        write_report(analysis, folder, title=title, name=name)
+    return analysis
+
+
+def write_run(folder: str | Path, began: float) -> None:
+    """Write when a report was made and how long it took.
+
+    It is a file of its own because two reports of one analysis are otherwise the same bytes.
+
+    Args:
+        folder: of the report.
+        began: what :func:`time.monotonic` said then.
+    """
+    record = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(time.monotonic() - began, 1),
+        "seeds": [],  # nothing is drawn at random
+    }
+    write_json_atomic(Path(folder) / RUN, record)
+
+
+def write_report(
+    analysis: Analysis, folder: str | Path, *, title: str = TITLE, name: Name | None = None
+) -> None:
+    """Write the page and the tables of an analysis; arguments as :func:`report`."""
+    folder = Path(folder)
+    tables = {table: [_plain_row(row) for row in getattr(analysis, table)] for table in TABLES}
+    tables["terms"] = shown_terms(analysis, tables["terms"])
+    content = _facts(analysis) | tables
+    text = json.dumps(content, indent=1)  # before anything is written
+    for table, rows in tables.items():
+        write_text_atomic(folder / f"{table}.csv", csv_of(rows))
+    write_text_atomic(folder / "analysis.json", text + "\n")
+    with atomic_path(folder / KEPT) as temporary:
+        save_file(_tensors_of(analysis), temporary, {"analysis": json.dumps(content)})
+    links = [*(f"{table}.csv" for table in TABLES), "analysis.json"]
+    if (folder / RUN).is_file():
+        links.append(RUN)
+    write_text_atomic(folder / "index.html", page(analysis, title, name or id_as_word, links, script=True))
+
+
+def _facts(analysis: Analysis) -> dict[str, Any]:
+    """Return all that ``analysis.json`` holds beside the tables."""
+    facts = {"schema": SCHEMA, "attnlib": __version__}
+    facts |= {name: getattr(analysis, name) for name in (*_AS_IT_IS, *_LISTS)}
+    if analysis.one_sequence:
+        facts["one_sequence"] = True
+    return facts | {
+        "learned": _plain_row(analysis.learned),
+        "findings": findings(analysis),
+        "source": "frames" if reads_frames(analysis) else "words",
+        "losses": asdict(analysis.losses),
+        "unknown_pieces": _plain_row(analysis.losses.unknown),
+        "notes": notes(analysis),
+    }
+
+
+def _tensors_of(analysis: Analysis) -> dict[str, Tensor]:
+    """Return the sums that a comparison needs, by the names that they have in a file."""
+    tensors = {f"blocks/{attention}/{head}": sums for (attention, head), sums in analysis.blocks.items()}
+    if analysis.keys is not None:
+        tensors["keys"] = analysis.keys
+    return tensors
+
+
+def _plain_row(row: dict[str, Any]) -> dict[str, Any]:
+    return {column: _plain(value) for column, value in row.items()}
+
+
+def _plain(value: object) -> object:
+    """Return a number to nine digits, and None where it is undefined."""
+    if not isinstance(value, float):
+        return value
+    return float(f"{value:.9g}") if math.isfinite(value) else None
+
+
+def csv_of(rows: list[dict]) -> str:
+    """Return rows as a table of comma-separated values, with the names of its columns."""
+    buffer = io.StringIO()
+    if rows:
+        writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return buffer.getvalue()
+
+
+def read_report(folder: str | Path) -> AnalysisWithViews:
+    """Return the analysis that a report was written of, for tables, figures and comparisons.
+
+    It is without its samples, which a report does not keep but on its page.
+
+    Raises:
+        BadInput: a folder without ``analysis.safetensors``.
+        CorruptFile: one that is not as it was written.
+    """
+    path = Path(folder) / KEPT
+    if not path.is_file():
+        raise BadInput(f"{folder} holds no {KEPT}: give a folder that attnlib analyse or report wrote")
+    tensors = load_file(path)
+    with safe_open(path, framework="pt") as file:
+        content = json.loads((file.metadata() or {}).get("analysis", "null"))
+    if content is None:
+        raise CorruptFile(f"{path} was written by something else: make the report again")
+    keys = tensors.pop("keys", None)
+    tables = {table: [_with_undefined(row) for row in content[table]] for table in TABLES}
+    as_it_is = {name: content[name] for name in (*_AS_IT_IS, "learned")}
+    lists = {name: tuple(content.get(name, ())) for name in _LISTS}
+    return AnalysisWithViews(
+        **tables,
+        **as_it_is,
+        **lists,
+        losses=Losses(**content.get("losses", {})),
+        one_sequence=content.get("one_sequence", False),
+        blocks={head_of(name.removeprefix("blocks/")): sums for name, sums in tensors.items()},
+        keys=keys,
+    )
+
+
+def _with_undefined(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row as it was before :func:`_plain_row`: what is empty is undefined."""
+    return {column: math.nan if value is None else value for column, value in row.items()}

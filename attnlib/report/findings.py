@@ -1,0 +1,133 @@
+"""What an analysis says in words, by thresholds that are stated, and what to beware of."""
+
+import math
+import statistics
+from operator import itemgetter
+
+from attnlib.adapters.library_models import KINDS
+from attnlib.analysis.learned import has_learned
+from attnlib.analysis.results import EVEN, Analysis, is_even
+from attnlib.decomposition.typicality import MINIMUM_CELL
+from attnlib.report.contents import reads_frames
+from attnlib.report.templates import template
+
+HALF = 0.5  # a part that has more of a head's variation makes it
+ALL_BUT = 0.9  # attention that is this near to the model's is rebuilt
+MOST_NAMED = 6  # heads that a sentence names
+_KINDS = {
+    "cross": "Cross-attention",
+    "encoder_self": "Self-attention of the encoder",
+    "decoder_self": "Self-attention of the decoder",
+}
+_SOURCES = {
+    "temporal": "position alone",
+    "input": "words alone",
+    "mixed": "position with word",
+    "residual": "what neither position nor word explains",
+}
+NAMED_PARTS = tuple(_SOURCES)  # of which a head may be made
+
+
+def findings(analysis: Analysis) -> list[str]:
+    """Return what the numbers say: two sentences for each kind of attention.
+
+    A part makes a head where the whole interval of its share is above :data:`HALF`; a share without an
+    interval is taken as it is.
+    """
+    texts = []
+    for kind in KINDS:
+        rows = [row for row in analysis.heads if row["kind"] == kind]
+        if rows:
+            texts.append(_findings_of_kind(kind, rows))
+    return texts
+
+
+def _findings_of_kind(kind: str, rows: list[dict]) -> str:
+    heads = f"{_KINDS[kind]}, {len(rows)} heads"
+    sharp = [row for row in rows if not is_even(row)]
+    if not sharp:
+        return f"{heads}: all attend evenly, and there is nothing to share."
+    n_rebuilt = sum(map(_is_rebuilt, sharp))
+    return (
+        f"{heads}: more than half of the variation of scores comes {_sources_of(rows, sharp)}. Position and "
+        f"word together rebuild more than {ALL_BUT:.0%} of the attention, and close more than half of the "
+        f"gap that even attention leaves, in {n_rebuilt or 'none'}."
+    )
+
+
+def _sources_of(rows: list[dict], sharp: list[dict]) -> str:
+    """Return what the variation of heads comes from, as in "from words alone in 2 (…), from no single …"."""
+    texts = []
+    n_of_a_part = 0
+    for part, source in _SOURCES.items():
+        made_by_part = [row for row in sharp if _lower_end(row, part) > HALF]
+        if made_by_part:
+            texts.append(f"from {source} in {_named_heads(made_by_part)}")
+        n_of_a_part += len(made_by_part)
+    if len(sharp) > n_of_a_part:
+        texts.append(f"from no single part in {len(sharp) - n_of_a_part}")
+    n_even = len(rows) - len(sharp)
+    if n_even:
+        verb = "attends" if n_even == 1 else "attend"
+        texts.append(f"and {n_even} {verb} evenly, so that there is nothing to share")
+    return ", ".join(texts)
+
+
+def _is_rebuilt(row: dict) -> bool:
+    """Return True if position and word rebuild the attention, and more of it than even attention is."""
+    rebuilt, uniform = row["no_residual_rebuilds"], row["uniform"]
+    return rebuilt > ALL_BUT and rebuilt - uniform > (1 - uniform) / 2
+
+
+def _lower_end(row: dict, part: str) -> float:
+    """Return the lower end of a share's interval, or the share where there is none."""
+    low = row[f"{part}_low"]
+    return row[f"{part}_share"] if math.isnan(low) else low
+
+
+def _named_heads(rows: list[dict]) -> str:
+    names = ", ".join(f"{row['layer']}.{row['head']}" for row in rows[:MOST_NAMED])
+    if len(rows) > MOST_NAMED:
+        names += f" and {len(rows) - MOST_NAMED} more"
+    return f"{len(rows)} (layer.head {names})"
+
+
+def notes(analysis: Analysis) -> list[str]:
+    """Return the caveats: what was left out, what nothing checked, and what is too small."""
+    heads = analysis.heads
+    most_unseen = max(analysis.states, key=itemgetter("unseen_words"), default={"unseen_words": 0})
+    least_typical = min(heads, key=itemgetter("typicality_coverage"), default=None)
+    most_on_ignored = max((row["on_ignored"] for row in heads), default=0.0)
+    facts = {
+        "frames": reads_frames(analysis),
+        "encoder_alone": analysis.one_sequence and heads[0]["kind"] == "encoder_self",
+        "has_learned": bool(analysis.learned) and has_learned(analysis.learned),
+        "even": sum(is_even(row) for row in heads),
+        "sure": interval_widths(analysis),
+        "within": 1 - EVEN,
+        "unseen": most_unseen,
+        "fewest": least_typical,
+        "minimum_cell": MINIMUM_CELL,
+        "ignored": most_on_ignored,
+    }
+    paragraphs = template("notes.txt.j2").render(vars(analysis) | facts).split("\n\n")
+    return [" ".join(paragraph.split()) for paragraph in paragraphs if paragraph.strip()]
+
+
+def interval_widths(analysis: Analysis) -> dict[str, float]:
+    """Return how far intervals reach to either side, of heads that do not attend evenly; empty without any.
+
+    Returns:
+        The half width in the ``middle`` of all, and the ``widest``.
+    """
+    half_widths = []
+    for row in analysis.heads:
+        if is_even(row):
+            continue
+        for part in NAMED_PARTS:
+            low, high = row[f"{part}_low"], row[f"{part}_high"]
+            if high > low:
+                half_widths.append((high - low) / 2)
+    if not half_widths:
+        return {}
+    return {"middle": statistics.median(half_widths), "widest": max(half_widths)}

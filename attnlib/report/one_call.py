@@ -1,0 +1,130 @@
+"""Analyse a model on a text in one call, whatever form the two are in."""
+
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from attnlib.adapters.single_stack import is_single_stack
+from attnlib.analysis.bar import Progress
+from attnlib.analysis.from_stream import analyse_stream
+from attnlib.analysis.passes import Keeper
+from attnlib.analysis.stream import Stream
+from attnlib.decomposition.components import Method
+from attnlib.errors import BadInput
+from attnlib.report.pretrained import Checkpoint
+from attnlib.report.sequences import stream_of_sequences
+from attnlib.report.texts import Sentences, text_of
+from attnlib.report.views import AnalysisWithViews
+
+
+def analyse(
+    model: Stream | Checkpoint | str | Path | Any,
+    source: str | Path | Iterable[str] | None = None,
+    target: str | Path | Iterable[str] | None = None,
+    *,
+    heads: int | Collection[int] | None = None,
+    method: Method = "least_squares",
+    every: int = 5,
+    keep: Keeper | None = None,
+    progress: Progress | bool | None = None,
+    about: dict[str, str] | None = None,
+    **options: Any,
+) -> AnalysisWithViews:
+    """Fit components of all states on most of a corpus, and judge every head on the rest.
+
+    ``analyse("Helsinki-NLP/opus-mt-en-de", sources, targets)`` needs nothing more. A decoder or an encoder
+    alone (GPT-2, Llama, BERT and their kin), loaded, reads one text: ``analyse(model, texts,
+    tokenizer=tokenizer)``. A model of another form comes as a :class:`~attnlib.analysis.stream.Stream` of its
+    passes, without a source.
+
+    Args:
+        model: the name or folder of a checkpoint that transformers loads, such a model itself, a
+            :class:`~attnlib.report.pretrained.Checkpoint`, or a stream of passes.
+        source, target: two files, line by line translations of each other, or two lists of sentences. Without
+            a target an encoder–decoder writes it.
+        heads: of every attention; all by default.
+        method: of the components. ``"least_squares"`` fits constant, position and word together; shares are
+            then about positions whose word was fitted on, and what a word that occurs at one position only
+            shares with this position goes to the position. ``"means"`` is the method of the papers: a
+            constant counts as temporal, and a word that was not fitted on as residual.
+        every: one batch in so many is held out and judged. A corpus of fewer batches is fitted and judged on
+            the same samples, and the analysis says so: its residuals are too small.
+        keep: keeps the sums of both passes while they go on, such as
+            :class:`~attnlib.report.resume.PartialSums`; without it nothing outlasts the process.
+        progress: True for a bar with the time left, in notebooks too; or a function that is called after each
+            batch with the stage, "fit" or "judge", and the number of batches read.
+        about: what the report says of model and corpus.
+        options: of the model: ``device``, ``tokenizer``, ``model_kwargs``, ``tokenizer_kwargs``,
+            ``source_language``, ``target_language`` and ``prefix``, see
+            :meth:`~attnlib.report.pretrained.Checkpoint.load`. Of its passes: ``kinds``, ``layers``,
+            ``ignore_special``, ``batch_size``, ``longest`` and ``probed``, see
+            :meth:`~attnlib.report.pretrained.Checkpoint.stream`. A list of fewer than 320 sentences is cut
+            into ten batches by default.
+
+    Returns:
+        The analysis. Warns of a lexical probe that cannot be taken, before the first pass.
+
+    Raises:
+        BadInput: a corpus with nothing to judge; no head; no source for a model that is no stream; a model
+            that cannot be loaded.
+    """
+    stream, known = _stream_of(model, source, target, options)
+    analysis = analyse_stream(
+        stream,
+        heads=heads,
+        method=method,
+        every=every,
+        keep=keep,
+        progress=progress,
+        about=known | (about or {}),
+    )
+    return AnalysisWithViews.of(analysis)
+
+
+_OF_A_TEXT = ("source_language", "target_language", "prefix")
+_OF_LOADING = ("device", "model_kwargs", "tokenizer_kwargs")
+
+
+def _stream_of(
+    model: Any, source: Any, target: Any, options: dict[str, Any]
+) -> tuple[Stream, dict[str, str]]:
+    """Return the passes of a model over a text, and what a report says of both."""
+    if isinstance(model, Stream):
+        if source is not None or options:
+            raise BadInput(
+                "a Stream has its corpus and its options already: leave out source, target and "
+                f"{', '.join(options) or 'options'}"
+            )
+        return model, {}
+    if source is None:
+        raise BadInput(
+            f"{type(model).__name__} is given without a source; expected a model with source= and target=, "
+            "or a Stream: Stream(adapter.trace, batches)"
+        )
+    text = text_of(source, target)
+    checkpoint, options = _checkpoint_of(model, options)
+    if isinstance(text, Sentences):
+        options.setdefault("batch_size", max(1, min(32, len(text.source) // 10)))
+    if is_single_stack(checkpoint.model):
+        stream = stream_of_sequences(checkpoint, text, **options)
+    else:
+        stream = checkpoint.stream(text, generate=text.target is None, **options)
+    return stream, checkpoint.about | text.about
+
+
+def _checkpoint_of(model: Any, options: Mapping[str, Any]) -> tuple[Checkpoint, dict[str, Any]]:
+    """Return the model as a checkpoint, and the options that are not about it."""
+    left = dict(options)
+    if isinstance(model, Checkpoint):
+        return model, left
+    settings = _take(_OF_A_TEXT, left)
+    if isinstance(model, str | Path):
+        checkpoint = Checkpoint.load(str(model), **_take(_OF_LOADING, left), **settings)
+    else:
+        checkpoint = Checkpoint.of(model, left.pop("tokenizer", None), **settings)
+    return checkpoint, left
+
+
+def _take(names: Collection[str], options: dict[str, Any]) -> dict[str, Any]:
+    """Remove the named options, and return those that were there."""
+    return {name: options.pop(name) for name in names if name in options}

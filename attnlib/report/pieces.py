@@ -1,0 +1,84 @@
+"""What the pieces of a text depend on: a tokenizer's languages, special pieces, vocabulary and rules."""
+
+import hashlib
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from attnlib.errors import BadInput, check_known
+
+# Settings that say where a tokenizer lies, and rules that its last call left behind.
+_WHERE = ("name_or_path", "tokenizer_file", "is_local", "local_files_only")
+_OF_A_CALL = ("truncation", "padding")
+
+
+def language_codes(tokenizer: Any) -> list[str]:
+    """Return the languages that a tokenizer marks its sentences with, as those of mBART and NLLB do."""
+    codes = getattr(tokenizer, "lang_code_to_id", None)
+    if not codes and hasattr(tokenizer, "src_lang"):  # NLLB has its codes among its special tokens
+        special = getattr(tokenizer, "extra_special_tokens", ())
+        codes = [token for token in special if not token.startswith("<")]
+    return sorted(codes or ())
+
+
+def set_languages(tokenizer: Any, source: str | None, target: str | None) -> None:
+    """Let a tokenizer mark both sides with their languages.
+
+    Raises:
+        BadInput: languages for a tokenizer without, none for one with, or one that it does not know.
+    """
+    codes = language_codes(tokenizer)
+    kind = type(tokenizer).__name__
+    if not codes and (source, target) != (None, None):
+        raise BadInput(
+            f"{kind} knows no languages, but {source or target!r} is given: leave --source-language and "
+            "--target-language out"
+        )
+    if not codes:
+        return
+    if None in (source, target):
+        raise BadInput(
+            f"{kind} marks sentences with their language: give --source-language and --target-language, each "
+            f"one of {', '.join(codes[:5])}, … ({len(codes)} in all)"
+        )
+    for code in (source, target):
+        check_known("language", code, codes)
+    tokenizer.src_lang, tokenizer.tgt_lang = source, target
+
+
+def ignorable_ids(tokenizer: Any) -> tuple[int, ...]:
+    """Return ids of what a tokenizer calls special, marks of languages too; an unknown word is a word."""
+    languages = getattr(tokenizer, "lang_code_to_id", None) or {}
+    special = {*tokenizer.all_special_ids, *languages.values()}
+    return tuple(sorted(special - {tokenizer.unk_token_id}))
+
+
+def tokenizer_digest(tokenizer: Any) -> str:
+    """Return a hash of all that pieces depend on: vocabulary, rules, settings, languages."""
+    content = [
+        type(tokenizer).__name__,
+        _rules_of(tokenizer),
+        _settings_of(tokenizer),
+        [getattr(tokenizer, side, None) for side in ("src_lang", "tgt_lang")],
+    ]
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _rules_of(tokenizer: Any) -> dict[str, Any]:
+    """Return vocabulary and rules: of a fast tokenizer as its backend writes them, else as its files."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None:
+        rules = json.loads(backend.to_str())
+        return {name: rule for name, rule in rules.items() if name not in _OF_A_CALL}
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.save_vocabulary(folder)
+        files = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in Path(folder).iterdir()}
+    return {"vocabulary": sorted(tokenizer.get_vocab().items()), "files": files}
+
+
+def _settings_of(tokenizer: Any) -> dict[str, Any]:
+    """Return the settings that do not say where a tokenizer lies."""
+    given = getattr(tokenizer, "init_kwargs", {})
+    elsewhere = {*_WHERE, *getattr(tokenizer, "vocab_files_names", ())}
+    return {name: given[name] for name in given.keys() - elsewhere if not name.startswith("_")}

@@ -1,0 +1,480 @@
+"""A Hugging Face checkpoint: a model and its tokenizer, which make a stream of passes of a text."""
+
+import hashlib
+import json
+import os
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from attnlib.adapters import HuggingFace, lexical_probe
+from attnlib.adapters.hugging_face import assumed_start
+from attnlib.adapters.modules import described, evaluated, weights_digest
+from attnlib.adapters.single_stack import is_single_stack
+from attnlib.adapters.token_batch import LineBatch, TokenBatch, line_batches
+from attnlib.analysis.stream import Losses, Stream
+from attnlib.arrays import several
+from attnlib.errors import BadInput
+from attnlib.report.pieces import ignorable_ids, set_languages, tokenizer_digest
+from attnlib.report.texts import Text
+
+PACKAGES = "'transformers>=5.20,<6' 'sentencepiece>=0.2,<0.3'"
+FEWEST_PIECES = 3  # a tokenizer of fewer, beside marks, was made of nothing: T5's is left with one
+MOST_NAMED = 4  # weights that a message names
+# Arguments of generate: the likeliest piece at every step, whatever else a generation config chooses.
+_GREEDY = {
+    "num_beams": 1,
+    "do_sample": False,
+    "num_return_sequences": 1,
+    "early_stopping": False,
+    "length_penalty": 1.0,
+    "return_dict_in_generate": False,
+}
+# Arguments of from_pretrained that say which files are meant: the model's and the tokenizer's alike.
+_OF_A_REPOSITORY = ("revision", "token", "cache_dir", "local_files_only", "trust_remote_code")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A model and its tokenizer, loaded, with the languages and the prefix of a text.
+
+    Attributes:
+        name: folder or name.
+        source_language, target_language: as the tokenizer of a multilingual model writes them, such as en_XX
+            and de_DE for mBART; they are set on it. None for a tokenizer that marks no languages.
+        prefix: put before every source line, such as T5's "translate English to German: ".
+
+    Raises:
+        BadInput: languages for a tokenizer without, none for one with, or one that it does not know.
+    """
+
+    name: str
+    model: Any
+    tokenizer: Any
+    source_language: str | None = None
+    target_language: str | None = None
+    prefix: str = ""
+
+    def __post_init__(self) -> None:
+        set_languages(self.tokenizer, self.source_language, self.target_language)
+
+    @classmethod
+    def load(
+        cls,
+        name: str | Path,
+        device: str = "cpu",
+        *,
+        model_kwargs: Mapping[str, Any] | None = None,
+        tokenizer_kwargs: Mapping[str, Any] | None = None,
+        **settings: str | None,
+    ) -> "Checkpoint":
+        """Load a model from a folder, or by name from wherever transformers finds it.
+
+        Args:
+            device: where the model goes; without effect where ``model_kwargs`` has a ``device_map``.
+            model_kwargs, tokenizer_kwargs: passed on to ``from_pretrained``: ``dtype``, ``revision``,
+                ``token``, ``device_map`` and so on. Code that a checkpoint brings along is refused unless
+                ``trust_remote_code`` is given here.
+            settings: as the fields.
+
+        Raises:
+            BadInput: no such folder or device; transformers is not installed, or cannot load this as one.
+        """
+        model_kwargs = {"trust_remote_code": False, **(model_kwargs or {})}
+        shared = {key: model_kwargs[key] for key in _OF_A_REPOSITORY if key in model_kwargs}
+        tokenizer_kwargs = shared | dict(tokenizer_kwargs or {})
+        name = str(name)
+        _require_folder(name)
+        _require_device(device)
+        try:
+            from transformers import AutoConfig, AutoTokenizer
+        except ModuleNotFoundError as error:
+            raise BadInput(f"the transformers library is not installed: pip install {PACKAGES}") from error
+        kind = "an encoder–decoder"
+        try:
+            config = AutoConfig.from_pretrained(name, **shared)
+            if not getattr(config, "is_encoder_decoder", False):
+                kind = "a decoder or an encoder"
+            maker = _maker_of(config)
+            loading = {"attn_implementation": "eager", **model_kwargs, "output_loading_info": True}
+            model, loaded = maker.from_pretrained(name, **loading)
+            tokenizer = AutoTokenizer.from_pretrained(name, **tokenizer_kwargs)
+        except MemoryError:
+            raise
+        except Exception as error:  # of whatever kind: transformers reads files of all forms, and checks few
+            raise BadInput(
+                f"{name} cannot be loaded as {kind} with a tokenizer: {_first_line(error)} "
+                "(expected a folder that save_pretrained wrote for a model like T5, BART, Marian, GPT-2 or "
+                "BERT, or a name)"
+            ) from error
+        if is_single_stack(model):
+            loaded["unexpected_keys"] = ()  # of heads that the model was also trained with
+        _require_every_weight(name, model, loaded)
+        _require_vocabulary(name, tokenizer)
+        if "device_map" not in model_kwargs:
+            model = model.to(device)
+        return cls(name, model, tokenizer, **settings)
+
+    @classmethod
+    def of(cls, model: Any, tokenizer: Any = None, **settings: str | None) -> "Checkpoint":
+        """Return a loaded model as one, with the tokenizer of the place that it was loaded from by default.
+
+        Raises:
+            BadInput: no tokenizer is given, and none is where the model came from.
+        """
+        name = getattr(model, "name_or_path", "") or type(model).__name__
+        if tokenizer is None:
+            from transformers import AutoTokenizer
+
+            try:
+                tokenizer = AutoTokenizer.from_pretrained(name)
+            except (OSError, ValueError) as error:
+                raise BadInput(
+                    f"there is no tokenizer of {name} ({_first_line(error)}): give tokenizer= as well"
+                ) from error
+        return cls(name, model, tokenizer, **settings)
+
+    @property
+    def shown(self) -> str:
+        """The name as a report shows it: of a folder without what leads to it."""
+        path = Path(self.name)
+        return path.absolute().name if path.exists() else self.name
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What a report says of the model."""
+        facts = {"Model": f"{self.shown} ({described(self.model)})"}
+        start = assumed_start(self.model)
+        if start is not None:
+            facts["Its decoder starts with"] = (
+                f"{self.word('target', start)}, as T5 was trained; the model's config does not say"
+            )
+        if self.source_language:
+            facts["Languages"] = f"{self.source_language} to {self.target_language}"
+        if self.prefix:
+            facts["Before every source"] = self.prefix
+        return facts
+
+    def digest(self) -> str:
+        """Return a hash of what passes depend on: configuration, weights, tokenizer, languages, prefix."""
+        config = self.model.config.to_diff_dict() | {"transformers_version": None}
+        content = [config, tokenizer_digest(self.tokenizer), self.prefix, weights_digest(self.model)]
+        return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+
+    def bleu(self, batches: Iterable[LineBatch]) -> dict[str, float]:
+        """Return the BLEU of what the model writes of some sources, by sacreBLEU.
+
+        It is empty where sacreBLEU is not installed.
+        """
+        if not find_spec("sacrebleu"):
+            return {}
+        from sacrebleu import corpus_bleu
+
+        written = []
+        references = []
+        for batch in batches:
+            tokens = self.write(batch.tokens, batch.longest)
+            targets = zip(tokens.target, tokens.target_mask, strict=True)
+            pieces = [ids[mask].tolist() for ids, mask in targets]
+            written += self.tokenizer.batch_decode(pieces, skip_special_tokens=True)
+            references += [target for _, target in batch.pairs]
+        return {"bleu": corpus_bleu(written, [references], force=True).score}
+
+    def word(self, _side: str, token: int) -> str:
+        """Return a piece as the tokenizer writes it."""
+        return str(self.tokenizer.convert_ids_to_tokens(token))
+
+    def adapter(
+        self,
+        kinds: Collection[str] = ("cross",),
+        layers: Collection[int] | None = None,
+        ignore_special: bool = False,
+    ) -> HuggingFace:
+        """Return what makes passes of the model; arguments as :meth:`stream`."""
+        ignored = ignorable_ids(self.tokenizer) if ignore_special else ()
+        return HuggingFace(self.model, kinds=kinds, layers=layers, ignored=ignored)
+
+    def write(self, batch: TokenBatch, longest: int) -> TokenBatch:
+        """Return sources with what the model's own ``generate`` makes of them, greedily, up to its end mark.
+
+        It begins as the decoder does before any target: with its start mark and, where the tokenizer marks
+        languages, with that of the target. What the model's generation config forbids or forces is forbidden
+        or forced here as well.
+
+        Args:
+            longest: pieces at most.
+
+        Raises:
+            BadInput: the marks alone are more pieces.
+        """
+        begin = self._first_pieces()
+        if longest < begin.shape[1]:
+            raise BadInput(f"longest is {longest}, too few to write anything: take a larger one")
+        ends = self._end_marks()
+        least = getattr(self._generation_config, "min_length", None) or 0
+        source = batch.source.to(self.model.device)
+        with evaluated(self.model):
+            written = self.model.generate(
+                input_ids=source,
+                attention_mask=batch.source_mask.long().to(source.device),
+                decoder_input_ids=begin.expand(len(source), -1).to(source),
+                decoder_start_token_id=int(begin[0, 0]),  # else another one is put in front of them
+                max_length=longest + 1,
+                max_new_tokens=None,
+                min_length=min(least, longest),
+                eos_token_id=ends or None,
+                **_GREEDY,
+            )
+        read, target = written[:, :-1].cpu(), written[:, 1:].cpu()
+        ended = torch.isin(target, torch.tensor(ends, dtype=torch.int64)).long()
+        # True up to the first end mark: from there on more have been seen than are here.
+        valid = ended.cumsum(1) == ended
+        return TokenBatch(batch.source, batch.source_mask, target, valid, read)
+
+    @property
+    def _generation_config(self) -> Any:
+        return getattr(self.model, "generation_config", None)
+
+    def _first_pieces(self) -> Int[Tensor, "1 pieces"]:
+        """Return what the decoder has before it writes anything: its start mark, and that of a language."""
+        (labels,) = self.tokenizer(text_target=["."])["input_ids"]
+        sentence = TokenBatch.of_rows([labels], [labels])
+        start = self.adapter().read(sentence)[:, :1].cpu()  # (1, 1)
+        is_marked = labels[0] in ignorable_ids(self.tokenizer) and len(labels) > 1
+        if is_marked:
+            return torch.cat([start, sentence.target[:, :1]], dim=1)
+        return start
+
+    def _end_marks(self) -> list[int]:
+        """Return ids that end what the model writes; the tokenizer's where the model names none."""
+        marks = getattr(self._generation_config, "eos_token_id", None)
+        if marks is None:
+            marks = self.tokenizer.eos_token_id
+        return list(several(marks) or ())
+
+    def never_written(self) -> tuple[int, ...]:
+        """Return ids that the generation config forbids at every step, as Marian's forbids padding."""
+        config = self._generation_config
+        words = getattr(config, "bad_words_ids", None) or ()
+        forbidden = {word[0] for word in words if len(word) == 1}
+        forbidden.update(getattr(config, "suppress_tokens", None) or ())
+        return tuple(sorted(forbidden))
+
+    def stream(
+        self,
+        text: Text,
+        *,
+        kinds: str | Collection[str] = ("cross",),
+        layers: int | Collection[int] | None = None,
+        ignore_special: bool = False,
+        batch_size: int = 32,
+        longest: int = 128,
+        probed: int = 4,
+        generate: bool = False,
+    ) -> Stream[LineBatch]:
+        """Return the passes of the model over a text.
+
+        Args:
+            kinds, layers: see :class:`~attnlib.adapters.HuggingFace`.
+            ignore_special: leave out the positions where a special piece is read: end marks and marks of
+                languages of the source, and the decoder's step that reads its start mark, which is about the
+                first word. A row of cross-attention goes by what the decoder reads there, not by what it
+                predicts: the one about the end mark, which reads the last word, stays. Unknown words are
+                words.
+            batch_size: pairs at once.
+            longest: pieces of a side; longer ones are cut off.
+            probed: batches of which the lexical probe is taken.
+            generate: the targets are what the model itself writes, see :meth:`write`. How well it predicts
+                them is not judged.
+
+        Raises:
+            BadInput: no target and no ``generate``, or both.
+        """
+        if is_single_stack(self.model):
+            raise BadInput(
+                f"{type(self.model).__name__} reads one text: give it to attnlib.analyse(checkpoint, texts)"
+            )
+        if generate and text.target is not None:
+            raise BadInput(
+                "a target is given, and generate asks the model to write it: leave one of them out"
+            )
+        if not generate and text.target is None:
+            raise BadInput(
+                "there is no target: give a file of translations, or let the model write them (generate)"
+            )
+        kinds = several(kinds)
+        layers = several(layers)
+        adapter = self.adapter(kinds, layers, ignore_special)
+        options = {
+            "kinds": [*kinds],
+            "layers": layers and [*layers],
+            "ignore_special": ignore_special,
+            "batch_size": batch_size,
+            "longest": longest,
+            "prefix": self.prefix,
+            "generate": generate,
+            "languages": [self.source_language, self.target_language],
+        }
+
+        def batches() -> Iterable[LineBatch]:
+            return line_batches(
+                self.tokenizer,
+                text.pairs(),
+                batch_size=batch_size,
+                longest=longest,
+                prefix=self.prefix,
+                write=self.write if generate else None,
+            )
+
+        def made() -> dict[str, dict]:
+            _, digests = text.checked()
+            model = {"model": self.digest(), "tokenizer": tokenizer_digest(self.tokenizer)}
+            return {"options": options, "sha256": digests | model}
+
+        return Stream(
+            trace=lambda batch: adapter.trace(batch.tokens),
+            batches=batches,
+            probe=partial(lexical_probe, self.model),
+            probed=probed,
+            logits=None if generate else adapter.logits,
+            never_written=self.never_written(),
+            losses=partial(losses_of, unknown=self.tokenizer.unk_token_id),
+            n_batches=number_of_batches(text, batch_size),
+            made=cache(made),
+        )
+
+
+def number_of_batches(text: Text, batch_size: int) -> int | None:
+    """Return how many batches a text is cut into; None for a size of batches that is refused later."""
+    if batch_size <= 0:
+        return None
+    n_pairs, _ = text.checked()
+    return -(-n_pairs // batch_size)
+
+
+def losses_of(batch: LineBatch, unknown: int | None) -> Losses:
+    """Return what a batch lacks of the corpus, and how much of it the tokenizer does not know.
+
+    Args:
+        batch: of sentence pairs.
+        unknown: the id of what the tokenizer does not know, if it has one.
+    """
+    tokens = batch.tokens
+    source = tokens.source[tokens.source_mask]  # (pieces,)
+    target = tokens.target[tokens.target_mask]  # (pieces,)
+    return Losses(
+        left_out=batch.left_out,
+        cut=batch.cut,
+        source_pieces=len(source),
+        source_unknown=_count(source, unknown),
+        target_pieces=len(target),
+        target_unknown=_count(target, unknown),
+    )
+
+
+def _count(ids: Int[Tensor, " pieces"], wanted: int | None) -> int:
+    if wanted is None:
+        return 0
+    return int((ids == wanted).sum())
+
+
+# What cannot be loaded, or would be loaded as something else.
+
+
+def _require_device(device: str) -> None:
+    try:
+        torch.empty(0, device=device).tolist()  # the device "meta" holds no numbers
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise BadInput(
+            f"device {device!r} cannot be used: {_first_line(error)} (cpu is always there)"
+        ) from error
+
+
+def _require_folder(name: str) -> None:
+    """Refuse what looks like a folder and does not exist, before it is looked for on the network."""
+    path = Path(name)
+    before, _, _ = name.rstrip("/").rpartition("/")
+    has_separators = name.count("/") > 1 or (os.sep != "/" and os.sep in name)
+    is_path = name.startswith((".", "/", "~")) or has_separators
+    is_in_a_folder = before != "" and Path(before).is_dir()
+    if not path.exists() and (is_path or is_in_a_folder):
+        raise BadInput(
+            f"there is no folder {name}: give one that save_pretrained wrote, or a name such as "
+            "Helsinki-NLP/opus-mt-en-de"
+        )
+
+
+def _maker_of(config: Any) -> Any:
+    """Return the class that loads a checkpoint: of a decoder or an encoder alone the one that saved it.
+
+    Raises:
+        ValueError: no class for a model that reads words is known.
+    """
+    import transformers
+
+    if not getattr(config, "is_encoder_decoder", False):
+        (architecture, *_) = config.architectures or ("AutoModel",)
+        if not hasattr(transformers, architecture):
+            raise ValueError(f"it is a {architecture}, which transformers does not have")
+        return getattr(transformers, architecture)
+    if type(config) not in transformers.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING:
+        raise ValueError(
+            f"it is of type {config.model_type}, which does not read words and write words; of pictures and "
+            "sound, give saved traces (--traces), or batches of attnlib.FrameBatch to attnlib.HuggingFace"
+        )
+    return transformers.AutoModelForSeq2SeqLM
+
+
+def _require_every_weight(name: str, model: Any, loaded: dict) -> None:
+    """Refuse a checkpoint whose weights are not the model's; those tied to others need not be there."""
+    weights = model.state_dict()
+    missing = set(loaded["missing_keys"])
+    loaded_data = {weights[key].data_ptr() for key in weights.keys() - missing}
+    untied = {key for key in missing if key not in weights or weights[key].data_ptr() not in loaded_data}
+    # A mismatched key comes alone or with its two shapes.
+    mismatched = {key if isinstance(key, str) else key[0] for key in loaded["mismatched_keys"]}
+    faults = {
+        "lacks": untied,
+        "has of another shape": mismatched,
+        "has beside the model's": loaded["unexpected_keys"],
+    }
+    texts = [f"it {fault} {_named(keys)}" for fault, keys in faults.items() if keys]
+    if texts:
+        raise BadInput(
+            f"{name} is not whole: {'; '.join(texts)}. What is lacking would be drawn at random; give "
+            "the config and the weights that were saved together"
+        )
+
+
+def _named(keys: Collection[str]) -> str:
+    text = ", ".join(sorted(keys)[:MOST_NAMED])
+    if len(keys) > MOST_NAMED:
+        text += f" and {len(keys) - MOST_NAMED} more"
+    return text
+
+
+def _require_vocabulary(name: str, tokenizer: Any) -> None:
+    """Refuse a tokenizer that was made without its vocabulary, because its files are not there."""
+    marks = {*tokenizer.all_special_ids, *getattr(tokenizer, "added_tokens_decoder", ())}
+    n_pieces = sum(piece not in marks for piece in tokenizer.get_vocab().values())
+    files = {*getattr(tokenizer, "vocab_files_names", {}).values()}
+    folder = Path(name)
+    lacks_files = folder.is_dir() and files and not any((folder / file).is_file() for file in files)
+    if lacks_files or n_pieces < FEWEST_PIECES:
+        raise BadInput(
+            f"{name} holds no vocabulary: its {type(tokenizer).__name__} knows {n_pieces:,} pieces beside "
+            f"marks; put the tokenizer's files there ({' or '.join(sorted(files))}), as its save_pretrained "
+            "writes them"
+        )
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,235 @@
+"""Sums of both passes in files with checksums, one a part, so that a run goes on and parts add up."""
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from attnlib.analysis.fit import Fit
+from attnlib.analysis.from_stream import analyse_stream, analysis_of
+from attnlib.analysis.judge import HeldOutSums
+from attnlib.analysis.pass_sums import PassSums
+from attnlib.analysis.passes import SavedPass
+from attnlib.analysis.results import Analysis
+from attnlib.analysis.stream import Shard, Stream
+from attnlib.errors import Altered, BadInput, CorruptFile
+from attnlib.files import atomic_path, locked
+from attnlib.sealed import load_file, save_file
+
+FORMAT = "attnlib.analysis/8"
+SECONDS_BETWEEN_SAVES = 60.0
+
+
+@dataclass(frozen=True)
+class PartialSums:
+    """A folder in which the sums of both passes are kept while they go on.
+
+    Attributes:
+        folder: has a folder for each stage and shard.
+        settings: what the numbers depend on beside the part: model, corpus, layers, heads. Sums of other
+            settings are refused.
+        seconds: between two saves.
+    """
+
+    folder: Path
+    settings: dict
+    seconds: float = SECONDS_BETWEEN_SAVES
+
+    def path(self, stage: str, part: Shard) -> Path:
+        """Return the file that holds the sums of a part."""
+        return self.folder / f"{stage}-{part.shard}-of-{part.shards}" / "sums.safetensors"
+
+    @contextmanager
+    def held(self, parts: Iterable[tuple[str, Shard]]) -> Iterator[None]:
+        """Keep others from writing these parts, each a stage and a shard.
+
+        Raises:
+            BadInput: somebody else writes one of them, or the folder cannot be written.
+        """
+        with ExitStack() as locks:
+            for stage, part in parts:
+                locks.enter_context(locked(self.path(stage, part).parent))
+            yield
+
+    def load(self, stage: str, part: Shard, sums: PassSums) -> SavedPass | None:
+        """Load what was saved of a part into empty sums of its kind; None if nothing was saved.
+
+        Raises:
+            BadInput: it is of other settings.
+            CorruptFile: it is damaged.
+        """
+        facts = self.read_progress(stage, part)
+        if facts is None:
+            return None
+        loaded = read_sums(self.path(stage, part), sums)
+        return SavedPass(sums=loaded, done=facts["done"], finished=facts["finished"])
+
+    def read_progress(self, stage: str, part: Shard) -> dict | None:
+        """Return how far a part is, with ``done`` and ``finished``; None if nothing was saved.
+
+        Raises:
+            BadInput: it is of other settings.
+        """
+        path = self.path(stage, part)
+        if not path.is_file():
+            return None
+        facts = read_facts(path)
+        if differences := self._differences(facts["settings"], part):
+            raise BadInput(
+                f"{path} is a part of another analysis ({'; '.join(differences)}); choose another folder, or "
+                f"delete {self.folder} to begin anew"
+            )
+        return facts
+
+    def is_finished(self, stage: str, part: Shard) -> bool:
+        """Return True if nothing of a part is left to do."""
+        facts = self.read_progress(stage, part)
+        return facts is not None and facts["finished"]
+
+    def unfinished(self, stage: str, part: Shard) -> list[int]:
+        """Return the numbers of the shards whose pass is not finished."""
+        return [shard.shard for shard in part.all_shards() if not self.is_finished(stage, shard)]
+
+    def save(self, stage: str, part: Shard, saved: SavedPass) -> None:
+        """Save the sums of a part as they are now."""
+        facts = {"settings": self._settings_of(part), "done": saved.done, "finished": saved.finished}
+        write_sums(self.path(stage, part), saved.sums, facts)
+
+    def merged(self, stage: str, part: Shard, empty: Callable[[], PassSums]) -> PassSums:
+        """Return the sums of all shards together.
+
+        Args:
+            stage: "fit" or "judge".
+            part: any of the shards.
+            empty: makes the sums that those of a file are read into.
+
+        Raises:
+            BadInput: some shards are not finished; the message lists them.
+        """
+        if unfinished := self.unfinished(stage, part):
+            shards = ", ".join(map(str, unfinished))
+            raise BadInput(f"{self.folder}: shards {shards} of {part.shards} have no finished {stage} yet")
+        paths = [self.path(stage, shard) for shard in part.all_shards()]
+        return reduce(add, (read_sums(path, empty()) for path in paths))
+
+    def _differences(self, saved: dict, part: Shard) -> list[str]:
+        """Return in words which settings of saved sums differ from those of this analysis."""
+        wanted = self._settings_of(part)
+        differences = []
+        for name in {**saved, **wanted}:
+            if saved.get(name) != wanted.get(name):
+                differences.append(f"{name} is {saved.get(name)} there, {wanted.get(name)} here")
+        return differences
+
+    def _settings_of(self, part: Shard) -> dict:
+        """Return the settings as JSON gives them back, in which tuples are lists."""
+        return json.loads(json.dumps({**self.settings, **asdict(part)}))
+
+
+def merged_fit(keep: PartialSums, part: Shard) -> Fit:
+    """Return the sums of the first pass over all shards; errors as :meth:`PartialSums.merged`."""
+    return keep.merged("fit", part, Fit)
+
+
+def merged_analysis(
+    stream: Stream,
+    keep: PartialSums,
+    part: Shard,
+    *,
+    heads: Collection[int] | None = None,
+    about: dict[str, str] | None = None,
+) -> Analysis:
+    """Return the analysis that the finished shards of both passes come to.
+
+    Args:
+        stream: what the sums are of.
+        keep: has the sums.
+        part: any of the shards.
+        heads: those that were looked at.
+        about: what a report says of model and corpus.
+
+    Raises:
+        BadInput: a shard is not finished, or nothing was held out of several shards.
+    """
+    fit = merged_fit(keep, part)
+    judgement = keep.merged("judge", part, lambda: HeldOutSums(fit))
+    if judgement.samples:
+        return analysis_of(stream, judgement, part, about)
+    if part.shards > 1:
+        raise BadInput(
+            f"nothing was held out of {fit.samples:,} samples: take fewer shards than {part.shards}"
+        )
+    return analyse_stream(stream, heads=heads, method=fit.method, every=1, about=about)
+
+
+def write_sums(path: Path, sums: PassSums, facts: dict) -> None:
+    """Write sums and facts about them to a file, which appears whole or not at all."""
+    tensors: dict[str, Tensor] = {}
+    state = _with_names_for_tensors(sums.state_dict(), "", tensors)
+    facts = facts | {"format": FORMAT, "state": state}
+    with atomic_path(path) as temporary:
+        save_file(tensors, temporary, {"facts": json.dumps(facts, sort_keys=True)})
+
+
+def read_facts(path: Path) -> dict:
+    """Return the facts that a file has about its sums, unchecked; :func:`read_sums` checks the sums.
+
+    Raises:
+        CorruptFile: the file is cut, or has another format.
+    """
+    with _refused_whole(path), safe_open(path, framework="pt") as file:
+        facts = json.loads(file.metadata()["facts"])
+        if facts["format"] != FORMAT:
+            raise ValueError(f"it is of format {facts['format']}, not {FORMAT}")
+        return {name: facts[name] for name in ("settings", "done", "finished", "state")}
+
+
+def read_sums(path: Path, sums: PassSums) -> PassSums:
+    """Load what a file holds into sums of its kind, and return them.
+
+    Raises:
+        CorruptFile: the file is not what :func:`write_sums` wrote.
+    """
+    with _refused_whole(path):
+        tensors = load_file(path)
+        return sums.load_state_dict(_with_tensors(read_facts(path)["state"], tensors))
+
+
+_TENSOR = "tensor"  # what has this key alone is the name of a tensor
+
+
+def _with_names_for_tensors(state: Any, name: str, tensors: dict[str, Tensor]) -> Any:
+    """Return a state with the names of tensors in their places, and put the tensors into a dictionary."""
+    if isinstance(state, Tensor):
+        tensors[name] = state
+        return {_TENSOR: name}
+    if isinstance(state, dict):
+        return {
+            key: _with_names_for_tensors(value, f"{name}/{key}".lstrip("/"), tensors)
+            for key, value in state.items()
+        }
+    return state
+
+
+def _with_tensors(state: Any, tensors: dict[str, Tensor]) -> Any:
+    """Return a state with tensors in the places of their names."""
+    if not isinstance(state, dict):
+        return state
+    if state.keys() == {_TENSOR}:
+        return tensors[state[_TENSOR]]
+    return {key: _with_tensors(value, tensors) for key, value in state.items()}
+
+
+@contextmanager
+def _refused_whole(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (Altered, SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CorruptFile(f"{path} is not what was written there ({error}): make this part again") from error

@@ -1,0 +1,180 @@
+"""Texts to analyse a model on: two files, line by line translations of each other, or two lists."""
+
+import codecs
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+from attnlib.errors import BadInput
+
+
+@dataclass(frozen=True)
+class ParallelText:
+    """Two files, line by line translations of each other, read as they are needed; or the source alone."""
+
+    source: Path | str
+    target: Path | str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "source", Path(self.source))
+        if self.target is not None:
+            object.__setattr__(self, "target", Path(self.target))
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What a report says of the text: the names of its files."""
+        return {"Corpus": ", ".join(path.name for path in self._files().values())}
+
+    def checked(self) -> tuple[int, dict[str, str]]:
+        """Return the number of lines, and the checksum of each file.
+
+        Raises:
+            BadInput: the files are no translations of each other: their lengths differ, or they are empty.
+        """
+        files = self._files()
+        counts = {}
+        digests = {}
+        for side, path in files.items():
+            with path.open("rb") as file:
+                counts[side] = sum(1 for _ in file)
+                file.seek(0)
+                digests[side] = hashlib.file_digest(file, "sha256").hexdigest()
+        n_lines = counts["source"]
+        if counts.get("target", n_lines) != n_lines:
+            raise BadInput(
+                f"{self.source} has {n_lines:,} lines, {self.target} {counts['target']:,}: line n of one "
+                "must be the translation of line n of the other"
+            )
+        if not n_lines:
+            names = " and ".join(str(path) for path in files.values())
+            verb = "is" if self.target is None else "are"
+            raise BadInput(f"{names} {verb} empty")
+        return n_lines, digests
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yield the lines, without their ends; the target of a source alone is empty.
+
+        Raises:
+            BadInput: a line is not UTF-8, or is missing on one side.
+        """
+        files = self._files()
+        with ExitStack() as stack:
+            opened = [stack.enter_context(path.open("rb")) for path in files.values()]
+            for number, lines in enumerate(zip_longest(*opened), start=1):
+                decoded = {
+                    side: _decoded(line, path, number)
+                    for (side, path), line in zip(files.items(), lines, strict=True)
+                }
+                yield decoded["source"], decoded.get("target", "")
+
+    def _files(self) -> dict[str, Path]:
+        """Return the file of each side that there is.
+
+        Raises:
+            BadInput: one does not exist.
+        """
+        files = {"source": self.source}
+        if self.target is not None:
+            files["target"] = self.target
+        for side, path in files.items():
+            if not path.is_file():
+                raise BadInput(f"{side} {path} is not there")
+        return files
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Sentences and their translations in lists; or the sources alone.
+
+    Raises:
+        BadInput: no sentence, what is no text, or lists of different lengths.
+
+    >>> list(Sentences(["one", "two"], ["un", "deux"]).pairs())
+    [('one', 'un'), ('two', 'deux')]
+    """
+
+    source: Sequence[str]
+    target: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "source", _sentences("source", self.source))
+        if self.target is not None:
+            object.__setattr__(self, "target", _sentences("target", self.target))
+        if not self.source:
+            raise BadInput("source is empty: give at least one sentence")
+        if self.target is not None and len(self.target) != len(self.source):
+            raise BadInput(
+                f"{len(self.source):,} sources with {len(self.target):,} targets; expected one of each"
+            )
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What a report says of the text: how many sentences it has."""
+        return {"Corpus": f"{len(self.source):,} sentences given in a list"}
+
+    def checked(self) -> tuple[int, dict[str, str]]:
+        """Return the number of sentences, and the checksum of each side."""
+        digests = {"source": _digest(self.source)}
+        if self.target is not None:
+            digests["target"] = _digest(self.target)
+        return len(self.source), digests
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Return the sentences with their translations; the target of a source alone is empty."""
+        targets = self.target or [""] * len(self.source)
+        return zip(self.source, targets, strict=True)
+
+
+def _sentences(side: str, sentences: Iterable[str]) -> tuple[str, ...]:
+    """Return the sentences of a side, each of which is a text.
+
+    Raises:
+        BadInput: one is something else.
+    """
+    sentences = tuple(sentences)
+    for number, sentence in enumerate(sentences):
+        if not isinstance(sentence, str):
+            raise BadInput(f"{side} {number} is {type(sentence).__name__}; expected a sentence, a str")
+    return sentences
+
+
+def _digest(sentences: Sequence[str]) -> str:
+    return hashlib.sha256(json.dumps(sentences).encode()).hexdigest()
+
+
+Text = ParallelText | Sentences
+
+
+def text_of(
+    source: Text | str | Path | Iterable[str], target: str | Path | Iterable[str] | None = None
+) -> Text:
+    """Return a text, whatever it is given as: two files, or two lists of sentences.
+
+    Raises:
+        BadInput: a file on one side and a list on the other; a file that is not there.
+    """
+    if isinstance(source, ParallelText | Sentences):
+        return source
+    is_file = [isinstance(side, str | Path) for side in (source, target) if side is not None]
+    if all(is_file):
+        return ParallelText(source, target)
+    if any(is_file):
+        raise BadInput("one side is a file and the other is not; give two files, or two lists of sentences")
+    return Sentences(source, target)
+
+
+def _decoded(line: bytes | None, path: Path, number: int) -> str:
+    if line is None:
+        raise BadInput(f"{path} ends before line {number:,}, which the other file has")
+    if number == 1:
+        line = line.removeprefix(codecs.BOM_UTF8)
+    try:
+        return line.decode("utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            f"{path}, line {number:,} is not UTF-8 ({error.reason}): convert the file, as with iconv"
+        ) from error
