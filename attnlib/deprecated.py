@@ -67,5 +67,13 @@ def Attended(*arguments: Any, **options: Any) -> Attention:
     return Attention(given.pop("kind"), given.pop("layer"), **given)
 
 
+def former_trace(module: str, former: tuple[str, ...], name: str) -> type[Trace]:
+    """Return :class:`attnlib.Trace` for a former class of a module; AttributeError for any other name."""
+    if name not in former:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    _warn(f"{module}.{name} is deprecated: every network returns an attnlib.Trace")
+    return Trace
+
+
 def _warn(message: str) -> None:
     warnings.warn(message, DeprecationWarning, stacklevel=3)

@@ -631,11 +631,12 @@ class Trace:
     def _require_states(self, attention: Attention) -> None:
         query_side, key_side = self.sides(attention.kind)
         query_mask, key_mask = self.mask(query_side), self.mask(key_side)
-        query_width, key_width = attention.query_inputs.shape[-1], attention.key_inputs.shape[-1]
         if attention.has_maps:
             _require_numbers(attention)
             query_width = attention.query_map.weight.shape[-1]
             key_width = attention.key_map.weight.shape[-1]
+        else:
+            query_width, key_width = attention.query_inputs.shape[-1], attention.key_inputs.shape[-1]
         for name, mask, width in (
             ("query_inputs", query_mask, query_width),
             ("key_inputs", key_mask, key_width),

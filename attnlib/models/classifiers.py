@@ -26,6 +26,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from attnlib.deprecated import former_trace
 from attnlib.errors import check_at_least, check_known
 from attnlib.models.attention import masked_softmax
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
@@ -207,3 +208,8 @@ def logit_of(trace: Trace) -> Float[Tensor, " batch"]:
 def classification_loss(logits: Float[Tensor, " batch"], labels: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
     """Mean negative log-likelihood of the right label, in nats a text."""
     return nn.functional.binary_cross_entropy_with_logits(logits, labels.to(logits))
+
+
+def __getattr__(name: str) -> type[Trace]:
+    """Return what has taken the place of a class of earlier releases."""
+    return former_trace(__name__, ("ClassifierTrace",), name)

@@ -32,6 +32,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from attnlib.deprecated import former_trace
 from attnlib.errors import BadInput, check_at_least, check_known
 from attnlib.models.attention import BILINEAR, Score, Scoring, masked_softmax
 from attnlib.models.corpus import Batch
@@ -335,3 +336,8 @@ def _reversed_words(lengths: Int[Tensor, " batch"], longest: int) -> Int[Tensor,
     places = torch.arange(longest, device=lengths.device).expand(len(lengths), -1)
     words = lengths[:, None] - 1  # the last valid position is the end mark
     return torch.where(places < words, words - 1 - places, places)[..., None]
+
+
+def __getattr__(name: str) -> type[Trace]:
+    """Return what has taken the place of a class of earlier releases."""
+    return former_trace(__name__, ("SequenceTrace",), name)

@@ -38,6 +38,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from attnlib.deprecated import former_trace
 from attnlib.errors import BadInput, check_known
 from attnlib.linear_map import LinearMap, Rotation
 from attnlib.models.attention import is_checked
@@ -545,3 +546,8 @@ def _check_beginnings(side: str, mask: Bool[Tensor, "batch length"]) -> None:
     empty = (~mask[:, 0]).nonzero().flatten().tolist()
     if empty:
         raise BadInput(f"{side} rows {empty[:5]} begin with padding; pad at the end, drop what has no word")
+
+
+def __getattr__(name: str) -> type[Trace]:
+    """Return what has taken the place of a class of earlier releases."""
+    return former_trace(__name__, ("TransformerTrace",), name)

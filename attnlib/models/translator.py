@@ -23,6 +23,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from attnlib.deprecated import former_trace
 from attnlib.errors import BadInput, check_at_least, check_known
 from attnlib.linear_map import LinearMap
 from attnlib.models.attention import dot_scores, masked_softmax
@@ -199,3 +200,8 @@ class BilinearTranslator(nn.Module):
         decoder_states, _ = self.decoder(of_target.view(*target.shape, -1), start)
         scores, attention = self.attend(encoder_states, batch.source_mask, decoder_states)
         return encoder_states, decoder_states, scores, attention
+
+
+def __getattr__(name: str) -> type[Trace]:
+    """Return what has taken the place of a class of earlier releases."""
+    return former_trace(__name__, ("TranslatorTrace",), name)

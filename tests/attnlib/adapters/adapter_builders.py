@@ -34,7 +34,7 @@ def normal(*shape, seed=0):
     return torch.randn(*shape, generator=generator(seed), dtype=torch.float64)
 
 
-def attended_of(batch=3, target=4, source=5, width=6, heads=2, **changes):
+def attended_of(batch=3, target=4, source=5, width=6, heads=2, kind="cross", **changes):
     maps = (LinearMap(normal(heads, 4, width, seed=n), normal(heads, 4, seed=n + 1)) for n in (10, 20))
     given = {
         "query_inputs": normal(batch, target, width, seed=1),
@@ -44,7 +44,7 @@ def attended_of(batch=3, target=4, source=5, width=6, heads=2, **changes):
         "maps": tuple(maps),
         "scale": 0.5,
     }
-    return Attention("cross", 1, **given | changes)
+    return Attention(kind, 1, **given | changes)
 
 
 def terms_of(own, head, query, key):

@@ -260,7 +260,7 @@ def test_samples_with_nothing_counted_are_left_out():
     spoilt = replace(one, ignored_source=source, ignored_target=target)
     kept = [0, 2, 3, 5]
     attended = tuple(replace(own, **tensors_of(own, kept)) for own in one.attentions)
-    without = replace(one, **tensors_of(one, kept), attended=attended)
+    without = replace(one, **tensors_of(one, kept), attentions=attended)
     fit = fit_of(map(toy, range(9)))
     first, second = (judged(fit, [some], toy.probe) for some in (spoilt, without))
     assert first.samples == second.samples <= 4

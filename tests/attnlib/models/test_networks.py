@@ -237,7 +237,8 @@ def check_against_definition(model, definition=by_definition, **options):
     for sample, (source, target) in enumerate(nets.PAIRS):
         found = definition(model, source, target, **options)
         for name, expected in found.items():
-            ours = getattr(trace, name)[sample, : len(expected)]
+            whole = trace.attentions[0].query_inputs if name == "queries" else getattr(trace, name)
+            ours = whole[sample, : len(expected)]
             torch.testing.assert_close(ours[..., : expected.shape[-1]], expected)
             assert not ours[..., expected.shape[-1] :].any()  # attention at padding
         assert (trace.attention is None) == ("attention" not in found)
@@ -484,7 +485,10 @@ def test_turned_by_their_positions_the_same_words_further_on_have_the_same_score
     attention = nets.transformer(positions="rotary").encoder[0].self_attention
     pair = torch.randn(1, 2, nets.SMALL.width, generator=generator()).double()
     everywhere = torch.ones(1, 1, 2, dtype=torch.bool)
-    found = [attention(pair, attention.answer(pair, first), everywhere, first)[1].scores for first in (0, 3)]
+    found = []
+    for first in (0, 3):
+        source = attention.answer(pair, first)
+        found.append(attention(pair, source, everywhere, first=first, key_inputs=pair)[1].scores)
     torch.testing.assert_close(*found)
 
 
