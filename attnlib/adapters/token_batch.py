@@ -17,7 +17,10 @@ from attnlib.errors import BadInput
 class TokenBatch:
     """Source and target of some samples; padding may stand on either side of a row.
 
-    Arrays and lists are made tensors, and integers 0 and 1 a mask.
+    Arrays and lists are made tensors, and integers 0 and 1 a mask. Networks of the library read a
+    :class:`~attnlib.models.corpus.Batch` instead, which training makes by itself and nothing checks. The
+    other two have no pair of texts: a :class:`SequenceBatch` is one text, and the source of a
+    :class:`FrameBatch` is no text.
 
     Attributes:
         source, target: ids. The target's are those to be *predicted*, end marks included.
