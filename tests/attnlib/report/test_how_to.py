@@ -237,7 +237,7 @@ test_what_is_not_there_is_refused = refused(
     (partial(stream, "one_to_one_AO", kinds=("encoder_self",)),
      "AO has cross-attention alone: there is no analysis of encoder_self"),
     (lambda: pass_of_decoder(scoring="additive"),
-     "scores are 'additive'; only those that compare states as they are"),
+     "scores are 'additive'; only products of a query and a key have nine terms"),
 )  # fmt: skip
 
 
