@@ -14,7 +14,6 @@ if TYPE_CHECKING:  # read by editors and type checkers alone
     from attnlib.adapters import FrameBatch as FrameBatch
     from attnlib.adapters import Hooked as Hooked
     from attnlib.adapters import HuggingFace as HuggingFace
-    from attnlib.adapters import ModelPass as ModelPass
     from attnlib.adapters import Modules as Modules
     from attnlib.adapters import SequenceBatch as SequenceBatch
     from attnlib.adapters import TokenBatch as TokenBatch
@@ -32,10 +31,10 @@ if TYPE_CHECKING:  # read by editors and type checkers alone
     from attnlib.decomposition.terms import alignment_terms as alignment_terms
     from attnlib.decomposition.typicality import typicality as typicality
     from attnlib.deprecated import GrowingComponents as GrowingComponents
+    from attnlib.deprecated import ModelPass as ModelPass
     from attnlib.errors import AttnlibError as AttnlibError
     from attnlib.models.config import ModelConfig as ModelConfig
     from attnlib.models.encoder_decoder import EncoderDecoder as EncoderDecoder
-    from attnlib.models.trace import Trace as Trace
     from attnlib.probes.agreement import agreement as agreement
     from attnlib.report import Checkpoint as Checkpoint
     from attnlib.report import Comparison as Comparison
@@ -45,12 +44,13 @@ if TYPE_CHECKING:  # read by editors and type checkers alone
     from attnlib.report import read_report as read_report
     from attnlib.report import report as report
     from attnlib.report import write_report as write_report
+    from attnlib.trace import Attention as Attention
+    from attnlib.trace import Trace as Trace
 
 _PUBLIC = {  # each public name and the module that it is imported from; the same as above
     "FrameBatch": "attnlib.adapters",
     "Hooked": "attnlib.adapters",
     "HuggingFace": "attnlib.adapters",
-    "ModelPass": "attnlib.adapters",
     "Modules": "attnlib.adapters",
     "SequenceBatch": "attnlib.adapters",
     "TokenBatch": "attnlib.adapters",
@@ -72,6 +72,7 @@ _PUBLIC = {  # each public name and the module that it is imported from; the sam
     "Parts": "attnlib.decomposition.components",
     "Components": "attnlib.decomposition.components",
     "GrowingComponents": "attnlib.deprecated",
+    "ModelPass": "attnlib.deprecated",
     "shares": "attnlib.decomposition.shares",
     "substitution": "attnlib.decomposition.substitution",
     "alignment_terms": "attnlib.decomposition.terms",
@@ -79,8 +80,9 @@ _PUBLIC = {  # each public name and the module that it is imported from; the sam
     "AttnlibError": "attnlib.errors",
     "ModelConfig": "attnlib.models.config",
     "EncoderDecoder": "attnlib.models.encoder_decoder",
-    "Trace": "attnlib.models.trace",
     "agreement": "attnlib.probes.agreement",
+    "Attention": "attnlib.trace",
+    "Trace": "attnlib.trace",
 }
 _SUBMODULES = (
     "adapters",
@@ -91,12 +93,14 @@ _SUBMODULES = (
     "deprecated",
     "errors",
     "files",
+    "linear_map",
     "models",
     "options",
     "probes",
     "report",
     "sealed",
     "streaming",
+    "trace",
     "version",
     "zoo",
 )

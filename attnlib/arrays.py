@@ -233,3 +233,38 @@ def _tensor_annotation(annotation: Any) -> Any:
         if getattr(candidate, "array_type", None) is Tensor:
             return candidate
     return None
+
+
+# -- ids and their masks --
+
+
+def valid_first(mask: Bool[Tensor, "batch length"]) -> Int[Tensor, "batch length"]:
+    """Return the places of the valid positions of each row, then those of padding."""
+    return torch.argsort(~mask, dim=1, stable=True)
+
+
+def require_tokens(given: dict[str, tuple[Tensor, Tensor]]) -> None:
+    """Raise BadInput for ids and masks, by name and the source first, that do not fit each other.
+
+    At padding any id may stand.
+    """
+    for name, (ids, mask) in given.items():
+        if ids.dim() != 2 or ids.shape != mask.shape or mask.dtype != torch.bool:
+            raise BadInput(
+                f"{name} of shape {tuple(ids.shape)} with a mask of shape {tuple(mask.shape)} and "
+                f"{mask.dtype}; expected (batch, length) of both, the mask of torch.bool (mask.bool())"
+            )
+        if not bool(mask.any(1).all()):
+            row = int(mask.any(1).int().argmin())
+            raise BadInput(f"{name} row {row} is all padding: leave such samples out")
+    counts = [len(ids) for ids, _ in given.values()]
+    if counts[0] != counts[-1]:
+        raise BadInput(f"{counts[0]} sources with {counts[-1]} targets")
+    for name, (ids, mask) in given.items():
+        below = (ids < 0) & mask
+        if bool(below.any()):
+            row, place = below.nonzero()[0].tolist()
+            raise BadInput(
+                f"{name} hold {int(ids[row, place])} at valid position {place} of row {row}: ids start at 0; "
+                "a label that does not count, such as -100, is padding: say False there in the mask"
+            )

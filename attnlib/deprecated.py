@@ -1,15 +1,79 @@
 """Names of earlier releases, which say what has taken their place; they go with the next one."""
 
 import warnings
+from typing import TYPE_CHECKING, Any
 
-from attnlib.decomposition.components import Components, Method
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from attnlib.trace import Attention, Trace
+
+if TYPE_CHECKING:
+    from attnlib.decomposition.components import Components, Method
 
 
-def GrowingComponents(width: int, method: Method = "means") -> Components:
+def GrowingComponents(width: int, method: "Method" = "means") -> "Components":
     """Return :class:`attnlib.Components`, which grow by themselves now."""
-    warnings.warn(
-        "GrowingComponents is deprecated: attnlib.Components(width) grows by itself",
-        DeprecationWarning,
-        stacklevel=2,
-    )
+    from attnlib.decomposition.components import Components
+
+    _warn("GrowingComponents is deprecated: attnlib.Components(width) grows by itself")
     return Components(width, method)
+
+
+class _MadeATrace(type):
+    """Whatever was made as a ModelPass is a trace."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, Trace)
+
+
+class ModelPass(metaclass=_MadeATrace):
+    """The former name of :class:`attnlib.Trace`, which makes a validated one of the former arguments."""
+
+    def __new__(cls, *arguments: Any, **options: Any) -> Trace:
+        _warn("ModelPass is deprecated: it is attnlib.Trace, whose attended are attentions")
+        names = (
+            "source_tokens", "source_mask", "target_tokens", "target_outputs", "target_mask", "attended",
+            "ignored_source", "ignored_target", "lexical_probe", "predicts",
+        )  # fmt: skip
+        given = dict(zip(names, arguments, strict=False)) | options
+        given["attentions"] = tuple(given.pop("attended", ()))
+        trace = Trace(**given)
+        trace.check_tensors()
+        return trace.padded_right()
+
+    @classmethod
+    def of_one_sequence(
+        cls,
+        tokens: Int[Tensor, "batch length"],
+        mask: Bool[Tensor, "batch length"],
+        attended: tuple[Attention, ...],
+    ) -> Trace:
+        """Return :meth:`attnlib.Trace.of_one_sequence`."""
+        _warn("ModelPass is deprecated: it is attnlib.Trace, with Trace.of_one_sequence")
+        return Trace.of_one_sequence(tokens, mask, attended)
+
+
+def Attended(*arguments: Any, **options: Any) -> Attention:
+    """Return :class:`attnlib.Attention`, which takes both projections together, as ``maps``."""
+    _warn("Attended is deprecated: it is attnlib.Attention, with maps=(query_map, key_map)")
+    names = (
+        "kind", "layer", "query_inputs", "key_inputs", "query_site", "key_site", "query_map", "key_map",
+        "scale", "position_bias", "query_rotation", "key_rotation", "attention", "causal", "window",
+        "precision",
+    )  # fmt: skip
+    given = dict(zip(names, arguments, strict=False)) | options
+    given["maps"] = (given.pop("query_map"), given.pop("key_map"))
+    return Attention(given.pop("kind"), given.pop("layer"), **given)
+
+
+def former_trace(module: str, former: tuple[str, ...], name: str) -> type[Trace]:
+    """Return :class:`attnlib.Trace` for a former class of a module; AttributeError for any other name."""
+    if name not in former:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    _warn(f"{module}.{name} is deprecated: every network returns an attnlib.Trace")
+    return Trace
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, DeprecationWarning, stacklevel=3)

@@ -17,12 +17,12 @@ from pathlib import Path
 import torch
 import typer
 
-from attnlib.adapters.attended import Attended, LinearMap
-from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.passes import fit_part
 from attnlib.analysis.stream import Shard, Stream
+from attnlib.linear_map import compared_as_they_are
 from attnlib.report.resume import PartialSums, merged_fit
+from attnlib.trace import Attention, Trace
 
 SAMPLES, LENGTH, WORDS, POOL = 256, 20, 32_000, 8
 TOKENS = 2 * SAMPLES * LENGTH  # of a batch
@@ -36,7 +36,7 @@ def pool(width: int) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.randn(POOL, 2, SAMPLES, LENGTH, width, generator=rng), chances.cumsum(0) / chances.sum()
 
 
-def drawn_pass(number: int, width: int) -> ModelPass:
+def drawn_pass(number: int, width: int) -> Trace:
     """The pass of a batch, a function of its number."""
     states, chances = pool(width)
     rng = torch.Generator().manual_seed(number)
@@ -44,10 +44,25 @@ def drawn_pass(number: int, width: int) -> ModelPass:
     tokens = torch.searchsorted(chances, uniform).clamp(max=WORDS - 1)
     lengths = torch.randint(LENGTH // 2, LENGTH + 1, (2, SAMPLES, 1), generator=rng)
     masks = torch.arange(LENGTH) < lengths
-    own = states[number % POOL]
-    identity = LinearMap.none(own[0])
-    attended = Attended("cross", 0, own[1], own[0], "decoder", "encoder", identity, identity, width**-0.5)
-    return ModelPass(tokens[0], masks[0], tokens[1], tokens[1], masks[1], (attended,))
+    encoder_states, decoder_states = states[number % POOL]
+    attention = Attention(
+        "cross",
+        0,
+        query_inputs=decoder_states,
+        key_inputs=encoder_states,
+        query_site="decoder",
+        key_site="encoder",
+        maps=compared_as_they_are(decoder_states, encoder_states),
+        scale=width**-0.5,
+    )
+    return Trace(
+        source_tokens=tokens[0],
+        source_mask=masks[0],
+        target_tokens=tokens[1],
+        target_outputs=tokens[1],
+        target_mask=masks[1],
+        attentions=(attention,),
+    )
 
 
 def peak() -> int:

@@ -68,9 +68,9 @@ def parts():
 MAKERS = [
     pytest.param(parts, id="Parts"),
     pytest.param(lambda: TokenBatch.of_rows([[5, 6]], [[7, 8]]), id="TokenBatch"),
-    pytest.param(lambda: Toy()(0), id="ModelPass"),
-    pytest.param(lambda: Toy()(0).attended[0], id="Attended"),
-    pytest.param(lambda: Toy()(0).attended[0].query_map, id="LinearMap"),
+    pytest.param(lambda: Toy()(0), id="Trace"),
+    pytest.param(lambda: Toy()(0).attentions[0], id="Attention"),
+    pytest.param(lambda: Toy()(0).attentions[0].query_map, id="LinearMap"),
     pytest.param(lambda: shares(torch.ones(3, 3, 1, 1, 2)), id="Shares"),
     pytest.param(lambda: analyse(Stream(Toy(), range(5))), id="Analysis"),
 ]

@@ -1,13 +1,13 @@
-"""Anybody's model as a stream of passes: from tensors, from Hugging Face, from named modules."""
+"""Anybody's model as a stream of traces: from tensors, from Hugging Face, from named modules."""
 
-from attnlib.adapters.attended import Attended, LinearMap, Rotary
 from attnlib.adapters.hugging_face import HuggingFace, lexical_probe
 from attnlib.adapters.library_models import encoder_decoder_pass, transformer_pass
-from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.modules import Hooked, Modules
 from attnlib.adapters.single_stack import SingleStack
 from attnlib.adapters.tensors import pass_of_tensors, saved_passes
 from attnlib.adapters.token_batch import FrameBatch, SequenceBatch, TokenBatch, sequence_batches, text_batches
+from attnlib.deprecated import Attended, ModelPass
+from attnlib.linear_map import LinearMap, Rotary
 
 __all__ = [
     "Attended",

@@ -23,15 +23,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attnlib.adapters.attended import KEY_SIDE, QUERY_SIDE, Attended, single, site_names
 from attnlib.adapters.eager import eager
-from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.modules import Hooked, Hooks, Traced, evaluated, pairs_by_length, probe_of_pairs
 from attnlib.adapters.single_stack import SingleStack, is_single_stack
 from attnlib.adapters.token_batch import FrameBatch, TokenBatch, batch_of_mapping, shifted
 from attnlib.arrays import several
 from attnlib.errors import BadInput, check_known
-from attnlib.models.transformer import AttentionKind
+from attnlib.linear_map import single
+from attnlib.trace import KEY_SIDE, QUERY_SIDE, Attention, AttentionKind, Trace, site_names
 
 _KINDS = {  # what models call their attention modules
     "EncDecAttention": "cross",
@@ -73,7 +72,7 @@ class HuggingFace(Traced):
     >>> sizes = dict(vocab_size=9, d_model=4, d_kv=2, d_ff=4, num_layers=1, num_heads=2)
     >>> config = T5Config(**sizes, decoder_start_token_id=0, attn_implementation="eager")
     >>> model = HuggingFace(T5ForConditionalGeneration(config))
-    >>> (one,) = model.trace(TokenBatch.of_rows([[5, 6, 7]], [[8, 1]])).attended
+    >>> (one,) = model.trace(TokenBatch.of_rows([[5, 6, 7]], [[8, 1]])).attentions
     >>> one.name, tuple(one.scores.shape)
     ('cross.0', (1, 2, 2, 3))
     """
@@ -145,7 +144,7 @@ class HuggingFace(Traced):
             sites[key] = words[KEY_SIDE[place.kind]], self._module(place.key).weight.shape[1]
         return sum(8 * (seen * longest + (seen + longest) * width) for seen, width in sites.values())
 
-    def trace(self, batch: TokenBatch | FrameBatch | Mapping[str, Any]) -> ModelPass:
+    def trace(self, batch: TokenBatch | FrameBatch | Mapping[str, Any]) -> Trace:
         batch = self._batch_of(batch)
         with eager(self.model):
             one = super().trace(batch)
@@ -227,7 +226,7 @@ class HuggingFace(Traced):
             )
         return shifted(batch.target, start)
 
-    def logits(self, one: ModelPass) -> Float[Tensor, "batch target words"]:
+    def logits(self, one: Trace) -> Float[Tensor, "batch target words"]:
         """What the model predicts at every step of a pass; BadInput for one without an output layer."""
         source = {"input_ids": one.source_tokens * one.source_mask, "attention_mask": one.source_mask.long()}
         if self.reads_frames:
@@ -264,11 +263,11 @@ class HuggingFace(Traced):
             if (mask := batch.inputs.get("attention_mask")) is not None:
                 batch.source_mask = getattr(self.model.get_encoder(), _MASK_OF_STATES)(length, mask).bool()
 
-    def _attended(self, one: Hooked, hooks: Hooks, **changes: Any) -> Attended:
+    def _attention(self, one: Hooked, hooks: Hooks, **changes: Any) -> Attention:
         query_site, key_site = site_names(one.kind, one.layer)
         bias = self._position_bias(one, hooks.outputs[one.attention])
         sites = {"query_site": query_site, "key_site": key_site}
-        return super()._attended(one, hooks, **sites, position_bias=bias, **changes)
+        return super()._attention(one, hooks, **sites, position_bias=bias, **changes)
 
     def _position_bias(self, one: Hooked, output: object) -> Tensor | None:
         module = self._module(one.attention)
@@ -330,7 +329,7 @@ def assumed_start(model: nn.Module) -> int | None:
     return None if said or "t5" not in config.model_type else getattr(config, "pad_token_id", None)
 
 
-def lexical_probe(model: nn.Module, one: ModelPass) -> Float[Tensor, "batch target source"]:
+def lexical_probe(model: nn.Module, one: Trace) -> Float[Tensor, "batch target source"]:
     """β of a Hugging Face encoder–decoder: the probability of the right word where l alone is attended to.
 
     Snell et al. 2021, equation 4, carried over to several layers and heads: every head of every
@@ -345,7 +344,7 @@ def lexical_probe(model: nn.Module, one: ModelPass) -> Float[Tensor, "batch targ
     if model.main_input_name != "input_ids":
         raise BadInput(f"{type(model).__name__} reads {model.main_input_name}, which a pass does not hold")
     with evaluated(model), eager(model):
-        cross = [own.key_inputs for own in one.attended if own.kind == "cross"]  # what the encoder made
+        cross = [own.key_inputs for own in one.attentions if own.kind == "cross"]  # what the encoder made
         given = {"input_ids": one.source_tokens * one.source_mask, "attention_mask": one.source_mask.long()}
         states = cross[0].to(model.dtype) if cross else model.get_encoder()(**given)[0]
 

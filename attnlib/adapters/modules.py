@@ -22,12 +22,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from attnlib.adapters.attended import Attended, LinearMap, single
-from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.token_batch import FrameBatch, TokenBatch, batch_of_mapping, shifted
 from attnlib.arrays import several
 from attnlib.errors import BadInput, check_known
-from attnlib.models.transformer import AttentionKind
+from attnlib.linear_map import LinearMap, single
+from attnlib.trace import Attention, AttentionKind, Trace
 
 Run = Callable[[nn.Module, TokenBatch], object]
 Outputs = Tensor | tuple
@@ -240,7 +239,7 @@ Pairs = tuple[Int[Tensor, " pairs"], Int[Tensor, " pairs"], int]  # samples, sou
 
 
 def probe_of_pairs(
-    one: ModelPass,
+    one: Trace,
     logits: Callable[..., Float[Tensor, "pairs steps words"]],
     pairs: Iterable[Pairs] | None = None,
 ) -> Float[Tensor, "batch target source"]:
@@ -262,14 +261,14 @@ def probe_of_pairs(
     return beta.masked_fill(~one.target_mask[:, :, None], 0)
 
 
-def pairs_by_position(one: ModelPass) -> Iterator[Pairs]:
+def pairs_by_position(one: Trace) -> Iterator[Pairs]:
     """Of each source position those samples that have it."""
     for position in one.source_mask.any(0).nonzero()[:, 0].tolist():
         samples = one.source_mask[:, position].nonzero()[:, 0]
         yield samples, torch.full_like(samples, position), one.target_tokens.shape[1]
 
 
-def pairs_by_length(one: ModelPass, least: int = 2048) -> Iterator[Pairs]:
+def pairs_by_length(one: Trace, least: int = 2048) -> Iterator[Pairs]:
     """Those of samples of like length together, as many at once as the pass has target places, or more."""
     samples, positions = one.source_mask.nonzero().unbind(1)
     lengths = one.target_mask.sum(1)[samples]
@@ -294,7 +293,7 @@ class Traced:
         self.model, self.hooked, self.ignored = model, several(hooked), several(ignored)
         self._modules = dict(model.named_modules())
 
-    def trace(self, batch: TokenBatch | FrameBatch | Mapping[str, Any]) -> ModelPass:
+    def trace(self, batch: TokenBatch | FrameBatch | Mapping[str, Any]) -> Trace:
         """The pass of one batch, without dropout and gradient, under teacher forcing.
 
         Args:
@@ -308,16 +307,15 @@ class Traced:
         with Hooks(self.model) as hooks, _slow_path():
             self._watch(hooks)
             self._run(batch)
-        found = ModelPass(
+        trace = Trace(
             source_tokens=batch.source,
             source_mask=batch.source_mask,
             target_tokens=batch.read,
             target_outputs=batch.target,
             target_mask=batch.target_mask,
-            attended=tuple(self._attended(one, hooks) for one in self.hooked),
+            attentions=tuple(self._attention(hooked, hooks) for hooked in self.hooked),
         )
-        found.check()
-        return found.ignoring(self.ignored)
+        return trace.ignoring(self.ignored).validated()
 
     def _batch_of(self, given: object) -> TokenBatch | FrameBatch:
         """The batch that is given, or that a dictionary holds; BadInput for anything else."""
@@ -355,7 +353,7 @@ class Traced:
         for name in returned:
             hooks.catch_output(name, self._module(name))
 
-    def _attended(self, one: Hooked, hooks: Hooks, **changes: Any) -> Attended:
+    def _attention(self, one: Hooked, hooks: Hooks, **changes: Any) -> Attention:
         query, names = self._module(one.query), (one.query, one.key)
         if self._is_packed(one):
             names = tuple(f"{one.query}:{side}" for side in ("query", "key"))
@@ -374,14 +372,13 @@ class Traced:
             key_inputs=single(inputs[1]),
             query_site=f"{one.name}.query",
             key_site=f"{one.name}.{'query' if one_sequence else 'key'}",
-            query_map=maps[0],
-            key_map=maps[1],
+            maps=(maps[0], maps[1]),
             scale=maps[0].weight.shape[1] ** -0.5 if one.scale is None else one.scale,
             attention=None if seen is None else self._seen_attention(hooks, seen, heads),
             causal=one.kind == "decoder_self",
             precision=inputs[0].dtype,
         )
-        found = Attended(**fields | changes)
+        found = Attention(**fields | changes)
         made = [hooks.outputs.get(name) for name in names]
         exact = all(own is not None and own.element_size() >= 4 for own in made)
         return found.knowing(*made) if exact else found
@@ -425,7 +422,7 @@ class Modules(Traced):
     ...     read, source = network["words"](batch.read), network["words"](batch.source)
     ...     return network["attend"](read, source, source, key_padding_mask=~batch.source_mask)
     >>> model = Modules(network, [Hooked("attend", "attend")], run, start=1)
-    >>> tuple(model.trace(TokenBatch.of_rows([[5, 6, 7]], [[8, 2]])).attended[0].scores.shape)
+    >>> tuple(model.trace(TokenBatch.of_rows([[5, 6, 7]], [[8, 2]])).attentions[0].scores.shape)
     (1, 2, 2, 3)
     """
 
@@ -475,13 +472,13 @@ class Modules(Traced):
                 "F.scaled_dot_product_attention makes it, or say unchecked=True"
             )
 
-    def logits(self, one: ModelPass) -> Float[Tensor, "batch target words"]:
+    def logits(self, one: Trace) -> Float[Tensor, "batch target words"]:
         """What the model predicts at every step of a pass; BadInput where ``run`` returns no logits."""
         batch = _batch_of(one)
         with evaluated(self.model), _slow_path():
             return _logits_of(self._run(batch), batch)
 
-    def lexical_probe(self, one: ModelPass) -> Float[Tensor, "batch target source"]:
+    def lexical_probe(self, one: Trace) -> Float[Tensor, "batch target source"]:
         """β of every pair of positions: the probability of the right word where one position alone is seen.
 
         Snell et al. 2021, equation 4: every head of every cross-attention that is hooked sees that position
@@ -558,7 +555,7 @@ class Modules(Traced):
         return self.run(self.model, batch)
 
 
-def _batch_of(one: ModelPass) -> TokenBatch:
+def _batch_of(one: Trace) -> TokenBatch:
     names = ("source_tokens", "source_mask", "target_outputs", "target_mask", "target_tokens")
     return TokenBatch(*(getattr(one, name) for name in names))
 

@@ -7,7 +7,7 @@ that it returns, which the scores made of the projections are compared with at e
 ====================  ====================================================================================
 in the model          in the scores
 ====================  ====================================================================================
-rotary positions      every part is rotated, see :class:`~attnlib.adapters.attended.Rotary`, by the tables
+rotary positions      every part is rotated, see :class:`~attnlib.linear_map.Rotary`, by the tables
                       of the model itself, so that any rule that only changes the tables is followed
 grouped queries       each key head is repeated for the query heads that share it
 sliding window        steps before the window are not seen: ``window`` of the attention
@@ -27,14 +27,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnlib.adapters.attended import Attended, LinearMap, Rotary, single, site_names
 from attnlib.adapters.eager import eager
-from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.modules import Hooks, Traced, evaluated
 from attnlib.adapters.token_batch import SequenceBatch, sequences_of_mapping
 from attnlib.arrays import several
 from attnlib.errors import BadInput, check_known
-from attnlib.models.transformer import AttentionKind
+from attnlib.linear_map import LinearMap, Rotary, single
+from attnlib.trace import Attention, AttentionKind, Trace, site_names
 
 Side = Literal["query", "key"]
 Layout = Literal["apart", "thirds", "by head"]
@@ -126,7 +125,7 @@ class SingleStack(Traced):
     """A decoder or an encoder of the transformers library, alone, ready to be traced.
 
     ``attnlib.HuggingFace(model)`` makes one of such a model. A pass has one sequence, which is its source and
-    its target alike: see :meth:`~attnlib.adapters.model_pass.ModelPass.of_one_sequence`.
+    its target alike: see :meth:`~attnlib.trace.Trace.of_one_sequence`.
 
     Args:
         model: loaded or built from a config; it is left on its device and in its precision.
@@ -142,8 +141,8 @@ class SingleStack(Traced):
     >>> from transformers import GPT2Config, GPT2LMHeadModel
     >>> config = GPT2Config(vocab_size=9, n_embd=4, n_layer=1, n_head=2, n_positions=8)
     >>> model = SingleStack(GPT2LMHeadModel(config))
-    >>> (attended,) = model.trace({"input_ids": [[5, 6, 7]]}).attended
-    >>> attended.name, tuple(attended.scores.shape)
+    >>> (attention,) = model.trace({"input_ids": [[5, 6, 7]]}).attentions
+    >>> attention.name, tuple(attention.scores.shape)
     ('decoder_self.0', (1, 2, 3, 3))
     """
 
@@ -166,7 +165,7 @@ class SingleStack(Traced):
         for attention in every_layer:
             _require_linear_scores(self._module(attention.path), attention)
 
-    def trace(self, batch: SequenceBatch | Mapping[str, Any]) -> ModelPass:
+    def trace(self, batch: SequenceBatch | Mapping[str, Any]) -> Trace:
         """Return the pass of one batch, without dropout and gradient.
 
         Args:
@@ -181,21 +180,20 @@ class SingleStack(Traced):
         with eager(self.model), Hooks(self.model) as hooks:
             self._watch(hooks)
             self._run(batch)
-        attended = [self._attended(attention, hooks) for attention in self.attentions]
-        model_pass = ModelPass.of_one_sequence(batch.tokens, batch.mask, attended)
+        attentions = [self._attention(attention, hooks) for attention in self.attentions]
+        trace = Trace.of_one_sequence(batch.tokens, batch.mask, attentions)
         try:
-            model_pass.check()
+            return trace.ignoring(self.ignored).validated()
         except BadInput as error:
-            if all(attention.query_rotation is None for attention in attended):
+            if all(attention.query_rotation is None for attention in attentions):
                 raise
             raise BadInput(
                 f"{error}. {type(self.model).__name__} rotates queries and keys by position; pairs "
                 "of coordinates other than those of Llama and GPT-NeoX, such as neighbours in Cohere, are "
                 f"not followed: {_INSTEAD}"
             ) from error
-        return model_pass.ignoring(self.ignored)
 
-    def logits(self, model_pass: ModelPass) -> Float[Tensor, "batch length words"]:
+    def logits(self, trace: Trace) -> Float[Tensor, "batch length words"]:
         """Return what a decoder predicts at every step of a pass.
 
         Raises:
@@ -206,8 +204,8 @@ class SingleStack(Traced):
                 f"{type(self.model).__name__} is an encoder, which predicts no following words: leave "
                 "logits out"
             )
-        tokens = model_pass.target_tokens * model_pass.target_mask
-        mask = self._mask_of_model(model_pass.target_mask)
+        tokens = trace.target_tokens * trace.target_mask
+        mask = self._mask_of_model(trace.target_mask)
         with evaluated(self.model), eager(self.model):
             output = self.model(input_ids=tokens, attention_mask=mask, use_cache=False)
         logits = getattr(output, "logits", None)
@@ -300,7 +298,7 @@ class SingleStack(Traced):
             return torch.ones_like(mask, dtype=torch.int64)
         return mask.long()
 
-    def _attended(self, attention: SelfAttention, hooks: Hooks) -> Attended:
+    def _attention(self, attention: SelfAttention, hooks: Hooks) -> Attention:
         if attention.query_path not in hooks.inputs:
             raise BadInput(f"{attention.path} was not run: is it of another path through the model?")
         states = hooks.inputs[attention.query_path]  # (batch, length, width)
@@ -309,15 +307,14 @@ class SingleStack(Traced):
         precision = states.dtype
         if precision == torch.float64 and attention.family.softmax_in_single:
             precision = torch.float32
-        return Attended(
+        return Attention(
             kind=attention.kind,
             layer=attention.layer,
             query_inputs=single(states),
             key_inputs=single(states),
             query_site=query_site,
             key_site=key_site,
-            query_map=self._map(attention, "query"),
-            key_map=self._map(attention, "key"),
+            maps=(self._map(attention, "query"), self._map(attention, "key")),
             scale=attention.scale,
             query_rotation=rotation,
             key_rotation=rotation,

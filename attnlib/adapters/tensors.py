@@ -45,12 +45,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from attnlib.adapters.attended import Attended, LinearMap
-from attnlib.adapters.model_pass import ModelPass
 from attnlib.arrays import as_ids, as_mask, as_tensor
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import require_plain
-from attnlib.models.transformer import AttentionKind
+from attnlib.linear_map import LinearMap
+from attnlib.trace import Attention, AttentionKind, Trace
 
 MAPS = "maps.safetensors"
 _TOKENS = ("source_tokens", "source_mask", "target_tokens", "target_mask")
@@ -61,18 +60,18 @@ _OF_ATTENTION = re.compile(
 )
 
 
-def pass_of_tensors(tensors: Mapping[str, object]) -> ModelPass:
+def pass_of_tensors(tensors: Mapping[str, object]) -> Trace:
     """A pass from tensors, or arrays, with the names of this module; padding may stand on either side.
 
     Raises:
         BadInput: a name that is unknown or missing, shapes that do not fit, attention that the states do not
-            make. Without ``<at>.attention`` nothing is compared: :attr:`ModelPass.unchecked` says where.
+            make. Without ``<at>.attention`` nothing is compared: :attr:`Trace.unchecked` says where.
 
     >>> given = dict.fromkeys(("source_tokens", "target_tokens"), torch.tensor([[5, 6]]))
     >>> given |= dict.fromkeys(("source_mask", "target_mask"), torch.ones(1, 2, dtype=torch.bool))
     >>> given |= {"encoder_states": torch.eye(2)[None], "cross.0.query_states": torch.eye(2)[None]}
     >>> found = pass_of_tensors(given)
-    >>> found.unchecked, found.attended[0].scores.tolist()
+    >>> found.unchecked, found.attentions[0].scores.tolist()
     (('cross.0',), [[[[1.0, 0.0], [0.0, 1.0]]]])
     """
     absent = [name for name in _TOKENS if name not in tensors]
@@ -94,20 +93,19 @@ def pass_of_tensors(tensors: Mapping[str, object]) -> ModelPass:
         if not own.numel():
             raise BadInput(f"{name} of shape {tuple(own.shape)}: expected a sample and a position at least")
         words[name] = (as_mask if name.endswith("mask") else as_ids)(own, name)
-    found = ModelPass(
+    ordered = sorted(places, key=lambda place: (place[0], int(place[1])))
+    trace = Trace(
         **{"target_outputs": words["target_tokens"]} | words,
         lexical_probe=tensors.get("lexical_probe"),
-        attended=tuple(
-            _attended(tensors, kind, layer)
-            for kind, layer in sorted(places, key=lambda place: (place[0], int(place[1])))
-        ),
+        attentions=tuple(_attention(tensors, kind, layer) for kind, layer in ordered),
     )
-    if "target_outputs" not in tensors:
-        read, follows = found.target_tokens, found.target_mask[:, 1:]
-        following = torch.where(follows, read[:, 1:], read[:, :-1])
-        found = replace(found, target_outputs=torch.cat([following, read[:, -1:]], dim=1))
-    found.check()
-    return found
+    if "target_outputs" in tensors:
+        return trace.validated()
+    trace.check_tensors()
+    trace = trace.padded_right()
+    read, follows = trace.target_tokens, trace.target_mask[:, 1:]
+    following = torch.where(follows, read[:, 1:], read[:, :-1])
+    return replace(trace, target_outputs=torch.cat([following, read[:, -1:]], dim=1)).validated()
 
 
 def _real(tensor: Tensor, name: str) -> Tensor:
@@ -135,7 +133,7 @@ def digest_of(folder: str | Path) -> str:
     return found.hexdigest()
 
 
-def read_pass(path: Path) -> ModelPass:
+def read_pass(path: Path) -> Trace:
     """The pass of one file, with ``maps.safetensors`` beside it where there is one; BadInput for no pass."""
     shared = path.with_name(MAPS)
     tensors = (_read(shared) if shared.exists() else {}) | _read(path)
@@ -145,7 +143,7 @@ def read_pass(path: Path) -> ModelPass:
         raise BadInput(f"{path}: {error}") from error
 
 
-def saved_passes(folder: str | Path) -> Iterator[ModelPass]:
+def saved_passes(folder: str | Path) -> Iterator[Trace]:
     """The passes of a folder, one after the other; BadInput as :func:`pass_of_tensors`, CorruptFile."""
     return map(read_pass, saved_files(folder))
 
@@ -158,7 +156,7 @@ def _read(path: Path) -> dict[str, Tensor]:
         raise CorruptFile(f"{path} cannot be read as safetensors ({error}): write it again") from error
 
 
-def _attended(tensors: Mapping[str, Tensor], kind: AttentionKind, layer: str) -> Attended:
+def _attention(tensors: Mapping[str, Tensor], kind: AttentionKind, layer: str) -> Attention:
     place = f"{kind}.{layer}"
     own = {name.rpartition(".")[2]: each for name, each in tensors.items() if name.startswith(f"{place}.")}
     if "query_states" not in own:
@@ -187,15 +185,14 @@ def _attended(tensors: Mapping[str, Tensor], kind: AttentionKind, layer: str) ->
         ]
     except BadInput as error:
         raise BadInput(f"{place}: {error}") from error
-    return Attended(
+    return Attention(
         kind=kind,
         layer=int(layer),
         query_inputs=own["query_states"],
         key_inputs=own["key_states"],
         query_site=f"{place}.query",
         key_site="encoder" if shared else f"{place}.{'key' if 'key_states' in names else 'query'}",
-        query_map=maps[0],
-        key_map=maps[1],
+        maps=(maps[0], maps[1]),
         scale=float(own.get("scale", 1.0)),
         position_bias=own.get("position_bias"),
         attention=own.get("attention"),

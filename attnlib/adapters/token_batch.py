@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.arrays import Array, as_ids, as_mask, as_tensor, make_tensors_of
+from attnlib.arrays import Array, as_ids, as_mask, as_tensor, make_tensors_of, require_tokens, valid_first
 from attnlib.errors import BadInput
 
 
@@ -17,7 +17,10 @@ from attnlib.errors import BadInput
 class TokenBatch:
     """Source and target of some samples; padding may stand on either side of a row.
 
-    Arrays and lists are made tensors, and integers 0 and 1 a mask.
+    Arrays and lists are made tensors, and integers 0 and 1 a mask. Networks of the library read a
+    :class:`~attnlib.models.corpus.Batch` instead, which training makes by itself and nothing checks. The
+    other two have no pair of texts: a :class:`SequenceBatch` is one text, and the source of a
+    :class:`FrameBatch` is no text.
 
     Attributes:
         source, target: ids. The target's are those to be *predicted*, end marks included.
@@ -320,37 +323,8 @@ def _require_shape(name: str, given: Tensor, labels: Tensor) -> None:
         )
 
 
-def valid_first(mask: Bool[Tensor, "batch length"]) -> Int[Tensor, "batch length"]:
-    """Places of the valid positions of each row, then those of padding."""
-    return torch.argsort(~mask, dim=1, stable=True)
-
-
 def shifted(target: Int[Tensor, "batch target"], start: int) -> Int[Tensor, "batch target"]:
     return torch.cat([torch.full_like(target[:, :1], start), target[:, :-1]], dim=1)
-
-
-def require_tokens(given: dict[str, tuple[Tensor, Tensor]]) -> None:
-    """Refuse ids and masks, by name and the source first, that do not fit; at padding any id may stand."""
-    for name, (ids, mask) in given.items():
-        if ids.dim() != 2 or ids.shape != mask.shape or mask.dtype != torch.bool:
-            raise BadInput(
-                f"{name} of shape {tuple(ids.shape)} with a mask of shape {tuple(mask.shape)} and "
-                f"{mask.dtype}; expected (batch, length) of both, the mask of torch.bool (mask.bool())"
-            )
-        if not bool(mask.any(1).all()):
-            row = int(mask.any(1).int().argmin())
-            raise BadInput(f"{name} row {row} is all padding: leave such samples out")
-    counts = [len(ids) for ids, _ in given.values()]
-    if counts[0] != counts[-1]:
-        raise BadInput(f"{counts[0]} sources with {counts[-1]} targets")
-    for name, (ids, mask) in given.items():
-        below = (ids < 0) & mask
-        if bool(below.any()):
-            row, place = below.nonzero()[0].tolist()
-            raise BadInput(
-                f"{name} hold {int(ids[row, place])} at valid position {place} of row {row}: ids start at 0; "
-                "a label that does not count, such as -100, is padding: say False there in the mask"
-            )
 
 
 # -- sentences --

@@ -6,17 +6,16 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attnlib.adapters.attended import Attended
-from attnlib.adapters.model_pass import ModelPass
 from attnlib.errors import BadInput
+from attnlib.trace import Attention, Trace
 
 
-def whole_samples(model_pass: ModelPass) -> Bool[Tensor, " batch"]:
+def whole_samples(model_pass: Trace) -> Bool[Tensor, " batch"]:
     """Return True for samples of which something counts on both sides."""
     return model_pass.counted("source").any(1) & model_pass.counted("target").any(1)
 
 
-def chosen_heads(attended: Attended, heads: Collection[int] | None) -> list[int]:
+def chosen_heads(attended: Attention, heads: Collection[int] | None) -> list[int]:
     """Return the numbers of the heads that are looked at, all of an attention by default.
 
     Raises:
@@ -31,7 +30,7 @@ def chosen_heads(attended: Attended, heads: Collection[int] | None) -> list[int]
 
 
 def counted_attention(
-    model_pass: ModelPass, attended: Attended, heads: int | list[int]
+    model_pass: Trace, attended: Attention, heads: int | list[int]
 ) -> tuple[Float[Tensor, "*heads batch target source"], Bool[Tensor, "batch target source"]]:
     """Return the attention among the positions that count, and where that is.
 

@@ -3,12 +3,12 @@
 from collections.abc import Collection
 from typing import Any
 
-from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.counted import chosen_heads, counted_attention
 from attnlib.analysis.pass_sums import PassSums
 from attnlib.decomposition.components import Components, Method
 from attnlib.decomposition.typicality import AverageAttention
 from attnlib.errors import BadInput
+from attnlib.trace import Trace
 
 Head = tuple[str, int]  # name of the attention, number of the head
 
@@ -53,8 +53,13 @@ class Fit(PassSums):
             return self._no_components(width=state["token_sums"].shape[1])
         return AverageAttention(heads=len(state["sums"]))
 
-    def update(self, model_pass: ModelPass) -> "Fit":
-        """Add a pass of the model, and return these sums."""
+    def update(self, model_pass: Trace) -> "Fit":
+        """Add a pass of the model, and return these sums.
+
+        Raises:
+            BadInput: a trace that cannot be validated, or scores that have no terms.
+        """
+        model_pass = model_pass.validated()
         whole = self._begin(model_pass)  # (batch,)
         if whole is None:
             return self
@@ -63,7 +68,7 @@ class Fit(PassSums):
                 self.components[site] = self._no_components(width=states.shape[-1])
             tokens, mask = model_pass.tokens(side), model_pass.counted(side)
             self.components[site].update(states[whole], tokens[whole], mask[whole])
-        for attended in model_pass.attended:
+        for attended in model_pass.attentions:
             heads = chosen_heads(attended, self.heads)
             if attended.name not in self.averages:
                 self.averages[attended.name] = AverageAttention(len(heads))

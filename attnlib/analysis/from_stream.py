@@ -7,7 +7,6 @@ from importlib.util import find_spec
 from typing import Any
 from warnings import warn
 
-from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.modules import Traced, described, weights_digest
 from attnlib.analysis.bar import Progress
 from attnlib.analysis.judge import HeldOutSums
@@ -18,6 +17,7 @@ from attnlib.analysis.stream import Shard, Stream
 from attnlib.arrays import several
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
+from attnlib.trace import Trace
 from attnlib.version import __version__
 
 PACKAGES = ("torch", "numpy", "transformers", "tokenizers", "sentencepiece")
@@ -83,7 +83,7 @@ def analysis_of(
     first_batch = stream.first("judge", part)
     if first_batch is None:
         return replace(analysis, made=made)
-    model_pass = stream.trace(first_batch)
+    model_pass = stream.trace(first_batch).validated()
     return replace(
         analysis,
         made=made | {"computed in": _computed_in(model_pass)},
@@ -106,9 +106,9 @@ def _made_by(stream: Stream, judgement: HeldOutSums, part: Shard) -> dict[str, d
     return made
 
 
-def _computed_in(model_pass: ModelPass) -> dict[str, Any]:
+def _computed_in(model_pass: Trace) -> dict[str, Any]:
     """Return in which precision, where and with how many samples a batch went through the model."""
-    dtypes = {attended.precision or attended.query_inputs.dtype for attended in model_pass.attended}
+    dtypes = {attended.precision or attended.query_inputs.dtype for attended in model_pass.attentions}
     names = sorted(str(dtype).removeprefix("torch.") for dtype in dtypes)
     return {
         "precision": ", ".join(names),

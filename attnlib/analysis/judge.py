@@ -11,7 +11,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.counted import counted_attention
 from attnlib.analysis.fit import Fit, Head
 from attnlib.analysis.learned import Learned
@@ -23,6 +22,7 @@ from attnlib.decomposition.typicality import AverageAttention
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import agreement, chance_agreement
 from attnlib.streaming import StreamingSums
+from attnlib.trace import Trace
 
 BLOCKS = 64  # into which samples fall by what they hold: two analyses of one text have the same
 _ODD = 6364136223846793005  # of a generator of random numbers (Knuth)
@@ -70,7 +70,7 @@ class HeldOutSums(PassSums):
         }
 
     def update(
-        self, model_pass: ModelPass, probe: Float[Tensor, "batch target source"] | None = None
+        self, model_pass: Trace, probe: Float[Tensor, "batch target source"] | None = None
     ) -> "HeldOutSums":
         """Add a pass of the model, and return these sums.
 
@@ -78,8 +78,9 @@ class HeldOutSums(PassSums):
             probe: β, the lexical probe, which cross-attentions are compared with.
 
         Raises:
-            BadInput: states that the fit has no components of.
+            BadInput: states that the fit has no components of, or a trace that cannot be validated.
         """
+        model_pass = model_pass.validated()
         whole = self._begin(model_pass)  # (batch,)
         if whole is None:
             return self
@@ -110,7 +111,7 @@ class HeldOutSums(PassSums):
         return self.attentions[name]
 
 
-def means_of_pass(fit: Fit, model_pass: ModelPass, whole: Bool[Tensor, " batch"]) -> dict[str, Means]:
+def means_of_pass(fit: Fit, model_pass: Trace, whole: Bool[Tensor, " batch"]) -> dict[str, Means]:
     """Return the components at the places of the whole samples, by name of the states.
 
     Raises:
@@ -129,7 +130,7 @@ def means_of_pass(fit: Fit, model_pass: ModelPass, whole: Bool[Tensor, " batch"]
 # Which samples were read.
 
 
-def sample_keys(model_pass: ModelPass) -> Int[Tensor, " batch"]:
+def sample_keys(model_pass: Trace) -> Int[Tensor, " batch"]:
     """Return a number of each sample, made of its words alone: the same in whatever batch it is read."""
     keys = torch.zeros_like(model_pass.source_tokens[:, 0])  # (batch,)
     sides = (
@@ -250,9 +251,7 @@ class AttentionSums(StreamingSums):
         self.rows += int(queries.sum())
         self.beyond += int(average.beyond(queries, keys).sum())
 
-    def add_ignored(
-        self, batch: AttentionTerms, model_pass: ModelPass, whole: Bool[Tensor, " batch"]
-    ) -> None:
+    def add_ignored(self, batch: AttentionTerms, model_pass: Trace, whole: Bool[Tensor, " batch"]) -> None:
         """Add the model's attention on ignored positions, which is made again where there are any."""
         query_side, key_side = model_pass.sides(batch.attended.kind)
         ignored = model_pass.mask(key_side) & ~model_pass.counted(key_side)  # (batch, source)
@@ -265,7 +264,7 @@ class AttentionSums(StreamingSums):
             self.on_ignored[place] += float(on_ignored[queries].sum())
 
     def add_agreement(
-        self, batch: AttentionTerms, model_pass: ModelPass, probe: Float[Tensor, "batch target source"]
+        self, batch: AttentionTerms, model_pass: Trace, probe: Float[Tensor, "batch target source"]
     ) -> None:
         """Add how often each head agrees with the lexical probe."""
         rows = model_pass.counted("target") & model_pass.counted("source").any(1)[:, None]  # (batch, target)

@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlib.adapters.model_pass import ModelPass
 from attnlib.errors import BadInput
 from attnlib.streaming import StreamingSums
+from attnlib.trace import Trace
 
 SCORED = 4  # judged batches whose predictions are looked at
 
@@ -39,7 +39,7 @@ class Learned(StreamingSums):
 
     def add(
         self,
-        model_pass: ModelPass,
+        model_pass: Trace,
         logits: Float[Tensor, "batch target words"],
         never_written: Collection[int] = (),
     ) -> None:

@@ -3,10 +3,10 @@
 from jaxtyping import Bool
 from torch import Tensor
 
-from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.counted import whole_samples
 from attnlib.analysis.stream import Losses
 from attnlib.streaming import StreamingSums
+from attnlib.trace import Trace
 
 
 class PassSums(StreamingSums):
@@ -27,7 +27,7 @@ class PassSums(StreamingSums):
         self.unchecked: frozenset[str] = frozenset()
         self.no_probe: frozenset[str] = frozenset()
 
-    def _begin(self, model_pass: ModelPass) -> Bool[Tensor, " batch"] | None:
+    def _begin(self, model_pass: Trace) -> Bool[Tensor, " batch"] | None:
         """Count the samples of a pass of the model, and return which are whole; None if none is."""
         whole = whole_samples(model_pass)
         if not bool(whole.any()):

@@ -148,7 +148,7 @@ def _pass_over(
 
 def _add_batch(sums: PassSums, stream: Stream, batch: Any, *, judged_before: int) -> None:
     """Add a batch to the sums of either pass; ``judged_before`` counts batches of the second."""
-    model_pass = stream.trace(batch)
+    model_pass = stream.trace(batch).validated()
     sums.losses += stream.losses(batch)
     if stream.no_probe:
         sums.no_probe |= {stream.no_probe}

@@ -7,15 +7,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlib.adapters.attended import Attended
 from attnlib.adapters.library_models import KINDS
-from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.counted import whole_samples
 from attnlib.analysis.fit import Fit, Head
 from attnlib.analysis.judge import means_of_pass
 from attnlib.analysis.stream import Stream
 from attnlib.analysis.terms import REBUILT, attention_terms, subsets
 from attnlib.errors import BadInput
+from attnlib.trace import Attention, Trace
 
 MOST = 12  # samples that are kept
 LONGEST = 40  # positions of a side that are kept
@@ -41,7 +40,7 @@ class Sample:
         return {head: maps[0] for head, maps in self.maps.items()}
 
 
-def maps_of(fit: Fit, model_pass: ModelPass) -> dict[Head, Float[Tensor, "maps samples queries keys"]]:
+def maps_of(fit: Fit, model_pass: Trace) -> dict[Head, Float[Tensor, "maps samples queries keys"]]:
     """Return the model's attention in every head, and what :data:`REBUILT` make of it; NaN where left out."""
     whole = whole_samples(model_pass)
     means = means_of_pass(fit, model_pass, whole)
@@ -59,7 +58,7 @@ def maps_of(fit: Fit, model_pass: ModelPass) -> dict[Head, Float[Tensor, "maps s
     return maps
 
 
-def samples_of(stream: Stream, model_pass: ModelPass, fit: Fit, most: int = MOST) -> tuple[Sample, ...]:
+def samples_of(stream: Stream, model_pass: Trace, fit: Fit, most: int = MOST) -> tuple[Sample, ...]:
     """Return the first samples of a pass, no more and no longer than fit the page.
 
     Args:
@@ -69,7 +68,7 @@ def samples_of(stream: Stream, model_pass: ModelPass, fit: Fit, most: int = MOST
         most: samples at most.
     """
     n_heads = 0
-    for attended in model_pass.attended:
+    for attended in model_pass.attentions:
         n_heads += attended.heads if fit.heads is None else len(fit.heads)
     n_maps = n_heads * (len(REBUILT) + 1)  # of a sample
     longest_kept = min(LONGEST, math.isqrt(ENTRIES // n_maps))
@@ -77,8 +76,8 @@ def samples_of(stream: Stream, model_pass: ModelPass, fit: Fit, most: int = MOST
     entries_of_sample = n_maps * min(longest_kept, longest_here) ** 2
     model_pass = model_pass.first(min(most, ENTRIES // entries_of_sample))
 
-    by_kind_and_layer = sorted(model_pass.attended, key=_kind_and_layer)
-    maps = maps_of(fit, replace(model_pass, attended=tuple(by_kind_and_layer)))
+    by_kind_and_layer = sorted(model_pass.attentions, key=_kind_and_layer)
+    maps = maps_of(fit, replace(model_pass, attentions=tuple(by_kind_and_layer)))
     probe = _probe_of(stream, model_pass)
     rows = whole_samples(model_pass).nonzero()[:, 0].tolist()  # of the batch
     samples = []
@@ -88,7 +87,7 @@ def samples_of(stream: Stream, model_pass: ModelPass, fit: Fit, most: int = MOST
     return tuple(samples)
 
 
-def _probe_of(stream: Stream, model_pass: ModelPass) -> Float[Tensor, "batch target source"] | None:
+def _probe_of(stream: Stream, model_pass: Trace) -> Float[Tensor, "batch target source"] | None:
     """Return the lexical probe; None where it is not wanted or cannot be taken."""
     if not stream.is_probed(0):
         return None
@@ -99,7 +98,7 @@ def _probe_of(stream: Stream, model_pass: ModelPass) -> Float[Tensor, "batch tar
 
 
 def _cut_sample(
-    model_pass: ModelPass,
+    model_pass: Trace,
     row: int,
     maps: dict[Head, Float[Tensor, "maps queries keys"]],
     *,
@@ -110,7 +109,7 @@ def _cut_sample(
     source_length = int(model_pass.mask("source")[row].sum())
     target_length = int(model_pass.mask("target")[row].sum())
     kept = {"source": min(longest, source_length), "target": min(longest, target_length)}
-    kinds = {attended.name: attended.kind for attended in model_pass.attended}
+    kinds = {attended.name: attended.kind for attended in model_pass.attentions}
     cut_maps = {}
     for (name, head), maps_of_head in maps.items():
         query_side, key_side = model_pass.sides(kinds[name])
@@ -128,5 +127,5 @@ def _cut_sample(
     )
 
 
-def _kind_and_layer(attended: Attended) -> tuple[int, int]:
+def _kind_and_layer(attended: Attention) -> tuple[int, int]:
     return KINDS.index(attended.kind), attended.layer

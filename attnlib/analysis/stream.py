@@ -10,10 +10,10 @@ from typing import Generic, TypeVar
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.tensors import digest_of, read_pass, saved_files
 from attnlib.analysis.learned import Learned
 from attnlib.errors import BadInput
+from attnlib.trace import Trace
 
 Batch = TypeVar("Batch")
 
@@ -54,12 +54,12 @@ class Stream(Generic[Batch]):
         BadInput: batches that can be read only once.
     """
 
-    trace: Callable[[Batch], ModelPass]  #: of one batch, such as :meth:`attnlib.adapters.HuggingFace.trace`
+    trace: Callable[[Batch], Trace]  #: of one batch, such as :meth:`attnlib.adapters.HuggingFace.trace`
     #: a list, or a function that starts anew whenever it is called: a corpus is read twice
     batches: Sequence[Batch] | Callable[[], Iterable[Batch]]
     #: the lexical probe of a pass, such as :meth:`attnlib.adapters.Modules.lexical_probe`; by default what
     #: the pass brings itself, if it does
-    probe: Callable[[ModelPass], Float[Tensor, "batch target source"] | None] = attrgetter("lexical_probe")
+    probe: Callable[[Trace], Float[Tensor, "batch target source"] | None] = attrgetter("lexical_probe")
     #: of how many of the judged batches it is taken, over all shards: it is expensive; None: all
     probed: int | None = 4
     #: what a batch lacks of the corpus; nothing by default. A report shows their sum.
@@ -67,7 +67,7 @@ class Stream(Generic[Batch]):
     no_probe: str = ""  #: why there is no lexical probe, where it was tried in vain, see :meth:`tried`
     #: what a pass predicts, such as :meth:`attnlib.adapters.Modules.logits`: a report then says how well, and
     #: whether the model has learned at all
-    logits: Callable[[ModelPass], Float[Tensor, "batch target words"]] | None = None
+    logits: Callable[[Trace], Float[Tensor, "batch target words"]] | None = None
     #: how many batches there are, for a bar that says how far a pass is; by default the length of a list
     n_batches: int | None = None
     #: what makes batches and passes, by group: options, checksums of files; a report shows it
@@ -111,7 +111,7 @@ class Stream(Generic[Batch]):
         """
         if batch is None:
             return self
-        model_pass = self.trace(batch)
+        model_pass = self.trace(batch).validated()
         if self.logits:
             Learned().add(model_pass, self.logits(model_pass), self.never_written)
         if self.probed == 0:

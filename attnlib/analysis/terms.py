@@ -7,12 +7,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.adapters.attended import Attended, LinearMap, Rotation
-from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.counted import chosen_heads, counted_attention
 from attnlib.analysis.fit import Fit
 from attnlib.decomposition.components import PART_NAMES, Means
 from attnlib.decomposition.terms import PAIRS
+from attnlib.linear_map import LinearMap, Rotation
+from attnlib.trace import Attention, Trace
 
 CONSTANT = "constant"
 POSITION_BIAS = "position bias"
@@ -86,7 +86,7 @@ class AttentionTerms:
         fitted: of these, where the components of both sides are known.
     """
 
-    attended: Attended
+    attended: Attention
     heads: list[int]
     names: tuple[str, ...]
     terms: Float[Tensor, "heads terms samples target source"]
@@ -96,7 +96,7 @@ class AttentionTerms:
 
 
 def attention_terms(
-    fit: Fit, model_pass: ModelPass, *, whole: Bool[Tensor, " batch"], means: dict[str, Means]
+    fit: Fit, model_pass: Trace, *, whole: Bool[Tensor, " batch"], means: dict[str, Means]
 ) -> Iterator[AttentionTerms]:
     """Yield the terms of every attention of a pass.
 
@@ -105,7 +105,7 @@ def attention_terms(
         whole: samples of which something counts on both sides.
         means: the components at the places of these samples, by name of the states.
     """
-    for attended in model_pass.attended:
+    for attended in model_pass.attentions:
         heads = chosen_heads(attended, fit.heads)
         query, key = means[attended.query_site], means[attended.key_site]
         attention, allowed = counted_attention(model_pass, attended, heads)
@@ -208,14 +208,14 @@ class _Products:
     adds the same along a row, which softmax does not see: it is left out.
     """
 
-    attended: Attended
+    attended: Attention
     heads: list[int]
     query: _Side
     key: _Side
 
     @classmethod
     def of(
-        cls, attended: Attended, heads: list[int], *, query: Means, key: Means, method: str
+        cls, attended: Attention, heads: list[int], *, query: Means, key: Means, method: str
     ) -> "_Products":
         by_means = method == "means"
         query_parts = key_parts = PART_NAMES

@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attnlib.errors import BadInput, check_known
+from attnlib.linear_map import LinearMap, compared_as_they_are
 
 
 def dot_scores(
@@ -98,6 +99,27 @@ class Score(nn.Module):
     ) -> Float[Tensor, "batch target source"]:
         """Scores before softmax, padding included."""
         return self.compare(queries, self.project(keys))
+
+    @property
+    def scale(self) -> float:
+        """The factor of the product of a mapped query and a mapped key."""
+        return self.key_width**-0.5 if self.scoring == "scaled_dot" else 1.0
+
+    def maps(
+        self,
+        queries: Float[Tensor, "batch target query_width"],
+        keys: Float[Tensor, "batch source key_width"],
+    ) -> tuple[LinearMap, LinearMap]:
+        """Return the maps of queries and keys whose product, times :attr:`scale`, is the score.
+
+        Raises:
+            BadInput: the score is no such product.
+        """
+        if self.scoring not in BILINEAR:
+            raise BadInput(f"{self.scoring!r} scores are no product of a query and a key")
+        if self.scoring == "general":
+            return LinearMap.none(queries), LinearMap.of(self.key_map, 1)
+        return compared_as_they_are(queries, keys)
 
     def project(
         self, keys: Float[Tensor, "batch source key_width"]

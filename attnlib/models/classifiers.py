@@ -26,11 +26,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from attnlib.deprecated import former_trace
 from attnlib.errors import check_at_least, check_known
 from attnlib.models.attention import masked_softmax
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
+from attnlib.trace import Attention, Trace
 
-Attention = Literal["learned", "uniform", "alone"]
+AttentionMode = Literal["learned", "uniform", "alone"]
 _LARGE = 8_192  # positions of a batch, padding too, from which on rows of unlike length are worth parting
 
 
@@ -47,25 +49,11 @@ class ClassifierConfig:
     width: int = 256  #: of the state of one direction, and of the attention's hidden layer
     #: ``"learned"`` with all else; ``"uniform"``, frozen at 1 / length; ``"alone"``, learned while all else
     #: stays as it was drawn, and β with it (section A.6)
-    attention: Attention = "learned"
+    attention: AttentionMode = "learned"
 
     def __post_init__(self) -> None:
-        check_known("attention", self.attention, get_args(Attention))
+        check_known("attention", self.attention, get_args(AttentionMode))
         check_at_least(1, self, "words", "embedding_width", "width")
-
-
-@dataclass(frozen=True, eq=False)
-class ClassifierTrace:
-    """One pass over a batch."""
-
-    #: h, both directions side by side; arbitrary at padding
-    states: Float[Tensor, "batch length both_widths"]
-    #: before softmax; zero where the attention is uniform or was given
-    scores: Float[Tensor, "batch length"]
-    attention: Float[Tensor, "batch length"]  #: sums to one over a text's positions, zero at padding
-    #: of label 1, if the network attended to a position alone; arbitrary at padding
-    log_odds: Float[Tensor, "batch length"]
-    logit: Float[Tensor, " batch"]  #: log odds of label 1, with this attention
 
 
 class AttentiveClassifier(nn.Module):
@@ -100,8 +88,15 @@ class AttentiveClassifier(nn.Module):
         *,
         gates: Float[Tensor, "batch length"] | None = None,
         attention: Float[Tensor, "batch length"] | None = None,
-    ) -> ClassifierTrace:
-        """One pass, with everything an analysis may ask of it.
+    ) -> Trace:
+        """Return the trace of one pass, with one query for each text.
+
+        Its encoder states are h; its scores are not a product of states, so that there are no terms of them,
+        and zero where the attention is uniform or was given. What the attention takes a mean of
+        (``values``) are the log odds of label 1, if the network attended to a position alone: see
+        :func:`log_odds_of`. ``logits`` holds the mean, the log odds with this attention: see
+        :func:`logit_of`. A text's only step reads nothing, and its token is 0; the label that it predicts
+        is not the network's to say.
 
         Args:
             tokens: ids of words and marks.
@@ -124,7 +119,31 @@ class AttentiveClassifier(nn.Module):
             attention = masked_softmax(scores[:, None], mask)[:, 0]
         attention = attention * mask
         log_odds = self.readout(states)[..., 0]  # (batch, length)
-        return ClassifierTrace(states, scores, attention, log_odds, (attention * log_odds).sum(1))
+        logit = (attention * log_odds).sum(1)  # (batch,)
+        step = torch.zeros_like(tokens[:, :1])  # (batch, 1)
+        reads = torch.ones_like(step, dtype=torch.bool)
+        cross = Attention(
+            "cross",
+            0,
+            query_inputs=states.new_zeros(len(states), 1, 0),
+            key_inputs=states,
+            maps=None,
+            model_scores=scores[:, None, None],
+            attention=attention[:, None, None],
+            values=log_odds[:, None, :, None],
+            context=logit[:, None, None, None],
+        )
+        return Trace(
+            source_tokens=tokens,
+            source_mask=mask,
+            target_tokens=step,
+            target_outputs=step,
+            target_mask=reads,
+            attentions=(cross,),
+            encoder_states=states,
+            logits=logit[:, None, None],
+            predicts=~reads,
+        )
 
     def _states(
         self, embedded: Float[Tensor, "batch length inputs"], mask: Bool[Tensor, "batch length"]
@@ -173,6 +192,24 @@ def _picked(rows: Float[Tensor, "batch length width"], order: Int[Tensor, "batch
     return rows[torch.arange(len(rows), device=rows.device)[:, None], order]
 
 
+def log_odds_of(trace: Trace) -> Float[Tensor, "batch length"]:
+    """Return the log odds of label 1 if a classifier attended to a position alone; arbitrary at padding.
+
+    σ(± log odds) is the lexical probe β of the position (equation 9).
+    """
+    return trace.values[:, :, 0]
+
+
+def logit_of(trace: Trace) -> Float[Tensor, " batch"]:
+    """Return the log odds of label 1 that a classifier gives each text, with the attention of the trace."""
+    return trace.logits[:, 0, 0]
+
+
 def classification_loss(logits: Float[Tensor, " batch"], labels: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
     """Mean negative log-likelihood of the right label, in nats a text."""
     return nn.functional.binary_cross_entropy_with_logits(logits, labels.to(logits))
+
+
+def __getattr__(name: str) -> type[Trace]:
+    """Return what has taken the place of a class of earlier releases."""
+    return former_trace(__name__, ("ClassifierTrace",), name)

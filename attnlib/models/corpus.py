@@ -83,7 +83,12 @@ class Corpus:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Samples as padded tensors, marks as drawn in the module; masks are true on words and end marks."""
+    """Samples as padded tensors, marks as drawn in the module; masks are true on words and end marks.
+
+    Networks of the library read these, at every update of a training, so that nothing is checked and padding
+    is always at the right. :class:`attnlib.TokenBatch` is another thing: what somebody gives to a model of
+    any kind, checked, padded on either side, and often without what the decoder reads, which the model makes.
+    """
 
     source: Int[Tensor, "batch source"]
     source_mask: Bool[Tensor, "batch source"]

@@ -16,7 +16,7 @@ decoder's recurrence. The available text has three architectures, with attention
 names, the dot product, AO's tanh layer and the concatenation of state and context are not in it.
 """
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Literal
 
 import torch
@@ -24,12 +24,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnlib.errors import BadInput
+from attnlib.linear_map import compared_as_they_are
 from attnlib.models.attention import dot_scores, masked_softmax
 from attnlib.models.config import ModelConfig
 from attnlib.models.corpus import Batch
 from attnlib.models.initialise import fan_in
 from attnlib.models.recurrence import State, fused_layer, unroll
-from attnlib.models.trace import Trace
+from attnlib.trace import Attention, Trace
 
 # Position codes for networks without recurrence, added to the embeddings of both sides.
 #
@@ -209,14 +210,25 @@ class EncoderDecoder(nn.Module):
         encoder_states: Float[Tensor, "batch source width"],
         decoder_states: Float[Tensor, "batch target width"],
     ) -> Trace:
-        """From states to logits: scores, attention, context and readout, whatever the states come from."""
-        scores = attention = context = None
+        """Return the trace of given states: scores, attention, context and readout."""
+        attentions: tuple[Attention, ...] = ()
         features = decoder_states
         if self.config.architecture != "VED":
-            scores = dot_scores(decoder_states, encoder_states)
-            attention = masked_softmax(scores, batch.source_mask)
-            context = attention @ encoder_states
+            scores, weights = self.weigh(batch, encoder_states, decoder_states)
+            context = weights @ encoder_states
             features = torch.cat([decoder_states, context], dim=-1)
+            attention = Attention(
+                "cross",
+                0,
+                query_inputs=decoder_states,
+                key_inputs=encoder_states,
+                maps=partial(compared_as_they_are, decoder_states, encoder_states),
+                model_scores=scores[:, None],
+                attention=weights[:, None],
+                values=encoder_states[:, None],
+                context=context[:, None],
+            )
+            attentions = (attention,)
         return Trace(
             source_tokens=batch.source,
             source_mask=batch.source_mask,
@@ -225,8 +237,16 @@ class EncoderDecoder(nn.Module):
             target_mask=batch.target_mask,
             encoder_states=encoder_states,
             decoder_states=decoder_states,
-            scores=scores,
-            attention=attention,
-            context=context,
+            attentions=attentions,
             logits=self.readout(features),
         )
+
+    def weigh(
+        self,
+        batch: Batch,
+        encoder_states: Float[Tensor, "batch source width"],
+        decoder_states: Float[Tensor, "batch target width"],
+    ) -> tuple[Float[Tensor, "batch target source"], Float[Tensor, "batch target source"]]:
+        """Return scores and attention of given states."""
+        scores = dot_scores(decoder_states, encoder_states)
+        return scores, masked_softmax(scores, batch.source_mask)

@@ -23,7 +23,8 @@ state of the backward direction alone, s_0 = tanh(W_s h_1); here it is h_T, of b
 two.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
+from functools import partial
 from typing import Literal, get_args
 
 import torch
@@ -31,11 +32,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from attnlib.deprecated import former_trace
 from attnlib.errors import BadInput, check_at_least, check_known
-from attnlib.models.attention import Score, Scoring, masked_softmax
+from attnlib.models.attention import BILINEAR, Score, Scoring, masked_softmax
 from attnlib.models.corpus import Batch
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
-from attnlib.models.trace import Trace
+from attnlib.trace import Attention, Trace
 
 Link = Literal["initial", "every_step", "attention"]
 SequenceCell = Literal["gru", "lstm"]
@@ -106,19 +108,6 @@ NAMED: dict[str, dict[str, object]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class SequenceTrace(Trace):
-    """A trace that also has what the score compares with the encoder states."""
-
-    #: the decoder states in Luong's decoder, those of the step before in Bahdanau's, whose first is the state
-    #: that the decoder starts in. None without attention.
-    queries: Float[Tensor, "batch target width"] | None = None
-
-    def to(self, device: str) -> "SequenceTrace":
-        moved = {field.name: getattr(self, field.name) for field in fields(self)}
-        return replace(self, **{name: value.to(device) for name, value in moved.items() if value is not None})
-
-
-@dataclass(frozen=True, eq=False)
 class Source:
     """A source as the decoder sees it; rows are samples."""
 
@@ -150,6 +139,8 @@ class Steps:
     """Some steps of the decoder."""
 
     states: Float[Tensor, "batch steps width"]
+    #: what the score compares: the states in Luong's decoder, those of the step before in Bahdanau's, whose
+    #: first is the state that the decoder starts in
     queries: Float[Tensor, "batch steps width"] | None
     scores: Float[Tensor, "batch steps source"] | None
     attention: Float[Tensor, "batch steps source"] | None
@@ -287,12 +278,12 @@ class SequenceToSequence(nn.Module):
         steps, carried = self.advance(self.embedding_target(words)[:, None], reading.source, reading.carried)
         return self.readout(steps.features)[:, 0], Reading(reading.source, carried)
 
-    def forward(self, batch: Batch) -> SequenceTrace:
+    def forward(self, batch: Batch) -> Trace:
         """One teacher-forced pass."""
         source, carried = self.encode(batch.source, batch.source_mask)
         return self.decode(batch, source, carried)
 
-    def decode(self, batch: Batch, source: Source, carried: Carried) -> SequenceTrace:
+    def decode(self, batch: Batch, source: Source, carried: Carried) -> Trace:
         """The decoder's half of a teacher-forced pass."""
         inputs = self.embedding_target(batch.target_input)
         if self.config.feeds_back:
@@ -303,20 +294,37 @@ class SequenceToSequence(nn.Module):
             steps = Steps(*(_joined([getattr(one, f.name) for one in taken]) for f in fields(Steps)))
         else:
             steps, _ = self.advance(inputs, source, carried)
-        return SequenceTrace(
+        return Trace(
             source_tokens=batch.source,
             source_mask=batch.source_mask,
             target_tokens=batch.target_input,
             target_outputs=batch.target_output,
             target_mask=batch.target_mask,
+            attentions=self._attentions(source, steps),
             encoder_states=source.states,
             decoder_states=steps.states,
-            scores=steps.scores,
-            attention=steps.attention,
-            context=steps.context,
             logits=self.readout(steps.features),
-            queries=steps.queries,
         )
+
+    def _attentions(self, source: Source, steps: Steps) -> tuple[Attention, ...]:
+        if not self.config.attends:
+            return ()
+        maps = None
+        if self.config.scoring in BILINEAR:
+            maps = partial(self.score.maps, steps.queries, source.states)
+        attention = Attention(
+            "cross",
+            0,
+            query_inputs=steps.queries,
+            key_inputs=source.states,
+            maps=maps,
+            scale=self.score.scale,
+            model_scores=steps.scores[:, None],
+            attention=steps.attention[:, None],
+            values=source.states[:, None],
+            context=steps.context[:, None],
+        )
+        return (attention,)
 
 
 def _joined(parts: list[Tensor | None]) -> Tensor | None:
@@ -328,3 +336,8 @@ def _reversed_words(lengths: Int[Tensor, " batch"], longest: int) -> Int[Tensor,
     places = torch.arange(longest, device=lengths.device).expand(len(lengths), -1)
     words = lengths[:, None] - 1  # the last valid position is the end mark
     return torch.where(places < words, words - 1 - places, places)[..., None]
+
+
+def __getattr__(name: str) -> type[Trace]:
+    """Return what has taken the place of a class of earlier releases."""
+    return former_trace(__name__, ("SequenceTrace",), name)

@@ -30,20 +30,22 @@ adds the same number to all scores of a query and leaves the attention as it is.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Literal, get_args
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from attnlib.deprecated import former_trace
 from attnlib.errors import BadInput, check_known
+from attnlib.linear_map import LinearMap, Rotation
 from attnlib.models.attention import is_checked
 from attnlib.models.corpus import Batch
 from attnlib.models.encoder_decoder import TABLE_ROWS, TABLES_KEPT, check_table, sinusoidal_positions
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
-from attnlib.models.trace import Trace
+from attnlib.trace import Attention, AttentionKind, Trace
 
 Positions = Literal["sinusoidal", "learned", "relative", "rotary", "none"]
 
@@ -135,36 +137,17 @@ class KeyValues:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Attended:
-    """One attention at work; the symbols are those of the module."""
-
-    query_inputs: Float[Tensor, "batch target width"]  #: x, after the layer norm
-    queries: Float[Tensor, "batch heads target head_width"]
-    source: KeyValues
-    scores: Float[Tensor, "batch heads target source"]  #: before the mask
-    attention: Float[Tensor, "batch heads target source"]
-    context: Float[Tensor, "batch heads target head_width"]
-    #: what was added to the products of queries and keys, where something was
-    position_bias: Float[Tensor, "heads target source"] | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Projection:
-    """Queries or keys of one head from what they are projected from; queries with their factor 1/√d."""
-
-    weight: Float[Tensor, "head_width width"]
-    bias: Float[Tensor, " head_width"]
-
-    def __call__(self, inputs: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows head_width"]:
-        return inputs @ self.weight.T + self.bias
-
-
 class MultiHeadAttention(nn.Module):
-    """Several heads on the same inputs; head h has rows h·d to (h+1)·d of the three maps."""
+    """Several heads on the same inputs; head h has rows h·d to (h+1)·d of the three maps.
 
-    def __init__(self, config: TransformerConfig):
+    Args:
+        config: of the network.
+        kind, layer: which attention of it this is.
+    """
+
+    def __init__(self, config: TransformerConfig, kind: AttentionKind, layer: int):
         super().__init__()
+        self.kind, self.layer, self.heads = kind, layer, config.heads
         self.head_width, self.scale = config.head_width, config.head_width**-0.5
         self.query_map, self.key_map, self.value_map, self.output_map = (
             nn.Linear(config.width, config.width) for _ in range(4)
@@ -179,6 +162,11 @@ class MultiHeadAttention(nn.Module):
         """Queries or keys as their positions, from ``first`` on, make them: here as they are."""
         return rows
 
+    @property
+    def rotation(self) -> Rotation | None:
+        """What positions do to the queries and keys of a whole sequence; None where they do nothing."""
+        return None
+
     def position_bias(
         self, first: int, target: int, source: int
     ) -> Float[Tensor, "heads target source"] | None:
@@ -190,9 +178,22 @@ class MultiHeadAttention(nn.Module):
         inputs: Float[Tensor, "batch target width"],
         source: KeyValues,
         allowed: Bool[Tensor, " batch #target source"],
+        *,
         first: int = 0,
-    ) -> tuple[Float[Tensor, "batch target width"], Attended]:
-        """What the attention adds to the states, and how it came about; queries stand from first on."""
+        key_inputs: Float[Tensor, "batch source width"] | None = None,
+    ) -> tuple[Float[Tensor, "batch target width"], Attention | None]:
+        """Attend from some positions of a sequence.
+
+        Args:
+            inputs: what queries are made of, after the layer norm.
+            source: keys and values.
+            allowed: what each query may look at.
+            first: the position of the first query.
+            key_inputs: what the keys were made of; None in a search, which looks at no attention.
+
+        Returns:
+            What the attention adds to the states, and how it came about, where ``key_inputs`` are given.
+        """
         queries = self.placed(self._by_head(self.query_map(inputs) * self.scale), first)
         scores = queries @ source.keys.transpose(2, 3)
         bias = self.position_bias(first, inputs.shape[1], source.keys.shape[2])
@@ -200,20 +201,33 @@ class MultiHeadAttention(nn.Module):
         attention = scores.masked_fill(~allowed[:, None], -torch.inf).softmax(dim=-1)
         context = attention @ source.values
         joined = context.transpose(1, 2).flatten(2)  # (batch, target, heads · d)
-        seen = Attended(inputs, queries, source, scores, attention, context, bias)
-        return self.output_map(joined), seen
+        added = self.output_map(joined)
+        if key_inputs is None:
+            return added, None
+        recorded = Attention(
+            self.kind,
+            self.layer,
+            query_inputs=inputs,
+            key_inputs=key_inputs,
+            maps=self.maps,
+            scale=self.scale,
+            position_bias=None if bias is None else bias[None],
+            query_rotation=self.rotation,
+            key_rotation=self.rotation,
+            attention=attention,
+            causal=self.kind == "decoder_self",
+            model_scores=scores,
+            values=source.values,
+            context=context,
+        )
+        return added, recorded.seeing(queries, source.keys)
 
     def _by_head(self, rows: Float[Tensor, "batch length width"]) -> Tensor:
         return rows.unflatten(2, (-1, self.head_width)).transpose(1, 2)  # (batch, heads, length, d)
 
-    def projections(self, head: int) -> tuple[Projection, Projection]:
-        """Of the queries and of the keys of one head."""
-        rows = slice(head * self.head_width, (head + 1) * self.head_width)
-        query, key = self.query_map, self.key_map
-        return (
-            Projection(query.weight[rows] * self.scale, query.bias[rows] * self.scale),
-            Projection(key.weight[rows], key.bias[rows]),
-        )
+    def maps(self) -> tuple[LinearMap, LinearMap]:
+        """Return the projections of queries, without the factor 1/√d, and of keys."""
+        return LinearMap.of(self.query_map, self.heads), LinearMap.of(self.key_map, self.heads)
 
 
 # Self-attention that knows where its words stand, where nothing was added to their embeddings.
@@ -234,8 +248,8 @@ REACH = 16
 class RelativeAttention(MultiHeadAttention):
     """With a bias for each distance, zero before training."""
 
-    def __init__(self, config: TransformerConfig):
-        super().__init__(config)
+    def __init__(self, config: TransformerConfig, kind: AttentionKind, layer: int):
+        super().__init__(config, kind, layer)
         self.distance_bias = nn.Parameter(torch.empty(config.heads, 2 * REACH + 1))
 
     def position_bias(self, first: int, target: int, source: int) -> Float[Tensor, "heads target source"]:
@@ -249,9 +263,14 @@ class RelativeAttention(MultiHeadAttention):
 class RotaryAttention(MultiHeadAttention):
     """With queries and keys turned by their positions."""
 
-    def placed(self, rows: Float[Tensor, "batch heads length head_width"], first: int) -> Tensor:
+    @property
+    def rotation(self) -> Rotation:
+        """What turns the queries and keys of a whole sequence by their positions."""
+        return partial(self.placed, first=0)
+
+    def placed(self, rows: Float[Tensor, "*batch length head_width"], first: int) -> Tensor:
         """The rows, which stand at the positions from ``first`` on, turned."""
-        cos, sin = rotation_tables(first + rows.shape[2], self.head_width)
+        cos, sin = rotation_tables(first + rows.shape[-2], self.head_width)
         half, other = rows.chunk(2, dim=-1)
         turned = torch.cat([-other, half], dim=-1)
         return rows * cos[first:].to(rows) + turned * sin[first:].to(rows)
@@ -274,10 +293,10 @@ def _rotation_tables(length: int, width: int) -> tuple[Tensor, Tensor]:
     return angle.cos().float(), angle.sin().float()
 
 
-def new_self_attention(config: TransformerConfig) -> MultiHeadAttention:
+def new_self_attention(config: TransformerConfig, kind: AttentionKind, layer: int) -> MultiHeadAttention:
     """The self-attention that a network's kind of positions asks for."""
-    kinds = {"relative": RelativeAttention, "rotary": RotaryAttention}
-    return kinds.get(config.positions, MultiHeadAttention)(config)
+    classes = {"relative": RelativeAttention, "rotary": RotaryAttention}
+    return classes.get(config.positions, MultiHeadAttention)(config, kind, layer)
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,27 +323,31 @@ class FeedForward(nn.Module):
 class EncoderLayer(nn.Module):
     """Self-attention, then the feed-forward network."""
 
-    def __init__(self, config: TransformerConfig):
+    def __init__(self, config: TransformerConfig, layer: int):
         super().__init__()
         self.self_norm, self.feed_norm = (nn.LayerNorm(config.width) for _ in range(2))
-        self.self_attention, self.feed_forward = new_self_attention(config), FeedForward(config)
+        self.self_attention = new_self_attention(config, "encoder_self", layer)
+        self.feed_forward = FeedForward(config)
 
     def forward(
         self, states: Float[Tensor, "batch source width"], allowed: Bool[Tensor, " batch #source source"]
-    ) -> tuple[Float[Tensor, "batch source width"], Attended]:
+    ) -> tuple[Float[Tensor, "batch source width"], Attention]:
+        """The states one layer on, and the attention that made them."""
         inputs = self.self_norm(states)
-        added, own = self.self_attention(inputs, self.self_attention.answer(inputs), allowed)
+        source = self.self_attention.answer(inputs)
+        added, attention = self.self_attention(inputs, source, allowed, key_inputs=inputs)
         states = states + added
-        return states + self.feed_forward(self.feed_norm(states)), own
+        return states + self.feed_forward(self.feed_norm(states)), attention
 
 
 class DecoderLayer(nn.Module):
     """Self-attention, cross-attention, then the feed-forward network."""
 
-    def __init__(self, config: TransformerConfig):
+    def __init__(self, config: TransformerConfig, layer: int):
         super().__init__()
         self.self_norm, self.cross_norm, self.feed_norm = (nn.LayerNorm(config.width) for _ in range(3))
-        self.self_attention, self.cross_attention = new_self_attention(config), MultiHeadAttention(config)
+        self.self_attention = new_self_attention(config, "decoder_self", layer)
+        self.cross_attention = MultiHeadAttention(config, "cross", layer)
         self.feed_forward = FeedForward(config)
 
     def forward(
@@ -334,115 +357,33 @@ class DecoderLayer(nn.Module):
         source: KeyValues,
         read: Bool[Tensor, "batch steps past_and_steps"],
         source_allowed: Bool[Tensor, "batch 1 source"],
-    ) -> tuple[Float[Tensor, "batch steps width"], Attended, Attended]:
-        """Some steps on; the keys and values of all steps so far are in the self-attention's source.
+        *,
+        encoder_states: Float[Tensor, "batch source width"] | None = None,
+    ) -> tuple[Float[Tensor, "batch steps width"], KeyValues, tuple[Attention, ...]]:
+        """Some steps on.
 
         Args:
-            past: of the steps before these; None where these are the first.
+            past: keys and values of the steps before these; None where these are the first.
             source: what the cross-attention makes of the encoder's output.
             read: what each step may look at, of all steps so far.
+            encoder_states: the encoder's output, where these are all steps; None in a search.
+
+        Returns:
+            The states one layer on, keys and values of all steps so far, and self-attention and
+            cross-attention where the encoder states are given.
         """
         inputs = self.self_norm(states)
         first = 0 if past is None else past.keys.shape[2]
         present = self.self_attention.answer(inputs, first)
         present = present if past is None else past.followed_by(present)
-        added, own = self.self_attention(inputs, present, read, first)
+        key_inputs = None if encoder_states is None else inputs
+        added, own = self.self_attention(inputs, present, read, first=first, key_inputs=key_inputs)
         states = states + added
-        added, cross = self.cross_attention(self.cross_norm(states), source, source_allowed)
+        asking = self.cross_norm(states)
+        added, cross = self.cross_attention(asking, source, source_allowed, key_inputs=encoder_states)
         states = states + added
-        return states + self.feed_forward(self.feed_norm(states)), own, cross
-
-
-AttentionKind = Literal["encoder_self", "decoder_self", "cross"]
-
-
-@dataclass(frozen=True, eq=False)
-class HeadTrace(Trace):
-    """One head of one attention as a trace; source is the side of the keys, target that of the queries.
-
-    ``decoder_states`` are the head's queries and ``encoder_states`` its keys, of the width of a head, both
-    turned where positions are rotary, so that scores = decoder_states · encoder_states, and with relative
-    positions ``position_bias`` is added. ``context`` is made of the values. In self-attention both sides
-    are one sequence, and in the decoder's, a step looks at itself and those before it: its ``attention`` is
-    zero at later ones, its ``scores`` are not. Queries and keys are projected from ``query_inputs`` and
-    ``key_inputs``, the same for all heads: see :meth:`Transformer.projections`.
-    """
-
-    #: of the network. None in the encoder's self-attention, where nothing is predicted and the target's
-    #: outputs are the words themselves.
-    logits: Float[Tensor, "batch target words"] | None
-    query_inputs: Float[Tensor, "batch target model_width"]  #: after the layer norm
-    key_inputs: Float[Tensor, "batch source model_width"]  #: after the layer norm
-    values: Float[Tensor, "batch source width"]  #: what ``context`` is a mean of
-    #: of the scores, by distance; None but for relative positions
-    position_bias: Float[Tensor, "target source"] | None = None
-
-    def to(self, device: str) -> "HeadTrace":
-        moved = (getattr(self, field.name) for field in fields(self))
-        return HeadTrace(*(None if value is None else value.to(device) for value in moved))
-
-
-@dataclass(frozen=True, eq=False)
-class TransformerTrace:
-    """A teacher-forced pass over a batch; ``trace.cross[layer][head]`` and the like are made when asked for.
-
-    Tokens, masks and logits are those of :class:`~attnlib.models.trace.Trace`. Heads are views: nothing is
-    copied.
-    """
-
-    source_tokens: Int[Tensor, "batch source"]
-    source_mask: Bool[Tensor, "batch source"]
-    target_tokens: Int[Tensor, "batch target"]
-    target_outputs: Int[Tensor, "batch target"]
-    target_mask: Bool[Tensor, "batch target"]
-    encoder_states: Float[Tensor, "batch source width"]  #: h^E, after the encoder's last layer norm
-    decoder_states: Float[Tensor, "batch target width"]  #: h^D, after the decoder's
-    logits: Float[Tensor, "batch target words"]
-    attended: dict[AttentionKind, tuple[Attended, ...]]  #: each attention of each layer, all heads together
-
-    @cached_property
-    def encoder_self(self) -> tuple[tuple[HeadTrace, ...], ...]:
-        """By layer and head: words of the source ask words of the source."""
-        return self._by_head("encoder_self")
-
-    @cached_property
-    def decoder_self(self) -> tuple[tuple[HeadTrace, ...], ...]:
-        """By layer and head: steps of the decoder ask the steps so far."""
-        return self._by_head("decoder_self")
-
-    @cached_property
-    def cross(self) -> tuple[tuple[HeadTrace, ...], ...]:
-        """By layer and head: queries are steps of the decoder, keys words of the source."""
-        return self._by_head("cross")
-
-    def _by_head(self, kind: AttentionKind) -> tuple[tuple[HeadTrace, ...], ...]:
-        source = self.source_tokens, self.source_tokens, self.source_mask
-        target = self.target_tokens, self.target_outputs, self.target_mask
-        queries = source if kind == "encoder_self" else target
-        keys = target if kind == "decoder_self" else source
-        return tuple(
-            tuple(
-                HeadTrace(
-                    source_tokens=keys[0],
-                    source_mask=keys[2],
-                    target_tokens=queries[0],
-                    target_outputs=queries[1],
-                    target_mask=queries[2],
-                    encoder_states=layer.source.keys[:, head],
-                    decoder_states=layer.queries[:, head],
-                    scores=layer.scores[:, head],
-                    attention=layer.attention[:, head],
-                    context=layer.context[:, head],
-                    logits=None if kind == "encoder_self" else self.logits,
-                    query_inputs=layer.query_inputs,
-                    key_inputs=self.encoder_states if kind == "cross" else layer.query_inputs,
-                    values=layer.source.values[:, head],
-                    position_bias=None if layer.position_bias is None else layer.position_bias[head],
-                )
-                for head in range(layer.queries.shape[1])
-            )
-            for layer in self.attended[kind]
-        )
+        recorded = tuple(attention for attention in (own, cross) if attention is not None)
+        return states + self.feed_forward(self.feed_norm(states)), present, recorded
 
 
 class Transformer(nn.Module):
@@ -457,8 +398,8 @@ class Transformer(nn.Module):
             if config.positions == "learned":
                 self.positions_source = undrawn_embedding(TABLE_ROWS, config.width)
                 self.positions_target = undrawn_embedding(TABLE_ROWS, config.width)
-            self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))
-            self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))
+            self.encoder = nn.ModuleList(EncoderLayer(config, layer) for layer in range(config.layers))
+            self.decoder = nn.ModuleList(DecoderLayer(config, layer) for layer in range(config.layers))
             self.encoder_norm, self.decoder_norm = (nn.LayerNorm(config.width) for _ in range(2))
             self.readout = nn.Linear(config.width, config.target_size)
         self._initialise(generator)
@@ -488,18 +429,18 @@ class Transformer(nn.Module):
 
     def encode(
         self, source: Int[Tensor, "batch source"], mask: Bool[Tensor, "batch source"]
-    ) -> tuple[Float[Tensor, "batch source width"], tuple[Attended, ...]]:
+    ) -> tuple[Float[Tensor, "batch source width"], tuple[Attention, ...]]:
         """Encoder states h^E, and the attention of each layer.
 
         Raises:
             BadInput: a row of ``mask`` begins with padding, or a position has no code.
         """
         _check_beginnings("source", mask)
-        states, attended = self._embed("source", source), []
+        states, attentions = self._embed("source", source), []
         for layer in self.encoder:
-            states, own = layer(states, mask[:, None])
-            attended.append(own)
-        return self.encoder_norm(states), tuple(attended)
+            states, attention = layer(states, mask[:, None])
+            attentions.append(attention)
+        return self.encoder_norm(states), tuple(attentions)
 
     def _answer(self, encoder_states: Float[Tensor, "batch source width"]) -> list[KeyValues]:
         """Keys and values of each layer's cross-attention."""
@@ -512,15 +453,21 @@ class Transformer(nn.Module):
         sources: Sequence[KeyValues],
         read: Bool[Tensor, "batch steps past_and_steps"],
         source_mask: Bool[Tensor, "batch source"],
-    ) -> tuple[Float[Tensor, "batch steps width"], tuple[Attended, ...], tuple[Attended, ...]]:
-        attended = []
+        *,
+        encoder_states: Float[Tensor, "batch source width"] | None = None,
+    ) -> tuple[Float[Tensor, "batch steps width"], list[KeyValues], list[Attention]]:
+        """Decoder states, keys and values of all steps so far by layer, and attentions as of a layer."""
+        presents, attentions = [], []
         for layer, past, source in zip(self.decoder, pasts, sources, strict=True):
-            states, *both = layer(states, past, source, read, source_mask[:, None])
-            attended.append(both)
-        return self.decoder_norm(states), *zip(*attended, strict=True)
+            states, present, recorded = layer(
+                states, past, source, read, source_mask[:, None], encoder_states=encoder_states
+            )
+            presents.append(present)
+            attentions += recorded
+        return self.decoder_norm(states), presents, attentions
 
-    def forward(self, batch: Batch) -> TransformerTrace:
-        """One teacher-forced pass.
+    def forward(self, batch: Batch) -> Trace:
+        """Return the trace of a teacher-forced pass, with all attentions of all layers.
 
         Raises:
             BadInput: a sequence begins with padding, or a position has no code.
@@ -529,23 +476,24 @@ class Transformer(nn.Module):
         encoder_states, encoder_self = self.encode(batch.source, batch.source_mask)
         steps = batch.target_mask.shape[1]
         read = batch.target_mask.new_ones(steps, steps).tril() & batch.target_mask[:, None]
-        decoder_states, decoder_self, cross = self._advance(
+        decoder_states, _, of_decoder = self._advance(
             self._embed("target", batch.target_input),
             [None] * self.config.layers,
             self._answer(encoder_states),
             read,
             batch.source_mask,
+            encoder_states=encoder_states,
         )
-        return TransformerTrace(
+        return Trace(
             source_tokens=batch.source,
             source_mask=batch.source_mask,
             target_tokens=batch.target_input,
             target_outputs=batch.target_output,
             target_mask=batch.target_mask,
+            attentions=(*encoder_self, *of_decoder),
             encoder_states=encoder_states,
             decoder_states=decoder_states,
             logits=self.readout(decoder_states),
-            attended={"encoder_self": encoder_self, "decoder_self": decoder_self, "cross": cross},
         )
 
     def begin(self, source: Int[Tensor, "batch source"], mask: Bool[Tensor, "batch source"]) -> Prefix:
@@ -561,23 +509,22 @@ class Transformer(nn.Module):
         words = words[:, None]
         first = prefix.past.keys.shape[3]
         read = prefix.source_mask.new_ones(len(words), 1, first + 1)
-        states, own, _ = self._advance(
+        states, presents, _ = self._advance(
             self._embed("target", words, first),
             prefix.past.layers(),
             prefix.source.layers(),
             read,
             prefix.source_mask,
         )
-        past = KeyValues.stacked([layer.source for layer in own])
+        past = KeyValues.stacked(presents)
         return self.readout(states)[:, 0], Prefix(prefix.source_mask, prefix.source, past)
 
-    def projections(self, kind: AttentionKind, layer: int, head: int) -> tuple[Projection, Projection]:
-        """Query and key projection of one head, the query's with its factor 1/√d.
+    def projections(self, kind: AttentionKind, layer: int, head: int) -> tuple[LinearMap, LinearMap]:
+        """Return query and key projection of one head, the query's with its factor 1/√d.
 
-        For ``one = model(batch).cross[layer][head]``, ``one.decoder_states`` are the query projection of
-        ``one.query_inputs``, ``one.encoder_states`` the key projection of ``one.key_inputs``. What sums to
-        the inputs, such as components of them, is mapped by the weight alone, and the bias is one more
-        component. With rotary positions, both are then turned in self-attention.
+        The queries and keys of ``model(batch).head(kind, layer, head)`` are what they make of its inputs.
+        What sums to the inputs, such as components of them, is mapped by the weight alone, and the bias is
+        one more component. With rotary positions, both are then turned in self-attention.
 
         Raises:
             UnknownName: no such kind. BadInput: no such layer or head.
@@ -586,9 +533,10 @@ class Transformer(nn.Module):
         for name, place, size in (("layer", layer, self.config.layers), ("head", head, self.config.heads)):
             if not 0 <= place < size:
                 raise BadInput(f"{name} is {place}; this network's go from 0 to {size - 1}")
-        side = self.encoder if kind == "encoder_self" else self.decoder
-        attention = side[layer].cross_attention if kind == "cross" else side[layer].self_attention
-        return attention.projections(head)
+        half = self.encoder if kind == "encoder_self" else self.decoder
+        attention = half[layer].cross_attention if kind == "cross" else half[layer].self_attention
+        query_map, key_map = (linear_map.of_heads([head]) for linear_map in attention.maps())
+        return LinearMap(query_map.weight * attention.scale, query_map.bias * attention.scale), key_map
 
 
 def _check_beginnings(side: str, mask: Bool[Tensor, "batch length"]) -> None:
@@ -598,3 +546,8 @@ def _check_beginnings(side: str, mask: Bool[Tensor, "batch length"]) -> None:
     empty = (~mask[:, 0]).nonzero().flatten().tolist()
     if empty:
         raise BadInput(f"{side} rows {empty[:5]} begin with padding; pad at the end, drop what has no word")
+
+
+def __getattr__(name: str) -> type[Trace]:
+    """Return what has taken the place of a class of earlier releases."""
+    return former_trace(__name__, ("TransformerTrace",), name)

@@ -15,6 +15,7 @@ lexical probe (:mod:`attnlib.probes.lexical_probe`) rests on that.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, get_args
 
 import torch
@@ -22,12 +23,15 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from attnlib.deprecated import former_trace
 from attnlib.errors import BadInput, check_at_least, check_known
+from attnlib.linear_map import LinearMap
 from attnlib.models.attention import dot_scores, masked_softmax
 from attnlib.models.corpus import Batch
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
+from attnlib.trace import Attention, Trace
 
-Attention = Literal["learned", "uniform"]
+AttentionMode = Literal["learned", "uniform"]
 Form = Literal["joined", "summed"]
 Start = tuple[Float[Tensor, "layers batch width"], Float[Tensor, "layers batch width"]]  # h and memory
 
@@ -45,30 +49,16 @@ class TranslatorConfig:
     width: int = 256  #: of embeddings, of the states of one direction, and of the hidden layer
     layers: int = 2
     dropout: float = 0.5  #: between the two layers of an LSTM, while training
-    attention: Attention = "learned"  #: ``"uniform"`` keeps every weight at 1 / length, whatever the scores
+    #: ``"uniform"`` keeps every weight at 1 / length, whatever the scores
+    attention: AttentionMode = "learned"
     form: Form = "joined"  #: how context and decoder state become logits, see the module
 
     def __post_init__(self) -> None:
-        for name, kind in (("attention", Attention), ("form", Form)):
+        for name, kind in (("attention", AttentionMode), ("form", Form)):
             check_known(name, getattr(self, name), get_args(kind))
         check_at_least(1, self, "words", "width", "layers")
         if not 0 <= self.dropout < 1:
             raise BadInput(f"dropout is {self.dropout}; it must be at least 0 and below 1")
-
-
-@dataclass(frozen=True, eq=False)
-class TranslatorTrace:
-    """One teacher-forced pass over a batch; values at padding are arbitrary: use the batch's masks."""
-
-    encoder_states: Float[Tensor, "batch source both_widths"]  #: h, both directions side by side
-    #: d, after reading the target up to the word before the one to write
-    decoder_states: Float[Tensor, "batch target width"]
-    #: before softmax; zero where the attention is frozen uniform
-    scores: Float[Tensor, "batch target source"]
-    #: rows sum to one over the valid source positions and are zero at padding
-    attention: Float[Tensor, "batch target source"]
-    context: Float[Tensor, "batch target both_widths"]
-    logits: Float[Tensor, "batch target words"]
 
 
 class Readout(nn.Module):
@@ -167,14 +157,39 @@ class BilinearTranslator(nn.Module):
         summed = readout.from_context(attention @ encoder_states) + readout.from_decoder(decoder_states)
         return nn.functional.cross_entropy(readout.logits(summed[valid]), batch.target_output[valid])
 
-    def forward(self, batch: Batch) -> TranslatorTrace:
-        """A teacher-forced pass with every logit."""
+    def forward(self, batch: Batch) -> Trace:
+        """Return the trace of a teacher-forced pass; frozen attention has no maps, and scores of zero."""
         encoder_states, decoder_states, scores, attention = self._states(batch)
         context = attention @ encoder_states
         logits = self.readout.logits(
             self.readout.from_context(context) + self.readout.from_decoder(decoder_states)
         )
-        return TranslatorTrace(encoder_states, decoder_states, scores, attention, context, logits)
+        learned = self.config.attention == "learned"
+        cross = Attention(
+            "cross",
+            0,
+            query_inputs=decoder_states,
+            key_inputs=encoder_states,
+            maps=partial(self._maps, encoder_states) if learned else None,
+            model_scores=scores[:, None],
+            attention=attention[:, None],
+            values=encoder_states[:, None],
+            context=context[:, None],
+        )
+        return Trace(
+            source_tokens=batch.source,
+            source_mask=batch.source_mask,
+            target_tokens=batch.target_input,
+            target_outputs=batch.target_output,
+            target_mask=batch.target_mask,
+            attentions=(cross,),
+            encoder_states=encoder_states,
+            decoder_states=decoder_states,
+            logits=logits,
+        )
+
+    def _maps(self, encoder_states: Float[Tensor, "batch source both_widths"]) -> tuple[LinearMap, LinearMap]:
+        return LinearMap.of(self.query, 1), LinearMap.none(encoder_states)
 
     def _states(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         source, target = batch.source, batch.target_input
@@ -185,3 +200,8 @@ class BilinearTranslator(nn.Module):
         decoder_states, _ = self.decoder(of_target.view(*target.shape, -1), start)
         scores, attention = self.attend(encoder_states, batch.source_mask, decoder_states)
         return encoder_states, decoder_states, scores, attention
+
+
+def __getattr__(name: str) -> type[Trace]:
+    """Return what has taken the place of a class of earlier releases."""
+    return former_trace(__name__, ("TranslatorTrace",), name)

@@ -31,7 +31,6 @@ from safetensors import safe_open
 from torch import Tensor
 
 from attnlib.adapters.library_models import KINDS, encoder_decoder_pass, transformer_pass
-from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.stream import Stream
 from attnlib.arrays import several
 from attnlib.errors import BadInput, check_known
@@ -43,6 +42,7 @@ from attnlib.models.sequence_to_sequence import SequenceConfig, SequenceToSequen
 from attnlib.models.transformer import Transformer, TransformerConfig
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from attnlib.sealed import load_file
+from attnlib.trace import Trace
 
 FOLDER = Path(__file__).parent
 NAMES = tuple(sorted(path.stem for path in FOLDER.glob("*.safetensors")))
@@ -85,7 +85,7 @@ class Trained:
         return Stream(trace, batches, logits=self.logits, made=lambda: made)
 
     @torch.no_grad()
-    def logits(self, one: ModelPass) -> Float[Tensor, "batch target words"]:
+    def logits(self, one: Trace) -> Float[Tensor, "batch target words"]:
         """What it predicts at every step of a pass."""
         target = one.target_tokens, one.target_outputs, one.target_mask
         batch = Batch(one.source_tokens, one.source_mask, *target, torch.arange(len(one.source_mask)))

@@ -7,7 +7,7 @@ import torch
 from attnlib.errors import BadInput
 from attnlib.models.corpus import Corpus, evaluation_batches
 from attnlib.models.encoder_decoder import EncoderDecoder
-from attnlib.models.trace import Trace
+from attnlib.trace import Trace
 
 
 def traces(model: EncoderDecoder, corpus: Corpus, batch_size: int = 256) -> Iterator[Trace]:

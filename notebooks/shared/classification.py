@@ -30,7 +30,8 @@ from torch import Tensor, nn
 
 from attnlib.errors import check_at_least, check_known
 from attnlib.models import classifiers
-from attnlib.models.classifiers import AttentiveClassifier, classification_loss
+from attnlib.models.classifiers import AttentiveClassifier, classification_loss, log_odds_of, logit_of
+from attnlib.trace import Trace
 from companion.data import labelled, labelled_sets
 from companion.runs.loop import Report, Schedule, train_network
 from notebooks.shared import snapshots as kept
@@ -79,7 +80,7 @@ class Settings(LabelledSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_known("attention", self.attention, get_args(classifiers.Attention))
+        check_known("attention", self.attention, get_args(classifiers.AttentionMode))
         check_at_least(1, self, "width")
 
 
@@ -92,8 +93,8 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
 
     def probe(network: AttentiveClassifier, batch: labelled.LabelledBatch) -> tuple[Tensor, Tensors]:
         trace = network(batch.tokens, batch.mask)
-        found = {} if settings.attention == "uniform" else {"attention": trace.attention}
-        return trace.logit, found | {"log_odds": trace.log_odds}
+        found = {} if settings.attention == "uniform" else {"attention": trace.attention[:, 0]}
+        return logit_of(trace), found | {"log_odds": log_odds_of(trace)}
 
     at_best = {"saliency": _saliency} if settings.saliency else {}
     return record_course(
@@ -106,7 +107,7 @@ def _saliency(model: AttentiveClassifier, batch: labelled.LabelledBatch) -> Tens
 
 
 def _loss(model: AttentiveClassifier, batch: labelled.LabelledBatch) -> Tensor:
-    return classification_loss(model(batch.tokens, batch.mask).logit, batch.labels)
+    return classification_loss(logit_of(model(batch.tokens, batch.mask)), batch.labels)
 
 
 def checkpoints(steps: int) -> tuple[int, ...]:
@@ -258,7 +259,7 @@ def saliency(
     tokens: Int[Tensor, "batch length"],
     mask: Bool[Tensor, "batch length"],
     labels: Int[Tensor, " batch"],
-) -> tuple[Float[Tensor, "batch length"], classifiers.ClassifierTrace]:
+) -> tuple[Float[Tensor, "batch length"], Trace]:
     """Saliency of every position, zero at padding, and the trace of the pass that it was taken on.
 
     No parameter is given a gradient. The trace is still part of the graph: detach what is kept. Raises
@@ -268,6 +269,6 @@ def saliency(
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
         gates = model.embedding.weight.new_ones(mask.shape).requires_grad_()
         trace = model(tokens, mask, gates=gates)
-        right = (2 * labels - 1) * trace.logit
+        right = (2 * labels - 1) * logit_of(trace)
         (found,) = torch.autograd.grad(right.sum(), gates)
     return found * mask, trace

@@ -20,8 +20,8 @@ from attnlib.errors import BadInput
 from attnlib.models.attention import dot_scores, masked_softmax
 from attnlib.models.corpus import Corpus, evaluation_batches
 from attnlib.models.encoder_decoder import EncoderDecoder
-from attnlib.models.trace import Trace
 from attnlib.models.vocabulary import EOS, MARKS, PAD
+from attnlib.trace import Trace
 from companion.runs import registry
 from companion.runs.evaluate import traces
 from companion.runs.measure import measure

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from attnlib.errors import BadInput
 from attnlib.models.corpus import Batch, Corpus, evaluation_batches
-from attnlib.models.transformer import TransformerTrace
 from attnlib.probes.alignment_error import gold_links, words_only
 from companion.runs import registry
 from companion.runs.measure import measure
@@ -137,10 +136,8 @@ def attention_to_source(
     """Batches with the attention to the source by layer and head; a recurrent network has one of each."""
     for batch in evaluation_batches(corpus, _BATCH):
         trace = network(batch)
-        if isinstance(trace, TransformerTrace):
-            yield batch, torch.stack([layer.attention for layer in trace.attended["cross"]]).transpose(1, 2)
-        else:
-            yield batch, trace.attention[None, None]
+        by_layer = [attention.attention for attention in trace.layers("cross")]
+        yield batch, torch.stack(by_layer).transpose(1, 2)
 
 
 TargetMask, SourceMask = Bool[Tensor, "batch target"], Bool[Tensor, "batch source"]

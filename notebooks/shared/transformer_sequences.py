@@ -8,6 +8,7 @@ from torch import nn
 
 from attnlib.errors import BadInput
 from attnlib.models.transformer import MultiHeadAttention, Transformer, TransformerConfig
+from attnlib.trace import AttentionKind
 from companion.runs.loop import Report
 from companion.runs.procedure import Recording
 from notebooks.shared.sequence_course import SequenceSettings, record_course, restored, task_of
@@ -65,8 +66,8 @@ class TiedAttention(MultiHeadAttention):
     The attention need not be symmetric: a softmax makes each row sum to one, and no column.
     """
 
-    def __init__(self, config: TransformerConfig):
-        super().__init__(config)
+    def __init__(self, config: TransformerConfig, kind: AttentionKind, layer: int):
+        super().__init__(config, kind, layer)
         del self.key_map
 
     @property
@@ -84,10 +85,10 @@ def tie_encoder(network: Transformer) -> Transformer:
             f"{network.config.positions} positions live in the self-attention that would be tied; take "
             "sinusoidal, learned or none"
         )
-    for layer in network.encoder:
+    for number, layer in enumerate(network.encoder):
         own = layer.self_attention
         with torch.random.fork_rng(devices=[]):  # what is drawn stays that of the network
-            tied = TiedAttention(network.config)
+            tied = TiedAttention(network.config, "encoder_self", number)
         tied.query_map, tied.value_map, tied.output_map = own.query_map, own.value_map, own.output_map
         layer.self_attention = tied
     return network

@@ -23,9 +23,10 @@ from torch import Tensor
 from attnlib.errors import BadInput, check_at_least
 from attnlib.models.corpus import Batch, Corpus, collate, evaluation_batches
 from attnlib.models.search import translate
-from attnlib.models.translator import BilinearTranslator, TranslatorConfig, TranslatorTrace
+from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from attnlib.models.vocabulary import BOS, EOS, PAD
 from attnlib.probes.lexical_probe import log_lexical_probe
+from attnlib.trace import Trace
 from companion.data.parallel import read_translation, translation_checksums
 from companion.data.sources import cache_folder
 from companion.runs.loop import Report, Schedule, train_network
@@ -192,7 +193,7 @@ def snapshot_of(network: BilinearTranslator, part: Probed, *, device: str = "cpu
     return {name: joined_cells(batches) for name, batches in cells.items()} | {"right": right, "loss": loss}
 
 
-def _cells(network: BilinearTranslator, trace: TranslatorTrace, batch: Batch) -> Tensors:
+def _cells(network: BilinearTranslator, trace: Trace, batch: Batch) -> Tensors:
     found = {
         "log_probe": log_lexical_probe(
             network.readout,

@@ -429,7 +429,7 @@ def test_traces(tmp_path, tensors):
     if outcome("traces", lambda: analyse(stream, every=1)) is None:
         return
     found = read_pass(tmp_path / "0.safetensors")
-    for one in found.attended:
+    for one in found.attentions:
         sums = found.softmax(one, 0).sum(-1)[found.allowed(one).any(-1)]
         assert torch.allclose(sums, torch.ones_like(sums), atol=1e-5)
     for side in ("source", "target"):
@@ -474,7 +474,7 @@ def test_model_folders(model_folder, tmp_path, data, content):
         return stream.trace(next(iter(stream.batches())))
 
     found = outcome("model folders", attended)
-    assert found is None or bool(found.attended[0].attention.isfinite().all())
+    assert found is None or bool(found.attentions[0].attention.isfinite().all())
 
 
 @tried(st.data(), JSON)

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from attnlib.decomposition import Parts, alignment_terms
 from attnlib.files import write_text_atomic
 from attnlib.models.corpus import Batch, Corpus, collate
-from attnlib.models.trace import Trace
+from attnlib.trace import Trace
 from companion.book.project import find_root
 from companion.book.style import as_svg, style
 from companion.data.task import Task

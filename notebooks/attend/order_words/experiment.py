@@ -23,7 +23,7 @@ from attnlib.errors import BadInput
 from attnlib.models.config import Cell
 from attnlib.models.corpus import Batch, Corpus, collate
 from attnlib.models.encoder_decoder import EncoderDecoder
-from attnlib.models.trace import Trace
+from attnlib.trace import Trace
 from companion.data.task import Links, Task
 from companion.results.config import Attending, Positive, check_width, looked_up
 from companion.results.measurements import Measurement, answers, measurements_of

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from attnlib.decomposition.components import PART_NAMES, Components
 from attnlib.models.corpus import Corpus
-from attnlib.models.trace import Trace
 from attnlib.models.vocabulary import BOS, EOS
+from attnlib.trace import Trace
 from companion.data.task import Task
 from companion.results.config import Task as TaskName
 from companion.results.measurements import Measurement, answers, measurements_of

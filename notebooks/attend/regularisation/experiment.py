@@ -25,7 +25,7 @@ from torch import Tensor
 from attnlib.decomposition import Parts, alignment_terms
 from attnlib.decomposition.rows import centred, masked_softmax, total_variation, valid_rows
 from attnlib.models.corpus import Corpus
-from attnlib.models.trace import Trace
+from attnlib.trace import Trace
 from companion.results.config import AboveZero, Attending, Field, Positive, Task, changes_of
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.evaluate import traces
@@ -195,11 +195,11 @@ def _foreign(trained: TrainedModel, corpus: Corpus) -> dict[str, float | int | N
         with torch.inference_mode():
             _, last = model.encode(trace.source_tokens, trace.source_mask)
             states = model.decode(trace.target_tokens[partner.clamp(min=0)], last)
-            foreign = replace(trace, decoder_states=states, scores=states @ trace.encoder_states.mT)
+            scores = states @ trace.encoder_states.mT
         masks = {"target_mask": trace.target_mask & chosen[:, None]}
-        rows, valid = _rows(foreign.scores, replace(trace, **masks))
+        rows, valid = _rows(scores, replace(trace, **masks))
         sums += _agreement(rows, _rows(trace.scores, replace(trace, **masks))[0], valid)
-        attention = foreign.scores.masked_fill(~trace.source_mask[:, None, :], -torch.inf).softmax(-1)
+        attention = scores.masked_fill(~trace.source_mask[:, None, :], -torch.inf).softmax(-1)
         context = attention @ trace.encoder_states
         with torch.no_grad():
             words = model.readout(torch.cat([states, context], dim=-1)).argmax(-1)

@@ -20,7 +20,7 @@ from attnlib.decomposition.rows import centred, valid_rows
 from attnlib.decomposition.substitution import SubstitutionSums
 from attnlib.models.config import Cell
 from attnlib.models.corpus import Corpus, evaluation_batches
-from attnlib.models.trace import Trace
+from attnlib.trace import Trace
 from companion.results.config import AboveZero, Field, OneOf, Positive, Task
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.evaluate import traces

@@ -13,8 +13,8 @@ from attnlib.decomposition.components import Components
 from attnlib.decomposition.two_way import centred_by_piece
 from attnlib.errors import BadInput
 from attnlib.models.config import Architecture, Cell
-from attnlib.models.trace import Trace
 from attnlib.models.vocabulary import Vocabulary
+from attnlib.trace import Trace
 from companion.results.config import Positive, Task
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.evaluate import traces

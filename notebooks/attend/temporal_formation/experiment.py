@@ -15,8 +15,8 @@ from attnlib.models.config import Cell, Positions
 from attnlib.models.corpus import Batch, Corpus, evaluation_batches
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.recurrence import State
-from attnlib.models.trace import Trace
 from attnlib.models.vocabulary import EOS
+from attnlib.trace import Trace
 from companion.data import registry
 from companion.data.task import Task
 from companion.results.config import Attending, Positive

@@ -17,10 +17,10 @@ from attnlib.decomposition.rows import centred, masked_softmax, total_variation,
 from attnlib.decomposition.substitution import ALL_PAIRS
 from attnlib.errors import BadInput
 from attnlib.models.corpus import Corpus, evaluation_batches
-from attnlib.models.trace import Trace
 from attnlib.models.vocabulary import BOS, EOS, UNK, Vocabulary
 from attnlib.probes.alignment_error import AlignmentSums, diagonal, gold_links, words_only
 from attnlib.probes.ibm_model_1 import IBMModel1
+from attnlib.trace import Trace
 from companion.data.task import Links, Task
 from companion.results.config import Attending, Positive, check_width
 from companion.results.config import Task as TaskName

@@ -27,12 +27,12 @@ from attnlib.models.attention import masked_softmax
 from attnlib.models.config import ModelConfig
 from attnlib.models.corpus import Batch, Corpus, evaluation_batches
 from attnlib.models.encoder_decoder import EncoderDecoder
-from attnlib.models.trace import Trace
 from attnlib.models.vocabulary import EOS
 from attnlib.probes.agreement import RowMean, agreement, chance_agreement
 from attnlib.probes.alignment_error import gold_links, words_only
 from attnlib.probes.ibm_model_1 import IBMModel1
 from attnlib.probes.lexical_probe import PAIRS_AT_ONCE, log_probability_of_pairs
+from attnlib.trace import Trace
 from companion.data.task import Task
 from companion.runs.encoder_decoder import loss_of
 from companion.runs.loop import Report, Schedule, train_network
@@ -53,12 +53,13 @@ class UniformEncoderDecoder(EncoderDecoder):
     and its uniform twin draw the same parameters at the start."""
 
     def attend(self, batch: Batch, encoder_states: Tensor, decoder_states: Tensor) -> Trace:
-        learned = super().attend(batch, encoder_states, decoder_states)
-        scores = torch.zeros_like(learned.scores)
-        attention = masked_softmax(scores, batch.source_mask)
-        context = attention @ encoder_states
-        logits = self.readout(torch.cat([decoder_states, context], dim=-1))
-        return replace(learned, scores=scores, attention=attention, context=context, logits=logits)
+        trace = super().attend(batch, encoder_states, decoder_states)
+        (attention,) = trace.attentions
+        return replace(trace, attentions=(replace(attention, maps=None),))
+
+    def weigh(self, batch: Batch, encoder_states: Tensor, decoder_states: Tensor) -> tuple[Tensor, Tensor]:
+        scores = decoder_states.new_zeros(*decoder_states.shape[:2], encoder_states.shape[1])
+        return scores, masked_softmax(scores, batch.source_mask)
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,12 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
-from attnlib.adapters import Hooked, ModelPass, Modules, TokenBatch
+from attnlib.adapters import Hooked, Modules, TokenBatch
 from attnlib.analysis.passes import both_passes
 from attnlib.analysis.results import head_rows
 from attnlib.analysis.stream import Stream
 from attnlib.errors import CorruptFile, check_at_least, check_known
+from attnlib.trace import Trace
 from companion.runs.loop import Report
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording
@@ -212,9 +213,12 @@ def molecules(padded: torch.Tensor, batch_size: int) -> list[TokenBatch]:
     ]
 
 
-def copied(one: ModelPass, layer: int) -> torch.Tensor:
+def copied(trace: Trace, layer: int) -> torch.Tensor:
     """Of each head the attention on the symbol to be written, summed: step s writes place s + 1."""
-    attended = one.attended[layer]
-    found = [one.softmax(attended, head).double() for head in range(attended.heads)]
-    due = [weights.diagonal(1, 1, 2) * one.target_mask for weights in found]
-    return torch.stack([each.sum() for each in due])
+    attention = trace.attentions[layer]
+    sums = []
+    for head in range(attention.heads):
+        weights = trace.softmax(attention, head).double()
+        due = weights.diagonal(1, 1, 2) * trace.target_mask
+        sums.append(due.sum())
+    return torch.stack(sums)

@@ -17,7 +17,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from attnlib import zoo
 from attnlib.files import atomic_path
-from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
+from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss, logit_of
 from attnlib.models.corpus import Batch, Corpus, collate, training_batches
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from attnlib.models.vocabulary import MARKS
@@ -102,7 +102,7 @@ def label(batch: Batch) -> torch.Tensor:
 def loss(network: nn.Module, batch: Batch) -> torch.Tensor:
     if isinstance(network, BilinearTranslator):
         return network.loss(batch)
-    return classification_loss(network(batch.source, batch.source_mask).logit, label(batch))
+    return classification_loss(logit_of(network(batch.source, batch.source_mask)), label(batch))
 
 
 SHORT = {"min_length": 4, "max_length": 4, "n_words": 8, "n_held_out": 1200}
@@ -122,7 +122,7 @@ OTHERS = {"lexicon_translator": translator, "polarity_classifier": classifier}
 @torch.no_grad()
 def accuracy(network: nn.Module, batch: Batch) -> float:
     if isinstance(network, AttentiveClassifier):
-        said = network(batch.source, batch.source_mask).logit > 0
+        said = logit_of(network(batch.source, batch.source_mask)) > 0
         return float((said == label(batch)).float().mean())
     right = network(batch).logits.argmax(-1) == batch.target_output
     return float(right[batch.target_mask].float().mean())

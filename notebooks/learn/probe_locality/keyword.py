@@ -18,7 +18,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnlib.errors import BadInput, check_at_least
-from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
+from attnlib.models.classifiers import (
+    AttentiveClassifier,
+    ClassifierConfig,
+    classification_loss,
+    log_odds_of,
+    logit_of,
+)
 from companion.runs.loop import Report, Schedule, train_network
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
@@ -137,17 +143,18 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
 
 
 def _loss(model: AttentiveClassifier, batch: KeywordBatch) -> Tensor:
-    return classification_loss(model(batch.tokens, batch.mask).logit, batch.labels)
+    return classification_loss(logit_of(model(batch.tokens, batch.mask)), batch.labels)
 
 
 def _snapshot(model: AttentiveClassifier, held_out: KeywordBatch) -> Tensors:
     with torch.inference_mode():
         trace = model(held_out.tokens, held_out.mask)
+        logit = logit_of(trace)
         usable = (held_out.labels == 1) & apart(held_out.place, held_out.tokens.shape[1])
-        found = locality(trace.log_odds[usable], held_out.place[usable])
+        found = locality(log_odds_of(trace)[usable], held_out.place[usable])
         return {
-            "loss": classification_loss(trace.logit, held_out.labels),
-            "accuracy": ((trace.logit > 0) == (held_out.labels == 1)).float().mean(),
+            "loss": classification_loss(logit, held_out.labels),
+            "accuracy": ((logit > 0) == (held_out.labels == 1)).float().mean(),
             **{name: values.mean() for name, values in vars(found).items()},
         }
 

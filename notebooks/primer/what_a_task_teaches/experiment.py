@@ -12,7 +12,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnlib.models.corpus import Batch, Corpus, collate
-from attnlib.models.transformer import AttentionKind, HeadTrace, Transformer, TransformerTrace
+from attnlib.models.transformer import Transformer
+from attnlib.trace import AttentionKind, Trace
 from companion.data.task import Links
 from companion.results.config import BaseConfig, Field, OneOf
 from companion.results.measurements import Measurement, answers
@@ -119,15 +120,15 @@ def _reciprocity_of(network: Transformer, corpus: Corpus, links: tuple[Links, ..
         if words < SMALLEST:
             continue
         trace = network(batch)
-        for layer, head, own in _heads(trace.encoder_self):
-            place = "encoder_self", layer, head
+        for place, own in _heads(trace, "encoder_self"):
             add(place, "scores", own.scores)
             add(place, "weights", own.attention)
             add(place, "halved", ((own.scores + own.scores.mT) / 2).softmax(-1))
         steps = source_order([links[i] for i in batch.indices.tolist()], words)
-        for layer, head, own in _heads(trace.cross):
+        for (_, layer, head), own in _heads(trace, "cross"):
             query, key = network.projections("cross", layer, head)
-            scores = query(trace.encoder_states) @ key(trace.encoder_states).mT
+            queries, keys = query(trace.encoder_states)[:, 0], key(trace.encoder_states)[:, 0]
+            scores = queries @ keys.mT
             add(("cross_on_source", layer, head), "scores", scores)
             add(("cross_on_source", layer, head), "weights", scores.softmax(-1))
             if steps is not None:
@@ -139,7 +140,7 @@ def _reciprocity_of(network: Transformer, corpus: Corpus, links: tuple[Links, ..
         numbers = {name: one.value for name, one in results.items()} | {"ratio": results["weights"].ratio}
         if kind == "encoder_self":
             query, key = network.projections(kind, layer, head)
-            numbers["maps"] = map_symmetry(query.weight, key.weight)
+            numbers["maps"] = map_symmetry(query.weight[0], key.weight[0])
         layers = found.setdefault(kind, [])
         if len(layers) == layer:
             layers.append([])
@@ -163,7 +164,9 @@ def measure_classes(recording: Recording) -> dict:
             trace, answering = network(batch), classes[batch.source]
             asking = {"encoder_self": answering, "cross": _target_classes(answering, task.gold, batch)}
             for kind, own in sums.items():
-                attention = torch.stack([layer.attention for layer in trace.attended[kind]]).mean((0, 2))
+                attention = torch.stack([attention.attention for attention in trace.layers(kind)]).mean(
+                    (0, 2)
+                )
                 counted = torch.ones_like(attention)
                 if kind == "encoder_self":
                     counted -= torch.eye(attention.shape[1])
@@ -205,13 +208,13 @@ def measure_sources(recording: Recording) -> dict:
     return found
 
 
-def _queries_and_keys(trace: TransformerTrace) -> dict[tuple[AttentionKind, int, str], Tensor]:
-    return {
-        (kind, number, role): states
-        for kind, layers in trace.attended.items()
-        for number, layer in enumerate(layers)
-        for role, states in (("queries", layer.queries), ("keys", layer.source.keys))
-    }
+def _queries_and_keys(trace: Trace) -> dict[tuple[AttentionKind, int, str], Tensor]:
+    by_role = {}
+    for kind in ("encoder_self", "decoder_self", "cross"):
+        for attention in trace.layers(kind):
+            by_role[kind, attention.layer, "queries"] = attention.queries
+            by_role[kind, attention.layer, "keys"] = attention.keys
+    return by_role
 
 
 def equal_lengths(corpus: Corpus) -> Iterator[Batch]:
@@ -256,10 +259,11 @@ def _by_name(attention: Float[np.ndarray, "7 7"], even: Float[np.ndarray, "7 7"]
     }
 
 
-def _heads(layers: tuple[tuple[HeadTrace, ...], ...]) -> Iterator[tuple[int, int, HeadTrace]]:
-    for layer, heads in enumerate(layers):
-        for head, own in enumerate(heads):
-            yield layer, head, own
+def _heads(trace: Trace, kind: AttentionKind) -> Iterator[tuple[tuple[AttentionKind, int, int], Trace]]:
+    """Yield every head of a kind of attention: where it is, and the trace with that head alone."""
+    for attention in trace.layers(kind):
+        for head in range(attention.heads):
+            yield (kind, attention.layer, head), trace.head(kind, attention.layer, head)
 
 
 LEVELS = ("scores", "weights", "ratio", "halved", "maps")

@@ -10,8 +10,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from attnlib import FrameBatch, Hooked, HuggingFace, ModelPass, Modules, TokenBatch, alignment_terms
-from attnlib.adapters import Attended, LinearMap, Rotary
+from attnlib import Attention, FrameBatch, Hooked, HuggingFace, Modules, TokenBatch, Trace, alignment_terms
+from attnlib.adapters import LinearMap, Rotary
 from attnlib.decomposition import Parts, map_parts
 from tests.attnlib.models.model_builders import drawn, generator, spread
 from tests.tables import beside
@@ -34,10 +34,17 @@ def normal(*shape, seed=0):
     return torch.randn(*shape, generator=generator(seed), dtype=torch.float64)
 
 
-def attended_of(batch=3, target=4, source=5, width=6, heads=2, **changes):
-    inputs = normal(batch, target, width, seed=1), normal(batch, source, width, seed=2)
+def attended_of(batch=3, target=4, source=5, width=6, heads=2, kind="cross", **changes):
     maps = (LinearMap(normal(heads, 4, width, seed=n), normal(heads, 4, seed=n + 1)) for n in (10, 20))
-    return replace(Attended("cross", 1, *inputs, "decoder", "encoder", *maps, scale=0.5), **changes)
+    given = {
+        "query_inputs": normal(batch, target, width, seed=1),
+        "key_inputs": normal(batch, source, width, seed=2),
+        "query_site": "decoder",
+        "key_site": "encoder",
+        "maps": tuple(maps),
+        "scale": 0.5,
+    }
+    return Attention(kind, 1, **given | changes)
 
 
 def terms_of(own, head, query, key):
@@ -66,7 +73,7 @@ def softmax_of(scores, allowed=SOURCE_MASK[:, None, None]):
 
 def pass_of(*attended, **changes):
     outputs = torch.arange(40, 52).view(3, 4)
-    return ModelPass(**TOKENS | {"target_outputs": outputs, "attended": attended} | changes)
+    return Trace(**TOKENS | {"target_outputs": outputs, "attentions": attended} | changes)
 
 
 def checked(**changes):
@@ -115,7 +122,7 @@ def assert_same_pass(found, expected):
         assert torch.equal(getattr(found, name), getattr(expected, name)), name
     names = attrgetter("name", "query_site", "key_site")
     states = attrgetter("query_inputs", "key_inputs", "position_bias", "attention")
-    for mine, theirs in zip(found.attended, expected.attended, strict=True):
+    for mine, theirs in zip(found.attentions, expected.attentions, strict=True):
         assert names(mine) == names(theirs)
         torch.testing.assert_close(states(mine), states(theirs), rtol=0, atol=0)
         torch.testing.assert_close(mine.scores, theirs.scores)  # memory read from a file has other kernels

@@ -29,7 +29,9 @@ def plain_call(name):
         words = {model.main_input_name: batch.frames} | mask
     with torch.no_grad():
         plain = model(**words, **reads, output_attentions=True)
-    return plain, [plain[f"{one.kind.removesuffix('_self')}_attentions"][one.layer] for one in found.attended]
+    return plain, [
+        plain[f"{one.kind.removesuffix('_self')}_attentions"][one.layer] for one in found.attentions
+    ]
 
 
 def by_reader():
@@ -40,7 +42,7 @@ def by_reader():
 @torch.no_grad()
 def by_torch():
     found, adapter, expected = toys.traced("nn.Transformer"), toys.adapter_of("nn.Transformer"), []
-    for one, hooked in zip(found.attended, adapter.hooked, strict=True):
+    for one, hooked in zip(found.attentions, adapter.hooked, strict=True):
         module, keys = adapter.model.get_submodule(hooked.query).eval(), one.key_inputs
         hidden = ~found.allowed(one).repeat_interleave(one.heads, 0)
         expected.append(module(one.query_inputs, keys, keys, attn_mask=hidden, average_attn_weights=False)[1])
@@ -48,7 +50,7 @@ def by_torch():
 
 
 def as_given(found):
-    return found, [one.attention for one in found.attended]
+    return found, [one.attention for one in found.attentions]
 
 
 def rotated(**layout):
@@ -78,7 +80,7 @@ def test_scores_make_the_models_attention_and_nine_terms_and_the_position_bias_m
         .split(states, found.tokens(side), found.mask(side))
         for site, (side, states) in found.sites().items()
     }
-    for one, theirs in zip(found.attended, expected, strict=True):
+    for one, theirs in zip(found.attentions, expected, strict=True):
         allowed = found.allowed(one)
         for head in range(one.heads):
             own, weights = found.softmax(one, head), theirs[:, head][allowed]
@@ -200,7 +202,7 @@ def test_the_same_weights_in_another_form_are_caught_and_forced_alike(name):
     """By functions instead of a module, with other kernels; with the length first, as torch has it."""
     adapter, expected = toys.adapter_of(name), toys.traced(ALIKE[name])
     found = adapter.trace(BATCH)
-    for mine, theirs in zip(found.attended, expected.attended, strict=True):
+    for mine, theirs in zip(found.attentions, expected.attentions, strict=True):
         valid = expected.allowed(theirs)[:, None].expand_as(theirs.attention)
         torch.testing.assert_close(mine.attention[valid], theirs.attention[valid])
         torch.testing.assert_close(mine.scores[valid], theirs.scores[valid])
@@ -228,7 +230,7 @@ def test_arguments_come_by_place_and_by_name_and_keys_may_have_another_width(wid
             words, keys = model["words"](batch.read), model["others"](batch.source)
             return call(model["attend"], words, keys, ~batch.source_mask)
 
-        found += Modules(model, [Hooked("attend", "attend")], run, start=2).trace(BATCH).attended
+        found += Modules(model, [Hooked("attend", "attend")], run, start=2).trace(BATCH).attentions
     assert {one.key_inputs.shape[-1] for one in found} == {width}  # and the scores were checked
     assert torch.equal(found[0].attention, found[1].attention)
     assert torch.equal(found[0].attention, found[2].attention)
@@ -275,9 +277,9 @@ def test_ignored_tokens_are_seen_by_the_model_and_not_counted():
 
 def test_only_the_layers_asked_for_are_caught():
     found = HuggingFace(toys.model_of("T5"), kinds=("cross", "decoder_self"), layers=[1]).trace(BATCH)
-    expected = {one.name: one for one in toys.traced("T5").attended}
-    assert [one.name for one in found.attended] == ["decoder_self.1", "cross.1"]
-    for one in found.attended:
+    expected = {one.name: one for one in toys.traced("T5").attentions}
+    assert [one.name for one in found.attentions] == ["decoder_self.1", "cross.1"]
+    for one in found.attentions:
         assert torch.equal(one.scores, expected[one.name].scores)
     assert set(found.sites()) == {"decoder.1.self", "decoder.1.cross", "encoder"}
 
@@ -286,7 +288,7 @@ def test_only_the_layers_asked_for_are_caught():
 def test_all_positions_that_a_model_has_are_used_and_computed_ones_have_no_end(name):
     source, target = (50, 40) if name in ("T5", "M2M100") else (32, 32)
     found = HuggingFace(toys.model_of(name)).trace(TokenBatch.of_rows([[5] * source], [[6] * target]))
-    assert found.attended[0].scores.shape == (1, 4, target, source)
+    assert found.attentions[0].scores.shape == (1, 4, target, source)
 
 
 SAMPLES, LENGTH = 32, 64
@@ -296,7 +298,7 @@ LARGE = TokenBatch.of_rows(*[toys.rows_of([LENGTH] * SAMPLES, 0)] * 2)
 def held(one):
     """Bytes of all storages that a pass keeps alive, its scores computed; projections' weights left out."""
     storages = {}
-    for attended in one.attended:
+    for attended in one.attentions:
         _ = attended.scores
         for value in vars(attended).values():
             if isinstance(value, torch.Tensor):
@@ -344,7 +346,7 @@ def test_positions_and_predictions_are_those_of_a_plain_call(name):
     one = adapter.trace(toys.frames_batch(name))
     lengths = {"Whisper": [10] * 5, "Speech2Text": [8, 8, 6, 8, 4]}.get(name, [5] * 5)
     assert one.source_mask.sum(1).tolist() == lengths
-    assert len(one.attended) == len({own.name for own in one.attended}) >= 5
+    assert len(one.attentions) == len({own.name for own in one.attentions}) >= 5
     logits = plain_call(name)[0].logits
     torch.testing.assert_close(adapter.logits(one)[one.target_mask], logits[one.target_mask])
 

@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch import nn
 
-from attnlib import ModelPass, TokenBatch, pass_of_tensors, text_batches
-from attnlib.adapters import Attended, LinearMap, Rotary, saved_passes
-from attnlib.adapters.model_pass import UNIT, WORST, squared_sizes, unit_errors
+from attnlib import Attention, TokenBatch, Trace, pass_of_tensors, text_batches
+from attnlib.adapters import LinearMap, Rotary, saved_passes
 from attnlib.adapters.tensors import MAPS
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.sealed import save_file
+from attnlib.trace import UNIT, WORST, squared_sizes, unit_errors
 from tests.attnlib.adapters import adapter_builders as toys
 from tests.attnlib.adapters.adapter_builders import FULL, PLAIN, SOURCE_MASK, TARGET_MASK, TOKENS
 from tests.attnlib.models.model_builders import generator
@@ -36,9 +36,9 @@ def test_rows_of_a_projection_are_dealt_out_among_the_heads_in_order():
 
 def test_scores_by_hand():
     # Queries 1 and 2, keys 3 and 5, doubled and with 1 added to the keys: 2 · (4, 6) and 2 · 2 · (4, 6).
-    inputs = torch.tensor([[[1.0], [2.0]]]), torch.tensor([[[3.0], [5.0]]])
+    inputs = {"query_inputs": torch.tensor([[[1.0], [2.0]]]), "key_inputs": torch.tensor([[[3.0], [5.0]]])}
     maps = LinearMap(torch.ones(1, 1, 1)), LinearMap(torch.ones(1, 1, 1), torch.ones(1, 1))
-    one = Attended("cross", 0, *inputs, "decoder", "encoder", *maps, scale=2.0)
+    one = Attention("cross", 0, **inputs, maps=maps, scale=2.0)
     assert one.scores.tolist() == [[[[8, 12], [16, 24]]]]
     biased = replace(one, position_bias=torch.tensor([[[[0.0, 100.0], [200.0, 0.0]]]]))
     assert biased.scores.tolist() == [[[[8, 112], [216, 24]]]]
@@ -79,8 +79,7 @@ def test_padding_moves_to_the_right_with_all_that_belongs_to_a_position():
     sides["ignored_source"] = in_front(right.ignored_source, source=1)
     sides["lexical_probe"] = in_front(right.lexical_probe, target=1, source=2)
     assert not sides["source_mask"][1, 0]
-    found = ModelPass(**sides, attended=(left,))
-    found.check()
+    found = Trace(**sides, attentions=(left,)).validated()
     toys.assert_same_pass(found, right)
     assert torch.equal(found.counted("source"), right.counted("source"))
     assert torch.equal(found.lexical_probe[valid], right.lexical_probe[valid])
@@ -98,20 +97,20 @@ def test_without_an_attention_it_is_said_that_nothing_is_checked():
 
 def test_plain_states_are_compared_as_they_are_and_in_self_attention_with_themselves():
     found = pass_of_tensors(PLAIN)
-    (one,) = found.attended
+    (one,) = found.attentions
     dots = PLAIN["cross.0.query_states"] @ PLAIN["encoder_states"].mT
     torch.testing.assert_close(one.scores, dots[:, None])
     assert (one.name, one.heads, one.key_site) == ("cross.0", 1, "encoder")
     torch.testing.assert_close(found.softmax(one, 0).sum(-1), TARGET_MASK.float())
     states = toys.normal(3, 4, 2, seed=1)
-    (one,) = pass_of_tensors(TOKENS | {"decoder_self.2.query_states": states}).attended
+    (one,) = pass_of_tensors(TOKENS | {"decoder_self.2.query_states": states}).attentions
     torch.testing.assert_close(one.scores, (states @ states.mT)[:, None])
     assert (one.causal, one.query_site, one.key_site) == (True, *["decoder_self.2.query"] * 2)
 
 
 def test_states_and_weights_of_different_precisions_are_computed_with_in_the_finer():
     finer = {name: FULL[name].double() for name in ("cross.3.query_weight", "encoder_states")}
-    found = {one.name: one for one in pass_of_tensors(FULL | finer).attended}
+    found = {one.name: one for one in pass_of_tensors(FULL | finer).attentions}
     assert found["cross.3"].scores.dtype == torch.float64
     assert found["encoder_self.0"].scores.dtype == torch.float32
 
@@ -120,7 +119,7 @@ def test_states_and_weights_of_different_precisions_are_computed_with_in_the_fin
 def test_half_precision_is_computed_with_in_single_to_the_last_digit(dtype):
     half = toys.to({name: own for name, own in FULL.items() if not name.endswith("attention")}, dtype)
     passes = pass_of_tensors(half), pass_of_tensors(toys.to(half, torch.float32))
-    for one, other in zip(*(own.attended for own in passes), strict=True):
+    for one, other in zip(*(own.attentions for own in passes), strict=True):
         assert one.scores.dtype == torch.float32
         assert torch.equal(one.scores, other.scores)
 
@@ -134,7 +133,7 @@ def test_padding_at_the_left_moves_to_the_right_before_it_is_known_what_is_predi
     assert found.target_tokens[0, :2].tolist() == [5, 6]
     assert found.target_outputs[0, :2].tolist() == [6, 6]
     inner = states[0, 1:] @ states[0, 1:].T
-    torch.testing.assert_close(found.attended[0].scores[0, 0, :2, :2], inner)
+    torch.testing.assert_close(found.attentions[0].scores[0, 0, :2, :2], inner)
 
 
 def test_what_was_saved_comes_back_in_the_order_of_the_names(tmp_path):
@@ -228,16 +227,18 @@ WRONG = {
     "forgotten scale": lambda one: {"scale": 1.0 if one.scale != 1 else one.key_map.weight.shape[1] ** -0.5},
     "twice the scale": lambda one: {"scale": 2 * one.scale},
     "half the scale": lambda one: {"scale": one.scale / 2},
-    "another head's keys": lambda one: {"key_map": LinearMap(one.key_map.weight.flip(0), one.key_map.bias)},
-    "queries for keys": lambda one: {"key_map": one.query_map},
+    "another head's keys": lambda one: {
+        "maps": (one.query_map, LinearMap(one.key_map.weight.flip(0), one.key_map.bias))
+    },
+    "queries for keys": lambda one: {"maps": (one.query_map, one.query_map)},
     "no position bias": lambda one: {"position_bias": None},
 }
 
 
 def of_head(one, head):
-    maps = {name: getattr(one, name).of_heads([head]) for name in ("query_map", "key_map")}
+    maps = one.query_map.of_heads([head]), one.key_map.of_heads([head])
     bias = None if one.position_bias is None else one.position_bias[:, [head]]
-    return replace(one, **maps, attention=one.attention[:, [head]], position_bias=bias)
+    return replace(one, maps=maps, attention=one.attention[:, [head]], position_bias=bias)
 
 
 @pytest.mark.parametrize("name", ["by hand", "T5", "Bart", "Marian"])
@@ -246,13 +247,13 @@ def of_head(one, head):
 def test_in_every_precision(name, dtype, size):
     """Heads by themselves, so that one does not hide another."""
     found = enlarged(name, dtype, size)
-    assert size == 1 or max(float(one.scores.abs().max()) for one in found.attended) > 50
+    assert size == 1 or max(float(one.scores.abs().max()) for one in found.attentions) > 50
     found.check()
-    for one, (what, wrong) in product(found.attended, WRONG.items()):
+    for one, (what, wrong) in product(found.attentions, WRONG.items()):
         if what == "no position bias" and one.position_bias is None:
             continue
         for head in range(0, one.heads, 2):
-            alone = replace(found, attended=(of_head(replace(one, **wrong(one)), head),))
+            alone = replace(found, attentions=(of_head(replace(one, **wrong(one)), head),))
             assert_refused(alone.check, "attention from the caught projections is up to")
 
 
@@ -262,7 +263,7 @@ def test_in_every_precision(name, dtype, size):
 def test_rounding_stays_within_what_is_derived_of_it(name, dtype, size):
     """Unit errors of a mean square of a third at most, and none near the bound."""
     found = enlarged(name, dtype, size)
-    for one in found.attended:
+    for one in found.attentions:
         sizes, allowed = squared_sizes(one), found.allowed(one)
         least = torch.finfo(dtype).tiny
         for head in range(one.heads):
@@ -286,11 +287,14 @@ def test_errors_are_counted_in_roundings_beside_the_largest_weight(own, scores, 
 def test_squares_of_what_is_rounded():
     # Query (2, -1), key (3, 4), scale 1/2: terms 3 and -2, score 1, with its bias 6.
     states = {"query_inputs": torch.tensor([[[2.0, -1.0]]]), "key_inputs": torch.tensor([[[3.0, 4.0]]])}
-    maps = dict.fromkeys(("query_map", "key_map"), LinearMap(torch.eye(2)[None]))
-    one = toys.attended_of(1, 1, 1, 2, 1, **states, **maps, position_bias=torch.tensor([[[[5.0]]]]))
+    alike = LinearMap(torch.eye(2)[None])
+    one = toys.attended_of(
+        1, 1, 1, 2, 1, **states, maps=(alike, alike), position_bias=torch.tensor([[[[5.0]]]])
+    )
     assert squared_sizes(one)(0).tolist() == [[[2 * (3**2 + 2**2) + 1 + 6**2 + 1]]]
     # Terms that cancel in a query are rounded all the same: 2 - 2 = 0, of squares 4 + 4.
-    one = replace(one, query_map=LinearMap(torch.tensor([[[1.0, 2.0], [0.0, 0.0]]])), position_bias=None)
+    cancelling = LinearMap(torch.tensor([[[1.0, 2.0], [0.0, 0.0]]]))
+    one = replace(one, maps=(cancelling, alike), position_bias=None)
     assert squared_sizes(one)(0).tolist() == [[[2 * 0.25 * (4 + 4) * 9 + 1]]]
     # A rotation deals them out among the coordinates.
     one = replace(one, query_rotation=Rotary(torch.zeros(1, 2), torch.ones(1, 2)))
@@ -302,27 +306,27 @@ def test_squares_of_what_is_rounded():
 
 def test_one_wrong_weight_among_thousands_is_noticed():
     found = enlarged("by hand", torch.float32, 1)
-    (one,) = found.attended
+    (one,) = found.attentions
     attention, row = one.attention.clone(), (1, 0, 3)
     least, largest = one.scores[row][:13].argmin(), one.scores[row][:13].argmax()
     squares = squared_sizes(one)(0)[1, 3]
     attention[row][least] *= (12 * UNIT[torch.float32] * (squares[least] + squares[largest]).sqrt()).exp()
     said = r"head 0: attention .* is up to 12 times rounding .*, 0\.\d+ in the mean"
     with pytest.raises(BadInput, match=said):
-        replace(found, attended=(replace(one, attention=attention),)).check()
+        replace(found, attentions=(replace(one, attention=attention),)).check()
 
 
 def test_what_is_wrong_a_little_everywhere_is_noticed():
     """No single weight is further away than rounding may be; so many of them are not by chance."""
     found = enlarged("by hand", torch.bfloat16, 1)
-    (one,) = found.attended
+    (one,) = found.attentions
     noise = torch.randn(one.scores.shape, generator=generator(0))
     sizes = torch.stack([squared_sizes(one)(head) for head in range(one.heads)], 1)
     off = replace(one, position_bias=1.9 * UNIT[torch.bfloat16] * sizes.sqrt() * noise.clamp(-2, 2))
     with pytest.raises(BadInput, match=r"is up to [0-7](\.\d+)? times rounding .*, [1-9][.\d]* in the mean"):
-        replace(found, attended=(off,)).check()
+        replace(found, attentions=(off,)).check()
 
 
 def test_even_attention_is_even_by_any_scale():
     found = enlarged("by hand", torch.bfloat16, 1e-4)
-    replace(found, attended=(replace(found.attended[0], scale=1.0),)).check()
+    replace(found, attentions=(replace(found.attentions[0], scale=1.0),)).check()

@@ -20,8 +20,16 @@ ONE, ONES, NAN = toys.checked(), torch.ones(3, 4, 5), torch.nan
 SHAPES = beside(__file__, "tensors")
 
 
+def pass_of(*attentions, **changes):
+    return toys.pass_of(*attentions, **changes).validated()
+
+
 def attended(**changes):
-    return toys.pass_of(toys.attended_of(**changes))
+    return pass_of(toys.attended_of(**changes))
+
+
+def with_keys(key_map):
+    return attended(maps=(ONE.query_map, key_map))
 
 
 def rechecked(**changes):
@@ -31,7 +39,7 @@ def rechecked(**changes):
 def with_one(value, name):
     wrong = getattr(ONE, name).clone()
     wrong[(0, 1, 1, 2) if wrong.dim() == 4 else (0, 1, 2)] = value
-    return toys.pass_of(replace(ONE, **{name: wrong}))
+    return pass_of(replace(ONE, **{name: wrong}))
 
 
 test_passes_that_are_refused = refused(
@@ -43,18 +51,18 @@ test_passes_that_are_refused = refused(
       for own, said in SHAPES["attended"]),
     (lambda: attended(kind="encoder_self"), "encoder_self.1: states of shape (3, 4, 6); expected (3, 5, 6)"),
     (lambda: attended(scale=NAN), "cross.1: scale is nan; give a finite number"),
-    (lambda: attended(key_map=LinearMap(normal(2, 4, 6) * NAN)), "cross.1: key weight holds NaN or infinity"),
-    (lambda: attended(key_map=LinearMap(normal(2, 4, 6), normal(2, 4) * NAN)), "key bias holds NaN"),
-    (lambda: toys.pass_of(
+    (lambda: with_keys(LinearMap(normal(2, 4, 6) * NAN)), "cross.1: key weight holds NaN or infinity"),
+    (lambda: with_keys(LinearMap(normal(2, 4, 6), normal(2, 4) * NAN)), "key bias holds NaN"),
+    (lambda: pass_of(
         toys.attended_of(query_rotation=toys.rotary(4, 4)), target_mask=TARGET_MASK.flip(1)),
      "cross.1 rotates by position: pad its batches at the right"),
-    (lambda: toys.pass_of(source_tokens=torch.ones(3, 4)),
+    (lambda: pass_of(source_tokens=torch.ones(3, 4)),
      "source_tokens of shape (3, 4) with a mask of shape"),
-    (lambda: toys.pass_of(target_mask=TARGET_MASK & False), "target_tokens row 0 is all padding: leave"),
-    (lambda: toys.pass_of(target_outputs=torch.full((3, 4), -100)), "target_outputs hold -100 at valid"),
+    (lambda: pass_of(target_mask=TARGET_MASK & False), "target_tokens row 0 is all padding: leave"),
+    (lambda: pass_of(target_outputs=torch.full((3, 4), -100)), "target_outputs hold -100 at valid"),
     # What the model does not compute with.
     *((partial(rechecked, **changes), f"cross.1, head … : {GAP}") for changes in (
-        {"scale": 0.501}, {"position_bias": None}, {"key_map": ONE.query_map},
+        {"scale": 0.501}, {"position_bias": None}, {"maps": (ONE.query_map, ONE.query_map)},
         {"query_rotation": toys.rotary(4, 4)}, {"attention": ONE.attention.flip(1)})),
     (lambda: rechecked(attention=ONE.scores.softmax(-1)),
      "of a row's attention is on what is masked here; give the masks that the model was given"),
@@ -289,4 +297,4 @@ test_models_of_hugging_face_that_are_refused = refused(
 
 def test_with_its_wrapped_attention_left_out_a_model_is_traced():
     adapter = HuggingFace(wrapped("T5", f"{CROSS}.q"), kinds=("encoder_self",))
-    assert len(adapter.trace(BATCH).attended) == 2
+    assert len(adapter.trace(BATCH).attentions) == 2

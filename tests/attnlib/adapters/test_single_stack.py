@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 import attnlib
-from attnlib import HuggingFace, ModelPass, SequenceBatch, Stream, TokenBatch, sequence_batches
-from attnlib.adapters import Attended, LinearMap, Rotary, SingleStack, single_stack
+from attnlib import Attention, HuggingFace, SequenceBatch, Stream, TokenBatch, Trace, sequence_batches
+from attnlib.adapters import LinearMap, Rotary, SingleStack, single_stack
 from attnlib.decomposition import Components
 from attnlib.errors import BadInput
 from tests.attnlib.adapters import adapter_builders as toys
@@ -42,15 +42,15 @@ def parts_of(model_pass):
 def test_scores_make_the_attention_of_each_sequence_alone(name, dtype):
     model = model_of(name).to(dtype)
     model_pass = HuggingFace(model).trace(BATCH)
-    assert [attended.layer for attended in model_pass.attended] == [0, 1]
+    assert [attended.layer for attended in model_pass.attentions] == [0, 1]
     for row, length in enumerate(LENGTHS):
         expected = attentions_of_row(model, row)
-        for attended in model_pass.attended:
+        for attended in model_pass.attentions:
             for head in range(4):
                 made = model_pass.softmax(attended, head)[row, :length, :length]
                 own = expected[attended.layer][head].to(made.dtype)
                 torch.testing.assert_close(made, own, rtol=0, atol=2e-6)
-    for attended in model_pass.attended:
+    for attended in model_pass.attentions:
         allowed = model_pass.allowed(attended)
         assert attended.scores.transpose(0, 1)[:, allowed].std(-1).min() > 0.02
 
@@ -58,7 +58,7 @@ def test_scores_make_the_attention_of_each_sequence_alone(name, dtype):
 @pytest.mark.parametrize("name", ["Bert", "GPT2", "GPTNeoX", "Llama", "Mistral"])
 def test_attention_of_half_precision_is_within_its_rounding(name):
     model_pass = HuggingFace(model_of(name).to(torch.bfloat16)).trace(BATCH)
-    assert model_pass.attended[0].query_inputs.dtype == torch.float32
+    assert model_pass.attentions[0].query_inputs.dtype == torch.float32
     assert model_pass.unchecked == ()
 
 
@@ -67,7 +67,7 @@ def test_terms_sum_to_the_scores(name):
     """The parts of a state go through projection and rotation one by one."""
     model_pass = HuggingFace(model_of(name).double()).trace(BATCH)
     parts = parts_of(model_pass)
-    for attended in model_pass.attended:
+    for attended in model_pass.attentions:
         allowed = model_pass.allowed(attended)
         for head in range(4):
             terms = toys.terms_of(attended, head, parts[attended.query_site], parts[attended.key_site])
@@ -97,7 +97,7 @@ def test_halves_of_other_models_are_models_of_one_stack(name):
     batch = SequenceBatch.of_rows([[5, 6, 7], [8, 9]])
     model_pass = HuggingFace(spread(toys.half(name), 0.3)).trace(batch)
     assert model_pass.unchecked == ()
-    assert len(model_pass.attended) == 2
+    assert len(model_pass.attentions) == 2
 
 
 # Rotation, grouped queries and windows, by hand.
@@ -109,9 +109,9 @@ def test_a_rotation_by_a_quarter_turn():
     states = torch.tensor([[[2.0, 3.0, 5.0], [2.0, 3.0, 5.0]]])
     assert rotary(states).tolist() == [[[2, 3, 5], [-3, 2, 5]]]
     plain = LinearMap(torch.eye(3)[None])
-    attended = Attended(
+    attended = Attention(
         kind="decoder_self", layer=0, query_inputs=states, key_inputs=states, query_site="decoder.0.self",
-        key_site="decoder.0.self", query_map=plain, key_map=plain, query_rotation=rotary,
+        key_site="decoder.0.self", maps=(plain, plain), query_rotation=rotary,
         key_rotation=rotary, causal=True,
     )  # fmt: skip
     # 4 + 9 + 25 at equal positions; the turned pair is at right angles to the one that is not
@@ -122,7 +122,7 @@ def test_a_rotation_by_a_quarter_turn():
 def test_scores_depend_on_the_distance_alone_where_all_tokens_are_one(name):
     """Su et al. 2021, section 3.2.2: a rotated product is a function of the difference of positions."""
     one_token = SequenceBatch(torch.full((1, 6), 7), torch.ones(1, 6, dtype=torch.bool))
-    first = HuggingFace(model_of(name).double(), layers=0).trace(one_token).attended[0]
+    first = HuggingFace(model_of(name).double(), layers=0).trace(one_token).attentions[0]
     scores = first.scores[0, 0]
     for distance in range(6):
         diagonal = scores.diagonal(-distance)
@@ -132,7 +132,7 @@ def test_scores_depend_on_the_distance_alone_where_all_tokens_are_one(name):
 
 def test_query_heads_share_the_keys_of_their_group():
     model = model_of("Llama")
-    attended = HuggingFace(model).trace(BATCH).attended[0]
+    attended = HuggingFace(model).trace(BATCH).attentions[0]
     weight = model.model.layers[0].self_attn.k_proj.weight.unflatten(0, (2, 8))
     for head in range(4):
         assert torch.equal(attended.key_map.weight[head], weight[head // 2])
@@ -140,14 +140,14 @@ def test_query_heads_share_the_keys_of_their_group():
 
 def test_rows_of_a_projection_that_is_interleaved_by_head():
     model = model_of("GPTNeoX")
-    attended = HuggingFace(model).trace(BATCH).attended[0]
+    attended = HuggingFace(model).trace(BATCH).attentions[0]
     weight = model.gpt_neox.layers[0].attention.query_key_value.weight.unflatten(0, (4, 24))
     assert torch.equal(attended.query_map.weight, weight[:, :8])
     assert torch.equal(attended.key_map.weight, weight[:, 8:16])
 
 
 def windows_of(name):
-    return [attended.window for attended in HuggingFace(model_of(name)).trace(BATCH).attended]
+    return [attended.window for attended in HuggingFace(model_of(name)).trace(BATCH).attentions]
 
 
 def test_windows_are_those_of_the_model():
@@ -158,7 +158,7 @@ def test_windows_are_those_of_the_model():
 
 def test_a_step_sees_its_window_and_no_later_step():
     model_pass = HuggingFace(model_of("Mistral")).trace(SequenceBatch.of_rows([[5, 6, 7, 8]]))
-    seen = model_pass.allowed(model_pass.attended[0])[0].int().tolist()
+    seen = model_pass.allowed(model_pass.attentions[0])[0].int().tolist()
     assert seen == [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1]]
 
 
@@ -218,11 +218,11 @@ def test_both_sides_are_the_sequence_that_is_read():
 
 
 def test_kinds_are_named_by_what_the_model_is():
-    assert [one.name for one in HuggingFace(model_of("GPT2")).trace(BATCH).attended] == [
+    assert [one.name for one in HuggingFace(model_of("GPT2")).trace(BATCH).attentions] == [
         "decoder_self.0",
         "decoder_self.1",
     ]
-    (last,) = HuggingFace(model_of("Bert"), kinds="encoder_self", layers=1).trace(BATCH).attended
+    (last,) = HuggingFace(model_of("Bert"), kinds="encoder_self", layers=1).trace(BATCH).attentions
     assert (last.name, last.causal) == ("encoder_self.1", False)
 
 
@@ -267,7 +267,7 @@ def test_types_of_tokens_are_read():
     types[:, 2:] = 1
     adapter = HuggingFace(model_of("Bert"))
     plain, typed = adapter.trace(NAMED), adapter.trace(NAMED | {"token_type_ids": types})
-    apart = (plain.attended[0].query_inputs - typed.attended[0].query_inputs).abs().sum(-1)
+    apart = (plain.attentions[0].query_inputs - typed.attentions[0].query_inputs).abs().sum(-1)
     assert bool((apart[:, :2] == 0).all())
     assert bool((apart[:, 2:][BATCH.mask[:, 2:]] > 0).all())
 
@@ -421,4 +421,4 @@ def test_what_a_decoder_predicts_is_judged_but_for_the_last_step():
 def test_one_class_takes_every_model():
     assert isinstance(HuggingFace(model_of("GPT2")), SingleStack)
     assert type(HuggingFace(toys.model_of("T5"))) is HuggingFace
-    assert isinstance(HuggingFace(model_of("GPT2")).trace(BATCH), ModelPass)
+    assert isinstance(HuggingFace(model_of("GPT2")).trace(BATCH), Trace)

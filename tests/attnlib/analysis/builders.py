@@ -10,7 +10,8 @@ import torch
 from safetensors.torch import save_file
 from typer.testing import CliRunner
 
-from attnlib.adapters import Attended, LinearMap, ModelPass
+from attnlib import Attention, Trace
+from attnlib.adapters import LinearMap
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import HeldOutSums
 from attnlib.analysis.results import results
@@ -60,15 +61,25 @@ class Toy:
             made = self.places[site][: mask.shape[1]] + self.words[site][tokens] + 0.3 * noise
             states[site] = made.masked_fill(~mask[..., None], 1e3)
         attended = tuple(self._attended(kind, states) for kind in self.kinds)
-        return ModelPass(**given, target_outputs=given["target_tokens"].roll(-1, 1), attended=attended)
+        return Trace(**given, target_outputs=given["target_tokens"].roll(-1, 1), attentions=attended)
 
     def _attended(self, kind, states):
         own = "encoder.self" if kind == "encoder_self" else "decoder.self"
         sites = ("decoder.cross", "encoder") if kind == "cross" else (own, own)
         queries, keys = (states[site] for site in sites)
         bias = self.biases[:, :, : queries.shape[1], : keys.shape[1]] if self.bias else None
-        more = {"scale": 0.3, "position_bias": bias, "causal": kind == "decoder_self"}
-        return Attended(kind, 0, queries, keys, *sites, *self.maps[kind], **more)
+        return Attention(
+            kind,
+            0,
+            query_inputs=queries,
+            key_inputs=keys,
+            query_site=sites[0],
+            key_site=sites[1],
+            maps=tuple(self.maps[kind]),
+            scale=0.3,
+            position_bias=bias,
+            causal=kind == "decoder_self",
+        )
 
     def probe(self, one):
         table = torch.rand(WORDS, WORDS, generator=generator(99), dtype=torch.float64)
@@ -84,8 +95,10 @@ def by_hand(scores, **ignored):
         given |= {f"{side}_tokens": ids, f"{side}_mask": ids >= 0}
         given[f"ignored_{side}"] = torch.tensor([ignored.get(side, [False] * length)])
         states.append(torch.zeros(1, length, 1))
-    attended = Attended("cross", 0, *states, "asks", "answers", alike, alike, position_bias=bias)
-    return ModelPass(**given, target_outputs=given["target_tokens"], attended=(attended,))
+    inputs = {"query_inputs": states[0], "key_inputs": states[1]}
+    sites = {"query_site": "asks", "key_site": "answers"}
+    attended = Attention("cross", 0, **inputs, **sites, maps=(alike, alike), position_bias=bias)
+    return Trace(**given, target_outputs=given["target_tokens"], attentions=(attended,))
 
 
 def fit_of(passes, heads=None, method="means"):

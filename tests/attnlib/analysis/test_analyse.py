@@ -71,8 +71,8 @@ def test_fitted_on_most_and_judged_on_the_rest_or_on_the_same(batches, every, he
 def test_rows_are_in_the_order_of_kinds_layers_and_heads():
     def trace(number):
         one = TOY(number)
-        layers = [replace(own, layer=layer) for layer in (10, 2) for own in reversed(one.attended)]
-        return replace(one, attended=tuple(layers))
+        layers = [replace(own, layer=layer) for layer in (10, 2) for own in reversed(one.attentions)]
+        return replace(one, attentions=tuple(layers))
 
     found = analyse(Stream(trace, range(5)))
     places = [(row["kind"], row["layer"], row["head"]) for row in found.heads]
@@ -92,7 +92,7 @@ def test_what_is_shown_are_the_first_samples_judged_with_their_attention_and_pro
         assert torch.equal(shown.target, one.target_outputs[row][valid["target"]])
         probe = TOY.probe(one)[row][valid["target"]][:, valid["source"]]
         torch.testing.assert_close(shown.probe, probe)
-        for attended, head in product(one.attended, range(HEADS)):
+        for attended, head in product(one.attentions, range(HEADS)):
             asks, answers = one.sides(attended.kind)
             full, allowed = (own[row] for own in counted_attention(one, attended, head))
             seen = counted[asks][row][:, None] & counted[answers][row] & allowed
@@ -175,8 +175,8 @@ def test_attentions_that_nothing_checked_are_named(tmp_path):
 
     def checked(number, but=None):
         one = TOY(number)
-        own = one.attended if number == but else (with_attention(one, own) for own in one.attended)
-        return replace(one, attended=tuple(own))
+        own = one.attentions if number == but else (with_attention(one, own) for own in one.attentions)
+        return replace(one, attentions=tuple(own))
 
     assert analyse(Stream(checked, range(6))).unchecked == ()
     for number in (0, 4):

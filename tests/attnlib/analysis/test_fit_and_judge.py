@@ -10,7 +10,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlib.adapters import Attended, LinearMap, ModelPass
+from attnlib import Attention, Trace
+from attnlib.adapters import LinearMap
 from attnlib.analysis import Stream
 from attnlib.analysis.counted import counted_attention, whole_samples
 from attnlib.analysis.judge import sample_keys
@@ -160,7 +161,7 @@ def test_cross_attention_is_judged_by_components_of_what_counts(ignored):
         shares = ShareSums()
         for one in passes[15:]:
             parts = each(one, "split")
-            terms = terms_of(one.attended[0], row["head"], parts["decoder.cross"], parts["encoder"])
+            terms = terms_of(one.attentions[0], row["head"], parts["decoder.cross"], parts["encoder"])
             shares.update(terms, parts["decoder.cross"].mask, parts["encoder"].mask)
         covariance = shares.result().covariance
         assert row["temporal_share"] == pytest.approx(float(covariance[0, 0]))
@@ -191,7 +192,7 @@ def test_terms_of_every_kind_of_attention_sum_to_its_scores(bias):
         assert shares.rows_left_out > 0
         variance = 0.0
         for one in map(toy, range(15, 20)):
-            attended = {own.name: own for own in one.attended}[head[0]]
+            attended = {own.name: own for own in one.attentions}[head[0]]
             _, allowed = counted_attention(one, attended, head[1])
             rows = (allowed.sum(-1) > 1) & whole_samples(one)[:, None]
             for scores, seen in zip(attended.scores[:, head[1]][rows], allowed[rows], strict=True):
@@ -203,10 +204,10 @@ def test_agreement_is_the_probes_own_and_self_attention_has_none_nor_what_is_not
     toy = Toy(ALL, ignored=(3,))
     passes = list(map(toy, range(20)))
     judgement = judged(fit_of(passes[:15]), passes[15:], toy.probe)
-    for head in range(passes[0].attended[0].heads):
+    for head in range(passes[0].attentions[0].heads):
         found = []
         for one in passes[15:]:
-            attention, _ = counted_attention(one, one.attended[0], head)
+            attention, _ = counted_attention(one, one.attentions[0], head)
             for sample, row in one.counted("target").nonzero().tolist():
                 seen = one.counted("source")[sample]
                 if seen.any():
@@ -225,7 +226,7 @@ def test_attention_on_an_ignored_word():
     """Half of the first row and a quarter of the second; the third row is not counted."""
     scores = [[1.0, 1.0, 2.0], [2.0, 1.0, 1.0], [0.1, 0.1, 9.0]]
     one = by_hand(scores, source=[False, False, True], target=[False, False, True])
-    attention, allowed = counted_attention(one, one.attended[0], 0)
+    attention, allowed = counted_attention(one, one.attentions[0], 0)
     torch.testing.assert_close(attention[0], torch.tensor([[1 / 2, 1 / 2, 0], [2 / 3, 1 / 3, 0], [0, 0, 0]]))
     assert allowed.sum() == 4
     (row,) = head_rows(judged(fit_of([one]), [one]))
@@ -240,10 +241,10 @@ def test_what_stands_at_ignored_tokens_is_not_looked_at():
 
     def spoilt(number):
         one = toy(number)
-        (own,) = one.attended
+        (own,) = one.attentions
         queries = own.query_inputs.masked_fill(one.ignored_target[..., None], 50.0)
         keys = own.key_inputs.masked_fill(one.ignored_source[..., None], -50.0)
-        return replace(one, attended=(replace(own, query_inputs=queries, key_inputs=keys),))
+        return replace(one, attentions=(replace(own, query_inputs=queries, key_inputs=keys),))
 
     clean, other = (judged(fit_of(map(make, range(9))), [make(9)], toy.probe) for make in (toy, spoilt))
     assert_same_rows(rows_of(other), rows_of(clean), but=("on_ignored",))
@@ -258,8 +259,8 @@ def test_samples_with_nothing_counted_are_left_out():
     source[1], target[4] = True, True
     spoilt = replace(one, ignored_source=source, ignored_target=target)
     kept = [0, 2, 3, 5]
-    attended = tuple(replace(own, **tensors_of(own, kept)) for own in one.attended)
-    without = replace(one, **tensors_of(one, kept), attended=attended)
+    attended = tuple(replace(own, **tensors_of(own, kept)) for own in one.attentions)
+    without = replace(one, **tensors_of(one, kept), attentions=attended)
     fit = fit_of(map(toy, range(9)))
     first, second = (judged(fit, [some], toy.probe) for some in (spoilt, without))
     assert first.samples == second.samples <= 4
@@ -333,11 +334,11 @@ class Known:
 
     def one(self, seed):
         (asks, query_mask, queries), (answers, key_mask, keys) = self.draw(BATCH, seed)
-        states = queries.sum(0), keys.sum(0)
-        sites = ("q", "k") if self.kind == "cross" else ("q", "q")
-        attended = Attended(self.kind, 0, *states, *sites, *self.maps, scale=0.3)
+        inputs = {"query_inputs": queries.sum(0), "key_inputs": keys.sum(0)}
+        sites = {"query_site": "q", "key_site": "k" if self.kind == "cross" else "q"}
+        attended = Attention(self.kind, 0, **inputs, **sites, maps=tuple(self.maps), scale=0.3)
         tokens = {"target_tokens": asks, "target_outputs": asks, "target_mask": query_mask}
-        return ModelPass(source_tokens=answers, source_mask=key_mask, attended=(attended,), **tokens)
+        return Trace(source_tokens=answers, source_mask=key_mask, attentions=(attended,), **tokens)
 
     @cached_property
     def shares(self):
@@ -455,15 +456,15 @@ def test_with_a_rotation_what_is_constant_depends_on_position():
     """Then the terms of a constant key stay, and all terms still make the scores."""
     model, turn = Known("encoder_self", seed=4), rotary(LONGEST, 4)
     plain = model.one(1)
-    (own,) = plain.attended
-    rotated = replace(plain, attended=(replace(own, query_rotation=turn, key_rotation=turn),))
+    (own,) = plain.attentions
+    rotated = replace(plain, attentions=(replace(own, query_rotation=turn, key_rotation=turn),))
     for one, count in ((plain, 12), (rotated, 16)):
         (sums,) = judged(fit_of([one], method="least_squares"), [one]).heads.values()
         shares = sums.shares
         assert len(sums.terms) == count
         assert sum(shares.covariance.values()) == pytest.approx(1)
-        scores = one.attended[0].scores[:, 0]
-        allowed = one.allowed(one.attended[0])
+        scores = one.attentions[0].scores[:, 0]
+        allowed = one.allowed(one.attentions[0])
         mean = (scores * allowed).sum(-1, keepdim=True) / allowed.sum(-1, keepdim=True).clamp(min=1)
         assert shares.spread == pytest.approx(float((scores - mean)[allowed].square().mean().sqrt()))
 
@@ -476,10 +477,10 @@ def test_words_that_were_not_fitted_on_move_no_share():
     new = torch.zeros_like(one.source_tokens, dtype=torch.bool)
     new[::2, 1] = True
     one = replace(one, source_tokens=one.source_tokens.masked_fill(new, WORDS + 1))
-    (own,) = one.attended
+    (own,) = one.attentions
     for factor in (1, 30):
         keys = torch.where(new[:, :, None], factor * own.key_inputs, own.key_inputs)
-        judgement = judged(fit, [replace(one, attended=(replace(own, key_inputs=keys),))])
+        judgement = judged(fit, [replace(one, attentions=(replace(own, key_inputs=keys),))])
         sums += [found.terms for found in judgement.attentions.values()]
     assert judgement.seen["k"].unseen_words >= int((new & one.source_mask).sum()) > 5
     for name in ("absolute", "explained", "moments", "similarity"):
@@ -545,7 +546,7 @@ def test_blocks_add_up_to_what_the_rows_say(first):
 
 def test_a_sentence_has_its_key_in_whatever_batch():
     """Alone and without padding as well; another word on either side is another key."""
-    one = replace(toy()(0), attended=())
+    one = replace(toy()(0), attentions=())
     keys = sample_keys(one)
     assert len(set(keys.tolist())) == len(keys)
     names = ("source_tokens", "source_mask", "target_tokens", "target_outputs", "target_mask")

@@ -17,7 +17,13 @@ from torch.nn.functional import scaled_dot_product_attention
 from torch.nn.utils.rnn import pad_sequence
 
 from attnlib.models.attention import BILINEAR, Score, Scoring, masked_softmax
-from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
+from attnlib.models.classifiers import (
+    AttentiveClassifier,
+    ClassifierConfig,
+    classification_loss,
+    log_odds_of,
+    logit_of,
+)
 from attnlib.models.corpus import Batch
 from attnlib.models.encoder_decoder import TABLE_ROWS, shuffled_positions, sinusoidal_positions
 from attnlib.models.recurrence import FUSED, fused_layer, unroll
@@ -231,7 +237,8 @@ def check_against_definition(model, definition=by_definition, **options):
     for sample, (source, target) in enumerate(nets.PAIRS):
         found = definition(model, source, target, **options)
         for name, expected in found.items():
-            ours = getattr(trace, name)[sample, : len(expected)]
+            whole = trace.attentions[0].query_inputs if name == "queries" else getattr(trace, name)
+            ours = whole[sample, : len(expected)]
             torch.testing.assert_close(ours[..., : expected.shape[-1]], expected)
             assert not ours[..., expected.shape[-1] :].any()  # attention at padding
         assert (trace.attention is None) == ("attention" not in found)
@@ -270,7 +277,7 @@ FROZEN = [(made, *row) for made, rows in nets.GIVEN["frozen"].items() for row in
 def test_what_is_trained(made, attention, frozen):
     model = getattr(nets, made)(attention=attention)
     if made == "classifier":
-        loss = classification_loss(model(TOKENS, MASK).logit, torch.tensor([0, 1, 1]))
+        loss = classification_loss(logit_of(model(TOKENS, MASK)), torch.tensor([0, 1, 1]))
     else:
         loss = model.loss(BATCH)
     loss.backward()
@@ -334,14 +341,14 @@ def test_a_text_is_what_equations_7_and_8_say_position_by_position(kind):
         inputs = model.embedding.weight[TOKENS[row, :length]]
         backwards, _ = model.backwards(inputs.flip(0))
         states = torch.cat([model.forwards(inputs)[0], backwards.flip(0)], dim=1)
-        torch.testing.assert_close(trace.states[row, :length], states)
+        torch.testing.assert_close(trace.encoder_states[row, :length], states)
         scores = [score(torch.clamp(hidden.weight @ state + hidden.bias, min=0))[0] for state in states]
         attention = torch.stack(scores).softmax(0)
         attention = attention if kind == "learned" else torch.full_like(attention, 1 / length)
-        torch.testing.assert_close(trace.attention[row, :length], attention)
+        torch.testing.assert_close(trace.attention[row, 0, :length], attention)
         context = (attention[:, None] * states).sum(0)
-        torch.testing.assert_close(trace.logit[row], readout.weight[0] @ context + readout.bias[0])
-    assert torch.all(trace.attention[~MASK] == 0)
+        torch.testing.assert_close(logit_of(trace)[row], readout.weight[0] @ context + readout.bias[0])
+    assert torch.all(trace.attention[:, 0][~MASK] == 0)
 
 
 def test_texts_of_unlike_length_are_run_in_groups_with_the_same_outcome(monkeypatch):
@@ -352,7 +359,7 @@ def test_texts_of_unlike_length_are_run_in_groups_with_the_same_outcome(monkeypa
     for large in (10**9, 0):
         monkeypatch.setattr("attnlib.models.classifiers._LARGE", large)
         model = nets.classifier()
-        logit = model(tokens, mask).logit
+        logit = logit_of(model(tokens, mask))
         classification_loss(logit, torch.tensor([0, 1, 1, 0, 0, 1, 1])).backward()
         found.append([logit, *(parameter.grad for parameter in model.parameters())])
     torch.testing.assert_close(*found)
@@ -362,10 +369,12 @@ def test_attention_can_be_given():
     model = nets.classifier()
     given = torch.tensor([[0, 0, 1, 0, 0, 9], [1, 0, 0, 9, 9, 9], [0, 0, 0, 0, 0.5, 0.5]]).double()
     trace = model(TOKENS, MASK, attention=given)
-    expected = [trace.log_odds[0, 2], trace.log_odds[1, 0], trace.log_odds[2, 4:].mean()]
-    torch.testing.assert_close(trace.logit, torch.stack(expected))
+    log_odds = log_odds_of(trace)
+    expected = [log_odds[0, 2], log_odds[1, 0], log_odds[2, 4:].mean()]
+    torch.testing.assert_close(logit_of(trace), torch.stack(expected))
     own = model(TOKENS, MASK)
-    torch.testing.assert_close(model(TOKENS, MASK, attention=own.attention).logit, own.logit)
+    again = model(TOKENS, MASK, attention=own.attention[:, 0])
+    torch.testing.assert_close(logit_of(again), logit_of(own))
 
 
 def test_the_loss_is_minus_the_log_of_the_right_label():
@@ -394,7 +403,7 @@ def torchs_twin(model):
 def test_one_attention_by_hand():
     # Two heads of width 1. The values are four times the inputs, the output map swaps the heads. A query of
     # log 3 gives 3 times the weight to a key that is greater by 1.
-    attention = MultiHeadAttention(replace(nets.SMALL, width=2, heads=2))
+    attention = MultiHeadAttention(replace(nets.SMALL, width=2, heads=2), "cross", 0)
     with torch.no_grad():
         for module in attention.children():
             module.weight.copy_(torch.eye(2))
@@ -404,7 +413,7 @@ def test_one_attention_by_hand():
     keys = torch.tensor([[[0.0, 0.0], [1.0, 1.0], [9.0, 9.0]]])
     queries = torch.tensor([[[0.0, math.log(3)], [math.log(3), 0.0]]])
     seen = torch.tensor([[[True, True, False]]])
-    output, attended = attention(queries, attention.answer(keys), seen)
+    output, attended = attention(queries, attention.answer(keys), seen, key_inputs=keys)
     expected = torch.tensor([[[0.5, 0.5, 0], [0.25, 0.75, 0]], [[0.25, 0.75, 0], [0.5, 0.5, 0]]])
     torch.testing.assert_close(attended.attention, expected[None])
     torch.testing.assert_close(output, torch.tensor([[[3.0, 2.0], [2.0, 3.0]]]))
@@ -432,48 +441,54 @@ SIDES = {"encoder_self": "ss", "decoder_self": "tt", "cross": "ts"}  # of the qu
 def test_each_head_is_torchs_attention_on_the_inputs_that_are_kept(kind):
     model = nets.transformer()
     side = model.encoder if kind == "encoder_self" else model.decoder
-    for layer, heads in enumerate(getattr(model(BATCH), kind)):
+    trace = model(BATCH)
+    key_mask = BATCH.target_mask if kind == "decoder_self" else BATCH.source_mask
+    for layer, recorded in enumerate(trace.layers(kind)):
         attention = side[layer].cross_attention if kind == "cross" else side[layer].self_attention
-        for number, head in enumerate(heads):
-            allowed = head.source_mask[:, None].repeat(1, head.attention.shape[1], 1)
+        for number in range(recorded.heads):
+            head = recorded.head(number)
+            allowed = key_mask[:, None].repeat(1, head.attention.shape[2], 1)
             allowed = allowed.tril() if kind == "decoder_self" else allowed
             rows = slice(number * nets.SMALL.head_width, (number + 1) * nets.SMALL.head_width)
             maps = attention.query_map, attention.key_map, attention.value_map
             inputs = head.query_inputs, head.key_inputs, head.key_inputs
             queries, keys, values = (own(x)[..., rows] for own, x in zip(maps, inputs, strict=True))
             identity = torch.eye(keys.shape[1], dtype=keys.dtype).expand(3, -1, -1)
-            for found, own in ((head.attention, identity), (head.context, values)):
+            for found, own in ((head.attention[:, 0], identity), (head.context[:, 0], values)):
                 expected = scaled_dot_product_attention(queries, keys, own, attn_mask=allowed)
                 torch.testing.assert_close(found, expected)
-            torch.testing.assert_close(head.values, values)
+            torch.testing.assert_close(head.values[:, 0], values)
             query, key = model.projections(kind, layer, number)
-            torch.testing.assert_close(head.decoder_states, head.query_inputs @ query.weight.T + query.bias)
-            torch.testing.assert_close(head.encoder_states, key(head.key_inputs))
-            products = head.decoder_states @ head.encoder_states.mT
+            torch.testing.assert_close(head.queries, query(head.query_inputs))
+            torch.testing.assert_close(head.keys, key(head.key_inputs))
+            products = head.queries @ head.keys.mT
             torch.testing.assert_close(head.scores, products, rtol=0, atol=1e-14)
             assert torch.isfinite(head.scores).all()
 
 
-def test_a_head_has_the_words_of_its_two_sides():
+@pytest.mark.parametrize("kind", SIDES)
+def test_a_head_of_a_trace_is_that_head_of_its_attention(kind):
     trace = nets.transformer()(BATCH)
-    words = {
-        "s": (BATCH.source, BATCH.source, BATCH.source_mask),
-        "t": (BATCH.target_input, BATCH.target_output, BATCH.target_mask),
-    }
-    names = ("target_tokens", "target_outputs", "target_mask", "source_tokens", "source_mask")
-    for kind, (asking, answering) in SIDES.items():
-        head = getattr(trace, kind)[1][2]
-        expected = *words[asking], *words[answering][::2]
-        assert all(getattr(head, name) is own for name, own in zip(names, expected, strict=True))
-        assert head.logits is (None if kind == "encoder_self" else trace.logits)
-    assert trace.cross[1][2].key_inputs is trace.encoder_states
+    head, recorded = trace.head(kind, 1, 2), trace.layers(kind)[1]
+    for name in ("scores", "attention", "context", "values"):
+        assert torch.equal(getattr(head, name), getattr(recorded, name)[:, 2]), name
+    assert torch.equal(head.attentions[0].queries[:, 0], recorded.queries[:, 2])
+    assert head.source_tokens is trace.source_tokens
+
+
+def test_cross_attention_reads_the_encoder_states():
+    trace = nets.transformer()(BATCH)
+    assert trace.layers("cross")[1].key_inputs is trace.encoder_states
 
 
 def test_turned_by_their_positions_the_same_words_further_on_have_the_same_scores():
     attention = nets.transformer(positions="rotary").encoder[0].self_attention
     pair = torch.randn(1, 2, nets.SMALL.width, generator=generator()).double()
     everywhere = torch.ones(1, 1, 2, dtype=torch.bool)
-    found = [attention(pair, attention.answer(pair, first), everywhere, first)[1].scores for first in (0, 3)]
+    found = []
+    for first in (0, 3):
+        source = attention.answer(pair, first)
+        found.append(attention(pair, source, everywhere, first=first, key_inputs=pair)[1].scores)
     torch.testing.assert_close(*found)
 
 
@@ -581,12 +596,17 @@ def test_word_by_word_gives_the_logits_of_the_teacher_forced_pass(name):
 TRACES = [own()(BATCH) for own in (FORCED["AED gru"], FORCED["VED"], WRITERS["luong"], WRITERS["cho"])]
 
 
-@pytest.mark.parametrize("trace", [BATCH, *TRACES, nets.transformer()(BATCH).encoder_self[0][0]])
+@pytest.mark.parametrize("trace", [BATCH, *TRACES, nets.transformer()(BATCH)])
 def test_a_trace_or_batch_moves_with_all_that_it_has(trace):
     moved = trace.to("meta")
-    for name in (field.name for field in fields(trace)):
-        value = getattr(moved, name)
-        assert value is None if getattr(trace, name) is None else value.is_meta, name
+    for given, taken in ((trace, moved), *zip(attentions_of(trace), attentions_of(moved), strict=True)):
+        for name in (field.name for field in fields(given)):
+            if isinstance(getattr(given, name), torch.Tensor):
+                assert getattr(taken, name).is_meta, name
+
+
+def attentions_of(trace):
+    return getattr(trace, "attentions", ())
 
 
 LARGE = torch.full((1, 129), 5)

@@ -16,7 +16,7 @@ from attnlib import EncoderDecoder, analyse, zoo
 from attnlib.adapters import encoder_decoder_pass
 from attnlib.analysis.learned import has_learned
 from attnlib.errors import Altered
-from attnlib.models.classifiers import AttentiveClassifier
+from attnlib.models.classifiers import AttentiveClassifier, logit_of
 from attnlib.models.corpus import collate
 from attnlib.models.sequence_to_sequence import SequenceConfig, SequenceToSequence
 from attnlib.probes.lexical_probe import log_lexical_probe
@@ -183,7 +183,7 @@ def test_a_network_has_learned_what_its_record_says(name):
     batch = collate(found.corpus, range(800))
     if isinstance(found.network, AttentiveClassifier):
         plus = batch.target_output[:, 0] == found.words["target"].index("plus")
-        right = (found.network(batch.source, batch.source_mask).logit > 0) == plus
+        right = (logit_of(found.network(batch.source, batch.source_mask)) > 0) == plus
     else:
         right = (found.network(batch).logits.argmax(-1) == batch.target_output)[batch.target_mask]
     assert float(right.double().mean()) == pytest.approx(made["accuracy"], abs=0.02)
@@ -237,7 +237,7 @@ test_what_is_not_there_is_refused = refused(
     (partial(stream, "one_to_one_AO", kinds=("encoder_self",)),
      "AO has cross-attention alone: there is no analysis of encoder_self"),
     (lambda: pass_of_decoder(scoring="additive"),
-     "scores are 'additive'; only those that compare states as they are"),
+     "scores are 'additive'; only products of a query and a key have nine terms"),
 )  # fmt: skip
 
 
@@ -254,5 +254,5 @@ def test_an_altered_file_is_refused(name, place, tmp_path, monkeypatch):
 @pytest.mark.parametrize("decoder", ["luong", "bahdanau"])
 def test_the_state_that_asks_is_the_query(decoder):
     """Bahdanau's decoder asks with the state before; the check of a pass rebuilds its attention."""
-    (one,) = pass_of_decoder(decoder=decoder).attended
+    (one,) = pass_of_decoder(decoder=decoder).attentions
     assert one.query_inputs.shape[-1] == one.key_inputs.shape[-1] == 8

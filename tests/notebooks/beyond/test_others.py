@@ -56,7 +56,7 @@ def test_a_head_that_looks_one_place_on_copies():
     (batch,) = published.molecules(torch.tensor([[2, 5, 6, 3], [2, 7, 3, -1]]), 2)
     assert batch.target.tolist() == [[5, 6, 3], [7, 3, 0]]
     one = SimpleNamespace(
-        attended=[SimpleNamespace(heads=2)],
+        attentions=[SimpleNamespace(heads=2)],
         target_mask=batch.target_mask,
         softmax=lambda _, head: [torch.eye(4)[1:], torch.eye(4)[:3]][head].expand(2, 3, 4),
     )

@@ -99,7 +99,7 @@ def test_reciprocity_in_a_loop_over_pairs_of_words(store):
     gold = load_task(recording.spec.resolved).gold
     sums = Counter()
     for batch in experiment.equal_lengths(judged):
-        head = network(batch).cross[1][0]
+        head = network(batch).head("cross", 1, 0)
         n = batch.source.shape[1] - 1
         for row, i in enumerate(batch.indices.tolist()):
             step = {place: step for step, place in gold[i]}
