@@ -1,7 +1,7 @@
 """Arrays of any kind as tensors, where a function takes tensors."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
@@ -35,6 +35,39 @@ else:
 Function = TypeVar("Function", bound=Callable)
 EVERYWHERE = None  # the default of a mask
 HALF = (torch.float16, torch.bfloat16)  # too coarse for products of states
+
+
+class ShowsShapes:
+    """A dataclass of tensors whose ``repr`` says what shape they have, and not which numbers.
+
+    What is None is left out; of things with names, such as attentions, the names are shown.
+    """
+
+    def __repr__(self) -> str:
+        shown = []
+        for field in fields(cast(Any, self)):
+            value = getattr(self, field.name)
+            if field.repr and value is not None:
+                shown.append(f"{field.name}={_shape_or_value(value)}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _shape_or_value(value: Any) -> str:
+    """Return the type and the shape of an array, the names of named things, or else the value.
+
+    >>> _shape_or_value(torch.zeros(2, 3)), _shape_or_value(np.array(1.5)), _shape_or_value("means")
+    ('float32 (2, 3)', '1.5', "'means'")
+    """
+    if isinstance(value, Tensor | np.ndarray):
+        if value.ndim == 0:
+            return str(value.item())
+        return f"{str(value.dtype).removeprefix('torch.')} {tuple(value.shape)}"
+    if isinstance(value, tuple):
+        names = [getattr(entry, "name", None) or _shape_or_value(entry) for entry in value]
+        return f"({', '.join(names)})"
+    if callable(value) and not is_dataclass(value):
+        return "made when asked for"
+    return repr(value)
 
 
 def several(value: Any) -> tuple | None:

@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from attnlib.arrays import ShowsShapes
 from attnlib.errors import BadInput
 
 # A linear map of every position by itself, (*batch, length, width) → the same, such as :class:`Rotary`.
@@ -23,8 +24,8 @@ def single(tensor: Tensor) -> Tensor:
     return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
 
 
-@dataclass(frozen=True, eq=False)
-class LinearMap:
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearMap(ShowsShapes):
     """x ↦ W x + b in every head.
 
     Attributes:
@@ -126,8 +127,8 @@ def compared_as_they_are(
     return LinearMap.none(queries), LinearMap.none(keys)
 
 
-@dataclass(frozen=True, eq=False)
-class Rotary:
+@dataclass(frozen=True, eq=False, repr=False)
+class Rotary(ShowsShapes):
     """Rotation of pairs of coordinates, ``x cos + turned(x) sin`` (Su et al. 2021, equation 34).
 
     Tables that are narrower than the states rotate their first coordinates; the others stay as they are.

@@ -30,7 +30,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.arrays import require_tokens, valid_first
+from attnlib.arrays import ShowsShapes, require_tokens, valid_first
 from attnlib.errors import BadInput
 from attnlib.linear_map import LinearMap, Rotation
 
@@ -64,8 +64,8 @@ def site_names(kind: AttentionKind, layer: int) -> tuple[str, str]:
 # -- attentions ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Attention:
+@dataclass(frozen=True, eq=False, repr=False)
+class Attention(ShowsShapes):
     """One attention of one layer over a batch, all heads.
 
     Attributes:
@@ -316,8 +316,8 @@ def _on_device(device: torch.device | str, value: Any) -> Any:
 # -- traces --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Trace:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Trace(ShowsShapes):
     """One teacher-forced pass over a batch; rows are samples, and values at padding are arbitrary.
 
     The decoder's token at a step is the one it *reads* there (``target_tokens``), a row of attention is about

@@ -1,4 +1,4 @@
-"""Dataclasses that hold tensors are equal to themselves alone: comparing tensors has no one truth value."""
+"""Dataclasses that hold tensors are equal to themselves alone, and are shown by their shapes."""
 
 import dataclasses
 import importlib
@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib import Components, TokenBatch
+from attnlib import Components, TokenBatch, zoo
 from attnlib.analysis import Stream
 from attnlib.decomposition.shares import shares
+from attnlib.models.corpus import evaluation_batches
 from attnlib.report import analyse
 from tests.attnlib.analysis.builders import Toy
 
@@ -82,3 +83,16 @@ def test_two_of_a_kind_can_be_compared(make):
     assert first != second
     assert first in [second, first]
     assert len({first, second}) == 2
+
+
+def test_what_a_network_returns_is_shown_by_its_shapes():
+    trained = zoo.load("reordering_AED")
+    batch = next(evaluation_batches(trained.corpus, 4))
+    with torch.inference_mode():
+        trace = trained.network(batch)
+    components = Components(64).update(trace.encoder_states, batch.source, batch.source_mask)
+    parts = components.split(trace.encoder_states, batch.source, batch.source_mask)
+    for value in (batch, trained.corpus, trace, *trace.attentions, parts):
+        assert len(repr(value)) < 500
+    assert "encoder_states=float32 (4, 12, 64)" in repr(trace)
+    assert "attentions=(cross.0)" in repr(trace)

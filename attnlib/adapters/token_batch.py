@@ -9,12 +9,21 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.arrays import Array, as_ids, as_mask, as_tensor, make_tensors_of, require_tokens, valid_first
+from attnlib.arrays import (
+    Array,
+    ShowsShapes,
+    as_ids,
+    as_mask,
+    as_tensor,
+    make_tensors_of,
+    require_tokens,
+    valid_first,
+)
 from attnlib.errors import BadInput
 
 
-@dataclass(frozen=True, eq=False)
-class TokenBatch:
+@dataclass(frozen=True, eq=False, repr=False)
+class TokenBatch(ShowsShapes):
     """Source and target of some samples; padding may stand on either side of a row.
 
     Arrays and lists are made tensors, and integers 0 and 1 a mask. Networks of the library read a
@@ -93,8 +102,8 @@ class TokenBatch:
         return cls(*padded)
 
 
-@dataclass(frozen=True, eq=False)
-class FrameBatch:
+@dataclass(frozen=True, eq=False, repr=False)
+class FrameBatch(ShowsShapes):
     """Pictures or sound with the words that are written of them, for an encoder that reads no words.
 
     Attributes:
@@ -135,8 +144,8 @@ class FrameBatch:
         return TokenBatch(source, source == 0, self.target, self.target_mask, self.read)
 
 
-@dataclass(frozen=True, eq=False)
-class SequenceBatch:
+@dataclass(frozen=True, eq=False, repr=False)
+class SequenceBatch(ShowsShapes):
     """Sequences for a decoder or an encoder alone; padding may stand on either side of a row.
 
     Arrays and lists are made tensors, and integers 0 and 1 a mask.

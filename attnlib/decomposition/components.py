@@ -25,7 +25,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 from torch import bool as torch_bool
 
-from attnlib.arrays import EVERYWHERE, Mask, States, Tokens, takes_arrays
+from attnlib.arrays import EVERYWHERE, Mask, ShowsShapes, States, Tokens, takes_arrays
 from attnlib.decomposition.kernels import PlaceRows, read_once, split_once
 from attnlib.decomposition.sums import TwoReadings, in_summable_precision
 from attnlib.decomposition.two_way import (
@@ -46,8 +46,8 @@ Method = Literal["means", "least_squares"]
 Constants = Literal["least_norm", "by_count"]
 
 
-@dataclass(frozen=True, eq=False)
-class Parts:
+@dataclass(frozen=True, eq=False, repr=False)
+class Parts(ShowsShapes):
     """States as temporal + input + residual, zero at padding, in their dtype (single at least) and device.
 
     Attributes:
@@ -97,8 +97,8 @@ class Parts:
         return self.temporal + self.input + self.residual
 
 
-@dataclass(frozen=True, eq=False)
-class Means:
+@dataclass(frozen=True, eq=False, repr=False)
+class Means(ShowsShapes):
     """The components that belong to the places of a batch, each row once.
 
     Attributes:

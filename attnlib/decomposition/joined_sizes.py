@@ -11,6 +11,8 @@ from functools import lru_cache, reduce
 import numpy as np
 from jaxtyping import Float
 
+from attnlib.arrays import ShowsShapes
+
 Cell = tuple[int, int]  # (source length, target length)
 Way = tuple[int, int] | None
 
@@ -19,8 +21,8 @@ Way = tuple[int, int] | None
 WAYS: tuple[Way, ...] = (None, (1, 1), (-1, -1), (1, -1), (-1, 1))
 
 
-@dataclass(frozen=True, eq=False)
-class SummedMatrices:
+@dataclass(frozen=True, eq=False, repr=False)
+class SummedMatrices(ShowsShapes):
     """The sum of so many matrices of one size, of every head."""
 
     total: Float[np.ndarray, "heads target source"]

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from attnlib.arrays import ShowsShapes
 from attnlib.errors import BadInput
 
 Leading = Float[Tensor, "*lead row source"]
@@ -76,8 +77,8 @@ def total_variation(
     return 0.5 * (first - second).abs().sum(-1)
 
 
-@dataclass(frozen=True, eq=False)
-class ChosenRows:
+@dataclass(frozen=True, eq=False, repr=False)
+class ChosenRows(ShowsShapes):
     """The rows of a batch that choose among two positions or more, sample after sample.
 
     Attributes:

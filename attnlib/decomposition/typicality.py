@@ -23,7 +23,16 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.arrays import EVERYWHERE, Array, Attention, SourceMask, TargetMask, as_tensor, takes_arrays
+from attnlib.arrays import (
+    EVERYWHERE,
+    Array,
+    Attention,
+    ShowsShapes,
+    SourceMask,
+    TargetMask,
+    as_tensor,
+    takes_arrays,
+)
 from attnlib.decomposition.joined_sizes import Cell, SummedMatrices, average_of_sizes, nearest_cells
 from attnlib.decomposition.rows import allowed_pairs
 from attnlib.errors import BadInput
@@ -33,8 +42,8 @@ MINIMUM_CELL = 30
 MOST_ENTRIES = 200_000  # of all average matrices of a head together, where memory is bounded
 
 
-@dataclass(frozen=True, eq=False)
-class Typicality:
+@dataclass(frozen=True, eq=False, repr=False)
+class Typicality(ShowsShapes):
     """How well the average attention matrix represents single samples, and how many could be judged."""
 
     value: float  #: mean over the samples that could be judged; NaN where no cell is large enough

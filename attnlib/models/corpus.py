@@ -17,6 +17,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from attnlib.arrays import ShowsShapes
 from attnlib.errors import BadInput
 from attnlib.models.vocabulary import BOS, EOS, PAD, UNK
 
@@ -27,8 +28,8 @@ _WINDOW = 32
 _STREAM = 0xBA7C
 
 
-@dataclass(frozen=True, eq=False)
-class Corpus:
+@dataclass(frozen=True, eq=False, repr=False)
+class Corpus(ShowsShapes):
     """Sentence pairs: flat word ids, no marks; sample i is ``ids[offsets[i]:offsets[i+1]]`` on each side."""
 
     source_ids: Int[np.ndarray, " source_words"]
@@ -81,8 +82,8 @@ class Corpus:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Batch:
+@dataclass(frozen=True, eq=False, repr=False)
+class Batch(ShowsShapes):
     """Samples as padded tensors, marks as drawn in the module; masks are true on words and end marks.
 
     Networks of the library read these, at every update of a training, so that nothing is checked and padding

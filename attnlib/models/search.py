@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from attnlib.arrays import ShowsShapes
 from attnlib.errors import BadInput
 from attnlib.models.translator import BilinearTranslator
 from attnlib.models.vocabulary import BOS, EOS, PAD
@@ -26,8 +27,8 @@ class Writer(Protocol[State]):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class Written:
+@dataclass(frozen=True, eq=False, repr=False)
+class Written(ShowsShapes):
     """What a search found for each source, best first."""
 
     words: Int[Tensor, "batch beams length"]  #: an end mark unless cut off, then padding

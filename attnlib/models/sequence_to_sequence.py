@@ -32,6 +32,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from attnlib.arrays import ShowsShapes
 from attnlib.deprecated import former_trace
 from attnlib.errors import BadInput, check_at_least, check_known
 from attnlib.models.attention import BILINEAR, Score, Scoring, masked_softmax
@@ -107,8 +108,8 @@ NAMED: dict[str, dict[str, object]] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Source:
+@dataclass(frozen=True, eq=False, repr=False)
+class Source(ShowsShapes):
     """A source as the decoder sees it; rows are samples."""
 
     states: Float[Tensor, "batch source encoder_width"]
@@ -117,8 +118,8 @@ class Source:
     summary: Float[Tensor, "batch width"] | None  # Cho's c
 
 
-@dataclass(frozen=True, eq=False)
-class Carried:
+@dataclass(frozen=True, eq=False, repr=False)
+class Carried(ShowsShapes):
     """What a decoder carries from one step to the next; rows are samples."""
 
     hidden: Float[Tensor, "batch layers width"]
@@ -134,8 +135,8 @@ class Reading:
     carried: Carried
 
 
-@dataclass(frozen=True, eq=False)
-class Steps:
+@dataclass(frozen=True, eq=False, repr=False)
+class Steps(ShowsShapes):
     """Some steps of the decoder."""
 
     states: Float[Tensor, "batch steps width"]

@@ -38,6 +38,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from attnlib.arrays import ShowsShapes
 from attnlib.deprecated import former_trace
 from attnlib.errors import BadInput, check_known
 from attnlib.linear_map import LinearMap, Rotation
@@ -113,8 +114,8 @@ class TransformerConfig:
         return 4 * self.width if self.hidden is None else self.hidden
 
 
-@dataclass(frozen=True, eq=False)
-class KeyValues:
+@dataclass(frozen=True, eq=False, repr=False)
+class KeyValues(ShowsShapes):
     """Keys and values of a sequence in every head. Where layers are stacked, they are the second axis."""
 
     keys: Float[Tensor, "batch *layers heads source head_width"]
@@ -299,8 +300,8 @@ def new_self_attention(config: TransformerConfig, kind: AttentionKind, layer: in
     return classes.get(config.positions, MultiHeadAttention)(config, kind, layer)
 
 
-@dataclass(frozen=True, eq=False)
-class Prefix:
+@dataclass(frozen=True, eq=False, repr=False)
+class Prefix(ShowsShapes):
     """Source and decoder between two words; rows are samples, layers stand in the second axis."""
 
     source_mask: Bool[Tensor, "batch source"]

@@ -19,6 +19,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
+from attnlib.arrays import ShowsShapes
 from attnlib.errors import BadInput
 from attnlib.models.corpus import Corpus
 from attnlib.models.vocabulary import PAD
@@ -30,8 +31,8 @@ NO_LINK = -1  # of a target word that comes from the null word
 _BLOCK = 1_000_000
 
 
-@dataclass(frozen=True, eq=False)
-class IBMModel1:
+@dataclass(frozen=True, eq=False, repr=False)
+class IBMModel1(ShowsShapes):
     """A fitted translation table, entry by entry in the order of (source word, target word)."""
 
     n_source: int

@@ -11,9 +11,9 @@ from companion.results.config import AboveZero, Attending, BaseConfig, Positive,
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.suite import seeds_of, spec_of
+from notebooks.shared.dial import DIAL
 from notebooks.shared.measure import measure_alignment_terms
 
-DIAL = ("reordering_0", "reordering_25", "reordering_50", "reordering_75", "reordering_100")
 # One fixed order, one that words decide, and two in which attention depends on the sample.
 QUICK_TASKS = ("one_to_one", "reordering_50", "scan", "multi30k_en_fr")
 TRANSLATIONS = ("multi30k_en_fr", "multi30k_en_de", "tatoeba_en_fr")

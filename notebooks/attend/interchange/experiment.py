@@ -18,6 +18,7 @@ from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
 from companion.runs.suite import point
+from notebooks.attend.interchange.transplants import TRANSPLANTS
 from notebooks.shared import tasks as rules
 from notebooks.shared.intervals import by_kind, correlated, each_over_seeds, grouped, last_minus_first
 from notebooks.shared.measure import SIDES, attend, fit_components, measure_alignment_terms
@@ -38,7 +39,6 @@ LARGE = 0.3  # of the attention: an exchange that moves none of it costs nothing
 
 OTHER_OPENING = dict(zip(rules.STAYING_OPENINGS, rules.REVERSING_OPENINGS, strict=True))
 OTHER_OPENING |= {reversing: staying for staying, reversing in OTHER_OPENING.items()}
-TRANSPLANTS = ("none", "keys", "query", "both")
 _BATCH = 256
 
 

@@ -72,7 +72,7 @@ def test_four_packages_train_and_measure_and_what_is_computed_of_it_is_the_same(
     places = ["--archive", tmp_path / "none", "--answers", tmp_path / "answers"]
     words = ["attend/temporal_share", "--profile", "quick", *places, "--models", tmp_path / "there"]
     said = bare(ANSWER, *words)
-    assert said.endswith("\nattend/temporal_share: 2 answers\n")
+    assert said.endswith("\nattend/temporal_share: 4 answers\n")
     assert "step 3 of 3" in said
     archive = Archive(tmp_path / "none", tmp_path / "answers")
     new = {"out": tmp_path / "computed", "models": tmp_path / "empty"}
