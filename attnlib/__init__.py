@@ -91,6 +91,7 @@ _SUBMODULES = (
     "errors",
     "files",
     "models",
+    "optional",
     "probes",
     "request",
     "sealed",

@@ -34,6 +34,7 @@ def analyse(
     heads: int | Collection[int] | None = None,
     method: Method = "least_squares",
     every: int = 5,
+    interventions: bool = False,
     keep: Keep | None = None,
     progress: Progress | bool | None = None,
     about: dict[str, str] | None = None,
@@ -58,6 +59,10 @@ def analyse(
             constant counts as temporal, and a word that was not fitted on as residual.
         every: one batch in so many is held out and judged. A corpus of fewer batches is fitted and judged on
             the same samples, and the analysis says so: its residuals are too small.
+        interventions: also see how far attention moves when a part of the states comes from another sample or
+            is drawn anew, and how well shares predict that: ``analysis.tables.interventions()`` and
+            ``analysis.tables.calibration()``, see :mod:`attnlib.analysis.interventions`. It takes 24 more
+            attentions a batch in the second pass.
         keep: where to keep the sums of both passes while they go on; without it nothing outlasts the process.
         progress: True for a bar with the time left, in notebooks too; or a function that is called after each
             batch with the stage, "fit" or "judge", and the number of batches read.
@@ -81,7 +86,9 @@ def analyse(
     tried = stream.tried(stream.first())
     if tried is not stream:
         warn(f"no lexical probe: {tried.no_probe}", stacklevel=2)
-    judgement, part = both_passes(tried, every, keep, progress, heads=heads, method=method)
+    judgement, part = both_passes(
+        tried, every, keep, progress, interventions=interventions, heads=heads, method=method
+    )
     return _analysis(tried, judgement, part, known | (about or {}))
 
 

@@ -11,19 +11,22 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attnlib.analysis.block_ratios import MEASURES, ratios_of
 from attnlib.analysis.fit import Head
 from attnlib.analysis.judge import student
 from attnlib.analysis.report import csv_of, number, read_report
-from attnlib.analysis.results import Analysis
-from attnlib.analysis.terms import PARTS, REBUILT
+from attnlib.analysis.results import Analysis, unsure_by_fit
 from attnlib.errors import BadInput
 from attnlib.files import write_text_atomic
+from attnlib.optional import library
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-MEASURES = tuple(f"{part.replace(' ', '_')}_share" for part in PARTS)
-MEASURES += tuple(f"{name.removesuffix(' only').replace(' ', '_')}_rebuilds" for name in REBUILT)
+READING = (
+    "temporal_share and input_share count a part's own terms alone; a split share adds half of each term "
+    "that the part has with another; residual_share counts all terms with a residual."
+)
 UNEQUAL = 1.5  # times as many samples fitted on: more than that is warned of
 MADE_BY = ("generate", "ignore_special", "longest", "prefix")  # options that change what is read of a text
 MADE_BY += tuple(f"--{name.replace('_', '-')}" for name in MADE_BY)
@@ -68,8 +71,6 @@ class Comparison:
 
     def table(self) -> "DataFrame":
         """The rows as a data frame of pandas, with ``attrs["notes"]``; BadInput where it is not installed."""
-        from attnlib.analysis.show import library
-
         frame = library("pandas").DataFrame(self.rows)
         frame.attrs["notes"] = self.notes
         return frame
@@ -143,26 +144,15 @@ def _intervals(
     first: Analysis, second: Analysis, head: Head, paired: bool
 ) -> tuple[Float[Tensor, " measures"], Float[Tensor, " measures"]]:
     """Middle and half width of the interval of every difference; NaN where nothing was held out."""
-    middles, moves, sizes, unsure = [], [], [], []
-    for own in (first, second):
-        sums = own.blocks[head]
-        explained, rows = sums[:, : len(PARTS)].sum(1, keepdim=True), sums[:, -1:]
-        below = torch.cat([explained.expand(-1, len(PARTS)), rows.expand(-1, len(REBUILT))], 1)
-        weight = below / below.sum(0)
-        value = sums[:, :-1].sum(0) / below.sum(0)
-        moved = sums[:, :-1] / below.sum(0) - value * weight
-        size = 1 / weight.square().sum(0)  # so many blocks of equal weight
-        size = size.where(size >= 2, torch.nan)
-        middles.append(value + (moved * weight).sum(0) * size / (size - 1))
-        moves.append(moved / (1 - 1 / size))
-        sizes.append(size)
-        unsure.append(1 + own.judged / own.fitted if own.held_out else math.nan)
+    ratios = [ratios_of(analysis.blocks[head]) for analysis in (first, second)]
+    unsure = [unsure_by_fit(analysis) for analysis in (first, second)]
+    moves = [of_one.moves for of_one in ratios]
     if paired:
         variance = (moves[1] - moves[0]).square().sum(0) * torch.tensor(unsure).max()  # NaN where one is
     else:
-        variance = sum(own.square().sum(0) * factor for own, factor in zip(moves, unsure, strict=True))
-    degrees = torch.minimum(*sizes) - 1
-    return middles[1] - middles[0], student(degrees) * variance.sqrt()
+        variance = sum(moved.square().sum(0) * factor for moved, factor in zip(moves, unsure, strict=True))
+    degrees = torch.minimum(ratios[0].size, ratios[1].size) - 1
+    return ratios[1].middle - ratios[0].middle, student(degrees) * variance.sqrt()
 
 
 def compare_command(first: Path, second: Path, out: Path | None) -> None:
@@ -171,7 +161,7 @@ def compare_command(first: Path, second: Path, out: Path | None) -> None:
 
     found = compare(read_report(first), read_report(second))
     console = Console(highlight=False, soft_wrap=True, markup=False)
-    console.print(repr(found), *found.notes, sep="\n")
+    console.print(repr(found), READING, *found.notes, sep="\n")
     if found.alone:
         more = f" and {len(found.alone) - 6} more" if len(found.alone) > 6 else ""
         console.print(f"in one of them alone: {', '.join(found.alone[:6])}{more}")

@@ -13,6 +13,7 @@ from attnlib.analysis.pass_sums import PassSums
 from attnlib.analysis.stored import Keep, read_sums
 from attnlib.analysis.stream import Shard, Stream
 from attnlib.decomposition.components import Method
+from attnlib.errors import BadInput
 
 STAGES = ("fit", "judge")
 
@@ -22,6 +23,8 @@ def both_passes(
     every: int = 5,
     keep: Keep | None = None,
     progress: Progress | bool | None = None,
+    *,
+    interventions: bool = False,
     **fitted: Any,
 ) -> tuple[HeldOutSums, Shard]:
     """Sums of the second pass, with their fit, and which batches they are of; see :func:`analyse`."""
@@ -29,7 +32,7 @@ def both_passes(
         held = kept.held((stage, part) for stage in STAGES) if kept else nullcontext()
         with held, followed(progress, stream, part) as follow:
             fit = fit_part(stream, part, keep=kept, progress=follow, **fitted)
-            judgement = judge_part(stream, fit, part, keep=kept, progress=follow)
+            judgement = judge_part(stream, fit, part, interventions=interventions, keep=kept, progress=follow)
         if judgement.samples:
             break
     return judgement, part
@@ -47,9 +50,16 @@ def fit_part(
     return _pass_over("fit", stream, Fit(heads, method), part=part or Shard(), **options)
 
 
-def judge_part(stream: Stream, fit: Fit, part: Shard | None = None, **options: Any) -> HeldOutSums:
-    """Second pass over a part, by the fit of all parts."""
-    return _pass_over("judge", stream, HeldOutSums(fit), part=part or Shard(), **options)
+def judge_part(
+    stream: Stream, fit: Fit, part: Shard | None = None, *, interventions: bool = False, **options: Any
+) -> HeldOutSums:
+    """Second pass over a part, by the fit of all parts.
+
+    Raises:
+        BadInput: a part of it is kept with interventions where none are asked for, or the other way round.
+    """
+    sums = HeldOutSums(fit, interventions=interventions)
+    return _pass_over("judge", stream, sums, part=part or Shard(), **options)
 
 
 def merged_fit(keep: Keep, part: Shard) -> Fit:
@@ -67,7 +77,13 @@ def _pass_over(
 ) -> PassSums:
     done = 0  # batches of the stream that are summed already
     if keep and (facts := keep.begun(stage, part)):
+        settings = sums.settings()
         sums = read_sums(keep.path(stage, part), sums)
+        if sums.settings().get("interventions") != settings.get("interventions"):
+            raise BadInput(
+                f"{keep.path(stage, part)} was kept with other interventions than are asked for now; choose "
+                f"another folder, or delete {keep.folder} to begin anew"
+            )
         done = facts["done"]
         if facts["finished"]:
             return sums

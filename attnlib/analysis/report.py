@@ -29,14 +29,16 @@ import attnlib
 from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.analyse import analyse
 from attnlib.analysis.fit import head_of
+from attnlib.analysis.interventions import ATTRIBUTIONS, calibration_rows
 from attnlib.analysis.learned import has_learned
+from attnlib.analysis.part_shares import part_rows
 from attnlib.analysis.passes import Progress
 from attnlib.analysis.results import EVEN, Analysis, is_even
 from attnlib.analysis.samples import Sample
 from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Losses, Stream
 from attnlib.analysis.terms import REBUILT
-from attnlib.decomposition.components import Method
+from attnlib.decomposition.components import PART_NAMES, Method
 from attnlib.decomposition.typicality import MINIMUM_CELL
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import atomic_path, locked, write_json_atomic, write_text_atomic
@@ -54,9 +56,13 @@ RUN = "run.json"  # when it was and how long it took
 SIDES = {"cross": ("target", "source"), "encoder_self": ("source",) * 2, "decoder_self": ("read",) * 2}
 AS_IT_IS, LISTS = ("method", "made", "about", "fitted", "judged", "held_out"), ("unchecked", "no_probe")
 ONE_SEQUENCE = "one_sequence"  # in analysis.json where it is so
-SCHEMA = 4  # of analysis.json; 3 had no intervals of terms; 2 left_out and cut for losses; 1 no intervals
+# Schema 4 had no split shares and no interventions.
+SCHEMA = 5  # of analysis.json; 3 had no intervals of terms; 2 left_out and cut for losses; 1 no intervals
 MOST_MAPS, MOST_CELLS = 48, 20_000  # example matrices on the page, and their squares
 SCRIPT = Path(__file__).with_name("report.js")
+SPLIT_HEADINGS = tuple(
+    f"{part}, {reading}" for part in PART_NAMES for reading in ("own", "split", "any term")
+)
 MAPS = ("the model's", *(f"of {name}" for name in REBUILT))
 
 # Of the parts; purple is for mixed terms, and green for the bias.
@@ -85,7 +91,7 @@ def report(
     Args:
         stream: passes of the model, see :class:`~attnlib.analysis.stream.Stream`.
         folder: gets ``index.html``, ``analysis.json``, ``heads.csv``, ``terms.csv``, ``states.csv``,
-            ``run.json``, and ``analysis.safetensors``, which :func:`read_report` reads.
+            ``parts.csv``, ``run.json``, and ``analysis.safetensors``, which :func:`read_report` reads.
         name: the word of an id, given ``"source"`` or ``"target"`` and the id; the id itself by default.
             Whatever it returns is shown as text.
         heads, method, every, keep, progress, about: as in :func:`~attnlib.analysis.analyse.analyse`.
@@ -117,7 +123,15 @@ def write_report(
         table: [{key: _plain(value) for key, value in row.items()} for row in getattr(analysis, table)]
         for table in TABLES
     }
+    rows["parts"] = [
+        {key: _plain(value) for key, value in row.items()}
+        for row in part_rows(analysis.heads, analysis.terms)
+    ]
     rows["terms"] = shown_terms(analysis, rows["terms"])
+    if analysis.interventions:
+        rows |= {"interventions": analysis.interventions, "calibration": calibration_of(analysis)}
+        for table in ("interventions", "calibration"):
+            rows[table] = [{key: _plain(value) for key, value in row.items()} for row in rows[table]]
     content = {
         "schema": SCHEMA,
         "attnlib": attnlib.__version__,
@@ -138,7 +152,9 @@ def write_report(
     tensors |= {} if analysis.keys is None else {"keys": analysis.keys}
     with atomic_path(folder / KEPT) as temporary:
         save_file(tensors, temporary, {"analysis": json.dumps(content | rows)})
-    files = [*(f"{table}.csv" for table in TABLES), "analysis.json", *[RUN] * (folder / RUN).is_file()]
+    files = [*(f"{table}.csv" for table in rows), "analysis.json"]
+    if (folder / RUN).is_file():
+        files.append(RUN)
     text = page(analysis, title, name or (lambda _, token: str(token)), files, script=True)
     write_text_atomic(folder / "index.html", text)
 
@@ -164,6 +180,10 @@ def read_report(folder: str | Path) -> Analysis:
     own = {name: said[name] for name in (*AS_IT_IS, "learned")}
     own |= {name: tuple(said.get(name, ())) for name in LISTS} | {"losses": Losses(**said.get("losses", {}))}
     own[ONE_SEQUENCE] = said.get(ONE_SEQUENCE, False)
+    own["interventions"] = [
+        {key: undefined.get(value, value) for key, value in row.items()}
+        for row in said.get("interventions", ())
+    ]
     return Analysis(**rows, **own, blocks=blocks, keys=tensors.get("keys"))
 
 
@@ -342,9 +362,33 @@ def page(
         facts=facts,
         notes=notes(analysis),
         kinds=[_kind(analysis, kind) for kind in KINDS if kind in kinds],
+        split_headings=SPLIT_HEADINGS,
+        attributions=[name.replace("_", " ") for name in ATTRIBUTIONS],
+        calibration=_calibration(analysis),
         example=_example(analysis, name) if analysis.samples else None,
         states=[(_word(row["states"]), row) for row in analysis.states],
     )
+
+
+def calibration_of(analysis: Analysis) -> list[dict]:
+    """Return the rank correlations between what shares say and how far attention moves.
+
+    Returns:
+        rows with the columns of :data:`~attnlib.analysis.interventions.CALIBRATION_COLUMNS`; none where no
+        interventions were asked for.
+    """
+    even = {(row["kind"], row["layer"], row["head"]) for row in analysis.heads if is_even(row)}
+    return calibration_rows(analysis.terms, analysis.interventions, even)
+
+
+def _calibration(analysis: Analysis) -> list[tuple[str, list[str]]]:
+    """Return by kind, way and side the rank correlation of every attribution, for all parts together."""
+    cells: dict[str, list[str]] = {}
+    for row in calibration_of(analysis):
+        if row["part"] == "every":
+            heading = f"{_KINDS[row['kind']]}, {row['way']}, {row['side']}"
+            cells.setdefault(heading, []).append(number(row["rank_correlation"]))
+    return list(cells.items())
 
 
 def _script(analysis: Analysis, name: Name) -> dict:
@@ -416,10 +460,23 @@ def _kind(analysis: Analysis, kind: str) -> dict:
         "even": {_place(row) for row in rows.values() if is_even(row)},
         "grid": [(f"layer {layer}", [rows.get((layer, head)) for head in heads]) for layer in layers],
         "rows": [(_place(row), row) for row in rows.values()],
+        "splits": _splits(analysis, kind),
         "intervals": [(_place(row), [_interval(row, part) for part in _PARTS]) for row in rows.values()],
         "terms": list(shares.items()),
         "term_columns": {term: term for row in shares.values() for term in row},
     }
+
+
+def _splits(analysis: Analysis, kind: str) -> list[tuple[str, list[str]]]:
+    """Return by head the own, split and any-term share of each part, as :data:`SPLIT_HEADINGS` has them."""
+    cells: dict[str, list[str]] = {}
+    for row in part_rows(analysis.heads, analysis.terms):
+        if row["kind"] == kind:
+            named = {"split_share": row["split_share"], "split_low": row["split_low"]}
+            named["split_high"] = row["split_high"]
+            shown = [number(row["own_share"]), _interval(named, "split"), number(row["any_term_share"])]
+            cells.setdefault(_place(row), []).extend(shown)
+    return list(cells.items())
 
 
 def _interval(row: dict, part: str) -> str:

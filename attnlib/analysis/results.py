@@ -11,12 +11,14 @@ from torch import Tensor
 
 from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.fit import Fit, Head
+from attnlib.analysis.interventions import intervention_rows
 from attnlib.analysis.judge import HeadSums, HeldOutSums, SeenCounts, ShareInterval
 from attnlib.analysis.learned import has_learned
+from attnlib.analysis.part_shares import weights_of
 from attnlib.analysis.samples import Sample
 from attnlib.analysis.stream import Losses
 from attnlib.analysis.terms import PARTS, terms_of
-from attnlib.decomposition.components import Method
+from attnlib.decomposition.components import PART_NAMES, Method
 from attnlib.decomposition.term_sums import TermShares
 from attnlib.errors import BadInput
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from IPython.display import HTML
     from pandas import DataFrame
 
+    from attnlib.analysis.aggregate import By, Weigh
+    from attnlib.analysis.explain import Explanation
     from attnlib.analysis.report import Name
     from attnlib.analysis.show import Plots, Tables
 
@@ -46,6 +50,9 @@ class Analysis:
     #: how well it predicts, see :meth:`~attnlib.analysis.learned.Learned.result`
     learned: dict[str, int | float] = field(default_factory=dict)
     method: Method = "means"  #: of the components
+    #: how far attention moves when parts come from elsewhere, rows as
+    #: :data:`~attnlib.analysis.interventions.INTERVENTION_COLUMNS` has them; empty where it was not asked for
+    interventions: list[dict] = field(default_factory=list)
     made: dict[str, dict] = field(default_factory=dict)  #: what else made it: options, checksums, versions
     #: by attention and head what :func:`~attnlib.analysis.compare.compare` needs: sums over samples, by block
     blocks: dict[Head, Float[Tensor, "blocks sums"]] = field(default_factory=dict)
@@ -76,11 +83,46 @@ class Analysis:
     def to_frame(self) -> "DataFrame":
         """Return the terms as a tidy data frame of pandas, a row for each term of each head.
 
-        Columns: ``kind``, ``layer``, ``head``, ``term`` (such as ``"temporal·input"``), ``covariance_share``
-        with the ends of its interval of 95 %, ``mean_absolute_share``, and how well attention is rebuilt
-        without the term.
+        :data:`TERM_COLUMNS` has its columns with their units. What the parts carry, own and split shares side
+        by side, is ``tables.parts()``.
+
+        Raises:
+            BadInput: pandas is not installed.
         """
         return self.tables.terms()
+
+    def explain(
+        self, sample: int, layer: int, head: int, *, kind: str = "cross", name: "Name | None" = None
+    ) -> "Explanation":
+        """Return the terms of one head's scores in one of the :attr:`samples`, by name and with words.
+
+        Args:
+            sample: number of the sample, from 0.
+            layer, head: of the attention, from 0.
+            kind: of the attention.
+            name: the word of an id, given "source" or "target" and the id; the id itself by default.
+
+        Raises:
+            BadInput: there is no such sample, layer or head; an analysis that was read from a report, which
+                keeps no sentences.
+        """
+        from attnlib.analysis.explain import explain
+
+        return explain(self, sample, layer, head, kind=kind, name=name)
+
+    def aggregate(self, by: "By" = "layer", *, weigh: "Weigh" = "scores") -> "DataFrame":
+        """Return shares and rebuilt attention of several heads together, a row a measure and group.
+
+        Args:
+            by: "layer" puts the heads of an attention together, "kind" those of all layers.
+            weigh: "scores" pools sums, so that a head weighs by how much its scores vary; "heads" takes the
+                mean over heads, without those that attend evenly. :mod:`attnlib.analysis.aggregate` says
+                which to take.
+
+        Raises:
+            BadInput: an analysis without blocks of sentences; pandas is not installed.
+        """
+        return self.tables.aggregate(by, weigh=weigh)
 
     def show(self, *, name: "Name | None" = None, height: int = 720) -> "HTML":
         """Return the report, with all that moves in it, for a notebook to show below a cell.
@@ -104,6 +146,29 @@ class Analysis:
         return Plots(self)
 
 
+#: of a row of ``Analysis.terms``
+TERM_COLUMNS = {
+    "kind": "of the attention: cross, encoder_self or decoder_self",
+    "layer": "of the attention, from 0",
+    "head": "number of the head, from 0",
+    "term": "part of the query · part of the key, such as temporal·input; or position bias",
+    "covariance_share": "cov(term, score) / var(score); the terms of a head sum to one",
+    "covariance_low": "lower end of its interval of 95 %; NaN where nothing was held out",
+    "covariance_high": "upper end of it",
+    "mean_absolute_share": "mean size of the term over the sum of such means; the terms of a head sum to one",
+    "similarity_without": "1 − total variation of the attention rebuilt without the term, from 0 to 1",
+    "agreement_without": "share of rows whose largest entry stays in place without the term, from 0 to 1",
+}
+
+
+def unsure_by_fit(analysis: Analysis) -> float:
+    """Return by how much the variance over sentences is larger for what the fit does not know.
+
+    NaN where nothing was held out.
+    """
+    return 1 + analysis.judged / analysis.fitted if analysis.held_out else math.nan
+
+
 def results(
     fit: Fit, judgement: HeldOutSums, *, held_out: bool, about: dict[str, str] | None = None
 ) -> Analysis:
@@ -119,6 +184,7 @@ def results(
             "most; give longer sentences, or cut them later (--longest)"
         )
     heads = head_rows(judgement, held_out=held_out)
+    moved = {name: judgement.moved[name] for name in sorted(judgement.moved, key=_order)}
     for row in heads:
         rows = judgement.attentions[f"{row['kind']}.{row['layer']}"].rows
         row["rows_unseen"] = rows - row["rows"] - row["rows_left_out"]
@@ -135,6 +201,7 @@ def results(
         no_probe=tuple(sorted(judgement.no_probe)),
         learned=judgement.learned.result(),
         method=fit.method,
+        interventions=intervention_rows(moved),
         blocks={head: sums.blocks for head, sums in judgement.heads.items()},
         keys=judgement.keys,
     )
@@ -149,7 +216,9 @@ def head_rows(judgement: HeldOutSums, *, held_out: bool = True) -> list[dict]:
     query with a position is temporal and one with a word is input; ``constant_input_share`` says how much of
     the input share that is, for the papers count it as mixed. ``…_low`` and ``…_high`` are the ends of the
     interval of 95 %, see :meth:`~attnlib.analysis.judge.HeadSums.share`; there is none where nothing was
-    ``held_out`` of the fit. ``temporal_rebuilds`` and the like are
+    ``held_out`` of the fit. ``temporal_split_share`` and the like are the parts' shares where half of each
+    term of two parts goes to either, see :mod:`~attnlib.analysis.part_shares`; with the position bias the
+    three sum to one. ``temporal_rebuilds`` and the like are
     1 − total variation between the attention that only these terms build and the full one, beside ``uniform``
     for none of them; ``spread`` is the standard deviation of the scores along a row. ``typicality_coverage``
     is the share of samples that have a typicality; ``near_typicality`` joins the nearest sizes, and is of
@@ -163,6 +232,7 @@ def head_rows(judgement: HeldOutSums, *, held_out: bool = True) -> list[dict]:
         {
             **named,
             **_shares(own, fitted),
+            **_split_shares(own, fitted),
             "constant_input_share": shares.covariance.get("constant·input", 0.0),
             "temporal_rebuilds": shares.similarity["temporal only"],
             "input_rebuilds": shares.similarity["input only"],
@@ -207,8 +277,19 @@ def _shares(sums: HeadSums, fitted: float) -> dict[str, float]:
     return columns
 
 
+def _split_shares(sums: HeadSums, fitted: float) -> dict[str, float]:
+    """Return the split share of each part, and its interval."""
+    columns = {}
+    for part in PART_NAMES:
+        interval = sums.share(weights_of(sums.terms, part, "split"), fitted=fitted)
+        columns[f"{part}_split_share"] = interval.share
+        columns[f"{part}_split_low"] = interval.low
+        columns[f"{part}_split_high"] = interval.high
+    return columns
+
+
 def term_rows(judgement: HeldOutSums, *, held_out: bool = True) -> list[dict]:
-    """Return a row for each term of each head; intervals are as :func:`head_rows` has them."""
+    """Return a row for each term of each head, by :data:`TERM_COLUMNS`; intervals as in :func:`head_rows`."""
     fitted = float(judgement.fit.samples) if held_out else math.nan
     rows = []
     for named, sums, shares in _heads(judgement):

@@ -1,19 +1,31 @@
 """An analysis as tables of pandas and pictures of matplotlib, which the extra ``plots`` brings."""
 
 from html import escape
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 import torch
 
 from attnlib.adapters.library_models import KINDS
+from attnlib.analysis.aggregate import By, Weigh, aggregate_rows
 from attnlib.analysis.fit import Head
-from attnlib.analysis.report import COLOURS, SIDES, Name, notes, number, page, shown_terms, visible, words_of
-from attnlib.analysis.results import Analysis, is_even
+from attnlib.analysis.part_shares import part_rows
+from attnlib.analysis.report import (
+    COLOURS,
+    SIDES,
+    Name,
+    calibration_of,
+    notes,
+    number,
+    page,
+    shown_terms,
+    visible,
+    words_of,
+)
+from attnlib.analysis.results import Analysis, is_even, unsure_by_fit
 from attnlib.analysis.terms import PARTS, part_of
 from attnlib.decomposition.components import PART_NAMES
 from attnlib.errors import BadInput, check_known
+from attnlib.optional import library
 
 if TYPE_CHECKING:
     from IPython.display import HTML
@@ -21,19 +33,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-RANGES = {"IPython": ">=8,<10", "matplotlib": ">=3.9,<4", "pandas": ">=2.2,<4"}
 MOST_NUMBERS = 12  # heads in a row of squares that have room for a number
 FAINT = 0.35  # how much is left of the colours of a head that attends evenly
-
-
-def library(name: str) -> ModuleType:
-    """A package that the extra brings; BadInput where it is not installed."""
-    package = name.partition(".")[0]
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        wanted = f"pip install '{package}{RANGES[package]}'"
-        raise BadInput(f"{package} is not installed, which this needs: {wanted}") from error
 
 
 def _place(analysis: Analysis, kind: str, layer: int, head: int) -> str:
@@ -78,8 +79,62 @@ class Tables:
         return self._frame(self._analysis.heads)
 
     def terms(self) -> "DataFrame":
-        """A row a term of a head: nine, with a constant part more, and a position bias where there is one."""
-        return self._frame(shown_terms(self._analysis, self._analysis.terms))
+        """A row a term of a head: nine, with a constant part more, and a position bias where there is one.
+
+        Its columns are :data:`~attnlib.analysis.results.TERM_COLUMNS`, and after the name of the term
+        ``query_part`` and ``key_part``, which a position bias has none of.
+        """
+        frame = self._frame(shown_terms(self._analysis, self._analysis.terms))
+        sides = [term.split("·") if "·" in term else (None, None) for term in frame["term"]]
+        at = frame.columns.get_loc("term") + 1
+        frame.insert(at, "query_part", [query for query, _ in sides])
+        frame.insert(at + 1, "key_part", [key for _, key in sides])
+        return frame
+
+    def parts(self) -> "DataFrame":
+        """A row for each part of each head: own, split and any-term shares side by side.
+
+        Its columns are :data:`~attnlib.analysis.part_shares.PART_COLUMNS`.
+        """
+        return self._frame(part_rows(self._analysis.heads, self._analysis.terms))
+
+    def interventions(self) -> "DataFrame":
+        """A row for each head, way, side and part: how far attention moves.
+
+        Its columns are :data:`~attnlib.analysis.interventions.INTERVENTION_COLUMNS`.
+
+        Raises:
+            BadInput: the analysis was made without interventions.
+        """
+        return self._frame(self._interventions())
+
+    def calibration(self) -> "DataFrame":
+        """Rank correlations over heads between what shares say and how far attention moves.
+
+        Its columns are :data:`~attnlib.analysis.interventions.CALIBRATION_COLUMNS`.
+
+        Raises:
+            BadInput: the analysis was made without interventions.
+        """
+        self._interventions()
+        return self._frame(calibration_of(self._analysis))
+
+    def _interventions(self) -> list[dict]:
+        if not self._analysis.interventions:
+            raise BadInput(
+                "this analysis has no interventions: make it with analyse(..., interventions=True)"
+            )
+        return self._analysis.interventions
+
+    def aggregate(self, by: By = "layer", *, weigh: Weigh = "scores") -> "DataFrame":
+        """Several heads together, see :meth:`~attnlib.analysis.results.Analysis.aggregate`.
+
+        Its columns are :data:`~attnlib.analysis.aggregate.AGGREGATE_COLUMNS`.
+        """
+        analysis = self._analysis
+        even = {(f"{row['kind']}.{row['layer']}", row["head"]): is_even(row) for row in analysis.heads}
+        unsure = unsure_by_fit(analysis)
+        return self._frame(aggregate_rows(analysis.blocks, by=by, weigh=weigh, even=even, unsure=unsure))
 
     def states(self) -> "DataFrame":
         """A row for each of the states that projections read."""

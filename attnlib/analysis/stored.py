@@ -18,7 +18,7 @@ from attnlib.errors import Altered, BadInput, CorruptFile
 from attnlib.files import atomic_path, locked
 from attnlib.sealed import load_file, save_file
 
-FORMAT = "attnlib.analysis/8"
+FORMAT = "attnlib.analysis/9"
 SECONDS_BETWEEN_SAVES = 60.0
 
 
