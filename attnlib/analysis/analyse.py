@@ -154,7 +154,8 @@ def merged_analysis(
             raise BadInput(
                 f"nothing was held out of {fit.samples:,} samples: take fewer shards than {part.shards}"
             )
-        return analyse(stream, heads=heads, method=fit.method, every=1, about=about)
+        options = {"heads": heads, "method": fit.method, "interventions": judgement.interventions}
+        return analyse(stream, every=1, about=about, **options)
     return _analysis(stream, judgement, part, about)
 
 

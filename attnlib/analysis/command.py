@@ -168,7 +168,8 @@ def _ready(job: _Job, stage: str, part: Shard, request: Request, console: Consol
 
 
 def _keep(request: Request, settings: dict) -> Keep:
-    more = request.settings("heads", "method") | {"free constants": "by counts"}  # once of least norm
+    own = request.settings("heads", "method", "interventions")
+    more = own | {"free constants": "by counts"}  # once of least norm
     return Keep(request.out / "parts", settings | more)
 
 
@@ -182,7 +183,8 @@ def _run(stage: str, job: _Job, part: Shard, request: Request, console: Console)
         if stage == "fit":
             fit_part(job.stream, part, heads=request.heads, method=request.method, **more)
         else:
-            judge_part(job.stream, merged_fit(job.keep, part), part, **more)
+            fit = merged_fit(job.keep, part)
+            judge_part(job.stream, fit, part, interventions=request.interventions, **more)
         shown.update(task, completed=wanted)
 
 

@@ -125,8 +125,8 @@ def part_rows(heads: Iterable[Mapping[str, Any]], terms: Iterable[Mapping[str, A
     """Return a row for each part of each head, with the columns of :data:`PART_COLUMNS`.
 
     Args:
-        heads, terms: rows of an analysis. Heads of one that was made before split shares were known have no
-            interval of them.
+        heads, terms: rows of an analysis. A head without terms has no rows, and one of an analysis that was
+            made before split shares were known has no interval of them.
     """
     covariance: dict[tuple, dict[str, float]] = {}
     mean_absolute: dict[tuple, dict[str, float]] = {}
@@ -137,6 +137,8 @@ def part_rows(heads: Iterable[Mapping[str, Any]], terms: Iterable[Mapping[str, A
     rows = []
     for row in heads:
         head = (row["kind"], row["layer"], row["head"])
+        if head not in covariance:
+            continue
         for part in PART_NAMES:
             found = readings_of(covariance[head], mean_absolute[head], part)
             found |= {end: row.get(f"{part}_{end}", math.nan) for end in ("split_low", "split_high")}

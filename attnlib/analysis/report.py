@@ -82,6 +82,7 @@ def report(
     heads: int | Collection[int] | None = None,
     method: Method = "least_squares",
     every: int = 5,
+    interventions: bool = False,
     keep: Keep | None = None,
     progress: Progress | bool | None = None,
     about: dict[str, str] | None = None,
@@ -94,12 +95,14 @@ def report(
             ``parts.csv``, ``run.json``, and ``analysis.safetensors``, which :func:`read_report` reads.
         name: the word of an id, given ``"source"`` or ``"target"`` and the id; the id itself by default.
             Whatever it returns is shown as text.
-        heads, method, every, keep, progress, about: as in :func:`~attnlib.analysis.analyse.analyse`.
+        heads, method, every, interventions, keep, progress, about: as in
+            :func:`~attnlib.analysis.analyse.analyse`.
 
     Raises:
         BadInput: an empty corpus, or a folder that cannot be written.
     """
-    options = {"heads": heads, "method": method, "every": every, "keep": keep, "progress": progress}
+    options = {"heads": heads, "method": method, "every": every, "interventions": interventions}
+    options |= {"keep": keep, "progress": progress}
     with locked(Path(folder), ".report.lock", wait=True):  # a folder that cannot be written is refused first
         began = time.monotonic()
         analysis = analyse(stream, **options, about=about)

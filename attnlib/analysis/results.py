@@ -83,13 +83,14 @@ class Analysis:
     def to_frame(self) -> "DataFrame":
         """Return the terms as a tidy data frame of pandas, a row for each term of each head.
 
-        :data:`TERM_COLUMNS` has its columns with their units. What the parts carry, own and split shares side
-        by side, is ``tables.parts()``.
+        Its columns, with their units, are :data:`TERM_COLUMNS`, and after the name of the term the two parts
+        that it is of, ``query_part`` and ``key_part`` (None for a position bias). What the parts carry, own
+        and split shares side by side, is ``tables.parts()``.
 
         Raises:
             BadInput: pandas is not installed.
         """
-        return self.tables.terms()
+        return self.tables.terms(by_part=True)
 
     def explain(
         self, sample: int, layer: int, head: int, *, kind: str = "cross", name: "Name | None" = None

@@ -78,17 +78,20 @@ class Tables:
         """A row a head; its columns are those of :func:`~attnlib.analysis.results.head_rows`."""
         return self._frame(self._analysis.heads)
 
-    def terms(self) -> "DataFrame":
+    def terms(self, *, by_part: bool = False) -> "DataFrame":
         """A row a term of a head: nine, with a constant part more, and a position bias where there is one.
 
-        Its columns are :data:`~attnlib.analysis.results.TERM_COLUMNS`, and after the name of the term
-        ``query_part`` and ``key_part``, which a position bias has none of.
+        Its columns are :data:`~attnlib.analysis.results.TERM_COLUMNS`.
+
+        Args:
+            by_part: also have columns ``query_part`` and ``key_part``, None for a position bias.
         """
         frame = self._frame(shown_terms(self._analysis, self._analysis.terms))
-        sides = [term.split("·") if "·" in term else (None, None) for term in frame["term"]]
-        at = frame.columns.get_loc("term") + 1
-        frame.insert(at, "query_part", [query for query, _ in sides])
-        frame.insert(at + 1, "key_part", [key for _, key in sides])
+        if by_part:
+            sides = [term.split("·") if "·" in term else (None, None) for term in frame["term"]]
+            place = frame.columns.get_loc("term") + 1
+            frame.insert(place, "query_part", [query for query, _ in sides])
+            frame.insert(place + 1, "key_part", [key for _, key in sides])
         return frame
 
     def parts(self) -> "DataFrame":

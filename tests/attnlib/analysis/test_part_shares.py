@@ -47,7 +47,7 @@ def test_a_constant_query_is_no_part_of_the_query():
 
 
 def test_hand_worked_readings_of_a_head():
-    """Half of the covariance is temporal by residual: it is the residual's in any term, and half of it split."""
+    """Half of the covariance is temporal·residual: the residual has all of it in any term, half split."""
     covariance = dict.fromkeys(NINE, 0.0) | {"temporal·temporal": 0.3, "temporal·residual": 0.5}
     covariance["input·input"] = 0.2
     found = readings_of(covariance, covariance, "residual")
