@@ -9,7 +9,7 @@ from torch import Tensor
 from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.report import SIDES, Name, visible, words_of
 from attnlib.analysis.results import Analysis
-from attnlib.analysis.terms import POSITION_BIAS
+from attnlib.analysis.terms import POSITION_BIAS, term_name
 from attnlib.decomposition.term_sums import TermSums
 from attnlib.errors import BadInput, check_known
 from attnlib.optional import library
@@ -49,7 +49,7 @@ class Explanation:
         Raises:
             UnknownName: there is no such term.
         """
-        name = parts if isinstance(parts, str) else "·".join(parts)
+        name = term_name(parts)
         check_known("term", name, self.names)
         return self.terms[self.names.index(name)]
 

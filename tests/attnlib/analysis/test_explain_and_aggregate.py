@@ -8,9 +8,12 @@ import torch
 from attnlib.analysis import Stream, analyse, read_report, write_report
 from attnlib.analysis.aggregate import AGGREGATE_COLUMNS
 from attnlib.analysis.block_ratios import MEASURES
+from attnlib.analysis.counted import whole_samples
+from attnlib.analysis.judge import means_of_pass
+from attnlib.analysis.terms import attention_terms
 from attnlib.decomposition.term_sums import TermSums
 from attnlib.errors import BadInput, UnknownName
-from tests.attnlib.analysis.builders import ALL, HEADS, Toy
+from tests.attnlib.analysis.builders import ALL, HEADS, Toy, fit_of
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +78,15 @@ def test_a_report_keeps_no_sentences_to_explain(analysis, tmp_path):
     write_report(analysis, tmp_path)
     with pytest.raises(BadInput, match="read again"):
         read_report(tmp_path).explain(0, 0, 0)
+
+
+def test_terms_of_a_pass_answer_by_parts():
+    model_pass = Toy()(0)
+    fit, whole = fit_of([model_pass]), whole_samples(model_pass)
+    means = means_of_pass(fit, model_pass, whole)
+    (batch,) = attention_terms(fit, model_pass, whole=whole, means=means)
+    assert torch.equal(batch["input", "residual"], batch.terms[:, batch.names.index("input·residual")])
+    assert "\n" not in repr(batch)
 
 
 # Several heads.

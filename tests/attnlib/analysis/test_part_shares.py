@@ -63,7 +63,7 @@ def test_parts_and_the_bias_sum_to_one(analysis):
 
 
 def test_the_columns_of_heads_are_own_and_any_term_shares(analysis):
-    parts = analysis.tables.parts().set_index(["kind", "layer", "head", "part"])
+    parts = analysis.tables.parts().set_index(["kind", "layer", "head", "part"]).sort_index()
     for row in analysis.heads:
         of_head = parts.loc[row["kind"], row["layer"], row["head"]]
         assert row["temporal_share"] == pytest.approx(of_head["own_share"]["temporal"])
