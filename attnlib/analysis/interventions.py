@@ -355,7 +355,7 @@ def intervention_rows(sums: Mapping[str, InterventionSums]) -> list[dict]:
     return rows
 
 
-def attributions(terms: Iterable[Mapping[str, Any]], part: str, side: str) -> dict[str, float]:
+def attributions(terms: Collection[Mapping[str, Any]], part: str, side: str) -> dict[str, float]:
     """Return what each attribution says of a part of a head, by name; larger for what should matter more.
 
     ``own``, ``split`` and ``any_term`` are covariance shares of the terms that the part enters on this side,

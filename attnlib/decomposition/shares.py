@@ -17,7 +17,7 @@ of the query by the residual of the key. With s the covariance shares,
 
     own share(p)      = s(p, p)
     split share(p)    = s(p, p) + half of s(p, q) + s(q, p) over the other parts q      (sums to one)
-    any-term share(p) = s(p, p) + all of s(p, q) + s(q, p)                              (sums to one or more)
+    any-term share(p) = s(p, p) + all of s(p, q) + s(q, p)                      (cross terms count twice)
     by side           = sum of s(p, .) for the decoder's part, of s(., p) for the encoder's (each sums to one)
 
 The split share is the Shapley value of the two sides: a product is lost without either of its factors, so
@@ -113,10 +113,11 @@ class Shares:
     def of_parts(self) -> PartShares:
         """Return what each part carries: its own share beside its split share and others.
 
-        >>> covariance = torch.tensor([[0.4, 0.0, 0.2], [0.0, 0.1, 0.0], [0.0, 0.0, 0.3]]) >>> table =
-        ByPart.of(covariance, axes=PART_AXES) >>> Shares(table, table, entries=8, rows=2,
-        rows_left_out=0).of_parts() PartShares(own: temporal 0.40, input 0.10, residual 0.30; split:
-        temporal 0.50, input 0.10, residual 0.40)
+        >>> covariance = torch.tensor([[0.4, 0.0, 0.2], [0.0, 0.1, 0.0], [0.0, 0.0, 0.3]])
+        >>> table = ByPart.of(covariance, axes=PART_AXES)
+        >>> parts = Shares(table, table, entries=8, rows=2, rows_left_out=0).of_parts()
+        >>> [round(reading["temporal"], 3) for reading in (parts.own, parts.split, parts.any_term)]
+        [0.4, 0.5, 0.6]
         """
         decoder = self.covariance.sum(1)  # (parts,)
         encoder = self.covariance.sum(0)  # (parts,)
