@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from attnlib.adapters import Attended, LinearMap, ModelPass
-from attnlib.analysis import Keep, Stream, analyse
+from attnlib.analysis import Keep, Stream, analyse, read_report, write_report
 from attnlib.analysis.interventions import (
     CALIBRATION_COLUMNS,
     INTERVENTION_COLUMNS,
@@ -25,7 +25,7 @@ from attnlib.decomposition import PART_NAMES
 from attnlib.decomposition.rows import total_variation
 from attnlib.errors import BadInput
 from tests.attnlib.adapters.adapter_builders import rotary
-from tests.attnlib.analysis.builders import ALL, HEADS, Toy, fit_of
+from tests.attnlib.analysis.builders import ALL, HEADS, Toy, assert_same_rows, fit_of
 from tests.attnlib.models.model_builders import generator
 
 LENGTH, WIDTH = 4, 6
@@ -168,9 +168,9 @@ def test_a_partner_is_the_next_sample_that_is_long_enough():
 
 def test_resampled_places_are_those_that_count_each_once():
     mask, donors = drawn([3, 1, 2, 4])
-    taken = list(zip(donors.across_sample[mask].tolist(), donors.across_position[mask].tolist(), strict=True))
-    assert sorted(taken) == mask.nonzero().tolist() or sorted(map(list, taken)) == mask.nonzero().tolist()
-    assert taken != list(map(tuple, mask.nonzero().tolist()))
+    taken = torch.stack([donors.across_sample[mask], donors.across_position[mask]], 1).tolist()
+    assert sorted(taken) == mask.nonzero().tolist()
+    assert taken != mask.nonzero().tolist()
 
 
 def test_positions_of_a_sample_are_put_into_another_order():
@@ -227,6 +227,19 @@ def test_kept_interventions_are_read_again(tmp_path):
     first = analyse(stream, keep=keep, interventions=True)
     again = analyse(stream, keep=keep, interventions=True)
     assert again.interventions == first.interventions
+
+
+def test_a_report_has_effects_beside_shares_and_gives_them_back(tmp_path):
+    found = analyse(Stream(Toy(), range(10)), interventions=True)
+    write_report(found, tmp_path)
+    again = read_report(tmp_path)
+    assert_same_rows(again.interventions, found.interventions, tolerance=1e-8)
+    markup = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "Shares against effects" in markup
+    assert "Own, split and any-term share of each part" in markup
+    assert (tmp_path / "interventions.csv").is_file()
+    write_report(analyse(Stream(Toy(), range(10))), tmp_path / "plain")
+    assert "Shares against effects" not in (tmp_path / "plain/index.html").read_text(encoding="utf-8")
 
 
 # Calibration.
