@@ -1,7 +1,7 @@
 """Tensors over parts of the decoder states and parts of the encoder states that answer to their names."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 PART_AXES = ("decoder_part", "encoder_part")
+Named = TypeVar("Named", bound="ByPart")
 
 
 class ByPart(Tensor):
@@ -37,7 +38,9 @@ class ByPart(Tensor):
     __torch_function__ = torch._C._disabled_torch_function_impl
 
     @classmethod
-    def of(cls, values: Tensor, *, axes: Sequence[str], parts: Sequence[str] = PART_NAMES) -> Self:
+    def of(
+        cls: type[Named], values: Tensor, *, axes: Sequence[str], parts: Sequence[str] = PART_NAMES
+    ) -> Named:
         """Name the axes and parts of a tensor, which shares its memory with the result.
 
         Raises:
@@ -81,10 +84,10 @@ class ByPart(Tensor):
                 f"({', '.join(self.axes)}) have decoder_part and encoder_part, after numbers and slices alone"
             )
 
-    def __deepcopy__(self, memo: dict) -> Self:
+    def __deepcopy__(self: Named, memo: dict) -> Named:
         return self._like(self.detach().clone())
 
-    def _like(self, values: Tensor) -> Self:
+    def _like(self: Named, values: Tensor) -> Named:
         return type(self).of(values, axes=self.axes, parts=self.parts)
 
     def __repr__(self, *, tensor_contents: None = None) -> str:
@@ -102,7 +105,7 @@ class ByPart(Tensor):
             lines.append("  ".join([part.ljust(width), *(f"{value:.3f}".rjust(width) for value in row)]))
         return "\n".join(lines)
 
-    def pooled(self, *parts: str) -> Self:
+    def pooled(self: Named, *parts: str) -> Named:
         """Return the same with some parts added up to one, on both axes.
 
         Terms add up, and so do covariance shares. Mean absolute shares do not: pool the terms before taking
@@ -131,7 +134,7 @@ class ByPart(Tensor):
             pooled = torch.stack([members.sum(axis) for members in of_group], axis)
         return self._with_parts(pooled, tuple(groups))
 
-    def _with_parts(self, values: Tensor, parts: tuple[str, ...]) -> Self:
+    def _with_parts(self: Named, values: Tensor, parts: tuple[str, ...]) -> Named:
         return type(self).of(values, axes=self.axes, parts=parts)
 
     def _numbers(self, parts: Sequence[str]) -> Tensor:

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from itertools import product
-from typing import Self
 
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
@@ -39,17 +38,17 @@ class AlignmentTerms(ByPart):
         source_mask: Bool[Tensor, "batch source"],
         *,
         parts: tuple[str, ...] = PART_NAMES,
-    ) -> Self:
+    ) -> "AlignmentTerms":
         """Name the parts of terms, and note which positions are valid."""
         named = cls.of(terms, axes=cls.AXES, parts=parts)
         named.target_mask = target_mask
         named.source_mask = source_mask
         return named
 
-    def _like(self, values: Tensor) -> Self:
+    def _like(self, values: Tensor) -> "AlignmentTerms":
         return self._with_parts(values, self.parts)
 
-    def _with_parts(self, values: Tensor, parts: tuple[str, ...]) -> Self:
+    def _with_parts(self, values: Tensor, parts: tuple[str, ...]) -> "AlignmentTerms":
         return self.masked(values, self.target_mask, self.source_mask, parts=parts)
 
     def _kept(self) -> Tensor:
