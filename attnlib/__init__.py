@@ -92,6 +92,7 @@ _SUBMODULES = (
     "errors",
     "files",
     "models",
+    "optional",
     "options",
     "probes",
     "report",
