@@ -95,6 +95,7 @@ _SUBMODULES = (
     "files",
     "linear_map",
     "models",
+    "optional",
     "options",
     "probes",
     "report",

@@ -79,6 +79,10 @@ class AnalyseOptions:
         str,
         Option(help="least_squares: position, word and constant fitted together; means: as in the papers."),
     ] = "least_squares"
+    interventions: Annotated[
+        bool,
+        Option("--interventions", help="See how far attention moves when parts of states are exchanged."),
+    ] = False
     every: Annotated[int, Option(min=1, help="Hold out and judge one batch in so many.")] = 5
     probed: Annotated[int, Option(min=0, help="Batches of which the lexical probe is taken; it is slow.")] = 4
     sentences: Annotated[int, Option(min=0, max=12, help="Judged pairs on the page.")] = 12

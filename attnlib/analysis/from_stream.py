@@ -29,6 +29,7 @@ def analyse_stream(
     heads: int | Collection[int] | None = None,
     method: Method = "least_squares",
     every: int = 5,
+    interventions: bool = False,
     keep: Keeper | None = None,
     progress: Progress | bool | None = None,
     about: dict[str, str] | None = None,
@@ -41,6 +42,8 @@ def analyse_stream(
         method: of the components, ``"least_squares"`` or ``"means"``.
         every: one batch in so many is held out and judged. A corpus of fewer batches is fitted and judged on
             the same samples, and the analysis says so: its residuals are too small.
+        interventions: also see how far attention moves when a part of the states comes from another sample or
+            is drawn anew, see :mod:`attnlib.analysis.interventions`.
         keep: keeps the sums of both passes while they go on; without it nothing outlasts the process.
         progress: True for a bar with the time left, or a function that is called after each batch with the
             stage, "fit" or "judge", and the number of batches read.
@@ -58,7 +61,9 @@ def analyse_stream(
     tried = stream.tried(stream.first())
     if tried is not stream:
         warn(f"no lexical probe: {tried.no_probe}", stacklevel=3)
-    judgement, part = both_passes(tried, every, keep, progress, heads=heads, method=method)
+    judgement, part = both_passes(
+        tried, every, keep, progress, interventions=interventions, heads=heads, method=method
+    )
     return analysis_of(tried, judgement, part, about)
 
 

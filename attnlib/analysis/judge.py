@@ -1,7 +1,7 @@
 """Second pass over a corpus: the terms of every head's scores, from components of the first pass."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -13,10 +13,12 @@ from torch import Tensor
 
 from attnlib.analysis.counted import counted_attention
 from attnlib.analysis.fit import Fit, Head
+from attnlib.analysis.interventions import InterventionSums, add_interventions, donors_of
 from attnlib.analysis.learned import Learned
+from attnlib.analysis.part_shares import weights_of
 from attnlib.analysis.pass_sums import PassSums
 from attnlib.analysis.terms import PARTS, REBUILT, AttentionTerms, attention_terms, subsets, terms_of
-from attnlib.decomposition.components import Means
+from attnlib.decomposition.components import PART_NAMES, Means
 from attnlib.decomposition.term_sums import TermShares, TermSums
 from attnlib.decomposition.typicality import AverageAttention
 from attnlib.errors import BadInput
@@ -25,6 +27,14 @@ from attnlib.streaming import StreamingSums
 from attnlib.trace import Trace
 
 BLOCKS = 64  # into which samples fall by what they hold: two analyses of one text have the same
+#: of :attr:`HeadSums.blocks`, by the column of a head's row that each becomes; the last are rows
+BLOCK_COLUMNS = (
+    *(f"{part.replace(' ', '_')}_share" for part in PARTS),
+    *(f"{part}_split_share" for part in PART_NAMES),
+    *(f"{name.removesuffix(' only').replace(' ', '_')}_rebuilds" for name in REBUILT),
+    "rows",
+)
+_LARGEST_SEED = (1 << 63) - 1
 _ODD = 6364136223846793005  # of a generator of random numbers (Knuth)
 
 
@@ -33,19 +43,24 @@ class HeldOutSums(PassSums):
 
     Args:
         fit: sums of the first pass.
+        interventions: whether to see how far attention moves when parts of states come from elsewhere, see
+            :mod:`attnlib.analysis.interventions`.
 
     Attributes:
         attentions: the sums of the heads of each attention, by its name.
         seen: what the fit never saw, by name of the states.
         learned: how well the model predicts.
         keys: of the samples, summed by block: equal for two analyses of the same samples.
+        moved: how far attention moved, by name of the attention; empty without interventions.
     """
 
-    SUMS = (*PassSums.SUMS, "attentions", "seen", "learned", "keys")
+    SUMS = (*PassSums.SUMS, "attentions", "seen", "learned", "keys", "moved")
 
-    def __init__(self, fit: Fit):
+    def __init__(self, fit: Fit, *, interventions: bool = False):
         super().__init__()
         self.fit = fit
+        self.interventions = interventions
+        self.moved: dict[str, InterventionSums] = {}
         self.attentions: dict[str, AttentionSums] = {}
         self.seen: dict[str, SeenCounts] = {}
         self.learned = Learned()
@@ -53,11 +68,22 @@ class HeldOutSums(PassSums):
         self.unchecked = fit.unchecked  # attentions that were unchecked in the first pass are unchecked
 
     def settings(self) -> dict[str, Any]:
-        return {"fit": self.fit}
+        return {"fit": self.fit, "interventions": self.interventions}
 
-    def empty_entry(self, table: str, state: dict) -> "AttentionSums | SeenCounts":
+    def state_dict(self) -> dict[str, Any]:
+        return super().state_dict() | {"interventions": self.interventions}
+
+    def load_state_dict(self, state: dict[str, Any]) -> "HeldOutSums":
+        """Take over what :meth:`state_dict` returned, and whether there are interventions."""
+        self.interventions = state["interventions"]
+        super().load_state_dict(state)
+        return self
+
+    def empty_entry(self, table: str, state: dict) -> "AttentionSums | SeenCounts | InterventionSums":
         if table == "seen":
             return SeenCounts()
+        if table == "moved":
+            return InterventionSums(state["heads"])
         return AttentionSums(state["heads"], state["term_names"])
 
     @property
@@ -91,6 +117,10 @@ class HeldOutSums(PassSums):
         for site, (side, _) in model_pass.sites().items():
             counts = self.seen.setdefault(site, SeenCounts())
             counts.update(model_pass.counted(side)[whole], means[site])
+        donors = None
+        if self.interventions and len(keys) > 1:  # a sample alone has nothing to exchange with
+            seed = int(keys.sum()) & _LARGEST_SEED  # the same sentences in a batch: the same draws
+            donors = donors_of(model_pass, means, whole, method=self.fit.method, seed=seed)
         for batch in attention_terms(self.fit, model_pass, whole=whole, means=means):
             sums = self._sums_of(batch)
             sums.terms.update(batch.terms, batch.fitted, blocks)
@@ -100,6 +130,10 @@ class HeldOutSums(PassSums):
             average = self.fit.averages[batch.attended.name]
             sums.add_typicality(average, batch.attention, queries=queries, keys=keys_of_attention)
             sums.add_ignored(batch, model_pass, whole)
+            if donors is not None:
+                moved = self.moved.setdefault(batch.attended.name, InterventionSums(batch.heads))
+                of_sides = (donors[query_side], donors[key_side])
+                add_interventions(moved, batch, means=means, whole=whole, donors=of_sides)
             if probe is not None and batch.attended.kind == "cross":
                 sums.add_agreement(batch, model_pass, probe)
         return self
@@ -305,14 +339,16 @@ class HeadSums:
 
     @property
     def blocks(self) -> Float[Tensor, "blocks sums"]:
-        """By block of samples, what :data:`PARTS` explain, what :data:`REBUILT` rebuild, and rows."""
+        """By block of samples, what :data:`PARTS` explain, what parts explain of it when cross terms are
+        split, what :data:`REBUILT` rebuild, and rows; see :data:`BLOCK_COLUMNS`."""
         sums = self.attention.terms
         explained = sums.explained[self.place]  # (terms, blocks)
         similarity = sums.similarity[self.place]  # (subsets, blocks)
         named_subsets = list(sums.subsets)
-        parts = [self._is_chosen(terms_of(self.terms, part)) @ explained for part in PARTS]
+        parts = [self._weights(terms_of(self.terms, part)) @ explained for part in PARTS]
+        split = [self._weights(weights_of(self.terms, part, "split")) @ explained for part in PART_NAMES]
         rebuilt = [similarity[named_subsets.index(name)] for name in REBUILT]
-        return torch.stack([*parts, *rebuilt, sums.rows_of_block.double()], 1)
+        return torch.stack([*parts, *split, *rebuilt, sums.rows_of_block.double()], 1)
 
     def mean(self, total: str, count: str) -> float:
         """Return one sum over another, NaN where there is nothing to divide by.
@@ -332,7 +368,9 @@ class HeadSums:
             return value[self.place].item()
         return value
 
-    def share(self, terms: Collection[str], *, fitted: float = math.inf) -> ShareInterval:
+    def share(
+        self, terms: Collection[str] | Mapping[str, float], *, fitted: float = math.inf
+    ) -> ShareInterval:
         """Return the covariance share of some terms together, and its interval.
 
         Samples are independent of each other, the entries of one are not: of sample i, with e_i what these
@@ -347,14 +385,14 @@ class HeadSums:
         scores there, and samples, in which this share is small, do not show it.
 
         Args:
-            terms: names of terms.
+            terms: names of terms, or how much of each term counts, by its name.
             fitted: samples that the components were fitted on; NaN where they are those that are judged.
         """
         sums = self.attention.terms
         total = float(sums.total()[self.place])
         if math.isnan(total):
             return ShareInterval(math.nan, math.nan, math.nan)
-        chosen = self._is_chosen(terms)  # (terms,)
+        chosen = self._weights(terms)  # (terms,)
         share = float(chosen @ sums.explained[self.place].sum(1)) / total
         moments = sums.moments[self.place] / total**2  # (terms, terms)
         equal_samples = min(1 / float(moments.sum()), sums.samples)  # of equal weight they would be so many
@@ -368,9 +406,11 @@ class HeadSums:
         half = student(equal_samples - 1) * math.sqrt(variance + variance_of_fit)
         return ShareInterval(share, middle - half, middle + half)
 
-    def _is_chosen(self, terms: Collection[str]) -> Float[Tensor, " terms"]:
-        """Return 1 where a term of this head is one of these."""
-        return torch.tensor([term in terms for term in self.terms], dtype=torch.float64)
+    def _weights(self, terms: Collection[str] | Mapping[str, float]) -> Float[Tensor, " terms"]:
+        """Return how much of each term of this head counts: all or nothing where only names are given."""
+        if not isinstance(terms, Mapping):
+            terms = dict.fromkeys(terms, 1.0)
+        return torch.tensor([terms.get(name, 0.0) for name in self.terms], dtype=torch.float64)
 
 
 # Quantiles of intervals. They are not scipy's because machines that measure heads do not have it.

@@ -51,6 +51,8 @@ def both_passes(
     every: int = 5,
     keep: Keeper | None = None,
     progress: Progress | bool | None = None,
+    *,
+    interventions: bool = False,
     **fitted: Any,
 ) -> tuple[HeldOutSums, Shard]:
     """Fit on most of a corpus and judge the rest, or fit and judge all of it where that leaves no rest.
@@ -59,26 +61,34 @@ def both_passes(
         stream: passes of the model.
         every: one batch in so many is held out and judged.
         keep, progress: as :func:`~attnlib.analysis.from_stream.analyse_stream`.
+        interventions: as :class:`~attnlib.analysis.judge.HeldOutSums`.
         fitted: ``heads`` and ``method``, as :func:`fit_part`.
 
     Returns:
         The sums of the second pass, which have those of the first, and the part of the corpus they are of.
     """
     held_out = Shard(every=every)
-    judgement = _fit_and_judge(stream, held_out, keep, progress, **fitted)
+    options = fitted | {"interventions": interventions, "progress": progress}
+    judgement = _fit_and_judge(stream, held_out, keep=keep, **options)
     if judgement.samples:
         return judgement, held_out
     everything = Shard(every=1)
-    return _fit_and_judge(stream, everything, None, progress, **fitted), everything
+    return _fit_and_judge(stream, everything, keep=None, **options), everything
 
 
 def _fit_and_judge(
-    stream: Stream, part: Shard, keep: Keeper | None, progress: Progress | bool | None, **fitted: Any
+    stream: Stream,
+    part: Shard,
+    *,
+    interventions: bool,
+    keep: Keeper | None,
+    progress: Progress | bool | None,
+    **fitted: Any,
 ) -> HeldOutSums:
     held = nullcontext() if keep is None else keep.held([(stage, part) for stage in STAGES])
     with held, followed(progress, stream, part) as follow:
         fit = fit_part(stream, part, keep=keep, progress=follow, **fitted)
-        return judge_part(stream, fit, part, keep=keep, progress=follow)
+        return judge_part(stream, fit, part, interventions=interventions, keep=keep, progress=follow)
 
 
 def fit_part(
@@ -108,11 +118,18 @@ def judge_part(
     fit: Fit,
     part: Shard | None = None,
     *,
+    interventions: bool = False,
     keep: Keeper | None = None,
     progress: Progress | None = None,
 ) -> HeldOutSums:
-    """Sum the second pass over a part of a corpus, by the fit of all parts; arguments as :func:`fit_part`."""
-    sums = HeldOutSums(fit)
+    """Sum the second pass over a part of a corpus, by the fit of all parts.
+
+    Args:
+        stream, part, keep, progress: as :func:`fit_part`.
+        fit: sums of the first pass over all parts.
+        interventions: as :class:`~attnlib.analysis.judge.HeldOutSums`.
+    """
+    sums = HeldOutSums(fit, interventions=interventions)
     return _pass_over(stream, sums, "judge", part=part or Shard(), keep=keep, progress=progress)
 
 

@@ -9,12 +9,14 @@ from torch import Tensor
 
 from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.fit import Fit, Head
+from attnlib.analysis.interventions import intervention_rows
 from attnlib.analysis.judge import HeadSums, HeldOutSums, SeenCounts, ShareInterval
 from attnlib.analysis.learned import has_learned
+from attnlib.analysis.part_shares import weights_of
 from attnlib.analysis.samples import Sample
 from attnlib.analysis.stream import Losses
 from attnlib.analysis.terms import PARTS, terms_of
-from attnlib.decomposition.components import Method
+from attnlib.decomposition.components import PART_NAMES, Method
 from attnlib.decomposition.term_sums import TermShares
 from attnlib.errors import BadInput
 
@@ -40,6 +42,9 @@ class Analysis:
     #: how well it predicts, see :meth:`~attnlib.analysis.learned.Learned.result`
     learned: dict[str, int | float] = field(default_factory=dict)
     method: Method = "means"  #: of the components
+    #: how far attention moves when parts come from elsewhere, rows as
+    #: :data:`~attnlib.analysis.interventions.INTERVENTION_COLUMNS` has them; empty where it was not asked for
+    interventions: list[dict] = field(default_factory=list)
     made: dict[str, dict] = field(default_factory=dict)  #: what else made it: options, checksums, versions
     #: by attention and head what a comparison of two analyses needs: sums over samples, by block
     blocks: dict[Head, Float[Tensor, "blocks sums"]] = field(default_factory=dict)
@@ -56,6 +61,29 @@ class Analysis:
         if self.learned and not has_learned(self.learned):
             text += ", of a text it has not learned"
         return text
+
+
+#: of a row of ``Analysis.terms``
+TERM_COLUMNS = {
+    "kind": "of the attention: cross, encoder_self or decoder_self",
+    "layer": "of the attention, from 0",
+    "head": "number of the head, from 0",
+    "term": "part of the query · part of the key, such as temporal·input; or position bias",
+    "covariance_share": "cov(term, score) / var(score); the terms of a head sum to one",
+    "covariance_low": "lower end of its interval of 95 %; NaN where nothing was held out",
+    "covariance_high": "upper end of it",
+    "mean_absolute_share": "mean size of the term over the sum of such means; the terms of a head sum to one",
+    "similarity_without": "1 − total variation of the attention rebuilt without the term, from 0 to 1",
+    "agreement_without": "share of rows whose largest entry stays in place without the term, from 0 to 1",
+}
+
+
+def unsure_by_fit(analysis: Analysis) -> float:
+    """Return by how much the variance over sentences is larger for what the fit does not know.
+
+    NaN where nothing was held out.
+    """
+    return 1 + analysis.judged / analysis.fitted if analysis.held_out else math.nan
 
 
 def results(
@@ -76,6 +104,7 @@ def results(
     losses = fit.losses
     if held_out:
         losses = losses + judgement.losses
+    moved = {name: judgement.moved[name] for name in sorted(judgement.moved, key=_kind_and_layer)}
     return Analysis(
         heads=_with_rows_unseen(head_rows(judgement, held_out=held_out), judgement),
         terms=term_rows(judgement, held_out=held_out),
@@ -89,6 +118,7 @@ def results(
         no_probe=tuple(sorted(judgement.no_probe)),
         learned=judgement.learned.result(),
         method=fit.method,
+        interventions=intervention_rows(moved),
         blocks={head: sums.blocks for head, sums in judgement.heads.items()},
         keys=judgement.keys,
     )
@@ -126,6 +156,8 @@ def head_rows(judgement: HeldOutSums, *, held_out: bool = True) -> list[dict]:
           the papers count it as mixed.
         * ``mixed_share``: that of position with word. ``residual_share``: that of the terms with a residual
           in them. With ``position_bias_share`` all five sum to one.
+        * ``temporal_split_share`` and the like: what each part has if half of each term of two parts goes to
+          either, see :mod:`~attnlib.analysis.part_shares`. With the position bias the three sum to one.
         * ``…_low`` and ``…_high``: the ends of the interval of 95 %, see
           :meth:`~attnlib.analysis.judge.HeadSums.share`; NaN where nothing was ``held_out`` of the fit.
         * ``temporal_rebuilds`` and the like: 1 − total variation between the attention that only these terms
@@ -161,7 +193,7 @@ def head_rows(judgement: HeldOutSums, *, held_out: bool = True) -> list[dict]:
             "rows": shares.rows,
             "rows_left_out": shares.rows_left_out,
         }
-        rows.append(head | _shares(sums, fitted) | columns)
+        rows.append(head | _shares(sums, fitted) | _split_shares(sums, fitted) | columns)
     return rows
 
 
@@ -187,8 +219,19 @@ def _shares(sums: HeadSums, fitted: float) -> dict[str, float]:
     return columns
 
 
+def _split_shares(sums: HeadSums, fitted: float) -> dict[str, float]:
+    """Return the split share of each part, and its interval."""
+    columns = {}
+    for part in PART_NAMES:
+        interval = sums.share(weights_of(sums.terms, part, "split"), fitted=fitted)
+        columns[f"{part}_split_share"] = interval.share
+        columns[f"{part}_split_low"] = interval.low
+        columns[f"{part}_split_high"] = interval.high
+    return columns
+
+
 def term_rows(judgement: HeldOutSums, *, held_out: bool = True) -> list[dict]:
-    """Return a row for each term of each head; intervals are as :func:`head_rows` has them."""
+    """Return a row for each term of each head, by :data:`TERM_COLUMNS`; intervals as in :func:`head_rows`."""
     fitted = _samples_fitted(judgement, held_out=held_out)
     rows = []
     for head, sums, shares in _heads(judgement):

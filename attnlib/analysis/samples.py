@@ -1,7 +1,7 @@
 """Some judged sentences with the attention of every head, and what some of its terms alone make of it."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from jaxtyping import Float, Int
@@ -33,6 +33,10 @@ class Sample:
     maps: dict[Head, Float[Tensor, "maps queries keys"]]
     probe: Float[Tensor, "target source"] | None = None  #: β, where it can be taken
     lengths: tuple[int, int] | None = None  #: of source and target before they were cut; None: as they are
+    #: by attention and head the terms of its scores, in single precision; NaN where a place is left out
+    terms: dict[Head, Float[Tensor, "terms queries keys"]] = field(default_factory=dict)
+    #: by attention the names of these terms
+    term_names: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def attention(self) -> dict[Head, Float[Tensor, "queries keys"]]:
@@ -40,22 +44,44 @@ class Sample:
         return {head: maps[0] for head, maps in self.maps.items()}
 
 
-def maps_of(fit: Fit, model_pass: Trace) -> dict[Head, Float[Tensor, "maps samples queries keys"]]:
-    """Return the model's attention in every head, and what :data:`REBUILT` make of it; NaN where left out."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ShownHead:
+    """What is shown of one head in the samples of a pass, or in one of them; NaN where a place is left out.
+
+    Attributes:
+        maps: the model's attention, and what :data:`~attnlib.analysis.terms.REBUILT` make of it.
+        names: of the terms.
+        terms: of the scores, in single precision.
+    """
+
+    maps: Float[Tensor, "maps *samples queries keys"]
+    names: tuple[str, ...]
+    terms: Float[Tensor, "terms *samples queries keys"]
+
+    def of_sample(self, number: int) -> "ShownHead":
+        """Return what is shown of the head in one of the samples."""
+        return replace(self, maps=self.maps[:, number], terms=self.terms[:, number])
+
+
+def shown_heads(fit: Fit, model_pass: Trace) -> dict[Head, ShownHead]:
+    """Return what is shown of every head, by attention and head."""
     whole = whole_samples(model_pass)
     means = means_of_pass(fit, model_pass, whole)
-    maps = {}
+    shown = {}
     for batch in attention_terms(fit, model_pass, whole=whole, means=means):
         named_subsets = subsets(batch.names)
         for place, head in enumerate(batch.heads):
-            of_head = [batch.attention[place].masked_fill(~batch.allowed, torch.nan)]
+            maps = [batch.attention[place].masked_fill(~batch.allowed, torch.nan)]
             for subset in REBUILT:
                 chosen = [name in named_subsets[subset] for name in batch.names]
                 scores = batch.terms[place, chosen].sum(0)  # (samples, target, source)
                 rebuilt = scores.masked_fill(~batch.fitted, -torch.inf).softmax(-1)
-                of_head.append(rebuilt.masked_fill(~batch.fitted, torch.nan))
-            maps[batch.attended.name, head] = torch.stack(of_head).cpu()
-    return maps
+                maps.append(rebuilt.masked_fill(~batch.fitted, torch.nan))
+            terms = batch.terms[place].float().masked_fill(~batch.fitted, torch.nan)
+            shown[batch.attended.name, head] = ShownHead(
+                maps=torch.stack(maps).cpu(), names=batch.names, terms=terms.cpu()
+            )
+    return shown
 
 
 def samples_of(stream: Stream, model_pass: Trace, fit: Fit, most: int = MOST) -> tuple[Sample, ...]:
@@ -77,12 +103,12 @@ def samples_of(stream: Stream, model_pass: Trace, fit: Fit, most: int = MOST) ->
     model_pass = model_pass.first(min(most, ENTRIES // entries_of_sample))
 
     by_kind_and_layer = sorted(model_pass.attentions, key=_kind_and_layer)
-    maps = maps_of(fit, replace(model_pass, attentions=tuple(by_kind_and_layer)))
+    shown = shown_heads(fit, replace(model_pass, attentions=tuple(by_kind_and_layer)))
     probe = _probe_of(stream, model_pass)
     rows = whole_samples(model_pass).nonzero()[:, 0].tolist()  # of the batch
     samples = []
     for sample, row in enumerate(rows):
-        of_sample = {head: of_samples[:, sample] for head, of_samples in maps.items()}
+        of_sample = {head: shown_head.of_sample(sample) for head, shown_head in shown.items()}
         samples.append(_cut_sample(model_pass, row, of_sample, probe=probe, longest=longest_kept))
     return tuple(samples)
 
@@ -100,7 +126,7 @@ def _probe_of(stream: Stream, model_pass: Trace) -> Float[Tensor, "batch target 
 def _cut_sample(
     model_pass: Trace,
     row: int,
-    maps: dict[Head, Float[Tensor, "maps queries keys"]],
+    shown: dict[Head, ShownHead],
     *,
     probe: Float[Tensor, "batch target source"] | None,
     longest: int,
@@ -110,10 +136,12 @@ def _cut_sample(
     target_length = int(model_pass.mask("target")[row].sum())
     kept = {"source": min(longest, source_length), "target": min(longest, target_length)}
     kinds = {attended.name: attended.kind for attended in model_pass.attentions}
-    cut_maps = {}
-    for (name, head), maps_of_head in maps.items():
+    cut_maps, cut_terms, term_names = {}, {}, {}
+    for (name, head), shown_head in shown.items():
         query_side, key_side = model_pass.sides(kinds[name])
-        cut_maps[name, head] = maps_of_head[:, : kept[query_side], : kept[key_side]]
+        cut_maps[name, head] = shown_head.maps[:, : kept[query_side], : kept[key_side]]
+        cut_terms[name, head] = shown_head.terms[:, : kept[query_side], : kept[key_side]]
+        term_names[name] = shown_head.names
     cut_probe = None
     if probe is not None:
         cut_probe = probe[row, : kept["target"], : kept["source"]].cpu()  # (target, source)
@@ -124,6 +152,8 @@ def _cut_sample(
         maps=cut_maps,
         probe=cut_probe,
         lengths=(source_length, target_length),
+        terms=cut_terms,
+        term_names=term_names,
     )
 
 

@@ -11,6 +11,7 @@ from attnlib.analysis.counted import chosen_heads, counted_attention
 from attnlib.analysis.fit import Fit
 from attnlib.decomposition.components import PART_NAMES, Means
 from attnlib.decomposition.terms import PAIRS
+from attnlib.errors import check_known
 from attnlib.linear_map import LinearMap, Rotation
 from attnlib.trace import Attention, Trace
 
@@ -23,6 +24,15 @@ _NUMBERS_AT_ONCE = 1 << 18  # of a part of a side, of which products are made at
 
 
 # names ------------------------------------------------------------------------------------------------------
+
+
+def term_name(parts: tuple[str, str] | str) -> str:
+    """Return the name of a term from the part of the query and that of the key; a name stays as it is.
+
+    >>> term_name(("temporal", "input"))
+    'temporal·input'
+    """
+    return parts if isinstance(parts, str) else "·".join(parts)
 
 
 def part_of(term: str) -> str:
@@ -93,6 +103,21 @@ class AttentionTerms:
     attention: Float[Tensor, "heads samples target source"]
     allowed: Bool[Tensor, "samples target source"]
     fitted: Bool[Tensor, "samples target source"]
+
+    def __getitem__(self, parts: tuple[str, str] | str) -> Float[Tensor, "heads samples target source"]:
+        """Return a term by the part of the query and that of the key, or by its name.
+
+        Raises:
+            UnknownName: there is no such term.
+        """
+        name = term_name(parts)
+        check_known("term", name, self.names)
+        return self.terms[:, self.names.index(name)]
+
+    def __repr__(self) -> str:
+        heads, _, samples, target, source = self.terms.shape
+        sizes = f"heads {heads}, samples {samples}, target {target}, source {source}"
+        return f"AttentionTerms of {self.attended.name} ({sizes}): {', '.join(self.names)}"
 
 
 def attention_terms(

@@ -4,10 +4,11 @@ from dataclasses import replace
 from itertools import product
 
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attnlib.arrays import Array, takes_arrays
+from attnlib.decomposition.by_part import PART_AXES, ByPart
 from attnlib.decomposition.components import PART_NAMES, Parts
 from attnlib.errors import BadInput
 
@@ -15,16 +16,75 @@ Pair = tuple[str, str]  # (decoder part, encoder part)
 PAIRS: tuple[Pair, ...] = tuple(product(PART_NAMES, PART_NAMES))  # in the order of the terms
 
 
-def alignment_terms(
-    decoder: Parts, encoder: Parts, *, scale: float = 1.0
-) -> Float[Tensor, "3 3 batch target source"]:
-    """terms[i, j] = scale * decoder part i . encoder part j, in the order of `PART_NAMES`.
+class AlignmentTerms(ByPart):
+    """The nine terms of scores, (decoder part, encoder part, sample, target, source).
 
-    The nine sum to the score, decoder states . encoder states (times `scale`), and are zero wherever target
+    A tensor that answers by name: ``terms["temporal", "input"]`` is (sample, target, source).
+
+    Attributes:
+        target_mask: (sample, target), True at valid positions.
+        source_mask: (sample, source), likewise.
+    """
+
+    AXES = (*PART_AXES, "sample", "target", "source")
+    target_mask: Bool[Tensor, "batch target"]
+    source_mask: Bool[Tensor, "batch source"]
+
+    @classmethod
+    def masked(
+        cls,
+        terms: Float[Tensor, "parts parts batch target source"],
+        target_mask: Bool[Tensor, "batch target"],
+        source_mask: Bool[Tensor, "batch source"],
+        *,
+        parts: tuple[str, ...] = PART_NAMES,
+    ) -> "AlignmentTerms":
+        """Name the parts of terms, and note which positions are valid."""
+        named = cls.of(terms, axes=cls.AXES, parts=parts)
+        named.target_mask = target_mask
+        named.source_mask = source_mask
+        return named
+
+    def _like(self, values: Tensor) -> "AlignmentTerms":
+        return self._with_parts(values, self.parts)
+
+    def _with_parts(self, values: Tensor, parts: tuple[str, ...]) -> "AlignmentTerms":
+        return self.masked(values, self.target_mask, self.source_mask, parts=parts)
+
+    def _kept(self) -> Tensor:
+        valid = self.target_mask[:, :, None] & self.source_mask[:, None, :]  # (sample, target, source)
+        return valid.cpu().expand(self.shape)
+
+
+def alignment_terms(decoder: Parts, encoder: Parts, *, scale: float = 1.0) -> AlignmentTerms:
+    """Return the products of the parts of both sides, scale · decoder part · encoder part.
+
+    The nine sum to the score, decoder states · encoder states (times `scale`), and are zero wherever target
     or source is padding. The score is bilinear, so splitting both states (Aitken et al. 2021, contribution 1)
     into three parts splits it into nine terms.
 
-    Raises BadInput where batch, width, dtype or device of the two sides differ.
+    Args:
+        decoder: parts of the decoder states, (batch, target, width) each.
+        encoder: parts of the encoder states, (batch, source, width) each.
+        scale: of the score, such as 1/√width.
+
+    Returns:
+        the terms, (3, 3, batch, target, source), in the order of `PART_NAMES` and by name.
+
+    Raises:
+        BadInput: batch, width, dtype or device of the two sides differ.
+
+    >>> import torch
+    >>> place = torch.ones(1, 1, dtype=torch.bool)
+    >>> decoder, encoder = (
+    ...     Parts(*(torch.full((1, 1, 1), number) for number in numbers), mask=place)
+    ...     for numbers in ([1.0, 2.0, 3.0], [10.0, 20.0, 40.0])
+    ... )
+    >>> terms = alignment_terms(decoder, encoder)
+    >>> terms["input", "residual"].item(), terms.sum().item()
+    (80.0, 420.0)
+    >>> terms
+    AlignmentTerms(temporal, input, residual, decoder by encoder; sample 1, target 1, source 1)
     """
     left, right = decoder.temporal, encoder.temporal
     if left.shape[0] != right.shape[0] or left.shape[2] != right.shape[2]:
@@ -41,10 +101,9 @@ def alignment_terms(
     source = right.shape[1]
     queries = decoder.stack().transpose(0, 1).reshape(batch, 3 * target, width)
     keys = encoder.stack().transpose(0, 1).reshape(batch, 3 * source, width)
-    products = (queries * scale) @ keys.transpose(
-        1, 2
-    )  # (batch, 3 target, 3 source): one product for all nine
-    return products.view(batch, 3, target, 3, source).permute(1, 3, 0, 2, 4)
+    products = (queries * scale) @ keys.mT  # (batch, 3 target, 3 source): one product for all nine
+    terms = products.view(batch, 3, target, 3, source).permute(1, 3, 0, 2, 4)
+    return AlignmentTerms.masked(terms, decoder.mask, encoder.mask)
 
 
 @takes_arrays

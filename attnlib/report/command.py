@@ -141,8 +141,9 @@ def _stream_of_sequences(checkpoint: Checkpoint, text: ParallelText, options: An
 
 def _partial_sums(options: AnalyseOptions, settings: Mapping) -> PartialSums:
     """Return where the sums are kept; a change of any setting that numbers depend on is refused."""
-    of_the_fit = options.settings("heads", "method") | {"free constants": "by counts"}  # once of least norm
-    return PartialSums(options.out / "parts", {**settings, **of_the_fit})
+    of_passes = options.settings("heads", "method", "interventions")
+    free_constants = {"free constants": "by counts"}  # once of least norm
+    return PartialSums(options.out / "parts", {**settings, **of_passes, **free_constants})
 
 
 def _memory_needed(checkpoint: Checkpoint, stream: Stream, options: AnalyseOptions) -> str:
@@ -239,7 +240,9 @@ def _run(job: _Job, stage: str, shard: Shard, *, options: AnalyseOptions, consol
             )
         else:
             fit = merged_fit(job.keep, shard)
-            judge_part(job.stream, fit, shard, keep=job.keep, progress=follow)
+            judge_part(
+                job.stream, fit, shard, interventions=options.interventions, keep=job.keep, progress=follow
+            )
         bars.update(bar, completed=n_batches)
 
 

@@ -11,22 +11,22 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attnlib.analysis.block_ratios import MEASURES, ratios_of
 from attnlib.analysis.judge import student
-from attnlib.analysis.results import Analysis
-from attnlib.analysis.terms import PARTS, REBUILT
+from attnlib.analysis.results import Analysis, unsure_by_fit
 from attnlib.errors import BadInput
 from attnlib.files import write_text_atomic
+from attnlib.optional import library
 from attnlib.report.as_text import number
-from attnlib.report.extras import library
 from attnlib.report.files import csv_of, read_report
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-# Columns of the tables of heads that are compared.
-_SHARES = tuple(f"{part.replace(' ', '_')}_share" for part in PARTS)
-_REBUILDS = tuple(f"{subset.removesuffix(' only').replace(' ', '_')}_rebuilds" for subset in REBUILT)
-MEASURES = (*_SHARES, *_REBUILDS)
+READING = (
+    "temporal_share and input_share count a part's own terms alone; a split share adds half of each term "
+    "that the part has with another; residual_share counts all terms with a residual."
+)
 # Options that change what is read of a text, as Python and as the command line names them.
 _READING_OPTIONS = ("generate", "ignore_special", "longest", "prefix")
 MADE_BY = (*_READING_OPTIONS, *(f"--{option.replace('_', '-')}" for option in _READING_OPTIONS))
@@ -142,7 +142,7 @@ def compare(first: Analysis, second: Analysis) -> Comparison:
     paired = torch.equal(first.keys, second.keys)
     rows = []
     for place in in_both:
-        intervals = _intervals(_ratios(first, place), _ratios(second, place), paired=paired)
+        intervals = _intervals(first, second, place, paired=paired)
         rows += _rows_of_head(place, first_heads[place], second_heads[place], intervals)
     return Comparison(
         rows=rows,
@@ -179,37 +179,6 @@ def _differing_options(first: Analysis, second: Analysis) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Ratios:
-    """The measures of a head as ratios of sums over blocks of sentences."""
-
-    middle: Float[Tensor, " measures"]  #: without the bias of a ratio
-    moves: Float[Tensor, "blocks measures"]  #: how far each block moves the ratio
-    equal_blocks: Float[Tensor, " measures"]  #: of equal weight the blocks would be so many
-    fit_factor: float  #: what the variance is multiplied by for what the fit does not know
-
-
-def _ratios(analysis: Analysis, place: _Place) -> _Ratios:
-    kind, layer, head = place
-    sums = analysis.blocks[f"{kind}.{layer}", head]  # (blocks, measures and rows)
-    numerators, rows = sums[:, :-1], sums[:, -1:]  # (blocks, measures), (blocks, 1)
-    explained = numerators[:, : len(PARTS)].sum(1, keepdim=True)  # (blocks, 1), by all parts
-    denominators = torch.cat([explained.expand(-1, len(PARTS)), rows.expand(-1, len(REBUILT))], 1)
-    total = denominators.sum(0)  # (measures,)
-    weights = denominators / total  # (blocks, measures)
-    ratio = numerators.sum(0) / total  # (measures,)
-    moves = numerators / total - ratio * weights  # (blocks, measures)
-    equal_blocks = 1 / weights.square().sum(0)  # (measures,)
-    equal_blocks = equal_blocks.where(equal_blocks >= 2, torch.nan)
-    bias = (moves * weights).sum(0) * equal_blocks / (equal_blocks - 1)  # (measures,), its negative
-    return _Ratios(
-        middle=ratio + bias,
-        moves=moves / (1 - 1 / equal_blocks),
-        equal_blocks=equal_blocks,
-        fit_factor=1 + analysis.judged / analysis.fitted if analysis.held_out else math.nan,
-    )
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
 class _Intervals:
     """Of the differences of all measures of a head; NaN where nothing was held out."""
 
@@ -217,16 +186,22 @@ class _Intervals:
     half_width: Float[Tensor, " measures"]
 
 
-def _intervals(first: _Ratios, second: _Ratios, *, paired: bool) -> _Intervals:
+def _intervals(first: Analysis, second: Analysis, place: _Place, *, paired: bool) -> _Intervals:
+    kind, layer, head = place
+    name = (f"{kind}.{layer}", head)
+    ratios, other_ratios = ratios_of(first.blocks[name]), ratios_of(second.blocks[name])
+    factor, other_factor = unsure_by_fit(first), unsure_by_fit(second)
     if paired:
-        factor = torch.tensor([first.fit_factor, second.fit_factor]).max()  # NaN where one is
-        variance = (second.moves - first.moves).square().sum(0) * factor  # (measures,)
+        larger_factor = torch.tensor([factor, other_factor]).max()  # NaN where one is
+        variance = (other_ratios.moves - ratios.moves).square().sum(0) * larger_factor  # (measures,)
     else:
-        variance_of_first = first.moves.square().sum(0) * first.fit_factor  # (measures,)
-        variance_of_second = second.moves.square().sum(0) * second.fit_factor  # (measures,)
+        variance_of_first = ratios.moves.square().sum(0) * factor  # (measures,)
+        variance_of_second = other_ratios.moves.square().sum(0) * other_factor  # (measures,)
         variance = variance_of_first + variance_of_second
-    degrees = torch.minimum(first.equal_blocks, second.equal_blocks) - 1  # (measures,), of freedom
-    return _Intervals(middle=second.middle - first.middle, half_width=student(degrees) * variance.sqrt())
+    degrees = torch.minimum(ratios.size, other_ratios.size) - 1  # (measures,), of freedom
+    return _Intervals(
+        middle=other_ratios.middle - ratios.middle, half_width=student(degrees) * variance.sqrt()
+    )
 
 
 def _rows_of_head(place: _Place, first: dict, second: dict, intervals: _Intervals) -> list[dict]:
@@ -263,7 +238,7 @@ def compare_command(first: Path, second: Path, out: Path | None) -> None:
 
     comparison = compare(read_report(first), read_report(second))
     console = Console(highlight=False, soft_wrap=True, markup=False)
-    console.print(repr(comparison), *comparison.notes, sep="\n")
+    console.print(repr(comparison), READING, *comparison.notes, sep="\n")
     if comparison.alone:
         names = ", ".join(comparison.alone[:MOST_NAMED])
         if len(comparison.alone) > MOST_NAMED:

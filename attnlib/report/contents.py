@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from attnlib.analysis.results import Analysis
+from attnlib.analysis.interventions import calibration_rows
+from attnlib.analysis.results import Analysis, is_even
 from attnlib.analysis.samples import Sample
 
 Name = Callable[[str, int], str]  # side and id → the word
@@ -52,6 +53,17 @@ def shown_terms(analysis: Analysis, rows: list[dict]) -> list[dict]:
         if not any(part in row["term"] for part in of_words):
             shown.append(row)
     return shown
+
+
+def calibration_of(analysis: Analysis) -> list[dict]:
+    """Return the rank correlations between what shares say and how far attention moves.
+
+    Returns:
+        Rows with the columns of :data:`~attnlib.analysis.interventions.CALIBRATION_COLUMNS`; none where no
+        interventions were asked for.
+    """
+    even = {(row["kind"], row["layer"], row["head"]) for row in analysis.heads if is_even(row)}
+    return calibration_rows(analysis.terms, analysis.interventions, even)
 
 
 def words_of(analysis: Analysis, sample: Sample, name: Name) -> dict[str, list[str]]:

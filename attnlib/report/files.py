@@ -16,13 +16,14 @@ from torch import Tensor
 
 from attnlib.analysis.bar import Progress
 from attnlib.analysis.fit import head_of
+from attnlib.analysis.part_shares import part_rows
 from attnlib.analysis.passes import Keeper
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.stream import Losses, Stream
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import atomic_path, locked, write_json_atomic, write_text_atomic
-from attnlib.report.contents import TITLE, Name, id_as_word, reads_frames, shown_terms
+from attnlib.report.contents import TITLE, Name, calibration_of, id_as_word, reads_frames, shown_terms
 from attnlib.report.findings import findings, notes
 from attnlib.report.one_call import analyse
 from attnlib.report.page import page
@@ -33,7 +34,8 @@ from attnlib.version import __version__
 TABLES = ("heads", "terms", "states")
 KEPT = "analysis.safetensors"  # what read_report reads
 RUN = "run.json"  # when it was and how long it took
-SCHEMA = 4  # of analysis.json; 3 had no intervals of terms; 2 left_out and cut for losses; 1 no intervals
+# Schema 4 had no split shares and no interventions.
+SCHEMA = 5  # of analysis.json; 3 had no intervals of terms; 2 left_out and cut for losses; 1 no intervals
 _AS_IT_IS = ("method", "made", "about", "fitted", "judged", "held_out")
 _LISTS = ("unchecked", "no_probe")
 
@@ -47,6 +49,7 @@ def report(
     heads: int | Collection[int] | None = None,
     method: Method = "least_squares",
     every: int = 5,
+    interventions: bool = False,
     keep: Keeper | None = None,
     progress: Progress | bool | None = None,
     about: dict[str, str] | None = None,
@@ -56,11 +59,12 @@ def report(
     Args:
         stream: passes of the model, see :class:`~attnlib.analysis.stream.Stream`.
         folder: gets ``index.html``, ``analysis.json``, ``heads.csv``, ``terms.csv``, ``states.csv``,
-            ``run.json``, and ``analysis.safetensors``, which :func:`read_report` reads.
+            ``parts.csv``, ``run.json``, and ``analysis.safetensors``, which :func:`read_report` reads.
         title: of the page.
         name: the word of an id, given ``"source"`` or ``"target"`` and the id; the id itself by default.
             Whatever it returns is shown as text.
-        heads, method, every, keep, progress, about: as in :func:`~attnlib.report.one_call.analyse`.
+        heads, method, every, interventions, keep, progress, about: as in
+            :func:`~attnlib.report.one_call.analyse`.
 
     Raises:
         BadInput: an empty corpus, or a folder that cannot be written.
@@ -68,7 +72,14 @@ def report(
     with locked(Path(folder), ".report.lock", wait=True):  # a folder that cannot be written is refused first
         began = time.monotonic()
         analysis = analyse(
-            stream, heads=heads, method=method, every=every, keep=keep, progress=progress, about=about
+            stream,
+            heads=heads,
+            method=method,
+            every=every,
+            interventions=interventions,
+            keep=keep,
+            progress=progress,
+            about=about,
         )
         write_run(folder, began)
         write_report(analysis, folder, title=title, name=name)
@@ -87,7 +98,7 @@ def write_run(folder: str | Path, began: float) -> None:
     record = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(time.monotonic() - began, 1),
-        "seeds": [],  # nothing is drawn at random
+        "seeds": [],  # nothing is drawn at random but by interventions, whose draws depend on the sentences
     }
     write_json_atomic(Path(folder) / RUN, record)
 
@@ -97,8 +108,7 @@ def write_report(
 ) -> None:
     """Write the page and the tables of an analysis; arguments as :func:`report`."""
     folder = Path(folder)
-    tables = {table: [_plain_row(row) for row in getattr(analysis, table)] for table in TABLES}
-    tables["terms"] = shown_terms(analysis, tables["terms"])
+    tables = _tables_of(analysis)
     content = _facts(analysis) | tables
     text = json.dumps(content, indent=1)  # before anything is written
     for table, rows in tables.items():
@@ -106,10 +116,21 @@ def write_report(
     write_text_atomic(folder / "analysis.json", text + "\n")
     with atomic_path(folder / KEPT) as temporary:
         save_file(_tensors_of(analysis), temporary, {"analysis": json.dumps(content)})
-    links = [*(f"{table}.csv" for table in TABLES), "analysis.json"]
+    links = [*(f"{table}.csv" for table in tables), "analysis.json"]
     if (folder / RUN).is_file():
         links.append(RUN)
     write_text_atomic(folder / "index.html", page(analysis, title, name or id_as_word, links, script=True))
+
+
+def _tables_of(analysis: Analysis) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of each table that a report has, by its name."""
+    tables = {table: getattr(analysis, table) for table in TABLES}
+    tables["parts"] = part_rows(analysis.heads, analysis.terms)
+    tables["terms"] = shown_terms(analysis, analysis.terms)
+    if analysis.interventions:
+        tables["interventions"] = analysis.interventions
+        tables["calibration"] = calibration_of(analysis)
+    return {table: [_plain_row(row) for row in rows] for table, rows in tables.items()}
 
 
 def _facts(analysis: Analysis) -> dict[str, Any]:
@@ -184,6 +205,7 @@ def read_report(folder: str | Path) -> AnalysisWithViews:
         **lists,
         losses=Losses(**content.get("losses", {})),
         one_sequence=content.get("one_sequence", False),
+        interventions=[_with_undefined(row) for row in content.get("interventions", ())],
         blocks={head_of(name.removeprefix("blocks/")): sums for name, sums in tensors.items()},
         keys=keys,
     )

@@ -14,7 +14,7 @@ from attnlib.report.templates import template
 HALF = 0.5  # a part that has more of a head's variation makes it
 ALL_BUT = 0.9  # attention that is this near to the model's is rebuilt
 MOST_NAMED = 6  # heads that a sentence names
-_KINDS = {
+KINDS_IN_WORDS = {
     "cross": "Cross-attention",
     "encoder_self": "Self-attention of the encoder",
     "decoder_self": "Self-attention of the decoder",
@@ -43,7 +43,7 @@ def findings(analysis: Analysis) -> list[str]:
 
 
 def _findings_of_kind(kind: str, rows: list[dict]) -> str:
-    heads = f"{_KINDS[kind]}, {len(rows)} heads"
+    heads = f"{KINDS_IN_WORDS[kind]}, {len(rows)} heads"
     sharp = [row for row in rows if not is_even(row)]
     if not sharp:
         return f"{heads}: all attend evenly, and there is nothing to share."

@@ -25,6 +25,7 @@ def analyse(
     heads: int | Collection[int] | None = None,
     method: Method = "least_squares",
     every: int = 5,
+    interventions: bool = False,
     keep: Keeper | None = None,
     progress: Progress | bool | None = None,
     about: dict[str, str] | None = None,
@@ -49,6 +50,10 @@ def analyse(
             constant counts as temporal, and a word that was not fitted on as residual.
         every: one batch in so many is held out and judged. A corpus of fewer batches is fitted and judged on
             the same samples, and the analysis says so: its residuals are too small.
+        interventions: also see how far attention moves when a part of the states comes from another sample or
+            is drawn anew, and how well shares predict that: ``analysis.tables.interventions()`` and
+            ``analysis.tables.calibration()``, see :mod:`attnlib.analysis.interventions`. It takes 24 more
+            attentions a batch in the second pass.
         keep: keeps the sums of both passes while they go on, such as
             :class:`~attnlib.report.resume.PartialSums`; without it nothing outlasts the process.
         progress: True for a bar with the time left, in notebooks too; or a function that is called after each
@@ -74,6 +79,7 @@ def analyse(
         heads=heads,
         method=method,
         every=every,
+        interventions=interventions,
         keep=keep,
         progress=progress,
         about=known | (about or {}),

@@ -18,12 +18,15 @@ from markupsafe import Markup
 from torch import Tensor
 
 from attnlib.adapters.library_models import KINDS
+from attnlib.analysis.interventions import ATTRIBUTIONS
+from attnlib.analysis.part_shares import part_rows
 from attnlib.analysis.results import Analysis, is_even
 from attnlib.analysis.samples import Sample
 from attnlib.analysis.terms import REBUILT
+from attnlib.decomposition.components import PART_NAMES
 from attnlib.report.as_text import number, visible
-from attnlib.report.contents import SIDES, Name, shown_terms, words_of
-from attnlib.report.findings import NAMED_PARTS, findings, interval_widths, notes
+from attnlib.report.contents import SIDES, Name, calibration_of, shown_terms, words_of
+from attnlib.report.findings import KINDS_IN_WORDS, NAMED_PARTS, findings, interval_widths, notes
 from attnlib.report.templates import FOLDER, template
 
 MOST_MAPS = 48  # matrices of the sample that are drawn
@@ -33,6 +36,9 @@ METHODS = {
     "means": "means by position, then by word, as in the papers",
     "least_squares": "constant, position and word by least squares",
 }
+SPLIT_HEADINGS = tuple(
+    f"{part}, {reading}" for part in PART_NAMES for reading in ("own", "split", "any term")
+)
 _SCRIPT = FOLDER / "report.js"
 _UNDEFINED = 255  # the byte of a weight that is NaN
 
@@ -64,6 +70,9 @@ def page(
         facts=_facts(analysis),
         notes=notes(analysis),
         kinds=[_tables_of_kind(analysis, kind) for kind in KINDS if kind in kinds],
+        split_headings=SPLIT_HEADINGS,
+        attributions=[attribution.replace("_", " ") for attribution in ATTRIBUTIONS],
+        calibration=_calibration(analysis),
         example=_example(analysis, name) if analysis.samples else None,
         states=[(_word(row["states"]), row) for row in analysis.states],
     )
@@ -134,9 +143,31 @@ def _tables_of_kind(analysis: Analysis, kind: str) -> dict[str, Any]:
         "intervals": [
             (_head_as_text(row), [_interval_as_text(row, part) for part in NAMED_PARTS]) for row in rows
         ],
+        "splits": _splits(analysis, kind),
         "terms": list(terms.items()),
         "term_columns": columns,
     }
+
+
+def _splits(analysis: Analysis, kind: str) -> list[tuple[str, list[str]]]:
+    """Return by head the own, split and any-term share of each part, as :data:`SPLIT_HEADINGS` has them."""
+    cells: dict[str, list[str]] = {}
+    for row in part_rows(analysis.heads, analysis.terms):
+        if row["kind"] == kind:
+            cells.setdefault(_head_as_text(row), []).extend(
+                [number(row["own_share"]), _interval_as_text(row, "split"), number(row["any_term_share"])]
+            )
+    return list(cells.items())
+
+
+def _calibration(analysis: Analysis) -> list[tuple[str, list[str]]]:
+    """Return by kind, way and side the rank correlation of every attribution, for all parts together."""
+    cells: dict[str, list[str]] = {}
+    for row in calibration_of(analysis):
+        if row["part"] == "every":
+            heading = f"{KINDS_IN_WORDS[row['kind']]}, {row['way']}, {row['side']}"
+            cells.setdefault(heading, []).append(number(row["rank_correlation"]))
+    return list(cells.items())
 
 
 def _head_as_text(row: dict) -> str:

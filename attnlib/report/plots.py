@@ -12,9 +12,9 @@ from attnlib.analysis.results import Analysis, is_even
 from attnlib.analysis.terms import CONSTANT, PARTS, POSITION_BIAS, part_of
 from attnlib.decomposition.components import PART_NAMES
 from attnlib.errors import check_known
+from attnlib.optional import library
 from attnlib.report.as_text import number
 from attnlib.report.contents import COLOURS, SIDES, Name
-from attnlib.report.extras import library
 from attnlib.report.tables import sample_of
 
 if TYPE_CHECKING:

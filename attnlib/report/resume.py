@@ -23,7 +23,7 @@ from attnlib.errors import Altered, BadInput, CorruptFile
 from attnlib.files import atomic_path, locked
 from attnlib.sealed import load_file, save_file
 
-FORMAT = "attnlib.analysis/8"
+FORMAT = "attnlib.analysis/9"
 SECONDS_BETWEEN_SAVES = 60.0
 
 
@@ -62,13 +62,20 @@ class PartialSums:
         """Load what was saved of a part into empty sums of its kind; None if nothing was saved.
 
         Raises:
-            BadInput: it is of other settings.
+            BadInput: it is of other settings, or has interventions where the empty sums have none, or the
+                other way round.
             CorruptFile: it is damaged.
         """
         facts = self.read_progress(stage, part)
         if facts is None:
             return None
+        wanted = sums.settings().get("interventions")
         loaded = read_sums(self.path(stage, part), sums)
+        if loaded.settings().get("interventions") != wanted:
+            raise BadInput(
+                f"{self.path(stage, part)} was kept with other interventions than are asked for now; choose "
+                f"another folder, or delete {self.folder} to begin anew"
+            )
         return SavedPass(sums=loaded, done=facts["done"], finished=facts["finished"])
 
     def read_progress(self, stage: str, part: Shard) -> dict | None:
@@ -166,7 +173,9 @@ def merged_analysis(
         raise BadInput(
             f"nothing was held out of {fit.samples:,} samples: take fewer shards than {part.shards}"
         )
-    return analyse_stream(stream, heads=heads, method=fit.method, every=1, about=about)
+    return analyse_stream(
+        stream, heads=heads, method=fit.method, every=1, interventions=judgement.interventions, about=about
+    )
 
 
 def write_sums(path: Path, sums: PassSums, facts: dict) -> None:

@@ -5,12 +5,15 @@ from typing import TYPE_CHECKING
 from jaxtyping import Float
 from torch import Tensor
 
+from attnlib.analysis.aggregate import By, Weigh, aggregate_rows
 from attnlib.analysis.fit import Head
-from attnlib.analysis.results import Analysis
+from attnlib.analysis.part_shares import part_rows
+from attnlib.analysis.results import Analysis, is_even, unsure_by_fit
+from attnlib.analysis.terms import POSITION_BIAS
 from attnlib.errors import BadInput
+from attnlib.optional import library
 from attnlib.report.as_text import visible
-from attnlib.report.contents import SIDES, Name, id_as_word, shown_terms, words_of
-from attnlib.report.extras import library
+from attnlib.report.contents import SIDES, Name, calibration_of, id_as_word, shown_terms, words_of
 from attnlib.report.findings import notes
 
 if TYPE_CHECKING:
@@ -33,15 +36,71 @@ class Tables:
         """Return a row for each head; for its columns see :func:`~attnlib.analysis.results.head_rows`."""
         return self._frame(self._analysis.heads)
 
-    def terms(self) -> "DataFrame":
+    def terms(self, *, by_part: bool = False) -> "DataFrame":
         """Return a row for each term of each head.
 
-        A head has nine terms, more with a constant part, and a position bias where there is one. Columns:
-        ``kind``, ``layer``, ``head``, ``term`` (such as ``"temporal·input"``), ``covariance_share`` with the
-        ends of its interval of 95 %, ``mean_absolute_share``, and how well attention is rebuilt without the
-        term.
+        A head has nine terms, more with a constant part, and a position bias where there is one. The columns
+        are :data:`~attnlib.analysis.results.TERM_COLUMNS`.
+
+        Args:
+            by_part: also have columns ``query_part`` and ``key_part``, None for a position bias.
         """
-        return self._frame(shown_terms(self._analysis, self._analysis.terms))
+        frame = self._frame(shown_terms(self._analysis, self._analysis.terms))
+        if by_part:
+            pairs = [pair_of(term) for term in frame["term"]]
+            after_term = frame.columns.get_loc("term") + 1
+            frame.insert(after_term, "query_part", [query for query, _ in pairs])
+            frame.insert(after_term + 1, "key_part", [key for _, key in pairs])
+        return frame
+
+    def parts(self) -> "DataFrame":
+        """Return a row for each part of each head: own, split and any-term shares side by side.
+
+        The columns are :data:`~attnlib.analysis.part_shares.PART_COLUMNS`.
+        """
+        return self._frame(part_rows(self._analysis.heads, self._analysis.terms))
+
+    def interventions(self) -> "DataFrame":
+        """Return a row for each head, way, side and part: how far attention moves.
+
+        The columns are :data:`~attnlib.analysis.interventions.INTERVENTION_COLUMNS`.
+
+        Raises:
+            BadInput: the analysis was made without interventions.
+        """
+        _require_interventions(self._analysis)
+        return self._frame(self._analysis.interventions)
+
+    def calibration(self) -> "DataFrame":
+        """Return rank correlations over heads between what shares say and how far attention moves.
+
+        The columns are :data:`~attnlib.analysis.interventions.CALIBRATION_COLUMNS`.
+
+        Raises:
+            BadInput: the analysis was made without interventions.
+        """
+        _require_interventions(self._analysis)
+        return self._frame(calibration_of(self._analysis))
+
+    def aggregate(self, by: By = "layer", *, weigh: Weigh = "scores") -> "DataFrame":
+        """Return shares and rebuilt attention of several heads together, a row for each measure and group.
+
+        The columns are :data:`~attnlib.analysis.aggregate.AGGREGATE_COLUMNS`.
+
+        Args:
+            by: "layer" puts the heads of an attention together, "kind" those of all layers.
+            weigh: "scores" pools sums, so that a head weighs by how much its scores vary; "heads" takes the
+                mean over heads, without those that attend evenly. :mod:`attnlib.analysis.aggregate` says
+                which to take.
+
+        Raises:
+            BadInput: an analysis without blocks of sentences; pandas is not installed.
+            UnknownName: another ``by`` or ``weigh``.
+        """
+        analysis = self._analysis
+        even = {(f"{row['kind']}.{row['layer']}", row["head"]): is_even(row) for row in analysis.heads}
+        unsure = unsure_by_fit(analysis)
+        return self._frame(aggregate_rows(analysis.blocks, by=by, weigh=weigh, even=even, unsure=unsure))
 
     def states(self) -> "DataFrame":
         """Return a row for each of the states that projections read."""
@@ -81,6 +140,23 @@ class Tables:
         frame = library("pandas").DataFrame(rows)
         frame.attrs["notes"] = notes(self._analysis)
         return frame
+
+
+def pair_of(term: str) -> tuple[str, str] | tuple[None, None]:
+    """Return the part of the query and that of the key that a term is of; a position bias has none.
+
+    >>> pair_of("temporal·input")
+    ('temporal', 'input')
+    """
+    if term == POSITION_BIAS:
+        return None, None
+    query, key = term.split("·")
+    return query, key
+
+
+def _require_interventions(analysis: Analysis) -> None:
+    if not analysis.interventions:
+        raise BadInput("this analysis has no interventions: make it with analyse(..., interventions=True)")
 
 
 def sample_of(

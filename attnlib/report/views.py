@@ -4,10 +4,12 @@ from dataclasses import fields
 from html import escape
 from typing import TYPE_CHECKING
 
+from attnlib.analysis.aggregate import By, Weigh
 from attnlib.analysis.results import Analysis
+from attnlib.optional import library
 from attnlib.report.as_text import sentence
 from attnlib.report.contents import TITLE, Name, id_as_word
-from attnlib.report.extras import library
+from attnlib.report.explain import Explanation, explain
 from attnlib.report.findings import findings, notes
 from attnlib.report.page import page
 from attnlib.report.plots import Plots
@@ -32,7 +34,7 @@ class AnalysisWithViews(Analysis):
 
     @property
     def tables(self) -> Tables:
-        """Data frames of pandas: ``tables.heads()``, ``.terms()``, ``.states()`` and ``.attention()``."""
+        """Data frames of pandas: ``tables.heads()``, ``.terms()``, ``.parts()`` and others."""
         return Tables(self)
 
     @property
@@ -42,7 +44,17 @@ class AnalysisWithViews(Analysis):
 
     def to_frame(self) -> "DataFrame":
         """Return a row for each term of each head, see :meth:`~attnlib.report.tables.Tables.terms`."""
-        return self.tables.terms()
+        return self.tables.terms(by_part=True)
+
+    def aggregate(self, by: By = "layer", *, weigh: Weigh = "scores") -> "DataFrame":
+        """Return several heads together, see :meth:`~attnlib.report.tables.Tables.aggregate`."""
+        return self.tables.aggregate(by, weigh=weigh)
+
+    def explain(
+        self, sample: int, layer: int, head: int, *, kind: str = "cross", name: Name | None = None
+    ) -> Explanation:
+        """Return the terms of one head in one sentence, see :func:`~attnlib.report.explain.explain`."""
+        return explain(self, sample, layer, head, kind=kind, name=name)
 
     def show(self, *, name: Name | None = None, height: int = 720) -> "HTML":
         """Return the report for a notebook, see :func:`show`."""

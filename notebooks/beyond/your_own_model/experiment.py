@@ -34,7 +34,8 @@ def measure_report(recording: Recording, *, samples: int, batch_size: int) -> di
     fit, held_out = judgement.fit, part.every > 1
     (shown,) = samples_of(stream, stream.trace(stream.first("judge", part)), fit, most=1)
     words = {"source": task.source_vocabulary.words, "target": task.target_vocabulary.words}
-    rows = head_rows(judgement, held_out=held_out), term_rows(judgement), state_rows(fit, judgement)
+    heads = [_without_split_shares(row) for row in head_rows(judgement, held_out=held_out)]
+    rows = heads, term_rows(judgement), state_rows(fit, judgement)
     return {
         **{name: list(map(_plain, own)) for name, own in zip(ROWS, rows, strict=True)},
         "fitted": fit.samples,
@@ -53,6 +54,11 @@ def _example(shown: Sample, words: dict[str, tuple[str, ...]]) -> dict:
         "read": [words["target"][i] for i in shown.read.tolist()],
         "attention": {f"{at}/{head}": weights.tolist() for (at, head), weights in seen.items()},
     }
+
+
+def _without_split_shares(row: dict) -> dict:
+    """The archived reports have none; a page takes split shares from the rows of terms."""
+    return {name: value for name, value in row.items() if "_split_" not in name}
 
 
 def _plain(row: dict) -> dict:

@@ -22,7 +22,7 @@ from attnlib.decomposition import PART_NAMES, SUBSETS, Components, ShareSums, Su
 from attnlib.decomposition.term_sums import TermSums
 from attnlib.probes.agreement import agreement, chance_agreement
 from attnlib.report import analyse, compare, write_report
-from attnlib.report.comparison import MEASURES
+from attnlib.report.comparison import MEASURES, READING
 from attnlib.report.files import KEPT
 from tests.attnlib.adapters.adapter_builders import rotary, terms_of
 from tests.attnlib.analysis import builders as toys
@@ -541,7 +541,13 @@ def test_blocks_add_up_to_what_the_rows_say(first):
         for measure, own in zip(MEASURES, sums, strict=True):
             whole = rows if measure.endswith("rebuilds") else sum(explained)
             assert own / whole == pytest.approx(row[measure])
-    assert len(MEASURES) == len(ALL_PARTS) + len(REBUILT)
+    assert len(MEASURES) == len(ALL_PARTS) + len(PART_NAMES) + len(REBUILT)
+
+
+def test_blocks_of_an_earlier_version_are_refused(first):
+    without_split = {head: sums[:, [*range(5), *range(8, 12)]] for head, sums in first.blocks.items()}
+    earlier = replace(first, blocks=without_split)
+    assert_refused(lambda: compare(earlier, first), "before split shares were kept")
 
 
 def test_a_sentence_has_its_key_in_whatever_batch():
@@ -616,8 +622,8 @@ def test_the_command_says_which_heads_differ_after_notes(first, second, tmp_path
     done = toys.attnlib("compare", tmp_path / "one", tmp_path / "other", "--out", table)
     assert done.exit_code == 0, done.output
     found = compare(first, more)
-    heading, note, *said = done.stdout.splitlines()
-    assert [heading, note] == [repr(found), *found.notes]
+    heading, reading, note, *said = done.stdout.splitlines()
+    assert [heading, reading, note] == [repr(found), READING, *found.notes]
     assert len(said) == len(found.differing) > 1
     assert said[0].startswith(f"cross.0 head 1, {found.differing[0]['measure']}: ")
     assert_same_rows(toys.table_of(table), found.rows, tolerance=1e-8)

@@ -571,7 +571,7 @@ def test_a_report_says_what_made_it_and_a_file_beside_it_when_and_how_long_it_to
     assert run["seeds"] == []
     assert '<a href="run.json">run.json</a>' in (whole / "index.html").read_text(encoding="utf-8")
     said, options = toys.said_by(whole), toys.said_by(whole)["made"]["options"]
-    assert said["schema"] == 4
+    assert said["schema"] == 5
     assert options["--ignore-special"] is False
     assert (options["--batch-size"], options["--every"], options["--kinds"]) == (4, 3, ["cross"])
     assert {"--threads", "--out", "--stage", "--shard"}.isdisjoint(options)

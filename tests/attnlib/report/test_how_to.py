@@ -12,7 +12,7 @@ from typing import get_args
 import pytest
 import torch
 
-from attnlib import EncoderDecoder, analyse, zoo
+from attnlib import EncoderDecoder, Stream, analyse, zoo
 from attnlib.adapters import encoder_decoder_pass
 from attnlib.analysis.learned import has_learned
 from attnlib.errors import Altered
@@ -22,7 +22,7 @@ from attnlib.models.sequence_to_sequence import SequenceConfig, SequenceToSequen
 from attnlib.probes.lexical_probe import log_lexical_probe
 from tests.attnlib.adapters.adapter_builders import BATCH, Translator, drawn, model_of
 from tests.attnlib.adapters.single_stacks import model_of as single_model
-from tests.attnlib.analysis.builders import LINES, said_by, save_checkpoint, text_of, tokenizer_of
+from tests.attnlib.analysis.builders import LINES, Toy, said_by, save_checkpoint, text_of, tokenizer_of
 from tests.attnlib.refusals import flip, refused
 
 pytestmark = pytest.mark.slow
@@ -73,6 +73,12 @@ def test_an_nn_transformer(here, first):
     said = said_by(here / "report")
     assert (len(said["heads"]), said["learned"]["sentences"]) == (4, 4)
     assert said["heads"][0]["rows_probed"] > 0
+
+
+def test_shares_against_interventions():
+    given = {"stream": Stream(Toy(), range(10))}
+    exec(compile(block("python", "interventions=True"), "how_to.md", "exec"), given)
+    assert given["analysis"].interventions
 
 
 def test_any_modules_by_their_names(here):

@@ -36,7 +36,7 @@ from tests.tables import beside
 
 TOY = Toy(ALL, ignored=(3,), bias=True)
 SAID = beside(__file__, "notes")
-FILES = {"index.html", "analysis.json", KEPT, *(f"{table}.csv" for table in TABLES)}
+FILES = {"index.html", "analysis.json", KEPT, "parts.csv", *(f"{table}.csv" for table in TABLES)}
 
 
 def name(side, token):

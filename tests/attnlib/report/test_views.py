@@ -15,7 +15,7 @@ from attnlib.report.tables import Tables
 from tests.attnlib.analysis.builders import Toy
 from tests.attnlib.refusals import assert_refused
 
-VIEWS = ("show", "to_frame", "tables", "plot", "_repr_html_")
+VIEWS = ("show", "to_frame", "explain", "aggregate", "tables", "plot", "_repr_html_")
 
 
 @pytest.fixture(scope="module")

@@ -70,7 +70,7 @@ def test_hostile_words_are_seen_on_a_telephone_by_day_and_by_night(opened, repor
     # Hostile words are seen, and nothing else is made of them.
     assert page.locator("body script:not(#data):not(#code), body img, body svg, body style").count() == 0
     links = page.locator("body a").evaluate_all("found => found.map(own => own.getAttribute('href'))")
-    assert links == ["heads.csv", "terms.csv", "states.csv", "analysis.json"]
+    assert links == ["heads.csv", "terms.csv", "states.csv", "parts.csv", "analysis.json"]
     seen = page.locator("table.map th").all_inner_texts()
     assert "<script>alert(1)</script>" in [word.replace("\n", "") for word in seen]
     assert page.locator("h1").is_visible()
@@ -113,7 +113,7 @@ def test_a_click_shows_a_head_and_sorts_a_table(opened, report):
             assert title == "unseen or left out" if weight != weight else abs(float(title) - weight) < 0.008
 
     page.evaluate("document.querySelectorAll('details').forEach(own => own.open = true)")
-    table = page.locator("[data-kind=cross] table.sorted").nth(1)
+    table = page.locator("[data-kind=cross] table.sorted").nth(2)  # rebuilt attention
     for turns, down in ((1, True), (2, False)):
         table.locator("thead th").nth(1).click()
         values = [float(text) for text in table.locator("tbody tr td:nth-child(3)").all_inner_texts()]
@@ -145,8 +145,8 @@ def test_a_head_is_opened_at_its_place_moved_from_and_closed_by_keys(opened, rep
         assert name.inner_text().endswith(f"layer 1, head {head}")
         assert cells.nth(head).evaluate("cell => cell === document.activeElement")
         assert cells.nth(head).evaluate(SEEN)
-    marked = page.locator("[aria-current]")  # in six grids and three tables
-    assert marked.count() == 9
+    marked = page.locator("[aria-current]")  # in six grids and four tables
+    assert marked.count() == 10
     assert page.locator("td[aria-current]").evaluate_all("own => own.map(cell => cell.cellIndex)") == [3] * 6
 
     # Even at the edge nothing is lost; the panel is next for the tabulator, and a choice keeps the focus.

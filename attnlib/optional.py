@@ -1,4 +1,4 @@
-"""Packages that an analysis can do without, and that its views need."""
+"""Packages that only some functions need, imported where they are used."""
 
 from importlib import import_module
 from types import ModuleType
@@ -9,10 +9,13 @@ _RANGES = {"IPython": ">=8,<10", "matplotlib": ">=3.9,<4", "pandas": ">=2.2,<4"}
 
 
 def library(name: str) -> ModuleType:
-    """Import a module of a package that an extra of attnlib brings.
+    """Import a package, or a module of one, that an extra of attnlib brings.
 
     Raises:
         BadInput: the package is not installed; the message has the command that installs it.
+
+    >>> library("pandas").DataFrame({"part": ["temporal"]}).shape
+    (1, 1)
     """
     package = name.partition(".")[0]
     try:

@@ -1,0 +1,147 @@
+"""What each part of the states carries of a head's scores, in several readings of the shares of its terms.
+
+A term is the product of a part of the query and a part of the key. Those of a part with itself, and with the
+constant that all states share, are its own terms. All others are cross terms, of two different parts, and the
+readings differ in what they do with these:
+
+    own share       none of them
+    split share     half of each; the other half is the other part's (the Shapley value of the two sides)
+    any-term share  all of each, which then counts for both of its parts
+
+Split shares of the three parts, and the share of a position bias, sum to one. Among the columns of the heads,
+``temporal_share`` and ``input_share`` are own shares, and ``residual_share`` is an any-term share.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from attnlib.analysis.terms import CONSTANT, POSITION_BIAS, part_of
+from attnlib.decomposition.components import PART_NAMES
+
+Side = Literal["query", "keys", "both"]
+Reading = Literal["own", "split", "any_term"]
+SIDES: tuple[Side, ...] = ("query", "keys", "both")
+READINGS: tuple[Reading, ...] = ("own", "split", "any_term")
+
+#: of a row of :func:`part_rows`; all but the first four are shares of one
+PART_COLUMNS = {
+    "kind": "of the attention: cross, encoder_self or decoder_self",
+    "layer": "of the attention, from 0",
+    "head": "number of the head, from 0",
+    "part": "of the states: temporal, input or residual",
+    "own_share": "covariance share of the part's terms with itself and with the constant",
+    "split_share": "own share and half of each cross term of the part; the three and the bias sum to one",
+    "split_low": "lower end of the interval of 95 % of the split share; NaN where there is none",
+    "split_high": "upper end of it",
+    "any_term_share": "covariance share of all terms that the part is a side of",
+    "query_share": "covariance share of all terms with this part of the query",
+    "keys_share": "covariance share of all terms with this part of the keys",
+    "mean_absolute_share": "mean absolute shares of terms, split as for the split share",
+}
+
+
+def weights_of(terms: Iterable[str], part: str, reading: Reading, side: Side = "both") -> dict[str, float]:
+    """Return how much of each term a part is given; terms it is given nothing of are left out.
+
+    Args:
+        terms: names of terms, such as "temporal·input".
+        part: one of `PART_NAMES`.
+        reading: "own", "split" or "any_term".
+        side: the part of which side. Of one side alone, half of a part's term with itself is the other
+            side's in the split reading, so that both sides' weights add up to those of "both".
+
+    >>> names = ("temporal·temporal", "temporal·input", "constant·temporal", "input·input")
+    >>> weights_of(names, "temporal", "split")
+    {'temporal·temporal': 1.0, 'temporal·input': 0.5, 'constant·temporal': 1.0}
+    >>> weights_of(names, "temporal", "split", "query")
+    {'temporal·temporal': 0.5, 'temporal·input': 0.5}
+    """
+    weights = {}
+    for term in terms:
+        if term == POSITION_BIAS:
+            continue
+        query, key = term.split("·")
+        weight = _weight(query, key, part, reading) if side == "both" else 0.0
+        if side == "query" and query == part:
+            weight = _weight_of_side(part, key, reading)
+        if side == "keys" and key == part:
+            weight = _weight_of_side(part, query, reading)
+        if weight:
+            weights[term] = weight
+    return weights
+
+
+def _weight(query: str, key: str, part: str, reading: Reading) -> float:
+    """Return the weight of a term for a part of both sides."""
+    if part_of(f"{query}·{key}") == part and {query, key} <= {part, CONSTANT}:
+        return 1.0
+    if part not in (query, key) or reading == "own":
+        return 0.0
+    return 0.5 if reading == "split" else 1.0
+
+
+def _weight_of_side(part: str, other: str, reading: Reading) -> float:
+    """Return the weight of a term for a part of one side, by the part of the other side."""
+    if other == CONSTANT or reading == "any_term":
+        return 1.0
+    if reading == "split":
+        return 0.5
+    return 1.0 if other == part else 0.0
+
+
+def weighted(shares: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    """Return the sum of shares times their weights."""
+    return sum(weight * shares[term] for term, weight in weights.items())
+
+
+def readings_of(
+    covariance: Mapping[str, float], mean_absolute: Mapping[str, float], part: str
+) -> dict[str, float]:
+    """Return the shares of a part in every reading, by column of :data:`PART_COLUMNS`.
+
+    Args:
+        covariance, mean_absolute: shares of the terms of a head, by name of the term.
+
+    >>> covariance = {"temporal·temporal": 0.5, "temporal·residual": 0.5}
+    >>> found = readings_of(covariance, covariance, "residual")
+    >>> found["own_share"], found["split_share"], found["any_term_share"], found["query_share"]
+    (0, 0.25, 0.5, 0)
+    """
+    names = tuple(covariance)
+    both = {reading: weights_of(names, part, reading) for reading in READINGS}
+    sides = {side: weights_of(names, part, "any_term", side) for side in ("query", "keys")}
+    return {
+        "own_share": weighted(covariance, both["own"]),
+        "split_share": weighted(covariance, both["split"]),
+        "any_term_share": weighted(covariance, both["any_term"]),
+        "query_share": weighted(covariance, sides["query"]),
+        "keys_share": weighted(covariance, sides["keys"]),
+        "mean_absolute_share": weighted(mean_absolute, both["split"]),
+    }
+
+
+def part_rows(heads: Iterable[Mapping[str, Any]], terms: Iterable[Mapping[str, Any]]) -> list[dict]:
+    """Return a row for each part of each head, with the columns of :data:`PART_COLUMNS`.
+
+    Args:
+        heads, terms: rows of an analysis. A head without terms has no rows, and one of an analysis that was
+            made before split shares were known has no interval of them.
+    """
+    covariance: dict[tuple, dict[str, float]] = {}
+    mean_absolute: dict[tuple, dict[str, float]] = {}
+    for row in terms:
+        head = (row["kind"], row["layer"], row["head"])
+        covariance.setdefault(head, {})[row["term"]] = row["covariance_share"]
+        mean_absolute.setdefault(head, {})[row["term"]] = row["mean_absolute_share"]
+    rows = []
+    for row in heads:
+        head = (row["kind"], row["layer"], row["head"])
+        if head not in covariance:
+            continue
+        for part in PART_NAMES:
+            found = readings_of(covariance[head], mean_absolute[head], part)
+            found |= {end: row.get(f"{part}_{end}", math.nan) for end in ("split_low", "split_high")}
+            named = dict(zip(("kind", "layer", "head"), head, strict=True)) | {"part": part} | found
+            rows.append({column: named[column] for column in PART_COLUMNS})
+    return rows

@@ -1,0 +1,193 @@
+"""Tensors over parts of the decoder states and parts of the encoder states that answer to their names."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from attnlib.decomposition.components import PART_NAMES
+from attnlib.errors import BadInput, check_known
+from attnlib.optional import library
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+PART_AXES = ("decoder_part", "encoder_part")
+Named = TypeVar("Named", bound="ByPart")
+
+
+class ByPart(Tensor):
+    """A tensor with an axis of decoder parts, followed by one of encoder parts.
+
+    It is a tensor like any other, and whatever is computed from it is a plain tensor. In addition, an index
+    may name parts: ``shares["temporal", "input"]`` is ``shares[0, 1]``.
+
+    Attributes:
+        parts: names of the parts, the same for both axes.
+        axes: names of all axes; two of them are :data:`PART_AXES`.
+
+    >>> shares = ByPart.of(torch.arange(9.0).view(3, 3), axes=PART_AXES)
+    >>> float(shares["temporal", "input"]), shares["residual"].tolist()
+    (1.0, [6.0, 7.0, 8.0])
+    """
+
+    parts: tuple[str, ...]
+    axes: tuple[str, ...]
+    # Results of operations are plain tensors, as those on torch.nn.Parameter are.
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+    @classmethod
+    def of(
+        cls: type[Named], values: Tensor, *, axes: Sequence[str], parts: Sequence[str] = PART_NAMES
+    ) -> Named:
+        """Name the axes and parts of a tensor, which shares its memory with the result.
+
+        Raises:
+            BadInput: the tensor has another number of axes, or of parts.
+        """
+        named = values.as_subclass(cls)
+        named.axes = tuple(axes)
+        named.parts = tuple(parts)
+        sizes = dict(zip(named.axes, values.shape, strict=False))
+        if len(named.axes) != values.dim() or any(sizes[axis] != len(named.parts) for axis in PART_AXES):
+            raise BadInput(
+                f"a tensor of shape {tuple(values.shape)} with axes {', '.join(named.axes)} and parts "
+                f"{', '.join(named.parts)}: expected one axis a name, and {len(named.parts)} entries a side"
+            )
+        return named
+
+    def __getitem__(self, index: Any) -> Tensor:
+        """Return what a tensor would at this index, in which parts may be named.
+
+        Raises:
+            UnknownName: there is no such part.
+            BadInput: a part is named at an axis that is not one of parts.
+        """
+        indices = index if isinstance(index, tuple) else (index,)
+        if not any(isinstance(entry, str) for entry in indices):
+            return super().__getitem__(index)
+        numbers = []
+        for axis, entry in enumerate(indices):
+            if isinstance(entry, str):
+                self._require_part_axis(axis, indices[:axis])
+                check_known("part", entry, self.parts)
+                entry = self.parts.index(entry)
+            numbers.append(entry)
+        return super().__getitem__(tuple(numbers))
+
+    def _require_part_axis(self, axis: int, before: tuple) -> None:
+        plain = all(isinstance(entry, str | int | slice) for entry in before)
+        if not plain or axis >= len(self.axes) or self.axes[axis] not in PART_AXES:
+            raise BadInput(
+                f"a part is named at place {axis} of an index; parts belong where the axes "
+                f"({', '.join(self.axes)}) have decoder_part and encoder_part, after numbers and slices alone"
+            )
+
+    def __deepcopy__(self: Named, memo: dict) -> Named:
+        return self._like(self.detach().clone())
+
+    def _like(self: Named, values: Tensor) -> Named:
+        return type(self).of(values, axes=self.axes, parts=self.parts)
+
+    def __repr__(self, *, tensor_contents: None = None) -> str:
+        """Return a small table, or for a larger tensor its sizes."""
+        if self.axes == PART_AXES:
+            return f"{type(self).__name__}, decoder part down, encoder part across\n{self._table()}"
+        sizes = zip(self.axes, self.shape, strict=True)
+        others = [f"{axis} {size}" for axis, size in sizes if axis not in PART_AXES]
+        return f"{type(self).__name__}({', '.join(self.parts)}, decoder by encoder; {', '.join(others)})"
+
+    def _table(self) -> str:
+        width = max(map(len, self.parts))
+        lines = ["  ".join([" " * width, *(part.rjust(width) for part in self.parts)])]
+        for part, row in zip(self.parts, self.tolist(), strict=True):
+            lines.append("  ".join([part.ljust(width), *(f"{value:.3f}".rjust(width) for value in row)]))
+        return "\n".join(lines)
+
+    def pooled(self: Named, *parts: str) -> Named:
+        """Return the same with some parts added up to one, on both axes.
+
+        Terms add up, and so do covariance shares. Mean absolute shares do not: pool the terms before taking
+        them, as ``shares(terms, pool=...)`` does.
+
+        Args:
+            parts: names of two parts or more. The pooled one is called after them, "input+residual", and has
+                the place of the first.
+
+        Raises:
+            UnknownName: there is no such part.
+            BadInput: fewer than two parts.
+
+        >>> shares = ByPart.of(torch.arange(9.0).view(3, 3), axes=PART_AXES)
+        >>> print(shares.pooled("input", "residual"))
+        ByPart, decoder part down, encoder part across
+                              temporal  input+residual
+        temporal                 0.000           3.000
+        input+residual           9.000          24.000
+        """
+        groups = pooled_parts(self.parts, parts)
+        pooled = self.as_subclass(Tensor)
+        for name in PART_AXES:
+            axis = self.axes.index(name)
+            of_group = [pooled.index_select(axis, self._numbers(members)) for members in groups.values()]
+            pooled = torch.stack([members.sum(axis) for members in of_group], axis)
+        return self._with_parts(pooled, tuple(groups))
+
+    def _with_parts(self: Named, values: Tensor, parts: tuple[str, ...]) -> Named:
+        return type(self).of(values, axes=self.axes, parts=parts)
+
+    def _numbers(self, parts: Sequence[str]) -> Tensor:
+        return torch.tensor([self.parts.index(part) for part in parts], device=self.device)
+
+    def to_frame(self, value: str = "value") -> "DataFrame":
+        """Return a tidy data frame of pandas: a row an entry, a column for each axis, and the value.
+
+        Args:
+            value: name of its column.
+
+        Raises:
+            BadInput: pandas is not installed.
+        """
+        values = self.detach().cpu().as_subclass(Tensor)
+        kept = self._kept()
+        if kept is None:
+            kept = torch.ones(values.shape, dtype=torch.bool)
+        columns: dict[str, Any] = {}
+        for axis, numbers in zip(self.axes, kept.nonzero().unbind(1), strict=True):
+            labels = numbers.tolist()
+            if axis in PART_AXES:
+                labels = [self.parts[number] for number in labels]
+            columns[axis] = labels
+        columns[value] = values[kept].tolist()
+        return library("pandas").DataFrame(columns)
+
+    def _kept(self) -> Tensor | None:
+        """Return which entries a frame has; None: all."""
+        return None
+
+
+def pooled_parts(parts: Sequence[str], pooled: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the parts that there are once some are pooled, with the parts that each is made of.
+
+    Raises:
+        UnknownName: there is no such part.
+        BadInput: fewer than two parts are pooled.
+
+    >>> pooled_parts(PART_NAMES, ("residual", "input"))
+    {'temporal': ('temporal',), 'input+residual': ('input', 'residual')}
+    """
+    for part in pooled:
+        check_known("part", part, parts)
+    members = tuple(part for part in parts if part in pooled)
+    if len(members) < 2:
+        raise BadInput(
+            f"pooling {', '.join(pooled) or 'nothing'}: name two parts of {', '.join(parts)} or more"
+        )
+    groups = {}
+    for part in parts:
+        if part == members[0]:
+            groups["+".join(members)] = members
+        elif part not in members:
+            groups[part] = (part,)
+    return groups

@@ -1,0 +1,154 @@
+"""The terms of one sentence by name, and several heads together."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from attnlib.analysis import Stream
+from attnlib.analysis.aggregate import AGGREGATE_COLUMNS
+from attnlib.analysis.block_ratios import MEASURES
+from attnlib.analysis.counted import whole_samples
+from attnlib.analysis.judge import means_of_pass
+from attnlib.analysis.terms import attention_terms
+from attnlib.decomposition.term_sums import TermSums
+from attnlib.errors import BadInput, UnknownName
+from attnlib.report import analyse, read_report, write_report
+from tests.attnlib.analysis.builders import ALL, HEADS, Toy, fit_of
+
+
+@pytest.fixture(scope="module")
+def analysis():
+    return analyse(Stream(Toy(ALL, bias=True), range(10)), method="means")
+
+
+# One sentence.
+
+
+def test_terms_of_a_sentence_rebuild_its_attention(analysis):
+    for kind in ALL:
+        found = analysis.explain(0, 0, 1, kind=kind)
+        rebuilt = found.scores.double().masked_fill(found.scores.isnan(), -torch.inf).softmax(-1)
+        torch.testing.assert_close(rebuilt, found.attention.nan_to_num(), atol=1e-5, rtol=0)
+
+
+def test_a_term_answers_by_parts_and_by_name(analysis):
+    found = analysis.explain(0, 0, 0)
+    assert torch.equal(found["temporal", "input"], found["temporal·input"])
+    assert found["position bias"].shape == (len(found.query_words), len(found.key_words))
+    with pytest.raises(UnknownName):
+        found["temporal", "words"]
+
+
+def test_a_table_has_words_down_and_across(analysis):
+    found = analysis.explain(0, 0, 0, name=lambda side, token: f"{side} {token}")
+    sample = analysis.samples[0]
+    table = found.table("input", "residual")
+    assert list(table.index) == [f"target␣{token}" for token in sample.target.tolist()]
+    assert list(table.columns) == [f"source␣{token}" for token in sample.source.tolist()]
+    assert table.to_numpy() == pytest.approx(found["input", "residual"].numpy(), nan_ok=True)
+
+
+def test_a_frame_of_a_sentence_is_tidy(analysis):
+    found = analysis.explain(0, 0, 0)
+    frame = found.to_frame()
+    assert len(frame) == int((~found.terms.isnan()).sum())
+    row = frame[frame["term"] == "input·temporal"].iloc[-1]
+    assert (row["query_part"], row["key_part"]) == ("input", "temporal")
+    assert row["value"] == float(found["input", "temporal"][row["query"], row["key"]])
+    assert row["key_word"] == found.key_words[row["key"]]
+
+
+def test_shares_of_a_sentence_are_those_of_its_terms(analysis):
+    found = analysis.explain(0, 0, 1)
+    fitted = ~found.terms.isnan().any(0)
+    sums = TermSums(found.names).update(found.terms.nan_to_num().double()[None, :, None], fitted[None])
+    assert found.shares == pytest.approx(sums.result().covariance)
+    assert sum(found.shares.values()) == pytest.approx(1)
+    assert "\n" not in repr(found)
+    assert "cross, layer 0, head 1" in repr(found)
+
+
+@pytest.mark.parametrize("place", [(99, 0, 0), (0, 5, 0), (0, 0, 9)])
+def test_what_is_not_there_is_refused(analysis, place):
+    with pytest.raises(BadInput):
+        analysis.explain(*place)
+
+
+def test_a_report_keeps_no_sentences_to_explain(analysis, tmp_path):
+    write_report(analysis, tmp_path)
+    with pytest.raises(BadInput, match="read again"):
+        read_report(tmp_path).explain(0, 0, 0)
+
+
+def test_terms_of_a_pass_answer_by_parts():
+    model_pass = Toy()(0)
+    fit, whole = fit_of([model_pass]), whole_samples(model_pass)
+    means = means_of_pass(fit, model_pass, whole)
+    (batch,) = attention_terms(fit, model_pass, whole=whole, means=means)
+    assert torch.equal(batch["input", "residual"], batch.terms[:, batch.names.index("input·residual")])
+    assert "\n" not in repr(batch)
+
+
+# Several heads.
+
+
+def values_of(frame, kind="cross"):
+    rows = frame[frame["kind"] == kind]
+    return dict(zip(rows["measure"], rows["value"], strict=True))
+
+
+def test_a_head_alone_is_its_own_aggregate(analysis):
+    alone = analyse(Stream(Toy(ALL, bias=True), range(10)), heads=0, method="means")
+    (row,) = (row for row in alone.heads if row["kind"] == "cross")
+    for weigh in ("scores", "heads"):
+        assert values_of(alone.aggregate(weigh=weigh)) == pytest.approx(
+            {name: row[name] for name in MEASURES}
+        )
+
+
+def test_pooled_shares_weigh_heads_by_how_much_their_scores_vary(analysis):
+    rows = [row for row in analysis.heads if row["kind"] == "cross"]
+    variances = [row["spread"] ** 2 for row in rows]
+    shares = [row["temporal_split_share"] for row in rows]
+    weighted = sum(v * share for v, share in zip(variances, shares, strict=True)) / sum(variances)
+    assert values_of(analysis.aggregate())["temporal_split_share"] == pytest.approx(weighted)
+    assert values_of(analysis.aggregate(weigh="heads"))["temporal_split_share"] == pytest.approx(
+        sum(shares) / HEADS
+    )
+
+
+def test_rebuilt_attention_is_the_mean_either_way(analysis):
+    rows = [row["no_residual_rebuilds"] for row in analysis.heads if row["kind"] == "cross"]
+    for weigh in ("scores", "heads"):
+        found = values_of(analysis.aggregate(weigh=weigh))
+        assert found["no_residual_rebuilds"] == pytest.approx(sum(rows) / len(rows))
+
+
+def test_all_layers_of_a_kind_are_together():
+    def trace(number):
+        one = Toy()(number)
+        return replace(one, attentions=(*one.attentions, replace(one.attentions[0], layer=1)))
+
+    found = analyse(Stream(trace, range(10)))
+    layers, kinds = found.aggregate("layer"), found.aggregate("kind")
+    assert sorted(set(layers["layer"])) == [0, 1]
+    assert set(kinds["heads"]) == {2 * HEADS}
+    assert values_of(kinds) == pytest.approx(values_of(layers[layers["layer"] == 0]))  # the layers are equal
+
+
+def test_intervals_hold_their_values_and_columns_are_declared(analysis):
+    frame = analysis.aggregate("kind")
+    assert list(frame.columns) == list(AGGREGATE_COLUMNS)
+    assert (frame["low"] <= frame["high"]).all()
+
+
+@pytest.mark.parametrize("asked", [{"by": "head"}, {"weigh": "samples"}])
+def test_another_way_to_aggregate_is_refused(analysis, asked):
+    with pytest.raises(UnknownName):
+        analysis.aggregate(**asked)
+
+
+def test_an_analysis_without_blocks_cannot_be_aggregated(analysis):
+    with pytest.raises(BadInput, match="no blocks"):
+        replace(analysis, blocks={}).aggregate()
