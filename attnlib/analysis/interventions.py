@@ -40,7 +40,7 @@ from torch import Tensor
 from attnlib.analysis.part_shares import SIDES, weighted, weights_of
 from attnlib.analysis.terms import AttentionTerms
 from attnlib.decomposition.components import PART_NAMES, Means
-from attnlib.decomposition.rows import ChosenRows, masked_softmax, total_variation
+from attnlib.decomposition.rows import ChosenRows, softmax_of_rows, total_variation
 from attnlib.linear_map import LinearMap, Rotation
 from attnlib.streaming import StreamingSums
 from attnlib.trace import Trace
@@ -239,7 +239,7 @@ class InterventionSums(StreamingSums):
             scores = queries @ keys.mT  # (samples, heads, target, source)
             if bias is not None:
                 scores = scores + bias
-            return masked_softmax(chosen.values(scores.transpose(0, 1)).double(), chosen.valid)
+            return softmax_of_rows(chosen.values(scores.transpose(0, 1)).double(), chosen.valid)
 
         own_queries, own_keys = query.vectors(), keys.vectors()
         before = attention(own_queries, own_keys)  # (heads, row, source)

@@ -65,7 +65,7 @@ def centred(rows: Leading, valid: Valid) -> Leading:
     return (rows - mean).masked_fill(~valid, 0.0)
 
 
-def masked_softmax(rows: Leading, valid: Valid) -> Leading:
+def softmax_of_rows(rows: Leading, valid: Valid) -> Leading:
     """Return the softmax over the valid positions of each row."""
     return torch.softmax(rows.masked_fill(~valid, -torch.inf), dim=-1)
 

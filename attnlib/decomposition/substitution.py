@@ -17,7 +17,7 @@ from torch import Tensor
 
 from attnlib.arrays import EVERYWHERE, SourceMask, TargetMask, Terms, takes_arrays
 from attnlib.decomposition.components import PART_NAMES
-from attnlib.decomposition.rows import ChosenRows, allowed_pairs, masked_softmax, total_variation
+from attnlib.decomposition.rows import ChosenRows, allowed_pairs, softmax_of_rows, total_variation
 from attnlib.decomposition.term_sums import TermSums, require_finite_terms
 from attnlib.decomposition.terms import PAIRS, Pair
 from attnlib.errors import check_known
@@ -117,8 +117,8 @@ def similarity_by_sample(
     rows = chosen.values(terms.flatten(0, 1)).double()  # (9, row, source)
     chosen_pairs = _known_pairs(pairs)
     kept = [place for place, pair in enumerate(PAIRS) if pair in chosen_pairs]
-    full = masked_softmax(rows.sum(0), chosen.valid)  # (row, source)
-    rebuilt = masked_softmax(rows[kept].sum(0), chosen.valid)  # (row, source)
+    full = softmax_of_rows(rows.sum(0), chosen.valid)  # (row, source)
+    rebuilt = softmax_of_rows(rows[kept].sum(0), chosen.valid)  # (row, source)
     similarity = chosen.by_sample(1 - total_variation(rebuilt, full))  # (batch,)
     return (similarity / chosen.counts()).cpu()  # 0 / 0 is NaN: no row
 

@@ -23,7 +23,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnlib.decomposition import Parts, alignment_terms
-from attnlib.decomposition.rows import centred, masked_softmax, total_variation, valid_rows
+from attnlib.decomposition.rows import centred, softmax_of_rows, total_variation, valid_rows
 from attnlib.models.corpus import Corpus
 from attnlib.trace import Trace
 from companion.results.config import AboveZero, Attending, Field, Positive, Task, changes_of
@@ -177,7 +177,7 @@ def _rows(scores: Float[Tensor, "batch target source"], trace: Trace) -> tuple[T
 
 def _agreement(rows: Tensor, own: Tensor, valid: Tensor) -> np.ndarray:
     """Sums of similarity and of rows with their largest weight at the same place, and the number of rows."""
-    first, second = masked_softmax(rows, valid), masked_softmax(own, valid)
+    first, second = softmax_of_rows(rows, valid), softmax_of_rows(own, valid)
     same = first.argmax(-1) == second.argmax(-1)
     return np.array([float((1 - total_variation(first, second)).sum()), float(same.sum()), len(rows)])
 

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnlib.decomposition import PART_NAMES, alignment_terms
-from attnlib.decomposition.rows import centred, masked_softmax, total_variation, valid_rows
+from attnlib.decomposition.rows import centred, softmax_of_rows, total_variation, valid_rows
 from attnlib.decomposition.substitution import ALL_PAIRS
 from attnlib.errors import BadInput
 from attnlib.models.corpus import Corpus, evaluation_batches
@@ -157,7 +157,7 @@ def _rebuilt(
         for decoder, encoder in pairs:
             weights[place, PART_NAMES.index(decoder), PART_NAMES.index(encoder)] = 1
     scores = torch.einsum("kde,debts->kbts", weights, terms)
-    return masked_softmax(scores.double(), trace.source_mask[:, None, :].expand(scores.shape[1:]))
+    return softmax_of_rows(scores.double(), trace.source_mask[:, None, :].expand(scores.shape[1:]))
 
 
 def _example_of(judged: Corpus) -> int:
@@ -256,8 +256,8 @@ def _rows(terms: Float[Tensor, "3 3 batch target source"], trace: Trace) -> Floa
         "no_residual": rows[:2, :2].sum((0, 1)),
         "uniform": torch.zeros_like(total),
     }
-    full = masked_softmax(total, valid)
-    alone = [1 - total_variation(masked_softmax(named[name], valid), full) for name in ALONE]
+    full = softmax_of_rows(total, valid)
+    alone = [1 - total_variation(softmax_of_rows(named[name], valid), full) for name in ALONE]
     shares = [(term * total).sum(-1) for term in (rows[0, 0], rows[1, 1], total - named["no_residual"])]
     return torch.stack((torch.ones_like(alone[0]), total.square().sum(-1), *shares, *alone))
 
