@@ -1,5 +1,6 @@
 """Writing a target: greedy search and beam search, batched, for any network that goes word by word."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -120,33 +121,35 @@ def _rows(state: Any, chosen: Int[Tensor, " rows"]) -> Any:
 
 
 @torch.no_grad()
-def translate(
-    model: BilinearTranslator,
-    source: Int[Tensor, "batch source"],
-    source_mask: Bool[Tensor, "batch source"],
+def likeliest_words(
+    write: Callable[[Int[Tensor, " batch"], Any], tuple[Float[Tensor, "batch words"], Any]],
+    state: Any,
+    *,
+    like: Int[Tensor, "batch source"],
     max_steps: int,
 ) -> Int[Tensor, "batch written"]:
-    """What the network writes for each source, the likeliest word at every step: words, an end mark, padding.
+    """Write the likeliest word at every step: words, an end mark, padding.
 
-    Marks are never written but the end mark; a sample without one after ``max_steps`` is cut off there. Each
-    step costs one step of the decoder. The model should be in evaluation mode.
+    Marks are never written but the end mark; a target without one after ``max_steps`` is cut off there.
+    Nothing is normalised, so that rounding makes no ties; :func:`greedy_search` gives probabilities too.
+
+    Args:
+        write: returns logits of the next word after reading one more, and what is known then. The logits of
+            marks are overwritten.
+        state: what is known before the first word.
+        like: the sources, for their number, type and device.
+        max_steps: words and end mark of a target, at most.
 
     Raises:
         BadInput: ``max_steps`` < 1.
     """
     if max_steps < 1:
         raise BadInput(f"max_steps is {max_steps}; it must be at least 1")
-    encoder_states, state = model.encode(model.embedding(source), source_mask)
-    word = torch.full((len(source),), BOS, dtype=source.dtype, device=source.device)
+    word = torch.full((len(like),), BOS, dtype=like.dtype, device=like.device)
     running = torch.ones_like(word, dtype=torch.bool)
     written = []
     for _ in range(max_steps):
-        decoder_states, state = model.decoder(model.embedding(word[:, None]), state)
-        _, attention = model.attend(encoder_states, source_mask, decoder_states)
-        readout = model.readout
-        logits = readout.logits(
-            readout.from_context(attention @ encoder_states) + readout.from_decoder(decoder_states)
-        )[:, 0]
+        logits, state = write(word, state)
         logits[:, [PAD, BOS]] = -torch.inf
         word = torch.where(running, logits.argmax(-1), PAD)
         written.append(word)
@@ -154,3 +157,31 @@ def translate(
         if not running.any():
             break
     return torch.stack(written, dim=1)
+
+
+def translate(
+    model: BilinearTranslator,
+    source: Int[Tensor, "batch source"],
+    source_mask: Bool[Tensor, "batch source"],
+    max_steps: int,
+) -> Int[Tensor, "batch written"]:
+    """Return :func:`likeliest_words` of the second paper's translator, which should be in evaluation mode.
+
+    Each step costs one step of the decoder.
+
+    Raises:
+        BadInput: ``max_steps`` < 1.
+    """
+    readout = model.readout
+
+    def write(word: Int[Tensor, " batch"], state: Any) -> tuple[Float[Tensor, "batch words"], Any]:
+        decoder_states, state = model.decoder(model.embedding(word[:, None]), state)
+        _, attention = model.attend(encoder_states, source_mask, decoder_states)
+        context = attention @ encoder_states  # (batch, 1, both_widths)
+        return readout.logits(readout.from_context(context) + readout.from_decoder(decoder_states))[
+            :, 0
+        ], state
+
+    with torch.no_grad():
+        encoder_states, state = model.encode(model.embedding(source), source_mask)
+        return likeliest_words(write, state, like=source, max_steps=max_steps)

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from attnlib.models.corpus import Batch, evaluation_batches
 from attnlib.models.encoder_decoder import EncoderDecoder
+from attnlib.models.search import likeliest_words
 from attnlib.models.vocabulary import BOS, EOS, PAD, UNK
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.measure import measure
@@ -59,27 +60,21 @@ def measure_translation(trained: TrainedModel, samples: int) -> dict:
 
 @torch.no_grad()
 def greedy(model: EncoderDecoder, batch: Batch, max_steps: int) -> Batch:
-    """The sources of a batch with the words the model itself writes, the likeliest at every step.
+    """Return the sources of a batch with the words the model itself writes, the likeliest at every step.
 
     A sample without an end mark is cut off. Decoder states depend on what was read alone, so the model's
     trace of this batch is that of the free-running network.
     """
     encoder_states, last = model.encode(batch.source, batch.source_mask)
-    read = torch.full((len(batch), 1), BOS, dtype=batch.source.dtype, device=batch.source.device)
-    written = read[:, :0]
-    running = torch.ones(len(batch), dtype=torch.bool, device=read.device)
-    for _ in range(max_steps):
+
+    def write(word: Int[Tensor, " batch"], read: Int[Tensor, "batch read"]) -> tuple[Tensor, Tensor]:
         # The whole prefix is read again: networks of this size decode in a moment, and one path stays tested.
-        states = model.decode(read, last)
-        logits = model.attend(batch, encoder_states, states[:, -1:]).logits[:, 0]
-        logits[:, [PAD, BOS]] = -torch.inf
-        word = torch.where(running, logits.argmax(-1), PAD)
-        written = torch.cat([written, word[:, None]], dim=1)
-        running &= word != EOS
-        if not running.any():
-            break
         read = torch.cat([read, word[:, None]], dim=1)
-    return with_target(batch, written)
+        states = model.decode(read, last)
+        return model.attend(batch, encoder_states, states[:, -1:]).logits[:, 0], read
+
+    nothing_read = batch.source[:, :0]
+    return with_target(batch, likeliest_words(write, nothing_read, like=batch.source, max_steps=max_steps))
 
 
 def with_target(batch: Batch, written: Int[Tensor, "batch target"]) -> Batch:
