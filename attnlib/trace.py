@@ -794,6 +794,7 @@ def require_own_attention(
         error = unit_errors(weights, scores[:, head], sizes(head), allowed, unit, least).detach()
         worst, spread = float(error.max()), float(error.square().mean())
         if not (worst <= WORST and spread <= MEAN + WORST**2 / len(error)):  # also where it is not a number
+            _require_no_zeros(name, weights[query_mask], scores[:, head][query_mask], allowed[query_mask])
             precisions = " and ".join(sorted(str(dtype).removeprefix("torch.") for dtype in dtypes))
             raise BadInput(
                 f"{name}: attention from the caught projections is up to {worst:.2g} times rounding away "
@@ -898,4 +899,27 @@ def _require_rows(name: str, rows: Tensor, allowed: Tensor, tolerance: float) ->
     if not total <= tolerance:
         raise BadInput(
             f"{name}: a row of attention is {total:.2g} away from a sum of one; give what the softmax returns"
+        )
+
+
+LEAST_SEEN = 1e-3  # of a softmax, far above all that is rounded to nothing
+
+
+def _require_no_zeros(name: str, rows: Tensor, scores: Tensor, allowed: Tensor) -> None:
+    """Refuse attention that is exactly zero where a softmax of the scores is not nearly so.
+
+    Args:
+        name: of the head, for the message.
+        rows: of the model's attention, (rows, source).
+        scores: of the projections, (rows, source).
+        allowed: places that the masks leave, (rows, source).
+    """
+    softmax = scores.masked_fill(~allowed, -torch.inf).softmax(-1)  # (rows, source)
+    at_zero = softmax[(rows == 0) & allowed & (softmax > LEAST_SEEN)]  # (places,)
+    if len(at_zero):
+        raise BadInput(
+            f"{name}: the model's attention is exactly 0 at {len(at_zero)} places that the masks allow, "
+            f"where a softmax of the scores is up to {float(at_zero.max()):.2g}. It is no softmax (sparsemax and "
+            "entmax are none), or the model masks more than the masks say. To analyse the scores all the "
+            "same, give no attention to check them against (Modules: unchecked=True)"
         )
