@@ -8,6 +8,7 @@
 """
 
 import hashlib
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -209,15 +210,25 @@ class Hooks:
 
 @contextmanager
 def evaluated(model: nn.Module) -> Iterator[None]:
-    """Without dropout and gradient."""
+    """Without dropout and gradient, and step by step where it is compiled."""
     modes = {module: module.training for module in model.modules()}
     try:
         model.eval()
-        with torch.no_grad():
+        with torch.no_grad(), _uncompiled():
             yield
     finally:
         for module, mode in modes.items():
             module.training = mode
+
+
+@contextmanager
+def _uncompiled() -> Iterator[None]:
+    """Run what torch.compile made as it was written: code compiled in an earlier pass runs no hooks."""
+    if "torch._dynamo" not in sys.modules:  # nothing is compiled, and loading it takes seconds
+        yield
+        return
+    with torch.compiler.set_stance("force_eager"):
+        yield
 
 
 def described(model: nn.Module) -> str:
