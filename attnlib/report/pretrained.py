@@ -15,7 +15,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from attnlib.adapters import HuggingFace, lexical_probe
-from attnlib.adapters.hugging_face import assumed_start
+from attnlib.adapters.hugging_face import assumed_start, position_limit, require_unwrapped
 from attnlib.adapters.modules import described, evaluated, weights_digest
 from attnlib.adapters.single_stack import is_single_stack
 from attnlib.adapters.token_batch import LineBatch, TokenBatch, line_batches
@@ -92,6 +92,7 @@ class Checkpoint:
         tokenizer_kwargs = shared | dict(tokenizer_kwargs or {})
         name = str(name)
         _require_folder(name)
+        _require_no_adapter(name)
         _require_device(device)
         try:
             from transformers import AutoConfig, AutoTokenizer
@@ -109,6 +110,12 @@ class Checkpoint:
         except MemoryError:
             raise
         except Exception as error:  # of whatever kind: transformers reads files of all forms, and checks few
+            if "trust_remote_code" in str(error):
+                raise BadInput(
+                    f"{name} brings code of its own, which is not run unasked. If you trust it: "
+                    "attnlib.analyse(…, model_kwargs={'trust_remote_code': True}), or load the model "
+                    "yourself and give it to attnlib.HuggingFace or attnlib.analyse"
+                ) from error
             raise BadInput(
                 f"{name} cannot be loaded as {kind} with a tokenizer: {_first_line(error)} "
                 "(expected a folder that save_pretrained wrote for a model like T5, BART, Marian, GPT-2 or "
@@ -129,6 +136,7 @@ class Checkpoint:
         Raises:
             BadInput: no tokenizer is given, and none is where the model came from.
         """
+        require_unwrapped(model)
         name = getattr(model, "name_or_path", "") or type(model).__name__
         if tokenizer is None:
             from transformers import AutoTokenizer
@@ -209,7 +217,7 @@ class Checkpoint:
         or forced here as well.
 
         Args:
-            longest: pieces at most.
+            longest: pieces at most; no more than the decoder has positions for.
 
         Raises:
             BadInput: the marks alone are more pieces.
@@ -218,6 +226,7 @@ class Checkpoint:
         if longest < begin.shape[1]:
             raise BadInput(f"longest is {longest}, too few to write anything: take a larger one")
         ends = self._end_marks()
+        longest = min(longest, self._positions_of_decoder())
         least = getattr(self._generation_config, "min_length", None) or 0
         source = batch.source.to(self.model.device)
         with evaluated(self.model):
@@ -237,6 +246,10 @@ class Checkpoint:
         # True up to the first end mark: from there on more have been seen than are here.
         valid = ended.cumsum(1) == ended
         return TokenBatch(batch.source, batch.source_mask, target, valid, read)
+
+    def _positions_of_decoder(self) -> float:
+        """Return how many pieces the decoder has positions for; infinity where it computes them."""
+        return position_limit(self.model.get_decoder())
 
     @property
     def _generation_config(self) -> Any:
@@ -411,6 +424,22 @@ def _require_folder(name: str) -> None:
         )
 
 
+def _require_no_adapter(name: str) -> None:
+    """Refuse the folder of an adapter such as LoRA's, which has no model."""
+    file = Path(name) / "adapter_config.json"
+    if not file.is_file() or (Path(name) / "config.json").is_file():
+        return
+    try:
+        base = json.loads(file.read_text(encoding="utf-8")).get("base_model_name_or_path")
+    except (ValueError, AttributeError):
+        base = None
+    raise BadInput(
+        f"{name} is an adapter of peft, of {base or 'a model that it does not name'}, and no model: load it "
+        "with peft.AutoPeftModel…from_pretrained, merge it (model.merge_and_unload()), save what comes out "
+        "with save_pretrained, and give that folder"
+    )
+
+
 def _maker_of(config: Any) -> Any:
     """Return the class that loads a checkpoint: of a decoder or an encoder alone the one that saved it.
 
@@ -437,7 +466,10 @@ def _require_every_weight(name: str, model: Any, loaded: dict) -> None:
     weights = model.state_dict()
     missing = set(loaded["missing_keys"])
     loaded_data = {weights[key].data_ptr() for key in weights.keys() - missing}
-    untied = {key for key in missing if key not in weights or weights[key].data_ptr() not in loaded_data}
+    computed = _computed_positions(model)
+    untied = {
+        key for key in missing - computed if key not in weights or weights[key].data_ptr() not in loaded_data
+    }
     # A mismatched key comes alone or with its two shapes.
     mismatched = {key if isinstance(key, str) else key[0] for key in loaded["mismatched_keys"]}
     faults = {
@@ -451,6 +483,13 @@ def _require_every_weight(name: str, model: Any, loaded: dict) -> None:
             f"{name} is not whole: {'; '.join(texts)}. What is lacking would be drawn at random; give "
             "the config and the weights that were saved together"
         )
+
+
+def _computed_positions(model: Any) -> set[str]:
+    """Return the names of tables of sines, which transformers computes where a checkpoint has none."""
+    return {
+        f"{path}.weight" for path, module in model.named_modules() if "Sinusoidal" in type(module).__name__
+    }
 
 
 def _named(keys: Collection[str]) -> str:
