@@ -62,7 +62,8 @@ class HuggingFace(Traced):
         model: loaded or built from a config; it is left on its device and in its precision.
         kinds: which attentions to catch; by default the cross-attention of an encoder–decoder.
         layers: which layers of them, from 0; all by default. What is not caught costs no memory.
-        ignored: ids of tokens, such as special ones, that no analysis counts.
+        ignored: ids of tokens, such as special ones, that no analysis counts; by side, ``{"source": …,
+            "target": …}``, where each has a vocabulary.
 
     Raises:
         BadInput: a model without encoder, decoder or attentions of a known form; a layer that is not there; a
@@ -89,7 +90,7 @@ class HuggingFace(Traced):
         *,
         kinds: AttentionKind | Collection[AttentionKind] | None = None,
         layers: int | Collection[int] | None = None,
-        ignored: int | Collection[int] = (),
+        ignored: int | Collection[int] | Mapping[str, Collection[int]] = (),
     ):
         kinds = ("cross",) if kinds is None else several(kinds)
         layers = several(layers)
@@ -264,7 +265,8 @@ class HuggingFace(Traced):
         if self.reads_frames:
             samples, length, _ = found.encoder_last_hidden_state.shape
             # An id that is not ignored: else no analysis would count a frame.
-            one = next(number for number in count() if number not in self.ignored)
+            ignored = self.ignored["source"] if isinstance(self.ignored, Mapping) else self.ignored
+            one = next(number for number in count() if number not in ignored)
             batch.source = batch.source.new_full((samples, length), one)
             batch.source_mask = torch.ones_like(batch.source, dtype=torch.bool)
             if (mask := batch.inputs.get("attention_mask")) is not None:

@@ -300,8 +300,14 @@ class Traced:
     Subclasses have ``_prepared(batch)``, with what the decoder reads, and ``_run(batch)``, the model's call.
     """
 
-    def __init__(self, model: nn.Module, hooked: Hooked | Sequence[Hooked], ignored: int | Collection[int]):
-        self.model, self.hooked, self.ignored = model, several(hooked), several(ignored)
+    def __init__(
+        self,
+        model: nn.Module,
+        hooked: Hooked | Sequence[Hooked],
+        ignored: int | Collection[int] | Mapping[str, Collection[int]],
+    ):
+        self.model, self.hooked = model, several(hooked)
+        self.ignored = ignored if isinstance(ignored, Mapping) else several(ignored)
         self._modules = dict(model.named_modules())
 
     def trace(self, batch: TokenBatch | FrameBatch | Mapping[str, Any]) -> Trace:

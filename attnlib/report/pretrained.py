@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,13 @@ from attnlib.adapters.token_batch import LineBatch, TokenBatch, line_batches
 from attnlib.analysis.stream import Losses, Stream
 from attnlib.arrays import several
 from attnlib.errors import BadInput
-from attnlib.report.pieces import ignorable_ids, set_languages, tokenizer_digest
+from attnlib.report.pieces import (
+    id_of_mark,
+    ignorable_ids,
+    set_languages,
+    tokenizer_digest,
+    vocabulary_of_side,
+)
 from attnlib.report.texts import Text
 
 PACKAGES = "'transformers>=5.20,<6' 'sentencepiece>=0.2,<0.3'"
@@ -191,13 +197,36 @@ class Checkpoint:
             tokens = self.write(batch.tokens, batch.longest)
             targets = zip(tokens.target, tokens.target_mask, strict=True)
             pieces = [ids[mask].tolist() for ids, mask in targets]
-            written += self.tokenizer.batch_decode(pieces, skip_special_tokens=True)
+            written += self._texts(pieces)
             references += [target for _, target in batch.pairs]
         return {"bleu": corpus_bleu(written, [references], force=True).score}
 
-    def word(self, _side: str, token: int) -> str:
-        """Return a piece as the tokenizer writes it."""
+    def word(self, side: str, token: int) -> str:
+        """Return a piece of a side as the tokenizer writes it."""
+        pieces = self._pieces[side]
+        if token in pieces:
+            return pieces[token]
         return str(self.tokenizer.convert_ids_to_tokens(token))
+
+    @cached_property
+    def _pieces(self) -> dict[str, dict[int, str]]:
+        """The pieces of a side by id, where each has a vocabulary."""
+        pieces = {}
+        for side in ("source", "target"):
+            vocabulary = vocabulary_of_side(self.tokenizer, side) or {}
+            pieces[side] = {token: piece for piece, token in vocabulary.items()}
+        return pieces
+
+    def _texts(self, rows: list[list[int]]) -> list[str]:
+        """Return what was written as text, without marks."""
+        if not self._pieces["target"]:
+            return self.tokenizer.batch_decode(rows, skip_special_tokens=True)
+        marks = ignorable_ids(self.tokenizer, "target")
+        texts = []
+        for row in rows:
+            pieces = [self.word("target", token) for token in row if token not in marks]
+            texts.append(self.tokenizer.convert_tokens_to_string(pieces))
+        return texts
 
     def adapter(
         self,
@@ -206,7 +235,9 @@ class Checkpoint:
         ignore_special: bool = False,
     ) -> HuggingFace:
         """Return what makes passes of the model; arguments as :meth:`stream`."""
-        ignored = ignorable_ids(self.tokenizer) if ignore_special else ()
+        ignored = {}
+        if ignore_special:
+            ignored = {side: ignorable_ids(self.tokenizer, side) for side in ("source", "target")}
         return HuggingFace(self.model, kinds=kinds, layers=layers, ignored=ignored)
 
     def write(self, batch: TokenBatch, longest: int) -> TokenBatch:
@@ -260,7 +291,7 @@ class Checkpoint:
         (labels,) = self.tokenizer(text_target=["."])["input_ids"]
         sentence = TokenBatch.of_rows([labels], [labels])
         start = self.adapter().read(sentence)[:, :1].cpu()  # (1, 1)
-        is_marked = labels[0] in ignorable_ids(self.tokenizer) and len(labels) > 1
+        is_marked = labels[0] in ignorable_ids(self.tokenizer, "target") and len(labels) > 1
         if is_marked:
             return torch.cat([start, sentence.target[:, :1]], dim=1)
         return start
@@ -269,8 +300,12 @@ class Checkpoint:
         """Return ids that end what the model writes; the tokenizer's where the model names none."""
         marks = getattr(self._generation_config, "eos_token_id", None)
         if marks is None:
-            marks = self.tokenizer.eos_token_id
+            marks = id_of_mark(self.tokenizer, "eos_token", "target")
         return list(several(marks) or ())
+
+    def _unknown(self) -> dict[str, int | None]:
+        """Return the id of what the tokenizer does not know, by side."""
+        return {side: id_of_mark(self.tokenizer, "unk_token", side) for side in ("source", "target")}
 
     def never_written(self) -> tuple[int, ...]:
         """Return ids that the generation config forbids at every step, as Marian's forbids padding."""
@@ -358,7 +393,7 @@ class Checkpoint:
             probed=probed,
             logits=None if generate else adapter.logits,
             never_written=self.never_written(),
-            losses=partial(losses_of, unknown=self.tokenizer.unk_token_id),
+            losses=partial(losses_of, unknown=self._unknown()),
             n_batches=number_of_batches(text, batch_size),
             made=cache(made),
         )
@@ -372,12 +407,12 @@ def number_of_batches(text: Text, batch_size: int) -> int | None:
     return -(-n_pairs // batch_size)
 
 
-def losses_of(batch: LineBatch, unknown: int | None) -> Losses:
+def losses_of(batch: LineBatch, unknown: Mapping[str, int | None]) -> Losses:
     """Return what a batch lacks of the corpus, and how much of it the tokenizer does not know.
 
     Args:
         batch: of sentence pairs.
-        unknown: the id of what the tokenizer does not know, if it has one.
+        unknown: the id of what the tokenizer does not know, by side, if it has one.
     """
     tokens = batch.tokens
     source = tokens.source[tokens.source_mask]  # (pieces,)
@@ -386,9 +421,9 @@ def losses_of(batch: LineBatch, unknown: int | None) -> Losses:
         left_out=batch.left_out,
         cut=batch.cut,
         source_pieces=len(source),
-        source_unknown=_count(source, unknown),
+        source_unknown=_count(source, unknown["source"]),
         target_pieces=len(target),
-        target_unknown=_count(target, unknown),
+        target_unknown=_count(target, unknown["target"]),
     )
 
 

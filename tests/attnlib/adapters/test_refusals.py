@@ -73,7 +73,7 @@ test_passes_that_are_refused = refused(
     (lambda: rechecked(attention=ONE.scores.softmax(-1)),
      "of a row's attention is on what is masked here; give the masks that the model was given"),
     (lambda: rechecked(causal=True), "of a row's attention is on what is masked here"),
-    (lambda: rechecked(attention=one_hot(ONE.attention)), "It is no softmax (sparsemax and entmax are none)"),
+    (lambda: rechecked(attention=one_hot(ONE.attention)), "as with sparsemax or entmax, give no"),
     (lambda: rechecked(attention=ONE.attention * 0.99), "head 0: a row of attention is 0.01 away from a sum"),
     *((partial(pass_of_tensors, FULL | {f"{place}.{name}": FULL[f"{place}.{name}"] * 1.5}),
        f"{place}, head 0: {GAP}")
