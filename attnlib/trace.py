@@ -926,5 +926,6 @@ def _of_zeros(rows: Tensor, scores: Tensor, allowed: Tensor) -> str:
         return ""
     return (
         f". It is exactly 0 at {n_zeros} places that the masks allow: if the model makes no softmax of its "
-        "scores, as with sparsemax or entmax, give no attention to check them against (Modules: unchecked=True)"
+        "scores, as with sparsemax or entmax, give no attention to check them against (Modules: "
+        "unchecked=True)"
     )

@@ -270,6 +270,7 @@ def test_a_t5_that_does_not_say_what_its_decoder_starts_with(corpus, tmp_path):
     """As it comes from T5Config: padding, and the report says so."""
     other = shutil.copytree(corpus / "tiny", tmp_path / "plain")
     edited(other, decoder_start_token_id=None)
+    (other / "generation_config.json").unlink()  # which says it as well
     own, like = Checkpoint.load(other), Checkpoint.load(corpus / "tiny")
     ones = [one.stream(toys.text_of(tmp_path)) for one in (own, like)]
     first, second = (stream.trace(next(iter(stream.batches()))) for stream in ones)
@@ -282,6 +283,7 @@ def test_a_t5_that_does_not_say_what_its_decoder_starts_with(corpus, tmp_path):
 def test_a_start_that_is_no_token_is_refused(corpus, tmp_path, config, message):
     other = shutil.copytree(corpus / "tiny", tmp_path / "other")
     edited(other, **config)
+    (other / "generation_config.json").unlink()
     stream = Checkpoint.load(other).stream(toys.text_of(tmp_path))
     assert_refused(lambda: stream.trace(stream.first()), message)
 
