@@ -5,8 +5,8 @@ import math
 
 import torch
 
-from attnlib.analysis.results import Analysis
 from attnlib.analysis.samples import Sample
+from attnlib.report import AnalysisWithViews
 from attnlib.report.page import page
 from companion.results.result import Result
 from notebooks.beyond.your_own_model.experiment import ROWS
@@ -14,7 +14,7 @@ from notebooks.beyond.your_own_model.experiment import ROWS
 HEIGHT = 640  # pixels
 
 
-def analysis_of(result: Result) -> tuple[Analysis, list[str]]:
+def analysis_of(result: Result) -> tuple[AnalysisWithViews, list[str]]:
     """The analysis that a result holds, and the words that its example's ids refer to."""
     shown = result.values["example"]
     words: list[str] = []
@@ -35,7 +35,7 @@ def analysis_of(result: Result) -> tuple[Analysis, list[str]]:
         "Corpus": f"{result.config['task'].replace('_', ' ')}, sentences made by rule",
     }
     counted = {name: result.values[name] for name in ("fitted", "judged", "held_out")}
-    return Analysis(**rows, **counted, samples=(Sample(**sides, maps=maps),), about=about), words
+    return AnalysisWithViews(**rows, **counted, samples=(Sample(**sides, maps=maps),), about=about), words
 
 
 def framed_report(result: Result) -> str:
