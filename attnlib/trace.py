@@ -20,7 +20,7 @@ analyses call.
 
 import math
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import cached_property, partial
@@ -524,12 +524,19 @@ class Trace(ShowsShapes):
         """Return the trace with every tensor on another device."""
         return _moved_to(device, self)
 
-    def ignoring(self, tokens: Collection[int]) -> "Trace":
-        """Return the same with positions that hold one of these tokens ignored, on both sides."""
+    def ignoring(self, tokens: Collection[int] | Mapping[str, Collection[int]]) -> "Trace":
+        """Return the same with positions that hold one of these tokens ignored.
+
+        Args:
+            tokens: of both sides, or by side, where each has a vocabulary.
+        """
         if not tokens:
             return self
-        ids = torch.tensor(sorted(tokens), device=self.source_tokens.device)
-        ignored = {f"ignored_{side}": torch.isin(self.tokens(side), ids) for side in SIDES}
+        ignored = {}
+        for side in SIDES:
+            of_side = tokens[side] if isinstance(tokens, Mapping) else tokens
+            ids = torch.tensor(sorted(of_side), dtype=torch.int64, device=self.source_tokens.device)
+            ignored[f"ignored_{side}"] = torch.isin(self.tokens(side), ids)
         return replace(self, **ignored)
 
     def first(self, samples: int) -> "Trace":
@@ -794,12 +801,13 @@ def require_own_attention(
         error = unit_errors(weights, scores[:, head], sizes(head), allowed, unit, least).detach()
         worst, spread = float(error.max()), float(error.square().mean())
         if not (worst <= WORST and spread <= MEAN + WORST**2 / len(error)):  # also where it is not a number
+            hint = _of_zeros(weights[query_mask], scores[:, head][query_mask], allowed[query_mask])
             precisions = " and ".join(sorted(str(dtype).removeprefix("torch.") for dtype in dtypes))
             raise BadInput(
                 f"{name}: attention from the caught projections is up to {worst:.2g} times rounding away "
                 f"from the model's own ({WORST:.0f} would be rounding), {spread**0.5:.2g} in the mean; the "
                 "scores hold more than scale · query · key + position bias, or were computed in a coarser "
-                f"precision than {precisions}"
+                f"precision than {precisions}{hint}"
             )
 
 
@@ -899,3 +907,25 @@ def _require_rows(name: str, rows: Tensor, allowed: Tensor, tolerance: float) ->
         raise BadInput(
             f"{name}: a row of attention is {total:.2g} away from a sum of one; give what the softmax returns"
         )
+
+
+LEAST_SEEN = 1e-3  # of a softmax, far above all that is rounded to nothing
+
+
+def _of_zeros(rows: Tensor, scores: Tensor, allowed: Tensor) -> str:
+    """Say that attention is exactly zero where a softmax of the scores is not nearly so; else nothing.
+
+    Args:
+        rows: of the model's attention, (rows, source).
+        scores: of the projections, (rows, source).
+        allowed: places that the masks leave, (rows, source).
+    """
+    softmax = scores.masked_fill(~allowed, -torch.inf).softmax(-1)  # (rows, source)
+    n_zeros = int(((rows == 0) & allowed & (softmax > LEAST_SEEN)).sum())
+    if not n_zeros:
+        return ""
+    return (
+        f". It is exactly 0 at {n_zeros} places that the masks allow: if the model makes no softmax of its "
+        "scores, as with sparsemax or entmax, give no attention to check them against (Modules: "
+        "unchecked=True)"
+    )

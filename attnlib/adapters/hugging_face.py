@@ -14,6 +14,7 @@ its attention in one fused call returns none, so that it runs with ``attn_implem
 import re
 import weakref
 from collections.abc import Collection, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from inspect import signature
 from itertools import count
@@ -25,7 +26,7 @@ from torch import Tensor, nn
 
 from attnlib.adapters.eager import eager
 from attnlib.adapters.modules import Hooked, Hooks, Traced, evaluated, pairs_by_length, probe_of_pairs
-from attnlib.adapters.single_stack import SingleStack, is_single_stack
+from attnlib.adapters.single_stack import SingleStack, is_single_stack, most_positions
 from attnlib.adapters.token_batch import FrameBatch, TokenBatch, batch_of_mapping, shifted
 from attnlib.arrays import several
 from attnlib.errors import BadInput, check_known
@@ -61,7 +62,8 @@ class HuggingFace(Traced):
         model: loaded or built from a config; it is left on its device and in its precision.
         kinds: which attentions to catch; by default the cross-attention of an encoder–decoder.
         layers: which layers of them, from 0; all by default. What is not caught costs no memory.
-        ignored: ids of tokens, such as special ones, that no analysis counts.
+        ignored: ids of tokens, such as special ones, that no analysis counts; by side, ``{"source": …,
+            "target": …}``, where each has a vocabulary.
 
     Raises:
         BadInput: a model without encoder, decoder or attentions of a known form; a layer that is not there; a
@@ -88,7 +90,7 @@ class HuggingFace(Traced):
         *,
         kinds: AttentionKind | Collection[AttentionKind] | None = None,
         layers: int | Collection[int] | None = None,
-        ignored: int | Collection[int] = (),
+        ignored: int | Collection[int] | Mapping[str, Collection[int]] = (),
     ):
         kinds = ("cross",) if kinds is None else several(kinds)
         layers = several(layers)
@@ -207,17 +209,23 @@ class HuggingFace(Traced):
         Raises:
             BadInput: neither the model nor its config says what the decoder starts with.
         """
-        start = getattr(self.model.config, "decoder_start_token_id", None)
+        start_of_config = getattr(self.model.config, "decoder_start_token_id", None)
         padding = getattr(self.model.config, "pad_token_id", None)
-        if type(start) not in (int, type(None)):
-            raise BadInput(f"config.decoder_start_token_id is {start!r}; expected the id of a token")
+        _require_token("config", start_of_config)
+        start = start_mark(self.model)
         make = getattr(self.model, "prepare_decoder_input_ids_from_labels", None)
         if make is not None:
             try:
-                return make(labels=batch.target.masked_fill(~batch.target_mask, -100))
-            except (AttributeError, ValueError):
-                if None not in (start, padding):
+                read = make(labels=batch.target.masked_fill(~batch.target_mask, -100))
+            except (AttributeError, TypeError, ValueError):
+                if None not in (start_of_config, padding):
                     raise  # the config says all that the method can need: it is broken
+            else:
+                # mBART starts with a language, whatever the configs say
+                starts_as_config = bool((read[:, 0] == start_of_config).all())
+                if starts_as_config and start != start_of_config:
+                    read[:, 0] = start
+                return read
         start = assumed_start(self.model) if start is None else start
         if start is None:
             raise BadInput(
@@ -242,8 +250,8 @@ class HuggingFace(Traced):
         if isinstance(head := self.model.get_output_embeddings(), nn.Linear):  # of FSMT, an embedding
             # Of one step alone: logits of all may take more than all else.
             hooks.rewrite(head, lambda given, named: ((given[0][:, :1], *given[1:]), named))
-        for module in (self._module(one.attention) for one in self.hooked if self.reads_frames):
-            if "output_attentions" in signature(module.forward).parameters:  # TrOCR keeps it to itself else
+        for module in (self._module(one.attention) for one in self.hooked):
+            if "output_attentions" in signature(module.forward).parameters:  # LED keeps it to itself else
                 hooks.rewrite(module, lambda given, named: (given, named | {"output_attentions": True}))
 
     def _run(self, batch: "TokenBatch | _Frames") -> None:
@@ -257,7 +265,8 @@ class HuggingFace(Traced):
         if self.reads_frames:
             samples, length, _ = found.encoder_last_hidden_state.shape
             # An id that is not ignored: else no analysis would count a frame.
-            one = next(number for number in count() if number not in self.ignored)
+            ignored = self.ignored["source"] if isinstance(self.ignored, Mapping) else self.ignored
+            one = next(number for number in count() if number not in ignored)
             batch.source = batch.source.new_full((samples, length), one)
             batch.source_mask = torch.ones_like(batch.source, dtype=torch.bool)
             if (mask := batch.inputs.get("attention_mask")) is not None:
@@ -265,6 +274,9 @@ class HuggingFace(Traced):
 
     def _attention(self, one: Hooked, hooks: Hooks, **changes: Any) -> Attention:
         query_site, key_site = site_names(one.kind, one.layer)
+        output = hooks.outputs.get(one.attention)
+        if isinstance(output, tuple) and output[-1] is None:  # LED's cache, where there is none
+            hooks.outputs[one.attention] = output[:-1]
         bias = self._position_bias(one, hooks.outputs[one.attention])
         sites = {"query_site": query_site, "key_site": key_site}
         return super()._attention(one, hooks, **sites, position_bias=bias, **changes)
@@ -275,8 +287,8 @@ class HuggingFace(Traced):
         if not isinstance(attention, Tensor) or attention.dim() != 4:
             raise BadInput(
                 f"{one.name} returns no attention, though nothing hides it: {type(module).__name__} keeps it "
-                "to itself. Name its projections with attnlib.adapters.Modules instead and say "
-                "unchecked=True, if its states are (batch, length, width)"
+                "to itself. Name its projections with attnlib.adapters.Modules instead, with this module as "
+                "``attention`` if torch makes it within, else with unchecked=True"
             )
         if one.kind == "cross" or not hasattr(module, "has_relative_attention_bias"):
             return None
@@ -325,8 +337,28 @@ class _Rows(nn.Linear):
 def assumed_start(model: nn.Module) -> int | None:
     """What a decoder of T5's kin starts with where its config does not say: padding, as T5 was trained."""
     config = model.config
-    said = getattr(config, "decoder_start_token_id", None) is not None
-    return None if said or "t5" not in config.model_type else getattr(config, "pad_token_id", None)
+    if start_mark(model) is not None or "t5" not in config.model_type:
+        return None
+    return getattr(config, "pad_token_id", None)
+
+
+def start_mark(model: nn.Module) -> int | None:
+    """Return the id that a decoder starts with, by its generation config, as ``generate``, or its config.
+
+    Raises:
+        BadInput: what stands there is no id of a token.
+    """
+    for name in ("generation_config", "config"):
+        start = getattr(getattr(model, name, None), "decoder_start_token_id", None)
+        _require_token(name, start)
+        if start is not None:
+            return start
+    return None
+
+
+def _require_token(name: str, start: object) -> None:
+    if type(start) not in (int, type(None)):
+        raise BadInput(f"{name}.decoder_start_token_id is {start!r}; expected the id of a token")
 
 
 def lexical_probe(model: nn.Module, one: Trace) -> Float[Tensor, "batch target source"]:
@@ -344,14 +376,16 @@ def lexical_probe(model: nn.Module, one: Trace) -> Float[Tensor, "batch target s
     if model.main_input_name != "input_ids":
         raise BadInput(f"{type(model).__name__} reads {model.main_input_name}, which a pass does not hold")
     with evaluated(model), eager(model):
-        cross = [own.key_inputs for own in one.attentions if own.kind == "cross"]  # what the encoder made
-        given = {"input_ids": one.source_tokens * one.source_mask, "attention_mask": one.source_mask.long()}
-        states = cross[0].to(model.dtype) if cross else model.get_encoder()(**given)[0]
+        ids = one.source_tokens * one.source_mask
+        encoded = model.get_encoder()(input_ids=ids, attention_mask=one.source_mask.long())
+        states = encoded.last_hidden_state  # (batch, source, width of the encoder)
 
         def logits(samples: Tensor, positions: Tensor, steps: int) -> Float[Tensor, "pairs steps words"]:
             read, mask = (own[samples, :steps] for own in (one.target_tokens, one.target_mask))
             seen, alone = states[samples, positions][:, None], torch.ones_like(positions)[:, None]
-            return _logits_of(model, read, mask, encoder_outputs=(seen,), attention_mask=alone)
+            outputs = copy(encoded)  # of the class that the model expects
+            outputs.last_hidden_state = seen
+            return _logits_of(model, read, mask, encoder_outputs=outputs, attention_mask=alone)
 
         return probe_of_pairs(one, logits, pairs_by_length(one, least=1024))
 
@@ -403,8 +437,23 @@ def _places(model: nn.Module, kinds: Collection[AttentionKind]) -> list[Hooked]:
     return [place for place in found if place.kind in known]
 
 
+def require_unwrapped(model: nn.Module) -> None:
+    """Refuse a model within what spreads it over devices, such as ``nn.DataParallel``.
+
+    Raises:
+        BadInput: the model is within its ``module``.
+    """
+    within = getattr(model, "module", None)
+    if isinstance(within, nn.Module) and not hasattr(model, "main_input_name"):
+        raise BadInput(
+            f"{type(model).__name__} spreads a {type(within).__name__} over devices: give the model within, "
+            "model.module"
+        )
+
+
 def _require_both_halves(model: nn.Module) -> None:
     config = getattr(model, "config", None)
+    require_unwrapped(model)
     if config is None or not hasattr(model, "main_input_name"):
         raise BadInput(
             f"{type(model).__name__} is no model of the transformers library. Name its modules instead, see "
@@ -444,11 +493,10 @@ def _require_within_limits(model: Any, batch: TokenBatch) -> None:
     frames = model.main_input_name != "input_ids"
     for side, half in list(halves.items())[frames:]:
         tokens, mask = getattr(batch, side), getattr(batch, f"{side}_mask")
-        table = getattr(half, "embed_positions", None)
         longest = int(mask.sum(1).max())
-        limit = getattr(half.config, "max_position_embeddings", torch.inf) if frames else torch.inf
-        if isinstance(table, nn.Embedding):
-            limit = table.num_embeddings - getattr(table, "offset", 0)
+        limit = position_limit(half)
+        if frames and limit == torch.inf:
+            limit = getattr(half.config, "max_position_embeddings", torch.inf)
         if longest > limit:
             raise BadInput(
                 f"a {side} has {longest} pieces; {type(model).__name__} has positions for {limit}: cut "
@@ -461,6 +509,15 @@ def _require_within_limits(model: Any, batch: TokenBatch) -> None:
                 f"a {side} holds id {int(ids.max())}; {type(model).__name__} embeds {words}, from 0: use the "
                 "tokenizer that the model was trained with"
             )
+
+
+def position_limit(half: nn.Module) -> float:
+    """Return how many positions an encoder or a decoder has vectors for; infinity where it computes them."""
+    table = getattr(half, "embed_positions", None)
+    if isinstance(table, nn.Embedding):
+        return table.num_embeddings - getattr(table, "offset", 0)
+    most = most_positions(half)
+    return torch.inf if most is None else most
 
 
 def _embedded_words(model: Any, half: nn.Module) -> int:

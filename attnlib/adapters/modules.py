@@ -8,6 +8,7 @@
 """
 
 import hashlib
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -209,15 +210,25 @@ class Hooks:
 
 @contextmanager
 def evaluated(model: nn.Module) -> Iterator[None]:
-    """Without dropout and gradient."""
+    """Without dropout and gradient, and step by step where it is compiled."""
     modes = {module: module.training for module in model.modules()}
     try:
         model.eval()
-        with torch.no_grad():
+        with torch.no_grad(), _uncompiled():
             yield
     finally:
         for module, mode in modes.items():
             module.training = mode
+
+
+@contextmanager
+def _uncompiled() -> Iterator[None]:
+    """Run what torch.compile made as it was written: code compiled in an earlier pass runs no hooks."""
+    if "torch._dynamo" not in sys.modules:  # nothing is compiled, and loading it takes seconds
+        yield
+        return
+    with torch.compiler.set_stance("force_eager"):
+        yield
 
 
 def described(model: nn.Module) -> str:
@@ -289,8 +300,14 @@ class Traced:
     Subclasses have ``_prepared(batch)``, with what the decoder reads, and ``_run(batch)``, the model's call.
     """
 
-    def __init__(self, model: nn.Module, hooked: Hooked | Sequence[Hooked], ignored: int | Collection[int]):
-        self.model, self.hooked, self.ignored = model, several(hooked), several(ignored)
+    def __init__(
+        self,
+        model: nn.Module,
+        hooked: Hooked | Sequence[Hooked],
+        ignored: int | Collection[int] | Mapping[str, Collection[int]],
+    ):
+        self.model, self.hooked = model, several(hooked)
+        self.ignored = ignored if isinstance(ignored, Mapping) else several(ignored)
         self._modules = dict(model.named_modules())
 
     def trace(self, batch: TokenBatch | FrameBatch | Mapping[str, Any]) -> Trace:

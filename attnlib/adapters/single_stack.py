@@ -259,7 +259,7 @@ class SingleStack(Traced):
                 f"a sequence holds id {largest}; {type(self.model).__name__} embeds {words}, from 0: use the "
                 "tokenizer that the model was trained with"
             )
-        limit = _most_positions(self.model)
+        limit = most_positions(self.model)
         length = batch.tokens.shape[1]
         if limit is not None and length > limit:
             raise BadInput(
@@ -529,7 +529,7 @@ def _require_projection(path: str, projection: nn.Module, family: Family) -> Non
         )
 
 
-def _most_positions(model: nn.Module) -> int | None:
+def most_positions(model: nn.Module) -> int | None:
     """Return how many positions a model has vectors for; None where it computes them."""
     for path, module in model.named_modules():
         if path.rpartition(".")[2] in _NAMES_OF_POSITIONS and isinstance(module, nn.Embedding):

@@ -11,6 +11,7 @@ from attnlib.analysis.passes import Keeper
 from attnlib.analysis.stream import Stream
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
+from attnlib.report.order import require_one_order
 from attnlib.report.pretrained import Checkpoint
 from attnlib.report.sequences import stream_of_sequences
 from attnlib.report.texts import Sentences, text_of
@@ -70,8 +71,8 @@ def analyse(
         The analysis. Warns of a lexical probe that cannot be taken, before the first pass.
 
     Raises:
-        BadInput: a corpus with nothing to judge; no head; no source for a model that is no stream; a model
-            that cannot be loaded.
+        BadInput: a corpus with nothing to judge, or in another order whenever it is read; no head; no source
+            for a model that is no stream; a model that cannot be loaded.
     """
     stream, known = _stream_of(model, source, target, options)
     analysis = analyse_stream(
@@ -101,6 +102,7 @@ def _stream_of(
                 "a Stream has its corpus and its options already: leave out source, target and "
                 f"{', '.join(options) or 'options'}"
             )
+        require_one_order(model)
         return model, {}
     if source is None:
         raise BadInput(

@@ -47,11 +47,34 @@ def set_languages(tokenizer: Any, source: str | None, target: str | None) -> Non
     tokenizer.src_lang, tokenizer.tgt_lang = source, target
 
 
-def ignorable_ids(tokenizer: Any) -> tuple[int, ...]:
+def ignorable_ids(tokenizer: Any, side: str = "source") -> tuple[int, ...]:
     """Return ids of what a tokenizer calls special, marks of languages too; an unknown word is a word."""
+    vocabulary = vocabulary_of_side(tokenizer, side)
+    if vocabulary is not None:
+        pieces = {*tokenizer.all_special_tokens} - {tokenizer.unk_token}
+        return tuple(sorted(vocabulary[piece] for piece in pieces if piece in vocabulary))
     languages = getattr(tokenizer, "lang_code_to_id", None) or {}
     special = {*tokenizer.all_special_ids, *languages.values()}
     return tuple(sorted(special - {tokenizer.unk_token_id}))
+
+
+def vocabulary_of_side(tokenizer: Any, side: str) -> dict[str, int] | None:
+    """Return the pieces of a side with their ids, for a tokenizer with a vocabulary a side; else None.
+
+    Some of Marian's are such. What they answer by themselves, as ``convert_ids_to_tokens`` and
+    ``all_special_ids``, mixes both.
+    """
+    if not getattr(tokenizer, "separate_vocabs", False):
+        return None
+    return tokenizer.encoder if side == "source" else tokenizer.target_encoder
+
+
+def id_of_mark(tokenizer: Any, name: str, side: str) -> int | None:
+    """Return the id that a mark such as ``"eos_token"`` has on a side; None if there is no such mark."""
+    vocabulary = vocabulary_of_side(tokenizer, side)
+    if vocabulary is None:
+        return getattr(tokenizer, f"{name}_id")
+    return vocabulary.get(getattr(tokenizer, name))
 
 
 def tokenizer_digest(tokenizer: Any) -> str:

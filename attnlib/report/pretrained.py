@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,20 @@ from jaxtyping import Int
 from torch import Tensor
 
 from attnlib.adapters import HuggingFace, lexical_probe
-from attnlib.adapters.hugging_face import assumed_start
+from attnlib.adapters.hugging_face import assumed_start, position_limit, require_unwrapped
 from attnlib.adapters.modules import described, evaluated, weights_digest
 from attnlib.adapters.single_stack import is_single_stack
 from attnlib.adapters.token_batch import LineBatch, TokenBatch, line_batches
 from attnlib.analysis.stream import Losses, Stream
 from attnlib.arrays import several
 from attnlib.errors import BadInput
-from attnlib.report.pieces import ignorable_ids, set_languages, tokenizer_digest
+from attnlib.report.pieces import (
+    id_of_mark,
+    ignorable_ids,
+    set_languages,
+    tokenizer_digest,
+    vocabulary_of_side,
+)
 from attnlib.report.texts import Text
 
 PACKAGES = "'transformers>=5.20,<6' 'sentencepiece>=0.2,<0.3'"
@@ -92,6 +98,7 @@ class Checkpoint:
         tokenizer_kwargs = shared | dict(tokenizer_kwargs or {})
         name = str(name)
         _require_folder(name)
+        _require_no_adapter(name)
         _require_device(device)
         try:
             from transformers import AutoConfig, AutoTokenizer
@@ -109,6 +116,12 @@ class Checkpoint:
         except MemoryError:
             raise
         except Exception as error:  # of whatever kind: transformers reads files of all forms, and checks few
+            if "trust_remote_code" in str(error):
+                raise BadInput(
+                    f"{name} brings code of its own, which is not run unasked. If you trust it: "
+                    "attnlib.analyse(…, model_kwargs={'trust_remote_code': True}), or load the model "
+                    "yourself and give it to attnlib.HuggingFace or attnlib.analyse"
+                ) from error
             raise BadInput(
                 f"{name} cannot be loaded as {kind} with a tokenizer: {_first_line(error)} "
                 "(expected a folder that save_pretrained wrote for a model like T5, BART, Marian, GPT-2 or "
@@ -129,6 +142,7 @@ class Checkpoint:
         Raises:
             BadInput: no tokenizer is given, and none is where the model came from.
         """
+        require_unwrapped(model)
         name = getattr(model, "name_or_path", "") or type(model).__name__
         if tokenizer is None:
             from transformers import AutoTokenizer
@@ -183,13 +197,36 @@ class Checkpoint:
             tokens = self.write(batch.tokens, batch.longest)
             targets = zip(tokens.target, tokens.target_mask, strict=True)
             pieces = [ids[mask].tolist() for ids, mask in targets]
-            written += self.tokenizer.batch_decode(pieces, skip_special_tokens=True)
+            written += self._texts(pieces)
             references += [target for _, target in batch.pairs]
         return {"bleu": corpus_bleu(written, [references], force=True).score}
 
-    def word(self, _side: str, token: int) -> str:
-        """Return a piece as the tokenizer writes it."""
+    def word(self, side: str, token: int) -> str:
+        """Return a piece of a side as the tokenizer writes it."""
+        pieces = self._pieces[side]
+        if token in pieces:
+            return pieces[token]
         return str(self.tokenizer.convert_ids_to_tokens(token))
+
+    @cached_property
+    def _pieces(self) -> dict[str, dict[int, str]]:
+        """The pieces of a side by id, where each has a vocabulary."""
+        pieces = {}
+        for side in ("source", "target"):
+            vocabulary = vocabulary_of_side(self.tokenizer, side) or {}
+            pieces[side] = {token: piece for piece, token in vocabulary.items()}
+        return pieces
+
+    def _texts(self, rows: list[list[int]]) -> list[str]:
+        """Return what was written as text, without marks."""
+        if not self._pieces["target"]:
+            return self.tokenizer.batch_decode(rows, skip_special_tokens=True)
+        marks = ignorable_ids(self.tokenizer, "target")
+        texts = []
+        for row in rows:
+            pieces = [self.word("target", token) for token in row if token not in marks]
+            texts.append(self.tokenizer.convert_tokens_to_string(pieces))
+        return texts
 
     def adapter(
         self,
@@ -198,7 +235,9 @@ class Checkpoint:
         ignore_special: bool = False,
     ) -> HuggingFace:
         """Return what makes passes of the model; arguments as :meth:`stream`."""
-        ignored = ignorable_ids(self.tokenizer) if ignore_special else ()
+        ignored = {}
+        if ignore_special:
+            ignored = {side: ignorable_ids(self.tokenizer, side) for side in ("source", "target")}
         return HuggingFace(self.model, kinds=kinds, layers=layers, ignored=ignored)
 
     def write(self, batch: TokenBatch, longest: int) -> TokenBatch:
@@ -209,7 +248,7 @@ class Checkpoint:
         or forced here as well.
 
         Args:
-            longest: pieces at most.
+            longest: pieces at most; no more than the decoder has positions for.
 
         Raises:
             BadInput: the marks alone are more pieces.
@@ -218,6 +257,7 @@ class Checkpoint:
         if longest < begin.shape[1]:
             raise BadInput(f"longest is {longest}, too few to write anything: take a larger one")
         ends = self._end_marks()
+        longest = min(longest, self._positions_of_decoder())
         least = getattr(self._generation_config, "min_length", None) or 0
         source = batch.source.to(self.model.device)
         with evaluated(self.model):
@@ -238,6 +278,10 @@ class Checkpoint:
         valid = ended.cumsum(1) == ended
         return TokenBatch(batch.source, batch.source_mask, target, valid, read)
 
+    def _positions_of_decoder(self) -> float:
+        """Return how many pieces the decoder has positions for; infinity where it computes them."""
+        return position_limit(self.model.get_decoder())
+
     @property
     def _generation_config(self) -> Any:
         return getattr(self.model, "generation_config", None)
@@ -247,7 +291,7 @@ class Checkpoint:
         (labels,) = self.tokenizer(text_target=["."])["input_ids"]
         sentence = TokenBatch.of_rows([labels], [labels])
         start = self.adapter().read(sentence)[:, :1].cpu()  # (1, 1)
-        is_marked = labels[0] in ignorable_ids(self.tokenizer) and len(labels) > 1
+        is_marked = labels[0] in ignorable_ids(self.tokenizer, "target") and len(labels) > 1
         if is_marked:
             return torch.cat([start, sentence.target[:, :1]], dim=1)
         return start
@@ -256,8 +300,12 @@ class Checkpoint:
         """Return ids that end what the model writes; the tokenizer's where the model names none."""
         marks = getattr(self._generation_config, "eos_token_id", None)
         if marks is None:
-            marks = self.tokenizer.eos_token_id
+            marks = id_of_mark(self.tokenizer, "eos_token", "target")
         return list(several(marks) or ())
+
+    def _unknown(self) -> dict[str, int | None]:
+        """Return the id of what the tokenizer does not know, by side."""
+        return {side: id_of_mark(self.tokenizer, "unk_token", side) for side in ("source", "target")}
 
     def never_written(self) -> tuple[int, ...]:
         """Return ids that the generation config forbids at every step, as Marian's forbids padding."""
@@ -345,7 +393,7 @@ class Checkpoint:
             probed=probed,
             logits=None if generate else adapter.logits,
             never_written=self.never_written(),
-            losses=partial(losses_of, unknown=self.tokenizer.unk_token_id),
+            losses=partial(losses_of, unknown=self._unknown()),
             n_batches=number_of_batches(text, batch_size),
             made=cache(made),
         )
@@ -359,12 +407,12 @@ def number_of_batches(text: Text, batch_size: int) -> int | None:
     return -(-n_pairs // batch_size)
 
 
-def losses_of(batch: LineBatch, unknown: int | None) -> Losses:
+def losses_of(batch: LineBatch, unknown: Mapping[str, int | None]) -> Losses:
     """Return what a batch lacks of the corpus, and how much of it the tokenizer does not know.
 
     Args:
         batch: of sentence pairs.
-        unknown: the id of what the tokenizer does not know, if it has one.
+        unknown: the id of what the tokenizer does not know, by side, if it has one.
     """
     tokens = batch.tokens
     source = tokens.source[tokens.source_mask]  # (pieces,)
@@ -373,9 +421,9 @@ def losses_of(batch: LineBatch, unknown: int | None) -> Losses:
         left_out=batch.left_out,
         cut=batch.cut,
         source_pieces=len(source),
-        source_unknown=_count(source, unknown),
+        source_unknown=_count(source, unknown["source"]),
         target_pieces=len(target),
-        target_unknown=_count(target, unknown),
+        target_unknown=_count(target, unknown["target"]),
     )
 
 
@@ -411,6 +459,22 @@ def _require_folder(name: str) -> None:
         )
 
 
+def _require_no_adapter(name: str) -> None:
+    """Refuse the folder of an adapter such as LoRA's, which has no model."""
+    file = Path(name) / "adapter_config.json"
+    if not file.is_file() or (Path(name) / "config.json").is_file():
+        return
+    try:
+        base = json.loads(file.read_text(encoding="utf-8")).get("base_model_name_or_path")
+    except (ValueError, AttributeError):
+        base = None
+    raise BadInput(
+        f"{name} is an adapter of peft, of {base or 'a model that it does not name'}, and no model: load it "
+        "with peft.AutoPeftModel…from_pretrained, merge it (model.merge_and_unload()), save what comes out "
+        "with save_pretrained, and give that folder"
+    )
+
+
 def _maker_of(config: Any) -> Any:
     """Return the class that loads a checkpoint: of a decoder or an encoder alone the one that saved it.
 
@@ -437,7 +501,10 @@ def _require_every_weight(name: str, model: Any, loaded: dict) -> None:
     weights = model.state_dict()
     missing = set(loaded["missing_keys"])
     loaded_data = {weights[key].data_ptr() for key in weights.keys() - missing}
-    untied = {key for key in missing if key not in weights or weights[key].data_ptr() not in loaded_data}
+    computed = _computed_positions(model)
+    untied = {
+        key for key in missing - computed if key not in weights or weights[key].data_ptr() not in loaded_data
+    }
     # A mismatched key comes alone or with its two shapes.
     mismatched = {key if isinstance(key, str) else key[0] for key in loaded["mismatched_keys"]}
     faults = {
@@ -451,6 +518,13 @@ def _require_every_weight(name: str, model: Any, loaded: dict) -> None:
             f"{name} is not whole: {'; '.join(texts)}. What is lacking would be drawn at random; give "
             "the config and the weights that were saved together"
         )
+
+
+def _computed_positions(model: Any) -> set[str]:
+    """Return the names of tables of sines, which transformers computes where a checkpoint has none."""
+    return {
+        f"{path}.weight" for path, module in model.named_modules() if "Sinusoidal" in type(module).__name__
+    }
 
 
 def _named(keys: Collection[str]) -> str:

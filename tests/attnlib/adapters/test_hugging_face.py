@@ -204,3 +204,92 @@ def test_a_batch_of_tokens_is_itself():
     adapter = HuggingFace(toys.model_of("T5"))
     one = TokenBatch.of_rows([[5]], [[6]])
     assert adapter._batch_of(one) is one
+
+
+# Models in other forms.
+
+
+@pytest.mark.parametrize("name", ["LED", "Mvp"])
+def test_attention_that_is_returned_when_asked_for_is_asked_for(name):
+    window = {"attention_window": 8} if name == "LED" else {}
+    model = toys.model_of(name, **window)
+    trace = HuggingFace(model, layers=0).trace(BATCH)
+    expected = model(
+        input_ids=trace.source_tokens * trace.source_mask,
+        attention_mask=trace.source_mask.long(),
+        decoder_input_ids=trace.target_tokens * trace.target_mask,
+        decoder_attention_mask=trace.target_mask.long(),
+        output_attentions=True,
+    ).cross_attentions[0]
+    caught = trace.attentions[0].attention
+    torch.testing.assert_close(
+        caught[trace.target_mask[:, None].expand(caught.shape[:3])],
+        expected[trace.target_mask[:, None].expand(caught.shape[:3])],
+    )
+
+
+def compiled_whole(model):
+    return torch.compile(model, backend="eager")
+
+
+def compiled_in_place(model):
+    model.compile(backend="eager")
+    return model
+
+
+def compiled_within(model):
+    model.model.decoder = torch.compile(model.model.decoder, backend="eager")
+    return model
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compiled", [compiled_whole, compiled_in_place, compiled_within])
+def test_a_compiled_model_that_has_run_is_traced(compiled):
+    model = compiled(toys.model_of("Bart"))
+    expected = toys.traced("Bart")
+    with torch.no_grad():
+        model(
+            input_ids=expected.source_tokens * expected.source_mask, decoder_input_ids=expected.target_tokens
+        )
+    trace = HuggingFace(model).trace(BATCH)
+    assert torch.equal(trace.attentions[0].scores, expected.layers("cross")[0].scores)
+
+
+def two_widths():
+    transformers = pytest.importorskip("transformers")
+    encoder = transformers.BertConfig(
+        vocab_size=50, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8
+    )
+    decoder = transformers.GPT2Config(
+        vocab_size=50,
+        n_embd=12,
+        n_layer=1,
+        n_head=2,
+        n_positions=40,
+        is_decoder=True,
+        add_cross_attention=True,
+    )
+    config = transformers.EncoderDecoderConfig.from_encoder_decoder_configs(encoder, decoder)
+    config.decoder_start_token_id, config.pad_token_id = 2, 0
+    return transformers.EncoderDecoderModel(config).eval()
+
+
+def switch():
+    transformers = pytest.importorskip("transformers")
+    sizes = {"vocab_size": 50, "d_model": 8, "d_kv": 4, "d_ff": 8, "num_layers": 2, "num_heads": 2}
+    experts = {"num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1, "num_experts": 2}
+    config = transformers.SwitchTransformersConfig(
+        **sizes, **experts, decoder_start_token_id=0, expert_capacity=64
+    )
+    return transformers.SwitchTransformersForConditionalGeneration(config).eval()
+
+
+@pytest.mark.parametrize("made", [two_widths, switch])
+def test_the_probe_is_what_a_source_of_one_position_predicts(made):
+    """Of a sample with one source position, whose every attention sees that one."""
+    torch.manual_seed(0)
+    model = made()
+    adapter = HuggingFace(model)
+    trace = adapter.trace(TokenBatch.of_rows([[5]], [[8, 9, 3]]))
+    right = adapter.logits(trace).softmax(-1).gather(-1, trace.target_outputs[..., None])  # (1, 3, 1)
+    torch.testing.assert_close(lexical_probe(model, trace), right)

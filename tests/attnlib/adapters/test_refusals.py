@@ -36,6 +36,12 @@ def rechecked(**changes):
     toys.pass_of(replace(ONE, **changes)).check()
 
 
+def one_hot(attention):
+    """Attention to the first position of what it sees, as a sparse one may be."""
+    first = (attention > 0).int().argmax(-1, keepdim=True)
+    return torch.zeros_like(attention).scatter(-1, first, 1.0)
+
+
 def with_one(value, name):
     wrong = getattr(ONE, name).clone()
     wrong[(0, 1, 1, 2) if wrong.dim() == 4 else (0, 1, 2)] = value
@@ -67,6 +73,7 @@ test_passes_that_are_refused = refused(
     (lambda: rechecked(attention=ONE.scores.softmax(-1)),
      "of a row's attention is on what is masked here; give the masks that the model was given"),
     (lambda: rechecked(causal=True), "of a row's attention is on what is masked here"),
+    (lambda: rechecked(attention=one_hot(ONE.attention)), "as with sparsemax or entmax, give no"),
     (lambda: rechecked(attention=ONE.attention * 0.99), "head 0: a row of attention is 0.01 away from a sum"),
     *((partial(pass_of_tensors, FULL | {f"{place}.{name}": FULL[f"{place}.{name}"] * 1.5}),
        f"{place}, head 0: {GAP}")
@@ -249,8 +256,10 @@ test_models_of_hugging_face_that_are_refused = refused(
     # LED's encoder looks through windows; its cross-attention is BART's, and it keeps it to itself.
     (lambda: HuggingFace(toys.model_of("LED", attention_window=4), kinds=("cross", "encoder_self")),
      "LED … has no encoder_self attention of a known form"),
-    (lambda: HuggingFace(toys.model_of("LED", attention_window=8)).trace(BATCH),
-     "cross.0 returns no attention, though … with attnlib.adap"),
+    *((lambda model=model: HuggingFace(nn.DataParallel(toys.half(model) if model == "GPT2LMHeadModel"
+                                                       else toys.model_of(model))),
+       "DataParallel spreads a … : give the model within, model.module")
+      for model in ("Bart", "GPT2LMHeadModel")),
     (lambda: toys.traced("scaled_dot_product, heads apart"),
      "attention of shape (4, 2, 6, 6); expected (4, 2, 6, 7) … has to return the heads joined"),
     *((partial(bart, **own), said) for own, said in SHAPES["chosen"]),

@@ -128,6 +128,13 @@ def edited(folder, change=dict, **config):
     settings.write_text(json.dumps(json.loads(settings.read_text("utf-8")) | config), encoding="utf-8")
 
 
+def made_adapter(folder):
+    """What peft saves of a model that it has tuned."""
+    (folder / "config.json").unlink()
+    settings = {"peft_type": "LORA", "base_model_name_or_path": "google-t5/t5-small"}
+    (folder / "adapter_config.json").write_text(json.dumps(settings), encoding="utf-8")
+
+
 QUERY = "decoder.block.0.layer.1.EncDecAttention.q.weight"
 
 
@@ -140,6 +147,9 @@ QUERY = "decoder.block.0.layer.1.EncDecAttention.q.weight"
             lambda folder: os.truncate(folder / "model.safetensors", 9_000),
             partial(edited, model_type="bert"), partial(edited, classifier_dropout=None),
             partial(edited, change=lambda own: own | {QUERY: torch.ones(3, 16)}))),
+        (partial(edited, auto_map={"AutoConfig": "configuration_own.Own"}, model_type="of_its_own"),
+         "tiny brings code of its own, … model_kwargs={'trust_remote_code': True}"),
+        (made_adapter, "tiny is an adapter of peft, of google-t5/t5-small, … (model.merge_and_unload())"),
         (partial(edited, is_encoder_decoder=False, architectures=["OwnModel"]),
          "cannot be loaded as a decoder or an encoder … OwnModel, which transformers does not have"),
         (lambda folder: transformers.WhisperConfig(**SIZES["sound"]["Whisper"]).save_pretrained(folder),
@@ -228,6 +238,27 @@ def test_a_checkpoint_whose_weights_are_tied_is_whole(tmp_path, family):
     assert torch.equal(Checkpoint.load(tmp_path).model.lm_head.weight, made.lm_head.weight)
 
 
+@pytest.mark.parametrize("family", ["Pegasus", "Marian"])
+def test_a_checkpoint_without_its_tables_of_sines_is_whole(tmp_path, family):
+    spread = model_of(family)
+    model = type(spread)(spread.config)
+    model.save_pretrained(tmp_path)
+    toys.tokenizer_of(LINES).save_pretrained(tmp_path)
+    edited(tmp_path, lambda own: {name: own[name] for name in own if "embed_positions" not in name})
+    tables = {name: weight for name, weight in model.state_dict().items() if "embed_positions" in name}
+    loaded = Checkpoint.load(tmp_path).model.state_dict()
+    assert len(tables) == 2
+    assert all(torch.equal(loaded[name], table) for name, table in tables.items())
+
+
+@pytest.mark.parametrize("family", ["Bart", "EncoderDecoder"])
+def test_what_is_written_ends_where_the_decoder_has_no_more_positions(family):
+    checkpoint = Checkpoint(family, model_of(family), toys.tokenizer_of(LINES))
+    sources = TokenBatch.of_rows([[4, 5, 6]], [[1]])
+    checkpoint.model.generation_config.eos_token_id = 49  # not likely
+    assert checkpoint.write(sources, 200).target.shape[1] == {"Bart": 32, "EncoderDecoder": 12}[family]
+
+
 def test_unknown_words_are_counted_on_either_side(corpus, tmp_path):
     text = toys.text_of(tmp_path, "the zzz\nthe red\n", "le le\nle le\n")
     stream = Checkpoint.load(corpus / "tiny").stream(text)
@@ -239,6 +270,7 @@ def test_a_t5_that_does_not_say_what_its_decoder_starts_with(corpus, tmp_path):
     """As it comes from T5Config: padding, and the report says so."""
     other = shutil.copytree(corpus / "tiny", tmp_path / "plain")
     edited(other, decoder_start_token_id=None)
+    (other / "generation_config.json").unlink()  # which says it as well
     own, like = Checkpoint.load(other), Checkpoint.load(corpus / "tiny")
     ones = [one.stream(toys.text_of(tmp_path)) for one in (own, like)]
     first, second = (stream.trace(next(iter(stream.batches()))) for stream in ones)
@@ -251,6 +283,7 @@ def test_a_t5_that_does_not_say_what_its_decoder_starts_with(corpus, tmp_path):
 def test_a_start_that_is_no_token_is_refused(corpus, tmp_path, config, message):
     other = shutil.copytree(corpus / "tiny", tmp_path / "other")
     edited(other, **config)
+    (other / "generation_config.json").unlink()
     stream = Checkpoint.load(other).stream(toys.text_of(tmp_path))
     assert_refused(lambda: stream.trace(stream.first()), message)
 

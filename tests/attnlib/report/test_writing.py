@@ -98,3 +98,22 @@ def test_the_loss_does_not_depend_on_what_may_be_written(checkpoint):
     plain.add(one, logits)
     masked.add(one, logits, never_written=[PAD])
     assert masked.loss == plain.loss
+
+
+def test_the_decoder_starts_as_the_generation_config_says(checkpoint):
+    checkpoint.model.generation_config.update(decoder_start_token_id=5, suppress_tokens=[PAD])
+    mask = BATCH.source_mask.long()
+    expected = checkpoint.model.generate(BATCH.source, attention_mask=mask, max_new_tokens=LONGEST)
+    assert torch.equal(checkpoint.write(BATCH, LONGEST).read, expected[:, :-1])
+    taught = checkpoint.adapter().trace(BATCH)
+    assert taught.target_tokens[:, 0].tolist() == [5, 5]
+
+
+def test_a_t5_that_starts_as_its_generation_config_says_assumes_nothing():
+    sizes = {"vocab_size": 20, "d_model": 8, "d_kv": 4, "d_ff": 8, "num_layers": 1, "num_heads": 2}
+    config = transformers.T5Config(**sizes, decoder_start_token_id=None, attn_implementation="eager")
+    model = transformers.T5ForConditionalGeneration(config).eval()
+    model.generation_config.decoder_start_token_id = 3
+    checkpoint = Checkpoint("m", model, Tokenizer())
+    assert checkpoint.adapter().trace(BATCH).target_tokens[:, 0].tolist() == [3, 3]
+    assert checkpoint.about.keys() == {"Model"}
