@@ -1,7 +1,7 @@
 """First pass over a corpus: the components of all states that projections read, and average attention."""
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Self
 
 from attnlib.analysis.counted import chosen_heads, counted_attention
 from attnlib.analysis.pass_sums import PassSums
@@ -46,9 +46,11 @@ class Fit(PassSums):
         self.averages: dict[str, AverageAttention] = {}
 
     def settings(self) -> dict[str, Any]:
+        """Return the chosen heads and the method; sums of others cannot be merged."""
         return {"heads": self.heads, "method": self.method}
 
     def empty_entry(self, table: str, state: dict) -> Components | AverageAttention:
+        """Return the empty components or averages that a state is loaded into."""
         if table == "components":
             return self._no_components(width=state["token_sums"].shape[1])
         return AverageAttention(heads=len(state["sums"]))
@@ -82,7 +84,7 @@ class Fit(PassSums):
         """Return components of nothing yet, whose constants converge as the corpus grows."""
         return Components(width, self.method, constants="by_count", variance=False)
 
-    def merge(self, other: "Fit") -> "Fit":
+    def merge(self, other: Self) -> Self:
         """Return new sums of both parts.
 
         Raises:
@@ -94,6 +96,7 @@ class Fit(PassSums):
         return super().merge(other)
 
     def state_dict(self) -> dict[str, Any]:
+        """Return all that was summed, the chosen heads and the method."""
         heads = None if self.heads is None else list(self.heads)
         return super().state_dict() | {"heads": heads, "method": self.method}
 

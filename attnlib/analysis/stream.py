@@ -84,8 +84,8 @@ class Stream(Generic[Batch]):
         if self.n_batches is None and isinstance(self.batches, Sized):
             object.__setattr__(self, "n_batches", len(self.batches))
 
-    @classmethod
-    def saved(cls, folder: str | Path) -> "Stream[Path]":
+    @staticmethod
+    def saved(folder: str | Path) -> "Stream[Path]":
         """Return the passes that are saved in a folder, see :mod:`attnlib.adapters.tensors`.
 
         Raises:
@@ -95,7 +95,7 @@ class Stream(Generic[Batch]):
         def made() -> dict[str, dict]:
             return {"sha256": {"traces": digest_of(folder)}}
 
-        return cls(read_pass, saved_files(folder), probed=None, made=cache(made))
+        return Stream(read_pass, saved_files(folder), probed=None, made=cache(made))
 
     def is_probed(self, judged_before: int) -> bool:
         """Return True if the probe is taken of a batch before which so many are judged."""
