@@ -24,7 +24,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import cached_property, partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -533,10 +533,12 @@ class Trace(ShowsShapes):
         """
         if not tokens:
             return self
+        by_side = dict.fromkeys(SIDES, tokens)
+        if isinstance(tokens, Mapping):
+            by_side = cast("Mapping[str, Collection[int]]", tokens)  # a collection of ids is no mapping
         ignored = {}
         for side in SIDES:
-            of_side = tokens[side] if isinstance(tokens, Mapping) else tokens
-            ids = torch.tensor(sorted(of_side), dtype=torch.int64, device=self.source_tokens.device)
+            ids = torch.tensor(sorted(by_side[side]), dtype=torch.int64, device=self.source_tokens.device)
             ignored[f"ignored_{side}"] = torch.isin(self.tokens(side), ids)
         return replace(self, **ignored)
 
