@@ -540,7 +540,7 @@ def _require_within_limits(model: Any, batch: TokenBatch) -> None:
             )
 
 
-def position_limit(half: nn.Module) -> float:
+def position_limit(half: nn.Module) -> int | float:
     """Return how many positions an encoder or a decoder has vectors for; infinity where it computes them."""
     table = getattr(half, "embed_positions", None)
     if isinstance(table, nn.Embedding):

@@ -1,7 +1,7 @@
 """First pass over a corpus: the components of all states that projections read, and average attention."""
 
 from collections.abc import Collection
-from typing import Any, Self
+from typing import Any, cast
 
 from attnlib.analysis.counted import chosen_heads, counted_attention
 from attnlib.analysis.pass_sums import PassSums
@@ -84,7 +84,7 @@ class Fit(PassSums):
         """Return components of nothing yet, whose constants converge as the corpus grows."""
         return Components(width, self.method, constants="by_count", variance=False)
 
-    def merge(self, other: Self) -> Self:
+    def merge(self, other: "Fit") -> "Fit":
         """Return new sums of both parts.
 
         Raises:
@@ -93,7 +93,7 @@ class Fit(PassSums):
         different = sorted(self.averages.keys() ^ other.averages.keys())[:5]
         if self.samples and other.samples and different:
             raise BadInput(f"cannot merge fits of different attentions: {different} are in one alone")
-        return super().merge(other)
+        return super().merge(cast(Any, other))  # Self, which beartype cannot check in tests
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that was summed, the chosen heads and the method."""

@@ -432,14 +432,14 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)  # of a quadrature on (-1
 
 
 @overload
-def student(degrees: float) -> float: ...
+def student(degrees: int | float) -> float: ...
 
 
 @overload
 def student(degrees: Tensor) -> Tensor: ...
 
 
-def student(degrees: float | Tensor) -> float | Tensor:
+def student(degrees: int | float | Tensor) -> float | Tensor:
     """The 97.5 % quantile of Student's distribution.
 
     Args:

@@ -283,7 +283,7 @@ class Checkpoint:
         valid = ended.cumsum(1) == ended
         return TokenBatch(batch.source, batch.source_mask, target, valid, read)
 
-    def _positions_of_decoder(self) -> float:
+    def _positions_of_decoder(self) -> int | float:
         """Return how many pieces the decoder has positions for; infinity where it computes them."""
         return position_limit(self.model.get_decoder())
 
