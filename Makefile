@@ -10,6 +10,7 @@
 # make sentinels  does the cheapest archived network of each kind come out again? Half an hour
 # make faults   kills, full disks, flipped bits, bad input: at most 20 minutes;  make mutants   would tests notice?
 # make audit    has a locked dependency a known fault? (needs a network)
+# make types    pyright over attnlib: half a minute
 # make lint | lock | clean
 #
 # Choices:  make book PYTHON=python3.12        the interpreter that makes .venv
@@ -23,7 +24,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := book
 # A build starts hundreds of processes; where the shell forbids byte code, each would compile its libraries anew.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: book check test full same sentinels serve pdf paper readme faults mutants audit lint lock clean install
+.PHONY: book check test full same sentinels serve pdf paper readme faults mutants audit lint types lock clean install
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -62,6 +63,7 @@ check: lint
 	  --hypothesis-profile quick --numprocesses $(JOBS) --dist worksteal && wait $$!
 
 test: CHOSEN := -m "not long"
+full: types
 test full: book
 	@$(BIN)/python -m pytest -q $(CHOSEN) --numprocesses $(JOBS) --dist loadfile
 	@# The notebooks again, each from its results: the tagged cells must print what the book shows.
@@ -94,6 +96,10 @@ readme: $(INSTALLED)
 lint: $(INSTALLED)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+
+# What the library says of its types, by [tool.pyright] of pyproject.toml.
+types: $(INSTALLED)
+	@$(BIN)/basedpyright
 
 # `make faults SIZE=1` is a small round, as `make full` has it; `make mutants COUNT=20` tries fewer.
 faults: $(INSTALLED)

@@ -105,7 +105,7 @@ _SUBMODULES = (
     "version",
     "zoo",
 )
-__all__ = ["__version__", *_PUBLIC]
+__all__ = ["__version__", *_PUBLIC]  # pyright: ignore[reportUnsupportedDunderAll]  # names of a dictionary
 
 
 def __getattr__(name: str):

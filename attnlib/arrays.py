@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
 from inspect import signature
-from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, overload
 
 import numpy as np
 import torch
@@ -68,6 +68,14 @@ def _shape_or_value(value: Any) -> str:
     if callable(value) and not is_dataclass(value):
         return "made when asked for"
     return repr(value)
+
+
+@overload
+def several(value: None) -> None: ...
+
+
+@overload
+def several(value: Any) -> tuple: ...
 
 
 def several(value: Any) -> tuple | None:

@@ -24,6 +24,7 @@ class Commands(TyperGroup):
     """Commands whose expected errors end in one red line and an exit code; mistakes of the code do not."""
 
     def get_command(self, ctx, name):
+        """Return a command by its name, or say that one of the book needs a checkout."""
         command = super().get_command(ctx, name)
         if command is None and name in BOOK_COMMANDS:
             raise AttnlibError(
@@ -32,6 +33,7 @@ class Commands(TyperGroup):
         return command
 
     def invoke(self, ctx):
+        """Run a command; print the line of an expected error and exit with its code."""
         stop_when_told()
         try:
             return super().invoke(ctx)
@@ -69,7 +71,7 @@ def _add_commands_of_the_book() -> None:
 _add_commands_of_the_book()
 
 
-def _version(wanted: bool) -> None:
+def _version(wanted: bool) -> None:  # noqa: FBT001, typer calls it with the value of the option
     if wanted:
         print(f"attnlib {__version__}")
         raise typer.Exit
@@ -77,6 +79,7 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def options(
+    *,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,

@@ -31,6 +31,7 @@ class ModelPass(metaclass=_MadeATrace):
     """The former name of :class:`attnlib.Trace`, which makes a validated one of the former arguments."""
 
     def __new__(cls, *arguments: Any, **options: Any) -> Trace:
+        """Return a validated trace of the arguments, the first ten of them by place or by name."""
         _warn("ModelPass is deprecated: it is attnlib.Trace, whose attended are attentions")
         names = (
             "source_tokens", "source_mask", "target_tokens", "target_outputs", "target_mask", "attended",

@@ -1,9 +1,10 @@
 """Sums over a corpus that is read batch by batch, in parts that add up to the whole."""
 
 from collections import Counter
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import asdict, is_dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 from torch import Tensor
 
@@ -89,7 +90,8 @@ class StreamingSums:
             return type(value)(**state)
         if isinstance(value, StreamingSums):
             return value.empty().load_state_dict(state)
-        return type(value)(state)
+        make = cast("Callable[[Any], Any]", type(value))  # of a number, or of a set
+        return make(state)
 
     def _require_same_settings(self, other: "StreamingSums") -> None:
         settings, others = self.settings(), other.settings()
@@ -132,7 +134,7 @@ def _state_of(value: Any) -> Any:
         return {key: _state_of(entry) for key, entry in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
-    return value.state_dict()
+    return cast(Any, value).state_dict()  # that of other streaming sums, or of components
 
 
 def _shown(value: object) -> str:

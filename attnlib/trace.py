@@ -24,7 +24,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import cached_property, partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -378,7 +378,8 @@ class Trace(ShowsShapes):
         has itself as output.
 
         Args:
-            tokens, mask: the sequences, padded at the right; the mask is True at valid positions.
+            tokens: the sequences, padded at the right.
+            mask: True at valid positions.
             attentions: the self-attentions caught.
 
         >>> ids = torch.tensor([[5, 6, 7]])
@@ -532,10 +533,12 @@ class Trace(ShowsShapes):
         """
         if not tokens:
             return self
+        by_side = dict.fromkeys(SIDES, tokens)
+        if isinstance(tokens, Mapping):
+            by_side = cast("Mapping[str, Collection[int]]", tokens)  # a collection of ids is no mapping
         ignored = {}
         for side in SIDES:
-            of_side = tokens[side] if isinstance(tokens, Mapping) else tokens
-            ids = torch.tensor(sorted(of_side), dtype=torch.int64, device=self.source_tokens.device)
+            ids = torch.tensor(sorted(by_side[side]), dtype=torch.int64, device=self.source_tokens.device)
             ignored[f"ignored_{side}"] = torch.isin(self.tokens(side), ids)
         return replace(self, **ignored)
 
@@ -653,7 +656,7 @@ class Trace(ShowsShapes):
                 raise BadInput(
                     f"{attention.name}: states of shape {tuple(states.shape)}; expected {expected}"
                 )
-            _require_finite(f"{attention.name}: {name}", states, -1, mask)
+            _require_finite(f"{attention.name}: {name}", states, axis=-1, valid=mask)
         full = (len(query_mask), attention.heads, query_mask.shape[1], key_mask.shape[1])
         if attention.has_maps:
             full = (full[0], attention.query_map.heads, *full[2:])
@@ -668,7 +671,7 @@ class Trace(ShowsShapes):
                     "context of every head has to return the heads joined, (batch, target, width)"
                 )
             allowed = attention.allowed(query_mask, key_mask)
-            _require_finite(f"{attention.name}: {name}", matrix, 1, allowed)
+            _require_finite(f"{attention.name}: {name}", matrix, axis=1, valid=allowed)
 
     def _require_probabilities(self) -> None:
         probe = self.lexical_probe
@@ -697,7 +700,7 @@ def _require_numbers(attention: Attention) -> None:
                 )
 
 
-def _require_finite(name: str, values: Tensor, axis: int, valid: Bool[Tensor, "..."]) -> None:
+def _require_finite(name: str, values: Tensor, *, axis: int, valid: Bool[Tensor, "..."]) -> None:
     if bool(values.sum().isfinite()):  # then all are
         return
     wrong = ~values.isfinite().all(axis) & valid
@@ -784,6 +787,8 @@ def require_own_attention(
             attention that is no floating type, or is on what is masked, or does not sum to one.
     """
     returned, scores = attention.attention, attention.scores
+    if returned is None:
+        raise BadInput(f"{attention.name}: its model returned no attention to compare with")
     dtypes = {returned.dtype, scores.dtype, attention.precision or scores.dtype}
     for dtype in dtypes - UNIT.keys():
         raise BadInput(f"{attention.name}: attention is of {dtype}; expected a floating type")
@@ -791,14 +796,17 @@ def require_own_attention(
     least = max(torch.finfo(dtype).tiny for dtype in dtypes)
     allowed = attention.allowed(query_mask, key_mask).expand(len(returned), -1, -1)
     weights = returned.detach().to(scores.dtype).expand(len(allowed), -1, -1, -1)
-    if _close(attention, weights, query_mask, allowed, unit=unit, least=least):
+    if _close(attention, weights, query_mask=query_mask, allowed=allowed, unit=unit, least=least):
         return
     sizes = squared_sizes(attention)
     for head in range(attention.heads):
         name = f"{attention.name}, head {head}"
         weights = returned[:, head].detach().to(scores.dtype)
-        _require_rows(name, weights[query_mask], allowed[query_mask], WORST * unit)
-        error = unit_errors(weights, scores[:, head], sizes(head), allowed, unit, least).detach()
+        _require_rows(name, weights[query_mask], allowed[query_mask], tolerance=WORST * unit)
+        errors = unit_errors(
+            weights, scores[:, head], squares=sizes(head), allowed=allowed, unit=unit, least=least
+        )
+        error = errors.detach()  # (pairs,)
         worst, spread = float(error.max()), float(error.square().mean())
         if not (worst <= WORST and spread <= MEAN + WORST**2 / len(error)):  # also where it is not a number
             hint = _of_zeros(weights[query_mask], scores[:, head][query_mask], allowed[query_mask])
@@ -814,9 +822,9 @@ def require_own_attention(
 def _close(
     attention: Attention,
     weights: Float[Tensor, "batch heads target source"],
+    *,
     query_mask: Bool[Tensor, "batch target"],
     allowed: Bool[Tensor, "batch target source"],
-    *,
     unit: float,
     least: float,
 ) -> bool:
@@ -827,7 +835,9 @@ def _close(
     rows = torch.stack([on_masked, away_from_one]).transpose(1, 2)[:, :, query_mask]  # (2, heads, rows)
     product = scores if attention.position_bias is None else scores - attention.position_bias
     squares = product.square() + scores.square() + 1
-    error, counts = _errors(weights, scores, squares, allowed[:, None], unit, least)
+    error, counts = _errors(
+        weights, scores, squares=squares, allowed=allowed[:, None], unit=unit, least=least
+    )
     error = error.masked_fill_(~counts, 0).transpose(0, 1).flatten(1)  # (heads, pairs)
     count = counts.sum((0, 2, 3)).clamp(min=1)  # (heads,)
     spread = error.square().sum(1) / count <= MEAN + WORST**2 / count
@@ -837,19 +847,20 @@ def _close(
 def unit_errors(
     weights: Float[Tensor, "batch target source"],
     scores: Float[Tensor, "batch target source"],
+    *,
     squares: Float[Tensor, "batch target source"],
     allowed: Bool[Tensor, "batch target source"],
     unit: float,
     least: float,
 ) -> Float[Tensor, " pairs"]:
     """Return z of every allowed place, the largest weight of its row left out, which it is compared with."""
-    error, counts = _errors(weights, scores, squares, allowed, unit, least)
+    error, counts = _errors(weights, scores, squares=squares, allowed=allowed, unit=unit, least=least)
     counted = error[counts]
     return counted if len(counted) else counted.new_zeros(1)
 
 
 def _errors(
-    weights: Tensor, scores: Tensor, squares: Tensor, allowed: Tensor, unit: float, least: float
+    weights: Tensor, scores: Tensor, *, squares: Tensor, allowed: Tensor, unit: float, least: float
 ) -> tuple[Tensor, Tensor]:
     """Return z everywhere, and where it counts."""
     logs = weights.masked_fill(~allowed, 0).clamp_(min=least).log_()
@@ -859,7 +870,7 @@ def _errors(
     known = ((logs > math.log(least)) | (beside > floor)) & allowed
     gap = (logs - largest).sub_(beside.clamp_(min=floor)).abs_()
     rounding = (squares + squares.gather(-1, largest_at)).sqrt_().mul_(unit)
-    return gap.div_(rounding), known.scatter_(-1, largest_at, False)
+    return gap.div_(rounding), known.scatter_(-1, largest_at, value=False)
 
 
 def squared_sizes(attention: Attention) -> Callable[[int], Float[Tensor, "batch target source"]]:
@@ -895,7 +906,7 @@ def _squares(
     return torch.maximum(projected.square(), terms)
 
 
-def _require_rows(name: str, rows: Tensor, allowed: Tensor, tolerance: float) -> None:
+def _require_rows(name: str, rows: Tensor, allowed: Tensor, *, tolerance: float) -> None:
     beyond = float(rows.masked_fill(allowed, 0).sum(-1).max())
     if not beyond <= tolerance:
         raise BadInput(

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-from torch import nn
+from typing import Any
 
 
 @contextmanager
-def eager(model: nn.Module) -> Iterator[None]:
+def eager(model: Any) -> Iterator[None]:
     """Let a model compute its attention step by step, where it can be seen; afterwards as it did before."""
     modules = [module for module in model.modules() if hasattr(module, "config")]
     configs = {id(module.config): module.config for module in modules}  # the model's own first

@@ -18,7 +18,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from inspect import signature
 from itertools import count
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import torch
 from jaxtyping import Float, Int
@@ -80,6 +80,7 @@ class HuggingFace(Traced):
     """
 
     def __new__(cls, model: Any = None, **options: Any) -> "HuggingFace | SingleStack":
+        """Return an adapter of an encoder–decoder, or that of a decoder or an encoder alone."""
         if cls is HuggingFace and is_single_stack(model):
             return SingleStack(model, **options)
         return super().__new__(cls)
@@ -92,24 +93,25 @@ class HuggingFace(Traced):
         layers: int | Collection[int] | None = None,
         ignored: int | Collection[int] | Mapping[str, Collection[int]] = (),
     ):
-        kinds = ("cross",) if kinds is None else several(kinds)
+        chosen = ("cross",) if kinds is None else several(kinds)
         layers = several(layers)
-        for name, given in (("kinds", kinds), ("layers", layers)):
+        for name, given in (("kinds", chosen), ("layers", layers)):
             if given is not None and not len(given):
                 raise BadInput(f"{name} is empty: name one or more, or leave {name} out")
-        for kind in kinds:
+        for kind in chosen:
             check_known("kind of attention", kind, get_args(AttentionKind))
         _require_both_halves(model)
         self.reads_frames = getattr(model, "main_input_name", "input_ids") != "input_ids"
-        self._last: tuple[Any, FrameBatch] | None = None  # the pass of frames that was traced last, and these
-        found = _places(model, kinds)
+        #: the pass of frames that was traced last, and these
+        self._last: tuple[weakref.ref[Trace], FrameBatch] | None = None
+        found = _places(model, chosen)
         self.n_layers = {kind: sum(place.kind == kind for place in found) for kind in get_args(AttentionKind)}
-        for kind in kinds:
+        for kind in chosen:
             absent = sorted(set(layers or ()) - {place.layer for place in found if place.kind == kind})
             if absent:
                 has = f"this model has {self.n_layers[kind]}, counted from 0"
                 raise BadInput(f"layers {absent} of {kind}: {has}")
-        self._every_layer = [place for place in found if place.kind in kinds]
+        self._every_layer = [place for place in found if place.kind in chosen]
         for place in self._every_layer:
             _require_projections(model, place)
         caught = [place for place in self._every_layer if layers is None or place.layer in layers]
@@ -147,12 +149,21 @@ class HuggingFace(Traced):
         return sum(8 * (seen * longest + (seen + longest) * width) for seen, width in sites.values())
 
     def trace(self, batch: TokenBatch | FrameBatch | Mapping[str, Any]) -> Trace:
+        """Return the pass of one batch, without dropout and gradient, under teacher forcing.
+
+        Args:
+            batch: texts or frames, or a dictionary with ``input_ids`` and ``labels``, such as a
+                ``BatchEncoding``.
+
+        Raises:
+            BadInput: as :meth:`attnlib.adapters.Modules.trace`.
+        """
         batch = self._batch_of(batch)
         with eager(self.model):
-            one = super().trace(batch)
-        if self.reads_frames:
-            self._last = weakref.ref(one), batch
-        return one
+            trace = super().trace(batch)
+        if isinstance(batch, FrameBatch):
+            self._last = weakref.ref(trace), batch
+        return trace
 
     def _batch_of(self, given: object) -> TokenBatch | FrameBatch:
         if not isinstance(given, Mapping):
@@ -164,32 +175,33 @@ class HuggingFace(Traced):
         return batch_of_mapping(given, padding=padding, frames=frames)
 
     def _prepared(self, batch: TokenBatch | FrameBatch) -> "TokenBatch | _Frames":
-        given = batch
-        if isinstance(given, FrameBatch) != self.reads_frames:
+        if isinstance(batch, FrameBatch) != self.reads_frames:
             wanted = "FrameBatch" if self.reads_frames else "TokenBatch"
             raise BadInput(
                 f"{type(self.model).__name__} reads {self.model.main_input_name}: give it batches of "
                 f"attnlib.{wanted}, not {type(batch).__name__}"
             )
-        tokens = given.tokens if self.reads_frames else given
+        tokens = batch.tokens if isinstance(batch, FrameBatch) else batch
         packed = {name: field.to(self.model.device) for name, field in tokens.packed_fields().items()}
         for name in ("source", "target"):
             packed[name] = packed[name] * packed[f"{name}_mask"]  # at padding any id may have stood
         if "read" in packed:
             packed["read"] = packed["read"] * packed["target_mask"]
-        batch = TokenBatch(**packed)
-        if batch.read is None:
-            batch = replace(batch, read=self.read(batch))
-        _require_within_limits(self.model, batch)
-        if not self.reads_frames:
-            return batch
+        words = TokenBatch(**packed)
+        read = words.read
+        if read is None:
+            read = self.read(words)
+            words = replace(words, read=read)
+        _require_within_limits(self.model, words)
+        if not isinstance(batch, FrameBatch):
+            return words
         return _Frames(
-            source=batch.source,
-            source_mask=batch.source_mask,
-            target=batch.target,
-            target_mask=batch.target_mask,
-            read=batch.read,
-            inputs=self._inputs(given),
+            source=words.source,
+            source_mask=words.source_mask,
+            target=words.target,
+            target_mask=words.target_mask,
+            read=read,
+            inputs=self._inputs(batch),
         )
 
     def _inputs(self, given: FrameBatch) -> dict[str, Tensor]:
@@ -238,10 +250,9 @@ class HuggingFace(Traced):
         """What the model predicts at every step of a pass; BadInput for one without an output layer."""
         source = {"input_ids": one.source_tokens * one.source_mask, "attention_mask": one.source_mask.long()}
         if self.reads_frames:
-            traced, batch = self._last or (lambda: None, None)
-            if traced() is not one:
+            if self._last is None or self._last[0]() is not one:
                 raise BadInput("a pass does not hold its frames: ask for logits right after trace")
-            source = self._inputs(batch)
+            source = self._inputs(self._last[1])
         with evaluated(self.model), eager(self.model):
             return _logits_of(self.model, one.target_tokens, one.target_mask, **source)
 
@@ -250,41 +261,45 @@ class HuggingFace(Traced):
         if isinstance(head := self.model.get_output_embeddings(), nn.Linear):  # of FSMT, an embedding
             # Of one step alone: logits of all may take more than all else.
             hooks.rewrite(head, lambda given, named: ((given[0][:, :1], *given[1:]), named))
-        for module in (self._module(one.attention) for one in self.hooked):
+        for module in (self._module(_path_of(place)) for place in self.hooked):
             if "output_attentions" in signature(module.forward).parameters:  # LED keeps it to itself else
                 hooks.rewrite(module, lambda given, named: (given, named | {"output_attentions": True}))
 
     def _run(self, batch: "TokenBatch | _Frames") -> None:
-        source = {"input_ids": batch.source, "attention_mask": batch.source_mask.long()}
-        found = self.model(
-            **(batch.inputs if self.reads_frames else source),
+        if isinstance(batch, _Frames):
+            source = batch.inputs
+        else:
+            source = {"input_ids": batch.source, "attention_mask": batch.source_mask.long()}
+        output = self.model(
+            **source,
             decoder_input_ids=batch.read,
             decoder_attention_mask=batch.target_mask.long(),
             use_cache=False,
         )
-        if self.reads_frames:
-            samples, length, _ = found.encoder_last_hidden_state.shape
+        if isinstance(batch, _Frames):
+            samples, length, _ = output.encoder_last_hidden_state.shape
             # An id that is not ignored: else no analysis would count a frame.
-            ignored = self.ignored["source"] if isinstance(self.ignored, Mapping) else self.ignored
-            one = next(number for number in count() if number not in ignored)
-            batch.source = batch.source.new_full((samples, length), one)
+            ignored = self.ignored if isinstance(self.ignored, tuple) else self.ignored["source"]
+            counted = next(number for number in count() if number not in ignored)
+            batch.source = batch.source.new_full((samples, length), counted)
             batch.source_mask = torch.ones_like(batch.source, dtype=torch.bool)
             if (mask := batch.inputs.get("attention_mask")) is not None:
                 batch.source_mask = getattr(self.model.get_encoder(), _MASK_OF_STATES)(length, mask).bool()
 
     def _attention(self, one: Hooked, hooks: Hooks, **changes: Any) -> Attention:
         query_site, key_site = site_names(one.kind, one.layer)
-        output = hooks.outputs.get(one.attention)
+        path = _path_of(one)
+        output = hooks.outputs.get(path)
         if isinstance(output, tuple) and output[-1] is None:  # LED's cache, where there is none
-            hooks.outputs[one.attention] = output[:-1]
-        bias = self._position_bias(one, hooks.outputs[one.attention])
+            hooks.outputs[path] = output[:-1]
+        bias = self._position_bias(one, hooks.outputs[path])
         sites = {"query_site": query_site, "key_site": key_site}
         return super()._attention(one, hooks, **sites, position_bias=bias, **changes)
 
     def _position_bias(self, one: Hooked, output: object) -> Tensor | None:
-        module = self._module(one.attention)
+        module = self._module(_path_of(one))
         attention = output[-1] if isinstance(output, tuple) else None
-        if not isinstance(attention, Tensor) or attention.dim() != 4:
+        if not isinstance(output, tuple) or not isinstance(attention, Tensor) or attention.dim() != 4:
             raise BadInput(
                 f"{one.name} returns no attention, though nothing hides it: {type(module).__name__} keeps it "
                 "to itself. Name its projections with attnlib.adapters.Modules instead, with this module as "
@@ -298,6 +313,12 @@ class HuggingFace(Traced):
                 "scores cannot be made; leave its kind out (cross-attention adds none)"
             )
         return single(output[1])
+
+
+def _path_of(place: Hooked) -> str:
+    """Return the path of an attention module, which each place of a model of transformers has."""
+    assert place.attention is not None
+    return place.attention
 
 
 _MASK_OF_STATES = "_get_feature_vector_attention_mask"  # what encoders of sound call it
@@ -321,7 +342,7 @@ class _Rows(nn.Linear):
     def __init__(self, model: nn.Module, name: str):
         nn.Module.__init__(self)  # it has no weight of its own
         path, _, part = name.partition(":")
-        self._module = model.get_submodule(path)
+        self._module: Any = model.get_submodule(path)
         self._part, self._parts = map(int, part.split("/"))
         self.register_forward_pre_hook = self._module.register_forward_pre_hook
 
@@ -334,7 +355,7 @@ class _Rows(nn.Linear):
         return self._module.bias.chunk(self._parts)[self._part]
 
 
-def assumed_start(model: nn.Module) -> int | None:
+def assumed_start(model: Any) -> int | None:
     """What a decoder of T5's kin starts with where its config does not say: padding, as T5 was trained."""
     config = model.config
     if start_mark(model) is not None or "t5" not in config.model_type:
@@ -361,7 +382,7 @@ def _require_token(name: str, start: object) -> None:
         raise BadInput(f"{name}.decoder_start_token_id is {start!r}; expected the id of a token")
 
 
-def lexical_probe(model: nn.Module, one: Trace) -> Float[Tensor, "batch target source"]:
+def lexical_probe(model: Any, one: Trace) -> Float[Tensor, "batch target source"]:
     """β of a Hugging Face encoder–decoder: the probability of the right word where l alone is attended to.
 
     Snell et al. 2021, equation 4, carried over to several layers and heads: every head of every
@@ -390,7 +411,7 @@ def lexical_probe(model: nn.Module, one: Trace) -> Float[Tensor, "batch target s
         return probe_of_pairs(one, logits, pairs_by_length(one, least=1024))
 
 
-def _logits_of(model: nn.Module, read: Tensor, mask: Tensor, **source: Any) -> Tensor:
+def _logits_of(model: Any, read: Tensor, mask: Tensor, **source: Any) -> Tensor:
     """What a model predicts at every step, from what its decoder reads and a source."""
     found = model(
         **source, decoder_input_ids=read * mask, decoder_attention_mask=mask.long(), use_cache=False
@@ -405,7 +426,7 @@ def _logits_of(model: nn.Module, read: Tensor, mask: Tensor, **source: Any) -> T
 # -- where the attentions are --
 
 
-def _places(model: nn.Module, kinds: Collection[AttentionKind]) -> list[Hooked]:
+def _places(model: Any, kinds: Collection[AttentionKind]) -> list[Hooked]:
     """Every attention of a kind that has a known form, in the order of the model; no heads: no known form."""
     found = []
     for path, module in model.named_modules():
@@ -416,12 +437,18 @@ def _places(model: nn.Module, kinds: Collection[AttentionKind]) -> list[Hooked]:
         if kind == "self":
             halves = [part for part in path.split(".") if part in ("encoder", "decoder")]
             kind = "encoder_self" if halves[:1] == ["encoder"] else "decoder_self"
+        kind = cast("AttentionKind", kind)
         place = Hooked(path, path, attention=path, kind=kind, layer=int(numbers[0]))
         for query, key, heads in _FAMILIES:
             wanted = (query.partition(":")[0], key.partition(":")[0], heads, "scaling")
             if all(hasattr(module, name) for name in wanted):
-                known = {"heads": getattr(module, heads), "scale": float(module.scaling)}
-                place = replace(place, query=f"{path}.{query}", key=f"{path}.{key}", **known)
+                place = replace(
+                    place,
+                    query=f"{path}.{query}",
+                    key=f"{path}.{key}",
+                    heads=getattr(module, heads),
+                    scale=float(module.scaling),
+                )
         found.append(place)
     known = {place.kind for place in found if place.heads}
     if "cross" not in known:
@@ -471,7 +498,7 @@ def _require_both_halves(model: nn.Module) -> None:
 def _require_projections(model: nn.Module, place: Hooked) -> None:
     if not place.heads:
         raise BadInput(
-            f"{place.attention} is {type(model.get_submodule(place.attention)).__name__}, which has no query "
+            f"{place.attention} is {type(model.get_submodule(_path_of(place))).__name__}, which has no query "
             "and key projections of a known form; take off what wraps it, or leave its kind out"
         )
     for name in (place.query, place.key):
@@ -502,7 +529,9 @@ def _require_within_limits(model: Any, batch: TokenBatch) -> None:
                 f"a {side} has {longest} pieces; {type(model).__name__} has positions for {limit}: cut "
                 f"sentences, --longest {limit} or text_batches(..., longest={limit})"
             )
-        ids = tokens[mask] if side == "source" else tokens[mask].maximum(batch.read[mask])
+        ids = tokens[mask]
+        if side == "target" and batch.read is not None:
+            ids = ids.maximum(batch.read[mask])
         words = _embedded_words(model, half)
         if int(ids.max()) >= words:
             raise BadInput(
@@ -511,7 +540,7 @@ def _require_within_limits(model: Any, batch: TokenBatch) -> None:
             )
 
 
-def position_limit(half: nn.Module) -> float:
+def position_limit(half: nn.Module) -> int | float:
     """Return how many positions an encoder or a decoder has vectors for; infinity where it computes them."""
     table = getattr(half, "embed_positions", None)
     if isinstance(table, nn.Embedding):
@@ -520,6 +549,6 @@ def position_limit(half: nn.Module) -> float:
     return torch.inf if most is None else most
 
 
-def _embedded_words(model: Any, half: nn.Module) -> int:
+def _embedded_words(model: Any, half: Any) -> int:
     """Words that a half of a model embeds; the two of a Marian model need not have one vocabulary."""
     return (getattr(half, "embed_tokens", None) or half.get_input_embeddings()).weight.shape[0]

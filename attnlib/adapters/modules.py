@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from inspect import signature
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import torch
 import torch.nn.functional as F
@@ -38,13 +38,15 @@ class Hooked:
     """Where one attention is in a model; names are those of ``model.named_modules()``.
 
     Attributes:
-        query, key: linear projections. Or both the name of one ``nn.MultiheadAttention``, as
-            ``nn.Transformer`` has them: then nothing else need be named.
+        query: a linear projection.
+        key: another one. Or both are the name of one ``nn.MultiheadAttention``, as ``nn.Transformer`` has
+            them: then nothing else need be named.
         heads: that share the projections' dimensions, in order.
         attention: a module that returns the attention, (batch, heads, target, source), alone or last in a
             tuple; or one that makes it once as it runs, by ``torch.softmax``, ``F.softmax`` or
             ``F.scaled_dot_product_attention``. The scores that the projections make are checked against it.
-        kind, layer: how reports call it.
+        kind: which states attend to which.
+        layer: its number, from 0, by which reports call it.
         scale: of the score; 1/√(width of a head) by default.
 
     Raises:
@@ -67,6 +69,7 @@ class Hooked:
 
     @property
     def name(self) -> str:
+        """Kind and layer, such as ``"cross.0"``."""
         return f"{self.kind}.{self.layer}"
 
 
@@ -87,7 +90,9 @@ class FunctionalAttention(TorchFunctionMode):
         super().__init__()
         self.change, self.seen = change, seen
 
-    def __torch_function__(self, function: Any, types: Any, given: tuple = (), named: dict | None = None):
+    def __torch_function__(  # noqa: PLR0917, torch calls it by place
+        self, function: Any, types: Any, given: tuple = (), named: dict | None = None
+    ):
         named = named or {}
         if function in SOFTMAXES:
             made = function(*given, **named)
@@ -103,13 +108,13 @@ class FunctionalAttention(TorchFunctionMode):
         return function(*given, **named)
 
 
-def attention_of_arguments(
+def attention_of_arguments(  # noqa: PLR0917, the arguments of F.scaled_dot_product_attention
     query: Float[Tensor, "*batch target width"],
     key: Float[Tensor, "*batch source width"],
     value: Float[Tensor, "*batch source out"],
     attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
-    is_causal: bool = False,
+    is_causal: bool = False,  # noqa: FBT001, FBT002
     *,
     scale: float | None = None,
     enable_gqa: bool = False,
@@ -162,6 +167,8 @@ class Hooks:
         mode.__exit__(None, None, None)
 
     def catch_input(self, name: str, module: nn.Module) -> None:
+        """Keep the first argument of a module, under a name."""
+
         def keep(_: nn.Module, given: tuple, named: dict) -> None:
             self._require_first(name, self.inputs)
             self.inputs[name] = (*given, *named.values())[0]
@@ -169,9 +176,12 @@ class Hooks:
         self._stack.callback(module.register_forward_pre_hook(keep, with_kwargs=True).remove)
 
     def catch_output(self, name: str, module: nn.Module) -> None:
+        """Keep what a module returns, under a name."""
         self.replace_output(name, module, lambda output: output)
 
     def replace_output(self, name: str, module: nn.Module, change: Callable[[Outputs], Outputs]) -> None:
+        """Keep ``change`` of what a module returns, under a name, and go on with it."""
+
         def keep(_: nn.Module, _given: tuple, output: Outputs) -> Outputs:
             self._require_first(name, self.outputs)
             self.outputs[name] = change(output)
@@ -204,6 +214,7 @@ class Hooks:
         self._stack.callback(module.register_forward_hook(end, always_call=True).remove)
 
     def rewrite(self, module: nn.Module, change: Any) -> None:
+        """Call a module with what ``change`` makes of its arguments, a tuple and a dictionary of them."""
         hook = module.register_forward_pre_hook(lambda _, a, k: change(a, k), with_kwargs=True)
         self._stack.callback(hook.remove)
 
@@ -232,6 +243,7 @@ def _uncompiled() -> Iterator[None]:
 
 
 def described(model: nn.Module) -> str:
+    """Return the class of a model and its number of parameters, in words."""
     size = sum(parameter.numel() for parameter in model.parameters())
     return f"{type(model).__name__}, {size:,} parameters"
 
@@ -306,9 +318,15 @@ class Traced:
         hooked: Hooked | Sequence[Hooked],
         ignored: int | Collection[int] | Mapping[str, Collection[int]],
     ):
-        self.model, self.hooked = model, several(hooked)
-        self.ignored = ignored if isinstance(ignored, Mapping) else several(ignored)
-        self._modules = dict(model.named_modules())
+        self.model: Any = model  # anybody's: its attributes are not known here
+        self.hooked: tuple[Hooked, ...] = several(hooked)
+        #: ids of both sides, or by side
+        self.ignored: tuple[int, ...] | Mapping[str, Collection[int]]
+        if isinstance(ignored, Mapping):
+            self.ignored = cast("Mapping[str, Collection[int]]", ignored)  # a collection of ids is no mapping
+        else:
+            self.ignored = several(ignored)
+        self._modules: dict[str, Any] = dict(model.named_modules())
 
     def trace(self, batch: TokenBatch | FrameBatch | Mapping[str, Any]) -> Trace:
         """The pass of one batch, without dropout and gradient, under teacher forcing.
@@ -320,16 +338,16 @@ class Traced:
             BadInput: a module was not run, or more than once, or returns no attention, or another than the
                 projections make; a batch that the model cannot take.
         """
-        batch = self._prepared(self._batch_of(batch))
+        prepared = self._prepared(self._batch_of(batch))
         with Hooks(self.model) as hooks, _slow_path():
             self._watch(hooks)
-            self._run(batch)
+            self._run(prepared)
         trace = Trace(
-            source_tokens=batch.source,
-            source_mask=batch.source_mask,
-            target_tokens=batch.read,
-            target_outputs=batch.target,
-            target_mask=batch.target_mask,
+            source_tokens=prepared.source,
+            source_mask=prepared.source_mask,
+            target_tokens=prepared.read,
+            target_outputs=prepared.target,
+            target_mask=prepared.target_mask,
             attentions=tuple(self._attention(hooked, hooks) for hooked in self.hooked),
         )
         return trace.ignoring(self.ignored).validated()
@@ -345,7 +363,15 @@ class Traced:
             )
         return given
 
-    def _module(self, name: str) -> nn.Module:
+    def _prepared(self, batch: Any) -> Any:
+        """Return the batch packed, with what the decoder reads, on the model's device."""
+        raise NotImplementedError
+
+    def _run(self, batch: Any) -> object:
+        """Call the model on a prepared batch."""
+        raise NotImplementedError
+
+    def _module(self, name: str) -> Any:
         if name not in self._modules:
             near = get_close_matches(name, self._modules, n=3, cutoff=0.4)
             hint = f"near are {', '.join(near)}" if near else "none is near; see model.named_modules()"
@@ -360,7 +386,8 @@ class Traced:
         plain = [one for one in self.hooked if not self._is_packed(one)]
         for name in packed:
             module = self._module(name)
-            hooks.rewrite(module, partial(_returning_attention, hooks, name, module.batch_first))
+            first = module.batch_first
+            hooks.rewrite(module, partial(_returning_attention, hooks=hooks, name=name, batch_first=first))
         returned = packed | {one.attention for one in plain if one.attention is not None}
         for name in {name for one in plain for name in (one.query, one.key)}:
             hooks.catch_input(name, module := self._module(name))
@@ -382,7 +409,7 @@ class Traced:
         one_sequence = inputs[0] is inputs[1]
         if one_sequence and one.kind == "cross":
             raise BadInput(f"{one.name} reads one sequence: say kind='encoder_self' or kind='decoder_self'")
-        fields = dict(
+        fields: dict[str, Any] = dict(
             kind=one.kind,
             layer=one.layer,
             query_inputs=single(inputs[0]),
@@ -396,9 +423,11 @@ class Traced:
             precision=inputs[0].dtype,
         )
         found = Attention(**fields | changes)
-        made = [hooks.outputs.get(name) for name in names]
-        exact = all(own is not None and own.element_size() >= 4 for own in made)
-        return found.knowing(*made) if exact else found
+        queries, keys = (hooks.outputs.get(name) for name in names)
+        if not isinstance(queries, Tensor) or not isinstance(keys, Tensor):
+            return found
+        exact = min(queries.element_size(), keys.element_size()) >= 4
+        return found.knowing(queries, keys) if exact else found
 
     def _seen_attention(self, hooks: Hooks, name: str, heads: int) -> Tensor:
         """What a module returned, or what was made within it."""
@@ -463,9 +492,9 @@ class Modules(Traced):
             if names.count(name) > 1:
                 raise BadInput(f"{names.count(name)} attentions are called {name}: give each a layer")
         for one in self.hooked:
-            self._require(one, unchecked)
+            self._require(one, unchecked=unchecked)
 
-    def _require(self, one: Hooked, unchecked: bool) -> None:
+    def _require(self, one: Hooked, *, unchecked: bool) -> None:
         if self._is_packed(one):
             if one.key != one.query:
                 raise BadInput(f"{one.query} makes queries and keys: name it for both, not {one.key!r}")
@@ -542,28 +571,35 @@ class Modules(Traced):
             for hooked, position in positions.items():
                 if self._is_packed(hooked):
                     module = self._module(hooked.query)
-                    hooks.rewrite(module, partial(_seeing_one, position, int(module.batch_first)))
+                    axis = int(module.batch_first)
+                    hooks.rewrite(module, partial(_seeing_one, position=position, axis=axis))
+                    continue
+                assert hooked.attention is not None  # _find_way_to_force refuses others
+                module = self._module(hooked.attention)
+                if self._within[hooked]:
+                    change = partial(_on_one, position=position, heads=None)
+                    hooks.look_within(hooked.attention, module, cast("Change", change))
                 else:
-                    name, within = hooked.attention, self._within[hooked]
-                    change = partial(_on_one, position=position, heads=None if within else hooked.heads)
-                    (hooks.look_within if within else hooks.replace_output)(name, self._module(name), change)
+                    change = partial(_on_one, position=position, heads=hooked.heads)
+                    hooks.replace_output(hooked.attention, module, change)
             return _logits_of(self._run(batch), batch)
 
     def _watch(self, hooks: Hooks) -> None:
         super()._watch(hooks)
-        names = {one.attention for one in self.hooked if not self._is_packed(one)} - {None}
+        names = {hooked.attention for hooked in self.hooked if not self._is_packed(hooked)}
         for name in names:
-            hooks.look_within(name, self._module(name))
+            if name is not None:
+                hooks.look_within(name, self._module(name))
 
     def _prepared(self, batch: TokenBatch | FrameBatch) -> TokenBatch:
         if not isinstance(batch, TokenBatch):
             raise BadInput(f"a batch is {type(batch).__name__}; Modules take an attnlib.TokenBatch")
         batch = batch.packed()
-        if batch.read is None and self.start is None:
-            raise BadInput(
-                "a batch does not say what the decoder reads: give it ``read``, or Modules a start"
-            )
         if batch.read is None:
+            if self.start is None:
+                raise BadInput(
+                    "a batch does not say what the decoder reads: give it ``read``, or Modules a start"
+                )
             batch = replace(batch, read=shifted(batch.target, self.start))
         weights = next(self.model.parameters(), None)
         return batch if weights is None else batch.to(weights.device)
@@ -634,16 +670,16 @@ def _slow_path() -> Iterator[None]:
 
 
 def _returning_attention(
-    hooks: Hooks, name: str, first: bool, given: tuple, named: dict
+    given: tuple, named: dict, *, hooks: Hooks, name: str, batch_first: bool
 ) -> tuple[tuple, dict]:
     named = dict(zip(_ARGUMENTS, given, strict=False)) | named
-    query = named["query"] if first else named["query"].transpose(0, 1)
-    key = named["key"] if first else named["key"].transpose(0, 1)
+    query = named["query"] if batch_first else named["query"].transpose(0, 1)
+    key = named["key"] if batch_first else named["key"].transpose(0, 1)
     hooks.inputs |= {f"{name}:query": query, f"{name}:key": query if named["key"] is named["query"] else key}
     return (), named | {"need_weights": True, "average_attn_weights": False}
 
 
-def _seeing_one(position: int, axis: int, given: tuple, named: dict) -> tuple[tuple, dict]:
+def _seeing_one(given: tuple, named: dict, *, position: int | None, axis: int) -> tuple[tuple, dict]:
     named = dict(zip(_ARGUMENTS, given, strict=False)) | named
     hidden = torch.ones(named["query"].shape[axis], named["key"].shape[axis], dtype=torch.bool)
     hidden[:, position] = False

@@ -106,10 +106,12 @@ class SelfAttention:
 
     @property
     def name(self) -> str:
+        """Kind and layer, such as ``"decoder_self.0"``."""
         return f"{self.kind}.{self.layer}"
 
     @property
     def query_path(self) -> str:
+        """The path of the projection of queries, whose input is caught."""
         return f"{self.path}.{self.family.query}"
 
 
@@ -220,7 +222,8 @@ class SingleStack(Traced):
         """Return the memory of the states, queries, keys, scores and attention of a pass.
 
         Args:
-            batch, length: sequences, and tokens of each.
+            batch: how many sequences there are.
+            length: tokens of each.
             every_layer: of all layers, not only of the layers chosen.
         """
         total = 0
@@ -276,11 +279,14 @@ class SingleStack(Traced):
             module = self._module(attention.path)
             hooks.catch_input(attention.query_path, self._module(attention.query_path))
             hooks.catch_output(attention.path, module)
-            hooks.rewrite(module, partial(_keep_rotation, hooks, attention.path))
+            hooks.rewrite(module, partial(_keep_rotation, hooks=hooks, path=attention.path))
 
     def _run(self, batch: SequenceBatch) -> None:
         """Run the stack, without the output layer: logits may take more memory than all that is caught."""
-        arguments = {"input_ids": batch.tokens, "attention_mask": self._mask_of_model(batch.mask)}
+        arguments: dict[str, Any] = {
+            "input_ids": batch.tokens,
+            "attention_mask": self._mask_of_model(batch.mask),
+        }
         if batch.token_types is not None:
             arguments["token_type_ids"] = batch.token_types
         if self.kind == "decoder_self":
@@ -376,7 +382,7 @@ def _repeated(linear: LinearMap, heads: int) -> LinearMap:
     return LinearMap(weight, bias)
 
 
-def _keep_rotation(hooks: Hooks, path: str, given: tuple, named: dict) -> tuple[tuple, dict]:
+def _keep_rotation(given: tuple, named: dict, *, hooks: Hooks, path: str) -> tuple[tuple, dict]:
     """Keep the tables that an attention module is given, and let it go on with its arguments."""
     tables = named.get("position_embeddings")
     if tables is not None:
@@ -395,7 +401,7 @@ def _rotation_of(hooks: Hooks, path: str) -> Rotary | None:
 # -- where the attentions are, and what is refused --
 
 
-def find_self_attentions(model: nn.Module) -> list[SelfAttention]:
+def find_self_attentions(model: Any) -> list[SelfAttention]:
     """Return the self-attentions of a model of one stack, in order.
 
     Raises:
@@ -424,7 +430,7 @@ def find_self_attentions(model: nn.Module) -> list[SelfAttention]:
     return attentions
 
 
-def _self_attention(path: str, module: nn.Module, config: Any) -> SelfAttention | None:
+def _self_attention(path: str, module: Any, config: Any) -> SelfAttention | None:
     """Return what a module is if it is a self-attention of a known form, else None."""
     numbers = re.findall(r"\.(?:layers|layer|block|h)\.(\d+)\.", f".{path}.")
     if path.rpartition(".")[2] not in _NAMES_OF_ATTENTION or not numbers:
@@ -456,7 +462,7 @@ def _heads_of(module: nn.Module, config: Any) -> int:
     return int(config.num_attention_heads)
 
 
-def _window_of(module: nn.Module, config: Any) -> int | None:
+def _window_of(module: Any, config: Any) -> int | None:
     """Return the window of a causal layer; its own, where only some layers have one."""
     if not module.is_causal:
         return None

@@ -32,8 +32,10 @@ class TokenBatch(ShowsShapes):
     :class:`FrameBatch` is no text.
 
     Attributes:
-        source, target: ids. The target's are those to be *predicted*, end marks included.
-        source_mask, target_mask: True at valid positions.
+        source: ids.
+        source_mask: True at valid positions.
+        target: ids that are to be *predicted*, end marks included.
+        target_mask: True at valid positions.
         read: what the decoder reads at each step; by default the model makes it of ``target``.
 
     Raises:
@@ -77,12 +79,17 @@ class TokenBatch(ShowsShapes):
         return found
 
     def to(self, device: torch.device | str) -> "TokenBatch":
+        """Return the batch on a device."""
         moved = {field.name: getattr(self, field.name) for field in fields(self)}
         return replace(self, **{name: value.to(device) for name, value in moved.items() if value is not None})
 
     def rows(self, samples: Int[Tensor, " some"]) -> "TokenBatch":
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        return TokenBatch(**{name: own if own is None else own[samples] for name, own in found.items()})
+        """Return the batch of these samples, in this order."""
+        chosen: dict[str, Any] = {}
+        for field in fields(self):
+            values = getattr(self, field.name)
+            chosen[field.name] = None if values is None else values[samples]
+        return TokenBatch(**chosen)
 
     @classmethod
     def of_rows(cls, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> "TokenBatch":
@@ -190,6 +197,7 @@ class SequenceBatch(ShowsShapes):
         return SequenceBatch(tokens, mask, types)
 
     def to(self, device: torch.device | str) -> "SequenceBatch":
+        """Return the batch on a device."""
         types = None if self.token_types is None else self.token_types.to(device)
         return SequenceBatch(self.tokens.to(device), self.mask.to(device), types)
 
@@ -231,6 +239,7 @@ def batch_of_mapping(
     ``decoder_input_ids`` is what the decoder reads.
 
     Args:
+        given: the dictionary.
         padding: id that the model pads with, and that no label can be.
         frames: name of what the encoder reads in place of words.
 
@@ -333,6 +342,7 @@ def _require_shape(name: str, given: Tensor, labels: Tensor) -> None:
 
 
 def shifted(target: Int[Tensor, "batch target"], start: int) -> Int[Tensor, "batch target"]:
+    """Return what a decoder reads to predict a target: its start, then all but the last token."""
     return torch.cat([torch.full_like(target[:, :1], start), target[:, :-1]], dim=1)
 
 
@@ -358,6 +368,7 @@ class LineBatch:
 
     @cached_property
     def tokens(self) -> TokenBatch:
+        """The pairs through the tokenizer; the targets are those that ``write`` makes, where it is given."""
         cut = {"truncation": True, "max_length": self.longest}
         sources, targets = zip(*self.pairs, strict=True)
         sources = self.tokenizer(text=[self.prefix + source for source in sources], **cut)["input_ids"]
@@ -428,6 +439,7 @@ def text_batches(
     Args:
         tokenizer: of Hugging Face, called with ``text=`` and ``text_target=``: each side has its own marks.
         pairs: source and target lines; an empty one on either side leaves its pair out.
+        batch_size: pairs at once.
         longest: pieces of a side, special ones included; longer ones are cut off.
         prefix: put before every source line, such as the task that T5 is told.
 
@@ -454,6 +466,7 @@ def sequence_batches(
     Args:
         tokenizer: of Hugging Face.
         texts: each a sequence; an empty one is left out.
+        batch_size: texts at once.
         longest: pieces of a text, special ones included; longer ones are cut off.
 
     Raises:

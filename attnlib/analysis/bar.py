@@ -10,11 +10,16 @@ TITLES = {"fit": "components", "judge": "shares"}
 
 
 def followed(
-    progress: Progress | bool | None, stream: Stream, part: Shard
+    stream: Stream, part: Shard, *, progress: Progress | bool | None
 ) -> AbstractContextManager[Progress | None]:
     """Return what is to be called after each batch: a function as it is, and for True one that moves a bar.
 
     The bar is drawn on standard error, or below the cell of a notebook.
+
+    Args:
+        stream: passes of the model, which may know how many batches it has.
+        part: the batches that are read.
+        progress: a function, True for a bar, or nothing.
     """
     if progress is True:
         return _bar(stream, part)

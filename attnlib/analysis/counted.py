@@ -38,6 +38,8 @@ def counted_attention(
     ignored this is the model's attention, and taken from it if it was caught.
 
     Args:
+        model_pass: the pass, whose masks say which positions count.
+        attended: one of its attentions.
         heads: of one head, or of several along the first axis.
     """
     query_side, key_side = model_pass.sides(attended.kind)

@@ -1,7 +1,7 @@
 """First pass over a corpus: the components of all states that projections read, and average attention."""
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, cast
 
 from attnlib.analysis.counted import chosen_heads, counted_attention
 from attnlib.analysis.pass_sums import PassSums
@@ -46,9 +46,11 @@ class Fit(PassSums):
         self.averages: dict[str, AverageAttention] = {}
 
     def settings(self) -> dict[str, Any]:
+        """Return the chosen heads and the method; sums of others cannot be merged."""
         return {"heads": self.heads, "method": self.method}
 
     def empty_entry(self, table: str, state: dict) -> Components | AverageAttention:
+        """Return the empty components or averages that a state is loaded into."""
         if table == "components":
             return self._no_components(width=state["token_sums"].shape[1])
         return AverageAttention(heads=len(state["sums"]))
@@ -91,9 +93,10 @@ class Fit(PassSums):
         different = sorted(self.averages.keys() ^ other.averages.keys())[:5]
         if self.samples and other.samples and different:
             raise BadInput(f"cannot merge fits of different attentions: {different} are in one alone")
-        return super().merge(other)
+        return super().merge(cast(Any, other))  # Self, which beartype cannot check in tests
 
     def state_dict(self) -> dict[str, Any]:
+        """Return all that was summed, the chosen heads and the method."""
         heads = None if self.heads is None else list(self.heads)
         return super().state_dict() | {"heads": heads, "method": self.method}
 

@@ -62,13 +62,13 @@ def analyse_stream(
     if tried is not stream:
         warn(f"no lexical probe: {tried.no_probe}", stacklevel=3)
     judgement, part = both_passes(
-        tried, every, keep, progress, interventions=interventions, heads=heads, method=method
+        tried, every, keep=keep, progress=progress, interventions=interventions, heads=heads, method=method
     )
-    return analysis_of(tried, judgement, part, about)
+    return analysis_of(tried, judgement, part, about=about)
 
 
 def analysis_of(
-    stream: Stream, judgement: HeldOutSums, part: Shard, about: dict[str, str] | None = None
+    stream: Stream, judgement: HeldOutSums, part: Shard, *, about: dict[str, str] | None = None
 ) -> Analysis:
     """Return what the sums of both passes come to, with what made them and some judged samples.
 

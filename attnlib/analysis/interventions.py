@@ -37,7 +37,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.analysis.part_shares import SIDES, weighted, weights_of
+from attnlib.analysis.part_shares import SIDES, Side, weighted, weights_of
 from attnlib.analysis.terms import AttentionTerms
 from attnlib.decomposition.components import PART_NAMES, Means
 from attnlib.decomposition.rows import ChosenRows, softmax_of_rows, total_variation
@@ -146,7 +146,10 @@ class _Side:
 
     Attributes:
         parts: by name; what all states have in common is in the temporal part, whose exchange leaves it
-        alone. rotation, scale: of the side. donors: where parts come from.
+            alone.
+        rotation: of the side.
+        scale: of the side.
+        donors: where parts come from.
     """
 
     parts: Mapping[str, Float[Tensor, "samples length heads head_width"]]
@@ -217,9 +220,11 @@ class InterventionSums(StreamingSums):
         self.rows = 0
 
     def settings(self) -> dict[str, Any]:
+        """Return the heads; sums of others cannot be merged."""
         return {"heads": self.heads}
 
     def state_dict(self) -> dict[str, Any]:
+        """Return all that was summed, and the numbers of the heads."""
         return super().state_dict() | {"heads": list(self.heads)}
 
     def update(
@@ -273,6 +278,7 @@ def donors_of(
     """Draw for both sides of a batch where parts come from; attentions that read the same states share them.
 
     Args:
+        model_pass: the pass of the model.
         means: components at the places of the whole samples, by name of the states.
         whole: samples of which something counts on both sides.
         method: of the components; by least squares, places that were not fitted on give nothing.
@@ -307,7 +313,8 @@ def add_interventions(
     Args:
         sums: of this attention.
         batch: the attention and its terms.
-        means, whole: see :func:`donors_of`.
+        means: components at the places of the whole samples, by name of the states.
+        whole: samples of which something counts on both sides.
         donors: of the side of the queries and of that of the keys.
     """
     attended = batch.attended
@@ -350,7 +357,7 @@ def intervention_rows(sums: Mapping[str, InterventionSums]) -> list[dict]:
     return rows
 
 
-def attributions(terms: Collection[Mapping[str, Any]], part: str, side: str) -> dict[str, float]:
+def attributions(terms: Collection[Mapping[str, Any]], part: str, side: Side) -> dict[str, float]:
     """Return what each attribution says of a part of a head, by name; larger for what should matter more.
 
     ``own``, ``split`` and ``any_term`` are covariance shares of the terms that the part enters on this side,
@@ -368,11 +375,11 @@ def attributions(terms: Collection[Mapping[str, Any]], part: str, side: str) -> 
     absolute = {row["term"]: row["mean_absolute_share"] for row in terms}
     similarity = {row["term"]: row["similarity_without"] for row in terms}
     names = tuple(covariance)
-    split = weights_of(names, part, "split", side)
+    split = weights_of(names, part, "split", side=side)
     return {
-        "own": weighted(covariance, weights_of(names, part, "own", side)),
+        "own": weighted(covariance, weights_of(names, part, "own", side=side)),
         "split": weighted(covariance, split),
-        "any_term": weighted(covariance, weights_of(names, part, "any_term", side)),
+        "any_term": weighted(covariance, weights_of(names, part, "any_term", side=side)),
         "mean_absolute": weighted(absolute, split),
         "substitution": 1 - similarity[f"{part}·{part}"],
     }

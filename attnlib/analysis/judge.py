@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import torch
@@ -68,9 +68,11 @@ class HeldOutSums(PassSums):
         self.unchecked = fit.unchecked  # attentions that were unchecked in the first pass are unchecked
 
     def settings(self) -> dict[str, Any]:
+        """Return the fit, and whether there are interventions; sums of others cannot be merged."""
         return {"fit": self.fit, "interventions": self.interventions}
 
     def state_dict(self) -> dict[str, Any]:
+        """Return all that was summed, and whether there are interventions."""
         return super().state_dict() | {"interventions": self.interventions}
 
     def load_state_dict(self, state: dict[str, Any]) -> "HeldOutSums":
@@ -80,6 +82,7 @@ class HeldOutSums(PassSums):
         return self
 
     def empty_entry(self, table: str, state: dict) -> "AttentionSums | SeenCounts | InterventionSums":
+        """Return the empty sums that the state of an attention or of some states is loaded into."""
         if table == "seen":
             return SeenCounts()
         if table == "moved":
@@ -101,6 +104,7 @@ class HeldOutSums(PassSums):
         """Add a pass of the model, and return these sums.
 
         Args:
+            model_pass: the pass, which is validated if it has not been.
             probe: β, the lexical probe, which cross-attentions are compared with.
 
         Raises:
@@ -260,9 +264,11 @@ class AttentionSums(StreamingSums):
         self.near = of_heads.long()
 
     def settings(self) -> dict[str, Any]:
+        """Return the heads and the names of their terms; sums of others cannot be merged."""
         return {"heads": self.heads, "terms": self.terms.terms}
 
     def state_dict(self) -> dict[str, Any]:
+        """Return all that was summed, the numbers of the heads and the names of their terms."""
         names = {"heads": list(self.heads), "term_names": list(self.terms.terms)}
         return super().state_dict() | names
 
@@ -330,7 +336,7 @@ class HeadSums:
     @property
     def terms(self) -> tuple[str, ...]:
         """The names of its terms."""
-        return self.attention.terms.terms
+        return tuple(map(str, self.attention.terms.terms))
 
     @property
     def shares(self) -> TermShares:
@@ -339,8 +345,11 @@ class HeadSums:
 
     @property
     def blocks(self) -> Float[Tensor, "blocks sums"]:
-        """By block of samples, what :data:`PARTS` explain, what parts explain of it when cross terms are
-        split, what :data:`REBUILT` rebuild, and rows; see :data:`BLOCK_COLUMNS`."""
+        """The sums of each block of samples, with the columns of :data:`BLOCK_COLUMNS`.
+
+        They are what :data:`PARTS` explain, what parts explain when cross terms are split, what
+        :data:`REBUILT` rebuild, and the number of rows.
+        """
         sums = self.attention.terms
         explained = sums.explained[self.place]  # (terms, blocks)
         similarity = sums.similarity[self.place]  # (subsets, blocks)
@@ -354,7 +363,8 @@ class HeadSums:
         """Return one sum over another, NaN where there is nothing to divide by.
 
         Args:
-            total, count: names of sums of the attention, such as "typicality" and "covered".
+            total: name of a sum of the attention, such as "typicality".
+            count: name of the sum that it is divided by, such as "covered".
         """
         n = self.count(count)
         if not n:
@@ -419,6 +429,14 @@ class HeadSums:
 _EXPANDED = 500.0  # degrees from which on an expansion is exact to the last digits
 _NORMAL = 1.959963984540054  # the 97.5 % quantile of the normal distribution
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)  # of a quadrature on (-1, 1)
+
+
+@overload
+def student(degrees: int | float) -> float: ...
+
+
+@overload
+def student(degrees: Tensor) -> Tensor: ...
 
 
 def student(degrees: int | float | Tensor) -> float | Tensor:

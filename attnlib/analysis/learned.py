@@ -46,6 +46,8 @@ class Learned(StreamingSums):
         """Count what is predicted rightly.
 
         Args:
+            model_pass: the pass of the model, whose outputs are the right words.
+            logits: what the model predicts at each target position.
             never_written: ids that the model may not write, whatever their logits; the loss does not depend
                 on them.
 

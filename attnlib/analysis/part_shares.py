@@ -41,7 +41,7 @@ PART_COLUMNS = {
 }
 
 
-def weights_of(terms: Iterable[str], part: str, reading: Reading, side: Side = "both") -> dict[str, float]:
+def weights_of(terms: Iterable[str], part: str, reading: Reading, *, side: Side = "both") -> dict[str, float]:
     """Return how much of each term a part is given; terms it is given nothing of are left out.
 
     Args:
@@ -54,7 +54,7 @@ def weights_of(terms: Iterable[str], part: str, reading: Reading, side: Side = "
     >>> names = ("temporal·temporal", "temporal·input", "constant·temporal", "input·input")
     >>> weights_of(names, "temporal", "split")
     {'temporal·temporal': 1.0, 'temporal·input': 0.5, 'constant·temporal': 1.0}
-    >>> weights_of(names, "temporal", "split", "query")
+    >>> weights_of(names, "temporal", "split", side="query")
     {'temporal·temporal': 0.5, 'temporal·input': 0.5}
     """
     weights = {}
@@ -62,7 +62,7 @@ def weights_of(terms: Iterable[str], part: str, reading: Reading, side: Side = "
         if term == POSITION_BIAS:
             continue
         query, key = term.split("·")
-        weight = _weight(query, key, part, reading) if side == "both" else 0.0
+        weight = _weight(query, key, part=part, reading=reading) if side == "both" else 0.0
         if side == "query" and query == part:
             weight = _weight_of_side(part, key, reading)
         if side == "keys" and key == part:
@@ -72,7 +72,7 @@ def weights_of(terms: Iterable[str], part: str, reading: Reading, side: Side = "
     return weights
 
 
-def _weight(query: str, key: str, part: str, reading: Reading) -> float:
+def _weight(query: str, key: str, *, part: str, reading: Reading) -> float:
     """Return the weight of a term for a part of both sides."""
     if part_of(f"{query}·{key}") == part and {query, key} <= {part, CONSTANT}:
         return 1.0
@@ -101,7 +101,9 @@ def readings_of(
     """Return the shares of a part in every reading, by column of :data:`PART_COLUMNS`.
 
     Args:
-        covariance, mean_absolute: shares of the terms of a head, by name of the term.
+        covariance: covariance shares of the terms of a head, by name of the term.
+        mean_absolute: mean absolute shares of these terms.
+        part: one of `PART_NAMES`.
 
     >>> covariance = {"temporal·temporal": 0.5, "temporal·residual": 0.5}
     >>> found = readings_of(covariance, covariance, "residual")
@@ -110,7 +112,7 @@ def readings_of(
     """
     names = tuple(covariance)
     both = {reading: weights_of(names, part, reading) for reading in READINGS}
-    sides = {side: weights_of(names, part, "any_term", side) for side in ("query", "keys")}
+    sides = {side: weights_of(names, part, "any_term", side=side) for side in ("query", "keys")}
     return {
         "own_share": weighted(covariance, both["own"]),
         "split_share": weighted(covariance, both["split"]),
@@ -125,8 +127,9 @@ def part_rows(heads: Iterable[Mapping[str, Any]], terms: Iterable[Mapping[str, A
     """Return a row for each part of each head, with the columns of :data:`PART_COLUMNS`.
 
     Args:
-        heads, terms: rows of an analysis. A head without terms has no rows, and one of an analysis that was
-            made before split shares were known has no interval of them.
+        heads: rows of the heads of an analysis. A head without terms has no rows, and one of an analysis that
+            was made before split shares were known has no interval of them.
+        terms: rows of the terms of these heads.
     """
     covariance: dict[tuple, dict[str, float]] = {}
     mean_absolute: dict[tuple, dict[str, float]] = {}

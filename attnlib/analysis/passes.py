@@ -4,22 +4,23 @@ import time
 from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from attnlib.analysis.bar import Progress, followed
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import HeldOutSums
 from attnlib.analysis.learned import SCORED
-from attnlib.analysis.pass_sums import PassSums
 from attnlib.analysis.stream import STAGES, Shard, Stream
 from attnlib.decomposition.components import Method
 
+Sums = TypeVar("Sums", Fit, HeldOutSums)  # of the first or of the second pass
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SavedPass:
+class SavedPass(Generic[Sums]):
     """How far a pass over a part of a corpus came before it was interrupted."""
 
-    sums: PassSums
+    sums: Sums
     done: int  #: batches of the stream that are summed already
     finished: bool  #: whether nothing of the part is left
 
@@ -29,18 +30,20 @@ class Keeper(Protocol):
     """What keeps the sums of a pass while it goes on.
 
     :class:`attnlib.report.resume.PartialSums` keeps them in files.
-
-    Attributes:
-        seconds: between two saves.
     """
 
-    seconds: float
+    @property
+    def seconds(self) -> float:
+        """The time between two saves."""
+        ...
 
     def held(self, parts: Iterable[tuple[str, Shard]]) -> AbstractContextManager[None]:
         """Return a context in which nobody else writes these parts, each a stage and a shard."""
+        ...
 
-    def load(self, stage: str, part: Shard, sums: PassSums) -> SavedPass | None:
+    def load(self, stage: str, part: Shard, sums: Sums) -> SavedPass[Sums] | None:
         """Load what was saved of a part into empty sums of its kind; None if nothing was saved."""
+        ...
 
     def save(self, stage: str, part: Shard, saved: SavedPass) -> None:
         """Save the sums of a part as they are now."""
@@ -49,9 +52,9 @@ class Keeper(Protocol):
 def both_passes(
     stream: Stream,
     every: int = 5,
+    *,
     keep: Keeper | None = None,
     progress: Progress | bool | None = None,
-    *,
     interventions: bool = False,
     **fitted: Any,
 ) -> tuple[HeldOutSums, Shard]:
@@ -60,7 +63,8 @@ def both_passes(
     Args:
         stream: passes of the model.
         every: one batch in so many is held out and judged.
-        keep, progress: as :func:`~attnlib.analysis.from_stream.analyse_stream`.
+        keep: keeps the sums of both passes while they go on.
+        progress: True for a bar, or a function, see :func:`~attnlib.analysis.from_stream.analyse_stream`.
         interventions: as :class:`~attnlib.analysis.judge.HeldOutSums`.
         fitted: ``heads`` and ``method``, as :func:`fit_part`.
 
@@ -86,7 +90,7 @@ def _fit_and_judge(
     **fitted: Any,
 ) -> HeldOutSums:
     held = nullcontext() if keep is None else keep.held([(stage, part) for stage in STAGES])
-    with held, followed(progress, stream, part) as follow:
+    with held, followed(stream, part, progress=progress) as follow:
         fit = fit_part(stream, part, keep=keep, progress=follow, **fitted)
         return judge_part(stream, fit, part, interventions=interventions, keep=keep, progress=follow)
 
@@ -105,7 +109,8 @@ def fit_part(
     Args:
         stream: passes of the model.
         part: which batches, all by default.
-        heads, method: as :class:`~attnlib.analysis.fit.Fit`.
+        heads: of every attention; all by default.
+        method: of the components, see :class:`~attnlib.analysis.fit.Fit`.
         keep: where the sums are kept while the pass goes on.
         progress: is called after each batch with the stage and the number of batches read.
     """
@@ -125,17 +130,20 @@ def judge_part(
     """Sum the second pass over a part of a corpus, by the fit of all parts.
 
     Args:
-        stream, part, keep, progress: as :func:`fit_part`.
+        stream: passes of the model.
         fit: sums of the first pass over all parts.
+        part: which batches, all by default.
         interventions: as :class:`~attnlib.analysis.judge.HeldOutSums`.
+        keep: where the sums are kept while the pass goes on.
+        progress: is called after each batch with the stage and the number of batches read.
     """
     sums = HeldOutSums(fit, interventions=interventions)
     return _pass_over(stream, sums, "judge", part=part or Shard(), keep=keep, progress=progress)
 
 
 def _pass_over(
-    stream: Stream, sums: PassSums, stage: str, *, part: Shard, keep: Keeper | None, progress: Progress | None
-) -> PassSums:
+    stream: Stream, sums: Sums, stage: str, *, part: Shard, keep: Keeper | None, progress: Progress | None
+) -> Sums:
     done = 0  # batches of the stream that are summed already
     saved = None if keep is None else keep.load(stage, part, sums)
     if saved is not None:
@@ -163,7 +171,7 @@ def _pass_over(
     return sums
 
 
-def _add_batch(sums: PassSums, stream: Stream, batch: Any, *, judged_before: int) -> None:
+def _add_batch(sums: Fit | HeldOutSums, stream: Stream, batch: Any, *, judged_before: int) -> None:
     """Add a batch to the sums of either pass; ``judged_before`` counts batches of the second."""
     model_pass = stream.trace(batch).validated()
     sums.losses += stream.losses(batch)

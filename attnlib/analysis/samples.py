@@ -14,7 +14,7 @@ from attnlib.analysis.judge import means_of_pass
 from attnlib.analysis.stream import Stream
 from attnlib.analysis.terms import REBUILT, attention_terms, subsets
 from attnlib.errors import BadInput
-from attnlib.trace import Attention, Trace
+from attnlib.trace import Attention, AttentionKind, Trace
 
 MOST = 12  # samples that are kept
 LONGEST = 40  # positions of a side that are kept
@@ -84,7 +84,7 @@ def shown_heads(fit: Fit, model_pass: Trace) -> dict[Head, ShownHead]:
     return shown
 
 
-def samples_of(stream: Stream, model_pass: Trace, fit: Fit, most: int = MOST) -> tuple[Sample, ...]:
+def samples_of(stream: Stream, model_pass: Trace, fit: Fit, *, most: int = MOST) -> tuple[Sample, ...]:
     """Return the first samples of a pass, no more and no longer than fit the page.
 
     Args:
@@ -135,7 +135,7 @@ def _cut_sample(
     source_length = int(model_pass.mask("source")[row].sum())
     target_length = int(model_pass.mask("target")[row].sum())
     kept = {"source": min(longest, source_length), "target": min(longest, target_length)}
-    kinds = {attended.name: attended.kind for attended in model_pass.attentions}
+    kinds: dict[str, AttentionKind] = {attended.name: attended.kind for attended in model_pass.attentions}
     cut_maps, cut_terms, term_names = {}, {}, {}
     for (name, head), shown_head in shown.items():
         query_side, key_side = model_pass.sides(kinds[name])

@@ -1,6 +1,6 @@
 """A corpus as a numbered stream of forward passes, any part of which can be read again."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import astuple, dataclass, replace
 from functools import cache
 from operator import attrgetter
@@ -55,8 +55,8 @@ class Stream(Generic[Batch]):
     """
 
     trace: Callable[[Batch], Trace]  #: of one batch, such as :meth:`attnlib.adapters.HuggingFace.trace`
-    #: a list, or a function that starts anew whenever it is called: a corpus is read twice
-    batches: Sequence[Batch] | Callable[[], Iterable[Batch]]
+    #: a list or a loader, or a function that starts anew whenever it is called: a corpus is read twice
+    batches: Iterable[Batch] | Callable[[], Iterable[Batch]]
     #: the lexical probe of a pass, such as :meth:`attnlib.adapters.Modules.lexical_probe`; by default what
     #: the pass brings itself, if it does
     probe: Callable[[Trace], Float[Tensor, "batch target source"] | None] = attrgetter("lexical_probe")
@@ -84,8 +84,8 @@ class Stream(Generic[Batch]):
         if self.n_batches is None and isinstance(self.batches, Sized):
             object.__setattr__(self, "n_batches", len(self.batches))
 
-    @classmethod
-    def saved(cls, folder: str | Path) -> "Stream[Path]":
+    @staticmethod
+    def saved(folder: str | Path) -> "Stream[Path]":
         """Return the passes that are saved in a folder, see :mod:`attnlib.adapters.tensors`.
 
         Raises:
@@ -95,7 +95,7 @@ class Stream(Generic[Batch]):
         def made() -> dict[str, dict]:
             return {"sha256": {"traces": digest_of(folder)}}
 
-        return cls(read_pass, saved_files(folder), probed=None, made=cache(made))
+        return Stream(read_pass, saved_files(folder), probed=None, made=cache(made))
 
     def is_probed(self, judged_before: int) -> bool:
         """Return True if the probe is taken of a batch before which so many are judged."""

@@ -127,6 +127,7 @@ def attention_terms(
 
     Args:
         fit: of the components; its heads are looked at.
+        model_pass: the pass of the model.
         whole: samples of which something counts on both sides.
         means: the components at the places of these samples, by name of the states.
     """

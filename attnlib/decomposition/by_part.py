@@ -35,7 +35,8 @@ class ByPart(Tensor):
     parts: tuple[str, ...]
     axes: tuple[str, ...]
     # Results of operations are plain tensors, as those on torch.nn.Parameter are.
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    # pyright takes torch's function in C for an instance attribute, which overrides a class method.
+    __torch_function__ = torch._C._disabled_torch_function_impl  # pyright: ignore[reportAssignmentType]
 
     @classmethod
     def of(

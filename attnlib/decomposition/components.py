@@ -337,8 +337,8 @@ class Components:
         if reading is None:
             rows = in_summable_precision(states, valid, exact=self._keeps_squares)
             reading = TwoReadings(rows=rows, row_of_place=row_of_place, valid=valid)
-        if self._keeps_squares:
-            self._square_sum += reading.square_sum().to(self.device)
+            if self._keeps_squares:
+                self._square_sum += reading.square_sum().to(self.device)
 
         # Nothing is refused from here on.
         self._row_of_token, self._token_of_row = row_of_token, token_of_row
@@ -373,7 +373,7 @@ class Components:
 
         Least squares know the variance they explain only where these do.
         """
-        settings = self._settings() | {"method": method, "constants": constants}
+        settings: dict[str, Any] = self._settings() | {"method": method, "constants": constants}
         if not self._keeps_squares:
             settings["variance"] = False
         other = Components(**settings, device=self.device)
@@ -401,7 +401,7 @@ class Components:
         self, states: Tensor, tokens: Tensor, mask: Tensor
     ) -> tuple[Int[np.ndarray, "batch length"], Bool[np.ndarray, "batch length"]]:
         """Return ids and mask as arrays; BadInput for what does not fit these components."""
-        valid = _checked_shapes(states, tokens, mask, self.width)
+        valid = _checked_shapes(states, tokens, mask, width=self.width)
         if self._max_length is not None and valid[:, self._max_length :].any():
             last = _longest(valid) - 1
             raise BadInput(
@@ -504,7 +504,7 @@ class Components:
                 'Components(width, method="least_squares") for the variance explained.'
             )
         sums = self._position_sums, self._token_sums, self._pair_counts
-        return variance_explained(*sums, float(self._square_sum))
+        return variance_explained(*sums, square_sum=float(self._square_sum))
 
     @takes_arrays
     def split(self, states: States, tokens: Tokens, mask: Mask = EVERYWHERE) -> Parts:
@@ -681,7 +681,7 @@ class Components:
 
 
 def _checked_shapes(
-    states: Tensor, tokens: Tensor, mask: Tensor, width: int
+    states: Tensor, tokens: Tensor, mask: Tensor, *, width: int
 ) -> Bool[np.ndarray, "batch length"]:
     """Return the mask as an array; BadInput where shapes or dtypes do not fit, or a row is all padding."""
     if states.dim() != 3 or states.shape[2] != width:

@@ -168,7 +168,7 @@ def serves(states: Float[Tensor, "... width"]) -> bool:
 def is_available() -> bool:
     """Return whether numba can be imported; imports it."""
     try:
-        import numba  # noqa: F401
+        import numba  # noqa: F401  # pyright: ignore[reportMissingImports]  # an optional package
     except ImportError:  # not installed, or for another release of numpy
         return False
     return True
@@ -177,7 +177,7 @@ def is_available() -> bool:
 @functools.cache
 def _compiled(function: Callable) -> Callable:
     """Return a function of this module compiled by numba, from the disk where it was compiled before."""
-    import numba
+    import numba  # pyright: ignore[reportMissingImports]  # an optional package
 
     try:
         return numba.njit(function, cache=True, nogil=True)

@@ -177,6 +177,7 @@ class ShareSums(StreamingSums):
         self.terms = TermSums([(decoder, encoder) for decoder in self.parts for encoder in self.parts])
 
     def settings(self) -> dict[str, Any]:
+        """Return the parts that are pooled; sums of others cannot be merged."""
         return {"pool": self.pool}
 
     @takes_arrays
@@ -239,7 +240,8 @@ def shares(
 
     Args:
         terms: (3, 3, batch, target, source), of :func:`~attnlib.decomposition.terms.alignment_terms`.
-        target_mask, source_mask: True at valid positions, by default everywhere.
+        target_mask: True at valid positions, by default everywhere.
+        source_mask: the same of the source.
         split: "shapley" returns the shares of parts, which include split shares, in place of those of terms.
         pool: parts that count as one, such as ("input", "residual"), all that is not temporal. The terms are
             then temporal·temporal, temporal·(input+residual) and so on.

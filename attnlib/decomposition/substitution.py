@@ -60,6 +60,7 @@ class SubstitutionSums(StreamingSums):
         self.terms = TermSums(PAIRS, dict(sorted(self.subsets.items())))
 
     def settings(self) -> dict[str, Any]:
+        """Return the subsets; sums of others cannot be merged."""
         return {"subsets": self.subsets}
 
     @takes_arrays
@@ -91,7 +92,8 @@ def substitution(
 
     Args:
         terms: (3, 3, batch, target, source), of :func:`~attnlib.decomposition.terms.alignment_terms`.
-        target_mask, source_mask: True at valid positions, by default everywhere.
+        target_mask: True at valid positions, by default everywhere.
+        source_mask: the same of the source.
 
     Raises:
         BadInput: masks and terms differ in shape; a term at a valid place is not finite.
@@ -101,7 +103,7 @@ def substitution(
 
 @takes_arrays
 def similarity_by_sample(
-    terms: Terms, target_mask: TargetMask, source_mask: SourceMask, pairs: Iterable[Pair]
+    terms: Terms, target_mask: TargetMask, source_mask: SourceMask, *, pairs: Iterable[Pair]
 ) -> Float[Tensor, " batch"]:
     """Return the similarity of the attention that some pairs build, mean over the rows of each sample.
 

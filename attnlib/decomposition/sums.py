@@ -95,7 +95,7 @@ class TwoReadings:
 
     def add_by_row(self, table: Float[Tensor, "rows width"]) -> None:
         """Add the states to the rows of the float64 table that belong to their tokens."""
-        add_by_row(table, self.row_of_place, self.rows, self.valid)
+        add_by_row(table, self.rows, row_of_place=self.row_of_place, valid=self.valid)
 
     def count_pairs(self, counts: Int[Tensor, "rows positions"]) -> None:
         """Count each valid place in the row of its token, at its position."""
@@ -132,8 +132,9 @@ def sums_by_position(
 
 def add_by_row(
     table: Float[Tensor, "rows width"],
-    row_of_place: Int[np.ndarray, "batch length"],
     states: Float[Tensor, "batch length width"],
+    *,
+    row_of_place: Int[np.ndarray, "batch length"],
     valid: Bool[np.ndarray, "batch length"],
 ) -> None:
     """Add each valid state to the row of a float64 table that belongs to its place."""

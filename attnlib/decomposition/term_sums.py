@@ -107,6 +107,7 @@ class TermSums(StreamingSums):
         self._weights = _weights(self.terms, self.subsets)
 
     def settings(self) -> dict[str, Any]:
+        """Return names of terms and subsets, and sizes; sums of others cannot be merged."""
         return {"terms": self.terms, "subsets": self.subsets, "heads": self.heads, "blocks": self.blocks}
 
     @property

@@ -75,7 +75,7 @@ def two_way(position_sums: ByPosition, token_sums: ByToken, counts: Counts) -> F
     filled = laplacian + n_position.max().clamp(min=1) * (null.T @ null + torch.diag((~seen).double()))
     temporal = torch.linalg.solve(filled, rest) * seen[:, None]
     inputs = (token_sums - pairs @ temporal) / n_token.clamp(min=1)[:, None]
-    return _least_norm(temporal, inputs, pairs, pieces)
+    return _least_norm(temporal, inputs, pairs=pairs, pieces=pieces)
 
 
 def connected_pieces(counts: Counts) -> Float[Tensor, "pieces positions"]:
@@ -120,7 +120,7 @@ def centred_by_piece(temporal: ByPosition, inputs: ByToken, counts: Counts) -> F
     return temporal + pieces.T @ moved, inputs - of_token @ moved
 
 
-def _least_norm(temporal: ByPosition, inputs: ByToken, pairs: Tensor, pieces: Tensor) -> Fit:
+def _least_norm(temporal: ByPosition, inputs: ByToken, *, pairs: Tensor, pieces: Tensor) -> Fit:
     """The same fit with the free constants chosen: count-weighted sum of chi zero, then least norm.
 
     With c_k moved from chi to mu on piece k, the norm is least at a_k / m_k (m_k parameters; a_k the sum of
@@ -138,7 +138,7 @@ def _least_norm(temporal: ByPosition, inputs: ByToken, pairs: Tensor, pieces: Te
 
 
 def variance_explained(
-    position_sums: ByPosition, token_sums: ByToken, counts: Counts, square_sum: float
+    position_sums: ByPosition, token_sums: ByToken, counts: Counts, *, square_sum: float
 ) -> VarianceExplained:
     """Shares of variance from the same sums and the sum of the squared norms of all states.
 

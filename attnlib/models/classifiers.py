@@ -27,7 +27,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnlib.deprecated import former_trace
-from attnlib.errors import check_at_least, check_known
+from attnlib.errors import BadInput, check_at_least, check_known
 from attnlib.models.attention import masked_softmax
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
 from attnlib.trace import Attention, Trace
@@ -197,11 +197,15 @@ def log_odds_of(trace: Trace) -> Float[Tensor, "batch length"]:
 
     σ(± log odds) is the lexical probe β of the position (equation 9).
     """
+    if trace.values is None:
+        raise BadInput("the trace has no values: it is not that of a classifier")
     return trace.values[:, :, 0]
 
 
 def logit_of(trace: Trace) -> Float[Tensor, " batch"]:
     """Return the log odds of label 1 that a classifier gives each text, with the attention of the trace."""
+    if trace.logits is None:
+        raise BadInput("the trace has no logits: it is not that of a classifier")
     return trace.logits[:, 0, 0]
 
 

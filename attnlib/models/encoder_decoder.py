@@ -17,7 +17,7 @@ names, the dot product, AO's tanh layer and the concatenation of state and conte
 """
 
 from functools import lru_cache, partial
-from typing import Literal
+from typing import Literal, cast
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -29,7 +29,7 @@ from attnlib.models.attention import dot_scores, masked_softmax
 from attnlib.models.config import ModelConfig
 from attnlib.models.corpus import Batch
 from attnlib.models.initialise import fan_in
-from attnlib.models.recurrence import State, fused_layer, unroll
+from attnlib.models.recurrence import Recurrence, State, fused_layer, unroll
 from attnlib.trace import Attention, Trace
 
 # Position codes for networks without recurrence, added to the embeddings of both sides.
@@ -148,8 +148,9 @@ class EncoderDecoder(nn.Module):
             BadInput: ``initial`` for AO, ``first_position`` for a recurrent network, a position without code.
         """
         if self._has_positions(initial, first_position):
-            return self._feed_forward(self.encoder, "encoder", inputs, first_position), None
-        return unroll(self.encoder, inputs, initial, lengths, implementation=implementation)
+            return self._feed_forward(self.encoder, "encoder", inputs, first=first_position), None
+        recurrence = cast("Recurrence", self.encoder)  # without positions
+        return unroll(recurrence, inputs, initial, lengths=lengths, implementation=implementation)
 
     def decode(
         self, target_input: Int[Tensor, "batch target"], start: State | None, **options
@@ -170,8 +171,9 @@ class EncoderDecoder(nn.Module):
     ) -> Float[Tensor, "batch target width"]:
         """The same from embeddings; errors as in :meth:`encode_inputs`."""
         if self._has_positions(start, first_position):
-            return self._feed_forward(self.decoder, "decoder", inputs, first_position)
-        return unroll(self.decoder, inputs, start, implementation=implementation)[0]
+            return self._feed_forward(self.decoder, "decoder", inputs, first=first_position)
+        recurrence = cast("Recurrence", self.decoder)  # without positions
+        return unroll(recurrence, inputs, start, implementation=implementation)[0]
 
     def _has_positions(self, initial: State | None, first_position: int) -> bool:
         positions = self.config.architecture == "AO"
@@ -183,7 +185,7 @@ class EncoderDecoder(nn.Module):
             )
         return positions
 
-    def _feed_forward(self, layer: nn.Module, side: str, inputs: Tensor, first: int) -> Tensor:
+    def _feed_forward(self, layer: nn.Module, side: str, inputs: Tensor, *, first: int) -> Tensor:
         length = inputs.shape[1]
         if self.config.positions == "learned":
             check_table(first + length)

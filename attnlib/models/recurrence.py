@@ -1,7 +1,7 @@
 """Recurrent layers: torch's fused ones, and the same equations step by step, to read and to test against."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -52,8 +52,8 @@ def unroll(
     layer: Recurrence,
     inputs: Float[Tensor, "batch time width"],
     initial: State | None = None,
-    lengths: Int[Tensor, " batch"] | None = None,
     *,
+    lengths: Int[Tensor, " batch"] | None = None,
     implementation: Literal["fused", "loop"] = "fused",
 ) -> tuple[Float[Tensor, "batch time width"], State]:
     """Return hidden states at every step, and the full state (for an LSTM: h and memory) each sample ends in.
@@ -73,16 +73,16 @@ def unroll(
     if lengths is not None and bool((lengths == inputs.shape[1]).all()):
         lengths = None
     if implementation == "loop":
-        return _loop(layer, inputs, initial, lengths)
+        return _loop(layer, inputs, initial, lengths=lengths)
     if isinstance(layer, UGRNN):
         if isinstance(initial, tuple):
             raise BadInput("an update-gate network has one state, not the two of an LSTM")
-        return _to_the_end(layer, inputs, initial, lengths)
-    return _fused(layer, inputs, initial, lengths)
+        return _to_the_end(layer, inputs, initial, lengths=lengths)
+    return _fused(layer, inputs, initial, lengths=lengths)
 
 
 def _to_the_end(
-    layer: UGRNN, inputs: Tensor, initial: Tensor | None, lengths: Tensor | None
+    layer: UGRNN, inputs: Tensor, initial: Tensor | None, *, lengths: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """Past the end of a sample the network runs on; what it makes there is thrown away."""
     states = layer(inputs, initial)
@@ -94,7 +94,7 @@ def _to_the_end(
 
 
 def _fused(
-    layer: nn.RNNBase, inputs: Tensor, initial: State | None, lengths: Tensor | None
+    layer: nn.RNNBase, inputs: Tensor, initial: State | None, *, lengths: Tensor | None
 ) -> tuple[Tensor, State]:
     stacked = None if initial is None else _map_state(lambda part: part[None], initial)
     if lengths is None:
@@ -114,13 +114,15 @@ def _map_state(change: Callable[[Tensor], Tensor], state: State) -> State:
     return change(state)
 
 
-def _loop(layer: Any, inputs: Tensor, initial: State | None, lengths: Tensor | None) -> tuple[Tensor, State]:
+def _loop(
+    layer: Any, inputs: Tensor, initial: State | None, *, lengths: Tensor | None
+) -> tuple[Tensor, State]:
     step = STEPS[type(layer)]
-    weights = (layer.weight_ih_l0, layer.weight_hh_l0, layer.bias_ih_l0, layer.bias_hh_l0)
+    weights = Weights(layer.weight_ih_l0, layer.weight_hh_l0, layer.bias_ih_l0, layer.bias_hh_l0)
     state: Any = _zero_state(layer, inputs) if initial is None else initial
     states = []
     for index, column in enumerate(inputs.unbind(dim=1)):
-        new_state = step(column, state, *weights)
+        new_state = step(column, state, weights)
         if lengths is None:
             state = new_state
             states.append(_hidden(state))
@@ -148,30 +150,44 @@ def _where(valid: Tensor, new_state: Any, old_state: Any) -> State:
     return torch.where(valid, new_state, old_state)
 
 
-def _vanilla_step(x: Tensor, h: Tensor, w_x: Tensor, w_h: Tensor, b_x: Tensor, b_h: Tensor) -> Tensor:
+class Weights(NamedTuple):
+    """The parameters of a layer, with its gates in rows one after the other, as torch has them."""
+
+    w_x: Float[Tensor, "gates_width width"]  #: of the inputs
+    w_h: Float[Tensor, "gates_width width"]  #: of the state
+    b_x: Float[Tensor, " gates_width"]
+    b_h: Float[Tensor, " gates_width"]
+
+
+def _vanilla_step(x: Tensor, h: Tensor, weights: Weights) -> Tensor:
     """Return h' = tanh(W x + U h + b)."""
+    w_x, w_h, b_x, b_h = weights
     return torch.tanh(x @ w_x.T + b_x + h @ w_h.T + b_h)
 
 
-def _ugrnn_step(x: Tensor, h: Tensor, w_x: Tensor, w_h: Tensor, b_x: Tensor, b_h: Tensor) -> Tensor:
+def _ugrnn_step(x: Tensor, h: Tensor, weights: Weights) -> Tensor:
     """Return h' = g h + (1 - g) c, of the gate g = sigmoid(…) and the candidate c = tanh(…)."""
+    w_x, w_h, b_x, b_h = weights
     gate, candidate = (x @ w_x.T + b_x + h @ w_h.T + b_h).chunk(2, dim=-1)
     keep = torch.sigmoid(gate)
     return keep * h + (1 - keep) * torch.tanh(candidate)
 
 
-def _gru_step(x: Tensor, h: Tensor, w_x: Tensor, w_h: Tensor, b_x: Tensor, b_h: Tensor) -> Tensor:
-    """Cho et al. 2014 in torch's form, the reset gate applied after the recurrent product."""
+def _gru_step(x: Tensor, h: Tensor, weights: Weights) -> Tensor:
+    """Return h' as of Cho et al. 2014 in torch's form: the reset gate applies after the recurrent product."""
+    w_x, w_h, b_x, b_h = weights
     reset_x, update_x, new_x = (x @ w_x.T + b_x).chunk(3, dim=-1)
     reset_h, update_h, new_h = (h @ w_h.T + b_h).chunk(3, dim=-1)
     reset, update = torch.sigmoid(reset_x + reset_h), torch.sigmoid(update_x + update_h)
     return (1 - update) * torch.tanh(new_x + reset * new_h) + update * h
 
 
-def _lstm_step(
-    x: Tensor, state: tuple[Tensor, Tensor], w_x: Tensor, w_h: Tensor, b_x: Tensor, b_h: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Hochreiter and Schmidhuber 1997 with a forget gate; gates in torch's order: in, forget, new, out."""
+def _lstm_step(x: Tensor, state: tuple[Tensor, Tensor], weights: Weights) -> tuple[Tensor, Tensor]:
+    """Return h' and memory as of Hochreiter and Schmidhuber 1997 with a forget gate.
+
+    The gates are in torch's order: in, forget, new, out.
+    """
+    w_x, w_h, b_x, b_h = weights
     h, memory = state
     gate_in, forget, new, gate_out = (x @ w_x.T + b_x + h @ w_h.T + b_h).chunk(4, dim=-1)
     memory = torch.sigmoid(forget) * memory + torch.sigmoid(gate_in) * torch.tanh(new)

@@ -39,10 +39,14 @@ class Written(ShowsShapes):
 
 @torch.no_grad()
 def greedy_search(
-    network: Writer, source: Int[Tensor, "batch source"], mask: Bool[Tensor, "batch source"], max_steps: int
+    network: Writer,
+    source: Int[Tensor, "batch source"],
+    mask: Bool[Tensor, "batch source"],
+    *,
+    max_steps: int,
 ) -> Written:
-    """The likeliest word at every step; as :func:`beam_search` with one beam, which it is."""
-    return beam_search(network, source, mask, max_steps, beams=1)
+    """Write the likeliest word at every step: :func:`beam_search` with one beam."""
+    return beam_search(network, source, mask, max_steps=max_steps, beams=1)
 
 
 @torch.no_grad()
@@ -50,17 +54,21 @@ def beam_search(
     network: Writer,
     source: Int[Tensor, "batch source"],
     mask: Bool[Tensor, "batch source"],
-    max_steps: int,
     *,
+    max_steps: int,
     beams: int,
     length_penalty: float = 0.0,
 ) -> Written:
-    """The ``beams`` likeliest beginnings are kept at every step (Sutskever et al. 2014, section 3.2).
+    """Write targets, keeping the likeliest beginnings at every step (Sutskever et al. 2014, section 3.2).
 
     A target that ends stays in the beam as it is and competes with the others. Marks are never written but
     the end mark. The search is exact where the beam holds every beginning.
 
     Args:
+        network: what writes, in evaluation mode.
+        source: ids of the source words.
+        mask: True at valid positions of the source.
+        beams: how many beginnings are kept.
         max_steps: words and end mark of a target, at most; a target without an end mark by then is cut off.
         length_penalty: targets are ranked by log p / length^penalty, the end mark counted; 0 ranks by the
             probability, 1 by its mean a word. During the search beginnings are ranked in the same way.
@@ -163,6 +171,7 @@ def translate(
     model: BilinearTranslator,
     source: Int[Tensor, "batch source"],
     source_mask: Bool[Tensor, "batch source"],
+    *,
     max_steps: int,
 ) -> Int[Tensor, "batch written"]:
     """Return :func:`likeliest_words` of the second paper's translator, which should be in evaluation mode.

@@ -86,6 +86,7 @@ class SequenceConfig:
 
     @property
     def attends(self) -> bool:
+        """Whether the decoder has attention to the encoder states."""
         return self.link == "attention"
 
     @property
@@ -232,12 +233,12 @@ class SequenceToSequence(nn.Module):
     def advance(
         self, inputs: Float[Tensor, "batch steps width"], source: Source, carried: Carried
     ) -> tuple[Steps, Carried]:
-        """Steps of the decoder on embedded words; one at a time where the network feeds back (see config)."""
+        """Go some steps on with embedded words; one at a time where the network feeds back (see config)."""
         config, read, queries = self.config, [inputs], None
         scores = attention = context = None
-        if config.link == "every_step":
+        if source.summary is not None:  # link "every_step"
             read.append(source.summary[:, None].expand(-1, inputs.shape[1], -1))
-        if config.input_feeding:
+        if carried.attentional is not None:  # input feeding
             read.append(carried.attentional[:, None])
         if config.attends and config.decoder == "bahdanau":
             queries = carried.hidden[:, -1:]
@@ -256,6 +257,7 @@ class SequenceToSequence(nn.Module):
         return steps, Carried(hidden, memory, attentional)
 
     def _attend(self, queries: Tensor, source: Source) -> tuple[Tensor, Tensor, Tensor]:
+        assert source.projected is not None  # the network attends
         scores = self.score.compare(queries, source.projected)
         attention = masked_softmax(scores, source.mask)
         return scores, attention, attention @ source.states
@@ -292,7 +294,10 @@ class SequenceToSequence(nn.Module):
             for word in inputs.split(1, dim=1):
                 steps, carried = self.advance(word, source, carried)
                 taken.append(steps)
-            steps = Steps(*(_joined([getattr(one, f.name) for one in taken]) for f in fields(Steps)))
+            columns = {}
+            for field in fields(Steps):
+                columns[field.name] = _joined([getattr(steps, field.name) for steps in taken])
+            steps = Steps(**columns)
         else:
             steps, _ = self.advance(inputs, source, carried)
         return Trace(
@@ -310,6 +315,11 @@ class SequenceToSequence(nn.Module):
     def _attentions(self, source: Source, steps: Steps) -> tuple[Attention, ...]:
         if not self.config.attends:
             return ()
+        # A network that attends has all four.
+        assert steps.queries is not None
+        assert steps.scores is not None
+        assert steps.attention is not None
+        assert steps.context is not None
         maps = None
         if self.config.scoring in BILINEAR:
             maps = partial(self.score.maps, steps.queries, source.states)
@@ -329,7 +339,8 @@ class SequenceToSequence(nn.Module):
 
 
 def _joined(parts: list[Tensor | None]) -> Tensor | None:
-    return None if parts[0] is None else torch.cat(parts, dim=1)
+    tensors = [part for part in parts if part is not None]
+    return torch.cat(tensors, dim=1) if tensors else None
 
 
 def _reversed_words(lengths: Int[Tensor, " batch"], longest: int) -> Int[Tensor, "batch source 1"]:

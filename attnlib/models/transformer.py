@@ -32,7 +32,7 @@ adds the same number to all scores of a query and leaves the attention as it is.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -129,6 +129,7 @@ class KeyValues(ShowsShapes):
         )
 
     def layers(self) -> "list[KeyValues]":
+        """Return the keys and values of each layer, which :meth:`stacked` put together."""
         return [KeyValues(*one) for one in zip(self.keys.unbind(1), self.values.unbind(1), strict=True)]
 
     def followed_by(self, more: "KeyValues") -> "KeyValues":
@@ -148,7 +149,8 @@ class MultiHeadAttention(nn.Module):
 
     def __init__(self, config: TransformerConfig, kind: AttentionKind, layer: int):
         super().__init__()
-        self.kind, self.layer, self.heads = kind, layer, config.heads
+        self.kind: AttentionKind = kind
+        self.layer, self.heads = layer, config.heads
         self.head_width, self.scale = config.head_width, config.head_width**-0.5
         self.query_map, self.key_map, self.value_map, self.output_map = (
             nn.Linear(config.width, config.width) for _ in range(4)
@@ -318,6 +320,7 @@ class FeedForward(nn.Module):
         self.narrow = nn.Linear(config.hidden_width, config.width)
 
     def forward(self, inputs: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
+        """Return what the network adds to the states of each position."""
         return self.narrow(torch.relu(self.widen(inputs)))
 
 
@@ -355,18 +358,20 @@ class DecoderLayer(nn.Module):
         self,
         states: Float[Tensor, "batch steps width"],
         past: KeyValues | None,
+        *,
         source: KeyValues,
         read: Bool[Tensor, "batch steps past_and_steps"],
         source_allowed: Bool[Tensor, "batch 1 source"],
-        *,
         encoder_states: Float[Tensor, "batch source width"] | None = None,
     ) -> tuple[Float[Tensor, "batch steps width"], KeyValues, tuple[Attention, ...]]:
-        """Some steps on.
+        """Go some steps on.
 
         Args:
+            states: of these steps, one layer below.
             past: keys and values of the steps before these; None where these are the first.
             source: what the cross-attention makes of the encoder's output.
             read: what each step may look at, of all steps so far.
+            source_allowed: what all steps may look at, of the source.
             encoder_states: the encoder's output, where these are all steps; None in a search.
 
         Returns:
@@ -423,7 +428,8 @@ class Transformer(nn.Module):
         embedded = self.get_submodule(f"embedding_{side}")(words)
         if self.config.positions == "learned":
             check_table(first + length)
-            return embedded + self.get_submodule(f"positions_{side}").weight[first : first + length]
+            positions = cast("nn.Embedding", self.get_submodule(f"positions_{side}"))
+            return embedded + positions.weight[first : first + length]
         if self.config.positions == "sinusoidal":
             return embedded + sinusoidal_positions(length, self.config.width, first).to(embedded)
         return embedded
@@ -443,25 +449,35 @@ class Transformer(nn.Module):
             attentions.append(attention)
         return self.encoder_norm(states), tuple(attentions)
 
+    @property
+    def _decoder_layers(self) -> list[DecoderLayer]:
+        """The layers of the decoder; a ModuleList does not know of what type its modules are."""
+        return [cast("DecoderLayer", layer) for layer in self.decoder]
+
     def _answer(self, encoder_states: Float[Tensor, "batch source width"]) -> list[KeyValues]:
         """Keys and values of each layer's cross-attention."""
-        return [layer.cross_attention.answer(encoder_states) for layer in self.decoder]
+        return [layer.cross_attention.answer(encoder_states) for layer in self._decoder_layers]
 
     def _advance(
         self,
         states: Float[Tensor, "batch steps width"],
         pasts: Sequence[KeyValues | None],
+        *,
         sources: Sequence[KeyValues],
         read: Bool[Tensor, "batch steps past_and_steps"],
         source_mask: Bool[Tensor, "batch source"],
-        *,
         encoder_states: Float[Tensor, "batch source width"] | None = None,
     ) -> tuple[Float[Tensor, "batch steps width"], list[KeyValues], list[Attention]]:
         """Decoder states, keys and values of all steps so far by layer, and attentions as of a layer."""
         presents, attentions = [], []
         for layer, past, source in zip(self.decoder, pasts, sources, strict=True):
             states, present, recorded = layer(
-                states, past, source, read, source_mask[:, None], encoder_states=encoder_states
+                states,
+                past,
+                source=source,
+                read=read,
+                source_allowed=source_mask[:, None],
+                encoder_states=encoder_states,
             )
             presents.append(present)
             attentions += recorded
@@ -480,9 +496,9 @@ class Transformer(nn.Module):
         decoder_states, _, of_decoder = self._advance(
             self._embed("target", batch.target_input),
             [None] * self.config.layers,
-            self._answer(encoder_states),
-            read,
-            batch.source_mask,
+            sources=self._answer(encoder_states),
+            read=read,
+            source_mask=batch.source_mask,
             encoder_states=encoder_states,
         )
         return Trace(
@@ -513,9 +529,9 @@ class Transformer(nn.Module):
         states, presents, _ = self._advance(
             self._embed("target", words, first),
             prefix.past.layers(),
-            prefix.source.layers(),
-            read,
-            prefix.source_mask,
+            sources=prefix.source.layers(),
+            read=read,
+            source_mask=prefix.source_mask,
         )
         past = KeyValues.stacked(presents)
         return self.readout(states)[:, 0], Prefix(prefix.source_mask, prefix.source, past)
@@ -534,8 +550,12 @@ class Transformer(nn.Module):
         for name, place, size in (("layer", layer, self.config.layers), ("head", head, self.config.heads)):
             if not 0 <= place < size:
                 raise BadInput(f"{name} is {place}; this network's go from 0 to {size - 1}")
-        half = self.encoder if kind == "encoder_self" else self.decoder
-        attention = half[layer].cross_attention if kind == "cross" else half[layer].self_attention
+        if kind == "cross":
+            attention = self._decoder_layers[layer].cross_attention
+        elif kind == "decoder_self":
+            attention = self._decoder_layers[layer].self_attention
+        else:
+            attention = cast("EncoderLayer", self.encoder[layer]).self_attention
         query_map, key_map = (linear_map.of_heads([head]) for linear_map in attention.maps())
         return LinearMap(query_map.weight * attention.scale, query_map.bias * attention.scale), key_map
 

@@ -56,6 +56,7 @@ class AlignmentSums(StreamingSums):
         self,
         attention: Float[Tensor, "batch target source"],
         gold: Bool[Tensor, "batch target source"],
+        *,
         target_words: Bool[Tensor, "batch target"],
         source_words: Bool[Tensor, "batch source"],
         null: Float[Tensor, "batch target"] | None = None,

@@ -49,7 +49,7 @@ class IBMModel1(ShowsShapes):
     log_likelihood: tuple[float, ...]
 
     @classmethod
-    def fit(cls, corpus: Corpus, n_source: int, n_target: int, iterations: int = 10) -> "IBMModel1":
+    def fit(cls, corpus: Corpus, n_source: int, n_target: int, *, iterations: int = 10) -> "IBMModel1":
         """Fit a table by expectation-maximisation from the uniform one, ``1 / n_target``.
 
         >>> corpus = Corpus.from_ids([[4, 5], [4, 6]], [[7, 8], [7, 9]])  # the house, the book
@@ -66,7 +66,7 @@ class IBMModel1(ShowsShapes):
         Raises:
             BadInput: no sample, no iteration, or an id beyond its vocabulary.
         """
-        _check(corpus, n_source, n_target, iterations)
+        _check(corpus, n_source, n_target, iterations=iterations)
         blocks = list(_blocks(corpus, n_target))
         keys = np.unique(np.concatenate([block.keys for block in blocks]))
         blocks = [block.numbered_by(keys) for block in blocks]
@@ -188,7 +188,7 @@ def _expectation(
     return counts, likelihood
 
 
-def _check(corpus: Corpus, n_source: int, n_target: int, iterations: int) -> None:
+def _check(corpus: Corpus, n_source: int, n_target: int, *, iterations: int) -> None:
     if not len(corpus) or not len(corpus.target_ids):
         raise BadInput("IBM Model 1 needs at least one sentence pair with a target word")
     if iterations < 1:

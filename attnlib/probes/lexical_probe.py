@@ -33,10 +33,10 @@ def log_lexical_probe(
     readout: Readout,
     encoder_states: Float[Tensor, "batch source both_widths"],
     decoder_states: Float[Tensor, "batch target width"],
+    *,
     outputs: Int[Tensor, "batch target"],
     source_mask: Bool[Tensor, "batch source"],
     target_mask: Bool[Tensor, "batch target"],
-    *,
     at_once: int = PAIRS_AT_ONCE,
 ) -> Float[Tensor, "batch target source"]:
     """Return log β of every pair of valid positions, ``-inf`` at padding.
@@ -63,9 +63,9 @@ def log_lexical_probe(
         readout.from_context(encoder_states),
         readout.from_decoder(decoder_states),
         readout.logits,
-        outputs,
-        source_mask,
-        target_mask,
+        outputs=outputs,
+        source_mask=source_mask,
+        target_mask=target_mask,
         at_once=at_once,
     )
 
@@ -75,10 +75,10 @@ def log_probability_of_pairs(
     of_source: Float[Tensor, "batch source width"],
     of_target: Float[Tensor, "batch target width"],
     logits: Callable[[Float[Tensor, "pairs width"]], Float[Tensor, "pairs words"]],
+    *,
     outputs: Int[Tensor, "batch target"],
     source_mask: Bool[Tensor, "batch source"],
     target_mask: Bool[Tensor, "batch target"],
-    *,
     at_once: int = PAIRS_AT_ONCE,
 ) -> Float[Tensor, "batch target source"]:
     """Return log softmax(logits(of_source[t] + of_target[s]))[outputs[s]] of any network of that form.

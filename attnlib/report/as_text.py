@@ -37,7 +37,7 @@ def number(value: float | int) -> str:
 
 
 def visible(word: str, most: int = SHOWN, *, spaces: bool = False) -> str:
-    """Return a word in which every character can be seen.
+    r"""Return a word in which every character can be seen.
 
     Spaces are shown as ␣, and characters that draw nothing by their code. A combining mark with no letter
     before it is on a dotted circle.
@@ -47,7 +47,7 @@ def visible(word: str, most: int = SHOWN, *, spaces: bool = False) -> str:
         most: characters at most; the rest is cut off.
         spaces: whether spaces stay spaces.
 
-    >>> visible("a b\\x00\\u202ec")
+    >>> visible("a b\x00\u202ec")
     'a␣b␀⟨U+202E⟩c'
     """
     space = " " if spaces else "␣"

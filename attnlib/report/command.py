@@ -5,6 +5,8 @@ import timeit
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import islice
+from pathlib import Path
+from typing import cast
 
 import torch
 from rich.console import Console
@@ -16,6 +18,7 @@ from attnlib.analysis.learned import SCORED
 from attnlib.analysis.passes import fit_part, judge_part
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.stream import STAGES, Shard, Stream
+from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
 from attnlib.files import locked
 from attnlib.options import BATCH_OPTIONS, CALL_OPTIONS, PASS_OPTIONS, TEXT_OPTIONS, AnalyseOptions, flag_of
@@ -52,8 +55,8 @@ def analyse_command(options: AnalyseOptions) -> None:
     with job.keep.held(parts):
         unfinished = [part for part in parts if not job.keep.is_finished(*part)]
         if unfinished:
-            job = _prepared(job, unfinished[0], options, console)
-        remaining = _run_parts(job, parts, options, console)
+            job = _prepared(job, unfinished[0], options=options, console=console)
+        remaining = _run_parts(job, parts, options=options, console=console)
     if remaining and options.stage != "all":
         raise BadInput(remaining)
     if remaining:
@@ -88,23 +91,26 @@ class _Job:
 
 def _job_of(options: AnalyseOptions, console: Console) -> _Job:
     if options.traces is not None:
-        return _job_of_traces(options)
+        return _job_of_traces(options.traces, options)
     return _job_of_checkpoint(options, console)
 
 
-def _job_of_traces(options: AnalyseOptions) -> _Job:
-    stream = Stream.saved(options.traces)
-    shown = f"saved traces of {options.traces.name}"
+def _job_of_traces(folder: Path, options: AnalyseOptions) -> _Job:
+    stream = Stream.saved(folder)
+    assert stream.n_batches is not None  # the files are a list
+    shown = f"saved traces of {folder.name}"
     return _Job(
         stream=stream,
         keep=_partial_sums(options, stream.made()["sha256"]),
-        n_batches=len(stream.batches),
+        n_batches=stream.n_batches,
         about={"Model": shown},
         shown=shown,
     )
 
 
 def _job_of_checkpoint(options: AnalyseOptions, console: Console) -> _Job:
+    assert options.model is not None  # options without traces have a model and a source
+    assert options.source is not None
     text = ParallelText(options.source, options.target)
     n_lines, _ = text.checked()
     checkpoint = Checkpoint.load(options.model, options.device, **options.settings(*TEXT_OPTIONS))
@@ -146,6 +152,11 @@ def _partial_sums(options: AnalyseOptions, settings: Mapping) -> PartialSums:
     return PartialSums(options.out / "parts", {**settings, **of_passes, **free_constants})
 
 
+def _method(options: AnalyseOptions) -> Method:
+    """Return how components are fitted; options of another method cannot be made."""
+    return cast("Method", options.method)
+
+
 def _memory_needed(checkpoint: Checkpoint, stream: Stream, options: AnalyseOptions) -> str:
     """Return how much memory an analysis takes beside the model, in words."""
     if is_single_stack(checkpoint.model):
@@ -180,7 +191,7 @@ def _shard(options: AnalyseOptions, shard: int = 0) -> Shard:
     return Shard(shard, options.shards, options.every)
 
 
-def _prepared(job: _Job, part: _Part, options: AnalyseOptions, console: Console) -> _Job:
+def _prepared(job: _Job, part: _Part, *, options: AnalyseOptions, console: Console) -> _Job:
     """Say before any work what cannot be probed, and choose how many threads there are."""
     stage, shard = part
     batch = job.stream.first(stage, shard)
@@ -190,7 +201,7 @@ def _prepared(job: _Job, part: _Part, options: AnalyseOptions, console: Console)
     if options.threads is not None:
         torch.set_num_threads(options.threads)
     elif batch is not None and options.device == "cpu":
-        seconds = choose_threads(lambda: Fit(options.heads, options.method).update(stream.trace(batch)))
+        seconds = choose_threads(lambda: Fit(options.heads, _method(options)).update(stream.trace(batch)))
         timings = ", ".join(f"{time:.2g} s a batch with {count}" for count, time in seconds.items())
         line = f"threads: {torch.get_num_threads()}"
         if timings:
@@ -199,7 +210,7 @@ def _prepared(job: _Job, part: _Part, options: AnalyseOptions, console: Console)
     return replace(job, stream=stream)
 
 
-def _run_parts(job: _Job, parts: list[_Part], options: AnalyseOptions, console: Console) -> str:
+def _run_parts(job: _Job, parts: list[_Part], *, options: AnalyseOptions, console: Console) -> str:
     """Run all parts that can be run, and return what has to be done before the next; empty for nothing."""
     for stage, shard in parts:
         if stage == "judge" and (remaining := _remaining(job, "fit", options)):
@@ -236,7 +247,12 @@ def _run(job: _Job, stage: str, shard: Shard, *, options: AnalyseOptions, consol
 
         if stage == "fit":
             fit_part(
-                job.stream, shard, heads=options.heads, method=options.method, keep=job.keep, progress=follow
+                job.stream,
+                shard,
+                heads=options.heads,
+                method=_method(options),
+                keep=job.keep,
+                progress=follow,
             )
         else:
             fit = merged_fit(job.keep, shard)

@@ -124,7 +124,8 @@ def compare(first: Analysis, second: Analysis) -> Comparison:
     know is added, and quantiles are Student's. :attr:`Comparison.notes` warns of what is not taken off.
 
     Args:
-        first, second: what :func:`attnlib.analyse` or :func:`attnlib.read_report` returns.
+        first: what :func:`attnlib.analyse` or :func:`attnlib.read_report` returns.
+        second: the same of another model, or of another checkpoint.
 
     Raises:
         BadInput: no head in both; an analysis that was made without blocks; two ways of fitting components.
@@ -139,11 +140,13 @@ def compare(first: Analysis, second: Analysis) -> Comparison:
         )
     in_first_alone = [place for place in first_heads if place not in second_heads]
     in_second_alone = [place for place in second_heads if place not in first_heads]
+    assert first.keys is not None  # comparable analyses have them
+    assert second.keys is not None
     paired = torch.equal(first.keys, second.keys)
     rows = []
     for place in in_both:
         intervals = _intervals(first, second, place, paired=paired)
-        rows += _rows_of_head(place, first_heads[place], second_heads[place], intervals)
+        rows += _rows_of_head(place, first_heads[place], second_heads[place], intervals=intervals)
     return Comparison(
         rows=rows,
         paired=paired,
@@ -204,7 +207,7 @@ def _intervals(first: Analysis, second: Analysis, place: _Place, *, paired: bool
     )
 
 
-def _rows_of_head(place: _Place, first: dict, second: dict, intervals: _Intervals) -> list[dict]:
+def _rows_of_head(place: _Place, first: dict, second: dict, *, intervals: _Intervals) -> list[dict]:
     kind, layer, head = place
     rows = []
     for index, measure in enumerate(MEASURES):
@@ -231,7 +234,8 @@ def compare_command(first: Path, second: Path, out: Path | None) -> None:
     """Print which heads of two reports differ, the largest differences first.
 
     Args:
-        first, second: folders of reports.
+        first: folder of a report.
+        second: folder of that of another model.
         out: a table of all differences, if one is wanted.
     """
     from rich.console import Console

@@ -118,14 +118,15 @@ def _by_share(named: tuple[str, float]) -> float:
 
 
 def explain(
-    analysis: Analysis, sample: int, layer: int, head: int, *, kind: str = "cross", name: Name | None = None
+    analysis: Analysis, *, sample: int, layer: int, head: int, kind: str = "cross", name: Name | None = None
 ) -> Explanation:
     """Return the terms of one head in a stored sample.
 
     Args:
         analysis: has some judged samples.
         sample: number of the sample, from 0.
-        layer, head: of the attention, from 0.
+        layer: of the attention, from 0.
+        head: of the attention, from 0.
         kind: of the attention.
         name: the word of an id, given "source" or "target" and the id; the id itself by default.
 

@@ -63,8 +63,16 @@ def report(
         title: of the page.
         name: the word of an id, given ``"source"`` or ``"target"`` and the id; the id itself by default.
             Whatever it returns is shown as text.
-        heads, method, every, interventions, keep, progress, about: as in
-            :func:`~attnlib.report.one_call.analyse`.
+        heads: of every attention; all by default.
+        method: of the components, ``"least_squares"`` or ``"means"``.
+        every: one batch in so many is held out and judged.
+        interventions: also see how far attention moves when a part of the states comes from elsewhere.
+        keep: keeps the sums of both passes while they go on.
+        progress: True for a bar with the time left, or a function of the stage and the batches read.
+        about: what the report says of model and corpus.
+
+    Returns:
+        The analysis, as :func:`~attnlib.report.one_call.analyse` has it, where the options are explained.
 
     Raises:
         BadInput: an empty corpus, or a folder that cannot be written.
@@ -119,7 +127,8 @@ def write_report(
     links = [*(f"{table}.csv" for table in tables), "analysis.json"]
     if (folder / RUN).is_file():
         links.append(RUN)
-    write_text_atomic(folder / "index.html", page(analysis, title, name or id_as_word, links, script=True))
+    markup = page(analysis, title, name or id_as_word, tables=links, script=True)
+    write_text_atomic(folder / "index.html", markup)
 
 
 def _tables_of(analysis: Analysis) -> dict[str, list[dict[str, Any]]]:
@@ -196,13 +205,13 @@ def read_report(folder: str | Path) -> AnalysisWithViews:
     if content is None:
         raise CorruptFile(f"{path} was written by something else: make the report again")
     keys = tensors.pop("keys", None)
-    tables = {table: [_with_undefined(row) for row in content[table]] for table in TABLES}
-    as_it_is = {name: content[name] for name in (*_AS_IT_IS, "learned")}
-    lists = {name: tuple(content.get(name, ())) for name in _LISTS}
+    given: dict[str, Any] = {name: content[name] for name in (*_AS_IT_IS, "learned")}
+    for table in TABLES:
+        given[table] = [_with_undefined(row) for row in content[table]]
+    for name in _LISTS:
+        given[name] = tuple(content.get(name, ()))
     return AnalysisWithViews(
-        **tables,
-        **as_it_is,
-        **lists,
+        **given,
         losses=Losses(**content.get("losses", {})),
         one_sequence=content.get("one_sequence", False),
         interventions=[_with_undefined(row) for row in content.get("interventions", ())],

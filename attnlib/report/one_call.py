@@ -42,8 +42,8 @@ def analyse(
     Args:
         model: the name or folder of a checkpoint that transformers loads, such a model itself, a
             :class:`~attnlib.report.pretrained.Checkpoint`, or a stream of passes.
-        source, target: two files, line by line translations of each other, or two lists of sentences. Without
-            a target an encoder–decoder writes it.
+        source: a file, a text a line, or a list of texts.
+        target: their translations, likewise. Without a target an encoder–decoder writes it.
         heads: of every attention; all by default.
         method: of the components. ``"least_squares"`` fits constant, position and word together; shares are
             then about positions whose word was fitted on, and what a word that occurs at one position only
@@ -74,7 +74,7 @@ def analyse(
         BadInput: a corpus with nothing to judge, or in another order whenever it is read; no head; no source
             for a model that is no stream; a model that cannot be loaded.
     """
-    stream, known = _stream_of(model, source, target, options)
+    stream, known = _stream_of(model, source, target, options=options)
     analysis = analyse_stream(
         stream,
         heads=heads,
@@ -93,7 +93,7 @@ _OF_LOADING = ("device", "model_kwargs", "tokenizer_kwargs")
 
 
 def _stream_of(
-    model: Any, source: Any, target: Any, options: dict[str, Any]
+    model: Any, source: Any, target: Any, *, options: dict[str, Any]
 ) -> tuple[Stream, dict[str, str]]:
     """Return the passes of a model over a text, and what a report says of both."""
     if isinstance(model, Stream):

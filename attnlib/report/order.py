@@ -30,7 +30,7 @@ def require_one_order(stream: Stream) -> None:
         )
 
 
-def _is_same(first: Any, second: Any) -> bool:
+def _is_same(first: Any, second: Any) -> bool:  # noqa: PLR0911, a return for each kind of value
     """Return False for two batches of different numbers or words; what cannot be compared is the same."""
     if type(first) is not type(second):
         return False

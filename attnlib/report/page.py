@@ -44,7 +44,7 @@ _UNDEFINED = 255  # the byte of a weight that is NaN
 
 
 def page(
-    analysis: Analysis, title: str, name: Name, tables: Collection[str] = (), *, script: bool = False
+    analysis: Analysis, title: str, name: Name, *, tables: Collection[str] = (), script: bool = False
 ) -> str:
     """Return the page of an analysis as HTML.
 

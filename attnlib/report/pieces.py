@@ -37,7 +37,7 @@ def set_languages(tokenizer: Any, source: str | None, target: str | None) -> Non
         )
     if not codes:
         return
-    if None in (source, target):
+    if source is None or target is None:
         raise BadInput(
             f"{kind} marks sentences with their language: give --source-language and --target-language, each "
             f"one of {', '.join(codes[:5])}, … ({len(codes)} in all)"

@@ -72,7 +72,7 @@ class Plots:
 
         They are faint if the head attends evenly.
         """
-        _require_head(self._analysis, kind, layer, head)
+        _require_head(self._analysis, kind, layer=layer, head=head)
         place = {"kind": kind, "layer": layer, "head": head}
         shares = {
             row["term"]: row["covariance_share"]
@@ -108,10 +108,13 @@ class Plots:
         """Draw the attention of a head to one sentence, hatched where it is NaN.
 
         Args:
-            layer, head, kind: which head.
-            name, sample: as :meth:`~attnlib.report.tables.Tables.attention`.
+            layer: of the attention, from 0.
+            head: of the attention, from 0.
+            kind: of the attention.
+            name: the word of an id, given "source" or "target" and the id; the id itself by default.
+            sample: number of the sentence, from 0.
         """
-        attention_name = _require_head(self._analysis, kind, layer, head)
+        attention_name = _require_head(self._analysis, kind, layer=layer, head=head)
         attention, words = sample_of(self._analysis, name, sample)
         weights = attention[attention_name, head]  # (queries, keys)
         query_side, key_side = SIDES[kind]
@@ -124,7 +127,7 @@ class Plots:
         return figure
 
 
-def _require_head(analysis: Analysis, kind: str, layer: int, head: int) -> str:
+def _require_head(analysis: Analysis, kind: str, *, layer: int, head: int) -> str:
     """Return the name of the attention that has a head.
 
     Raises:
@@ -157,6 +160,8 @@ def _draw_squares(
     It is hatched where the share is negative; there is none where it is NaN.
 
     Args:
+        axes: of the panel.
+        shares: one a square.
         parts: of each share.
         opacity: from 0 to 1, of each share.
         numbers: whether each square has its number.
@@ -165,7 +170,7 @@ def _draw_squares(
     n_rows, n_columns = shares.shape
     for row, column in (~shares.isnan()).nonzero().tolist():
         share = float(shares[row, column])
-        part = parts[row][column]
+        part = parts[int(row)][int(column)]
         patch = rectangle(
             (column - 0.5, row - 0.5),
             1,

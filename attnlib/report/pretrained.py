@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from jaxtyping import Int
@@ -79,15 +79,17 @@ class Checkpoint:
         *,
         model_kwargs: Mapping[str, Any] | None = None,
         tokenizer_kwargs: Mapping[str, Any] | None = None,
-        **settings: str | None,
+        **settings: Any,
     ) -> "Checkpoint":
         """Load a model from a folder, or by name from wherever transformers finds it.
 
         Args:
+            name: a folder that ``save_pretrained`` wrote, or the name of a model.
             device: where the model goes; without effect where ``model_kwargs`` has a ``device_map``.
-            model_kwargs, tokenizer_kwargs: passed on to ``from_pretrained``: ``dtype``, ``revision``,
-                ``token``, ``device_map`` and so on. Code that a checkpoint brings along is refused unless
+            model_kwargs: passed on to the model's ``from_pretrained``: ``dtype``, ``revision``, ``token``,
+                ``device_map`` and so on. Code that a checkpoint brings along is refused unless
                 ``trust_remote_code`` is given here.
+            tokenizer_kwargs: passed on to the tokenizer's ``from_pretrained``.
             settings: as the fields.
 
         Raises:
@@ -136,7 +138,7 @@ class Checkpoint:
         return cls(name, model, tokenizer, **settings)
 
     @classmethod
-    def of(cls, model: Any, tokenizer: Any = None, **settings: str | None) -> "Checkpoint":
+    def of(cls, model: Any, tokenizer: Any = None, **settings: Any) -> "Checkpoint":
         """Return a loaded model as one, with the tokenizer of the place that it was loaded from by default.
 
         Raises:
@@ -232,13 +234,15 @@ class Checkpoint:
         self,
         kinds: Collection[str] = ("cross",),
         layers: Collection[int] | None = None,
+        *,
         ignore_special: bool = False,
     ) -> HuggingFace:
         """Return what makes passes of the model; arguments as :meth:`stream`."""
         ignored = {}
         if ignore_special:
             ignored = {side: ignorable_ids(self.tokenizer, side) for side in ("source", "target")}
-        return HuggingFace(self.model, kinds=kinds, layers=layers, ignored=ignored)
+        adapter = HuggingFace(self.model, kinds=kinds, layers=layers, ignored=ignored)
+        return cast("HuggingFace", adapter)  # a decoder or an encoder alone has another stream
 
     def write(self, batch: TokenBatch, longest: int) -> TokenBatch:
         """Return sources with what the model's own ``generate`` makes of them, greedily, up to its end mark.
@@ -248,6 +252,7 @@ class Checkpoint:
         or forced here as well.
 
         Args:
+            batch: sources; its targets are not looked at.
             longest: pieces at most; no more than the decoder has positions for.
 
         Raises:
@@ -257,7 +262,7 @@ class Checkpoint:
         if longest < begin.shape[1]:
             raise BadInput(f"longest is {longest}, too few to write anything: take a larger one")
         ends = self._end_marks()
-        longest = min(longest, self._positions_of_decoder())
+        longest = int(min(longest, self._positions_of_decoder()))
         least = getattr(self._generation_config, "min_length", None) or 0
         source = batch.source.to(self.model.device)
         with evaluated(self.model):
@@ -278,7 +283,7 @@ class Checkpoint:
         valid = ended.cumsum(1) == ended
         return TokenBatch(batch.source, batch.source_mask, target, valid, read)
 
-    def _positions_of_decoder(self) -> float:
+    def _positions_of_decoder(self) -> int | float:
         """Return how many pieces the decoder has positions for; infinity where it computes them."""
         return position_limit(self.model.get_decoder())
 
@@ -330,7 +335,9 @@ class Checkpoint:
         """Return the passes of the model over a text.
 
         Args:
-            kinds, layers: see :class:`~attnlib.adapters.HuggingFace`.
+            text: sources, with their translations or without.
+            kinds: of attention, see :class:`~attnlib.adapters.HuggingFace`.
+            layers: numbers of the layers that are looked at; all by default.
             ignore_special: leave out the positions where a special piece is read: end marks and marks of
                 languages of the source, and the decoder's step that reads its start mark, which is about the
                 first word. A row of cross-attention goes by what the decoder reads there, not by what it
@@ -357,11 +364,11 @@ class Checkpoint:
             raise BadInput(
                 "there is no target: give a file of translations, or let the model write them (generate)"
             )
-        kinds = several(kinds)
+        chosen = several(kinds)
         layers = several(layers)
-        adapter = self.adapter(kinds, layers, ignore_special)
+        adapter = self.adapter(chosen, layers, ignore_special=ignore_special)
         options = {
-            "kinds": [*kinds],
+            "kinds": [*chosen],
             "layers": layers and [*layers],
             "ignore_special": ignore_special,
             "batch_size": batch_size,

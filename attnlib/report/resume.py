@@ -4,8 +4,6 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
-from functools import reduce
-from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +13,7 @@ from torch import Tensor
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.from_stream import analyse_stream, analysis_of
 from attnlib.analysis.judge import HeldOutSums
-from attnlib.analysis.pass_sums import PassSums
-from attnlib.analysis.passes import SavedPass
+from attnlib.analysis.passes import SavedPass, Sums
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.stream import Shard, Stream
 from attnlib.errors import Altered, BadInput, CorruptFile
@@ -58,7 +55,7 @@ class PartialSums:
                 locks.enter_context(locked(self.path(stage, part).parent))
             yield
 
-    def load(self, stage: str, part: Shard, sums: PassSums) -> SavedPass | None:
+    def load(self, stage: str, part: Shard, sums: Sums) -> SavedPass[Sums] | None:
         """Load what was saved of a part into empty sums of its kind; None if nothing was saved.
 
         Raises:
@@ -109,7 +106,7 @@ class PartialSums:
         facts = {"settings": self._settings_of(part), "done": saved.done, "finished": saved.finished}
         write_sums(self.path(stage, part), saved.sums, facts)
 
-    def merged(self, stage: str, part: Shard, empty: Callable[[], PassSums]) -> PassSums:
+    def merged(self, stage: str, part: Shard, empty: Callable[[], Sums]) -> Sums:
         """Return the sums of all shards together.
 
         Args:
@@ -124,7 +121,10 @@ class PartialSums:
             shards = ", ".join(map(str, unfinished))
             raise BadInput(f"{self.folder}: shards {shards} of {part.shards} have no finished {stage} yet")
         paths = [self.path(stage, shard) for shard in part.all_shards()]
-        return reduce(add, (read_sums(path, empty()) for path in paths))
+        merged = read_sums(paths[0], empty())
+        for path in paths[1:]:
+            merged = merged + read_sums(path, empty())
+        return merged
 
     def _differences(self, saved: dict, part: Shard) -> list[str]:
         """Return in words which settings of saved sums differ from those of this analysis."""
@@ -168,7 +168,7 @@ def merged_analysis(
     fit = merged_fit(keep, part)
     judgement = keep.merged("judge", part, lambda: HeldOutSums(fit))
     if judgement.samples:
-        return analysis_of(stream, judgement, part, about)
+        return analysis_of(stream, judgement, part, about=about)
     if part.shards > 1:
         raise BadInput(
             f"nothing was held out of {fit.samples:,} samples: take fewer shards than {part.shards}"
@@ -178,7 +178,7 @@ def merged_analysis(
     )
 
 
-def write_sums(path: Path, sums: PassSums, facts: dict) -> None:
+def write_sums(path: Path, sums: Fit | HeldOutSums, facts: dict) -> None:
     """Write sums and facts about them to a file, which appears whole or not at all."""
     tensors: dict[str, Tensor] = {}
     state = _with_names_for_tensors(sums.state_dict(), "", tensors)
@@ -200,7 +200,7 @@ def read_facts(path: Path) -> dict:
         return {name: facts[name] for name in ("settings", "done", "finished", "state")}
 
 
-def read_sums(path: Path, sums: PassSums) -> PassSums:
+def read_sums(path: Path, sums: Sums) -> Sums:
     """Load what a file holds into sums of its kind, and return them.
 
     Raises:

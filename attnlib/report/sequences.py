@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from functools import cache
+from typing import cast
 
 from attnlib.adapters.single_stack import SingleStack
 from attnlib.adapters.token_batch import SequenceBatch, sequence_batches
@@ -11,6 +12,7 @@ from attnlib.errors import BadInput
 from attnlib.report.pieces import ignorable_ids, tokenizer_digest
 from attnlib.report.pretrained import Checkpoint, number_of_batches
 from attnlib.report.texts import Text
+from attnlib.trace import AttentionKind
 
 
 def stream_of_sequences(
@@ -28,9 +30,11 @@ def stream_of_sequences(
     Args:
         checkpoint: a decoder or an encoder alone, with its tokenizer.
         text: its source is what is read; empty lines are left out.
-        kinds, layers: see :class:`~attnlib.adapters.single_stack.SingleStack`.
+        kinds: of attention; a model alone has one, see :class:`~attnlib.adapters.single_stack.SingleStack`.
+        layers: numbers of the layers that are looked at; all by default.
         ignore_special: leave out the positions of special pieces; unknown words are words.
-        batch_size: texts at once; longest: pieces of a text, longer ones are cut off.
+        batch_size: texts at once.
+        longest: pieces of a text, longer ones are cut off.
 
     Raises:
         BadInput: a text with translations; a model that cannot be traced.
@@ -39,11 +43,12 @@ def stream_of_sequences(
     if text.target is not None:
         raise BadInput(f"{type(model).__name__} reads one text and translates nothing: leave target out")
     ignored = ignorable_ids(tokenizer) if ignore_special else ()
-    adapter = SingleStack(model, kinds=kinds, layers=layers, ignored=ignored)
+    known_kinds = cast("Collection[AttentionKind] | None", kinds)  # the adapter refuses others
+    adapter = SingleStack(model, kinds=known_kinds, layers=layers, ignored=ignored)
     predicts = adapter.kind == "decoder_self" and model.get_output_embeddings() is not None
     options = {
         "kinds": [adapter.kind],
-        "layers": None if layers is None else [*several(layers)],
+        "layers": None if layers is None else list(several(layers)),
         "ignore_special": ignore_special,
         "batch_size": batch_size,
         "longest": longest,

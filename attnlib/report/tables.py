@@ -48,7 +48,7 @@ class Tables:
         frame = self._frame(shown_terms(self._analysis, self._analysis.terms))
         if by_part:
             pairs = [pair_of(term) for term in frame["term"]]
-            after_term = frame.columns.get_loc("term") + 1
+            after_term = list(frame.columns).index("term") + 1
             frame.insert(after_term, "query_part", [query for query, _ in pairs])
             frame.insert(after_term + 1, "key_part", [key for _, key in pairs])
         return frame

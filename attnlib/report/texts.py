@@ -77,9 +77,9 @@ class ParallelText:
         Raises:
             BadInput: one does not exist.
         """
-        files = {"source": self.source}
+        files = {"source": Path(self.source)}
         if self.target is not None:
-            files["target"] = self.target
+            files["target"] = Path(self.target)
         for side, path in files.items():
             if not path.is_file():
                 raise BadInput(f"{side} {path} is not there")
@@ -159,12 +159,11 @@ def text_of(
     """
     if isinstance(source, ParallelText | Sentences):
         return source
-    is_file = [isinstance(side, str | Path) for side in (source, target) if side is not None]
-    if all(is_file):
+    if isinstance(source, str | Path) and (target is None or isinstance(target, str | Path)):
         return ParallelText(source, target)
-    if any(is_file):
+    if isinstance(source, str | Path) or isinstance(target, str | Path):
         raise BadInput("one side is a file and the other is not; give two files, or two lists of sentences")
-    return Sentences(source, target)
+    return Sentences(tuple(source), None if target is None else tuple(target))
 
 
 def _decoded(line: bytes | None, path: Path, number: int) -> str:

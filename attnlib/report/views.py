@@ -54,7 +54,7 @@ class AnalysisWithViews(Analysis):
         self, sample: int, layer: int, head: int, *, kind: str = "cross", name: Name | None = None
     ) -> Explanation:
         """Return the terms of one head in one sentence, see :func:`~attnlib.report.explain.explain`."""
-        return explain(self, sample, layer, head, kind=kind, name=name)
+        return explain(self, sample=sample, layer=layer, head=head, kind=kind, name=name)
 
     def show(self, *, name: Name | None = None, height: int = 720) -> "HTML":
         """Return the report for a notebook, see :func:`show`."""

@@ -23,14 +23,14 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import get_args
+from typing import cast, get_args
 
 import torch
 from jaxtyping import Float
 from safetensors import safe_open
 from torch import Tensor
 
-from attnlib.adapters.library_models import KINDS, encoder_decoder_pass, transformer_pass
+from attnlib.adapters.library_models import KINDS, Recurrent, encoder_decoder_pass, transformer_pass
 from attnlib.analysis.stream import Stream
 from attnlib.arrays import several
 from attnlib.errors import BadInput, check_known
@@ -68,16 +68,18 @@ class Trained:
         Raises:
             BadInput: a network without attention to a source, or another kind of it than it has.
         """
-        for kind in (kinds := several(kinds)):
+        chosen = several(kinds) or ()
+        for kind in chosen:
             check_known("attention", kind, KINDS)
-        trace = partial(transformer_pass, self.network, kinds=kinds)
-        if not isinstance(self.network, Transformer):
-            own = getattr(self.network.config, "architecture", type(self.network).__name__)
-            without = own in ("VED", "AttentiveClassifier")
-            if without or set(kinds) != {"cross"}:
+        if isinstance(self.network, Transformer):
+            trace = partial(transformer_pass, self.network, kinds=chosen)
+        else:
+            architecture = getattr(self.network.config, "architecture", type(self.network).__name__)
+            without = architecture in ("VED", "AttentiveClassifier")
+            if without or set(chosen) != {"cross"}:
                 has = "no attention between two texts" if without else "cross-attention alone"
-                raise BadInput(f"{own} has {has}: there is no analysis of {', '.join(kinds)}")
-            trace = partial(encoder_decoder_pass, self.network)
+                raise BadInput(f"{architecture} has {has}: there is no analysis of {', '.join(chosen)}")
+            trace = partial(encoder_decoder_pass, cast("Recurrent", self.network))
         trained = {name: self.provenance[name] for name in ("accuracy", "commit", "date")}
         trained = {"network": type(self.network).__name__} | trained
         made = {"trained": trained, "sha256": {"model": self.provenance["sha256"]}}

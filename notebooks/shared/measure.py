@@ -158,8 +158,8 @@ def _by_sample(terms: Tensor, trace: Trace) -> dict[str, Tensor]:
     return {
         "temporal_share": shares[:, 0, 0],
         "input_share": shares[:, 1, 1],
-        "temporal_only": similarity_by_sample(terms, *masks, SUBSETS["temporal_only"]),
-        "input_only": similarity_by_sample(terms, *masks, SUBSETS["input_only"]),
+        "temporal_only": similarity_by_sample(terms, *masks, pairs=SUBSETS["temporal_only"]),
+        "input_only": similarity_by_sample(terms, *masks, pairs=SUBSETS["input_only"]),
     }
 
 

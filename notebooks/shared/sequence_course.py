@@ -172,7 +172,7 @@ def written(network: nn.Module, corpus: Corpus, device: str = "cpu") -> Tensor:
     most = 2 * int(corpus.target_lengths.max()) + 10
     rows = torch.full((len(corpus), most), PAD, dtype=torch.int32)
     for batch in evaluation_batches(corpus, EVALUATION_BATCH):
-        found = greedy_search(network, batch.source.to(device), batch.source_mask.to(device), most)
+        found = greedy_search(network, batch.source.to(device), batch.source_mask.to(device), max_steps=most)
         words = found.words[:, 0].cpu().to(torch.int32)
         rows[batch.indices, : words.shape[1]] = words
     return rows[:, : max(1, int((rows != PAD).sum(1).max()))]

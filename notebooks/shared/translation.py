@@ -199,9 +199,9 @@ def _cells(network: BilinearTranslator, trace: Trace, batch: Batch) -> Tensors:
             network.readout,
             trace.encoder_states,
             trace.decoder_states,
-            batch.target_output,
-            batch.source_mask,
-            batch.target_mask,
+            outputs=batch.target_output,
+            source_mask=batch.source_mask,
+            target_mask=batch.target_mask,
         )
     }
     if network.config.attention == "learned":
@@ -226,7 +226,8 @@ def bleu_snapshot(
     written: list[list[int]] = [[] for _ in range(len(part.corpus))]
     for batch in evaluation_batches(part.corpus, EVALUATION_BATCH):
         batch = batch.to(device)
-        words = translate(network, batch.source, batch.source_mask, 2 * batch.source.shape[1] + 10)
+        most = 2 * batch.source.shape[1] + 10
+        words = translate(network, batch.source, batch.source_mask, max_steps=most)
         for index, row in zip(batch.indices.tolist(), words.tolist(), strict=True):
             written[index] = [word for word in row if word not in (PAD, EOS)]
     return torch.from_numpy(bleu_counts(pieces.decode(written), part.references).astype(np.int32))

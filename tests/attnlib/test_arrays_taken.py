@@ -77,7 +77,7 @@ def test_terms_that_are_not_finite_are_refused_by_their_place(measure, wrong):
 def test_similarity_by_sample_refuses_terms_that_are_not_finite():
     terms = torch.full((3, 3, 1, 1, 2), torch.nan)
     with pytest.raises(BadInput, match="not finite"):
-        similarity_by_sample(terms, torch.ones(1, 1).bool(), torch.ones(1, 2).bool(), ALL_PAIRS)
+        similarity_by_sample(terms, torch.ones(1, 1).bool(), torch.ones(1, 2).bool(), pairs=ALL_PAIRS)
 
 
 @pytest.mark.parametrize("measure", OF_TERMS)
@@ -104,7 +104,12 @@ def test_attention_that_is_not_finite_is_refused_before_anything_is_added():
 def test_alignments_that_are_not_finite_are_refused():
     everywhere = torch.ones(1, 2).bool()
     with pytest.raises(BadInput, match="not finite"):
-        AlignmentSums().update(torch.full((1, 2, 2), math.nan), torch.eye(2).bool()[None], *[everywhere] * 2)
+        AlignmentSums().update(
+            torch.full((1, 2, 2), math.nan),
+            torch.eye(2).bool()[None],
+            target_words=everywhere,
+            source_words=everywhere,
+        )
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0)])

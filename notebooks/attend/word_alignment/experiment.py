@@ -79,14 +79,15 @@ def measure_word_alignment(
         for name, attention in rebuilt.items():
             rows.add(attention, sums[name])
         posteriors, null = _posteriors(aligner, judged, indices, rows.gold.shape)
-        references["ibm_model_1"]["words"].update(posteriors, rows.gold, rows.target, rows.source)
-        references["ibm_model_1"]["null"].update(posteriors, rows.gold, rows.target, rows.source, null)
+        references["ibm_model_1"]["words"].update(posteriors, rows.gold, **rows.words)
+        references["ibm_model_1"]["null"].update(posteriors, rows.gold, **rows.words, null=null)
         for rule in references["diagonal"].values():
-            rule.update(diagonal(rows.target, rows.source), rows.gold, rows.target, rows.source)
+            rule.update(diagonal(rows.target, rows.source), rows.gold, **rows.words)
         hit = (trace.logits.argmax(-1) == trace.target_outputs).cpu()
         for outcome, where in ((right, hit), (wrong, ~hit)):
             chosen = rows.target & where
-            outcome.update(rebuilt["full"], rows.gold & chosen[:, :, None], chosen, rows.source)
+            gold = rows.gold & chosen[:, :, None]
+            outcome.update(rebuilt["full"], gold, target_words=chosen, source_words=rows.source)
         if shown in indices:
             place = indices.index(shown)
             pictures = {name: rebuilt[name][place] for name in SHOWN} | {"ibm_model_1": posteriors[place]}
@@ -142,10 +143,17 @@ class _Rows:
         return cls(gold, words_only(trace.target_mask), words, trace.source_mask & ~words)
 
     def add(self, attention: Attention, sums: dict[str, AlignmentSums]) -> None:
-        sums["words"].update(attention, self.gold, self.target, self.source)
         null = (attention * self.ends[:, None, :]).sum(-1)
-        sums["null"].update(attention, self.gold, self.target, self.source, null)
-        sums["read"].update(attention[:, 1:], self.gold[:, :-1], self.target[:, :-1], self.source)
+        sums["words"].update(attention, self.gold, **self.words)
+        sums["null"].update(attention, self.gold, **self.words, null=null)
+        sums["read"].update(
+            attention[:, 1:], self.gold[:, :-1], target_words=self.target[:, :-1], source_words=self.source
+        )
+
+    @property
+    def words(self) -> dict[str, Tensor]:
+        """Where there are words, by side, as :meth:`AlignmentSums.update` takes it."""
+        return {"target_words": self.target, "source_words": self.source}
 
 
 def _rebuilt(

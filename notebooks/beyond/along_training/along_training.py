@@ -255,9 +255,9 @@ def log_probe(network: EncoderDecoder, trace: Trace) -> LogProbe:
         trace.encoder_states @ of_context.T,
         trace.decoder_states @ of_decoder.T + bias,
         lambda logits: logits,
-        trace.target_outputs,
-        trace.source_mask,
-        trace.target_mask,
+        outputs=trace.target_outputs,
+        source_mask=trace.source_mask,
+        target_mask=trace.target_mask,
         at_once=max(PAIRS_AT_ONCE, _NUMBERS_AT_ONCE // len(bias)),
     )
 

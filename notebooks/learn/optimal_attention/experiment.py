@@ -97,7 +97,12 @@ class _Rows:
         of_target = self.of_target = readout.from_decoder(trace.decoder_states)
         masks = batch.source_mask, batch.target_mask
         self.probe = log_lexical_probe(
-            readout, trace.encoder_states, trace.decoder_states, batch.target_output, *masks
+            readout,
+            trace.encoder_states,
+            trace.decoder_states,
+            outputs=batch.target_output,
+            source_mask=batch.source_mask,
+            target_mask=batch.target_mask,
         )
         self.others = others
         # Attention sums to one, so that the bias of the words may stand in either summand.

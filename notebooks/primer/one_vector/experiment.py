@@ -101,7 +101,8 @@ def beam_written(network: torch.nn.Module, corpus: Corpus) -> Tensor:
     most = 2 * int(corpus.target_lengths.max()) + 10
     rows = torch.full((len(corpus), most), PAD, dtype=torch.int32)
     for batch in evaluation_batches(corpus, _BATCH):
-        words = beam_search(network, batch.source, batch.source_mask, most, beams=BEAMS).words[:, 0]
+        written = beam_search(network, batch.source, batch.source_mask, max_steps=most, beams=BEAMS)
+        words = written.words[:, 0]
         rows[batch.indices, : words.shape[1]] = words.to(torch.int32)
     return rows
 

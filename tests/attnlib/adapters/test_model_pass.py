@@ -268,7 +268,9 @@ def test_rounding_stays_within_what_is_derived_of_it(name, dtype, size):
         least = torch.finfo(dtype).tiny
         for head in range(one.heads):
             own = one.attention[:, head].float()
-            error = unit_errors(own, one.scores[:, head], sizes(head), allowed, UNIT[dtype], least)
+            error = unit_errors(
+                own, one.scores[:, head], squares=sizes(head), allowed=allowed, unit=UNIT[dtype], least=least
+            )
             assert float(error.max()) < WORST / 2
             assert float(error.square().mean()) < 1 / 3 or len(error) < 30
 
@@ -280,7 +282,9 @@ ROUNDINGS = beside(__file__, "roundings")
 def test_errors_are_counted_in_roundings_beside_the_largest_weight(own, scores, allowed, expected):
     own, scores = (torch.tensor([[row]], dtype=torch.float64) for row in (own, scores))
     squares = torch.full_like(own, 0.5)
-    found = unit_errors(own, scores, squares, torch.tensor([[allowed]]), unit=0.01, least=1e-6)
+    found = unit_errors(
+        own, scores, squares=squares, allowed=torch.tensor([[allowed]]), unit=0.01, least=1e-6
+    )
     assert found.tolist() == pytest.approx(expected, abs=1e-3)
 
 

@@ -35,7 +35,7 @@ def test_both_sides_split_weights_add_up_to_those_of_the_part(part):
     both = dict.fromkeys(TWELVE, 0.0) | weights_of(TWELVE, part, "split")
     added = dict.fromkeys(TWELVE, 0.0)
     for side in ("query", "keys"):
-        for term, weight in weights_of(TWELVE, part, "split", side).items():
+        for term, weight in weights_of(TWELVE, part, "split", side=side).items():
             added[term] += weight
     assert added == both
 
@@ -43,8 +43,8 @@ def test_both_sides_split_weights_add_up_to_those_of_the_part(part):
 def test_a_constant_query_is_no_part_of_the_query():
     """Nothing changes where the temporal part of a query does; that of the key is in it."""
     for reading in READINGS:
-        assert "constant·temporal" not in weights_of(TWELVE, "temporal", reading, "query")
-        assert weights_of(TWELVE, "temporal", reading, "keys")["constant·temporal"] == 1.0
+        assert "constant·temporal" not in weights_of(TWELVE, "temporal", reading, side="query")
+        assert weights_of(TWELVE, "temporal", reading, side="keys")["constant·temporal"] == 1.0
 
 
 def test_hand_worked_readings_of_a_head():

@@ -598,7 +598,7 @@ def test_substitution_agrees_with_a_loop_of_rows_and_merges_in_any_order_of_name
 @given(batches)
 def test_each_sample_has_what_it_has_alone(batch):
     shares = covariance_shares_by_sample(*batch)
-    similar = {n: similarity_by_sample(*batch, SUBSETS[n]) for n in ("temporal_only", "no_residual")}
+    similar = {n: similarity_by_sample(*batch, pairs=SUBSETS[n]) for n in ("temporal_only", "no_residual")}
     for sample in range(len(batch[1])):
         alone = part_of(batch, slice(sample, sample + 1))
         expected = ShareSums().update(*alone).result().covariance  # NaN where only one position is valid

@@ -631,7 +631,7 @@ test_what_cannot_be_is_refused = refused(
     (lambda: nets.transformer().projections("crosss", 0, 0), "did you mean 'cross'"),
     (lambda: nets.transformer().projections("cross", 0, 3), "head is 3; … go from 0 to 2"),
     (lambda: nets.transformer().projections("encoder_self", -1, 0), "layer is -1"),
-    (lambda: translate(nets.translator(), BATCH.source, BATCH.source_mask, 0), "max_steps is 0"),
+    (lambda: translate(nets.translator(), BATCH.source, BATCH.source_mask, max_steps=0), "max_steps is 0"),
 )  # fmt: skip
 
 
@@ -675,8 +675,8 @@ def greedy(likeliest):
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_beam_that_holds_everything_is_exhaustive_search_and_leaves_the_rest_empty(name, seed, penalty):
     model = nets.spread(WRITERS[name](target_size=WORDS), 1.0, seed)
-    given = model, SHORT.source, SHORT.source_mask, STEPS
-    found = beam_search(*given, beams=len(TARGETS) + 1, length_penalty=penalty)
+    given = model, SHORT.source, SHORT.source_mask
+    found = beam_search(*given, max_steps=STEPS, beams=len(TARGETS) + 1, length_penalty=penalty)
     for sample, (*words, none) in enumerate(found.words):
         likeliest, total = known(model, sample)
         ranked = (total / (TARGETS != PAD).sum(1) ** penalty).argsort(descending=True)
@@ -684,11 +684,11 @@ def test_a_beam_that_holds_everything_is_exhaustive_search_and_leaves_the_rest_e
         torch.testing.assert_close(found.log_probability[sample, :-1], total[ranked])
         assert total.exp().sum().item() == pytest.approx(1)  # they are all that can be written
         assert (found.log_probability[sample, -1], set(none.tolist())) == (-torch.inf, {PAD})
-        alone = greedy_search(*given)
+        alone = greedy_search(*given, max_steps=STEPS)
         words = alone.words[sample, 0]
         assert torch.equal(words, greedy(likeliest)[: len(words)])
         assert EOS in words or len(words) == STEPS
-        few = beam_search(*given, beams=3, length_penalty=penalty)
+        few = beam_search(*given, max_steps=STEPS, beams=3, length_penalty=penalty)
         for beam, said in [(alone, words), *((few, own) for own in few.words[sample])]:
             place = (beam.words[sample] == said).all(1).nonzero()[0, 0]
             target = torch.cat([said, torch.full([TARGETS.shape[1] - len(said)], PAD)])
@@ -699,7 +699,7 @@ def test_a_beam_that_holds_everything_is_exhaustive_search_and_leaves_the_rest_e
 @pytest.mark.parametrize("seed", [2, 3, 4])
 def test_a_translation_has_the_likeliest_word_at_every_step(seed):
     model = nets.spread(nets.translator(words=WORDS), 1.0, seed)
-    for sample, words in enumerate(translate(model, SHORT.source, SHORT.source_mask, STEPS)):
+    for sample, words in enumerate(translate(model, SHORT.source, SHORT.source_mask, max_steps=STEPS)):
         likeliest, _ = known(model, sample)
         assert torch.equal(words, greedy(likeliest)[: len(words)])
         assert EOS in words or len(words) == STEPS

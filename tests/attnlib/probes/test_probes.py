@@ -132,8 +132,10 @@ WORKED = beside(__file__, "links")
 def test_error_rates_by_hand(case):
     attention, gold = torch.tensor([WORKED[case]["attention"]]), WORKED[case]["gold"]
     expected = {name: float(Fraction(value)) for name, value in WORKED[case]["expected"].items()}
-    masks = (torch.ones(1, length, dtype=torch.bool) for length in attention.shape[1:])
-    found = AlignmentSums().update(attention, gold_links([gold], *attention.shape[1:]), *masks).result()
+    target_words, source_words = (torch.ones(1, length, dtype=torch.bool) for length in attention.shape[1:])
+    links = gold_links([gold], *attention.shape[1:])
+    sums = AlignmentSums().update(attention, links, target_words=target_words, source_words=source_words)
+    found = sums.result()
     assert {name: getattr(found, name) for name in expected} == pytest.approx(expected)
 
 
@@ -152,8 +154,13 @@ def test_two_batches_come_to_what_a_loop_counts(seed, batch, with_null):
             made += 1
             hits += gold[n, s][columns[n]][row == best].mean()
     attention[~inside] = 9.0
-    given = list(map(torch.from_numpy, (attention, gold, rows, columns, *[null] * with_null)))
-    sums = [AlignmentSums().update(*(own[part] for own in given)) for part in (slice(2), slice(2, None))]
+    masks = {"target_words": rows, "source_words": columns}
+    options = masks | {"null": null} if with_null else masks
+    sums = []
+    for part in (slice(2), slice(2, None)):
+        given = {name: torch.from_numpy(values)[part] for name, values in options.items()}
+        weights, links = torch.from_numpy(attention)[part], torch.from_numpy(gold)[part]
+        sums.append(AlignmentSums().update(weights, links, **given))
     found, linked = (sums[0] + sums[1]).result(), int(gold.any(-1).sum())
     assert (found.made, found.gold, found.rows) == (made, gold.sum(), linked)
     expected = {"precision": (hits, made), "recall": (hits, gold.sum()), "agreement": (hits, linked)}
@@ -186,10 +193,10 @@ ENGLISH = Vocabulary.of(["the", "house", "book", "a"])
 PAIRS = [("das Haus", "the house"), ("das Buch", "the book"), ("ein Buch", "a book")]
 
 
-def fitted(pairs, *iterations) -> IBMModel1:
+def fitted(pairs, **options) -> IBMModel1:
     lines = zip((GERMAN, ENGLISH), zip(*pairs, strict=True), strict=True)
     sides = [[words.encode(line.split()) for line in side] for words, side in lines]
-    return IBMModel1.fit(Corpus.from_ids(*sides), len(GERMAN), len(ENGLISH), *iterations)
+    return IBMModel1.fit(Corpus.from_ids(*sides), len(GERMAN), len(ENGLISH), **options)
 
 
 def naive(pairs, n_target: int, iterations: int) -> tuple[dict, dict]:
@@ -211,7 +218,7 @@ def naive(pairs, n_target: int, iterations: int) -> tuple[dict, dict]:
 
 def test_one_iteration_of_ibm_model_1_by_hand():
     """das, Haus, null start equal: a third of a link each. das meets the twice, house and book once."""
-    model = fitted(PAIRS, 1)
+    model = fitted(PAIRS, iterations=1)
     das, haus = GERMAN.encode(["das", "Haus"])
     the, house, book, a = ENGLISH.encode(["the", "house", "book", "a"])
     words = np.array([the, house, book, a])
@@ -249,7 +256,7 @@ def test_it_is_the_plain_algorithm_and_climbs(pairs, block):
 @pytest.mark.parametrize(("pairs", "source", "target"), [(PAIRS, "ein", "house"), (PAIRS[:1], "das", "book")])
 def test_a_word_that_only_null_explains_or_nothing_has_no_link(pairs, source, target):
     """house and ein never stand in one sentence, but every word stands with null; book is not seen at all."""
-    model, sides = fitted(pairs, 3), (GERMAN.encode([source]), ENGLISH.encode([target]))
+    model, sides = fitted(pairs, iterations=3), (GERMAN.encode([source]), ENGLISH.encode([target]))
     assert model.best_links(*sides).tolist() == [NO_LINK]
     assert model.posteriors(*sides).tolist() == [[0.0]]
     assert NO_LINK == -1
@@ -269,8 +276,12 @@ def traced(form="joined", lengths=((3, 5), (7, 2), (1, 1))):
 
 def probe(model, batch, trace, **options):
     states = trace.encoder_states, trace.decoder_states
-    wanted = batch.target_output, batch.source_mask, batch.target_mask
-    return log_lexical_probe(model.readout, *states, *wanted, **options)
+    wanted = {
+        "outputs": batch.target_output,
+        "source_mask": batch.source_mask,
+        "target_mask": batch.target_mask,
+    }
+    return log_lexical_probe(model.readout, *states, **wanted, **options)
 
 
 def every_logit(model, batch, trace):
@@ -301,7 +312,9 @@ def test_the_probe_by_hand():
     both = torch.ones(1, 2, dtype=torch.bool)
     sides = torch.tensor([[[1.0], [-2.0]]]), torch.tensor([[[0.5], [0.0]]])
     words = torch.tensor([[0, 1]])
-    found = log_probability_of_pairs(*sides, lambda z: torch.cat([z, -z], 1), words, both, both)
+    found = log_probability_of_pairs(
+        *sides, lambda z: torch.cat([z, -z], 1), outputs=words, source_mask=both, target_mask=both
+    )
     expected = torch.sigmoid(torch.tensor([[[3.0, -3.0], [-2.0, 4.0]]]))
     torch.testing.assert_close(found.exp(), expected)
 
@@ -338,7 +351,8 @@ BOTH = torch.ones(1, 2, dtype=torch.bool)
 
 
 def align(links, length, target_words):
-    AlignmentSums().update(torch.ones(1, 2, length), gold_links([links], 2, length), target_words, BOTH)
+    gold = gold_links([links], 2, length)
+    AlignmentSums().update(torch.ones(1, 2, length), gold, target_words=target_words, source_words=BOTH)
 
 
 def fit(sources, targets, iterations=1):

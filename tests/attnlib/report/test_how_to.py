@@ -216,9 +216,13 @@ def test_the_translator_is_probed_without_training():
     batch = collate(found.corpus, range(100))
     states, valid = found.network(batch), batch.target_mask
     probe = log_lexical_probe(
-        found.network.readout, states.encoder_states, states.decoder_states, batch.target_output,
-        batch.source_mask, valid,
-    )  # fmt: skip
+        found.network.readout,
+        states.encoder_states,
+        states.decoder_states,
+        outputs=batch.target_output,
+        source_mask=batch.source_mask,
+        target_mask=valid,
+    )
     best = batch.source.gather(1, probe.argmax(-1))[valid].tolist()
     pairs = zip(best, batch.target_output[valid].tolist(), strict=True)
     words = [(found.word("source", own), found.word("target", other)) for own, other in pairs if other > 3]

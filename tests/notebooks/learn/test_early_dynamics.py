@@ -38,7 +38,7 @@ def test_with_null_written_into_every_source_it_is_ibm_model_1(seed):
     written = Corpus.from_ids(sources, [corpus.target(i) for i in range(len(corpus))])
     ours = CountTables.of(written, *SIZES, 20)
     for iterations in (1, 5):
-        theirs = IBMModel1.fit(corpus, *SIZES, iterations)
+        theirs = IBMModel1.fit(corpus, *SIZES, iterations=iterations)
         rows = np.where(theirs.sources == 0, null, theirs.sources)
         assert ours.counts[iterations - 1][rows, theirs.targets] == pytest.approx(theirs.counts)
     # the likelihood never falls, and no target word is lost

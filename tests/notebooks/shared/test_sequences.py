@@ -40,7 +40,7 @@ def test_what_is_written_is_what_each_source_gets_alone():
     most = 2 * int(CORPUS.target_lengths.max()) + 10
     for i in range(3):
         alone = collate(CORPUS, [i])
-        words = greedy_search(network, alone.source, alone.source_mask, most).words[0, 0]
+        words = greedy_search(network, alone.source, alone.source_mask, max_steps=most).words[0, 0]
         own = rows[i].numpy()
         assert np.array_equal(own[own != PAD], words[words != PAD].numpy())
 

@@ -60,7 +60,7 @@ def test_what_is_recorded_before_training_is_what_the_network_does_sample_by_sam
             torch.testing.assert_close(recorded[f"{name}.loss"][0, i], network.loss(alone) * words)
             assert recorded[f"{name}.target_output"][i, :words].equal(alone.target_output[0].int())
             assert recorded[f"{name}.source"][i][masks[0][i]].equal(alone.source[0].int())
-            written = translate(network, alone.source, alone.source_mask, 40)[0]
+            written = translate(network, alone.source, alone.source_mask, max_steps=40)[0]
             (hypothesis,) = data.pieces.decode([[word for word in written.tolist() if word > 3]])
             if len(written) < 2 * alone.source.shape[1] + 10:  # it ended by itself
                 expected = bleu_counts([hypothesis], [part.references[i]])[0]
