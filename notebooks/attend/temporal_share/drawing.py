@@ -133,6 +133,17 @@ LETTERS = (digits + ascii_letters)[: STEPS + 1]
 DECAY = registry.load("regularisation")  # the experiment whose networks have weight decay
 
 
+HEADINGS = {  # short enough for the table to fit a page
+    "temporal_share": "μ·μ",
+    "input_share": "χ·χ",
+    "token_accuracy": "accuracy",
+    "temporal_split": "μ split",
+    "input_split": "χ split",
+    "temporal_moves": "μ moves",
+    "input_moves": "χ moves",
+}
+
+
 def dial(result: Result) -> tuple[dict, pd.DataFrame]:
     """Points with their matrices, of committed results and the archive behind them alone."""
     if result.profile != "paper":
@@ -157,7 +168,7 @@ def dial(result: Result) -> tuple[dict, pd.DataFrame]:
     points[READ] = points[READ].astype(float)
     columns = [*MEANS, *READ]
     table = points.groupby(["task", "kind", "decay"], sort=False)[columns].mean().round(2)
-    table = table.rename(index=task_name, level="task").rename(columns=lambda name: name.replace("_", " "))
+    table = table.rename(index=task_name, level="task").rename(columns=HEADINGS)
     return {
         "points": _plain(points.round(dict.fromkeys([*MEANS, *READ], 2))),
         "letters": LETTERS,
