@@ -59,7 +59,7 @@ BREAKS = [
     ),
     pytest.param(
         "readout", "attnlib/models/encoder_decoder.py",
-        "attention @ encoder_states", "attention.flip(-1) @ encoder_states.flip(-2)",
+        "weights @ encoder_states", "weights.flip(-1) @ encoder_states.flip(-2)",
         "differs: network", id="an order of summing",
     ),
 ]  # fmt: skip

@@ -25,12 +25,13 @@ class Tokenizer:
 @pytest.fixture
 def checkpoint():
     """A Marian model whose padding would be the likeliest piece everywhere."""
-    torch.manual_seed(0)
     sizes = {f"{half}_{name}": 1 for half in ("encoder", "decoder") for name in ("layers", "attention_heads")}
     sizes |= {"encoder_ffn_dim": 8, "decoder_ffn_dim": 8, "d_model": 8, "vocab_size": 20}
     marks = {"pad_token_id": PAD, "eos_token_id": END, "decoder_start_token_id": PAD}
     config = transformers.MarianConfig(**sizes, **marks, attn_implementation="eager")
-    model = transformers.MarianMTModel(config).eval()
+    with torch.random.fork_rng(devices=[]):  # transformers takes no generator
+        torch.manual_seed(0)
+        model = transformers.MarianMTModel(config).eval()
     with torch.no_grad():
         model.final_logits_bias[0, PAD] = 5.0
         model.final_logits_bias[0, WORD] = 2.0

@@ -7,7 +7,6 @@ makes of the same data.
 import gzip
 import json
 import re
-from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -457,10 +456,9 @@ def pass_of(task, architecture, samples=200):
 
 
 def as_single(trace):
-    """A trace with all its numbers in single precision."""
-    single = {field.name: getattr(trace, field.name) for field in fields(trace)}
-    return replace(
-        trace, **{name: value.float() for name, value in single.items() if value.is_floating_point()}
+    """What the page shows of a trace, in single precision."""
+    return SimpleNamespace(
+        attention=trace.attention.float(), logits=trace.logits.float(), target_outputs=trace.target_outputs
     )
 
 
