@@ -17,7 +17,7 @@ from companion.rounding import rounded
 from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
-from companion.runs.suite import point
+from companion.runs.suite import point, task_name_of
 from notebooks.attend.interchange.transplants import TRANSPLANTS
 from notebooks.shared import tasks as rules
 from notebooks.shared.intervals import by_kind, correlated, each_over_seeds, grouped, last_minus_first
@@ -142,20 +142,24 @@ class Config(SuiteConfig):
 
     #: held-out samples of each network in whose forward pass parts are exchanged, at most
     samples: Positive = 200
-    #: marks of the dial at which residuals are transplanted, and more recurrent networks are exchanged
-    dial_marks: tuple[Task, ...] = DIAL
-    #: how many at these marks, seeds 0 … n − 1; as many as of other tasks by default
+    #: recurrent networks along the dial, seeds 0 … n − 1; as many as of other tasks by default
     dial_seeds: Positive | None = None
     #: held-out sentences that each translator writes, which tell whether it counts
     translated: Positive = 200
 
 
 QUICK_TASKS = ("one_to_one", "reordering_50", "scan")
-PAPER = {"scale": "paper", "seeds": 3, "fit_samples": 25_000, "samples": 1_500, "translated": 1_000}
-PAPER |= {"dial_marks": DIAL[-1:], "dial_seeds": 10}
 PROFILES = {
     "quick": Config(task=QUICK_TASKS),
-    "paper": Config(task=PAPER_TASKS, **PAPER),
+    "paper": Config(
+        task=PAPER_TASKS,
+        scale="paper",
+        seeds=3,
+        fit_samples=25_000,
+        samples=1_500,
+        dial_seeds=10,
+        translated=1_000,
+    ),
     "tiny": Config(
         task=("one_to_one", "reordering_50"),
         seeds=1,
@@ -185,8 +189,7 @@ def _exchanges(config: Config) -> tuple[Measurement, ...]:
 def _along_dial(config: Config) -> dict[str, tuple[Measurement, ...]]:
     """What is asked of recurrent networks at the marks of the dial among the tasks, by what is asked."""
     specs = [spec for mark in _marks(config) for spec in _recurrent(config, mark)]
-    marks = [mark for mark in _marks(config) if mark in config.dial_marks and mark != DIAL[0]]
-    turned = [spec for mark in marks for spec in _recurrent(config, mark)]
+    turned = [spec for spec in specs if task_name_of(spec) != DIAL[0]]
     how = {"fit_samples": config.fit_samples, "samples": config.samples}
     return {
         "terms": measurements_of(specs, measure_alignment_terms, fit_samples=config.fit_samples),
@@ -201,8 +204,7 @@ def _marks(config: Config) -> tuple[str, ...]:
 
 def _recurrent(config: Config, mark: str) -> tuple[ModelSpec, ...]:
     changes = {"cell": "gru", "embedding_scale": config.embedding_scale}
-    seeds = config.dial_seeds if mark in config.dial_marks else None
-    return each_planned(config, mark, "AED", seeds, **changes)
+    return each_planned(config, mark, "AED", config.dial_seeds, **changes)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:

@@ -50,6 +50,7 @@ PROFILES = {
         fit_samples=25_000,
         more_cells=("lstm", "vanilla", "ugrnn"),
         translated=1_000,
+        dial_seeds=10,
         samples=1_500,
     ),
     "tiny": Config(
