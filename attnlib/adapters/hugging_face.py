@@ -394,8 +394,8 @@ class HuggingFace(Traced):
             module = self._module(_path_of(place))
             raise BadInput(
                 f"{place.name} returns no attention, though nothing hides it: {type(module).__name__} keeps "
-                "it to itself. Name its projections with attnlib.adapters.Modules instead, with this module as "
-                "``attention`` if torch makes it within, else with unchecked=True"
+                "it to itself. Name its projections with attnlib.adapters.Modules instead, with this module "
+                "as ``attention`` if torch makes it within, else with unchecked=True"
             )
 
     def _position_bias(
