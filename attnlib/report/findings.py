@@ -3,6 +3,7 @@
 import math
 import statistics
 from operator import itemgetter
+from typing import Any
 
 from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.learned import has_learned
@@ -93,25 +94,42 @@ def _named_heads(rows: list[dict]) -> str:
 
 
 def notes(analysis: Analysis) -> list[str]:
-    """Return the caveats: what was left out, what nothing checked, and what is too small."""
+    """Return the caveats of an analysis: what was left out, what nothing checked, and what is too small.
+
+    Args:
+        analysis: of any model.
+
+    Returns:
+        A paragraph each, by ``notes.txt.j2``.
+
+    Example:
+        >>> from attnlib import analyse, zoo
+        >>> analysis = analyse(zoo.load("reordering").stream(batch_size=256))
+        >>> notes(analysis)[0][:47]
+        'No part of the corpus was held out, being too s'
+    """
+    facts = vars(analysis) | _facts_of_notes(analysis)
+    text = template("notes.txt.j2").render(facts)
+    paragraphs = [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
+    return [paragraph for paragraph in paragraphs if paragraph]
+
+
+def _facts_of_notes(analysis: Analysis) -> dict[str, Any]:
+    """Return what the caveats depend on beside the fields of the analysis, by the names of the template."""
     heads = analysis.heads
-    most_unseen = max(analysis.states, key=itemgetter("unseen_words"), default={"unseen_words": 0})
-    least_typical = min(heads, key=itemgetter("typicality_coverage"), default=None)
-    most_on_ignored = max((row["on_ignored"] for row in heads), default=0.0)
-    facts = {
+    is_encoder = analysis.one_sequence and heads[0]["kind"] == "encoder_self"
+    return {
         "frames": reads_frames(analysis),
-        "encoder_alone": analysis.one_sequence and heads[0]["kind"] == "encoder_self",
+        "encoder_alone": is_encoder,
         "has_learned": bool(analysis.learned) and has_learned(analysis.learned),
         "even": sum(is_even(row) for row in heads),
         "sure": interval_widths(analysis),
         "within": 1 - EVEN,
-        "unseen": most_unseen,
-        "fewest": least_typical,
+        "unseen": max(analysis.states, key=itemgetter("unseen_words"), default={"unseen_words": 0}),
+        "fewest": min(heads, key=itemgetter("typicality_coverage"), default=None),
         "minimum_cell": MINIMUM_CELL,
-        "ignored": most_on_ignored,
+        "ignored": max((row["on_ignored"] for row in heads), default=0.0),
     }
-    paragraphs = template("notes.txt.j2").render(vars(analysis) | facts).split("\n\n")
-    return [" ".join(paragraph.split()) for paragraph in paragraphs if paragraph.strip()]
 
 
 def interval_widths(analysis: Analysis) -> dict[str, float]:
