@@ -143,24 +143,26 @@ def _tables_of(analysis: Analysis) -> dict[str, list[dict[str, Any]]]:
 
 
 def _facts(analysis: Analysis) -> dict[str, Any]:
-    """Return all that ``analysis.json`` holds beside the tables."""
+    """Return what ``analysis.json`` holds beside the tables."""
     facts = {"schema": SCHEMA, "attnlib": __version__}
-    facts |= {name: getattr(analysis, name) for name in (*_AS_IT_IS, *_LISTS)}
+    for name in (*_AS_IT_IS, *_LISTS):
+        facts[name] = getattr(analysis, name)
     if analysis.one_sequence:
         facts["one_sequence"] = True
-    return facts | {
-        "learned": _plain_row(analysis.learned),
-        "findings": findings(analysis),
-        "source": "frames" if reads_frames(analysis) else "words",
-        "losses": asdict(analysis.losses),
-        "unknown_pieces": _plain_row(analysis.losses.unknown),
-        "notes": notes(analysis),
-    }
+    facts["learned"] = _plain_row(analysis.learned)
+    facts["findings"] = findings(analysis)
+    facts["source"] = "frames" if reads_frames(analysis) else "words"
+    facts["losses"] = asdict(analysis.losses)
+    facts["unknown_pieces"] = _plain_row(analysis.losses.unknown)
+    facts["notes"] = notes(analysis)
+    return facts
 
 
 def _tensors_of(analysis: Analysis) -> dict[str, Tensor]:
     """Return the sums that a comparison needs, by the names that they have in a file."""
-    tensors = {f"blocks/{attention}/{head}": sums for (attention, head), sums in analysis.blocks.items()}
+    tensors = {}
+    for (attention, head), sums in analysis.blocks.items():
+        tensors[f"blocks/{attention}/{head}"] = sums
     if analysis.keys is not None:
         tensors["keys"] = analysis.keys
     return tensors
@@ -188,36 +190,55 @@ def csv_of(rows: list[dict]) -> str:
 
 
 def read_report(folder: str | Path) -> AnalysisWithViews:
-    """Return the analysis that a report was written of, for tables, figures and comparisons.
+    """Read the analysis that a report was written of, for tables, figures and comparisons.
 
-    It is without its samples, which a report does not keep but on its page.
+    Args:
+        folder: of a report, as :func:`report` or ``attnlib analyse`` wrote it.
+
+    Returns:
+        The analysis without its samples, which a report keeps on its page alone.
 
     Raises:
-        BadInput: a folder without ``analysis.safetensors``.
-        CorruptFile: one that is not as it was written.
+        BadInput: the folder has no ``analysis.safetensors``.
+        CorruptFile: that file is not as it was written.
+
+    Example:
+        >>> import tempfile
+        >>> from attnlib import zoo
+        >>> folder = tempfile.mkdtemp()
+        >>> analysis = report(zoo.load("reordering").stream(batch_size=64), folder)
+        >>> read_report(folder).heads[0]["head"] == analysis.heads[0]["head"]
+        True
     """
     path = Path(folder) / KEPT
     if not path.is_file():
         raise BadInput(f"{folder} holds no {KEPT}: give a folder that attnlib analyse or report wrote")
     tensors = load_file(path)
-    with safe_open(path, framework="pt") as file:
-        content = json.loads((file.metadata() or {}).get("analysis", "null"))
-    if content is None:
-        raise CorruptFile(f"{path} was written by something else: make the report again")
+    content = _content_of(path)
     keys = tensors.pop("keys", None)
-    given: dict[str, Any] = {name: content[name] for name in (*_AS_IT_IS, "learned")}
+    blocks = {head_of(name.removeprefix("blocks/")): sums for name, sums in tensors.items()}
+    fields: dict[str, Any] = {name: content[name] for name in (*_AS_IT_IS, "learned")}
     for table in TABLES:
-        given[table] = [_with_undefined(row) for row in content[table]]
+        fields[table] = [_with_undefined(row) for row in content[table]]
     for name in _LISTS:
-        given[name] = tuple(content.get(name, ()))
+        fields[name] = tuple(content.get(name, ()))
     return AnalysisWithViews(
-        **given,
+        **fields,
         losses=Losses(**content.get("losses", {})),
         one_sequence=content.get("one_sequence", False),
         interventions=[_with_undefined(row) for row in content.get("interventions", ())],
-        blocks={head_of(name.removeprefix("blocks/")): sums for name, sums in tensors.items()},
+        blocks=blocks,
         keys=keys,
     )
+
+
+def _content_of(path: Path) -> dict[str, Any]:
+    """Return what ``analysis.json`` holds, which is kept beside the tensors as well."""
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata() or {}
+    if "analysis" not in metadata:
+        raise CorruptFile(f"{path} was written by something else: make the report again")
+    return json.loads(metadata["analysis"])
 
 
 def _with_undefined(row: dict[str, Any]) -> dict[str, Any]:
