@@ -58,10 +58,11 @@ def sinusoidal_positions(length: int, width: int, first: int = 0) -> Float[Tenso
 
 @lru_cache(maxsize=TABLES_KEPT)
 def _sinusoidal_positions(length: int, width: int, first: int) -> Float[Tensor, "length width"]:
-    column = torch.arange(0, width, 2, dtype=torch.float64)
-    place = torch.arange(first, first + length, dtype=torch.float64)
-    angle = place[:, None] / 10_000 ** (column / width)  # (length, width / 2)
-    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()
+    column = torch.arange(0, width, 2, dtype=torch.float64)  # (width / 2,)
+    position = torch.arange(first, first + length, dtype=torch.float64)[:, None]  # (length, 1)
+    angle = position / 10_000 ** (column / width)  # (length, width / 2)
+    codes = torch.stack([angle.sin(), angle.cos()], dim=-1)  # (length, width / 2, 2)
+    return codes.flatten(1).float()
 
 
 def shuffled_positions(length: int, width: int, first: int = 0) -> Float[Tensor, "length width"]:
@@ -186,18 +187,22 @@ class EncoderDecoder(nn.Module):
         return positions
 
     def _feed_forward(self, layer: nn.Module, side: str, inputs: Tensor, *, first: int) -> Tensor:
+        """Return AO's states of one side: a layer of what is embedded and its position code."""
         length = inputs.shape[1]
-        if self.config.positions == "learned":
-            check_table(first + length)
-            embedding = (
-                self.encoder_position_embedding if side == "encoder" else self.decoder_position_embedding
-            )
-            inputs = inputs + embedding.weight[first : first + length]
-        elif self.config.positions != "none":
-            codes = {"sinusoidal": sinusoidal_positions, "shuffled": shuffled_positions}[
-                self.config.positions
-            ]
-            inputs = inputs + codes(length, self.config.width, first).to(inputs)
+        match self.config.positions:
+            case "learned":
+                check_table(first + length)
+                if side == "encoder":
+                    table = self.encoder_position_embedding
+                else:
+                    table = self.decoder_position_embedding
+                inputs = inputs + table.weight[first : first + length]
+            case "sinusoidal":
+                inputs = inputs + sinusoidal_positions(length, self.config.width, first).to(inputs)
+            case "shuffled":
+                inputs = inputs + shuffled_positions(length, self.config.width, first).to(inputs)
+            case "none":
+                pass
         return torch.tanh(layer(inputs))
 
     def forward(self, batch: Batch, implementation: Literal["fused", "loop"] = "fused") -> Trace:

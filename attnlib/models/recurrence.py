@@ -168,29 +168,37 @@ def _vanilla_step(x: Tensor, h: Tensor, weights: Weights) -> Tensor:
 def _ugrnn_step(x: Tensor, h: Tensor, weights: Weights) -> Tensor:
     """Return h' = g h + (1 - g) c, of the gate g = sigmoid(…) and the candidate c = tanh(…)."""
     w_x, w_h, b_x, b_h = weights
-    gate, candidate = (x @ w_x.T + b_x + h @ w_h.T + b_h).chunk(2, dim=-1)
+    summed = x @ w_x.T + b_x + h @ w_h.T + b_h  # (batch, 2 width)
+    gate, candidate = summed.chunk(2, dim=-1)
     keep = torch.sigmoid(gate)
     return keep * h + (1 - keep) * torch.tanh(candidate)
 
 
 def _gru_step(x: Tensor, h: Tensor, weights: Weights) -> Tensor:
-    """Return h' as of Cho et al. 2014 in torch's form: the reset gate applies after the recurrent product."""
+    """Return h' of Cho et al. 2014 in torch's form: the reset gate applies after the recurrent product."""
     w_x, w_h, b_x, b_h = weights
-    reset_x, update_x, new_x = (x @ w_x.T + b_x).chunk(3, dim=-1)
-    reset_h, update_h, new_h = (h @ w_h.T + b_h).chunk(3, dim=-1)
-    reset, update = torch.sigmoid(reset_x + reset_h), torch.sigmoid(update_x + update_h)
-    return (1 - update) * torch.tanh(new_x + reset * new_h) + update * h
+    from_input = x @ w_x.T + b_x  # (batch, 3 width)
+    from_state = h @ w_h.T + b_h  # (batch, 3 width)
+    reset_x, update_x, new_x = from_input.chunk(3, dim=-1)
+    reset_h, update_h, new_h = from_state.chunk(3, dim=-1)
+    reset = torch.sigmoid(reset_x + reset_h)
+    update = torch.sigmoid(update_x + update_h)
+    new = torch.tanh(new_x + reset * new_h)
+    return (1 - update) * new + update * h
 
 
 def _lstm_step(x: Tensor, state: tuple[Tensor, Tensor], weights: Weights) -> tuple[Tensor, Tensor]:
-    """Return h' and memory as of Hochreiter and Schmidhuber 1997 with a forget gate.
+    """Return h' and memory as in Hochreiter and Schmidhuber 1997, with a forget gate.
 
     The gates are in torch's order: in, forget, new, out.
     """
     w_x, w_h, b_x, b_h = weights
     h, memory = state
-    gate_in, forget, new, gate_out = (x @ w_x.T + b_x + h @ w_h.T + b_h).chunk(4, dim=-1)
-    memory = torch.sigmoid(forget) * memory + torch.sigmoid(gate_in) * torch.tanh(new)
+    summed = x @ w_x.T + b_x + h @ w_h.T + b_h  # (batch, 4 width)
+    gate_in, gate_forget, new, gate_out = summed.chunk(4, dim=-1)
+    kept = torch.sigmoid(gate_forget) * memory
+    written = torch.sigmoid(gate_in) * torch.tanh(new)
+    memory = kept + written
     return torch.sigmoid(gate_out) * torch.tanh(memory), memory
 
 

@@ -156,26 +156,33 @@ class SequenceToSequence(nn.Module):
     def __init__(self, config: SequenceConfig, generator: torch.Generator):
         super().__init__()
         self.config = config
-        width, layer = config.width, {"gru": nn.GRU, "lstm": nn.LSTM}[config.cell]
+        width = config.width
+        layer = {"gru": nn.GRU, "lstm": nn.LSTM}[config.cell]
         shape = {"num_layers": config.layers, "batch_first": True}
         from_source = {"initial": 0, "every_step": width, "attention": config.encoder_width}[config.link]
-        luong = config.attends and config.decoder == "luong"
-        enters = width if config.input_feeding else 0 if luong else from_source
+        is_luong = config.attends and config.decoder == "luong"
+        if config.input_feeding:
+            beside_the_word = width
+        elif is_luong:
+            beside_the_word = 0
+        else:
+            beside_the_word = from_source
+        is_state_alone = is_luong or config.link == "initial"
+        features = width if is_state_alone else 2 * width + from_source
         with torch.random.fork_rng(devices=[]):  # what torch's own initialisation draws is drawn over below
             self.embedding_source = undrawn_embedding(config.source_size, width)
             self.embedding_target = undrawn_embedding(config.target_size, width)
             self.encoder = layer(width, width, bidirectional=config.bidirectional, **shape)
-            self.decoder = layer(width + enters, width, **shape)
+            self.decoder = layer(width + beside_the_word, width, **shape)
             if self._is_mapped:
                 self.start_map = nn.Linear(config.encoder_width, width)
             if config.link == "every_step":
                 self.summary_map = nn.Linear(config.encoder_width, width)
             if config.attends:
                 self.score = Score(config.scoring, width, config.encoder_width)
-            if luong:
+            if is_luong:
                 self.attentional_map = nn.Linear(config.encoder_width + width, width, bias=False)
-            read = width if luong or config.link == "initial" else 2 * width + from_source
-            self.readout = nn.Linear(read, config.target_size)
+            self.readout = nn.Linear(features, config.target_size)
         draw_parameters(self, generator)
         with torch.no_grad():
             for embedding in (self.embedding_source, self.embedding_target):
@@ -197,62 +204,90 @@ class SequenceToSequence(nn.Module):
     def encode_inputs(
         self, inputs: Float[Tensor, "batch source width"], mask: Bool[Tensor, "batch source"]
     ) -> tuple[Source, Carried]:
-        """The same from embeddings, which need not be those of a word."""
-        lengths = mask.sum(dim=1)
-        order = _reversed_words(lengths, mask.shape[1]) if self.config.reverse else None
-        if order is not None:
-            inputs = inputs.take_along_dim(order, dim=1)
-        states, hidden, memory = self._read(inputs, lengths)
-        if order is not None:
-            states = states.take_along_dim(order, dim=1)
+        """Return what :meth:`encode` does, from embeddings, which need not be those of words.
+
+        Args:
+            inputs: one embedding a position.
+            mask: True at words and end marks, which come first.
+
+        Returns:
+            The source as the decoder sees it, and what the decoder starts with.
+        """
+        lengths = mask.sum(dim=1)  # (batch,)
+        if self.config.reverse:
+            order = _reversed_words(lengths, mask.shape[1])  # (batch, source, 1)
+            reversed_states, hidden, memory = self._read(inputs.take_along_dim(order, dim=1), lengths)
+            states = reversed_states.take_along_dim(order, dim=1)
+        else:
+            states, hidden, memory = self._read(inputs, lengths)  # (batch, source, encoder width)
         projected = self.score.project(states) if self.config.attends else None
-        last = hidden[:, -1]  # the top layer, both directions: (batch, encoder width)
-        summary = torch.tanh(self.summary_map(last)) if self.config.link == "every_step" else None
+        summary = None
+        if self.config.link == "every_step":
+            last = hidden[:, -1]  # the top layer, both directions: (batch, encoder width)
+            summary = torch.tanh(self.summary_map(last))
         if self._is_mapped:
             hidden = torch.tanh(self.start_map(hidden))
             memory = None if memory is None else torch.zeros_like(hidden)
-        fed = torch.zeros_like(hidden[:, 0]) if self.config.input_feeding else None
-        return Source(states, mask, projected, summary), Carried(hidden, memory, fed)
+        attentional = torch.zeros_like(hidden[:, 0]) if self.config.input_feeding else None
+        return Source(states, mask, projected, summary), Carried(hidden, memory, attentional)
 
     def _read(
         self, inputs: Tensor, lengths: Int[Tensor, " batch"]
     ) -> tuple[Tensor, Float[Tensor, "batch layers encoder_width"], Tensor | None]:
-        """States of the top layer, zero beyond a sample's end, and the last of every layer."""
+        """Return the states of the top layer, zero beyond a sample's end, and the last of every layer."""
         if bool((lengths == inputs.shape[1]).all()):
             states, last = self.encoder(inputs)
         else:
             packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
             packed, last = self.encoder(packed)
             states, _ = pad_packed_sequence(packed, batch_first=True, total_length=inputs.shape[1])
-        parts = last if isinstance(last, tuple) else (last,)
-        by_layer = [
-            part.unflatten(0, (self.config.layers, -1)).permute(2, 0, 1, 3).flatten(2) for part in parts
-        ]
-        return states, by_layer[0], by_layer[1] if len(by_layer) > 1 else None
+        if isinstance(last, tuple):  # an LSTM
+            hidden, memory = last
+            return states, self._by_layer(hidden), self._by_layer(memory)
+        return states, self._by_layer(last), None
+
+    def _by_layer(
+        self, last: Float[Tensor, "layers_and_directions batch width"]
+    ) -> Float[Tensor, "batch layers encoder_width"]:
+        """Return torch's last states with both directions of a layer side by side."""
+        by_direction = last.unflatten(0, (self.config.layers, -1))  # (layers, directions, batch, width)
+        return by_direction.permute(2, 0, 1, 3).flatten(2)
 
     def advance(
         self, inputs: Float[Tensor, "batch steps width"], source: Source, carried: Carried
     ) -> tuple[Steps, Carried]:
-        """Go some steps on with embedded words; one at a time where the network feeds back (see config)."""
-        config, read, queries = self.config, [inputs], None
-        scores = attention = context = None
+        """Go some steps on with embedded words; one at a time if the network feeds back (see the config).
+
+        Args:
+            inputs: embeddings of the words that are read.
+            source: as :meth:`encode` returns it.
+            carried: what the step before left.
+
+        Returns:
+            The steps, and what they leave to the next.
+        """
+        config = self.config
+        read = [inputs]  # what the recurrence reads, side by side
         if source.summary is not None:  # link "every_step"
             read.append(source.summary[:, None].expand(-1, inputs.shape[1], -1))
         if carried.attentional is not None:  # input feeding
             read.append(carried.attentional[:, None])
+        queries = scores = attention = context = attentional = None
         if config.attends and config.decoder == "bahdanau":
-            queries = carried.hidden[:, -1:]
+            queries = carried.hidden[:, -1:]  # (batch, 1, width)
             scores, attention, context = self._attend(queries, source)
             read.append(context)
         states, hidden, memory = self._recur(torch.cat(read, dim=-1), carried)
-        attentional = None
         if config.attends and config.decoder == "luong":
             queries = states
             scores, attention, context = self._attend(queries, source)
             features = torch.tanh(self.attentional_map(torch.cat([context, states], dim=-1)))
-            attentional = features[:, -1] if config.input_feeding else None
+            if config.input_feeding:
+                attentional = features[:, -1]
+        elif config.link == "initial":
+            features = states
         else:
-            features = states if config.link == "initial" else torch.cat([states, *read], dim=-1)
+            features = torch.cat([states, *read], dim=-1)
         steps = Steps(states, queries, scores, attention, context, features)
         return steps, Carried(hidden, memory, attentional)
 

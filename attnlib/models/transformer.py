@@ -116,27 +116,56 @@ class TransformerConfig:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KeyValues(ShowsShapes):
-    """Keys and values of a sequence in every head. Where layers are stacked, they are the second axis."""
+    """Keys and values of a sequence in every head; where layers are stacked, they are the second axis.
+
+    Attributes:
+        keys: of each position.
+        values: of each position.
+
+    Example:
+        >>> layer = KeyValues(torch.zeros(1, 2, 5, 4), torch.zeros(1, 2, 5, 4))
+        >>> tuple(KeyValues.stacked([layer, layer, layer]).keys.shape)
+        (1, 3, 2, 5, 4)
+    """
 
     keys: Float[Tensor, "batch *layers heads source head_width"]
     values: Float[Tensor, "batch *layers heads source head_width"]
 
     @classmethod
     def stacked(cls, layers: "list[KeyValues]") -> "KeyValues":
-        """The layers as one; :meth:`layers` takes them apart."""
-        return cls(
-            torch.stack([one.keys for one in layers], 1), torch.stack([one.values for one in layers], 1)
-        )
+        """Put layers together; :meth:`layers` takes them apart.
+
+        Args:
+            layers: keys and values of each.
+
+        Returns:
+            All of them, with layers as the second axis.
+        """
+        keys = torch.stack([layer.keys for layer in layers], dim=1)
+        values = torch.stack([layer.values for layer in layers], dim=1)
+        return cls(keys, values)
 
     def layers(self) -> "list[KeyValues]":
-        """Return the keys and values of each layer, which :meth:`stacked` put together."""
-        return [KeyValues(*one) for one in zip(self.keys.unbind(1), self.values.unbind(1), strict=True)]
+        """Take layers apart that :meth:`stacked` put together.
 
-    def followed_by(self, more: "KeyValues") -> "KeyValues":
-        """Those of one layer with later positions of the same sequence."""
-        return KeyValues(
-            torch.cat([self.keys, more.keys], dim=2), torch.cat([self.values, more.values], dim=2)
-        )
+        Returns:
+            The keys and values of each layer.
+        """
+        by_layer = zip(self.keys.unbind(1), self.values.unbind(1), strict=True)
+        return [KeyValues(keys, values) for keys, values in by_layer]
+
+    def followed_by(self, later: "KeyValues") -> "KeyValues":
+        """Append later positions of the same sequence, in one layer.
+
+        Args:
+            later: keys and values of these positions.
+
+        Returns:
+            Those of all positions.
+        """
+        keys = torch.cat([self.keys, later.keys], dim=2)
+        values = torch.cat([self.values, later.values], dim=2)
+        return KeyValues(keys, values)
 
 
 class MultiHeadAttention(nn.Module):
@@ -150,11 +179,14 @@ class MultiHeadAttention(nn.Module):
     def __init__(self, config: TransformerConfig, kind: AttentionKind, layer: int):
         super().__init__()
         self.kind: AttentionKind = kind
-        self.layer, self.heads = layer, config.heads
-        self.head_width, self.scale = config.head_width, config.head_width**-0.5
-        self.query_map, self.key_map, self.value_map, self.output_map = (
-            nn.Linear(config.width, config.width) for _ in range(4)
-        )
+        self.layer = layer
+        self.heads = config.heads
+        self.head_width = config.head_width
+        self.scale = config.head_width**-0.5
+        self.query_map = nn.Linear(config.width, config.width)
+        self.key_map = nn.Linear(config.width, config.width)
+        self.value_map = nn.Linear(config.width, config.width)
+        self.output_map = nn.Linear(config.width, config.width)
 
     def answer(self, inputs: Float[Tensor, "batch source width"], first: int = 0) -> KeyValues:
         """Keys and values of a sequence, after the layer norm, that stands at the positions from first on."""
@@ -190,24 +222,27 @@ class MultiHeadAttention(nn.Module):
         Args:
             inputs: what queries are made of, after the layer norm.
             source: keys and values.
-            allowed: what each query may look at.
+            allowed: True where a query may look.
             first: the position of the first query.
-            key_inputs: what the keys were made of; None in a search, which looks at no attention.
+            key_inputs: what the keys were made of; None in a search, which records no attention.
 
         Returns:
-            What the attention adds to the states, and how it came about, where ``key_inputs`` are given.
+            What the attention adds to the states, and its record if ``key_inputs`` are given, else None.
         """
-        queries = self.placed(self._by_head(self.query_map(inputs) * self.scale), first)
-        scores = queries @ source.keys.transpose(2, 3)
-        bias = self.position_bias(first, inputs.shape[1], source.keys.shape[2])
-        scores = scores if bias is None else scores + bias
+        queries = self.placed(
+            self._by_head(self.query_map(inputs) * self.scale), first
+        )  # (batch, heads, target, d)
+        scores = queries @ source.keys.transpose(2, 3)  # (batch, heads, target, source)
+        bias = self.position_bias(first, inputs.shape[1], source.keys.shape[2])  # (heads, target, source)
+        if bias is not None:
+            scores = scores + bias
         attention = scores.masked_fill(~allowed[:, None], -torch.inf).softmax(dim=-1)
-        context = attention @ source.values
+        context = attention @ source.values  # (batch, heads, target, d)
         joined = context.transpose(1, 2).flatten(2)  # (batch, target, heads · d)
-        added = self.output_map(joined)
+        added = self.output_map(joined)  # (batch, target, width)
         if key_inputs is None:
             return added, None
-        recorded = Attention(
+        record = Attention(
             self.kind,
             self.layer,
             query_inputs=inputs,
@@ -223,7 +258,7 @@ class MultiHeadAttention(nn.Module):
             values=source.values,
             context=context,
         )
-        return added, recorded.seeing(queries, source.keys)
+        return added, record.seeing(queries, source.keys)
 
     def _by_head(self, rows: Float[Tensor, "batch length width"]) -> Tensor:
         return rows.unflatten(2, (-1, self.head_width)).transpose(1, 2)  # (batch, heads, length, d)
@@ -256,11 +291,22 @@ class RelativeAttention(MultiHeadAttention):
         self.distance_bias = nn.Parameter(torch.empty(config.heads, 2 * REACH + 1))
 
     def position_bias(self, first: int, target: int, source: int) -> Float[Tensor, "heads target source"]:
-        """The bias of each head by its distance."""
-        queries = torch.arange(first, first + target, device=self.distance_bias.device)
-        keys = torch.arange(source, device=self.distance_bias.device)
-        distance = (keys - queries[:, None]).clamp(-REACH, REACH) + REACH
-        return self.distance_bias[:, distance]
+        """Return the bias of each head for the distance of each query and key.
+
+        Args:
+            first: the position of the first query.
+            target: number of queries.
+            source: number of keys, which begin at position 0.
+
+        Returns:
+            Numbers that are added to the scores.
+        """
+        device = self.distance_bias.device
+        queries = torch.arange(first, first + target, device=device)  # (target,)
+        keys = torch.arange(source, device=device)  # (source,)
+        distance = keys - queries[:, None]  # (target, source)
+        column = distance.clamp(-REACH, REACH) + REACH  # (target, source)
+        return self.distance_bias[:, column]
 
 
 class RotaryAttention(MultiHeadAttention):
@@ -272,11 +318,25 @@ class RotaryAttention(MultiHeadAttention):
         return partial(self.placed, first=0)
 
     def placed(self, rows: Float[Tensor, "*batch length head_width"], first: int) -> Tensor:
-        """The rows, which stand at the positions from ``first`` on, turned."""
-        cos, sin = rotation_tables(first + rows.shape[-2], self.head_width)
-        half, other = rows.chunk(2, dim=-1)
-        turned = torch.cat([-other, half], dim=-1)
-        return rows * cos[first:].to(rows) + turned * sin[first:].to(rows)
+        """Rotate queries or keys by their positions.
+
+        Coordinate i of the first half of a row and coordinate i of the second half are rotated as a pair.
+
+        Args:
+            rows: queries or keys of consecutive positions.
+            first: the position of the first row.
+
+        Returns:
+            Rows of the same shape.
+        """
+        cos, sin = rotation_tables(
+            first + rows.shape[-2], self.head_width
+        )  # (first + length, head_width) both
+        cos = cos[first:].to(rows)  # (length, head_width)
+        sin = sin[first:].to(rows)  # (length, head_width)
+        first_half, second_half = rows.chunk(2, dim=-1)
+        quarter_turned = torch.cat([-second_half, first_half], dim=-1)  # (*batch, length, head_width)
+        return rows * cos + quarter_turned * sin
 
 
 def rotation_tables(length: int, width: int) -> tuple[Tensor, Tensor]:
@@ -290,9 +350,10 @@ def rotation_tables(length: int, width: int) -> tuple[Tensor, Tensor]:
 
 @lru_cache(maxsize=TABLES_KEPT)
 def _rotation_tables(length: int, width: int) -> tuple[Tensor, Tensor]:
-    column = torch.arange(0, width, 2, dtype=torch.float64)
-    angle = torch.arange(length, dtype=torch.float64)[:, None] / 10_000 ** (column / width)
-    angle = torch.cat([angle, angle], dim=1)
+    column = torch.arange(0, width, 2, dtype=torch.float64)  # (width / 2,)
+    position = torch.arange(length, dtype=torch.float64)[:, None]  # (length, 1)
+    angle = position / 10_000 ** (column / width)  # (length, width / 2)
+    angle = torch.cat([angle, angle], dim=1)  # (length, width)
     return angle.cos().float(), angle.sin().float()
 
 
@@ -368,28 +429,35 @@ class DecoderLayer(nn.Module):
 
         Args:
             states: of these steps, one layer below.
-            past: keys and values of the steps before these; None where these are the first.
-            source: what the cross-attention makes of the encoder's output.
-            read: what each step may look at, of all steps so far.
-            source_allowed: what all steps may look at, of the source.
-            encoder_states: the encoder's output, where these are all steps; None in a search.
+            past: keys and values of the steps before these; None if these are the first.
+            source: keys and values that the cross-attention makes of the encoder's output.
+            read: True where a step may look, of all steps so far.
+            source_allowed: True where all steps may look, of the source.
+            encoder_states: the encoder's output, if these are all steps; None in a search.
 
         Returns:
-            The states one layer on, keys and values of all steps so far, and self-attention and
-            cross-attention where the encoder states are given.
+            The states one layer above; keys and values of all steps so far; self-attention and
+            cross-attention if the encoder states are given, else none.
         """
-        inputs = self.self_norm(states)
+        self_inputs = self.self_norm(states)
         first = 0 if past is None else past.keys.shape[2]
-        present = self.self_attention.answer(inputs, first)
-        present = present if past is None else past.followed_by(present)
-        key_inputs = None if encoder_states is None else inputs
-        added, own = self.self_attention(inputs, present, read, first=first, key_inputs=key_inputs)
+        present = self.self_attention.answer(self_inputs, first)
+        if past is not None:
+            present = past.followed_by(present)
+        key_inputs = None if encoder_states is None else self_inputs
+        added, self_attention = self.self_attention(
+            self_inputs, present, read, first=first, key_inputs=key_inputs
+        )
         states = states + added
-        asking = self.cross_norm(states)
-        added, cross = self.cross_attention(asking, source, source_allowed, key_inputs=encoder_states)
+        cross_inputs = self.cross_norm(states)
+        added, cross_attention = self.cross_attention(
+            cross_inputs, source, source_allowed, key_inputs=encoder_states
+        )
         states = states + added
-        recorded = tuple(attention for attention in (own, cross) if attention is not None)
-        return states + self.feed_forward(self.feed_norm(states)), present, recorded
+        states_above = states + self.feed_forward(self.feed_norm(states))
+        attentions = (self_attention, cross_attention)
+        recorded = tuple(attention for attention in attentions if attention is not None)
+        return states_above, present, recorded
 
 
 class Transformer(nn.Module):
@@ -484,16 +552,24 @@ class Transformer(nn.Module):
         return self.decoder_norm(states), presents, attentions
 
     def forward(self, batch: Batch) -> Trace:
-        """Return the trace of a teacher-forced pass, with all attentions of all layers.
+        """Run a teacher-forced pass.
+
+        Args:
+            batch: sentence pairs.
+
+        Returns:
+            The trace, with all attentions of all layers: those of the encoder, then self-attention and
+            cross-attention of each layer of the decoder.
 
         Raises:
             BadInput: a sequence begins with padding, or a position has no code.
         """
         _check_beginnings("target", batch.target_mask)
-        encoder_states, encoder_self = self.encode(batch.source, batch.source_mask)
+        encoder_states, encoder_attentions = self.encode(batch.source, batch.source_mask)
         steps = batch.target_mask.shape[1]
-        read = batch.target_mask.new_ones(steps, steps).tril() & batch.target_mask[:, None]
-        decoder_states, _, of_decoder = self._advance(
+        is_past_or_present = batch.target_mask.new_ones(steps, steps).tril()  # (steps, steps)
+        read = is_past_or_present & batch.target_mask[:, None]  # (batch, steps, steps)
+        decoder_states, _, decoder_attentions = self._advance(
             self._embed("target", batch.target_input),
             [None] * self.config.layers,
             sources=self._answer(encoder_states),
@@ -507,7 +583,7 @@ class Transformer(nn.Module):
             target_tokens=batch.target_input,
             target_outputs=batch.target_output,
             target_mask=batch.target_mask,
-            attentions=(*encoder_self, *of_decoder),
+            attentions=(*encoder_attentions, *decoder_attentions),
             encoder_states=encoder_states,
             decoder_states=decoder_states,
             logits=self.readout(decoder_states),

@@ -148,32 +148,45 @@ class BilinearTranslator(nn.Module):
         return scores, masked_softmax(scores, source_mask)
 
     def loss(self, batch: Batch) -> Float[Tensor, ""]:
-        """Mean negative log-likelihood of the right words, in nats a word (equation 3, over a batch).
+        """Return the mean negative log-likelihood of the right words (equation 3, over a batch).
 
-        No logits are made at padding.
+        Args:
+            batch: sentence pairs; no logits are made at padding.
+
+        Returns:
+            Nats a word.
         """
-        encoder_states, decoder_states, _, attention = self._states(batch)
-        readout, valid = self.readout, batch.target_mask
-        summed = readout.from_context(attention @ encoder_states) + readout.from_decoder(decoder_states)
-        return nn.functional.cross_entropy(readout.logits(summed[valid]), batch.target_output[valid])
+        states = self._states(batch)
+        context = states.attention @ states.encoder  # (batch, target, both_widths)
+        summed = self.readout.from_context(context) + self.readout.from_decoder(states.decoder)
+        valid = batch.target_mask
+        logits = self.readout.logits(summed[valid])  # (valid steps, words)
+        return nn.functional.cross_entropy(logits, batch.target_output[valid])
 
     def forward(self, batch: Batch) -> Trace:
-        """Return the trace of a teacher-forced pass; frozen attention has no maps, and scores of zero."""
-        encoder_states, decoder_states, scores, attention = self._states(batch)
-        context = attention @ encoder_states
-        logits = self.readout.logits(
-            self.readout.from_context(context) + self.readout.from_decoder(decoder_states)
-        )
-        learned = self.config.attention == "learned"
+        """Run a teacher-forced pass.
+
+        Args:
+            batch: sentence pairs.
+
+        Returns:
+            The trace; uniform attention has no maps, and scores of zero.
+        """
+        states = self._states(batch)
+        context = states.attention @ states.encoder  # (batch, target, both_widths)
+        summed = self.readout.from_context(context) + self.readout.from_decoder(states.decoder)
+        maps = None
+        if self.config.attention == "learned":
+            maps = partial(self._maps, states.encoder)
         cross = Attention(
             "cross",
             0,
-            query_inputs=decoder_states,
-            key_inputs=encoder_states,
-            maps=partial(self._maps, encoder_states) if learned else None,
-            model_scores=scores[:, None],
-            attention=attention[:, None],
-            values=encoder_states[:, None],
+            query_inputs=states.decoder,
+            key_inputs=states.encoder,
+            maps=maps,
+            model_scores=states.scores[:, None],
+            attention=states.attention[:, None],
+            values=states.encoder[:, None],
             context=context[:, None],
         )
         return Trace(
@@ -183,23 +196,36 @@ class BilinearTranslator(nn.Module):
             target_outputs=batch.target_output,
             target_mask=batch.target_mask,
             attentions=(cross,),
-            encoder_states=encoder_states,
-            decoder_states=decoder_states,
-            logits=logits,
+            encoder_states=states.encoder,
+            decoder_states=states.decoder,
+            logits=self.readout.logits(summed),
         )
 
     def _maps(self, encoder_states: Float[Tensor, "batch source both_widths"]) -> tuple[LinearMap, LinearMap]:
         return LinearMap.of(self.query, 1), LinearMap.none(encoder_states)
 
-    def _states(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def _states(self, batch: Batch) -> "_States":
         source, target = batch.source, batch.target_input
-        # One look-up for both sides: each would make a gradient as large as the whole table.
-        embedded = self.embedding(torch.cat([source.flatten(), target.flatten()]))
+        # One look-up for both sides: two would make two gradients as large as the whole table.
+        ids = torch.cat([source.flatten(), target.flatten()])
+        embedded = self.embedding(ids)  # (source ids and target ids, width)
         of_source, of_target = embedded.split([source.numel(), target.numel()])
-        encoder_states, start = self.encode(of_source.view(*source.shape, -1), batch.source_mask)
-        decoder_states, _ = self.decoder(of_target.view(*target.shape, -1), start)
+        source_inputs = of_source.view(*source.shape, -1)  # (batch, source, width)
+        target_inputs = of_target.view(*target.shape, -1)  # (batch, target, width)
+        encoder_states, start = self.encode(source_inputs, batch.source_mask)
+        decoder_states, _ = self.decoder(target_inputs, start)
         scores, attention = self.attend(encoder_states, batch.source_mask, decoder_states)
-        return encoder_states, decoder_states, scores, attention
+        return _States(encoder=encoder_states, decoder=decoder_states, scores=scores, attention=attention)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _States:
+    """The states of both sides in a pass, and the attention between them."""
+
+    encoder: Float[Tensor, "batch source both_widths"]
+    decoder: Float[Tensor, "batch target width"]
+    scores: Float[Tensor, "batch target source"]
+    attention: Float[Tensor, "batch target source"]
 
 
 def __getattr__(name: str) -> type[Trace]:
