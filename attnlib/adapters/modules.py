@@ -731,13 +731,17 @@ class Traced:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Caught:
-    """What hooks caught of an attention: the inputs of its projections, the maps, and what was returned."""
+    """What hooks caught of an attention: the inputs of its projections, the maps, and what was returned.
+
+    Attributes:
+        queries: what the query projection returned, where it is a plain linear layer.
+    """
 
     query_inputs: Float[Tensor, "batch target width"]
     key_inputs: Float[Tensor, "batch source width"]
     maps: tuple[LinearMap, LinearMap]
     attention: Float[Tensor, "batch heads target source"] | None
-    queries: object  #: what the query projection returned, where it is a plain linear layer
+    queries: object
     keys: object
 
 

@@ -1,4 +1,4 @@
-"""Recurrent layers: torch's fused ones, and the same equations step by step, to read and to test against."""
+"""Run recurrent layers: torch's fused ones, or the same equations step by step."""
 
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
@@ -19,6 +19,15 @@ class UGRNN(nn.Module):
 
     Parameters are named and laid out as in torch's layers: gate first, candidate second. The forget bias of
     that paper is left to the drawn biases.
+
+    Args:
+        width: of a state, and of the inputs.
+        batch_first: ignored; torch's layers, in whose place it is made, take it.
+
+    Example:
+        >>> layer = UGRNN(3, 3)
+        >>> layer.hidden_size, tuple(layer.weight_hh_l0.shape)
+        (3, (6, 3))
     """
 
     def __init__(self, width: int, _: int, *, batch_first: bool = True):
@@ -28,7 +37,15 @@ class UGRNN(nn.Module):
         self.bias_ih_l0, self.bias_hh_l0 = (nn.Parameter(torch.empty(2 * width)) for _ in range(2))
 
     def forward(self, inputs: Tensor, initial: Tensor | None) -> Float[Tensor, "batch time width"]:
-        """Return the states at every step; all input products at once, then one small product a step."""
+        """Return the states at every step: all input products at once, then one small product a step.
+
+        Args:
+            inputs: one vector a step.
+            initial: the state to start in; zero by default.
+
+        Returns:
+            The states.
+        """
         from_inputs = inputs @ self.weight_ih_l0.T + (self.bias_ih_l0 + self.bias_hh_l0)
         state = inputs.new_zeros(len(inputs), self.hidden_size) if initial is None else initial
         states = []
@@ -44,7 +61,19 @@ FUSED: dict[Cell, type[Any]] = {"gru": nn.GRU, "lstm": nn.LSTM, "vanilla": nn.RN
 
 
 def fused_layer(cell: Cell, width: int) -> Recurrence:
-    """Return a one-layer recurrence of equal widths, batch first. An LSTM's state is (h, memory)."""
+    """Return a one-layer recurrence of equal widths, batch first. An LSTM's state is (h, memory).
+
+    Args:
+        cell: its kind.
+        width: of a state, and of the inputs.
+
+    Returns:
+        A layer of torch, or :class:`UGRNN`.
+
+    Example:
+        >>> fused_layer("gru", 3).hidden_size
+        3
+    """
     return FUSED[cell](width, width, batch_first=True)
 
 
@@ -56,7 +85,7 @@ def unroll(
     lengths: Int[Tensor, " batch"] | None = None,
     implementation: Literal["fused", "loop"] = "fused",
 ) -> tuple[Float[Tensor, "batch time width"], State]:
-    """Return hidden states at every step, and the full state (for an LSTM: h and memory) each sample ends in.
+    """Return the hidden states at every step, and the state (of an LSTM: h and memory) at each sample's end.
 
     Args:
         layer: as :func:`fused_layer` makes one.
@@ -64,11 +93,19 @@ def unroll(
         initial: the state to start in; zero by default.
         lengths: valid steps of each sample (all of them by default). A sample's state stops changing after
             its last valid step; the states returned beyond it are zero.
-        implementation: ``"loop"`` computes one step at a time what ``"fused"`` leaves to torch; the two
-            agree to rounding.
+        implementation: ``"loop"`` computes one step at a time what ``"fused"`` leaves to torch; the two agree
+            to rounding.
+
+    Returns:
+        The states, and the last.
 
     Raises:
         BadInput: two initial states for a network that has one.
+
+    Example:
+        >>> states, last = unroll(fused_layer("gru", 3), torch.zeros(2, 5, 3), lengths=torch.tensor([5, 4]))
+        >>> tuple(states.shape), states[1, 4].tolist()
+        ((2, 5, 3), [0.0, 0.0, 0.0])
     """
     if lengths is not None and bool((lengths == inputs.shape[1]).all()):
         lengths = None
@@ -84,7 +121,7 @@ def unroll(
 def _to_the_end(
     layer: UGRNN, inputs: Tensor, initial: Tensor | None, *, lengths: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """Past the end of a sample the network runs on; what it makes there is thrown away."""
+    """Run past the ends of samples, and drop the states beyond them."""
     states = layer(inputs, initial)
     if lengths is None:
         return states, states[:, -1]
@@ -151,10 +188,23 @@ def _where(valid: Tensor, new_state: Any, old_state: Any) -> State:
 
 
 class Weights(NamedTuple):
-    """The parameters of a layer, with its gates in rows one after the other, as torch has them."""
+    """The parameters of a layer, with its gates in rows one after the other, as in torch.
 
-    w_x: Float[Tensor, "gates_width width"]  #: of the inputs
-    w_h: Float[Tensor, "gates_width width"]  #: of the state
+    Attributes:
+        w_x: of the inputs.
+        w_h: of the state.
+        b_x: bias beside the inputs.
+        b_h: bias beside the state.
+
+    Example:
+        >>> layer = fused_layer("gru", 3)
+        >>> weights = Weights(layer.weight_ih_l0, layer.weight_hh_l0, layer.bias_ih_l0, layer.bias_hh_l0)
+        >>> tuple(weights.w_h.shape)
+        (9, 3)
+    """
+
+    w_x: Float[Tensor, "gates_width width"]
+    w_h: Float[Tensor, "gates_width width"]
     b_x: Float[Tensor, " gates_width"]
     b_h: Float[Tensor, " gates_width"]
 

@@ -1,4 +1,11 @@
-"""Writing a target: greedy search and beam search, batched, for any network that goes word by word."""
+"""Write targets by greedy search and beam search, batched, with any network that goes word by word.
+
+There are two loops. :func:`beam_search` ranks beginnings by their probability, for which it normalises logits
+at every step, and :func:`greedy_search` is that with one beam. :func:`likeliest_words` takes the largest
+logit as it is. The second is not the first with one beam to the last bit: normalising rounds, and two logits
+that differ may become equal. The translators of the figures are judged by what they write, so that they keep
+their loop.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
@@ -17,23 +24,53 @@ State = TypeVar("State")
 
 
 class Writer(Protocol[State]):
-    """A network that writes one word at a time."""
+    """A network that writes one word at a time.
+
+    Example:
+        >>> from attnlib import zoo
+        >>> hasattr(zoo.load("reordering").network, "write")
+        True
+    """
 
     def begin(self, source: Int[Tensor, "batch source"], mask: Bool[Tensor, "batch source"]) -> State:
-        """What it knows before the first word: tensors, in frozen dataclasses, whose rows are samples."""
+        """Return what is known before the first word: tensors in frozen dataclasses, whose rows are samples.
+
+        Args:
+            source: ids.
+            mask: True at valid positions.
+
+        Returns:
+            The state of the search.
+        """
         ...
 
     def write(self, words: Int[Tensor, " batch"], state: State) -> tuple[Float[Tensor, "batch words"], State]:
-        """Logits of the next word after reading one more, and what is known then."""
+        """Return the logits of the next word after reading one more, and what is known then.
+
+        Args:
+            words: the word that each sample reads.
+            state: what was known before.
+
+        Returns:
+            Logits, and the new state.
+        """
         ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Written(ShowsShapes):
-    """What a search found for each source, best first."""
+    """The targets that a search wrote for each source, the likeliest first.
 
-    words: Int[Tensor, "batch beams length"]  #: an end mark unless cut off, then padding
-    #: of the words together, in nats; −inf where fewer than ``beams`` targets exist
+    Attributes:
+        words: ids, an end mark unless the target was cut off, then padding.
+        log_probability: of the words together, in nats; −inf if fewer than ``beams`` targets exist.
+
+    Example:
+        >>> Written(torch.tensor([[[5, 2]]]), torch.tensor([[-0.5]])).words.shape[1]
+        1
+    """
+
+    words: Int[Tensor, "batch beams length"]
     log_probability: Float[Tensor, "batch beams"]
 
 
@@ -45,7 +82,27 @@ def greedy_search(
     *,
     max_steps: int,
 ) -> Written:
-    """Write the likeliest word at every step: :func:`beam_search` with one beam."""
+    """Write the likeliest word at every step: :func:`beam_search` with one beam.
+
+    Args:
+        network: what writes, in evaluation mode.
+        source: ids of the source words.
+        mask: True at valid positions of the source.
+        max_steps: words and end mark of a target, at most.
+
+    Returns:
+        One target for each source, with its probability.
+
+    Raises:
+        BadInput: ``max_steps`` is below 1.
+
+    Example:
+        >>> from attnlib import zoo
+        >>> network = zoo.load("reordering_luong")
+        >>> source = torch.tensor([[*network.corpus.source(0), EOS]])
+        >>> tuple(greedy_search(network.network, source, source > PAD, max_steps=9).log_probability.shape)
+        (1, 1)
+    """
     return beam_search(network, source, mask, max_steps=max_steps, beams=1)
 
 
@@ -133,7 +190,7 @@ def _gain(
 
 
 def _allowed(logits: Float[Tensor, "rows words"]) -> Float[Tensor, "rows words"]:
-    """Log-probabilities with the marks that are never written left out before normalising."""
+    """Return log-probabilities; the marks that are never written are left out before normalising."""
     logits = logits.clone()
     logits[:, [PAD, BOS]] = -torch.inf
     return logits.log_softmax(dim=-1)
@@ -158,18 +215,29 @@ def likeliest_words(
 ) -> Int[Tensor, "batch written"]:
     """Write the likeliest word at every step: words, an end mark, padding.
 
-    Marks are never written but the end mark; a target without one after ``max_steps`` is cut off there.
-    Nothing is normalised, so that rounding makes no ties; :func:`greedy_search` gives probabilities too.
+    Of the marks, only the end mark is ever written; a target without one after ``max_steps`` is cut off
+    there. Nothing is normalised, so that rounding makes no ties; :func:`greedy_search` gives probabilities
+    too.
 
     Args:
-        write: returns logits of the next word after reading one more, and what is known then. The logits of
-            marks are overwritten.
+        write: returns the logits of the next word after reading one more, and what is known then. The logits
+            of marks are overwritten.
         state: what is known before the first word.
         like: the sources, for their number, type and device.
         max_steps: words and end mark of a target, at most.
 
+    Returns:
+        Ids; a row begins with the first word.
+
     Raises:
-        BadInput: ``max_steps`` < 1.
+        BadInput: ``max_steps`` is below 1.
+
+    Example:
+        >>> def write(word, step):  # writes 5, then ends
+        ...     likeliest = torch.tensor([5 if step == 0 else EOS])
+        ...     return torch.nn.functional.one_hot(likeliest, 6).float(), step + 1
+        >>> likeliest_words(write, 0, like=torch.tensor([[4]]), max_steps=9).tolist()
+        [[5, 2]]
     """
     if max_steps < 1:
         raise BadInput(f"max_steps is {max_steps}; it must be at least 1")

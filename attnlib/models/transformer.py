@@ -55,29 +55,38 @@ Positions = Literal["sinusoidal", "learned", "relative", "rotary", "none"]
 class TransformerConfig:
     """Size and kind of a :class:`Transformer`.
 
-    Raises:
-        UnknownName: positions that do not exist. BadInput: a size below 1, or a width that the heads do not
-            divide, or an odd one with sinusoidal positions.
+    Attributes:
+        source_size: size of the source's vocabulary, marks included.
+        target_size: size of the target's vocabulary, marks included.
+        width: of embeddings and states; the heads of an attention share it equally.
+        heads: of every attention.
+        layers: of encoder and of decoder.
+        hidden: width of the hidden layer in the feed-forward networks; None is four times ``width``, as in
+            Vaswani et al. 2017, section 3.3.
+        positions: what is added to the embeddings, see :mod:`attnlib.models.encoder_decoder`; or what
+            self-attention does with distances (``relative``, ``rotary``). With ``none`` the encoder sees its
+            words as a set; the decoder still knows order from what each step may look at.
+        embedding_scale: standard deviation of the embeddings at the start, learned positions included. With 1
+            they weigh about as much as sinusoidal positions, whose root mean square is 0.71; it replaces the
+            factor √width (Vaswani et al. 2017, section 3.4).
 
-    >>> TransformerConfig(source_size=7, target_size=9, width=32, heads=4).head_width
-    8
+    Raises:
+        UnknownName: positions that do not exist.
+        BadInput: a size below 1; a width that the heads do not divide; an odd width with sinusoidal
+            positions, or of a head with rotary ones.
+
+    Example:
+        >>> TransformerConfig(source_size=7, target_size=9, width=32, heads=4).head_width
+        8
     """
 
-    source_size: int  #: number of words of the source's vocabulary, marks included
-    target_size: int  #: the same of the target's
-    width: int = 128  #: of embeddings and states; all heads of an attention share it equally
-    heads: int = 4  #: of every attention
-    layers: int = 2  #: of encoder and of decoder
-    #: width of the hidden layer in the feed-forward networks; None is four times ``width``, as in Vaswani et
-    #: al. 2017, section 3.3
+    source_size: int
+    target_size: int
+    width: int = 128
+    heads: int = 4
+    layers: int = 2
     hidden: int | None = None
-    #: what is added to the embeddings, see :mod:`attnlib.models.encoder_decoder`; or what self-attention does
-    #: with distances (``relative``, ``rotary``). With ``none`` the encoder sees its words as a set; the
-    #: decoder still knows order from what each step may look at.
     positions: Positions = "sinusoidal"
-    #: standard deviation of the embeddings at the start, learned positions included. With 1 they weigh about
-    #: as much as sinusoidal positions, whose root mean square is 0.71; this is in place of the factor √width
-    #: (Vaswani et al. 2017, section 3.4).
     embedding_scale: float = 1.0
 
     def __post_init__(self) -> None:
@@ -105,12 +114,12 @@ class TransformerConfig:
 
     @property
     def head_width(self) -> int:
-        """Of the queries, keys and values of one head."""
+        """Width of the queries, keys and values of one head."""
         return self.width // self.heads
 
     @property
     def hidden_width(self) -> int:
-        """Of the hidden layer in the feed-forward networks."""
+        """Width of the hidden layer in the feed-forward networks."""
         return 4 * self.width if self.hidden is None else self.hidden
 
 
@@ -173,7 +182,16 @@ class MultiHeadAttention(nn.Module):
 
     Args:
         config: of the network.
-        kind, layer: which attention of it this is.
+        kind: which states attend to which.
+        layer: its number, from 0.
+
+    Example:
+        >>> config = TransformerConfig(source_size=9, target_size=9, width=4, heads=2)
+        >>> attention = MultiHeadAttention(config, "cross", 0)
+        >>> states, allowed = torch.zeros(1, 3, 4), torch.ones(1, 1, 3, dtype=torch.bool)
+        >>> added, _ = attention(states, attention.answer(states), allowed)
+        >>> tuple(added.shape)
+        (1, 3, 4)
     """
 
     def __init__(self, config: TransformerConfig, kind: AttentionKind, layer: int):
@@ -189,23 +207,48 @@ class MultiHeadAttention(nn.Module):
         self.output_map = nn.Linear(config.width, config.width)
 
     def answer(self, inputs: Float[Tensor, "batch source width"], first: int = 0) -> KeyValues:
-        """Keys and values of a sequence, after the layer norm, that stands at the positions from first on."""
+        """Return the keys and values of consecutive positions of a sequence.
+
+        Args:
+            inputs: states after the layer norm.
+            first: the first position.
+
+        Returns:
+            Keys, as their positions make them, and values.
+        """
         keys = self.placed(self._by_head(self.key_map(inputs)), first)
         return KeyValues(keys, self._by_head(self.value_map(inputs)))
 
     def placed(self, rows: Float[Tensor, "batch heads length head_width"], first: int) -> Tensor:
-        """Queries or keys as their positions, from ``first`` on, make them: here as they are."""
+        """Return queries or keys as their positions make them: here as they are.
+
+        Args:
+            rows: queries or keys of consecutive positions.
+            first: the first position.
+
+        Returns:
+            Rows of the same shape.
+        """
         return rows
 
     @property
     def rotation(self) -> Rotation | None:
-        """What positions do to the queries and keys of a whole sequence; None where they do nothing."""
+        """What positions do to the queries and keys of a whole sequence; None if they do nothing."""
         return None
 
     def position_bias(
         self, first: int, target: int, source: int
     ) -> Float[Tensor, "heads target source"] | None:
-        """What is added to the scores of the queries from position ``first`` on: here nothing."""
+        """Return what is added to the scores by distance: here nothing.
+
+        Args:
+            first: the position of the first query.
+            target: number of queries.
+            source: number of keys.
+
+        Returns:
+            None.
+        """
         return None
 
     def forward(
@@ -264,7 +307,11 @@ class MultiHeadAttention(nn.Module):
         return rows.unflatten(2, (-1, self.head_width)).transpose(1, 2)  # (batch, heads, length, d)
 
     def maps(self) -> tuple[LinearMap, LinearMap]:
-        """Return the projections of queries, without the factor 1/√d, and of keys."""
+        """Return the projections of queries, without the factor 1/√d, and of keys.
+
+        Returns:
+            Both.
+        """
         return LinearMap.of(self.query_map, self.heads), LinearMap.of(self.key_map, self.heads)
 
 
@@ -284,7 +331,18 @@ REACH = 16
 
 
 class RelativeAttention(MultiHeadAttention):
-    """With a bias for each distance, zero before training."""
+    """Attention with a bias for each head and distance, zero before training.
+
+    Args:
+        config: of the network.
+        kind: which states attend to which.
+        layer: its number, from 0.
+
+    Example:
+        >>> config = TransformerConfig(source_size=9, target_size=9, width=4, heads=2, positions="relative")
+        >>> tuple(RelativeAttention(config, "encoder_self", 0).position_bias(0, 3, 5).shape)
+        (2, 3, 5)
+    """
 
     def __init__(self, config: TransformerConfig, kind: AttentionKind, layer: int):
         super().__init__(config, kind, layer)
@@ -310,11 +368,18 @@ class RelativeAttention(MultiHeadAttention):
 
 
 class RotaryAttention(MultiHeadAttention):
-    """With queries and keys turned by their positions."""
+    """Attention whose queries and keys are rotated by position; arguments of :class:`MultiHeadAttention`.
+
+    Example:
+        >>> config = TransformerConfig(source_size=9, target_size=9, width=4, heads=2, positions="rotary")
+        >>> attention = RotaryAttention(config, "encoder_self", 0)
+        >>> attention.placed(torch.tensor([[1.0, 0.0]]), first=0).tolist()  # position 0 rotates by no angle
+        [[1.0, 0.0]]
+    """
 
     @property
     def rotation(self) -> Rotation:
-        """What turns the queries and keys of a whole sequence by their positions."""
+        """The rotation of the queries and keys of a whole sequence by their positions."""
         return partial(self.placed, first=0)
 
     def placed(self, rows: Float[Tensor, "*batch length head_width"], first: int) -> Tensor:
@@ -340,9 +405,21 @@ class RotaryAttention(MultiHeadAttention):
 
 
 def rotation_tables(length: int, width: int) -> tuple[Tensor, Tensor]:
-    """Cosine and sine of the angle of each position and coordinate, (length, width) both.
+    """Return the cosine and the sine of the angle of each position and coordinate.
 
-    Coordinate i of the first half and of the second turn together, by position · 10000^(−2i / width).
+    Coordinate i of the first half and of the second rotate together, by position · 10000^(−2i / width).
+
+    Args:
+        length: number of positions, from 0.
+        width: of a head, even.
+
+    Returns:
+        Two tables, (length, width) both.
+
+    Example:
+        >>> cos, sin = rotation_tables(2, 4)
+        >>> tuple(cos.shape), sin[0].tolist()
+        ((2, 4), [0.0, 0.0, 0.0, 0.0])
     """
     cos, sin = _rotation_tables(length, width)
     return cos.clone(), sin.clone()
@@ -358,22 +435,56 @@ def _rotation_tables(length: int, width: int) -> tuple[Tensor, Tensor]:
 
 
 def new_self_attention(config: TransformerConfig, kind: AttentionKind, layer: int) -> MultiHeadAttention:
-    """The self-attention that a network's kind of positions asks for."""
+    """Return the self-attention for a network's kind of positions.
+
+    Args:
+        config: of the network.
+        kind: "encoder_self" or "decoder_self".
+        layer: its number, from 0.
+
+    Returns:
+        An attention of the class that treats such positions.
+
+    Example:
+        >>> config = TransformerConfig(source_size=9, target_size=9, width=4, heads=2, positions="rotary")
+        >>> type(new_self_attention(config, "encoder_self", 0)).__name__
+        'RotaryAttention'
+    """
     classes = {"relative": RelativeAttention, "rotary": RotaryAttention}
     return classes.get(config.positions, MultiHeadAttention)(config, kind, layer)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prefix(ShowsShapes):
-    """Source and decoder between two words; rows are samples, layers stand in the second axis."""
+    """Source and decoder between two words; rows are samples, layers are the second axis.
+
+    Attributes:
+        source_mask: True at words and end marks.
+        source: keys and values of the cross-attentions.
+        past: keys and values of the decoder's self-attentions for the words read so far.
+
+    Example:
+        >>> known = KeyValues(torch.zeros(1, 2, 4, 3, 8), torch.zeros(1, 2, 4, 3, 8))
+        >>> Prefix(torch.ones(1, 3, dtype=torch.bool), known, known).past is known
+        True
+    """
 
     source_mask: Bool[Tensor, "batch source"]
-    source: KeyValues  #: keys and values of the cross-attentions
-    past: KeyValues  #: keys and values of the decoder's self-attentions for the words read so far
+    source: KeyValues
+    past: KeyValues
 
 
 class FeedForward(nn.Module):
-    """The network that each position goes through on its own."""
+    """The feed-forward network that each position goes through by itself.
+
+    Args:
+        config: of the network.
+
+    Example:
+        >>> network = FeedForward(TransformerConfig(source_size=9, target_size=9, width=4, heads=2))
+        >>> tuple(network(torch.zeros(1, 3, 4)).shape)
+        (1, 3, 4)
+    """
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
@@ -381,12 +492,30 @@ class FeedForward(nn.Module):
         self.narrow = nn.Linear(config.hidden_width, config.width)
 
     def forward(self, inputs: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
-        """Return what the network adds to the states of each position."""
+        """Return what the network adds to the states of each position.
+
+        Args:
+            inputs: states after the layer norm.
+
+        Returns:
+            Summands of the states.
+        """
         return self.narrow(torch.relu(self.widen(inputs)))
 
 
 class EncoderLayer(nn.Module):
-    """Self-attention, then the feed-forward network."""
+    """Self-attention, then the feed-forward network.
+
+    Args:
+        config: of the network.
+        layer: its number, from 0.
+
+    Example:
+        >>> layer = EncoderLayer(TransformerConfig(source_size=9, target_size=9, width=4, heads=2), 0)
+        >>> states, attention = layer(torch.zeros(1, 3, 4), torch.ones(1, 1, 3, dtype=torch.bool))
+        >>> tuple(states.shape), attention.name
+        ((1, 3, 4), 'encoder_self.0')
+    """
 
     def __init__(self, config: TransformerConfig, layer: int):
         super().__init__()
@@ -397,7 +526,15 @@ class EncoderLayer(nn.Module):
     def forward(
         self, states: Float[Tensor, "batch source width"], allowed: Bool[Tensor, " batch #source source"]
     ) -> tuple[Float[Tensor, "batch source width"], Attention]:
-        """The states one layer on, and the attention that made them."""
+        """Return the states one layer above, and the attention that made them.
+
+        Args:
+            states: one layer below.
+            allowed: True where a position may look.
+
+        Returns:
+            Both.
+        """
         inputs = self.self_norm(states)
         source = self.self_attention.answer(inputs)
         added, attention = self.self_attention(inputs, source, allowed, key_inputs=inputs)
@@ -406,7 +543,20 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Self-attention, cross-attention, then the feed-forward network."""
+    """Self-attention, cross-attention, then the feed-forward network.
+
+    Args:
+        config: of the network.
+        layer: its number, from 0.
+
+    Example:
+        >>> layer = DecoderLayer(TransformerConfig(source_size=9, target_size=9, width=4, heads=2), 0)
+        >>> states, allowed = torch.zeros(1, 3, 4), torch.ones(1, 3, 3, dtype=torch.bool)
+        >>> source = layer.cross_attention.answer(states)
+        >>> above, _, _ = layer(states, None, source=source, read=allowed, source_allowed=allowed[:, :1])
+        >>> tuple(above.shape)
+        (1, 3, 4)
+    """
 
     def __init__(self, config: TransformerConfig, layer: int):
         super().__init__()
@@ -461,7 +611,20 @@ class DecoderLayer(nn.Module):
 
 
 class Transformer(nn.Module):
-    """A network whose parameters are drawn from ``generator`` alone."""
+    """A Transformer that translates, its parameters drawn from ``generator`` alone.
+
+    Args:
+        config: size and kind.
+        generator: draws the parameters.
+
+    Example:
+        >>> from attnlib.models.corpus import Corpus, collate
+        >>> config = TransformerConfig(source_size=9, target_size=9, width=4, heads=2, layers=1)
+        >>> network = Transformer(config, torch.Generator().manual_seed(0))
+        >>> trace = network(collate(Corpus.from_ids([[4, 5]], [[6]]), [0]))
+        >>> [attention.name for attention in trace.attentions]
+        ['encoder_self.0', 'decoder_self.0', 'cross.0']
+    """
 
     def __init__(self, config: TransformerConfig, generator: torch.Generator):
         super().__init__()
@@ -480,7 +643,7 @@ class Transformer(nn.Module):
 
     @torch.no_grad()
     def _initialise(self, generator: torch.Generator) -> None:
-        """Embeddings N(0, scale²); norms one and zero; all else uniform in ±1/√inputs, as in torch."""
+        """Draw embeddings from N(0, scale²), all else from ±1/√inputs; norms are one and zero."""
         for module in self.modules():
             if isinstance(module, nn.Embedding):
                 module.weight.normal_(0, self.config.embedding_scale, generator=generator)
@@ -505,7 +668,14 @@ class Transformer(nn.Module):
     def encode(
         self, source: Int[Tensor, "batch source"], mask: Bool[Tensor, "batch source"]
     ) -> tuple[Float[Tensor, "batch source width"], tuple[Attention, ...]]:
-        """Encoder states h^E, and the attention of each layer.
+        """Return encoder states h^E, and the attention of each layer.
+
+        Args:
+            source: ids.
+            mask: True at words and end marks, which come first.
+
+        Returns:
+            Both.
 
         Raises:
             BadInput: a row of ``mask`` begins with padding, or a position has no code.
@@ -519,11 +689,11 @@ class Transformer(nn.Module):
 
     @property
     def _decoder_layers(self) -> list[DecoderLayer]:
-        """The layers of the decoder; a ModuleList does not know of what type its modules are."""
+        """The layers of the decoder, with their type, which a ModuleList does not know."""
         return [cast("DecoderLayer", layer) for layer in self.decoder]
 
     def _answer(self, encoder_states: Float[Tensor, "batch source width"]) -> list[KeyValues]:
-        """Keys and values of each layer's cross-attention."""
+        """Return the keys and values of each layer's cross-attention."""
         return [layer.cross_attention.answer(encoder_states) for layer in self._decoder_layers]
 
     def _advance(
@@ -536,7 +706,7 @@ class Transformer(nn.Module):
         source_mask: Bool[Tensor, "batch source"],
         encoder_states: Float[Tensor, "batch source width"] | None = None,
     ) -> tuple[Float[Tensor, "batch steps width"], list[KeyValues], list[Attention]]:
-        """Decoder states, keys and values of all steps so far by layer, and attentions as of a layer."""
+        """Return decoder states, keys and values of all steps so far by layer, and all attentions."""
         presents, attentions = [], []
         for layer, past, source in zip(self.decoder, pasts, sources, strict=True):
             states, present, recorded = layer(
@@ -590,7 +760,15 @@ class Transformer(nn.Module):
         )
 
     def begin(self, source: Int[Tensor, "batch source"], mask: Bool[Tensor, "batch source"]) -> Prefix:
-        """What is known before the first word, for :mod:`attnlib.models.search`."""
+        """Return what is known before the first word, for :mod:`attnlib.models.search`.
+
+        Args:
+            source: ids.
+            mask: True at words and end marks, which come first.
+
+        Returns:
+            The state of the search.
+        """
         encoder_states, _ = self.encode(source, mask)
         known = KeyValues.stacked(self._answer(encoder_states))
         return Prefix(mask, known, KeyValues(known.keys[..., :0, :], known.values[..., :0, :]))
@@ -598,7 +776,15 @@ class Transformer(nn.Module):
     def write(
         self, words: Int[Tensor, " batch"], prefix: Prefix
     ) -> tuple[Float[Tensor, "batch words"], Prefix]:
-        """Logits of the next word after one more was read."""
+        """Return the logits of the next word after reading one more.
+
+        Args:
+            words: the word that each sample reads.
+            prefix: what was known before.
+
+        Returns:
+            Logits, and what is known then.
+        """
         words = words[:, None]
         first = prefix.past.keys.shape[3]
         read = prefix.source_mask.new_ones(len(words), 1, first + 1)
@@ -613,14 +799,23 @@ class Transformer(nn.Module):
         return self.readout(states)[:, 0], Prefix(prefix.source_mask, prefix.source, past)
 
     def projections(self, kind: AttentionKind, layer: int, head: int) -> tuple[LinearMap, LinearMap]:
-        """Return query and key projection of one head, the query's with its factor 1/√d.
+        """Return the query and key projection of one head, the query's with its factor 1/√d.
 
         The queries and keys of ``model(batch).head(kind, layer, head)`` are what they make of its inputs.
-        What sums to the inputs, such as components of them, is mapped by the weight alone, and the bias is
-        one more component. With rotary positions, both are then turned in self-attention.
+        Summands of the inputs, such as components of them, are mapped by the weight alone, and the bias is
+        one more component. With rotary positions, both are then rotated in self-attention.
+
+        Args:
+            kind: of attention.
+            layer: from 0.
+            head: from 0.
+
+        Returns:
+            The map of queries, then that of keys.
 
         Raises:
-            UnknownName: no such kind. BadInput: no such layer or head.
+            UnknownName: there is no such kind.
+            BadInput: there is no such layer or head.
         """
         check_known("kind of attention", kind, get_args(AttentionKind))
         for name, place, size in (("layer", layer, self.config.layers), ("head", head, self.config.heads)):
@@ -637,7 +832,7 @@ class Transformer(nn.Module):
 
 
 def _check_beginnings(side: str, mask: Bool[Tensor, "batch length"]) -> None:
-    """Words stand at the left of a row: where none does, a softmax over them does not exist."""
+    """Raise BadInput if a row begins with padding, so that its first softmax does not exist."""
     if not is_checked(mask):
         return
     empty = (~mask[:, 0]).nonzero().flatten().tolist()

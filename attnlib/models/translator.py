@@ -38,20 +38,32 @@ Start = tuple[Float[Tensor, "layers batch width"], Float[Tensor, "layers batch w
 
 @dataclass(frozen=True)
 class TranslatorConfig:
-    """What the network is built from; the defaults are the paper's (section A.8).
+    """What the translator is built from; the defaults are the paper's (section A.8).
+
+    Attributes:
+        words: size of the vocabulary that both languages share, marks included.
+        width: of embeddings, of the states of one direction, and of the hidden layer.
+        layers: of encoder and of decoder.
+        dropout: between the layers of an LSTM, in training.
+        attention: ``"learned"``, or ``"uniform"``, which keeps every weight at 1 / length, whatever the
+            scores.
+        form: how context and decoder state become logits, see the module.
 
     Raises:
-        UnknownName: another ``attention`` or ``form``.
-        BadInput: a size below 1, or a dropout outside [0, 1).
+        UnknownName: ``attention`` or ``form`` is another word.
+        BadInput: a size is below 1, or dropout is outside [0, 1).
+
+    Example:
+        >>> TranslatorConfig().words
+        8000
     """
 
-    words: int = 8_000  #: size of the vocabulary that both languages share, marks included
-    width: int = 256  #: of embeddings, of the states of one direction, and of the hidden layer
+    words: int = 8_000
+    width: int = 256
     layers: int = 2
-    dropout: float = 0.5  #: between the two layers of an LSTM, while training
-    #: ``"uniform"`` keeps every weight at 1 / length, whatever the scores
+    dropout: float = 0.5
     attention: AttentionMode = "learned"
-    form: Form = "joined"  #: how context and decoder state become logits, see the module
+    form: Form = "joined"
 
     def __post_init__(self) -> None:
         for name, kind in (("attention", AttentionMode), ("form", Form)):
@@ -62,7 +74,17 @@ class TranslatorConfig:
 
 
 class Readout(nn.Module):
-    """The network N of equation 2: ``logits(from_context(c) + from_decoder(d))``, the sum before the ReLU."""
+    """The network N of equation 2: ``logits(from_context(c) + from_decoder(d))``, the sum before the ReLU.
+
+    Args:
+        config: of the translator.
+
+    Example:
+        >>> readout = Readout(TranslatorConfig(words=9, width=4))
+        >>> summed = readout.from_context(torch.zeros(1, 8)) + readout.from_decoder(torch.zeros(1, 4))
+        >>> tuple(readout.logits(summed).shape)
+        (1, 9)
+    """
 
     def __init__(self, config: TranslatorConfig):
         super().__init__()
@@ -73,24 +95,53 @@ class Readout(nn.Module):
         self.output = nn.Linear(config.width, config.words)
 
     def from_context(self, context: Float[Tensor, "*rows both_widths"]) -> Float[Tensor, "*rows width"]:
-        """The context's summand. An encoder state put for the context gives that of attending to it alone."""
+        """Return the context's summand; for an encoder state, that of attending to its position alone.
+
+        Args:
+            context: c.
+
+        Returns:
+            One vector a row.
+        """
         mapped = self.context(context)
         return mapped if self.form == "summed" else mapped @ self.hidden.weight[:, : self.width].T
 
     def from_decoder(self, states: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows width"]:
-        """The decoder state's summand, with the layer's bias."""
+        """Return the decoder state's summand, with the layer's bias.
+
+        Args:
+            states: d.
+
+        Returns:
+            One vector a row.
+        """
         if self.form == "summed":
             return states
         return nn.functional.linear(states, self.hidden.weight[:, self.width :], self.hidden.bias)
 
     def logits(self, summed: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows words"]:
-        """From the sum of the two to the words."""
+        """Return the logits of all words.
+
+        Args:
+            summed: the sum of the two summands.
+
+        Returns:
+            Logits.
+        """
         return self.output(self._hidden(summed))
 
     def logit_of(
         self, summed: Float[Tensor, "*rows width"], words: Int[Tensor, "*rows"]
     ) -> Float[Tensor, "*rows"]:
-        """The logit of one word a row, the others not made."""
+        """Return the logit of one word a row; the others are not computed.
+
+        Args:
+            summed: the sum of the two summands.
+            words: the id for each row.
+
+        Returns:
+            A logit a row.
+        """
         return (self._hidden(summed) * self.output.weight[words]).sum(-1) + self.output.bias[words]
 
     def _hidden(self, summed: Tensor) -> Tensor:
@@ -98,7 +149,19 @@ class Readout(nn.Module):
 
 
 class BilinearTranslator(nn.Module):
-    """The network, its parameters drawn from ``generator`` alone, see :mod:`attnlib.models.initialise`."""
+    """The translator of the module, its parameters drawn from ``generator`` alone.
+
+    Args:
+        config: sizes and kind of attention.
+        generator: draws the parameters, see :mod:`attnlib.models.initialise`.
+
+    Example:
+        >>> from attnlib.models.corpus import Corpus, collate
+        >>> config = TranslatorConfig(words=9, width=4, layers=1)
+        >>> network = BilinearTranslator(config, torch.Generator().manual_seed(0))
+        >>> tuple(network(collate(Corpus.from_ids([[4, 5]], [[6]]), [0])).logits.shape)
+        (1, 2, 9)
+    """
 
     def __init__(self, config: TranslatorConfig, generator: torch.Generator):
         super().__init__()
@@ -119,7 +182,15 @@ class BilinearTranslator(nn.Module):
     def encode(
         self, embedded: Float[Tensor, "batch source width"], mask: Bool[Tensor, "batch source"]
     ) -> tuple[Float[Tensor, "batch source both_widths"], Start]:
-        """The encoder's states, zero at padding, and what the decoder starts in."""
+        """Return the encoder's states, zero at padding, and what the decoder starts in.
+
+        Args:
+            embedded: one embedding a position.
+            mask: True at words and end marks, which come first.
+
+        Returns:
+            The states, and h and memory of each layer.
+        """
         if mask.all():
             states, last = self.encoder(embedded)
         else:  # the backward direction must start at each sample's own end
@@ -136,10 +207,18 @@ class BilinearTranslator(nn.Module):
         source_mask: Bool[Tensor, "batch source"],
         decoder_states: Float[Tensor, "batch target width"],
     ) -> tuple[Float[Tensor, "batch target source"], Float[Tensor, "batch target source"]]:
-        """Scores and attention (equation 1).
+        """Return scores and attention (equation 1).
+
+        Args:
+            encoder_states: h.
+            source_mask: True at words and end marks.
+            decoder_states: d.
+
+        Returns:
+            Scores, padding included, and attention, zero at padding.
 
         Raises:
-            BadInput: a source of padding alone.
+            BadInput: a source is padding alone.
         """
         if self.config.attention == "uniform":
             scores = decoder_states.new_zeros(*decoder_states.shape[:2], encoder_states.shape[1])

@@ -41,7 +41,10 @@ def log_lexical_probe(
 ) -> Float[Tensor, "batch target source"]:
     """Return log β of every pair of valid positions, ``-inf`` at padding.
 
-    The logarithm has β's order, and keeps the digits of small ones.
+    The logarithm has β's order, and keeps the digits of small ones. At its peak the memory, besides states,
+    their parts in N, the result, and the mask and indices of its pairs (three integers each), is that of at
+    most 2 × ``at_once`` × (words + width + 1) numbers: the logits of some pairs and their exponentials,
+    whatever batch and lengths are.
 
     Args:
         readout: the network N of a translation model.
@@ -50,14 +53,28 @@ def log_lexical_probe(
         outputs: the right words.
         source_mask: True at valid source positions.
         target_mask: True at valid target positions.
-        at_once: pairs whose logits are held at a time.
+        at_once: number of pairs whose logits are held at a time.
 
-    Memory, at its peak: beside the states and their parts in N, the result, and mask and places of its pairs
-    (three integers each), at most 2 × ``at_once`` × (words + width + 1) numbers, the logits of some pairs and
-    their exponentials, whatever batch and lengths are.
+    Returns:
+        Nats.
 
     Raises:
-        BadInput: ``at_once`` < 1.
+        BadInput: ``at_once`` is below 1.
+
+    Example:
+        >>> from attnlib import zoo
+        >>> translator = zoo.load("lexicon_translator")
+        >>> trace = next(iter(translator.stream(batch_size=2).passes()))
+        >>> log_beta = log_lexical_probe(
+        ...     translator.network.readout,
+        ...     trace.encoder_states,
+        ...     trace.decoder_states,
+        ...     outputs=trace.target_outputs,
+        ...     source_mask=trace.source_mask,
+        ...     target_mask=trace.target_mask,
+        ... )
+        >>> log_beta.shape == trace.attentions[0].attention[:, 0].shape
+        True
     """
     return log_probability_of_pairs(
         readout.from_context(encoder_states),
@@ -83,7 +100,29 @@ def log_probability_of_pairs(
 ) -> Float[Tensor, "batch target source"]:
     """Return log softmax(logits(of_source[t] + of_target[s]))[outputs[s]] of any network of that form.
 
-    Arguments, memory and errors as for :func:`log_lexical_probe`.
+    Args:
+        of_source: summand of each source position.
+        of_target: summand of each target position.
+        logits: maps sums to the logits of all words.
+        outputs: the right words.
+        source_mask: True at valid source positions.
+        target_mask: True at valid target positions.
+        at_once: number of pairs whose logits are held at a time.
+
+    Returns:
+        Nats, ``-inf`` at padding; memory as in :func:`log_lexical_probe`.
+
+    Raises:
+        BadInput: ``at_once`` is below 1.
+
+    Example:
+        >>> valid = torch.ones(1, 1, dtype=torch.bool)
+        >>> summand = torch.zeros(1, 1, 2)
+        >>> log_probability_of_pairs(
+        ...     summand, summand, lambda sums: sums, outputs=torch.tensor([[1]]), source_mask=valid,
+        ...     target_mask=valid,
+        ... ).exp().tolist()
+        [[[0.5]]]
     """
     if at_once < 1:
         raise BadInput(f"at_once is {at_once}; it must be at least 1")

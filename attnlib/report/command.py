@@ -77,15 +77,21 @@ def analyse_command(options: AnalyseOptions) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Job:
-    """The work that options ask for, and how a report names it."""
+    """The work that options ask for, and how a report names it.
+
+    Attributes:
+        about: what a report says of model and corpus.
+        shown: the name of the model.
+        name: the word of an id.
+        bleu: how good what the model writes of some batches is, where that can be judged.
+    """
 
     stream: Stream
     keep: PartialSums
     n_batches: int
-    about: dict[str, str]  #: what a report says of model and corpus
-    shown: str  #: the name of the model
-    name: Name | None = None  #: the word of an id
-    #: how good what the model writes of some batches is, where that can be judged
+    about: dict[str, str]
+    shown: str
+    name: Name | None = None
     bleu: Callable[[Iterable], dict[str, float]] | None = None
 
 

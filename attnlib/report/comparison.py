@@ -39,17 +39,23 @@ _Place = tuple[str, int, int]  # kind, layer and head
 
 @dataclass(frozen=True)
 class Comparison:
-    """What :func:`compare` found."""
+    """What :func:`compare` found.
 
-    #: one for each measure of each head that both have: ``kind``, ``layer``, ``head``, ``measure`` (a column
-    #: of the heads' tables), its value in the ``first`` and in the ``second``, the ``difference``, second
-    #: minus first, and ``low`` and ``high``, its interval of 95 %
+    Attributes:
+        rows: one for each measure of each head that both have: ``kind``, ``layer``, ``head``, ``measure``
+            (a column of the heads' tables), its value in the ``first`` and in the ``second``, the
+            ``difference``, second minus first, and ``low`` and ``high``, its interval of 95 %.
+        paired: whether both judged the same sentences, which makes intervals narrower.
+        alone: names of the heads that one analysis has and the other has not.
+        fitted: on how many samples the components of the first and of the second were fitted.
+        apart: options of :data:`MADE_BY` that the two were not made by alike.
+    """
+
     rows: list[dict]
-    paired: bool  #: whether both judged the same sentences, which makes intervals narrower
-    alone: tuple[str, ...] = ()  #: names of the heads that one analysis has and the other has not
-    #: on how many samples the components of the first and of the second were fitted
+    paired: bool
+    alone: tuple[str, ...] = ()
     fitted: tuple[int, int] = (0, 0)
-    apart: tuple[str, ...] = ()  #: options of :data:`MADE_BY` that the two were not made by alike
+    apart: tuple[str, ...] = ()
 
     @property
     def notes(self) -> list[str]:

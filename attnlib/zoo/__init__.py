@@ -58,14 +58,24 @@ _CLASSES: dict[str, tuple[Any, Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A network with sentences that it can be analysed on."""
+    """A network with sentences that it can be analysed on.
 
-    network: Network  #: in evaluation mode
-    #: sentence pairs, of those that it was trained on; a classifier's have one word, the label's
+    Attributes:
+        network: in evaluation mode.
+        corpus: sentence pairs of those that it was trained on; a classifier's target is one word, the label.
+        words: of either side, by id.
+        provenance: the settings and the seed of its training, commit, date, packages, the share of words that
+            it predicts in sentences that it never saw (``accuracy``), and the ``sha256`` of its file.
+
+    Example:
+        >>> trained = load("one_to_one_VED")
+        >>> trained.network.config.architecture, len(trained.words["source"]) > 4
+        ('VED', True)
+    """
+
+    network: Network
     corpus: Corpus
-    words: dict[str, list[str]]  #: of either side, by id
-    #: the settings and the seed of its training, commit, date, packages, how much of the words of sentences
-    #: that it never saw it predicts (``accuracy``), and the ``sha256`` of its file
+    words: dict[str, list[str]]
     provenance: dict
 
     def stream(self, batch_size: int = 32, kinds: str | Collection[str] = ("cross",)) -> Stream[Batch]:
