@@ -90,13 +90,14 @@ class HuggingFace(Traced):
             projection is wrapped; kinds or layers are empty.
         UnknownName: a kind does not exist.
 
-    >>> from transformers import T5Config, T5ForConditionalGeneration
-    >>> sizes = dict(vocab_size=9, d_model=4, d_kv=2, d_ff=4, num_layers=1, num_heads=2)
-    >>> config = T5Config(**sizes, decoder_start_token_id=0, attn_implementation="eager")
-    >>> model = HuggingFace(T5ForConditionalGeneration(config))
-    >>> (attention,) = model.trace(TokenBatch.of_rows([[5, 6, 7]], [[8, 1]])).attentions
-    >>> attention.name, tuple(attention.scores.shape)
-    ('cross.0', (1, 2, 2, 3))
+    Example:
+        >>> from transformers import T5Config, T5ForConditionalGeneration
+        >>> sizes = dict(vocab_size=9, d_model=4, d_kv=2, d_ff=4, num_layers=1, num_heads=2)
+        >>> config = T5Config(**sizes, decoder_start_token_id=0, attn_implementation="eager")
+        >>> model = HuggingFace(T5ForConditionalGeneration(config))
+        >>> (attention,) = model.trace(TokenBatch.of_rows([[5, 6, 7]], [[8, 1]])).attentions
+        >>> attention.name, tuple(attention.scores.shape)
+        ('cross.0', (1, 2, 2, 3))
     """
 
     def __new__(cls, model: Any = None, **options: Any) -> "HuggingFace | SingleStack":

@@ -171,9 +171,8 @@ def attention_of_arguments(  # noqa: PLR0917, the arguments of F.scaled_dot_prod
         query_heads = query.shape[-3]
         key = key.repeat_interleave(query_heads // key.shape[-3], dim=-3)
         value = value.repeat_interleave(query_heads // value.shape[-3], dim=-3)
-    if scale is None:
-        scale = query.shape[-1] ** -0.5
-    scores = query @ key.mT * scale  # (*batch, target, source)
+    factor = query.shape[-1] ** -0.5 if scale is None else scale
+    scores = query @ key.mT * factor  # (*batch, target, source)
     if is_causal:
         is_future = torch.ones_like(scores, dtype=torch.bool).triu(1)
         scores = scores.masked_fill(is_future, -torch.inf)
@@ -763,14 +762,15 @@ class Modules(Traced):
         BadInput: a module does not exist or is no projection; nothing would check an attention; two
             attentions have one kind and layer; none is given.
 
-    >>> attend = nn.MultiheadAttention(4, 2, batch_first=True)
-    >>> network = nn.ModuleDict({"words": nn.Embedding(9, 4), "attend": attend})
-    >>> def run(network, batch):
-    ...     read, source = network["words"](batch.read), network["words"](batch.source)
-    ...     return network["attend"](read, source, source, key_padding_mask=~batch.source_mask)
-    >>> model = Modules(network, [Hooked("attend", "attend")], run, start=1)
-    >>> tuple(model.trace(TokenBatch.of_rows([[5, 6, 7]], [[8, 2]])).attentions[0].scores.shape)
-    (1, 2, 2, 3)
+    Example:
+        >>> attend = nn.MultiheadAttention(4, 2, batch_first=True)
+        >>> network = nn.ModuleDict({"words": nn.Embedding(9, 4), "attend": attend})
+        >>> def run(network, batch):
+        ...     read, source = network["words"](batch.read), network["words"](batch.source)
+        ...     return network["attend"](read, source, source, key_padding_mask=~batch.source_mask)
+        >>> model = Modules(network, [Hooked("attend", "attend")], run, start=1)
+        >>> tuple(model.trace(TokenBatch.of_rows([[5, 6, 7]], [[8, 2]])).attentions[0].scores.shape)
+        (1, 2, 2, 3)
     """
 
     def __init__(

@@ -22,7 +22,7 @@ class UGRNN(nn.Module):
 
     Args:
         width: of a state, and of the inputs.
-        batch_first: ignored; torch's layers, in whose place it is made, take it.
+        batch_first: ignored, as is the second argument; torch's layers have both.
 
     Example:
         >>> layer = UGRNN(3, 3)

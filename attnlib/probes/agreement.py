@@ -207,7 +207,7 @@ def tied_at_top(
 def _all_at_top(
     values: Float[Tensor, "*rows length"], mask: Bool[Tensor, "*rows length"]
 ) -> Bool[Tensor, "*rows length"]:
-    """Return the valid positions of the largest value; an entry of -inf ties with padding, which never wins."""
+    """Return the valid positions of the largest value; padding, which -inf ties with, never wins."""
     hidden = values.masked_fill(~mask, -torch.inf)
     return mask & (hidden == hidden.amax(-1, keepdim=True))
 

@@ -130,7 +130,8 @@ class IBMModel1(ShowsShapes):
     def posteriors(self, source, target) -> Float[np.ndarray, "target source"]:
         """Return the probability that each target word comes from each source word.
 
-        Null has the rest of a row. Rows of words that never occurred with a word of this source, nor with null, are zero.
+        Null has the rest of a row. Rows of words that never occurred with a word of this source, nor with
+        null, are zero.
 
         Args:
             source: word ids of one sentence, without its end mark.

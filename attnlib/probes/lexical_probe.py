@@ -64,7 +64,8 @@ def log_lexical_probe(
     Example:
         >>> from attnlib import zoo
         >>> translator = zoo.load("lexicon_translator")
-        >>> trace = next(iter(translator.stream(batch_size=2).passes()))
+        >>> stream = translator.stream(batch_size=2)
+        >>> trace = stream.trace(stream.first())
         >>> log_beta = log_lexical_probe(
         ...     translator.network.readout,
         ...     trace.encoder_states,
@@ -126,11 +127,13 @@ def log_probability_of_pairs(
     """
     if at_once < 1:
         raise BadInput(f"at_once is {at_once}; it must be at least 1")
-    result = of_source.new_full((*outputs.shape, source_mask.shape[1]), -torch.inf)
-    valid = target_mask[:, :, None] & source_mask[:, None, :]
-    for pairs in valid.nonzero().split(at_once):
+    log_probability = of_source.new_full((*outputs.shape, source_mask.shape[1]), -torch.inf)
+    valid = target_mask[:, :, None] & source_mask[:, None, :]  # (batch, target, source)
+    for pairs in valid.nonzero().split(at_once):  # (pairs, 3)
         sample, target, source = pairs.unbind(1)
-        scores = logits(of_source[sample, source] + of_target[sample, target])
-        right = scores.gather(1, outputs[sample, target][:, None])[:, 0]
-        result[sample, target, source] = right - scores.logsumexp(1)
-    return result
+        summed = of_source[sample, source] + of_target[sample, target]  # (pairs, width)
+        predicted = logits(summed)  # (pairs, words)
+        right_word = outputs[sample, target][:, None]  # (pairs, 1)
+        logit_of_right = predicted.gather(1, right_word)[:, 0]  # (pairs,)
+        log_probability[sample, target, source] = logit_of_right - predicted.logsumexp(1)
+    return log_probability

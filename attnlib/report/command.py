@@ -1,4 +1,7 @@
-"""``attnlib analyse``: a checkpoint and two texts, or saved traces, to a report; resumable, in shards."""
+"""Run ``attnlib analyse``: report on a checkpoint and two texts, or on saved traces.
+
+A run that was cut short goes on, and a corpus can be split into shards.
+"""
 
 import time
 import timeit
@@ -40,13 +43,21 @@ _Part = tuple[str, Shard]  # a stage, and the shard that it is about
 
 
 def analyse_command(options: AnalyseOptions) -> None:
-    """Do what can be done of an analysis now, and say what remains.
+    """Run the stages of an analysis that can be run now, and say what remains.
 
     Args:
         options: what to analyse and how.
 
     Raises:
         BadInput: options that cannot be used, or a stage that has to wait for another one.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from attnlib.options import AnalyseOptions
+        >>> options = AnalyseOptions(out=Path("report"), traces=Path("no-such-folder"))
+        >>> analyse_command(options)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        attnlib.errors.BadInput: no-such-folder holds no *.safetensors; expected one a batch, ...
     """
     began = time.monotonic()
     console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
@@ -80,10 +91,13 @@ class _Job:
     """The work that options ask for, and how a report names it.
 
     Attributes:
+        stream: passes of the model.
+        keep: holds the sums of both passes.
+        n_batches: of the corpus.
         about: what a report says of model and corpus.
         shown: the name of the model.
         name: the word of an id.
-        bleu: how good what the model writes of some batches is, where that can be judged.
+        bleu: how good what the model writes for some batches is, if that can be judged.
     """
 
     stream: Stream
@@ -164,7 +178,7 @@ def _method(options: AnalyseOptions) -> Method:
 
 
 def _memory_needed(checkpoint: Checkpoint, stream: Stream, options: AnalyseOptions) -> str:
-    """Return how much memory an analysis takes beside the model, in words."""
+    """Return how much memory an analysis takes besides the model, in words."""
     if is_single_stack(checkpoint.model):
         adapter = stream.trace.__self__
         sizes = (options.batch_size, options.longest)
@@ -269,7 +283,7 @@ def _run(job: _Job, stage: str, shard: Shard, *, options: AnalyseOptions, consol
 
 
 def choose_threads(work: Callable[[], object], most: int | None = None) -> dict[int, float]:
-    """Let torch use as many threads as make some work fastest.
+    """Let torch use the number of threads that does some work fastest.
 
     Numbers double from 1 up to ``most``, as long as that is worth it.
 
@@ -280,10 +294,11 @@ def choose_threads(work: Callable[[], object], most: int | None = None) -> dict[
     Returns:
         The seconds that the work took, by number of threads; empty if there is no choice.
 
-    >>> before = torch.get_num_threads()
-    >>> list(choose_threads(lambda: None, most=1)), torch.get_num_threads()
-    ([], 1)
-    >>> torch.set_num_threads(before)
+    Example:
+        >>> before = torch.get_num_threads()
+        >>> list(choose_threads(lambda: None, most=1)), torch.get_num_threads()
+        ([], 1)
+        >>> torch.set_num_threads(before)
     """
     if most is None:
         most = torch.get_num_threads()

@@ -1,4 +1,4 @@
-"""The terms of one head's scores in one sentence, by name and with the words of both sides."""
+"""Explain one head in one sentence: the terms of its scores, by name and with the words of both sides."""
 
 import math
 from dataclasses import dataclass
@@ -28,16 +28,29 @@ FRAME_COLUMNS = ("term", "query_part", "key_part", "query", "key", "query_word",
 class Explanation:
     """The terms of one head in one sentence: ``explanation["temporal", "input"]`` is (queries, keys).
 
-    Nine terms where components are means; with least squares those of the constant part of the query (and of
-    the key, where positions rotate states), and the position bias of a model that has one. Together they
-    are the scores, but for what is the same along a row.
+    There are nine terms if components are means. With least squares those of the constant part of the query
+    are added (and of the key, if positions rotate states), and the position bias of a model that has one.
+    Together they are the scores, except for what is the same along a row.
 
     Attributes:
-        kind, layer, head: of the attention.
+        kind: of the attention.
+        layer: of the attention, from 0.
+        head: of the attention, from 0.
         names: of the terms, such as "temporal·input".
-        terms: NaN where a query cannot see a key, a place is left out, or its word was not fitted on.
+        terms: in units of the scores; NaN if a query cannot see a key, or a position is left out, or its word
+            was not fitted on.
         attention: the model's, NaN likewise.
-        query_words, key_words: of the places.
+        query_words: of the positions.
+        key_words: of the positions.
+
+    Example:
+        >>> import torch
+        >>> explanation = Explanation(
+        ...     kind="cross", layer=0, head=0, names=("temporal·temporal",), terms=torch.ones(1, 1, 2),
+        ...     attention=torch.full((1, 2), 0.5), query_words=["house"], key_words=["ein", "Haus"],
+        ... )
+        >>> explanation["temporal", "temporal"].tolist()
+        [[1.0, 1.0]]
     """
 
     kind: str
@@ -66,14 +79,21 @@ class Explanation:
 
     @property
     def shares(self) -> dict[str, float]:
-        """Covariance shares of the terms within this sentence, by name; NaN where its scores do not vary."""
+        """Covariance shares of the terms within this sentence, by name; NaN if its scores do not vary."""
         fitted = ~self.terms.isnan().any(0)  # (queries, keys)
         terms = self.terms.nan_to_num().double()
         sums = TermSums(self.names).update(terms[None, :, None], fitted[None])
         return dict(zip(self.names, sums.covariance_shares()[0].tolist(), strict=True))
 
     def table(self, query_part: str, key_part: str) -> "DataFrame":
-        """Return a term as a data frame of pandas, the words of queries down and those of keys across.
+        """Return a term as a data frame of pandas.
+
+        Args:
+            query_part: such as "temporal".
+            key_part: such as "input".
+
+        Returns:
+            The words of queries down and those of keys across.
 
         Raises:
             UnknownName: there is no such term.

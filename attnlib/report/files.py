@@ -1,4 +1,4 @@
-"""An analysis in files: a page for people, tables for programs, and all of it to be read again."""
+"""Write an analysis to files, a page for people and tables for programs, and read it again."""
 
 import csv
 import io
@@ -66,16 +66,24 @@ def report(
         heads: of every attention; all by default.
         method: of the components, ``"least_squares"`` or ``"means"``.
         every: one batch in so many is held out and judged.
-        interventions: also see how far attention moves when a part of the states comes from elsewhere.
+        interventions: also measure how far attention moves when a part of the states is replaced.
         keep: keeps the sums of both passes while they go on.
         progress: True for a bar with the time left, or a function of the stage and the batches read.
         about: what the report says of model and corpus.
 
     Returns:
-        The analysis, as :func:`~attnlib.report.one_call.analyse` has it, where the options are explained.
+        The analysis of :func:`~attnlib.report.one_call.analyse`, which explains the options.
 
     Raises:
         BadInput: an empty corpus, or a folder that cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> from attnlib import zoo
+        >>> network, folder = zoo.load("reordering"), Path(tempfile.mkdtemp())
+        >>> _ = report(network.stream(batch_size=64), folder, name=network.word)
+        >>> sorted(path.name for path in folder.glob("*.csv"))
+        ['heads.csv', 'parts.csv', 'states.csv', 'terms.csv']
     """
     with locked(Path(folder), ".report.lock", wait=True):  # a folder that cannot be written is refused first
         began = time.monotonic()
@@ -101,7 +109,14 @@ def write_run(folder: str | Path, began: float) -> None:
 
     Args:
         folder: of the report.
-        began: what :func:`time.monotonic` said then.
+        began: what :func:`time.monotonic` returned at the beginning.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> write_run(folder, time.monotonic())
+        >>> sorted(json.loads((folder / RUN).read_text()))
+        ['date', 'seconds', 'seeds']
     """
     record = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -114,7 +129,22 @@ def write_run(folder: str | Path, began: float) -> None:
 def write_report(
     analysis: Analysis, folder: str | Path, *, title: str = TITLE, name: Name | None = None
 ) -> None:
-    """Write the page and the tables of an analysis; arguments as :func:`report`."""
+    """Write the page and the tables of an analysis.
+
+    Args:
+        analysis: of any model.
+        folder: as of :func:`report`.
+        title: of the page.
+        name: the word of an id, as for :func:`report`.
+
+    Example:
+        >>> import tempfile
+        >>> from attnlib import analyse, zoo
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> write_report(analyse(zoo.load("reordering").stream(batch_size=64)), folder)
+        >>> (folder / "index.html").is_file()
+        True
+    """
     folder = Path(folder)
     tables = _tables_of(analysis)
     content = _facts(analysis) | tables
@@ -180,7 +210,18 @@ def _plain(value: object) -> object:
 
 
 def csv_of(rows: list[dict]) -> str:
-    """Return rows as a table of comma-separated values, with the names of its columns."""
+    r"""Return rows as a table of comma-separated values, with the names of its columns.
+
+    Args:
+        rows: with one set of columns.
+
+    Returns:
+        Lines, each of which ends; empty without rows.
+
+    Example:
+        >>> csv_of([{"layer": 0, "share": 0.5}])
+        'layer,share\n0,0.5\n'
+    """
     buffer = io.StringIO()
     if rows:
         writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")

@@ -163,7 +163,7 @@ class Checkpoint:
 
     @property
     def about(self) -> dict[str, str]:
-        """What a report says of the model."""
+        """What a report says of the model, by the name of each fact."""
         facts = {"Model": f"{self.shown} ({described(self.model)})"}
         start = assumed_start(self.model)
         if start is not None:
