@@ -147,7 +147,7 @@ class HuggingFace(Traced):
                     self._modules[name] = _Rows(model, name)
 
     def pass_bytes(self, batch: int, source: int, target: int, *, every_layer: bool = False) -> int:
-        """Return the memory that a trace takes beside the model: states, queries, keys, scores and attention.
+        """Return the memory of a trace: its states, queries, keys, scores and attention.
 
         Args:
             batch: number of samples.
@@ -381,7 +381,7 @@ class HuggingFace(Traced):
     def _attention(self, place: Hooked, hooks: Hooks) -> Attention:
         path = _path_of(place)
         output = hooks.outputs.get(path)
-        if isinstance(output, tuple) and output[-1] is None:  # LED's cache, where there is none
+        if isinstance(output, tuple) and output[-1] is None:  # LED returns its cache there, which is empty
             hooks.outputs[path] = output[:-1]
         self._require_returned_attention(place, hooks.outputs[path])
         return super()._attention(place, hooks)
@@ -402,7 +402,7 @@ class HuggingFace(Traced):
     def _position_bias(
         self, place: Hooked, hooks: Hooks
     ) -> Float[Tensor, "batch heads target source"] | None:
-        """Return what T5 and its kin add to the scores of self-attention by distance."""
+        """Return what T5 and similar models add to the scores of self-attention by distance."""
         module = self._module(_path_of(place))
         if place.kind == "cross" or not hasattr(module, "has_relative_attention_bias"):
             return None
@@ -466,7 +466,7 @@ class _Rows(nn.Linear):
     """
 
     def __init__(self, model: nn.Module, name: str):
-        nn.Module.__init__(self)  # it has no weight of its own
+        nn.Module.__init__(self)  # its weight belongs to another module
         path, _, part = name.partition(":")
         index, n_parts = part.split("/")
         self._module: Any = model.get_submodule(path)
@@ -483,7 +483,7 @@ class _Rows(nn.Linear):
 
 
 def assumed_start(model: Any) -> int | None:
-    """Return the id that a decoder of T5's kin starts with if its configs do not say: that of padding.
+    """Return the id that a T5-like decoder starts with if its configs do not say: that of padding.
 
     Args:
         model: of transformers.
@@ -666,8 +666,8 @@ def _require_both_halves(model: nn.Module) -> None:
     require_unwrapped(model)
     if config is None or not hasattr(model, "main_input_name"):
         raise BadInput(
-            f"{type(model).__name__} is no model of the transformers library. Name its modules instead, see "
-            "attnlib.adapters.Modules, which has logits and lexical_probe as well"
+            f"{type(model).__name__} is not a model of the transformers library. Name its modules instead, "
+            "see attnlib.adapters.Modules, which has logits and lexical_probe as well"
         )
     parts = {part for path, _ in model.named_modules() for part in path.split(".")}
     if not (getattr(config, "is_encoder_decoder", False) and parts >= {"encoder", "decoder"}):

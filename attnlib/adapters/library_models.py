@@ -33,7 +33,7 @@ def encoder_decoder_pass(network: Recurrent, batch: Batch) -> Trace:
         The trace, without gradients.
 
     Raises:
-        BadInput: the network has no attention, as VED; its scores are no product of two states, or its
+        BadInput: the network has no attention, as VED; its scores are not products of two states, or its
             attention is not the softmax of its scores.
 
     Example:

@@ -275,7 +275,7 @@ class Hooks:
         if name in kept:
             raise BadInput(
                 f"{name} runs more than once in a pass, so its attentions cannot be kept apart; "
-                "give each attention modules of its own, and let the decoder read all steps at once"
+                "give each attention separate modules, and let the decoder read all steps at once"
             )
 
     def look_within(self, name: str, module: nn.Module, change: Change | None = None) -> None:
@@ -371,7 +371,7 @@ def described(model: nn.Module) -> str:
 def weights_digest(model: nn.Module) -> str:
     """Return the SHA-256 of a model's weights and their names.
 
-    Entries of the state dict that are no tensors, or hold no numbers here (sparse or on the meta device),
+    Entries of the state dict that are not dense tensors, or are on the meta device,
     count by their names alone.
 
     Args:
@@ -553,7 +553,9 @@ class Traced:
         self.hooked: tuple[Hooked, ...] = several(hooked)
         self.ignored: tuple[int, ...] | Mapping[str, Collection[int]]
         if isinstance(ignored, Mapping):
-            self.ignored = cast("Mapping[str, Collection[int]]", ignored)  # a collection of ids is no mapping
+            self.ignored = cast(
+                "Mapping[str, Collection[int]]", ignored
+            )  # a collection of ids is not a mapping
         else:
             self.ignored = several(ignored)
         self._modules: dict[str, Any] = dict(model.named_modules())
@@ -733,7 +735,7 @@ class _Caught:
     """What hooks caught of an attention: the inputs of its projections, the maps, and what was returned.
 
     Attributes:
-        queries: what the query projection returned, where it is a plain linear layer.
+        queries: what the query projection returned, if it is a plain linear layer.
     """
 
     query_inputs: Float[Tensor, "batch target width"]
@@ -759,7 +761,7 @@ class Modules(Traced):
         ignored: ids of tokens, such as special ones, that no analysis counts.
 
     Raises:
-        BadInput: a module does not exist or is no projection; nothing would check an attention; two
+        BadInput: a module does not exist or is not a projection; nothing would check an attention; two
             attentions have one kind and layer; none is given.
 
     Example:
@@ -973,7 +975,7 @@ def _by_heads(attention: Tensor, heads: int) -> Tensor:
 
 
 def _on_position(attention: Tensor, *, position: int | None) -> Tensor:
-    """Return attention of the same shape, all of it on one source position; NaN if there is none."""
+    """Return attention of the same shape, all of it on one source position; NaN if ``position`` is None."""
     if position is None:
         return torch.full_like(attention, torch.nan)
     forced = torch.zeros_like(attention)  # (..., target, source)

@@ -139,7 +139,7 @@ def is_single_stack(model: object) -> bool:
         model: anything.
 
     Returns:
-        False for an encoder–decoder, and for what is no model of transformers.
+        False for an encoder–decoder, and for anything that is not a model of transformers.
 
     Example:
         >>> from transformers import GPT2Config, GPT2LMHeadModel
@@ -265,7 +265,7 @@ class SingleStack(Traced):
         return logits
 
     def pass_bytes(self, batch: int, length: int, *, every_layer: bool = False) -> int:
-        """Return the memory that a trace takes beside the model: states, queries, keys, scores and attention.
+        """Return the memory of a trace: its states, queries, keys, scores and attention.
 
         Args:
             batch: number of sequences.
@@ -587,7 +587,7 @@ def _require_linear_scores(module: nn.Module, attention: SelfAttention) -> None:
         raise BadInput(f"{place} caps its scores (attn_logit_softcapping), which is not linear; {_INSTEAD}")
     if hasattr(module, "sinks"):
         raise BadInput(
-            f"{place} lets attention go to a sink that is no token, which has no terms; {_INSTEAD}"
+            f"{place} lets attention go to a sink that is not a token, and has no terms; {_INSTEAD}"
         )
     for name in {attention.family.query, attention.family.key}:
         _require_projection(f"{attention.path}.{name}", getattr(module, name), attention.family)

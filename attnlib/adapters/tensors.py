@@ -1,6 +1,6 @@
 """Make traces of plain tensors, which any code can compute and save, with no framework in between.
 
-The names of the tensors of a batch, in a mapping or in a safetensors file. ``<at>`` stands for an attention:
+The names of the tensors of a batch, in a mapping or in a safetensors file. ``<at>`` is an attention:
 ``cross.0``, ``encoder_self.3``, ``decoder_self.0``, its kind and its layer.
 
 =============================  ==============================  ==============================================
@@ -227,7 +227,7 @@ def _keys_of(place: _Place, fields: Mapping[str, Tensor], encoder_states: Tensor
     if place.kind != "cross":  # self-attention: both sides are one sequence
         return _Keys(fields["query_states"], site=f"{place.text}.query")
     if encoder_states is None:
-        raise BadInput(f"{place.text} lacks {place.text}.key_states, and there is no encoder_states")
+        raise BadInput(f"{place.text} lacks {place.text}.key_states, and encoder_states are missing too")
     return _Keys(encoder_states, site="encoder")
 
 
@@ -290,7 +290,7 @@ def digest_of(folder: str | Path) -> str:
         64 hexadecimal digits.
 
     Raises:
-        CorruptFile: one of them is no regular file.
+        CorruptFile: one of them is not a regular file.
 
     Example:
         >>> import tempfile
@@ -309,7 +309,7 @@ def digest_of(folder: str | Path) -> str:
 
 
 def read_pass(path: Path) -> Trace:
-    """Return the trace that one file holds, with the weights of :data:`MAPS` beside it, where that exists.
+    """Return the trace that one file holds, with the weights of :data:`MAPS` beside it, if that exists.
 
     Args:
         path: a file ``*.safetensors`` with the tensors of one batch.

@@ -2,7 +2,7 @@
 
 There is a class for each thing that a model may read. :class:`TokenBatch` is a pair of texts, for an
 encoder–decoder; :class:`SequenceBatch` one text, for a decoder or an encoder alone, whose only sequence would
-be a source without a target; :class:`FrameBatch` pictures or sound, whose source is no ids at all, with a
+be a source without a target; :class:`FrameBatch` pictures or sound, whose source has no ids at all, with a
 text. :class:`LineBatch` holds lines before they are tokenized, so that a shard of a corpus can skip those of
 others. The networks of the library read a :class:`~attnlib.models.corpus.Batch`, which training makes by the
 thousand and nothing checks.
@@ -140,7 +140,7 @@ class TokenBatch(ShowsShapes):
             The batch, in which every id that was given is valid.
 
         Raises:
-            BadInput: there are no rows, or a row is no list of integers.
+            BadInput: there are no rows, or a row is not a list of integers.
 
         Example:
             >>> TokenBatch.of_rows([[5, 6, 7], [8]], [[3], [4, 2]]).source_mask.tolist()
@@ -174,7 +174,7 @@ class FrameBatch(ShowsShapes):
             one.
 
     Raises:
-        BadInput: as for :class:`TokenBatch`; frames are no finite numbers, or not as many as targets.
+        BadInput: as for :class:`TokenBatch`; frames are not finite numbers, or not as many as targets.
 
     Example:
         >>> FrameBatch(torch.zeros(1, 3, 8, 8), [[5, 2]], [[1, 1]]).target_mask.tolist()
@@ -205,7 +205,7 @@ class FrameBatch(ShowsShapes):
 
     @cached_property
     def tokens(self) -> TokenBatch:
-        """The text, with a source of one position in place of the frames."""
+        """The text, with a source of one position instead of the frames."""
         source = torch.zeros_like(self.target[:, :1])
         return TokenBatch(source, source == 0, self.target, self.target_mask, self.read)
 
@@ -281,7 +281,7 @@ class SequenceBatch(ShowsShapes):
             The batch, in which every id that was given is valid.
 
         Raises:
-            BadInput: there are no rows, or a row is no list of integers.
+            BadInput: there are no rows, or a row is not a list of integers.
 
         Example:
             >>> SequenceBatch.of_rows([[5, 6, 7], [8]]).mask.tolist()
@@ -320,7 +320,7 @@ def batch_of_mapping(
     Args:
         fields: the dictionary.
         padding: the id that the model pads with, if no label can have it.
-        frames: the name of what the encoder reads in place of words, if it reads pictures or sound.
+        frames: the name of what the encoder reads instead of words, if it reads pictures or sound.
 
     Returns:
         A batch of tokens, or of frames if ``frames`` is given.
@@ -483,7 +483,7 @@ class LineBatch:
         tokenizer: of Hugging Face, called with ``text=`` and ``text_target=``.
         longest: pieces of a side, special ones included; the rest is cut off.
         prefix: put before every source line.
-        write: makes the targets from the sources in place of the target lines, if it is given.
+        write: if given, makes the targets from the sources, and target lines are ignored.
 
     Example:
         >>> def tokenizer(text=None, text_target=None, **cut):

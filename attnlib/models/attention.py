@@ -170,10 +170,10 @@ class Score(nn.Module):
             The map of queries, then that of keys.
 
         Raises:
-            BadInput: the score is no such product.
+            BadInput: the score is not such a product.
         """
         if self.scoring not in BILINEAR:
-            raise BadInput(f"{self.scoring!r} scores are no product of a query and a key")
+            raise BadInput(f"{self.scoring!r} scores are not products of a query and a key")
         if self.scoring == "general":
             return LinearMap.none(queries), LinearMap.of(self.key_map, 1)
         return compared_as_they_are(queries, keys)
@@ -212,10 +212,11 @@ class Score(nn.Module):
         if self.scoring in BILINEAR:
             return queries @ projected.transpose(1, 2)
         if self.scoring == "concat":
-            mapped = queries @ self.joined_map.weight[:, : self.query_width].T
+            mapped = queries @ self.joined_map.weight[:, : self.query_width].T  # (batch, target, projected)
         else:
-            mapped = self.query_map(queries)
-        return self.last(torch.tanh(mapped[:, :, None] + projected[:, None]))[..., 0]
+            mapped = self.query_map(queries)  # (batch, target, projected)
+        hidden = torch.tanh(mapped[:, :, None] + projected[:, None])  # (batch, target, source, projected)
+        return self.last(hidden)[..., 0]
 
     def products(self, target: int, source: int) -> int:
         """Return the number of multiplications for one sample, softmax not counted.
@@ -227,11 +228,15 @@ class Score(nn.Module):
         Returns:
             A count.
         """
-        query, key, pairs = self.query_width, self.key_width, target * source
-        return {
-            "dot": pairs * query,
-            "scaled_dot": pairs * query + source * key,
-            "general": pairs * query + source * key * query,
-            "concat": (target * query + source * key) * query + pairs * query,
-            "additive": (target * query + source * key) * query + pairs * query,
-        }[self.scoring]
+        n_pairs = target * source
+        compared = n_pairs * self.query_width
+        match self.scoring:
+            case "dot":
+                return compared
+            case "scaled_dot":
+                return compared + source * self.key_width
+            case "general":
+                return compared + source * self.key_width * self.query_width
+            case "concat" | "additive":
+                mapped = (target * self.query_width + source * self.key_width) * self.query_width
+                return mapped + compared

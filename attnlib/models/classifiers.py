@@ -1,7 +1,7 @@
 """The classifier of Snell et al. 2021, section 2.4, sized as in section A.8: an LSTM, attention, one score.
 
 The encoder reads in both directions, 256 each, words of 300. With h_t its states (512 wide), Q, v, W as in
-the paper, and b the biases that its count of parameters asks for,
+the paper, and b the biases that its count of parameters implies,
 
     score_t = v · ReLU(Q h_t + b_q) + b_v;     attention = softmax over t              (equation 7)
     log odds_t = W · h_t + b;                  logit = Σ_t attention_t · log odds_t    (equation 8)
@@ -16,7 +16,7 @@ The published count, 1,274,882 parameters without embeddings, is that of exactly
     v: 256 → 1, and its bias                                             257
     W: 512 → 1, and its bias                                             513
 
-Two layers, one bias vector in place of two, or a second output would each give another number.
+Two layers, one bias vector instead of two, or a second output would each give another number.
 """
 
 from dataclasses import dataclass
@@ -172,7 +172,10 @@ class AttentiveClassifier(nn.Module):
     def _states(
         self, embedded: Float[Tensor, "batch length inputs"], mask: Bool[Tensor, "batch length"]
     ) -> Float[Tensor, "batch length both_widths"]:
-        """Padded to the longest message of 20 NG, one batch in 38 took half of the time, and gigabytes."""
+        """Return the encoder states; in large batches, rows of like length are encoded together.
+
+        Padded to the longest message of 20 NG, one batch in 38 took half of the time, and gigabytes.
+        """
         groups = rows_of_like_length(mask.sum(1).tolist()) if mask.numel() > _LARGE else []
         if len(groups) < 2:
             return self._both_directions(embedded, mask)
@@ -185,17 +188,17 @@ class AttentiveClassifier(nn.Module):
     def _both_directions(
         self, embedded: Float[Tensor, "batch length inputs"], mask: Bool[Tensor, "batch length"]
     ) -> Float[Tensor, "batch length both_widths"]:
-        """As packed sequences through one bidirectional LSTM, in a third of the time.
+        """Return what one bidirectional LSTM makes of packed sequences, in a third of the time.
 
-        On CPUs torch has a fast LSTM for padded batches alone: each text is turned round within its length.
+        On CPUs torch has a fast LSTM for padded batches alone: each text is reversed within its length.
         """
         length = mask.shape[1]
         position = torch.arange(length, device=mask.device)
-        turned = mask.sum(1, keepdim=True) - 1 - position
-        turned = torch.where(turned < 0, position, turned)  # padding stays where it is
+        backward = mask.sum(1, keepdim=True) - 1 - position
+        backward = torch.where(backward < 0, position, backward)  # padding stays where it is
         forwards, _ = self.forwards(embedded)
-        backwards, _ = self.backwards(_picked(embedded, turned))
-        return torch.cat([forwards, _picked(backwards, turned)], dim=-1)
+        backwards, _ = self.backwards(_picked(embedded, backward))
+        return torch.cat([forwards, _picked(backwards, backward)], dim=-1)
 
 
 def rows_of_like_length(lengths: list[int]) -> list[list[int]]:

@@ -10,7 +10,7 @@ so that both target rows have one entry more than the target has words, and shar
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -61,8 +61,8 @@ class Corpus(ShowsShapes):
             The corpus.
 
         Raises:
-            BadInput: there are not as many sources as targets, or an id is no word's (neither ``<unk>`` nor ≥
-                4).
+            BadInput: there are not as many sources as targets, or an id is not that of a word
+                (``<unk>`` or ≥ 4).
         """
         if len(sources) != len(targets):
             raise BadInput(f"{len(sources)} sources but {len(targets)} targets; each source needs one")
@@ -162,7 +162,14 @@ class Batch(ShowsShapes):
         Returns:
             A new batch.
         """
-        return Batch(*(getattr(self, column.name).to(device) for column in fields(self)))
+        return Batch(
+            source=self.source.to(device),
+            source_mask=self.source_mask.to(device),
+            target_input=self.target_input.to(device),
+            target_output=self.target_output.to(device),
+            target_mask=self.target_mask.to(device),
+            indices=self.indices.to(device),
+        )
 
 
 def collate(corpus: Corpus, indices: Sequence[int] | Int[np.ndarray, " batch"]) -> Batch:
@@ -186,12 +193,20 @@ def collate(corpus: Corpus, indices: Sequence[int] | Int[np.ndarray, " batch"]) 
     indices = _checked_indices(indices, len(corpus))
     if not len(indices):
         raise BadInput(f"a batch takes at least one index in 0…{len(corpus) - 1}; got []")
-    source, source_words = _rectangle(corpus.source_ids, corpus.source_offsets, indices)
-    target, target_words = _rectangle(corpus.target_ids, corpus.target_offsets, indices)
-    target_input = np.concatenate([np.full((len(indices), 1), BOS), target[:, :-1]], axis=1)
-    source_mask, target_mask = _close(source, source_words), _close(target, target_words)
-    arrays = (source, source_mask, target_input, target, target_mask, indices)
-    return Batch(*(torch.from_numpy(array) for array in arrays))
+    source, source_lengths = _rectangle(corpus.source_ids, corpus.source_offsets, indices)
+    target, target_lengths = _rectangle(corpus.target_ids, corpus.target_offsets, indices)
+    start = np.full((len(indices), 1), BOS)
+    target_input = np.concatenate([start, target[:, :-1]], axis=1)  # before the end marks are written
+    source_mask = _close(source, source_lengths)
+    target_mask = _close(target, target_lengths)
+    return Batch(
+        source=torch.from_numpy(source),
+        source_mask=torch.from_numpy(source_mask),
+        target_input=torch.from_numpy(target_input),
+        target_output=torch.from_numpy(target),
+        target_mask=torch.from_numpy(target_mask),
+        indices=torch.from_numpy(indices),
+    )
 
 
 def training_batches(corpus: Corpus, batch_size: int, *, seed: int, start_step: int = 0) -> Iterator[Batch]:
@@ -330,11 +345,12 @@ def _checked_indices(indices: Sequence[int] | np.ndarray, samples: int) -> Int[n
 
 def _chosen(ids: np.ndarray, offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the words of some sentences in a row, and where each begins and the last ends."""
-    lengths = offsets[rows + 1] - offsets[rows]
-    ends = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=ends[1:])
-    places = np.repeat(offsets[rows] - ends[:-1], lengths) + np.arange(ends[-1])
-    return ids[places], ends
+    lengths = offsets[rows + 1] - offsets[rows]  # (sentences,)
+    bounds = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=bounds[1:])
+    shift = offsets[rows] - bounds[:-1]  # (sentences,), from the place among the chosen words to that in ids
+    places = np.arange(bounds[-1]) + np.repeat(shift, lengths)  # (chosen words,)
+    return ids[places], bounds
 
 
 def _rectangle(ids: np.ndarray, offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -33,8 +33,10 @@ class UGRNN(nn.Module):
     def __init__(self, width: int, _: int, *, batch_first: bool = True):
         super().__init__()
         self.hidden_size = width
-        self.weight_ih_l0, self.weight_hh_l0 = (nn.Parameter(torch.empty(2 * width, width)) for _ in range(2))
-        self.bias_ih_l0, self.bias_hh_l0 = (nn.Parameter(torch.empty(2 * width)) for _ in range(2))
+        self.weight_ih_l0 = nn.Parameter(torch.empty(2 * width, width))
+        self.weight_hh_l0 = nn.Parameter(torch.empty(2 * width, width))
+        self.bias_ih_l0 = nn.Parameter(torch.empty(2 * width))
+        self.bias_hh_l0 = nn.Parameter(torch.empty(2 * width))
 
     def forward(self, inputs: Tensor, initial: Tensor | None) -> Float[Tensor, "batch time width"]:
         """Return the states at every step: all input products at once, then one small product a step.
@@ -46,7 +48,8 @@ class UGRNN(nn.Module):
         Returns:
             The states.
         """
-        from_inputs = inputs @ self.weight_ih_l0.T + (self.bias_ih_l0 + self.bias_hh_l0)
+        bias = self.bias_ih_l0 + self.bias_hh_l0
+        from_inputs = inputs @ self.weight_ih_l0.T + bias  # (batch, time, 2 width)
         state = inputs.new_zeros(len(inputs), self.hidden_size) if initial is None else initial
         states = []
         for column in from_inputs.unbind(dim=1):
@@ -144,7 +147,7 @@ def _fused(
 
 
 def _map_state(change: Callable[[Tensor], Tensor], state: State) -> State:
-    """Change a state's one tensor, or both of an LSTM's; in torch they have a leading axis for layers."""
+    """Apply a change to the tensor of a state, or to both of an LSTM's."""
     if isinstance(state, tuple):
         hidden, memory = state
         return change(hidden), change(memory)
@@ -193,8 +196,8 @@ class Weights(NamedTuple):
     Attributes:
         w_x: of the inputs.
         w_h: of the state.
-        b_x: bias beside the inputs.
-        b_h: bias beside the state.
+        b_x: bias of the inputs.
+        b_h: bias of the state.
 
     Example:
         >>> layer = fused_layer("gru", 3)

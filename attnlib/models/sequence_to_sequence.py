@@ -69,7 +69,7 @@ class SequenceConfig:
 
     Raises:
         UnknownName: a kind does not exist.
-        BadInput: a size is below 1, or input feeding is asked for without an attentional state.
+        BadInput: a size is below 1, or input feeding is on without an attentional state.
 
     Example:
         >>> SequenceConfig(source_size=9, target_size=9, **NAMED["bahdanau"]).feeds_back
@@ -493,9 +493,11 @@ def _reversed_words(lengths: Int[Tensor, " batch"], longest: int) -> Int[Tensor,
 
     Applied twice, they restore the order.
     """
-    places = torch.arange(longest, device=lengths.device).expand(len(lengths), -1)
-    words = lengths[:, None] - 1  # the last valid position is the end mark
-    return torch.where(places < words, words - 1 - places, places)[..., None]
+    positions = torch.arange(longest, device=lengths.device).expand(len(lengths), -1)  # (batch, source)
+    n_words = lengths[:, None] - 1  # (batch, 1); the last valid position is the end mark
+    mirrored = n_words - 1 - positions  # (batch, source)
+    is_word = positions < n_words
+    return torch.where(is_word, mirrored, positions)[..., None]
 
 
 def __getattr__(name: str) -> type[Trace]:

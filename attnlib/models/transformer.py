@@ -10,7 +10,7 @@ decoder states h^D    LayerNorm of the last decoder layer's states
 logits                W h^D + b
 ====================  ====================================================================================
 
-Norms stand before each part of a layer and once after the last (Xiong et al. 2020, table 1), not after each
+Norms come before each part of a layer and once after the last (Xiong et al. 2020, table 1), not after each
 sum. No dropout. The embeddings of both sides and the output layer have a matrix each, which the paper shares
 (section 3.4). The feed-forward network is W_2 max(0, W_1 x + b_1) + b_2 (equation 2).
 
@@ -189,7 +189,7 @@ class MultiHeadAttention(nn.Module):
         >>> config = TransformerConfig(source_size=9, target_size=9, width=4, heads=2)
         >>> attention = MultiHeadAttention(config, "cross", 0)
         >>> states, allowed = torch.zeros(1, 3, 4), torch.ones(1, 1, 3, dtype=torch.bool)
-        >>> added, _ = attention(states, attention.answer(states), allowed)
+        >>> added, _ = attention(states, attention.keys_and_values(states), allowed)
         >>> tuple(added.shape)
         (1, 3, 4)
     """
@@ -206,7 +206,7 @@ class MultiHeadAttention(nn.Module):
         self.value_map = nn.Linear(config.width, config.width)
         self.output_map = nn.Linear(config.width, config.width)
 
-    def answer(self, inputs: Float[Tensor, "batch source width"], first: int = 0) -> KeyValues:
+    def keys_and_values(self, inputs: Float[Tensor, "batch source width"], first: int = 0) -> KeyValues:
         """Return the keys and values of consecutive positions of a sequence.
 
         Args:
@@ -216,10 +216,10 @@ class MultiHeadAttention(nn.Module):
         Returns:
             Keys, as their positions make them, and values.
         """
-        keys = self.placed(self._by_head(self.key_map(inputs)), first)
+        keys = self.at_positions(self._by_head(self.key_map(inputs)), first)
         return KeyValues(keys, self._by_head(self.value_map(inputs)))
 
-    def placed(self, rows: Float[Tensor, "batch heads length head_width"], first: int) -> Tensor:
+    def at_positions(self, rows: Float[Tensor, "batch heads length head_width"], first: int) -> Tensor:
         """Return queries or keys as their positions make them: here as they are.
 
         Args:
@@ -272,9 +272,8 @@ class MultiHeadAttention(nn.Module):
         Returns:
             What the attention adds to the states, and its record if ``key_inputs`` are given, else None.
         """
-        queries = self.placed(
-            self._by_head(self.query_map(inputs) * self.scale), first
-        )  # (batch, heads, target, d)
+        queries = self._by_head(self.query_map(inputs) * self.scale)  # (batch, heads, target, d)
+        queries = self.at_positions(queries, first)
         scores = queries @ source.keys.transpose(2, 3)  # (batch, heads, target, source)
         bias = self.position_bias(first, inputs.shape[1], source.keys.shape[2])  # (heads, target, source)
         if bias is not None:
@@ -315,13 +314,13 @@ class MultiHeadAttention(nn.Module):
         return LinearMap.of(self.query_map, self.heads), LinearMap.of(self.key_map, self.heads)
 
 
-# Self-attention that knows where its words stand, where nothing was added to their embeddings.
+# Self-attention that knows the positions of words although nothing was added to their embeddings.
 #
 # ============  ===========================================================================================
 # ``relative``  a number for each head and each distance t − s is added to the score: Raffel et al. 2020,
-#               section 2.1, one number in place of the vectors of Shaw et al. 2018. Distances beyond
-#               :data:`REACH` share the number of the farthest; there each layer has a table of its own
-# ``rotary``    queries and keys are turned, pair of coordinates by pair, by angles that grow with the
+#               section 2.1, one number instead of the vectors of Shaw et al. 2018. Distances beyond
+#               :data:`REACH` share the number of the farthest; there each layer has its own table
+# ``rotary``    queries and keys are rotated, pair of coordinates by pair, by angles that grow with the
 #               position: Su et al. 2021, equation 34. A score then depends on the distance alone
 # ============  ===========================================================================================
 #
@@ -373,16 +372,16 @@ class RotaryAttention(MultiHeadAttention):
     Example:
         >>> config = TransformerConfig(source_size=9, target_size=9, width=4, heads=2, positions="rotary")
         >>> attention = RotaryAttention(config, "encoder_self", 0)
-        >>> attention.placed(torch.tensor([[1.0, 0.0]]), first=0).tolist()  # position 0 rotates by no angle
+        >>> attention.at_positions(torch.tensor([[1.0, 0.0]]), first=0).tolist()  # position 0 rotates by no angle
         [[1.0, 0.0]]
     """
 
     @property
     def rotation(self) -> Rotation:
         """The rotation of the queries and keys of a whole sequence by their positions."""
-        return partial(self.placed, first=0)
+        return partial(self.at_positions, first=0)
 
-    def placed(self, rows: Float[Tensor, "*batch length head_width"], first: int) -> Tensor:
+    def at_positions(self, rows: Float[Tensor, "*batch length head_width"], first: int) -> Tensor:
         """Rotate queries or keys by their positions.
 
         Coordinate i of the first half of a row and coordinate i of the second half are rotated as a pair.
@@ -536,7 +535,7 @@ class EncoderLayer(nn.Module):
             Both.
         """
         inputs = self.self_norm(states)
-        source = self.self_attention.answer(inputs)
+        source = self.self_attention.keys_and_values(inputs)
         added, attention = self.self_attention(inputs, source, allowed, key_inputs=inputs)
         states = states + added
         return states + self.feed_forward(self.feed_norm(states)), attention
@@ -552,7 +551,7 @@ class DecoderLayer(nn.Module):
     Example:
         >>> layer = DecoderLayer(TransformerConfig(source_size=9, target_size=9, width=4, heads=2), 0)
         >>> states, allowed = torch.zeros(1, 3, 4), torch.ones(1, 3, 3, dtype=torch.bool)
-        >>> source = layer.cross_attention.answer(states)
+        >>> source = layer.cross_attention.keys_and_values(states)
         >>> above, _, _ = layer(states, None, source=source, read=allowed, source_allowed=allowed[:, :1])
         >>> tuple(above.shape)
         (1, 3, 4)
@@ -591,7 +590,7 @@ class DecoderLayer(nn.Module):
         """
         self_inputs = self.self_norm(states)
         first = 0 if past is None else past.keys.shape[2]
-        present = self.self_attention.answer(self_inputs, first)
+        present = self.self_attention.keys_and_values(self_inputs, first)
         if past is not None:
             present = past.followed_by(present)
         key_inputs = None if encoder_states is None else self_inputs
@@ -692,9 +691,9 @@ class Transformer(nn.Module):
         """The layers of the decoder, with their type, which a ModuleList does not know."""
         return [cast("DecoderLayer", layer) for layer in self.decoder]
 
-    def _answer(self, encoder_states: Float[Tensor, "batch source width"]) -> list[KeyValues]:
+    def _source_keys_values(self, encoder_states: Float[Tensor, "batch source width"]) -> list[KeyValues]:
         """Return the keys and values of each layer's cross-attention."""
-        return [layer.cross_attention.answer(encoder_states) for layer in self._decoder_layers]
+        return [layer.cross_attention.keys_and_values(encoder_states) for layer in self._decoder_layers]
 
     def _advance(
         self,
@@ -742,7 +741,7 @@ class Transformer(nn.Module):
         decoder_states, _, decoder_attentions = self._advance(
             self._embed("target", batch.target_input),
             [None] * self.config.layers,
-            sources=self._answer(encoder_states),
+            sources=self._source_keys_values(encoder_states),
             read=read,
             source_mask=batch.source_mask,
             encoder_states=encoder_states,
@@ -770,8 +769,9 @@ class Transformer(nn.Module):
             The state of the search.
         """
         encoder_states, _ = self.encode(source, mask)
-        known = KeyValues.stacked(self._answer(encoder_states))
-        return Prefix(mask, known, KeyValues(known.keys[..., :0, :], known.values[..., :0, :]))
+        source_keys_values = KeyValues.stacked(self._source_keys_values(encoder_states))
+        nothing_read = KeyValues(source_keys_values.keys[..., :0, :], source_keys_values.values[..., :0, :])
+        return Prefix(mask, source_keys_values, nothing_read)
 
     def write(
         self, words: Int[Tensor, " batch"], prefix: Prefix
@@ -785,11 +785,10 @@ class Transformer(nn.Module):
         Returns:
             Logits, and what is known then.
         """
-        words = words[:, None]
-        first = prefix.past.keys.shape[3]
-        read = prefix.source_mask.new_ones(len(words), 1, first + 1)
+        n_read = prefix.past.keys.shape[3]
+        read = prefix.source_mask.new_ones(len(words), 1, n_read + 1)  # (batch, 1, past and this step)
         states, presents, _ = self._advance(
-            self._embed("target", words, first),
+            self._embed("target", words[:, None], n_read),
             prefix.past.layers(),
             sources=prefix.source.layers(),
             read=read,

@@ -10,7 +10,7 @@ directions. With h the encoder's states (512 wide), d the decoder's (256; s in t
     summed (equation 32):   logits_s = W_o (W_c c_s + b_c + d_s) + b_o.
 
 Equation 32 adds c and d; the biased map W_c, which the joined form has as well, brings c to the width of d.
-What stands before the ReLU is linear in (c, d): :class:`Readout` computes its two summands apart, and the
+The input of the ReLU is linear in (c, d): :class:`Readout` computes its two summands apart, and the
 lexical probe (:mod:`attnlib.probes.lexical_probe`) rests on that.
 """
 

@@ -295,7 +295,7 @@ class RowMean:
 
     @property
     def value(self) -> float:
-        """The mean over judged rows; NaN where there is none."""
+        """The mean over judged rows; NaN without any."""
         return self.total / self.rows if self.rows else math.nan
 
     def __add__(self, other: "RowMean") -> "RowMean":

@@ -1,4 +1,4 @@
-"""IBM Model 1: which source word each target word stands for, learned from sentence pairs alone.
+"""Fit IBM Model 1: which source word each target word translates, learned from sentence pairs alone.
 
 Brown et al. 1993, "The mathematics of statistical machine translation", section 4.1. Every target word comes
 from one source word of its sentence or from the null word, all equally likely beforehand:
@@ -123,9 +123,13 @@ class IBMModel1(ShowsShapes):
         Returns:
             Probabilities.
         """
-        keys = np.asarray(source, np.int64) * self.n_target + np.asarray(target, np.int64)
-        places = np.searchsorted(self._keys, keys).clip(max=len(self._keys) - 1)
-        return np.where(self._keys[places] == keys, self.probabilities[places], 0.0)
+        sources = np.asarray(source, np.int64)
+        targets = np.asarray(target, np.int64)
+        keys = sources * self.n_target + targets
+        last_entry = len(self._keys) - 1
+        entries = np.searchsorted(self._keys, keys).clip(max=last_entry)
+        has_entry = self._keys[entries] == keys
+        return np.where(has_entry, self.probabilities[entries], 0.0)
 
     def posteriors(self, source, target) -> Float[np.ndarray, "target source"]:
         """Return the probability that each target word comes from each source word.

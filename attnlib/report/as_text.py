@@ -10,7 +10,7 @@ import unicodedata
 # Categories of Unicode that draw nothing: control, format (bidi marks are), surrogate, private, unassigned,
 # and the spaces that are not a blank.
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"}
-# Letters and marks that draw nothing: what Unicode calls Default_Ignorable_Code_Point beside the categories
+# Letters and marks that draw nothing: what Unicode calls Default_Ignorable_Code_Point besides the categories
 # above (joiner, Hangul fillers, inherent vowels of Khmer, variation selectors), and Braille without a dot.
 _BLANK = {
     *map(ord, "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"),

@@ -5,11 +5,11 @@ A run that was cut short goes on, and a corpus can be split into shards.
 
 import time
 import timeit
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import islice
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import torch
 from rich.console import Console
@@ -191,8 +191,8 @@ def _memory_needed(checkpoint: Checkpoint, stream: Stream, options: AnalyseOptio
     if caught != with_every_layer:
         every_layer = f" ({with_every_layer / 1e6:,.0f} MB with all layers)"
     return (
-        f"beside the model: at most {caught / 1e6:,.0f} MB are caught of a batch{every_layer}; tables of all "
-        f"words would take {adapter.table_bytes(options.longest) / 1e6:,.0f} MB, twice that while they are "
+        f"besides the model: at most {caught / 1e6:,.0f} MB are caught of a batch{every_layer}; tables of "
+        f"all words would take {adapter.table_bytes(options.longest) / 1e6:,.0f} MB, twice that while they are "
         "merged or judged by"
     )
 
@@ -201,7 +201,7 @@ def _memory_needed(checkpoint: Checkpoint, stream: Stream, options: AnalyseOptio
 
 
 def _parts(options: AnalyseOptions) -> list[_Part]:
-    """Return the stages and shards that are asked for, in their order."""
+    """Return the chosen stages and shards, in order."""
     shards = range(options.shards) if options.shard is None else [options.shard]
     stages = [stage for stage in STAGES if options.stage in (stage, "all")]
     return [(stage, _shard(options, shard)) for stage in stages for shard in shards]
@@ -328,8 +328,7 @@ def _finished_analysis(job: _Job, options: AnalyseOptions) -> Analysis:
     analysis = merged_analysis(job.stream, job.keep, _shard(options), heads=options.heads, about=job.about)
     learned = analysis.learned
     if job.bleu is not None:
-        shard = Shard(every=options.every if analysis.held_out else 1)
-        judged = (batch for number, batch in job.stream.numbered() if shard.is_of("judge", number))
+        judged = _judged_batches(job.stream, every=options.every if analysis.held_out else 1)
         learned = learned | job.bleu(islice(judged, SCORED))
     return replace(
         analysis,
@@ -337,6 +336,14 @@ def _finished_analysis(job: _Job, options: AnalyseOptions) -> Analysis:
         learned=learned,
         made=analysis.made | {"options": _options_of_page(options)},
     )
+
+
+def _judged_batches(stream: Stream, *, every: int) -> Iterator[Any]:
+    """Yield the batches of a whole corpus that the second pass judges."""
+    whole = Shard(every=every)
+    for number, batch in stream.numbered():
+        if whole.is_of("judge", number):
+            yield batch
 
 
 def _options_of_page(options: AnalyseOptions) -> dict[str, object]:

@@ -236,7 +236,7 @@ def _rows_of_head(place: _Place, first: dict, second: dict, *, intervals: _Inter
     kind, layer, head = place
     rows = []
     for index, measure in enumerate(MEASURES):
-        if first[measure] == second[measure] == 0.0:  # a position bias, where there is none
+        if first[measure] == second[measure] == 0.0:  # no position bias in either
             continue
         middle, half_width = intervals.middle[index], intervals.half_width[index]
         rows.append(

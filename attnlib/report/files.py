@@ -34,8 +34,9 @@ from attnlib.version import __version__
 TABLES = ("heads", "terms", "states")
 KEPT = "analysis.safetensors"  # what read_report reads
 RUN = "run.json"  # when it was and how long it took
-# Schema 4 had no split shares and no interventions.
-SCHEMA = 5  # of analysis.json; 3 had no intervals of terms; 2 left_out and cut for losses; 1 no intervals
+# Of analysis.json. Schema 4 lacks split shares and interventions, 3 intervals of terms, 1 all intervals;
+# 2 has left_out and cut where later ones have losses.
+SCHEMA = 5
 _AS_IT_IS = ("method", "made", "about", "fitted", "judged", "held_out")
 _LISTS = ("unchecked", "no_probe")
 
@@ -65,7 +66,7 @@ def report(
             Whatever it returns is shown as text.
         heads: of every attention; all by default.
         method: of the components, ``"least_squares"`` or ``"means"``.
-        every: one batch in so many is held out and judged.
+        every: hold out and judge every n-th batch.
         interventions: also measure how far attention moves when a part of the states is replaced.
         keep: keeps the sums of both passes while they go on.
         progress: True for a bar with the time left, or a function of the stage and the batches read.
@@ -105,7 +106,7 @@ def report(
 def write_run(folder: str | Path, began: float) -> None:
     """Write when a report was made and how long it took.
 
-    It is a file of its own because two reports of one analysis are otherwise the same bytes.
+    It is a separate file because two reports on one analysis are otherwise the same bytes.
 
     Args:
         folder: of the report.
@@ -173,7 +174,7 @@ def _tables_of(analysis: Analysis) -> dict[str, list[dict[str, Any]]]:
 
 
 def _facts(analysis: Analysis) -> dict[str, Any]:
-    """Return what ``analysis.json`` holds beside the tables."""
+    """Return what ``analysis.json`` holds besides the tables."""
     facts = {"schema": SCHEMA, "attnlib": __version__}
     for name in (*_AS_IT_IS, *_LISTS):
         facts[name] = getattr(analysis, name)
@@ -203,7 +204,7 @@ def _plain_row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: object) -> object:
-    """Return a number to nine digits, and None where it is undefined."""
+    """Return a number to nine digits, and None if it is undefined."""
     if not isinstance(value, float):
         return value
     return float(f"{value:.9g}") if math.isfinite(value) else None
@@ -274,7 +275,7 @@ def read_report(folder: str | Path) -> AnalysisWithViews:
 
 
 def _content_of(path: Path) -> dict[str, Any]:
-    """Return what ``analysis.json`` holds, which is kept beside the tensors as well."""
+    """Return what ``analysis.json`` holds, which is saved with the tensors as well."""
     with safe_open(path, framework="pt") as file:
         metadata = file.metadata() or {}
     if "analysis" not in metadata:

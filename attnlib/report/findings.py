@@ -92,7 +92,7 @@ def _is_rebuilt(row: dict) -> bool:
 
 
 def _lower_end(row: dict, part: str) -> float:
-    """Return the lower end of a share's interval, or the share where there is none."""
+    """Return the lower end of a share's interval, or the share if it has no interval."""
     low = row[f"{part}_low"]
     return row[f"{part}_share"] if math.isnan(low) else low
 
@@ -126,7 +126,7 @@ def notes(analysis: Analysis) -> list[str]:
 
 
 def _facts_of_notes(analysis: Analysis) -> dict[str, Any]:
-    """Return what the caveats depend on beside the fields of the analysis, by the names of the template."""
+    """Return what the caveats depend on besides the fields of the analysis, by name."""
     heads = analysis.heads
     is_encoder = analysis.one_sequence and heads[0]["kind"] == "encoder_self"
     return {

@@ -49,7 +49,7 @@ def analyse(
             then about positions whose word was fitted on, and what a word that occurs at one position only
             shares with this position goes to the position. ``"means"`` is the method of the papers: a
             constant counts as temporal, and a word that was not fitted on as residual.
-        every: one batch in so many is held out and judged. A corpus of fewer batches is fitted and judged on
+        every: hold out and judge every n-th batch. A corpus of fewer batches is fitted and judged on
             the same samples, and the analysis says so: its residuals are too small.
         interventions: also measure how far attention moves when a part of the states comes from another
             sample or is drawn anew, and how well shares predict that: ``analysis.tables.interventions()`` and
@@ -72,7 +72,7 @@ def analyse(
 
     Raises:
         BadInput: nothing of the corpus can be judged; its order changes when it is read again; there is no
-            such head; a model that is no stream has no source, or cannot be loaded.
+            such head; a model that is not a stream has no source, or cannot be loaded.
 
     Example:
         >>> from attnlib import zoo

@@ -150,7 +150,8 @@ class _TablesOfKind:
         id: the kind.
         heads: numbers of the heads, which are the columns of the grid.
         even: names of the heads that attend evenly.
-        grid: for each layer its rows of the table of heads, by the columns; None where there is no such head.
+        grid: for each layer its rows of the table of heads, by the columns; None if the layer has no such
+            head.
         rows: for each head its row of the table of heads.
         intervals: for each head the shares of its parts, as text.
         splits: for each head the cells of :data:`SPLIT_HEADINGS`.
@@ -244,7 +245,7 @@ def _head_as_text(row: _Row) -> str:
 
 
 def _interval_as_text(row: _Row, part: str) -> str:
-    """Return a share with its interval, as in "0.40 [0.35, 0.45]"; alone where there is no interval."""
+    """Return a share with its interval, as in "0.40 [0.35, 0.45]"; alone if it has no interval."""
     share, low, high = row[f"{part}_share"], row[f"{part}_low"], row[f"{part}_high"]
     if math.isnan(low):
         return number(share)

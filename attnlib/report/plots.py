@@ -190,7 +190,7 @@ def _draw_squares(
 ) -> None:
     """Draw a square for each share: in the colour of its part, as strong as it is large.
 
-    It is hatched where the share is negative; there is none where it is NaN.
+    It is hatched if the share is negative, and left out if it is NaN.
 
     Args:
         axes: of the panel.

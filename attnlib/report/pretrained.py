@@ -33,7 +33,7 @@ from attnlib.report.texts import Text
 from attnlib.trace import Trace
 
 PACKAGES = "'transformers>=5.20,<6' 'sentencepiece>=0.2,<0.3'"
-FEWEST_PIECES = 3  # a tokenizer of fewer, beside marks, was made of nothing: T5's is left with one
+FEWEST_PIECES = 3  # a tokenizer with fewer, besides marks, has lost its vocabulary: T5's is left with one
 MOST_NAMED = 4  # weights that a message names
 # Arguments of generate: the likeliest piece at every step, whatever else a generation config chooses.
 _GREEDY = {
@@ -140,7 +140,7 @@ class Checkpoint:
             The checkpoint.
 
         Raises:
-            BadInput: no tokenizer is given, and there is none where the model came from.
+            BadInput: no tokenizer is given, and none is found where the model came from.
         """
         require_unwrapped(model)
         name = getattr(model, "name_or_path", "") or type(model).__name__
@@ -184,7 +184,8 @@ class Checkpoint:
         """
         config = self.model.config.to_diff_dict() | {"transformers_version": None}
         content = [config, tokenizer_digest(self.tokenizer), self.prefix, weights_digest(self.model)]
-        return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+        content_as_text = json.dumps(content, sort_keys=True, default=str)
+        return hashlib.sha256(content_as_text.encode()).hexdigest()
 
     def bleu(self, batches: Iterable[LineBatch]) -> dict[str, float]:
         """Return the BLEU, by sacreBLEU, of what the model writes for some sources.
@@ -282,7 +283,7 @@ class Checkpoint:
             The sources with what the model writes, up to and with its end mark.
 
         Raises:
-            BadInput: ``longest`` leaves no room beside the marks.
+            BadInput: ``longest`` leaves no room besides the marks.
         """
         begin = self._first_pieces()  # (1, pieces)
         if longest < begin.shape[1]:
@@ -473,7 +474,7 @@ def losses_of(batch: LineBatch, unknown: Mapping[str, int | None]) -> Losses:
 
     Args:
         batch: of sentence pairs.
-        unknown: the id of an unknown piece, by side; None if there is none.
+        unknown: the id of an unknown piece, by side; None if the tokenizer has none.
 
     Returns:
         Counts of pairs and of pieces.
@@ -539,7 +540,7 @@ def _load(
     except Exception as error:  # of whatever kind: transformers reads files of all forms, and checks few
         if "trust_remote_code" in str(error):
             raise BadInput(
-                f"{name} brings code of its own, which is not run unasked. If you trust it: "
+                f"{name} brings its own code, which is not run by default. If you trust it: "
                 "attnlib.analyse(…, model_kwargs={'trust_remote_code': True}), or load the model "
                 "yourself and give it to attnlib.HuggingFace or attnlib.analyse"
             ) from error
@@ -667,7 +668,7 @@ def _require_vocabulary(name: str, tokenizer: Any) -> None:
     lacks_files = folder.is_dir() and bool(files) and not has_a_file
     if lacks_files or n_pieces < FEWEST_PIECES:
         raise BadInput(
-            f"{name} holds no vocabulary: its {type(tokenizer).__name__} knows {n_pieces:,} pieces beside "
+            f"{name} holds no vocabulary: its {type(tokenizer).__name__} knows {n_pieces:,} pieces besides "
             f"marks; put the tokenizer's files there ({' or '.join(sorted(files))}), as its save_pretrained "
             "writes them"
         )

@@ -97,7 +97,7 @@ class PartialSums:
         loaded = read_sums(self.path(stage, part), sums)
         if loaded.settings().get("interventions") != interventions:
             raise BadInput(
-                f"{self.path(stage, part)} was kept with other interventions than are asked for now; choose "
+                f"{self.path(stage, part)} was kept with other interventions than are chosen now; choose "
                 f"another folder, or delete {self.folder} to begin anew"
             )
         return SavedPass(sums=loaded, done=facts["done"], finished=facts["finished"])
@@ -128,7 +128,7 @@ class PartialSums:
         return facts
 
     def is_finished(self, stage: str, part: Shard) -> bool:
-        """Return True if nothing of a part is left to do.
+        """Return True if a part is finished.
 
         Args:
             stage: "fit" or "judge".
@@ -312,9 +312,13 @@ def read_facts(path: Path) -> dict:
     """
     with _refused_whole(path), safe_open(path, framework="pt") as file:
         facts = json.loads(file.metadata()["facts"])
-        if facts["format"] != FORMAT:
-            raise ValueError(f"it is of format {facts['format']}, not {FORMAT}")
+        _require_format(facts["format"])
         return {name: facts[name] for name in ("settings", "done", "finished", "state")}
+
+
+def _require_format(saved: str) -> None:
+    if saved != FORMAT:
+        raise ValueError(f"it is of format {saved}, not {FORMAT}")
 
 
 def read_sums(path: Path, sums: Sums) -> Sums:

@@ -100,7 +100,7 @@ class ParallelText:
             files["target"] = Path(self.target)
         for side, path in files.items():
             if not path.is_file():
-                raise BadInput(f"{side} {path} is not there")
+                raise BadInput(f"{side} {path} does not exist")
         return files
 
 
@@ -113,7 +113,7 @@ class Sentences:
         target: their translations; None for the sources alone.
 
     Raises:
-        BadInput: there is no sentence, one is no text, or the lists differ in length.
+        BadInput: there is no sentence, one is not a text, or the lists differ in length.
 
     Example:
         >>> list(Sentences(["one", "two"], ["un", "deux"]).pairs())

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 def faults(source: str) -> list[str]:
     """Return what is missing in the docstrings of a module's public functions, classes and methods.
 
-    A function has ``Args`` for each parameter, ``Returns`` or ``Yields`` unless it returns None, and an
-    ``Example`` with its output. A class has ``Attributes`` for its annotated fields, or else ``Args`` for the
-    parameters of its constructor, and an example. A method needs no example, a property one line.
+    A function has ``Args`` for each parameter, ``Returns`` or ``Yields`` unless it returns None, ``Raises``
+    for each error that it raises itself, and an ``Example`` with its output. A class has ``Attributes`` for
+    its annotated fields, or else ``Args`` for the parameters of its constructor, and an example. A method
+    needs no example, a property one line.
     """
     missing = []
     for node in ast.parse(source).body:
@@ -42,6 +43,7 @@ def faults_of_function(node: ast.FunctionDef, *, needs_example: bool) -> Iterato
     returns = ast.unparse(node.returns) if node.returns else "None"
     if returns != "None" and not re.search(r"^(Returns|Yields):$", documentation, re.MULTILINE):
         yield "no Returns"
+    yield from (f"no {error}" for error in sorted(errors_of(node)) if not is_listed(error, documentation))
     if needs_example:
         yield from faults_of_example(documentation)
 
@@ -66,6 +68,12 @@ def parameters_of(node: ast.FunctionDef) -> list[str]:
     parameters += [parameter for parameter in (every.vararg, every.kwarg) if parameter is not None]
     names = [parameter.arg for parameter in parameters]
     return [name for name in names if name not in ("self", "cls") and not name.startswith("_")]
+
+
+def errors_of(node: ast.FunctionDef) -> set[str]:
+    """Names of the errors that the function itself raises."""
+    raised = [item.exc for item in ast.walk(node) if isinstance(item, ast.Raise)]
+    return {ast.unparse(error.func) for error in raised if isinstance(error, ast.Call)}
 
 
 def fields_of(node: ast.ClassDef) -> list[str]:

@@ -287,7 +287,7 @@ test_models_of_hugging_face_that_are_refused = refused(
      "a right word has id 50; the model predicts 50 words, from 0"),
     (lambda: bart_probe(lambda whole: whole.model), "BartModel predicts no words … AutoModelForSeq2SeqLM"),
     (lambda: lexical_probe(zoo.load("lexicon_translator").network, toys.traced("Bart")),
-     "BilinearTranslator is no model of the transformers library"),
+     "BilinearTranslator is not a model of the transformers library"),
     (lambda: lexical_probe(toys.model_of("Whisper"), toys.whisper().trace(frames())),
      "reads input_features, which a pass does not hold"),
     # Frames.

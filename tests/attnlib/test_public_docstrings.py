@@ -27,10 +27,15 @@ def double(value: int) -> int:
     Returns:
         Twice that.
 
+    Raises:
+        BadInput: the number is negative.
+
     Example:
         >>> double(2)
         4
     """
+    if value < 0:
+        raise BadInput("negative")
 '''
 RECORD = '''
 class Pair:
@@ -63,6 +68,7 @@ class Pair:
     [
         pytest.param(FUNCTION, "    value: any.\n", "double: no value", id="argument"),
         pytest.param(FUNCTION, "Returns:", "double: no Returns", id="result"),
+        pytest.param(FUNCTION, "    BadInput: the number is negative.\n", "double: no BadInput", id="error"),
         pytest.param(FUNCTION, "    >>> double(2)", "double: no Example", id="example"),
         pytest.param(RECORD, "    first: any.\n", "Pair: no first", id="attribute"),
         pytest.param(RECORD, "    times: how often.\n", "Pair: swapped: no times", id="argument-of-method"),
