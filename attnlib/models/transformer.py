@@ -372,7 +372,7 @@ class RotaryAttention(MultiHeadAttention):
     Example:
         >>> config = TransformerConfig(source_size=9, target_size=9, width=4, heads=2, positions="rotary")
         >>> attention = RotaryAttention(config, "encoder_self", 0)
-        >>> attention.at_positions(torch.tensor([[1.0, 0.0]]), first=0).tolist()  # position 0 rotates by no angle
+        >>> attention.at_positions(torch.tensor([[1.0, 0.0]]), first=0).tolist()  # rotated by no angle
         [[1.0, 0.0]]
     """
 

@@ -192,8 +192,8 @@ def _memory_needed(checkpoint: Checkpoint, stream: Stream, options: AnalyseOptio
         every_layer = f" ({with_every_layer / 1e6:,.0f} MB with all layers)"
     return (
         f"besides the model: at most {caught / 1e6:,.0f} MB are caught of a batch{every_layer}; tables of "
-        f"all words would take {adapter.table_bytes(options.longest) / 1e6:,.0f} MB, twice that while they are "
-        "merged or judged by"
+        f"all words would take {adapter.table_bytes(options.longest) / 1e6:,.0f} MB, twice that while they "
+        "are merged or judged by"
     )
 
 
