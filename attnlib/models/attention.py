@@ -237,6 +237,6 @@ class Score(nn.Module):
                 return compared + source * self.key_width
             case "general":
                 return compared + source * self.key_width * self.query_width
-            case "concat" | "additive":
+            case _:  # concat and additive map both
                 mapped = (target * self.query_width + source * self.key_width) * self.query_width
                 return mapped + compared

@@ -131,9 +131,16 @@ def log_probability_of_pairs(
     valid = target_mask[:, :, None] & source_mask[:, None, :]  # (batch, target, source)
     for pairs in valid.nonzero().split(at_once):  # (pairs, 3)
         sample, target, source = pairs.unbind(1)
-        summed = of_source[sample, source] + of_target[sample, target]  # (pairs, width)
-        predicted = logits(summed)  # (pairs, words)
-        right_word = outputs[sample, target][:, None]  # (pairs, 1)
-        logit_of_right = predicted.gather(1, right_word)[:, 0]  # (pairs,)
-        log_probability[sample, target, source] = logit_of_right - predicted.logsumexp(1)
+        # Sums and logits have no names here, which would keep them while those of the next pairs are made.
+        log_probability[sample, target, source] = _log_probability_of(
+            outputs[sample, target], logits(of_source[sample, source] + of_target[sample, target])
+        )
     return log_probability
+
+
+def _log_probability_of(
+    words: Int[Tensor, " pairs"], logits: Float[Tensor, "pairs words"]
+) -> Float[Tensor, " pairs"]:
+    """Return the log-probability of one word for each pair."""
+    logit = logits.gather(1, words[:, None])[:, 0]  # (pairs,)
+    return logit - logits.logsumexp(1)
