@@ -174,7 +174,7 @@ test_modules_that_are_refused = refused(
     (lambda: modules(HOOKED, HOOKED), "2 attentions are called cross.0: give each a layer"),
     (lambda: Modules(nn.Sequential(nn.MultiheadAttention(8, 2)), [Hooked("0", "words")], run),
      "0 makes queries and keys: name it for both, not 'words'"),
-    (lambda: caught(start=None), "give it ``read``, or Modules a start"),
+    (lambda: caught(start=None), "give the batch ``read``, or give Modules a start"),
     (lambda: caught(run=lambda model, batch: None), "to_q was not run: is it the module of another path"),
     (lambda: caught(run=lambda *own: (run(*own), run(*own))), "runs more than once in a pass"),
     (lambda: caught(run=lambda model, batch: model(batch.source, batch.source_mask, batch.read[:, 1:])),
