@@ -274,7 +274,7 @@ test_models_of_hugging_face_that_are_refused = refused(
       for side in "qk" for wrap in (nn.Sequential, lambda _: Linear8bit(2, 2))),
     (lambda: HuggingFace(wrapped("Bart", BART)), f"{BART} is Sequential, which has no query"),
     (lambda: HuggingFace(wrapped("T5", f"{CROSS}.q", lambda _: Linear8bit(2, 2))),
-     f"{CROSS}.q is of the class {__name__}.Linear, … quantised model: load it in full"),
+     f"{CROSS}.q is of the class {__name__}.Linear, … if quantised: load the model in full"),
     *((partial(of_rows, name, [MORE, [4]], [[3], [3]]), f"a source {POSITIONS}")
       for name in ("Bart", "MBart", "Marian", "Pegasus")),
     *((partial(of_rows, name, [[3], [3]], [[4], MORE]), f"a target {POSITIONS}")
