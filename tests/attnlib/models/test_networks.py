@@ -629,7 +629,7 @@ test_what_cannot_be_is_refused = refused(
     (lambda: nets.transformer()(replace(BATCH, target_mask=BATCH.target_mask & ~ROWS)),
      "target rows [0, 2] begin with padding"),
     (lambda: nets.transformer().projections("crosss", 0, 0), "did you mean 'cross'"),
-    (lambda: nets.transformer().projections("cross", 0, 3), "head is 3; … go from 0 to 2"),
+    (lambda: nets.transformer().projections("cross", 0, 3), "head is 3; … has heads 0 to 2"),
     (lambda: nets.transformer().projections("encoder_self", -1, 0), "layer is -1"),
     (lambda: translate(nets.translator(), BATCH.source, BATCH.source_mask, max_steps=0), "max_steps is 0"),
 )  # fmt: skip
