@@ -1,4 +1,4 @@
-"""The command line. Everything heavy is imported inside the commands, so that ``--help`` answers at once."""
+"""Define the command line. Heavy imports are made inside the commands, so that ``--help`` answers at once."""
 
 import io
 import os
@@ -21,10 +21,18 @@ BOOK_COMMANDS = ("figures", "run", "book", "serve", "verify", "data")  # command
 
 
 class Commands(TyperGroup):
-    """Commands whose expected errors end in one red line and an exit code; mistakes of the code do not."""
+    """Commands whose expected errors end in one red line and an exit code; others show a traceback."""
 
     def get_command(self, ctx, name):
-        """Return a command by its name, or say that one of the book needs a checkout."""
+        """Return a command by its name.
+
+        Args:
+            ctx: of click.
+            name: as it was typed.
+
+        Raises:
+            AttnlibError: the command belongs to the book, and needs a source checkout.
+        """
         command = super().get_command(ctx, name)
         if command is None and name in BOOK_COMMANDS:
             raise AttnlibError(
@@ -33,7 +41,11 @@ class Commands(TyperGroup):
         return command
 
     def invoke(self, ctx):
-        """Run a command; print the line of an expected error and exit with its code."""
+        """Run a command; print the line of an expected error and exit with its code.
+
+        Args:
+            ctx: of click.
+        """
         stop_when_told()
         try:
             return super().invoke(ctx)
@@ -71,8 +83,8 @@ def _add_commands_of_the_book() -> None:
 _add_commands_of_the_book()
 
 
-def _version(wanted: bool) -> None:  # noqa: FBT001, typer calls it with the value of the option
-    if wanted:
+def _version(show: bool) -> None:  # noqa: FBT001, typer calls it with the value of the option
+    if show:
         print(f"attnlib {__version__}")
         raise typer.Exit
 
@@ -84,11 +96,15 @@ def options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """What precedes the commands."""
+    """Handle the options that precede the commands.
+
+    Args:
+        version: show the version and exit.
+    """
 
 
 def analyse(**options: Any) -> None:
-    """Say how an encoder-decoder attends: its attention split into temporal and input-driven terms."""
+    """Report how an encoder-decoder attends: its attention split into temporal and input-driven terms."""
     read_options = AnalyseOptions(**options)
     from attnlib.report.command import analyse_command
 
@@ -103,12 +119,14 @@ app.command()(analyse)
 @app.command()
 def compare(
     first: Annotated[Path, typer.Argument(help="Folder of a report, as analyse wrote it.")],
-    second: Annotated[Path, typer.Argument(help="That of another model, or of another checkpoint.")],
+    second: Annotated[
+        Path, typer.Argument(help="Folder of a report on another model, or on another checkpoint.")
+    ],
     out: Annotated[
-        Path | None, typer.Option(help="Table of all differences, such as differences.csv.")
+        Path | None, typer.Option(help="File for a table of all differences, such as differences.csv.")
     ] = None,
 ) -> None:
-    """Say which heads differ between two reports: shares and rebuilt attention, with intervals."""
+    """List which heads differ between two reports: shares and rebuilt attention, with intervals."""
     from attnlib.report.comparison import compare_command
 
     compare_command(first, second, out)

@@ -1,4 +1,4 @@
-"""Refuse batches that come in another order when they are read again."""
+"""Refuse batches whose order changes when they are read again."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -12,20 +12,27 @@ from attnlib.errors import BadInput
 
 
 def require_one_order(stream: Stream) -> None:
-    """Read the first batch twice, and refuse a stream in which it is another one the second time.
+    """Read the first batch twice, and refuse a stream in which it differs the second time.
 
     The passes of an analysis hold the last of each ``every`` batches out of the fit. In another order these
     are not the batches that the second pass judges.
 
+    Args:
+        stream: passes of a model; a list of batches is not read.
+
     Raises:
         BadInput: the batches are shuffled, or changed at random, whenever they are read.
+
+    Example:
+        >>> from attnlib import zoo
+        >>> require_one_order(zoo.load("reordering").stream())
     """
     if isinstance(stream.batches, Sequence):
         return
     if not _is_same(stream.first(), stream.first()):
         raise BadInput(
-            "the batches are others when they are read again, so that what is judged would have been fitted "
-            "on: let the DataLoader keep one order (shuffle=False), or give a list of its batches, "
+            "the batches differ when they are read again, so that components would be fitted on what is "
+            "judged: let the DataLoader keep one order (shuffle=False), or give a list of its batches, "
             "list(loader)"
         )
 
