@@ -28,6 +28,7 @@ from attnlib.report.pretrained import Checkpoint
 from attnlib.report.resume import PartialSums, merged_analysis, merged_fit
 from attnlib.report.sequences import stream_of_sequences
 from attnlib.report.texts import ParallelText
+from attnlib.report.words_shown import with_words
 
 PASSES = {"fit": "first pass", "judge": "second pass"}
 WORTH = 0.9  # of the time, at most, that a further thread has to leave
@@ -85,6 +86,7 @@ class _Job:
     about: dict[str, str]  #: what a report says of model and corpus
     shown: str  #: the name of the model
     name: Name | None = None  #: the word of an id
+    checkpoint: Checkpoint | None = None  #: joins the pieces of samples to words, where that is wanted
     #: how good what the model writes of some batches is, where that can be judged
     bleu: Callable[[Iterable], dict[str, float]] | None = None
 
@@ -129,6 +131,7 @@ def _job_of_checkpoint(options: AnalyseOptions, console: Console) -> _Job:
         about=about,
         shown=checkpoint.shown,
         name=checkpoint.word,
+        checkpoint=checkpoint if options.words else None,
         bleu=None if text.target is None else checkpoint.bleu,
     )
     console.print(_memory_needed(checkpoint, stream, options))
@@ -310,6 +313,8 @@ def _finished_analysis(job: _Job, options: AnalyseOptions) -> Analysis:
         shard = Shard(every=options.every if analysis.held_out else 1)
         judged = (batch for number, batch in job.stream.numbered() if shard.is_of("judge", number))
         learned = learned | job.bleu(islice(judged, SCORED))
+    if job.checkpoint is not None:
+        analysis = with_words(analysis, job.checkpoint)
     return replace(
         analysis,
         samples=analysis.samples[: options.sentences],

@@ -68,6 +68,8 @@ def calibration_of(analysis: Analysis) -> list[dict]:
 
 def words_of(analysis: Analysis, sample: Sample, name: Name) -> dict[str, list[str]]:
     """Return the words of a sample: of its source, its target and what is read; frames have their numbers."""
+    if sample.words:
+        return {side: list(words) for side, words in sample.words.items()}
     words = {
         "source": [name("source", token) for token in sample.source.tolist()],
         "target": [name("target", token) for token in sample.target.tolist()],

@@ -142,6 +142,10 @@ def explain(
             "kept by analyse and report alone: a report that is read again has none"
         )
     shown = analysis.samples[sample]
+    if shown.words:
+        raise BadInput(
+            "terms are of pieces, and the pieces of this sample are joined to words: analyse without words=True"
+        )
     place = (f"{kind}.{layer}", head)
     of_kind = [heads for heads in shown.terms if heads[0].startswith(f"{kind}.")]
     known = [f"{attention.removeprefix(f'{kind}.')}.{number}" for attention, number in of_kind]

@@ -207,6 +207,7 @@ def _example(analysis: Analysis, name: Name) -> dict[str, Any]:
     return {
         "maps": maps,
         "hatched": has_undefined,
+        "joined": bool(sample.words),
         "more": len(sample.attention) - len(maps),
         "cut": longest_shown if longest > longest_shown else None,
         "lengths": sample.lengths,
