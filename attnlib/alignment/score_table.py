@@ -38,8 +38,8 @@ class Lexicon:
         self._source = Vocabulary.from_sentences((source for source, _ in pairs), open=True)
         self._target = Vocabulary.from_sentences((target for _, target in pairs), open=True)
         corpus = Corpus.from_ids(
-            [self._source.encode(source) for source, _ in pairs],
-            [self._target.encode(target) for _, target in pairs],
+            [self._source.encode(source).tolist() for source, _ in pairs],
+            [self._target.encode(target).tolist() for _, target in pairs],
         )
         self._model = IBMModel1.fit(corpus, len(self._source), len(self._target))
 

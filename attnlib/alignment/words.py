@@ -24,7 +24,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import AnyStr, Literal
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -114,7 +114,7 @@ def split_words(line: str) -> list[str]:
     return re.findall(r"\S+", line)
 
 
-def words_at(text: AnyStr, spans: Iterable[Span]) -> list[int]:
+def words_at(text: str | bytes, spans: Iterable[Span]) -> list[int]:
     """Return the number of the word that each stretch of a text is in.
 
     That is the word of its first character that is no white space. White space alone goes with the word that
@@ -131,8 +131,10 @@ def words_at(text: AnyStr, spans: Iterable[Span]) -> list[int]:
         >>> words_at("the lowest", [(0, 3), (3, 7), (7, 10)])
         [0, 1, 1]
     """
-    pattern = rb"\S+" if isinstance(text, bytes) else r"\S+"
-    ends = [match.end() for match in re.finditer(pattern, text)]
+    if isinstance(text, bytes):
+        ends = [match.end() for match in re.finditer(rb"\S+", text)]
+    else:
+        ends = [match.end() for match in re.finditer(r"\S+", text)]
     last = len(ends) - 1  # NO_WORD where there are none
     return [min(bisect_right(ends, start), last) for start, _ in spans]
 

@@ -1,11 +1,12 @@
 """``attnlib align``: word alignments of two texts in Pharaoh's format, and scores of heads by gold links."""
 
-from typing import Any
+from typing import Any, cast
 
 from rich.console import Console
 from rich.table import Table
 
 from attnlib.alignment.alignments import Alignments
+from attnlib.alignment.symmetrise import Method
 from attnlib.files import write_text_atomic
 from attnlib.options import TEXT_OPTIONS, AlignOptions
 from attnlib.report.as_text import number
@@ -32,7 +33,7 @@ def align_command(options: AlignOptions) -> None:
         options.target,
         gold=options.gold,
         reverse=options.reverse,
-        method=options.symmetrise,
+        method=cast("Method", options.symmetrise),  # align refuses others
         progress=True,
         **options.settings("layer", "head", "shift", "gold_first", "reverse_prefix"),
         **options.settings(*TEXT_OPTIONS, "batch_size", "longest", "device"),

@@ -158,14 +158,14 @@ class CheckpointPasses:
                 side="source",
                 text=sources[row],
                 ids=trace.source_tokens[row, :n_source].tolist(),
-                spans=source_spans and source_spans[row],
+                spans=None if source_spans is None else source_spans[row],
                 prefix=self.checkpoint.prefix,
             )
             target = _Line(
                 side="target",
                 text=None if self.generate else targets[row],
                 ids=trace.target_outputs[row, :n_target].tolist(),
-                spans=target_spans and target_spans[row],
+                spans=None if target_spans is None else target_spans[row],
             )
             source_words, target_words = self._words_of(source), self._words_of(target)
             is_cut = any(words and not all(words.has_pieces()) for words in (source_words, target_words))

@@ -144,7 +144,8 @@ def explain(
     shown = analysis.samples[sample]
     if shown.words:
         raise BadInput(
-            "terms are of pieces, and the pieces of this sample are joined to words: analyse without words=True"
+            "terms are of pieces, and the pieces of this sample are joined to words: analyse without "
+            "words=True"
         )
     place = (f"{kind}.{layer}", head)
     of_kind = [heads for heads in shown.terms if heads[0].startswith(f"{kind}.")]

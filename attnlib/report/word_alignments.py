@@ -1,9 +1,9 @@
 """Word alignments of a text by a model's cross-attention, in one call."""
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -130,15 +130,16 @@ def align(
     if writes and gold is not None:
         raise BadInput("gold links are of given targets, and the model writes its own: give target as well")
     file = None if gold is None else read_gold(gold, first=gold_first)
-    how = _How(layer=layer, head=head, shift=shift)
     with _followed(progress=progress) as follow:
-        forward = _linked(passes, how, "forward", file=file, follow=follow)
+        text = _Text(passes=passes, shift=shift, direction="forward", follow=follow)
+        forward = _linked(text, layer, head, file=file)
         if reverse is None:
             return _alignments([forward], method)
         if not isinstance(passes, CheckpointPasses):
             raise BadInput("the reverse of a stream: give it as alignments, forward.symmetrised(reverse)")
         other = _reverse_passes(reverse, forward, passes, settings=reverse_settings, prefix=reverse_prefix)
-        backward = _linked(other, how, "reverse", file=_flipped(file, forward), follow=follow)
+        text = replace(text, passes=other, direction="reverse")
+        backward = _linked(text, layer, head, file=_flipped(file, forward))
     return _alignments([forward, backward], method)
 
 
@@ -220,95 +221,80 @@ def _flipped(file: GoldFile | None, forward: "_Linked") -> GoldFile | None:
 # -- links of one direction --
 
 
-@dataclass(frozen=True, kw_only=True)
-class _How:
-    """Which head links words, and by which decoder step."""
-
-    layer: Number | None
-    head: Number | None
-    shift: Shift
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Linked:
     """The links of one direction.
 
     Attributes:
-        pairs: those that have links, by each of ``choices``.
-        source, target: words of every line.
+        direction: "forward" or "reverse".
+        read: the pairs that have links, by each of ``choices``.
+        source: words of every line.
+        target: likewise.
         choices: heads and means over heads.
         among: those of them that were asked for.
         chosen: the one whose links count.
         gold: links by the number of the line.
-        lexicon: IBM Model 1 of the text, where it was needed.
-        left_out: numbers of the lines without links.
+        lexicon: IBM Model 1 of the text, where there are gold links.
+        notes: why the head was chosen, and what has no links.
     """
 
     direction: Direction
-    pairs: tuple[LinkedPair, ...]
+    read: "_Read"
     source: tuple[tuple[str, ...], ...]
     target: tuple[tuple[str, ...], ...]
     choices: tuple[HeadChoice, ...]
     among: tuple[HeadChoice, ...]
     chosen: HeadChoice
-    gold: dict[int, Gold]
-    lexicon: Lexicon | None
-    left_out: frozenset[int]
-    notes: tuple[str, ...]
+    gold: dict[int, Gold] = field(default_factory=dict)
+    lexicon: Lexicon | None = None
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.source)
 
     @property
-    def number_of_chosen(self) -> int:
-        """The place of the chosen head among the choices."""
-        return self.choices.index(self.chosen)
+    def pairs(self) -> tuple[LinkedPair, ...]:
+        """The pairs that have links."""
+        return self.read.pairs
+
+    @property
+    def left_out(self) -> frozenset[int]:
+        """Numbers of the lines that have no links."""
+        return frozenset(range(len(self))) - {pair.number for pair in self.pairs}
 
 
-def _linked(
-    passes: Passes, how: _How, direction: Direction, *, file: GoldFile | None, follow: "_Follow"
-) -> _Linked:
-    heads = passes.heads()
-    among = choices_of(heads, how.layer, how.head)
-    known_words = passes.words()
-    lexicon = None
-    notes: list[str] = []
+def _linked(text: "_Text", layer: Number | None, head: Number | None, *, file: GoldFile | None) -> _Linked:
+    """Return the links of one direction by the head that is given, or else by the best one."""
+    among = choices_of(text.passes.heads(), layer, head)
     if file is not None:
-        choices = all_choices(heads)
-    elif len(among) > 1:
-        first = _read(passes, among, how, after_batch=follow.stage("choose", passes), most=CHOSEN_ON)
-        lexicon = _lexicon(known_words, first.pairs)
-        links = {pair.number: Gold(lexicon.links(pair.source, pair.target)) for pair in first.pairs}
-        among = (best_choice(sums_by_choice(first.pairs, links, among), among),)
+        return _linked_by_gold(text, among, file)
+    if len(among) > 1:
+        return _linked_by_agreement(text, among)
+    return _linked_by_only(text, among)
+
+
+def _linked_by_gold(text: "_Text", among: tuple[HeadChoice, ...], file: GoldFile) -> _Linked:
+    """Return the links of every head; the chosen one is the best by gold links."""
+    if text.words is not None:
+        gold_of_text(file, *_sides(text.words))  # before the model reads anything
+    choices = all_choices(text.passes.heads())
+    read = text.read(choices)
+    source, target = text.words_of_lines(read)
+    of_text, n_outside = gold_of_text(file, source, target)
+    gold = {number: links for number, links in enumerate(of_text) if links is not None}
+    lexicon = text.lexicon(read)
+    chosen = best_choice(sums_by_choice(read.pairs, gold, choices), among)
+    notes = [f"{IBM_MODEL_1} was fitted on {lexicon.n_pairs:,} sentence pairs of this text"]
+    if len(among) > 1:
         notes.append(
-            f"{among[0]} was chosen because its links agree most with those of {IBM_MODEL_1}, fitted on "
-            f"{lexicon.n_pairs:,} sentence pairs of this text and compared on {len(first.pairs):,}"
+            f"{chosen} was chosen by the gold links themselves: its error rate is lower than it will be on "
+            "other text, for which see the row “best head of the other half”"
         )
-        choices = among
-    else:
-        choices = among
-    stage = "align" if direction == "forward" else "reverse"
-    read = _read(passes, choices, how, after_batch=follow.stage(stage, passes))
-    source, target = _words_of_lines(passes, known_words, read)
-    gold: dict[int, Gold] = {}
-    chosen = among[0]
-    if file is not None:
-        of_text, n_outside = gold_of_text(file, source, target)
-        gold = {number: links for number, links in enumerate(of_text) if links is not None}
-        if n_outside:
-            notes.append(f"{n_outside:,} gold links lead outside their sentences and are left out")
-        lexicon = _lexicon(known_words, read.pairs)
-        chosen = best_choice(sums_by_choice(read.pairs, gold, choices), among)
-        if len(among) > 1:
-            notes.append(
-                f"{chosen} was chosen by the gold links themselves: its error rate is lower than it will be "
-                "on other text, for which see the row “best head of the other half”"
-            )
-        notes.append(f"{IBM_MODEL_1} was fitted on the {lexicon.n_pairs:,} sentence pairs of this text")
-    linked = {pair.number for pair in read.pairs}
+    if n_outside:
+        notes.append(f"{n_outside:,} gold links lead outside their sentences and are left out")
     return _Linked(
-        direction=direction,
-        pairs=read.pairs,
+        direction=text.direction,
+        read=read,
         source=source,
         target=target,
         choices=choices,
@@ -316,9 +302,42 @@ def _linked(
         chosen=chosen,
         gold=gold,
         lexicon=lexicon,
-        left_out=frozenset(range(len(source))) - linked,
-        notes=(*notes, *read.notes(n_lines=len(source))),
+        notes=(*notes, *read.notes(len(source))),
     )
+
+
+def _linked_by_agreement(text: "_Text", among: tuple[HeadChoice, ...]) -> _Linked:
+    """Return the links of the head that agrees most with IBM Model 1 on the first pairs of a text."""
+    first = text.read(among, most=CHOSEN_ON)
+    lexicon = text.lexicon(first)
+    links = {pair.number: Gold(frozenset(lexicon.links(pair.source, pair.target))) for pair in first.pairs}
+    best = best_choice(sums_by_choice(first.pairs, links, among), among)
+    why = (
+        f"{best} was chosen because its links agree most with those of {IBM_MODEL_1}, fitted on "
+        f"{lexicon.n_pairs:,} sentence pairs of this text and compared on {len(first.pairs):,}"
+    )
+    linked = _linked_by_only(text, (best,))
+    return replace(linked, notes=(why, *linked.notes))
+
+
+def _linked_by_only(text: "_Text", among: tuple[HeadChoice, ...]) -> _Linked:
+    """Return the links of the one head that there is to choose from."""
+    read = text.read(among)
+    source, target = text.words_of_lines(read)
+    (chosen,) = among
+    return _Linked(
+        direction=text.direction,
+        read=read,
+        source=source,
+        target=target,
+        choices=among,
+        among=among,
+        chosen=chosen,
+        notes=tuple(read.notes(len(source))),
+    )
+
+
+# -- reading --
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -326,78 +345,106 @@ class _Read:
     """What was read of a text: pairs with links, and how many pairs have none, or not all."""
 
     pairs: tuple[LinkedPair, ...]
-    counts: Counter[str]
+    n_unjoined: int = 0
+    n_cut: int = 0
 
     def notes(self, n_lines: int) -> list[str]:
+        """Return what a reader must know of a text of so many lines."""
         notes = []
-        n_empty = n_lines - len(self.pairs) - self.counts["unjoined"]
+        n_empty = n_lines - len(self.pairs) - self.n_unjoined
         if n_empty:
             notes.append(f"{n_empty:,} of {n_lines:,} lines have an empty side, and no links")
-        if self.counts["unjoined"]:
+        if self.n_unjoined:
             notes.append(
-                f"{self.counts['unjoined']:,} of {n_lines:,} lines have no links, because the tokenizer's "
-                "marks make other words of their pieces than white space does; they are not scored either"
+                f"{self.n_unjoined:,} of {n_lines:,} lines have no links, because the tokenizer's marks make "
+                "other words of their pieces than white space does; they are not scored either"
             )
-        if self.counts["cut"]:
+        if self.n_cut:
             notes.append(
-                f"{self.counts['cut']:,} of {n_lines:,} lines were cut off: their last words have no links "
-                "(--longest)"
+                f"{self.n_cut:,} of {n_lines:,} lines were cut off, and their last words have no links: take "
+                "a larger longest"
             )
         return notes
 
 
-def _read(
-    passes: Passes,
-    choices: tuple[HeadChoice, ...],
-    how: _How,
-    *,
-    after_batch: Callable[[int], None],
-    most: int | None = None,
-) -> _Read:
-    """Return the links of each choice in a text, or in the first pairs of it."""
-    layers = {choice.layer for choice in choices}
-    if MEAN in layers:
-        layers = set(passes.heads())
-    pairs = []
-    counts: Counter[str] = Counter()
-    wanted = sorted(layer for layer in layers if layer != MEAN)
-    for pair in islice(passes.pairs(wanted, after_batch), most):
-        if pair.source is None or pair.target is None:
-            counts["unjoined"] += 1
-            continue
-        counts["cut"] += pair.is_cut
-        best = best_sources(pair.weights, pair.target, pair.source, choices=choices, shift=how.shift)
-        pairs.append(LinkedPair(pair.number, pair.source.words, pair.target.words, best))
-    if not pairs:
-        raise BadInput(
-            "no sentence pair can be aligned: every line has an empty side, or pieces of other words"
-        )
-    return _Read(pairs=tuple(pairs), counts=counts)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Text:
+    """A text that a model reads in one direction.
+
+    Attributes:
+        passes: of the model over the text.
+        shift: the decoder step of a target word.
+        direction: "forward" or "reverse".
+        follow: says how far it is.
+    """
+
+    passes: Passes
+    shift: Shift
+    direction: Direction
+    follow: "_Follow"
+
+    @cached_property
+    def words(self) -> list[WordPair] | None:
+        """The words of each line; None where they are known only when the model has read it."""
+        return self.passes.words()
+
+    def read(self, choices: tuple[HeadChoice, ...], *, most: int | None = None) -> _Read:
+        """Return the links of each choice in the text, or in its first pairs.
+
+        Raises:
+            BadInput: no pair can be linked.
+        """
+        stage = "choose" if most is not None else "align"
+        after_batch = self.follow.stage(stage if self.direction == "forward" else "reverse", self.passes)
+        pairs = []
+        n_unjoined = n_cut = 0
+        for pair in islice(self.passes.pairs(self._layers(choices), after_batch), most):
+            if pair.source is None or pair.target is None:
+                n_unjoined += 1
+                continue
+            n_cut += pair.is_cut
+            best = best_sources(pair.weights, pair.target, pair.source, choices=choices, shift=self.shift)
+            pairs.append(LinkedPair(pair.number, pair.source.words, pair.target.words, best))
+        if not pairs:
+            raise BadInput(
+                "no sentence pair can be aligned: every line has an empty side, or pieces that make other "
+                "words"
+            )
+        return _Read(pairs=tuple(pairs), n_unjoined=n_unjoined, n_cut=n_cut)
+
+    def _layers(self, choices: tuple[HeadChoice, ...]) -> list[int]:
+        """Return the layers that choices are of."""
+        numbers = {choice.layer for choice in choices}
+        if MEAN in numbers:
+            return sorted(self.passes.heads())
+        return sorted(number for number in numbers if isinstance(number, int))
+
+    def lexicon(self, read: _Read) -> Lexicon:
+        """Return IBM Model 1 of the text, or of those of its pairs that were read where a model writes it."""
+        if self.words is None:
+            known = [(pair.source, pair.target) for pair in read.pairs]
+        else:
+            known = [pair for pair in self.words if all(pair)]
+        return Lexicon(known[:FITTED_ON])
+
+    def words_of_lines(self, read: _Read) -> "_Sides":
+        """Return the words of every source and target; of a line without links what is known."""
+        if self.words is not None:
+            return _sides(self.words)
+        target_of = {pair.number: pair.target for pair in read.pairs}
+        if isinstance(self.passes, CheckpointPasses):
+            source = tuple(self.passes.sources())
+        else:
+            source = tuple(pair.source for pair in read.pairs)  # of a stream, which leaves none out
+        return source, tuple(target_of.get(number, ()) for number in range(len(source)))
 
 
-def _lexicon(known_words: list[WordPair] | None, pairs: Iterable[LinkedPair]) -> Lexicon:
-    """Return IBM Model 1 of a text, or of those of its pairs that were read where a model writes it."""
-    if known_words is None:
-        words = [(pair.source, pair.target) for pair in islice(pairs, FITTED_ON)]
-    else:
-        words = list(islice((pair for pair in known_words if all(pair)), FITTED_ON))
-    return Lexicon(words)
+_Sides = tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]]  # words of sources, and of targets
 
 
-def _words_of_lines(
-    passes: Passes, known_words: list[WordPair] | None, read: _Read
-) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]]:
-    """Return the words of every line, of sources and of targets; of a line without links what is known."""
-    if known_words is not None:
-        sources, targets = zip(*known_words, strict=True)
-        return sources, targets
-    by_number = {pair.number: pair for pair in read.pairs}
-    if isinstance(passes, CheckpointPasses):
-        sources = tuple(passes.sources())
-    else:
-        sources = tuple(pair.source for pair in read.pairs)  # of a stream, which leaves none out
-    targets = tuple(by_number[number].target if number in by_number else () for number in range(len(sources)))
-    return sources, targets
+def _sides(pairs: Iterable[WordPair]) -> _Sides:
+    pairs = list(pairs)
+    return tuple(source for source, _ in pairs), tuple(target for _, target in pairs)
 
 
 # -- what it comes to --
@@ -420,9 +467,10 @@ def _alignments(directions: list[_Linked], method: Method) -> Alignments:
 def _of_direction(linked: _Linked) -> Alignments:
     links: list[tuple] = [()] * len(linked)
     weights: list[tuple] = [()] * len(linked)
+    number_of_chosen = linked.choices.index(linked.chosen)
     for pair in linked.pairs:
-        made = pair.best.links(linked.number_of_chosen)
-        attention = pair.best.weights(linked.number_of_chosen)
+        made = pair.best.links(number_of_chosen)
+        attention = pair.best.weights(number_of_chosen)
         in_order = sorted(zip(made, attention, strict=True))
         links[pair.number] = tuple(link for link, _ in in_order)
         weights[pair.number] = tuple(weight for _, weight in in_order)
