@@ -41,7 +41,9 @@ def test_pieces_of_every_marking_make_words(marking, pieces, words):
 @pytest.mark.parametrize(
     ("marking", "pieces", "of_piece"),
     [
-        pytest.param("▁", ["▁the", "▁", "low", "est"], (0, 1, 1, 1), id="a mark alone goes with what follows"),
+        pytest.param(
+            "▁", ["▁the", "▁", "low", "est"], (0, 1, 1, 1), id="a mark alone goes with what follows"
+        ),
         pytest.param("▁", ["▁the", "▁"], (0, 0), id="at the end with what precedes"),
         pytest.param("##", ["low", "##est", "."], (0, 0, 1), id="wordpiece"),
         pytest.param("@@", ["low@@", "est", "."], (0, 0, 1), id="subword-nmt"),
