@@ -5,10 +5,10 @@ Everything here is plain data in and plain data out, whatever model the attentio
 """
 
 from attnlib.alignment.alignments import SCORE_COLUMNS, Alignments
+from attnlib.alignment.both_directions import symmetrise
 from attnlib.alignment.gold import Gold, GoldFile, gold_of_text, read_gold
 from attnlib.alignment.links import HeadChoice, best_sources, choices_of, cross_attention, shifted_rows
 from attnlib.alignment.scores import LinkScores, LinkSums
-from attnlib.alignment.symmetrise import symmetrise
 from attnlib.alignment.words import (
     NO_WORD,
     Words,

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attnlib.alignment.both_directions import Link, Method, symmetrise
 from attnlib.alignment.gold import Gold, gold_of_text, read_gold
 from attnlib.alignment.scores import LinkScores, LinkSums
-from attnlib.alignment.symmetrise import Link, Method, symmetrise
 from attnlib.errors import BadInput
 from attnlib.optional import library
 
@@ -136,7 +136,7 @@ class Alignments:
 
         Args:
             reverse: of the model from target to source; its sources are the targets here.
-            method: see :func:`~attnlib.alignment.symmetrise.symmetrise`.
+            method: see :func:`~attnlib.alignment.both_directions.symmetrise`.
 
         Raises:
             BadInput: alignments of other words.

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnlib.alignment.symmetrise import Link
+from attnlib.alignment.both_directions import Link
 from attnlib.errors import BadInput
 
 _PHARAOH = re.compile(r"(\d+)([-p])(\d+)")

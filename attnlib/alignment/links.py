@@ -28,7 +28,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlib.alignment.symmetrise import Link
+from attnlib.alignment.both_directions import Link
 from attnlib.alignment.words import Words, join_attention
 from attnlib.errors import BadInput, check_known
 from attnlib.probes.ibm_model_1 import NO_LINK

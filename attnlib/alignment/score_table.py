@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
+from attnlib.alignment.both_directions import Link
 from attnlib.alignment.gold import Gold
 from attnlib.alignment.links import MEAN, HeadChoice, LinkedPair
 from attnlib.alignment.scores import LinkSums
-from attnlib.alignment.symmetrise import Link
 from attnlib.models.corpus import Corpus
 from attnlib.models.vocabulary import Vocabulary
 from attnlib.probes.agreement import halves

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from attnlib.alignment.alignments import Alignments
-from attnlib.alignment.symmetrise import Method
+from attnlib.alignment.both_directions import Method
 from attnlib.files import write_text_atomic
 from attnlib.options import TEXT_OPTIONS, AlignOptions
 from attnlib.report.as_text import number

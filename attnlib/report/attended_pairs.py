@@ -190,9 +190,8 @@ class CheckpointPasses:
 
     def _words_of(self, line: "_Line") -> Words | None:
         """Return the words of a line and the word that each piece is of; None where the two do not fit."""
-        joined = self.checkpoint.join(line.side, line.ids)
         if line.text is None:
-            return joined
+            return self.checkpoint.join(line.side, line.ids)
         words = split_words(line.text)
         if line.spans is not None and len(line.spans) == len(line.ids):
             of_piece = words_at(line.text, _without_prefix(line))
@@ -202,6 +201,7 @@ class CheckpointPasses:
                 if token in marks or (line.prefix and end <= len(line.prefix)):
                     of_piece[place] = NO_WORD
             return Words(tuple(words), tuple(of_piece))
+        joined = self.checkpoint.join(line.side, line.ids, text=line.prefix + line.text)
         return _of_known_words(
             joined, words, n_before=len(split_words(line.prefix)), is_cut=self._is_cut(line)
         )

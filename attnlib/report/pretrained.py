@@ -26,6 +26,7 @@ from attnlib.errors import BadInput
 from attnlib.report.pieces import (
     id_of_mark,
     ignorable_ids,
+    pieces_of_text,
     set_languages,
     tokenizer_digest,
     vocabulary_of_side,
@@ -219,17 +220,25 @@ class Checkpoint:
         """Return how the tokenizer marks words of a side, see :mod:`attnlib.alignment.words`."""
         return self._markings[side]
 
-    def join(self, side: str, tokens: Sequence[int], *, keep_special: bool = False) -> Words:
+    def join(
+        self, side: str, tokens: Sequence[int], *, text: str | None = None, keep_special: bool = False
+    ) -> Words:
         """Join the pieces of one side of a sentence to words.
 
         Args:
             side: "source" or "target".
             tokens: ids of the pieces.
+            text: what they are of, if it is known: the id of an unknown piece does not say whether a word
+                begins there, and the text does.
             keep_special: make each special piece a word of its own; by default it is of no word.
         """
         marks = ignorable_ids(self.tokenizer, side)
         special = [place for place, token in enumerate(tokens) if token in marks]
         pieces = [self.piece(side, token) for token in tokens]
+        if text is not None:
+            others = [place for place in range(len(tokens)) if place not in special]
+            for place, piece in zip(others, pieces_of_text(self.tokenizer, side, text), strict=False):
+                pieces[place] = piece  # a text that was cut has more pieces than there are ids
         return join_pieces(pieces, self.marking(side), special=special, keep_special=keep_special)
 
     @cached_property

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from attnlib.adapters.single_stack import is_single_stack
 from attnlib.alignment.alignments import Alignments
+from attnlib.alignment.both_directions import Method, symmetrise
 from attnlib.alignment.gold import Gold, GoldFile, gold_of_text, read_gold
 from attnlib.alignment.links import (
     MEAN,
@@ -34,7 +35,6 @@ from attnlib.alignment.score_table import (
     sums_by_choice,
 )
 from attnlib.alignment.scores import LinkSums
-from attnlib.alignment.symmetrise import Method, symmetrise
 from attnlib.analysis.stream import Stream
 from attnlib.arrays import several
 from attnlib.errors import BadInput, check_known
@@ -99,7 +99,7 @@ def align(
         reverse: a model of the other direction. The links of both are then symmetrised. ``layer``, ``head``
             and ``shift`` hold for it as well, languages exchanged.
         reverse_prefix: put before every source of ``reverse``.
-        method: of symmetrising, see :func:`~attnlib.alignment.symmetrise.symmetrise`.
+        method: of symmetrising, see :func:`~attnlib.alignment.both_directions.symmetrise`.
         progress: True for a bar, or a function of what is done ("choose", "align", "reverse") and how many
             batches were read.
         options: of the model: ``device``, ``tokenizer``, ``model_kwargs``, ``tokenizer_kwargs``,

@@ -5,10 +5,10 @@ from functools import cache
 
 import pytest
 
+from attnlib.alignment.both_directions import symmetrise
 from attnlib.alignment.gold import gold_of_text, read_gold
 from attnlib.alignment.score_table import Lexicon, diagonal_links
 from attnlib.alignment.scores import LinkSums
-from attnlib.alignment.symmetrise import symmetrise
 from attnlib.alignment.words import split_words
 from companion.data.parallel import GOLD_ALIGNMENTS
 from companion.data.sources import locate

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlib.alignment.symmetrise import symmetrise
+from attnlib.alignment.both_directions import symmetrise
 from attnlib.errors import UnknownName
 
 SIZE = 5
