@@ -47,9 +47,12 @@ def test_the_mean_over_all_heads_counts_every_head_once():
 
 
 def test_read_takes_the_step_after_and_leaves_the_last_word_without():
-    assert links(choice=HeadChoice(0, 1), shift="read") == [(1, 0)]
-    end = Words(("a",), (0, NO_WORD))  # the end mark is the step that reads the word
-    assert links(target=end, choice=HeadChoice(0, 0), shift="read") == [(0, 0)]
+    assert links(choice=HeadChoice(0, "mean"), shift="read") == [(1, 0)]
+
+
+def test_the_step_that_predicts_the_end_mark_reads_the_last_word():
+    one_word = Words(("a",), (0, NO_WORD))
+    assert links(target=one_word, choice=HeadChoice(0, "mean"), shift="read") == [(1, 0)]
 
 
 def test_pieces_of_a_source_word_are_summed():
