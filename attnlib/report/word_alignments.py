@@ -126,6 +126,11 @@ def align(
     check_known("shift", shift, get_args(Shift))
     check_known("method", method, get_args(Method))
     passes, reverse_settings = _passes_of(model, source, target, options=options)
+    if reverse is not None and isinstance(passes, StreamPasses):
+        raise BadInput(
+            "a Stream has no reverse model: align a Stream of the other direction as well, and join the two "
+            "by alignments.symmetrised(alignments_of_the_other)"
+        )
     writes = isinstance(passes, CheckpointPasses) and passes.generate
     if writes and gold is not None:
         raise BadInput("gold links are of given targets, and the model writes its own: give target as well")
@@ -135,8 +140,7 @@ def align(
         forward = _linked(text, layer, head, file=file)
         if reverse is None:
             return _alignments([forward], method)
-        if not isinstance(passes, CheckpointPasses):
-            raise BadInput("the reverse of a stream: give it as alignments, forward.symmetrised(reverse)")
+        assert isinstance(passes, CheckpointPasses)  # a stream with a reverse model was refused
         other = _reverse_passes(reverse, forward, passes, settings=reverse_settings, prefix=reverse_prefix)
         text = replace(text, passes=other, direction="reverse")
         backward = _linked(text, layer, head, file=_flipped(file, forward))
@@ -270,7 +274,8 @@ def _linked(text: "_Text", layer: Number | None, head: Number | None, *, file: G
         return _linked_by_gold(text, among, file)
     if len(among) > 1:
         return _linked_by_agreement(text, among)
-    return _linked_by_only(text, among)
+    (only,) = among
+    return _linked_by_only(text, only)
 
 
 def _linked_by_gold(text: "_Text", among: tuple[HeadChoice, ...], file: GoldFile) -> _Linked:
@@ -316,22 +321,28 @@ def _linked_by_agreement(text: "_Text", among: tuple[HeadChoice, ...]) -> _Linke
         f"{best} was chosen because its links agree most with those of {IBM_MODEL_1}, fitted on "
         f"{lexicon.n_pairs:,} sentence pairs of this text and compared on {len(first.pairs):,}"
     )
-    linked = _linked_by_only(text, (best,))
+    if first.is_whole:
+        linked = _of_read(text, first, choices=among, chosen=best)
+    else:
+        linked = _linked_by_only(text, best)
     return replace(linked, notes=(why, *linked.notes))
 
 
-def _linked_by_only(text: "_Text", among: tuple[HeadChoice, ...]) -> _Linked:
-    """Return the links of the one head that there is to choose from."""
-    read = text.read(among)
+def _linked_by_only(text: "_Text", choice: HeadChoice) -> _Linked:
+    """Return the links of one head."""
+    return _of_read(text, text.read((choice,)), choices=(choice,), chosen=choice)
+
+
+def _of_read(text: "_Text", read: "_Read", *, choices: tuple[HeadChoice, ...], chosen: HeadChoice) -> _Linked:
+    """Return the links of a chosen head in a text without gold links."""
     source, target = text.words_of_lines(read)
-    (chosen,) = among
     return _Linked(
         direction=text.direction,
         read=read,
         source=source,
         target=target,
-        choices=among,
-        among=among,
+        choices=choices,
+        among=choices,
         chosen=chosen,
         notes=tuple(read.notes(len(source))),
     )
@@ -342,11 +353,12 @@ def _linked_by_only(text: "_Text", among: tuple[HeadChoice, ...]) -> _Linked:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Read:
-    """What was read of a text: pairs with links, and how many pairs have none, or not all."""
+    """What was read of a text: pairs with links, how many have none or not all, and whether it is all."""
 
     pairs: tuple[LinkedPair, ...]
     n_unjoined: int = 0
     n_cut: int = 0
+    is_whole: bool = True
 
     def notes(self, n_lines: int) -> list[str]:
         """Return what a reader must know of a text of so many lines."""
@@ -410,7 +422,8 @@ class _Text:
                 "no sentence pair can be aligned: every line has an empty side, or pieces that make other "
                 "words"
             )
-        return _Read(pairs=tuple(pairs), n_unjoined=n_unjoined, n_cut=n_cut)
+        is_whole = most is None or len(pairs) + n_unjoined < most
+        return _Read(pairs=tuple(pairs), n_unjoined=n_unjoined, n_cut=n_cut, is_whole=is_whole)
 
     def _layers(self, choices: tuple[HeadChoice, ...]) -> list[int]:
         """Return the layers that choices are of."""

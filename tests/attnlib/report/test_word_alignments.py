@@ -206,6 +206,22 @@ def test_without_gold_links_the_head_agrees_with_ibm_model_1(words):
     assert found.notes[0].startswith(found.method)
 
 
+def test_a_head_is_chosen_on_the_first_pairs_of_a_long_text(words, monkeypatch):
+    monkeypatch.setattr("attnlib.report.word_alignments.CHOSEN_ON", 5)
+    found = align(words, SOURCE, TARGET, batch_size=3)
+    layer, head = map(int, re.findall(r"\d+", found.method))
+    assert "compared on 5" in found.notes[0]
+    assert found.links == align(words, SOURCE, TARGET, layer=layer, head=head).links
+
+
+def test_a_text_that_is_read_whole_is_read_once(words):
+    stages = []
+    found = align(words, SOURCE, TARGET, progress=lambda stage, _: stages.append(stage))
+    layer, head = map(int, re.findall(r"\d+", found.method))
+    assert stages == ["choose"]
+    assert found.links == align(words, SOURCE, TARGET, layer=layer, head=head).links
+
+
 def test_gold_links_are_looked_at_before_the_model_reads(words, monkeypatch):
     monkeypatch.setattr(CheckpointPasses, "pairs", lambda *_: pytest.fail("the model was run"))
     with pytest.raises(BadInput, match="for a text of 24"):
@@ -258,6 +274,11 @@ def test_what_cannot_be_aligned_is_refused(words, given, message):
 def test_a_stream_has_its_text_already():
     with pytest.raises(BadInput, match="corpus"):
         align(zoo.load("one_to_one_AO").stream(), SOURCES)
+
+
+def test_a_stream_has_no_reverse_model(words):
+    with pytest.raises(BadInput, match="symmetrised"):
+        align(zoo.load("one_to_one_AO").stream(), reverse=words)
 
 
 def test_a_decoder_alone_has_no_cross_attention():
