@@ -272,10 +272,9 @@ def _linked(text: "_Text", layer: Number | None, head: Number | None, *, file: G
     among = choices_of(text.passes.heads(), layer, head)
     if file is not None:
         return _linked_by_gold(text, among, file)
-    if len(among) > 1:
-        return _linked_by_agreement(text, among)
-    (only,) = among
-    return _linked_by_only(text, only)
+    if len(among) == 1:
+        return _linked_by_only(text, among[0])
+    return _linked_by_agreement(text, among)
 
 
 def _linked_by_gold(text: "_Text", among: tuple[HeadChoice, ...], file: GoldFile) -> _Linked:
