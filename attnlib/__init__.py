@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # read by editors and type checkers alone
     from attnlib.adapters import pass_of_tensors as pass_of_tensors
     from attnlib.adapters import sequence_batches as sequence_batches
     from attnlib.adapters import text_batches as text_batches
+    from attnlib.alignment import Alignments as Alignments
     from attnlib.analysis import Analysis as Analysis
     from attnlib.analysis import Shard as Shard
     from attnlib.analysis import Stream as Stream
@@ -39,6 +40,7 @@ if TYPE_CHECKING:  # read by editors and type checkers alone
     from attnlib.report import Checkpoint as Checkpoint
     from attnlib.report import Comparison as Comparison
     from attnlib.report import ParallelText as ParallelText
+    from attnlib.report import align as align
     from attnlib.report import analyse as analyse
     from attnlib.report import compare as compare
     from attnlib.report import read_report as read_report
@@ -58,12 +60,14 @@ _PUBLIC = {  # each public name and the module that it is imported from; the sam
     "pass_of_tensors": "attnlib.adapters",
     "sequence_batches": "attnlib.adapters",
     "text_batches": "attnlib.adapters",
+    "Alignments": "attnlib.alignment",
     "Analysis": "attnlib.analysis",
     "Checkpoint": "attnlib.report",
     "Comparison": "attnlib.report",
     "ParallelText": "attnlib.report",
     "Shard": "attnlib.analysis",
     "Stream": "attnlib.analysis",
+    "align": "attnlib.report",
     "analyse": "attnlib.report",
     "compare": "attnlib.report",
     "read_report": "attnlib.report",
@@ -86,6 +90,7 @@ _PUBLIC = {  # each public name and the module that it is imported from; the sam
 }
 _SUBMODULES = (
     "adapters",
+    "alignment",
     "analysis",
     "arrays",
     "cli",

@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 
 from attnlib import __version__
 from attnlib.errors import AttnlibError, line_of, stop_when_told
-from attnlib.options import AnalyseOptions
+from attnlib.options import AlignOptions, AnalyseOptions
 
 BOOK_COMMANDS = ("figures", "run", "book", "serve", "verify", "data")  # commands that come with a checkout
 
@@ -114,6 +114,18 @@ def analyse(**options: Any) -> None:
 # Typer reads the options and their help from the signature, an attribute that no type of functions has.
 setattr(analyse, "__signature__", signature(AnalyseOptions))  # noqa: B010
 app.command()(analyse)
+
+
+def align(**options: Any) -> None:
+    """Link the words of two texts by a model's cross-attention, and score heads against gold links."""
+    read_options = AlignOptions(**options)
+    from attnlib.report.align_command import align_command
+
+    align_command(read_options)
+
+
+setattr(align, "__signature__", signature(AlignOptions))  # noqa: B010
+app.command()(align)
 
 
 @app.command()

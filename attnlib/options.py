@@ -1,4 +1,4 @@
-"""The options of ``attnlib analyse``, for the command line and for Python: names, types, defaults, help.
+"""The options of ``attnlib analyse`` and ``attnlib align``: names, types, defaults, help.
 
 Nothing heavy is imported at the top, so that ``--help`` answers at once.
 """
@@ -86,6 +86,10 @@ class AnalyseOptions:
     every: Annotated[int, Option(min=1, help="Hold out and judge one batch in so many.")] = 5
     probed: Annotated[int, Option(min=0, help="Batches of which the lexical probe is taken; it is slow.")] = 4
     sentences: Annotated[int, Option(min=0, max=12, help="Judged pairs on the page.")] = 12
+    words: Annotated[
+        bool,
+        Option("--words", help="Join pieces to words in the pairs on the page; all numbers stay by piece."),
+    ] = False
     device: Annotated[str, Option(help="As torch names it: cpu, cuda.")] = "cpu"
     threads: Annotated[
         int | None, Option(min=1, help="Number of CPU threads.", show_default="the fastest, measured")
@@ -143,6 +147,8 @@ class AnalyseOptions:
         of_a_text = (self.model, self.source, self.target)
         if self.generate or any(given is not None for given in of_a_text):
             raise BadInput(_WHAT_TO_GIVE)
+        if self.words:
+            raise BadInput("--words joins the pieces of a tokenizer, and --traces have none: leave it out")
         defaults = {field.name: field.default for field in fields(self)}
         given = [name for name in MODEL_OPTIONS if getattr(self, name) != defaults[name]]
         if given:
@@ -152,6 +158,82 @@ class AnalyseOptions:
     def settings(self, *names: str) -> dict[str, Any]:
         """Return the values of some options, by name."""
         return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True)
+class AlignOptions:
+    """What to align and how.
+
+    Raises:
+        BadInput: options that do not go together, or a value that is none of an option's.
+    """
+
+    out: Annotated[
+        Path, Option(help="File of links, a line for each pair in Pharaoh's format, such as pairs.talp.")
+    ]
+    model: Annotated[str, Option(help="Folder of a Hugging Face encoder–decoder, or its name.")]
+    source: Annotated[Path, Option(help="Text, a sentence a line.")]
+    target: Annotated[Path | None, Option(help="Its translation, line by line, which the model reads.")] = (
+        None
+    )
+    generate: Annotated[
+        bool, Option("--generate", help="The model writes the target itself, into OUT.target.txt.")
+    ] = False
+    layer: Annotated[
+        str | None, Option(help="Number of a layer, or mean, over all heads.", show_default="the best")
+    ] = None
+    head: Annotated[
+        str | None, Option(help="Number of a head, or mean, over those of a layer.", show_default="the best")
+    ] = None
+    shift: Annotated[
+        str, Option(help="The step of a target word: write, which predicts it, or read, the next one.")
+    ] = "write"
+    gold: Annotated[
+        Path | None,
+        Option(help="Gold links (Pharaoh, NAACL or JSON lines): error rates by head, into OUT.scores.csv."),
+    ] = None
+    gold_first: Annotated[
+        int | None,
+        Option(min=0, max=1, help="Number of the first word in gold links.", show_default="by the file"),
+    ] = None
+    reverse: Annotated[
+        str | None, Option(help="Model of the other direction; links of both are symmetrised.")
+    ] = None
+    reverse_prefix: Annotated[str, Option(help="Put before every source of the other direction.")] = ""
+    symmetrise: Annotated[
+        str, Option(help="intersection, union, grow-diag, grow-diag-final or grow-diag-final-and.")
+    ] = "grow-diag-final-and"
+    source_language: Annotated[
+        str | None, Option(help="For mBART, M2M100, NLLB: as their tokenizer writes it, such as en_XX.")
+    ] = None
+    target_language: Annotated[str | None, Option(help="Likewise, such as de_DE; both are needed.")] = None
+    prefix: Annotated[
+        str, Option(help='Put before every source line, such as T5\'s "translate English to German: ".')
+    ] = ""
+    batch_size: Annotated[int, Option(min=1, help="Pairs passed through the model at once.")] = 32
+    longest: Annotated[int, Option(min=1, help="Pieces of a side; the rest is cut off.")] = 128
+    device: Annotated[str, Option(help="As torch names it: cpu, cuda.")] = "cpu"
+
+    def __post_init__(self) -> None:
+        for name in ("layer", "head"):
+            object.__setattr__(self, name, _number_or_mean(name, getattr(self, name)))
+        if (self.target is None) != self.generate:
+            raise BadInput("give --target, or --generate for the model to write it, and not both")
+        if self.reverse is None and self.reverse_prefix:
+            raise BadInput("--reverse-prefix is of a model of the other direction: give --reverse as well")
+
+    def settings(self, *names: str) -> dict[str, Any]:
+        """Return the values of some options, by name."""
+        return {name: getattr(self, name) for name in names}
+
+
+def _number_or_mean(name: str, value: str | int | None) -> str | int | None:
+    """Return the number of a layer or a head, which is a text on the command line."""
+    if value is None or value == "mean" or isinstance(value, int):
+        return value
+    if not value.isdecimal():
+        raise BadInput(f"{flag_of(name)} is {value!r}; expected a number from 0, or mean")
+    return int(value)
 
 
 _WHAT_TO_GIVE = "give --model, --source and --target, or --generate for it; or --traces alone"

@@ -37,6 +37,9 @@ class Sample:
     terms: dict[Head, Float[Tensor, "terms queries keys"]] = field(default_factory=dict)
     #: by attention the names of these terms
     term_names: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    #: words of the source, of the target and of what is read, where pieces were joined to words, see
+    #: :func:`attnlib.report.words_shown.joined_sample`: maps are then between words, and there are no terms
+    words: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def attention(self) -> dict[Head, Float[Tensor, "queries keys"]]:

@@ -1,10 +1,13 @@
 """Compare attention with word alignments: alignment error rate, and the attention on the right words.
 
 A row of attention is about the token predicted at its step, so row s is aligned with target word s. Each row
-makes one link, to its largest entry. All gold links count as sure (Och and Ney 2003 tell sure links from
-possible ones); with A the links made and S the gold ones
+makes one link, to its largest entry. With A the links made, S the sure gold links and P ⊇ S the possible ones
+(Och and Ney 2003, section 6),
 
-    precision = |A ∩ S| / |A|     recall = |A ∩ S| / |S|     AER = 1 - 2 |A ∩ S| / (|A| + |S|) = 1 - F1
+    precision = |A ∩ P| / |A|     recall = |A ∩ S| / |S|     AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
+
+:class:`AlignmentSums` counts all gold links as sure, so that AER = 1 - F1; :mod:`attnlib.alignment` scores
+links against sure and possible ones.
 
 A source word that occurs twice in its sentence may be tied with itself. A tie makes one link, shared equally
 by the tied positions: rounding must not decide.
@@ -53,6 +56,35 @@ class AlignmentQuality:
     made: int
     gold: int
     rows: int
+
+
+@dataclass(frozen=True)
+class ErrorRates:
+    """Alignment error rate, precision and recall; NaN where there is nothing to judge."""
+
+    error_rate: float  #: 0 where every sure link is made and none that is not possible, to 1
+    precision: float  #: share of the links made that are possible
+    recall: float  #: share of the sure links that are made
+
+
+def error_rates(*, sure_hits: float, possible_hits: float, made: int, sure: int) -> ErrorRates:
+    """Return the rates of Och and Ney 2003 from counts of links, summed over all sentences.
+
+    Args:
+        sure_hits: links made that are sure, |A ∩ S|.
+        possible_hits: links made that are possible, the sure ones included, |A ∩ P|.
+        made: links made, |A|.
+        sure: sure gold links, |S|.
+
+    Example:
+        >>> error_rates(sure_hits=2, possible_hits=3, made=4, sure=4)
+        ErrorRates(error_rate=0.375, precision=0.75, recall=0.5)
+    """
+    return ErrorRates(
+        error_rate=1 - _ratio(sure_hits + possible_hits, made + sure),
+        precision=_ratio(possible_hits, made),
+        recall=_ratio(sure_hits, sure),
+    )
 
 
 class AlignmentSums(StreamingSums):
@@ -137,10 +169,11 @@ class AlignmentSums(StreamingSums):
         Returns:
             All of them.
         """
+        rates = error_rates(sure_hits=self.hits, possible_hits=self.hits, made=self.made, sure=self.gold)
         return AlignmentQuality(
-            error_rate=1 - _ratio(2 * self.hits, self.made + self.gold),
-            precision=_ratio(self.hits, self.made),
-            recall=_ratio(self.hits, self.gold),
+            error_rate=rates.error_rate,
+            precision=rates.precision,
+            recall=rates.recall,
             agreement=_ratio(self.hits, self.rows),
             mass_on_gold=_ratio(self.mass, self.rows),
             made=self.made,

@@ -15,6 +15,7 @@ from attnlib.report.pretrained import Checkpoint
 from attnlib.report.resume import PartialSums
 from attnlib.report.texts import ParallelText
 from attnlib.report.views import AnalysisWithViews, show
+from attnlib.report.word_alignments import align
 
 __all__ = [
     "AnalysisWithViews",
@@ -22,6 +23,7 @@ __all__ = [
     "Comparison",
     "ParallelText",
     "PartialSums",
+    "align",
     "analyse",
     "compare",
     "read_report",

@@ -31,6 +31,7 @@ from attnlib.report.pretrained import Checkpoint
 from attnlib.report.resume import PartialSums, merged_analysis, merged_fit
 from attnlib.report.sequences import stream_of_sequences
 from attnlib.report.texts import ParallelText
+from attnlib.report.words_shown import with_words
 
 PASSES = {"fit": "first pass", "judge": "second pass"}
 WORTH = 0.9  # of the time, at most, that a further thread has to leave
@@ -97,6 +98,7 @@ class _Job:
         about: what a report says of model and corpus.
         shown: the name of the model.
         name: the word of an id.
+        checkpoint: joins the pieces of samples to words, if that is wanted.
         bleu: how good what the model writes for some batches is, if that can be judged.
     """
 
@@ -106,6 +108,7 @@ class _Job:
     about: dict[str, str]
     shown: str
     name: Name | None = None
+    checkpoint: Checkpoint | None = None
     bleu: Callable[[Iterable], dict[str, float]] | None = None
 
 
@@ -149,6 +152,7 @@ def _job_of_checkpoint(options: AnalyseOptions, console: Console) -> _Job:
         about=about,
         shown=checkpoint.shown,
         name=checkpoint.word,
+        checkpoint=checkpoint if options.words else None,
         bleu=None if text.target is None else checkpoint.bleu,
     )
     console.print(_memory_needed(checkpoint, stream, options))
@@ -330,6 +334,8 @@ def _finished_analysis(job: _Job, options: AnalyseOptions) -> Analysis:
     if job.bleu is not None:
         judged = _judged_batches(job.stream, every=options.every if analysis.held_out else 1)
         learned = learned | job.bleu(islice(judged, SCORED))
+    if job.checkpoint is not None:
+        analysis = with_words(analysis, job.checkpoint)
     return replace(
         analysis,
         samples=analysis.samples[: options.sentences],

@@ -129,6 +129,8 @@ def words_of(analysis: Analysis, sample: Sample, name: Name) -> dict[str, list[s
         >>> words_of(analysis, analysis.samples[0], network.word)["source"][-1]
         '<eos>'
     """
+    if sample.words:
+        return {side: list(words) for side, words in sample.words.items()}
     words = {
         "source": [name("source", token) for token in sample.source.tolist()],
         "target": [name("target", token) for token in sample.target.tolist()],

@@ -180,6 +180,11 @@ def explain(
             "kept by analyse and report alone: a report that is read again has none"
         )
     shown = analysis.samples[sample]
+    if shown.words:
+        raise BadInput(
+            "terms are of pieces, and the pieces of this sample are joined to words: analyse without "
+            "words=True"
+        )
     _require_head(shown, kind, layer=layer, head=head)
     attention = f"{kind}.{layer}"
     words = words_of(analysis, shown, name or id_as_word)

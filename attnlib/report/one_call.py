@@ -16,6 +16,7 @@ from attnlib.report.pretrained import Checkpoint
 from attnlib.report.sequences import stream_of_sequences
 from attnlib.report.texts import Sentences, text_of
 from attnlib.report.views import AnalysisWithViews
+from attnlib.report.words_shown import with_words
 
 
 def analyse(
@@ -30,6 +31,7 @@ def analyse(
     keep: Keeper | None = None,
     progress: Progress | bool | None = None,
     about: dict[str, str] | None = None,
+    words: bool = False,
     **options: Any,
 ) -> AnalysisWithViews:
     """Fit components of all states on most of a corpus, and judge every head on the rest.
@@ -60,6 +62,9 @@ def analyse(
         progress: True for a bar with the time left, in notebooks too; or a function that is called after each
             batch with the stage, "fit" or "judge", and the number of batches read.
         about: what the report says of model and corpus.
+        words: join the pieces of a tokenizer to words in the samples that are shown: attention is summed over
+            the pieces of the word attended to, and averaged over those of the word that attends. Shares and
+            all other numbers stay by piece. Samples then have no terms to explain.
         options: of the model: ``device``, ``tokenizer``, ``model_kwargs``, ``tokenizer_kwargs``,
             ``source_language``, ``target_language`` and ``prefix``, see
             :meth:`~attnlib.report.pretrained.Checkpoint.load`. Of its passes: ``kinds``, ``layers``,
@@ -80,7 +85,9 @@ def analyse(
         >>> len(analysis.heads), analysis.method
         (4, 'least_squares')
     """
-    stream, known = _stream_of(model, source, target, options=options)
+    stream, checkpoint, known = _stream_of(model, source, target, options=options)
+    if words and checkpoint is None:
+        raise BadInput("words=True joins the pieces of a tokenizer, and a Stream has none: leave it out")
     analysis = analyse_stream(
         stream,
         heads=heads,
@@ -91,6 +98,8 @@ def analyse(
         progress=progress,
         about=known | (about or {}),
     )
+    if words and checkpoint is not None:
+        analysis = with_words(analysis, checkpoint)
     return AnalysisWithViews.of(analysis)
 
 
@@ -100,8 +109,8 @@ _OF_LOADING = ("device", "model_kwargs", "tokenizer_kwargs")
 
 def _stream_of(
     model: Any, source: Any, target: Any, *, options: dict[str, Any]
-) -> tuple[Stream, dict[str, str]]:
-    """Return the passes of a model over a text, and what a report says of both."""
+) -> tuple[Stream, Checkpoint | None, dict[str, str]]:
+    """Return the passes of a model over a text, its checkpoint, and what a report says of both."""
     if isinstance(model, Stream):
         if source is not None or options:
             raise BadInput(
@@ -109,25 +118,30 @@ def _stream_of(
                 f"{', '.join(options) or 'options'}"
             )
         require_one_order(model)
-        return model, {}
+        return model, None, {}
     if source is None:
         raise BadInput(
             f"{type(model).__name__} is given without a source; expected a model with source= and target=, "
             "or a Stream: Stream(adapter.trace, batches)"
         )
     text = text_of(source, target)
-    checkpoint, options = _checkpoint_of(model, options)
+    checkpoint, options = checkpoint_of(model, options)
     if isinstance(text, Sentences):
         options.setdefault("batch_size", max(1, min(32, len(text.source) // 10)))
     if is_single_stack(checkpoint.model):
         stream = stream_of_sequences(checkpoint, text, **options)
     else:
         stream = checkpoint.stream(text, generate=text.target is None, **options)
-    return stream, checkpoint.about | text.about
+    return stream, checkpoint, checkpoint.about | text.about
 
 
-def _checkpoint_of(model: Any, options: Mapping[str, Any]) -> tuple[Checkpoint, dict[str, Any]]:
-    """Return the model as a checkpoint, and the options that are not about it."""
+def checkpoint_of(model: Any, options: Mapping[str, Any]) -> tuple[Checkpoint, dict[str, Any]]:
+    """Return the model as a checkpoint, and the options that are not about it.
+
+    Args:
+        model: a name, a folder, a loaded model or a checkpoint.
+        options: of loading it, of its text and of others.
+    """
     left = dict(options)
     if isinstance(model, Checkpoint):
         return model, left

@@ -263,6 +263,7 @@ class _Example:
         maps: matrices of attention: kind, name of the head, words of the keys, and for each query its word
             and its weights.
         hatched: whether a matrix has squares without a weight.
+        joined: whether pieces are joined to words.
         more: how many matrices there was no room for.
         cut: how many positions of the longer side are shown, if not all.
         lengths: positions of source and target; None if they are not known.
@@ -270,6 +271,7 @@ class _Example:
 
     maps: list[tuple[str, str, list[Markup], list[tuple[Markup, list[float]]]]]
     hatched: bool
+    joined: bool
     more: int
     cut: int | None
     lengths: tuple[int, int] | None
@@ -299,6 +301,7 @@ def _example(analysis: Analysis, name: Name) -> _Example:
     return _Example(
         maps=maps,
         hatched=has_undefined,
+        joined=bool(sample.words),
         more=len(sample.attention) - len(maps),
         cut=longest_shown if longest > longest_shown else None,
         lengths=sample.lengths,

@@ -119,6 +119,17 @@ def vocabulary_of_side(tokenizer: Any, side: str) -> dict[str, int] | None:
     return tokenizer.encoder if side == "source" else tokenizer.target_encoder
 
 
+def pieces_of_text(tokenizer: Any, side: str, text: str) -> list[str]:
+    """Return the pieces of a text of a side, without special ones; those that are unknown as they are."""
+    if side == "source" or not hasattr(tokenizer, "_switch_to_target_mode"):
+        return tokenizer.tokenize(text)
+    tokenizer._switch_to_target_mode()  # as a call with text_target= does
+    try:
+        return tokenizer.tokenize(text)
+    finally:
+        tokenizer._switch_to_input_mode()
+
+
 def id_of_mark(tokenizer: Any, name: str, side: str) -> int | None:
     """Return the id that a mark has on a side.
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from importlib.util import find_spec
@@ -19,12 +19,14 @@ from attnlib.adapters.hugging_face import assumed_start, position_limit, require
 from attnlib.adapters.modules import described, evaluated, weights_digest
 from attnlib.adapters.single_stack import is_single_stack
 from attnlib.adapters.token_batch import LineBatch, TokenBatch, line_batches
+from attnlib.alignment.words import Marking, Words, join_pieces, marking_of, readable
 from attnlib.analysis.stream import Losses, Stream
 from attnlib.arrays import several
 from attnlib.errors import BadInput
 from attnlib.report.pieces import (
     id_of_mark,
     ignorable_ids,
+    pieces_of_text,
     set_languages,
     tokenizer_digest,
     vocabulary_of_side,
@@ -212,7 +214,7 @@ class Checkpoint:
         return {"bleu": corpus_bleu(written, [references], force=True).score}
 
     def word(self, side: str, token: int) -> str:
-        """Return a piece as the tokenizer writes it.
+        """Return a piece as a reader sees it: of a byte-level tokenizer the text, in its script.
 
         Args:
             side: "source" or "target".
@@ -221,10 +223,47 @@ class Checkpoint:
         Returns:
             The piece, such as ``"▁house"``.
         """
+        return readable(self.piece(side, token), self.marking(side))
+
+    def piece(self, side: str, token: int) -> str:
+        """Return a piece as the tokenizer writes it.
+
+        Args:
+            side: "source" or "target".
+            token: the id of the piece.
+
+        Returns:
+            The piece, such as ``"▁house"`` or, of a byte-level tokenizer, ``"Ġhouse"``.
+        """
         pieces = self._pieces[side]
         if token in pieces:
             return pieces[token]
         return str(self.tokenizer.convert_ids_to_tokens(token))
+
+    def marking(self, side: str) -> Marking:
+        """Return how the tokenizer marks words of a side, see :mod:`attnlib.alignment.words`."""
+        return self._markings[side]
+
+    def join(
+        self, side: str, tokens: Sequence[int], *, text: str | None = None, keep_special: bool = False
+    ) -> Words:
+        """Join the pieces of one side of a sentence to words.
+
+        Args:
+            side: "source" or "target".
+            tokens: ids of the pieces.
+            text: what they are of, if it is known: the id of an unknown piece does not say whether a word
+                begins there, and the text does.
+            keep_special: make each special piece a word of its own; by default it is of no word.
+        """
+        marks = ignorable_ids(self.tokenizer, side)
+        special = [place for place, token in enumerate(tokens) if token in marks]
+        pieces = [self.piece(side, token) for token in tokens]
+        if text is not None:
+            others = [place for place in range(len(tokens)) if place not in special]
+            for place, piece in zip(others, pieces_of_text(self.tokenizer, side, text), strict=False):
+                pieces[place] = piece  # a text that was cut has more pieces than there are ids
+        return join_pieces(pieces, self.marking(side), special=special, keep_special=keep_special)
 
     @cached_property
     def _pieces(self) -> dict[str, dict[int, str]]:
@@ -235,6 +274,12 @@ class Checkpoint:
             pieces[side] = {token: piece for piece, token in vocabulary.items()}
         return pieces
 
+    @cached_property
+    def _markings(self) -> dict[str, Marking]:
+        """How words are marked, by side."""
+        shared = self.tokenizer.get_vocab()
+        return {side: marking_of(self._pieces[side].values() or shared) for side in ("source", "target")}
+
     def _texts(self, rows: list[list[int]]) -> list[str]:
         """Return written ids as text, without marks."""
         if not self._pieces["target"]:
@@ -242,7 +287,7 @@ class Checkpoint:
         marks = ignorable_ids(self.tokenizer, "target")
         texts = []
         for row in rows:
-            pieces = [self.word("target", token) for token in row if token not in marks]
+            pieces = [self.piece("target", token) for token in row if token not in marks]
             texts.append(self.tokenizer.convert_tokens_to_string(pieces))
         return texts
 

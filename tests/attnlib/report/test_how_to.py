@@ -65,6 +65,15 @@ def test_a_checkpoint_and_two_texts(here, tiny):
     assert all((here / f"{name}.png").stat().st_size > 1_000 for name in ("heads", "attention"))
 
 
+def test_word_alignments(here, tiny):
+    (here / "my.gold").write_text("0-0 1-2\n" * 24, encoding="utf-8")
+    lines = block("python", "import align\n").replace("layer=2", "layer=1")
+    named = lines.replace('"Helsinki-NLP/opus-mt-en-de"', '"./tiny"')
+    assert named != lines
+    exec(compile(named, "how_to.md", "exec"), given := {})
+    assert len(given["pairs"].to_pharaoh().splitlines()) == 24
+
+
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor is True, but")
 @pytest.mark.parametrize("first", [True, False])
 def test_an_nn_transformer(here, first):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from attnlib import TokenBatch
+from attnlib import TokenBatch, align
 from attnlib.report.pretrained import Checkpoint
 
 transformers = pytest.importorskip("transformers")
@@ -64,6 +64,13 @@ def test_special_pieces_are_ignored_by_side(checkpoint):
     assert trace.target_tokens.tolist() == [[6, 2, 4, 5]]  # the start mark is the target's padding
     assert trace.ignored_target.tolist() == [[True, False, False, False]]
     assert trace.ignored_source.tolist() == [[False, False, True]]
+
+
+def test_words_are_aligned_by_the_marks_of_their_side(checkpoint):
+    """Its tokenizer does not say where in a line a piece is."""
+    found = align(checkpoint, ["the house"], ["das alte Haus"], layer=0, head=0)
+    assert (found.source, found.target) == ((("the", "house"),), (("das", "alte", "Haus"),))
+    assert [target for _, target in sorted(found.links[0], key=lambda link: link[1])] == [0, 1, 2]
 
 
 def test_what_is_written_is_text_of_the_target(checkpoint):

@@ -1,0 +1,286 @@
+"""Gold links of sentence pairs, and the files that they come in.
+
+Three forms are read, told apart by their content:
+
+* **Pharaoh**, a line for each pair: ``0-0 1-2 3p4``, source-target, ``-`` sure and ``p`` possible. A line
+  without links says that nothing is known of its pair, which is then not judged.
+* **NAACL 2003** (Mihalcea & Pedersen 2003), a line for each link: sentence, source word, target word, and
+  ``S`` for sure or ``P`` for possible; sure by default. Sentences are counted from 1.
+* **JSON**, a line for each pair with ``alignment``, a list of ``[source, target]``, and perhaps ``possible``
+  likewise, and the words ``src_words`` and ``tgt_words``, which have to be those of the text.
+"""
+
+import codecs
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from attnlib.alignment.both_directions import Link
+from attnlib.errors import BadInput
+
+_PHARAOH = re.compile(r"(\d+)([-p])(\d+)")
+_NAACL = re.compile(r"(\d+)\s+(\d+)\s+(\d+)(?:\s+([SP]))?(?:\s+[\d.]+)?")
+MOST_OUTSIDE = 0.01  # of the links of a file, at most, that may lead outside their sentences
+
+
+@dataclass(frozen=True)
+class Gold:
+    """Gold links of one sentence pair, (source word, target word) from 0.
+
+    Attributes:
+        sure: links that have to be made.
+        possible: links that may be made; the sure ones are among them whether they are given here or not.
+
+    >>> Gold([(0, 0)], [(0, 1)]).possible == {(0, 0), (0, 1)}
+    True
+    """
+
+    sure: frozenset[Link]
+    possible: frozenset[Link] = frozenset()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sure", frozenset(self.sure))
+        object.__setattr__(self, "possible", frozenset(self.possible) | self.sure)
+
+    def flipped(self) -> "Gold":
+        """Return the links of the other direction."""
+        return Gold(_flipped(self.sure), _flipped(self.possible))
+
+    def within(self, n_source: int, n_target: int) -> "Gold":
+        """Return the links between so many words, without those that lead outside."""
+        inside = frozenset(
+            (source, target) for source, target in self.possible if source < n_source and target < n_target
+        )
+        return Gold(self.sure & inside, inside)
+
+
+def _flipped(links: Iterable[Link]) -> frozenset[Link]:
+    return frozenset((target, source) for source, target in links)
+
+
+GoldOfText = tuple[Gold | None, ...]  # of each line; None where nothing is known
+
+
+@dataclass(frozen=True)
+class GoldFile:
+    """The gold links of a text, line by line.
+
+    Attributes:
+        links: of each line; None where nothing is known.
+        words: of each line those of the source and of the target, where the file has them.
+    """
+
+    links: GoldOfText
+    words: tuple[tuple[list[str], list[str]] | None, ...] = ()
+
+
+def read_gold(given: str | Path | Iterable[str | Gold | None], *, first: int | None = None) -> GoldFile:
+    """Read gold links.
+
+    Args:
+        given: a file of any of the three forms; or for each sentence pair a line of it, a :class:`Gold`, or
+            None.
+        first: the number that words are counted from, 0 or 1. By default JSON and Pharaoh count from 0, and
+            NAACL from 1 unless a 0 is in the file.
+
+    Returns:
+        The links, counted from 0.
+
+    Raises:
+        BadInput: a file that is not there or of no such form; a Pharaoh file that may count from 1, as it has
+            no 0, where ``first`` does not say; a number below ``first``.
+
+    Example:
+        >>> (links,) = read_gold(["0-0 1p2"]).links
+        >>> sorted(links.sure), sorted(links.possible)
+        ([(0, 0)], [(0, 0), (1, 2)])
+    """
+    if first not in (None, 0, 1):
+        raise BadInput(f"words are counted from {first}; expected 0 or 1")
+    if isinstance(given, str | Path):
+        lines: list[str] = _lines_of(Path(given))
+        return _parsed(lines, str(given), first=first)
+    entries = list(given)
+    if all(isinstance(entry, str) for entry in entries):
+        return _parsed([str(entry) for entry in entries], "gold", first=first)
+    for number, entry in enumerate(entries):
+        if not isinstance(entry, Gold | None):
+            raise BadInput(
+                f"gold {number} is {type(entry).__name__}; expected attnlib.alignment.Gold or None for each "
+                "sentence pair, or lines such as '0-0 1p2' for all of them"
+            )
+    return GoldFile(tuple(entry for entry in entries if not isinstance(entry, str)))
+
+
+def _lines_of(path: Path) -> list[str]:
+    if not path.is_file():
+        raise BadInput(f"gold {path} is not there")
+    content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is not UTF-8 ({error.reason}); expected links such as 0-0 1-2") from error
+    return [line.strip() for line in text.removesuffix("\n").split("\n")]
+
+
+def _parsed(lines: Sequence[str], name: str, *, first: int | None) -> GoldFile:
+    shown = next((line for line in lines if line.strip()), "")
+    if shown.startswith("{"):
+        return _of_json(lines, name, first=first or 0)
+    if _NAACL.fullmatch(shown.strip()):
+        return GoldFile(_of_naacl(lines, name, first=first))
+    return GoldFile(_of_pharaoh(lines, name, first=first))
+
+
+def _of_pharaoh(lines: Sequence[str], name: str, *, first: int | None) -> GoldOfText:
+    rows: list[list[tuple[int, str, int]]] = []
+    for number, line in enumerate(lines, start=1):
+        row = []
+        for word in line.split():
+            match = _PHARAOH.fullmatch(word)
+            if match is None:
+                raise BadInput(
+                    f"{name}, line {number}: {word!r} is no link; expected source-target such as 0-0, or 0p1 "
+                    "for a possible one"
+                )
+            row.append((int(match[1]), match[2], int(match[3])))
+        rows.append(row)
+    if first is None:
+        _require_zero(rows, name)
+        first = 0
+    gold: list[Gold | None] = []
+    for number, row in enumerate(rows, start=1):
+        sure, possible = set(), set()
+        for source, kind, target in row:
+            link = _from_zero(source, target, first=first, place=f"{name}, line {number}")
+            (sure if kind == "-" else possible).add(link)
+        gold.append(Gold(frozenset(sure), frozenset(possible)) if row else None)
+    return tuple(gold)
+
+
+def _require_zero(rows: Sequence[Sequence[tuple[int, str, int]]], name: str) -> None:
+    """Refuse a file whose words may be counted from 1: its links would all be wrong by one, unnoticed."""
+    numbers = [number for row in rows for source, _, target in row for number in (source, target)]
+    if numbers and 0 not in numbers:
+        raise BadInput(
+            f"{name} has no link of a word 0: say whether words are counted from 0 or from 1 (--gold-first "
+            "on the command line, gold_first= in Python)"
+        )
+
+
+def _of_naacl(lines: Sequence[str], name: str, *, first: int | None) -> GoldOfText:
+    rows: list[tuple[int, int, int, str]] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        match = _NAACL.fullmatch(line.strip())
+        if match is None:
+            raise BadInput(
+                f"{name}, line {number}: {line!r} is no link; expected sentence, source word, target word, "
+                "and S or P"
+            )
+        rows.append((int(match[1]), int(match[2]), int(match[3]), match[4] or "S"))
+    if first is None:
+        has_zero = any(0 in (source, target) for _, source, target, _ in rows)
+        first = 0 if has_zero else 1
+    n_sentences = max(sentence for sentence, *_ in rows)
+    sure: list[set[Link]] = [set() for _ in range(n_sentences)]
+    possible: list[set[Link]] = [set() for _ in range(n_sentences)]
+    for sentence, source, target, kind in rows:
+        if sentence < 1:
+            raise BadInput(f"{name} has a sentence {sentence}; expected numbers from 1")
+        link = _from_zero(source, target, first=first, place=f"{name}, sentence {sentence}")
+        (sure if kind == "S" else possible)[sentence - 1].add(link)
+    pairs = zip(sure, possible, strict=True)
+    return tuple(Gold(frozenset(one), frozenset(other)) if one or other else None for one, other in pairs)
+
+
+def _of_json(lines: Sequence[str], name: str, *, first: int) -> GoldFile:
+    gold: list[Gold | None] = []
+    words = []
+    for number, line in enumerate(lines, start=1):
+        place = f"{name}, line {number}"
+        try:
+            row = json.loads(line)
+            sure = _links_of_json(row["alignment"], place, first=first)
+            possible = _links_of_json(row.get("possible", ()), place, first=first)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise BadInput(
+                f'{place} is not of the form {{"alignment": [[0, 0], [1, 2]]}}: {error}'
+            ) from error
+        gold.append(Gold(sure, possible) if sure or possible else None)
+        has_words = "src_words" in row and "tgt_words" in row
+        words.append((row["src_words"], row["tgt_words"]) if has_words else None)
+    return GoldFile(tuple(gold), tuple(words))
+
+
+def _links_of_json(links: Any, place: str, *, first: int) -> frozenset[Link]:
+    found = set()
+    for source, target in links:
+        if type(source) is not int or type(target) is not int:
+            raise TypeError(f"[{source!r}, {target!r}] is no pair of whole numbers")
+        found.add(_from_zero(source, target, first=first, place=place))
+    return frozenset(found)
+
+
+def _from_zero(source: int, target: int, *, first: int, place: str) -> Link:
+    if min(source, target) < first:
+        raise BadInput(f"{place}: link {source}-{target}, though words are counted from {first}")
+    return source - first, target - first
+
+
+def gold_of_text(
+    file: GoldFile, source: Sequence[Sequence[str]], target: Sequence[Sequence[str]]
+) -> tuple[GoldOfText, int]:
+    """Return the gold links between the words of a text, and how many lead outside and are left out.
+
+    Args:
+        file: the links.
+        source: the words of each line.
+        target: likewise.
+
+    Raises:
+        BadInput: more or fewer lines than the text has; other words; more than one link in a hundred that
+            leads outside its sentence.
+    """
+    links = file.links
+    if len(links) < len(source):  # of NAACL, whose last sentences may have no link
+        raise BadInput(
+            f"gold links of {len(links):,} lines for a text of {len(source):,}; expected a line for each "
+            "sentence pair, empty where nothing is known"
+        )
+    if len(links) > len(source):
+        raise BadInput(f"gold links of {len(links):,} lines for a text of {len(source):,}; expected as many")
+    for number, words in enumerate(file.words):
+        if words is not None:
+            _require_words(number, words, (source[number], target[number]))
+    inside: list[Gold | None] = []
+    n_links = n_outside = 0
+    for gold, source_words, target_words in zip(links, source, target, strict=True):
+        if gold is None:
+            inside.append(None)
+            continue
+        kept = gold.within(len(source_words), len(target_words))
+        n_links += len(gold.possible)
+        n_outside += len(gold.possible) - len(kept.possible)
+        inside.append(kept)
+    if not n_links:
+        raise BadInput("there are no gold links; expected lines such as 0-0 1-2")
+    if n_outside > MOST_OUTSIDE * n_links and n_outside > 1:
+        raise BadInput(
+            f"{n_outside:,} of {n_links:,} gold links lead outside their sentences: are they of this text, "
+            "split at spaces as it is here, source-target, and counted from 0?"
+        )
+    return tuple(inside), n_outside
+
+
+def _require_words(number: int, words: tuple[list[str], list[str]], text: tuple) -> None:
+    for side, of_gold, of_text in zip(("source", "target"), words, text, strict=True):
+        if len(of_gold) != len(of_text):
+            raise BadInput(
+                f"line {number + 1}: the {side} has {len(of_text)} words, and its gold links are of "
+                f"{len(of_gold)}: give the text as it was aligned, {' '.join(map(str, of_gold))[:80]!r}"
+            )

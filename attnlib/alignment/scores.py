@@ -1,0 +1,68 @@
+"""Links against gold links: alignment error rate, precision and recall (Och & Ney 2003, section 6)."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from attnlib.alignment.both_directions import Link
+from attnlib.alignment.gold import Gold
+from attnlib.probes.alignment_error import error_rates
+from attnlib.streaming import StreamingSums
+
+
+@dataclass(frozen=True)
+class LinkScores:
+    """How links agree with gold links; rates are NaN where there is nothing to judge."""
+
+    error_rate: float  #: 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|), of links A, sure S and possible P
+    precision: float  #: |A ∩ P| / |A|
+    recall: float  #: |A ∩ S| / |S|
+    links: int  #: |A|
+    sure_links: int  #: |S|
+    pairs: int  #: sentence pairs judged
+
+
+class LinkSums(StreamingSums):
+    """Sums over sentence pairs behind :class:`LinkScores`; ``+`` joins two parts of a corpus.
+
+    >>> gold = Gold([(0, 0), (1, 1)], [(1, 2)])
+    >>> LinkSums().update([(0, 0), (1, 2), (2, 2)], gold).result()
+    LinkScores(error_rate=0.4, precision=0.6666666666666666, recall=0.5, links=3, sure_links=2, pairs=1)
+    """
+
+    SUMS = ("sure_hits", "possible_hits", "made", "sure", "pairs")
+
+    def __init__(self) -> None:
+        self.sure_hits = 0
+        self.possible_hits = 0
+        self.made = 0
+        self.sure = 0
+        self.pairs = 0
+
+    def update(self, links: Collection[Link], gold: Gold) -> "LinkSums":
+        """Add a sentence pair, and return these sums.
+
+        Args:
+            links: those that were made, (source word, target word).
+            gold: those that should be.
+        """
+        made = frozenset(links)
+        self.sure_hits += len(made & gold.sure)
+        self.possible_hits += len(made & gold.possible)
+        self.made += len(made)
+        self.sure += len(gold.sure)
+        self.pairs += 1
+        return self
+
+    def result(self) -> LinkScores:
+        """Return the rates that the sums come to."""
+        rates = error_rates(
+            sure_hits=self.sure_hits, possible_hits=self.possible_hits, made=self.made, sure=self.sure
+        )
+        return LinkScores(
+            error_rate=rates.error_rate,
+            precision=rates.precision,
+            recall=rates.recall,
+            links=self.made,
+            sure_links=self.sure,
+            pairs=self.pairs,
+        )

@@ -1,0 +1,316 @@
+"""Sentence pairs, one after another, with the cross-attention of a model and the words of its pieces."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+from jaxtyping import Float
+from torch import Tensor
+
+from attnlib.adapters.token_batch import LineBatch
+from attnlib.alignment.links import cross_attention
+from attnlib.alignment.words import NO_WORD, Words, split_words, words_at
+from attnlib.analysis.stream import Stream
+from attnlib.errors import BadInput
+from attnlib.report.contents import Name
+from attnlib.report.pieces import ignorable_ids
+from attnlib.report.pretrained import Checkpoint
+from attnlib.report.texts import Text
+from attnlib.trace import SIDES, Trace
+
+WordPair = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AttendedPair:
+    """A sentence pair that a model has read.
+
+    Attributes:
+        number: of its line, from 0.
+        source: the words of the pieces that the encoder reads; None where pieces could not be joined to the
+            words of the line.
+        target: those of the pieces that are predicted.
+        weights: cross-attention by layer, without padding.
+        is_cut: whether one side is longer than what the model was given.
+    """
+
+    number: int
+    source: Words | None
+    target: Words | None
+    weights: Mapping[int, Float[Tensor, "heads target source"]]
+    is_cut: bool = False
+
+
+class Passes(Protocol):
+    """A text that a model can read, any number of times."""
+
+    def heads(self) -> dict[int, int]:
+        """Return how many heads each layer of cross-attention has."""
+        ...
+
+    def words(self) -> list[WordPair] | None:
+        """Return the words of each line; None where they are known only when a model has read it."""
+        ...
+
+    def n_batches(self) -> int | None:
+        """Return how many batches there are, if it is known."""
+        ...
+
+    def pairs(self, layers: Collection[int], after_batch: Callable[[int], None]) -> Iterator[AttendedPair]:
+        """Yield the sentence pairs, with the cross-attention of some layers.
+
+        Args:
+            layers: numbers of the layers.
+            after_batch: is called after each batch with the number of batches read.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CheckpointPasses:
+    """The passes of a checkpoint over a text, whose targets it reads or, with ``generate``, writes.
+
+    Attributes:
+        checkpoint: a model with its tokenizer.
+        text: sources, with their targets or without.
+        batch_size: pairs at once.
+        longest: pieces of a side; longer ones are cut off.
+    """
+
+    checkpoint: Checkpoint
+    text: Text
+    batch_size: int = 32
+    longest: int = 128
+
+    @property
+    def generate(self) -> bool:
+        """Whether the model writes the targets."""
+        return self.text.target is None
+
+    def heads(self) -> dict[int, int]:
+        """Return how many heads each layer of cross-attention has."""
+        return {place.layer: place.heads for place in self.checkpoint.adapter(("cross",)).hooked}
+
+    def words(self) -> list[WordPair] | None:
+        """Return the words of each line; None where the model writes the target."""
+        return None if self.generate else self._words_of_lines()
+
+    def sources(self) -> list[tuple[str, ...]]:
+        """Return the words of each source."""
+        return [source for source, _ in self._words_of_lines()]
+
+    def _words_of_lines(self) -> list[WordPair]:
+        return [
+            (tuple(split_words(source)), tuple(split_words(target))) for source, target in self.text.pairs()
+        ]
+
+    def n_batches(self) -> int:
+        """Return how many batches there are, those of lines without words included."""
+        n_lines, _ = self.text.checked()
+        return -(-n_lines // self.batch_size)
+
+    def pairs(self, layers: Collection[int], after_batch: Callable[[int], None]) -> Iterator[AttendedPair]:
+        """Yield the sentence pairs, as :class:`Passes` says; those with an empty side are left out."""
+        adapter = self.checkpoint.adapter(("cross",), layers)
+        for n_read, (numbers, lines) in enumerate(self._batches(), start=1):
+            batch = LineBatch(
+                tuple(lines),
+                left_out=0,
+                tokenizer=self.checkpoint.tokenizer,
+                longest=self.longest,
+                prefix=self.checkpoint.prefix,
+                write=self.checkpoint.write if self.generate else None,
+            )
+            trace = adapter.trace(batch.tokens)
+            yield from self._pairs_of(trace, numbers, lines)
+            after_batch(n_read)
+
+    def _batches(self) -> Iterator[tuple[list[int], list[tuple[str, str]]]]:
+        """Yield lines that have words, batch by batch, with their numbers."""
+        if min(self.batch_size, self.longest) < 1:
+            raise BadInput(
+                f"batch_size is {self.batch_size}, longest {self.longest}; both must be at least 1"
+            )
+        numbers: list[int] = []
+        lines: list[tuple[str, str]] = []
+        for number, (source, target) in enumerate(self.text.pairs()):
+            if not source.strip() or not (self.generate or target.strip()):
+                continue
+            numbers.append(number)
+            lines.append((source, target))
+            if len(lines) == self.batch_size:
+                yield numbers, lines
+                numbers, lines = [], []
+        if lines:
+            yield numbers, lines
+
+    def _pairs_of(
+        self, trace: Trace, numbers: Sequence[int], lines: Sequence[tuple[str, str]]
+    ) -> Iterator[AttendedPair]:
+        sources, targets = zip(*lines, strict=True)
+        source_spans = self._spans("source", [self.checkpoint.prefix + source for source in sources])
+        target_spans = None if self.generate else self._spans("target", targets)
+        weights = cross_attention(trace)
+        for row, number in enumerate(numbers):
+            n_source, n_target = int(trace.source_mask[row].sum()), int(trace.target_mask[row].sum())
+            source = _Line(
+                side="source",
+                text=sources[row],
+                ids=trace.source_tokens[row, :n_source].tolist(),
+                spans=None if source_spans is None else source_spans[row],
+                prefix=self.checkpoint.prefix,
+            )
+            target = _Line(
+                side="target",
+                text=None if self.generate else targets[row],
+                ids=trace.target_outputs[row, :n_target].tolist(),
+                spans=None if target_spans is None else target_spans[row],
+            )
+            source_words, target_words = self._words_of(source), self._words_of(target)
+            is_cut = any(words and not all(words.has_pieces()) for words in (source_words, target_words))
+            yield AttendedPair(
+                number=number,
+                source=source_words,
+                target=target_words,
+                weights={
+                    layer: of_layer[row, :, :n_target, :n_source] for layer, of_layer in weights.items()
+                },
+                is_cut=is_cut,
+            )
+
+    def _spans(self, side: str, lines: Sequence[str]) -> list[list[tuple[int, int]]] | None:
+        """Return where in its line each piece is; None of a tokenizer that does not say."""
+        tokenizer = self.checkpoint.tokenizer
+        if not getattr(tokenizer, "is_fast", False):
+            return None
+        given = {"text" if side == "source" else "text_target": list(lines)}
+        cut = {"truncation": True, "max_length": self.longest}
+        return tokenizer(**given, **cut, return_offsets_mapping=True)["offset_mapping"]
+
+    def _words_of(self, line: "_Line") -> Words | None:
+        """Return the words of a line and the word that each piece is of; None where the two do not fit."""
+        if line.text is None:
+            return self.checkpoint.join(line.side, line.ids)
+        words = split_words(line.text)
+        if line.spans is not None and len(line.spans) == len(line.ids):
+            of_piece = words_at(line.text, _without_prefix(line))
+            marks = self._marks[line.side]
+            for place, token in enumerate(line.ids):
+                _, end = line.spans[place]
+                if token in marks or (line.prefix and end <= len(line.prefix)):
+                    of_piece[place] = NO_WORD
+            return Words(tuple(words), tuple(of_piece))
+        joined = self.checkpoint.join(line.side, line.ids, text=line.prefix + line.text)
+        return _of_known_words(
+            joined, words, n_before=len(split_words(line.prefix)), is_cut=self._is_cut(line)
+        )
+
+    def _is_cut(self, line: "_Line") -> bool:
+        return len(line.ids) >= self.longest
+
+    @cached_property
+    def _marks(self) -> dict[str, frozenset[int]]:
+        """Ids of special pieces by side."""
+        return {side: frozenset(ignorable_ids(self.checkpoint.tokenizer, side)) for side in SIDES}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Line:
+    """One side of a sentence pair: its text, if it is known, and the pieces that were made of it.
+
+    ``spans`` says where each piece is in the text with what is put before it.
+    """
+
+    side: str
+    text: str | None
+    ids: list[int]
+    spans: list[tuple[int, int]] | None = None
+    prefix: str = ""
+
+
+def _without_prefix(line: _Line) -> list[tuple[int, int]]:
+    """Return where each piece is in the line itself."""
+    assert line.spans is not None
+    before = len(line.prefix)
+    return [(max(start - before, 0), max(end - before, 0)) for start, end in line.spans]
+
+
+def _of_known_words(joined: Words, words: Sequence[str], *, n_before: int, is_cut: bool) -> Words | None:
+    """Return pieces with the words of a line, in the order of the words that their marks make of them.
+
+    Args:
+        joined: what marks make of the pieces, words before the line included.
+        words: of the line.
+        n_before: words that were put before the line.
+        is_cut: whether the last words of the line have no pieces.
+
+    Returns:
+        None where marks make more words of the pieces than the line has, or fewer.
+    """
+    n_joined = len(joined.words) - n_before
+    if not (n_joined == len(words) or (is_cut and 0 <= n_joined < len(words))):
+        return None
+    of_piece = (max(number - n_before, NO_WORD) for number in joined.of_piece)
+    return Words(tuple(words), tuple(of_piece))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StreamPasses:
+    """The passes of a stream, in which every token is a word.
+
+    Attributes:
+        stream: of a model with cross-attention.
+        name: the word of an id.
+        special: ids that are no words, such as end marks, by side.
+    """
+
+    stream: Stream[Any]
+    name: Name
+    special: Mapping[str, Collection[int]] = field(default_factory=dict)
+
+    def heads(self) -> dict[int, int]:
+        """Return how many heads each layer of cross-attention has, by the first batch."""
+        batch = self.stream.first()
+        if batch is None:
+            raise BadInput("the stream has no batches: there is nothing to align")
+        return {attention.layer: attention.heads for attention in self.stream.trace(batch).layers("cross")}
+
+    def words(self) -> None:
+        """Return nothing: words are known when a batch is read."""
+
+    def n_batches(self) -> int | None:
+        """Return how many batches there are, if the stream knows."""
+        return self.stream.n_batches
+
+    def pairs(self, layers: Collection[int], after_batch: Callable[[int], None]) -> Iterator[AttendedPair]:
+        """Yield the sentence pairs, as :class:`Passes` says."""
+        number = 0
+        for n_read, batch in self.stream.numbered():
+            trace = self.stream.trace(batch).validated()
+            weights = {layer: heads for layer, heads in cross_attention(trace).items() if layer in layers}
+            for row in range(len(trace.source_mask)):
+                n_source, n_target = int(trace.source_mask[row].sum()), int(trace.target_mask[row].sum())
+                of_row = {layer: heads[row, :, :n_target, :n_source] for layer, heads in weights.items()}
+                ignored = None if trace.ignored_source is None else trace.ignored_source[row, :n_source]
+                yield AttendedPair(
+                    number=number,
+                    source=self._words_of("source", trace.source_tokens[row, :n_source], ignored),
+                    target=self._words_of("target", trace.target_outputs[row, :n_target]),
+                    weights=of_row,
+                )
+                number += 1
+            after_batch(n_read + 1)
+
+    def _words_of(self, side: str, tokens: Tensor, ignored: Tensor | None = None) -> Words:
+        """Return each token as a word, but for special and ignored ones."""
+        special = self.special.get(side, ())
+        is_ignored = [False] * len(tokens) if ignored is None else ignored.tolist()
+        words, of_piece = [], []
+        for token, ignore in zip(tokens.tolist(), is_ignored, strict=True):
+            if ignore or token in special:
+                of_piece.append(NO_WORD)
+                continue
+            of_piece.append(len(words))
+            words.append(self.name(side, token))
+        return Words(tuple(words), tuple(of_piece))

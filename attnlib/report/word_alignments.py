@@ -1,0 +1,598 @@
+"""Word alignments of a text by a model's cross-attention, in one call."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from attnlib.adapters.single_stack import is_single_stack
+from attnlib.alignment.alignments import Alignments
+from attnlib.alignment.both_directions import Method, symmetrise
+from attnlib.alignment.gold import Gold, GoldFile, gold_of_text, read_gold
+from attnlib.alignment.links import (
+    MEAN,
+    HeadChoice,
+    LinkedPair,
+    Number,
+    Shift,
+    all_choices,
+    best_sources,
+    choices_of,
+)
+from attnlib.alignment.score_table import (
+    FITTED_ON,
+    IBM_MODEL_1,
+    Lexicon,
+    best_choice,
+    diagonal_links,
+    row_of_links,
+    row_of_other_half,
+    rows_of_heads,
+    score_row,
+    sums_by_choice,
+)
+from attnlib.alignment.scores import LinkSums
+from attnlib.analysis.stream import Stream
+from attnlib.arrays import several
+from attnlib.errors import BadInput, check_known
+from attnlib.report.attended_pairs import CheckpointPasses, Passes, StreamPasses, WordPair
+from attnlib.report.contents import Name, id_as_word
+from attnlib.report.one_call import checkpoint_of
+from attnlib.report.pretrained import Checkpoint
+from attnlib.report.texts import Sentences, text_of
+from attnlib.trace import SIDES
+
+Direction = Literal["forward", "reverse"]
+Progress = Callable[[str, int], None]  # of what is being done, and how many batches were read
+
+CHOSEN_ON = (
+    1_000  # sentence pairs, at most, that the best head is looked for on where there are no gold links
+)
+SHOWN_SYMMETRISED: tuple[Method, ...] = ("intersection", "union", "grow-diag-final-and")
+_OF_PASSES = ("batch_size", "longest")
+_OF_STREAM = ("name", "special")
+
+
+def align(
+    model: Stream | Checkpoint | str | Path | Any,
+    source: str | Path | Iterable[str] | None = None,
+    target: str | Path | Iterable[str] | None = None,
+    *,
+    layer: Number | None = None,
+    head: Number | None = None,
+    shift: Shift = "write",
+    gold: str | Path | Iterable[str | Gold | None] | None = None,
+    gold_first: int | None = None,
+    reverse: Checkpoint | str | Path | Any = None,
+    reverse_prefix: str = "",
+    method: Method = "grow-diag-final-and",
+    progress: Progress | bool | None = None,
+    **options: Any,
+) -> Alignments:
+    """Link the words of sentence pairs by the cross-attention of an encoder–decoder.
+
+    Each target word is linked with the source word that it attends to most. Words are what is between white
+    space in the two texts. Attention is summed over the pieces of a source word and averaged over those of a
+    target word; special pieces, such as end marks, are of no word.
+
+    **Which head.** Without ``layer`` and ``head`` it is the best one: by gold links, where there are any, or
+    else the one that agrees most with IBM Model 1, fitted on the same text. What is best by the gold links is
+    no fair guess of what it will be on other text; the row "best head of the other half" of ``scores`` is.
+
+    Args:
+        model: the name or folder of a checkpoint that transformers loads, such a model itself, a
+            :class:`~attnlib.report.pretrained.Checkpoint`; or a :class:`~attnlib.analysis.stream.Stream` of
+            passes, in which every token is a word.
+        source: a file, a text a line, or a list of texts.
+        target: their translations, likewise, which the model is made to read (forced decoding). Without a
+            target it writes them itself, greedily.
+        layer: number of a layer, from 0; "mean" takes the mean over all heads of all layers.
+        head: number of a head, from 0; "mean" takes the mean over the heads of a layer.
+        shift: the decoder step whose attention is that of a target word: "write", the one that predicts it
+            (the default, as in every report of this library), or "read", the next one, which reads it, see
+            :mod:`attnlib.alignment.links`.
+        gold: gold links, see :func:`~attnlib.alignment.gold.read_gold`. They make ``scores``.
+        gold_first: the number that gold links count words from.
+        reverse: a model of the other direction. The links of both are then symmetrised. ``layer``, ``head``
+            and ``shift`` hold for it as well, languages exchanged.
+        reverse_prefix: put before every source of ``reverse``.
+        method: of symmetrising, see :func:`~attnlib.alignment.both_directions.symmetrise`.
+        progress: True for a bar, or a function of what is done ("choose", "align", "reverse") and how many
+            batches were read.
+        options: of the model: ``device``, ``tokenizer``, ``model_kwargs``, ``tokenizer_kwargs``,
+            ``source_language``, ``target_language`` and ``prefix``. Of its passes: ``batch_size`` (32) and
+            ``longest`` (128 pieces of a side; more are cut off). Of a stream: ``name``, the word of an id,
+            and ``special``, ids that are no words, or such by side.
+
+    Returns:
+        The alignments, a line for each line of the text: ``alignments.to_pharaoh()``, ``.to_frame()``,
+        ``.scores_to_frame()``.
+
+    Raises:
+        BadInput: a model without cross-attention; texts of different lengths; gold links of another text, or
+            of a text that the model writes; no such layer or head; a stream with a text of its own.
+        UnknownName: no such shift or method.
+
+    Example:
+        >>> from attnlib import zoo
+        >>> trained = zoo.load("one_to_one_AO")  # a word for a word, in the same order; 2 is the end mark
+        >>> found = align(trained.stream(), name=trained.word, special=[2])
+        >>> found.to_pharaoh()[:15]
+        '0-0 1-1 2-2 3-3'
+    """
+    check_known("shift", shift, get_args(Shift))
+    check_known("method", method, get_args(Method))
+    passes, reverse_settings = _passes_of(model, source, target, options=options)
+    if reverse is not None and isinstance(passes, StreamPasses):
+        raise BadInput(
+            "a Stream has no reverse model: align a Stream of the other direction as well, and join the two "
+            "by alignments.symmetrised(alignments_of_the_other)"
+        )
+    writes = isinstance(passes, CheckpointPasses) and passes.generate
+    if writes and gold is not None:
+        raise BadInput("gold links are of given targets, and the model writes its own: give target as well")
+    file = None if gold is None else read_gold(gold, first=gold_first)
+    with _followed(progress=progress) as follow:
+        text = _Text(passes=passes, shift=shift, direction="forward", follow=follow)
+        forward = _linked(text, layer, head, file=file)
+        if reverse is None:
+            return _alignments([forward], method)
+        assert isinstance(passes, CheckpointPasses)  # a stream with a reverse model was refused
+        other = _reverse_passes(reverse, forward, passes, settings=reverse_settings, prefix=reverse_prefix)
+        text = replace(text, passes=other, direction="reverse")
+        backward = _linked(text, layer, head, file=_flipped(file, forward))
+    return _alignments([forward, backward], method)
+
+
+# -- what is given --
+
+
+def _passes_of(
+    model: Any, source: Any, target: Any, *, options: dict[str, Any]
+) -> tuple[Passes, dict[str, Any]]:
+    """Return the passes of a model over a text, and the settings that the reverse model shares."""
+    if isinstance(model, Stream):
+        if source is not None or set(options) - set(_OF_STREAM):
+            raise BadInput(
+                "a Stream has its corpus and its options already: leave out source, target and all options "
+                f"but {' and '.join(_OF_STREAM)}"
+            )
+        special = options.get("special", ())
+        if not isinstance(special, Mapping):
+            special = dict.fromkeys(SIDES, several(special))
+        name: Name = options.get("name") or id_as_word
+        return StreamPasses(stream=model, name=name, special=special), {}
+    if source is None:
+        raise BadInput("source is missing: give the text that the model translates")
+    text = text_of(source, target)
+    text.checked()
+    checkpoint, left = checkpoint_of(model, options)
+    _require_two_texts(checkpoint)
+    unknown = set(left) - set(_OF_PASSES)
+    if unknown:
+        raise BadInput(f"align has no option {', '.join(sorted(unknown))}")
+    loading = {name: options[name] for name in ("device", "model_kwargs") if name in options}
+    return CheckpointPasses(checkpoint=checkpoint, text=text, **left), loading
+
+
+def _require_two_texts(checkpoint: Checkpoint) -> None:
+    if is_single_stack(checkpoint.model):
+        raise BadInput(
+            f"{type(checkpoint.model).__name__} reads one text and has no cross-attention: expected an "
+            "encoder–decoder such as T5, BART, mBART or Marian"
+        )
+
+
+def _reverse_passes(
+    model: Any, forward: "_Linked", passes: CheckpointPasses, *, settings: dict[str, Any], prefix: str
+) -> CheckpointPasses:
+    """Return the passes of the model of the other direction, over the two texts exchanged."""
+    of_forward = passes.checkpoint
+    if not isinstance(model, Checkpoint):
+        settings = settings | {
+            "source_language": of_forward.target_language,
+            "target_language": of_forward.source_language,
+            "prefix": prefix,
+        }
+        is_name = isinstance(model, str | Path)
+        model, _ = checkpoint_of(
+            model, settings if is_name else _without(settings, ("device", "model_kwargs"))
+        )
+    _require_two_texts(model)
+    sources = [" ".join(words) for words in forward.source]
+    targets = [" ".join(words) for words in forward.target]
+    return replace(passes, checkpoint=model, text=Sentences(targets, sources))
+
+
+def _without(settings: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if name not in names}
+
+
+def _flipped(file: GoldFile | None, forward: "_Linked") -> GoldFile | None:
+    if file is None:
+        return None
+    return GoldFile(
+        tuple(
+            forward.gold[number].flipped() if number in forward.gold else None
+            for number in range(len(forward))
+        )
+    )
+
+
+# -- links of one direction --
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Linked:
+    """The links of one direction.
+
+    Attributes:
+        direction: "forward" or "reverse".
+        read: the pairs that have links, by each of ``choices``.
+        source: words of every line.
+        target: likewise.
+        choices: heads and means over heads.
+        among: those of them that were asked for.
+        chosen: the one whose links count.
+        gold: links by the number of the line.
+        lexicon: IBM Model 1 of the text, where there are gold links.
+        notes: why the head was chosen, and what has no links.
+    """
+
+    direction: Direction
+    read: "_Read"
+    source: tuple[tuple[str, ...], ...]
+    target: tuple[tuple[str, ...], ...]
+    choices: tuple[HeadChoice, ...]
+    among: tuple[HeadChoice, ...]
+    chosen: HeadChoice
+    gold: dict[int, Gold] = field(default_factory=dict)
+    lexicon: Lexicon | None = None
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    @property
+    def pairs(self) -> tuple[LinkedPair, ...]:
+        """The pairs that have links."""
+        return self.read.pairs
+
+    @property
+    def left_out(self) -> frozenset[int]:
+        """Numbers of the lines that have no links."""
+        return frozenset(range(len(self))) - {pair.number for pair in self.pairs}
+
+
+def _linked(text: "_Text", layer: Number | None, head: Number | None, *, file: GoldFile | None) -> _Linked:
+    """Return the links of one direction by the head that is given, or else by the best one."""
+    among = choices_of(text.passes.heads(), layer, head)
+    if file is not None:
+        return _linked_by_gold(text, among, file)
+    if len(among) == 1:
+        return _linked_by_only(text, among[0])
+    return _linked_by_agreement(text, among)
+
+
+def _linked_by_gold(text: "_Text", among: tuple[HeadChoice, ...], file: GoldFile) -> _Linked:
+    """Return the links of every head; the chosen one is the best by gold links."""
+    if text.words is not None:
+        gold_of_text(file, *_sides(text.words))  # before the model reads anything
+    choices = all_choices(text.passes.heads())
+    read = text.read(choices)
+    source, target = text.words_of_lines(read)
+    of_text, n_outside = gold_of_text(file, source, target)
+    gold = {number: links for number, links in enumerate(of_text) if links is not None}
+    lexicon = text.lexicon(read)
+    chosen = best_choice(sums_by_choice(read.pairs, gold, choices), among)
+    notes = [f"{IBM_MODEL_1} was fitted on {lexicon.n_pairs:,} sentence pairs of this text"]
+    if len(among) > 1:
+        notes.append(
+            f"{chosen} was chosen by the gold links themselves: its error rate is lower than it will be on "
+            "other text, for which see the row “best head of the other half”"
+        )
+    if n_outside:
+        notes.append(f"{n_outside:,} gold links lead outside their sentences and are left out")
+    return _Linked(
+        direction=text.direction,
+        read=read,
+        source=source,
+        target=target,
+        choices=choices,
+        among=among,
+        chosen=chosen,
+        gold=gold,
+        lexicon=lexicon,
+        notes=(*notes, *read.notes(len(source))),
+    )
+
+
+def _linked_by_agreement(text: "_Text", among: tuple[HeadChoice, ...]) -> _Linked:
+    """Return the links of the head that agrees most with IBM Model 1 on the first pairs of a text."""
+    first = text.read(among, most=CHOSEN_ON)
+    lexicon = text.lexicon(first)
+    links = {pair.number: Gold(frozenset(lexicon.links(pair.source, pair.target))) for pair in first.pairs}
+    best = best_choice(sums_by_choice(first.pairs, links, among), among)
+    why = (
+        f"{best} was chosen because its links agree most with those of {IBM_MODEL_1}, fitted on "
+        f"{lexicon.n_pairs:,} sentence pairs of this text and compared on {len(first.pairs):,}"
+    )
+    if first.is_whole:
+        linked = _of_read(text, first, choices=among, chosen=best)
+    else:
+        linked = _linked_by_only(text, best)
+    return replace(linked, notes=(why, *linked.notes))
+
+
+def _linked_by_only(text: "_Text", choice: HeadChoice) -> _Linked:
+    """Return the links of one head."""
+    return _of_read(text, text.read((choice,)), choices=(choice,), chosen=choice)
+
+
+def _of_read(text: "_Text", read: "_Read", *, choices: tuple[HeadChoice, ...], chosen: HeadChoice) -> _Linked:
+    """Return the links of a chosen head in a text without gold links."""
+    source, target = text.words_of_lines(read)
+    return _Linked(
+        direction=text.direction,
+        read=read,
+        source=source,
+        target=target,
+        choices=choices,
+        among=choices,
+        chosen=chosen,
+        notes=tuple(read.notes(len(source))),
+    )
+
+
+# -- reading --
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Read:
+    """What was read of a text: pairs with links, how many have none or not all, and whether it is all."""
+
+    pairs: tuple[LinkedPair, ...]
+    n_unjoined: int = 0
+    n_cut: int = 0
+    is_whole: bool = True
+
+    def notes(self, n_lines: int) -> list[str]:
+        """Return what a reader must know of a text of so many lines."""
+        notes = []
+        n_empty = n_lines - len(self.pairs) - self.n_unjoined
+        if n_empty:
+            notes.append(f"{n_empty:,} of {n_lines:,} lines have an empty side, and no links")
+        if self.n_unjoined:
+            notes.append(
+                f"{self.n_unjoined:,} of {n_lines:,} lines have no links, because the tokenizer's marks make "
+                "other words of their pieces than white space does; they are not scored either"
+            )
+        if self.n_cut:
+            notes.append(
+                f"{self.n_cut:,} of {n_lines:,} lines were cut off, and their last words have no links: take "
+                "a larger longest"
+            )
+        return notes
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Text:
+    """A text that a model reads in one direction.
+
+    Attributes:
+        passes: of the model over the text.
+        shift: the decoder step of a target word.
+        direction: "forward" or "reverse".
+        follow: says how far it is.
+    """
+
+    passes: Passes
+    shift: Shift
+    direction: Direction
+    follow: "_Follow"
+
+    @cached_property
+    def words(self) -> list[WordPair] | None:
+        """The words of each line; None where they are known only when the model has read it."""
+        return self.passes.words()
+
+    def read(self, choices: tuple[HeadChoice, ...], *, most: int | None = None) -> _Read:
+        """Return the links of each choice in the text, or in its first pairs.
+
+        Raises:
+            BadInput: no pair can be linked.
+        """
+        stage = "choose" if most is not None else "align"
+        after_batch = self.follow.stage(stage if self.direction == "forward" else "reverse", self.passes)
+        pairs = []
+        n_unjoined = n_cut = 0
+        for pair in islice(self.passes.pairs(self._layers(choices), after_batch), most):
+            if pair.source is None or pair.target is None:
+                n_unjoined += 1
+                continue
+            n_cut += pair.is_cut
+            best = best_sources(pair.weights, pair.target, pair.source, choices=choices, shift=self.shift)
+            pairs.append(LinkedPair(pair.number, pair.source.words, pair.target.words, best))
+        if not pairs:
+            raise BadInput(
+                "no sentence pair can be aligned: every line has an empty side, or pieces that make other "
+                "words"
+            )
+        is_whole = most is None or len(pairs) + n_unjoined < most
+        return _Read(pairs=tuple(pairs), n_unjoined=n_unjoined, n_cut=n_cut, is_whole=is_whole)
+
+    def _layers(self, choices: tuple[HeadChoice, ...]) -> list[int]:
+        """Return the layers that choices are of."""
+        numbers = {choice.layer for choice in choices}
+        if MEAN in numbers:
+            return sorted(self.passes.heads())
+        return sorted(number for number in numbers if isinstance(number, int))
+
+    def lexicon(self, read: _Read) -> Lexicon:
+        """Return IBM Model 1 of the text, or of those of its pairs that were read where a model writes it."""
+        if self.words is None:
+            known = [(pair.source, pair.target) for pair in read.pairs]
+        else:
+            known = [pair for pair in self.words if all(pair)]
+        return Lexicon(known[:FITTED_ON])
+
+    def words_of_lines(self, read: _Read) -> "_Sides":
+        """Return the words of every source and target; of a line without links what is known."""
+        if self.words is not None:
+            return _sides(self.words)
+        target_of = {pair.number: pair.target for pair in read.pairs}
+        if isinstance(self.passes, CheckpointPasses):
+            source = tuple(self.passes.sources())
+        else:
+            source = tuple(pair.source for pair in read.pairs)  # of a stream, which leaves none out
+        return source, tuple(target_of.get(number, ()) for number in range(len(source)))
+
+
+_Sides = tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]]  # words of sources, and of targets
+
+
+def _sides(pairs: Iterable[WordPair]) -> _Sides:
+    pairs = list(pairs)
+    return tuple(source for source, _ in pairs), tuple(target for _, target in pairs)
+
+
+# -- what it comes to --
+
+
+def _alignments(directions: list[_Linked], method: Method) -> Alignments:
+    """Return the alignments of one direction, or of both symmetrised, with all scores."""
+    by_direction = [_of_direction(linked) for linked in directions]
+    rows = []
+    for linked in directions:
+        rows += _rows_of_direction(linked, is_result=len(directions) == 1)
+    if len(directions) == 1:
+        (alignments,) = by_direction
+        return replace(alignments, scores=tuple(rows))
+    forward, reverse = by_direction
+    rows += _rows_of_both(directions, by_direction, method)
+    return replace(forward.symmetrised(reverse, method), scores=tuple(rows))
+
+
+def _of_direction(linked: _Linked) -> Alignments:
+    links: list[tuple] = [()] * len(linked)
+    weights: list[tuple] = [()] * len(linked)
+    number_of_chosen = linked.choices.index(linked.chosen)
+    for pair in linked.pairs:
+        made = pair.best.links(number_of_chosen)
+        attention = pair.best.weights(number_of_chosen)
+        in_order = sorted(zip(made, attention, strict=True))
+        links[pair.number] = tuple(link for link, _ in in_order)
+        weights[pair.number] = tuple(weight for _, weight in in_order)
+    return Alignments(
+        links=tuple(links),
+        weights=tuple(weights),
+        source=linked.source,
+        target=linked.target,
+        method=str(linked.chosen),
+        notes=linked.notes,
+        left_out=linked.left_out,
+    )
+
+
+def _rows_of_direction(linked: _Linked, *, is_result: bool) -> list[dict[str, Any]]:
+    """Return the scores of all heads, of the best of either half, of IBM Model 1 and of the diagonal."""
+    if not linked.gold or linked.lexicon is None:
+        return []
+    sums = sums_by_choice(linked.pairs, linked.gold, linked.choices)
+    rows = rows_of_heads(linked.direction, sums, linked.chosen)
+    if not is_result:
+        rows = [row | {"chosen": False} for row in rows]
+    other_half = row_of_other_half(
+        linked.direction, linked.pairs, linked.gold, choices=linked.choices, among=linked.among
+    )
+    if other_half is not None:
+        rows.append(other_half)
+    for name, links in ((IBM_MODEL_1, linked.lexicon.links), ("diagonal", diagonal_links)):
+        rows.append(row_of_links(linked.direction, name, linked.pairs, gold=linked.gold, links=links))
+    return rows
+
+
+def _rows_of_both(
+    directions: list[_Linked], by_direction: list[Alignments], method: Method
+) -> list[dict[str, Any]]:
+    """Return the scores of what is symmetrised, of attention and of IBM Model 1."""
+    forward, reverse = directions
+    if not forward.gold or forward.lexicon is None or reverse.lexicon is None:
+        return []
+    methods = dict.fromkeys((*SHOWN_SYMMETRISED, method))
+    rows = []
+    for name in methods:
+        both = by_direction[0].symmetrised(by_direction[1], name)
+        sums = LinkSums()
+        of_lexicons = LinkSums()
+        for number, gold in forward.gold.items():
+            if number in both.left_out:
+                continue
+            source, target = forward.source[number], forward.target[number]
+            sums.update(both.links[number], gold)
+            there = forward.lexicon.links(source, target)
+            back = [(place, other) for other, place in reverse.lexicon.links(target, source)]
+            of_lexicons.update(symmetrise(there, back, name), gold)
+        rows.append(score_row("both", name, sums, chosen=name == method))
+        rows.append(score_row("both", f"{IBM_MODEL_1}, {name}", of_lexicons))
+    return rows
+
+
+# -- how far it is --
+
+
+class _Follow:
+    """Calls a function after each batch; this one calls none."""
+
+    def stage(self, name: str, passes: Passes) -> Callable[[int], None]:
+        """Return what is called with the number of batches read in a stage."""
+        return _ignore
+
+
+def _ignore(_n_read: int) -> None:
+    pass
+
+
+class _FollowByFunction(_Follow):
+    def __init__(self, progress: Progress):
+        self._progress = progress
+
+    def stage(self, name: str, passes: Passes) -> Callable[[int], None]:
+        def after_batch(n_read: int) -> None:
+            self._progress(name, n_read)
+
+        return after_batch
+
+
+class _FollowByBars(_Follow):
+    def __init__(self, bars: Any):
+        self._bars = bars
+
+    def stage(self, name: str, passes: Passes) -> Callable[[int], None]:
+        titles = {"choose": "choosing a head", "align": "aligning", "reverse": "the other direction"}
+        n_batches = passes.n_batches()
+        if name == "choose" and n_batches is not None and isinstance(passes, CheckpointPasses):
+            n_batches = min(n_batches, -(-CHOSEN_ON // passes.batch_size))
+        bar = self._bars.add_task(titles[name], total=n_batches)
+
+        def after_batch(n_read: int) -> None:
+            self._bars.update(bar, completed=n_read)
+
+        return after_batch
+
+
+@contextmanager
+def _followed(*, progress: Progress | bool | None) -> Iterator[_Follow]:
+    if progress is not True:
+        yield _FollowByFunction(progress) if progress else _Follow()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Bars(*columns, console=Console(stderr=True)) as bars:
+        yield _FollowByBars(bars)

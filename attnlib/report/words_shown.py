@@ -1,0 +1,56 @@
+"""Samples of an analysis with their pieces joined to words: what is shown, while shares stay by piece."""
+
+from dataclasses import replace
+
+from attnlib.alignment.words import Words, join_attention
+from attnlib.analysis.results import Analysis
+from attnlib.analysis.samples import Sample
+from attnlib.report.contents import SIDES
+from attnlib.report.pretrained import Checkpoint
+from attnlib.trace import Side
+
+_TOKENIZED_AS: dict[str, Side] = {"source": "source", "target": "target", "read": "target"}
+
+
+def with_words(analysis: Analysis, checkpoint: Checkpoint) -> Analysis:
+    """Return an analysis whose samples have words where they had pieces.
+
+    Args:
+        analysis: of passes of the checkpoint.
+        checkpoint: whose tokenizer says which pieces make a word.
+    """
+    samples = tuple(joined_sample(sample, checkpoint) for sample in analysis.samples)
+    return replace(analysis, samples=samples)
+
+
+def joined_sample(sample: Sample, checkpoint: Checkpoint) -> Sample:
+    """Return a sample with its pieces joined to words.
+
+    Attention is summed over the pieces of the word that is attended to, and averaged over the pieces of the
+    word that attends, see :func:`~attnlib.alignment.words.join_attention`; so are the maps rebuilt of some
+    terms, and the lexical probe. A special piece is a word of its own. Terms are of pieces, and are left out.
+
+    Args:
+        sample: of passes of the checkpoint.
+        checkpoint: whose tokenizer says which pieces make a word.
+    """
+    words: dict[str, Words] = {}
+    for part, side in _TOKENIZED_AS.items():
+        tokens = getattr(sample, part).tolist()
+        words[part] = checkpoint.join(side, tokens, keep_special=True)
+    maps = {}
+    for (attention, head), of_head in sample.maps.items():
+        kind, _ = attention.split(".")
+        query_part, key_part = SIDES[kind]
+        maps[attention, head] = join_attention(of_head, words[query_part], words[key_part])
+    probe = sample.probe
+    if probe is not None:
+        probe = join_attention(probe, words["target"], words["source"])
+    return replace(
+        sample,
+        maps=maps,
+        probe=probe,
+        terms={},
+        term_names={},
+        words={part: joined.words for part, joined in words.items()},
+    )
