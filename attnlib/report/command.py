@@ -195,7 +195,7 @@ def _prepared(job: _Job, part: _Part, *, options: AnalyseOptions, console: Conso
     """Say before any work what cannot be probed, and choose how many threads there are."""
     stage, shard = part
     batch = job.stream.first(stage, shard)
-    stream = job.stream.tried(batch)
+    stream = job.stream.with_working_probe(batch)
     if stream.no_probe:
         console.print(f"no lexical probe: {stream.no_probe}")
     if options.threads is not None:

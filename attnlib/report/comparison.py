@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attnlib.analysis.block_ratios import MEASURES, ratios_of
 from attnlib.analysis.judge import student
-from attnlib.analysis.results import Analysis, unsure_by_fit
+from attnlib.analysis.results import Analysis, variance_factor
 from attnlib.errors import BadInput
 from attnlib.files import write_text_atomic
 from attnlib.optional import library
@@ -193,7 +193,7 @@ def _intervals(first: Analysis, second: Analysis, place: _Place, *, paired: bool
     kind, layer, head = place
     name = (f"{kind}.{layer}", head)
     ratios, other_ratios = ratios_of(first.blocks[name]), ratios_of(second.blocks[name])
-    factor, other_factor = unsure_by_fit(first), unsure_by_fit(second)
+    factor, other_factor = variance_factor(first), variance_factor(second)
     if paired:
         larger_factor = torch.tensor([factor, other_factor]).max()  # NaN where one is
         variance = (other_ratios.moves - ratios.moves).square().sum(0) * larger_factor  # (measures,)
