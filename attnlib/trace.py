@@ -1,21 +1,20 @@
-"""A pass of a model over a batch, and the attentions in it: the one thing an analysis asks of a model.
+"""The trace of a model's pass over a batch, with its attentions: all that an analysis needs from a model.
 
-Every network of :mod:`attnlib.models` returns a :class:`Trace`, every adapter makes one of anybody's model,
-and so do saved tensors (:mod:`attnlib.adapters.tensors`). It has tokens, masks and one :class:`Attention` for
-each attention of each layer, with all of its heads. Of head h, x_s the states that queries are made of and
-y_t those of the keys,
+Every network of :mod:`attnlib.models` returns a :class:`Trace`, every adapter makes one from another model,
+and saved tensors (:mod:`attnlib.adapters.tensors`) are read as one. A trace has tokens, masks and one
+:class:`Attention` for each attention of each layer, with all of its heads. The score of a head is
 
-    a_st = scale · R_s(W_q x_s + b_q) · R_t(W_k y_t + b_k) + b_st,
+    a_st = scale · R_s(W_q x_s + b_q) · R_t(W_k y_t + b_k) + b_st
 
-W and b the head's projections, R a rotation by position (Su et al. 2021, section 3.2) and b_st a bias by
-position (Raffel et al. 2020, section 2.1), both absent in most models. All of it is linear in x and in y but
-for b_st, which stands alone: so parts of the states become terms of the score. The bias of a projection is
-the same for all tokens and goes with the temporal part; a rotation is applied to every part. Additive scores
-are no such product, and have no terms.
+with x_s the states that queries are projected from, y_t those that keys are projected from, W and b the
+projections of the head, R a rotation by position (Su et al. 2021, section 3.2) and b_st a bias by position
+(Raffel et al. 2020, section 2.1); most models have neither R nor b_st. Except for b_st, which is a term of the
+score by itself, the score is linear in x and in y, so parts of the states become terms of the score. The bias
+of a projection is the same for all tokens and belongs to the temporal part; a rotation is applied to every
+part. Additive scores are not such a product, and have no terms.
 
-A network in training makes a trace at every update. So a trace costs nothing to make: projections are looked
-up when they are asked for, and nothing is checked before :meth:`Trace.validated`, which adapters and
-analyses call.
+A network in training makes a trace at every update, so making one is cheap: projections are read when they
+are first used, and nothing is checked before :meth:`Trace.validated`, which adapters and analyses call.
 """
 
 import math
@@ -48,9 +47,9 @@ Traced = TypeVar("Traced", "Trace", "Attention")
 
 
 def site_names(kind: AttentionKind, layer: int) -> tuple[str, str]:
-    """Return the names of the states that queries and keys are made of.
+    """Return the names of the states that queries and keys are projected from.
 
-    All cross-attentions read one encoder.
+    All cross-attentions read the same encoder.
 
     >>> site_names("cross", 2), site_names("encoder_self", 0)
     (('decoder.2.cross', 'encoder'), ('encoder.0.self', 'encoder.0.self'))
@@ -66,38 +65,43 @@ def site_names(kind: AttentionKind, layer: int) -> tuple[str, str]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Attention(ShowsShapes):
-    """One attention of one layer over a batch, all heads.
+    """One attention of one layer over a batch, with all of its heads.
 
     Attributes:
-        kind: which states attend to which.
-        layer: from 0.
-        query_inputs, key_inputs: x and y, what the projections read. They need not be the states of a trace:
-            a Transformer norms them first, and the decoder of Bahdanau et al. asks with its state of the step
-            before. Of a width of zero where a query is a parameter, and reads nothing.
-        maps: the projections of queries and keys; their heads and widths agree. Or a function that returns
-            them, which is called when they are asked for: what the network's parameters are then. None where
-            scores are no product of a query and a key, as additive ones are not.
-        query_site, key_site: names of the inputs, the same where attentions read the same states; those of
+        kind: "cross", "encoder_self" or "decoder_self".
+        layer: number of the layer, from 0.
+        query_inputs, key_inputs: x and y, the states that the projections read, (batch, length, width). They
+            need not be the states of a trace: a Transformer normalises them first, and the decoder of
+            Bahdanau et al. queries with its state of the preceding step. Their width is zero if a query is a
+            parameter, and reads nothing.
+        maps: the projections of queries and keys, with equal numbers of heads and head widths; or a function
+            that returns them, called when they are first used, so that they are those of the network at that
+            time. None if scores are not a product of a query and a key, as with additive attention.
+        query_site, key_site: names of the inputs, the same for attentions that read the same states; those of
             :func:`site_names` by default.
-        scale: of the product.
-        position_bias: b_st of each head.
-        query_rotation, key_rotation: R by position.
-        attention: as the model returned it; None where it did not, and then nothing has checked the scores.
-            Rows sum to one over what a query may see; entries at padding are arbitrary.
-        causal: whether step s sees steps up to s alone.
-        window: how many steps a causal step sees, itself included, as in Mistral; None: all up to itself.
-        precision: what the model computed in, where the inputs given here are finer.
-        model_scores: scores as the model computed them, before any mask; None where it did not say, and
-            always after :meth:`Trace.validated` where there are maps, which make them anew.
-        values: what the contexts are means of, where the model returned them.
-        context: Σ_t α_st v_t of every head, where the model returned it.
+        scale: factor of the product, such as 1/√width.
+        position_bias: b_st of each head, (1 or batch, heads, target, source).
+        query_rotation, key_rotation: R, the rotation by position.
+        attention: α as the model returned it, (batch, heads, target, source); None if it returned none, and
+            then the scores cannot be checked. Rows sum to one over the keys that a query may see; entries at
+            padding are arbitrary.
+        causal: whether step s sees only steps up to s.
+        window: number of steps that a causal step sees, including itself, as in Mistral; None for all.
+        precision: dtype that the model computed in, if it is coarser than that of the inputs.
+        model_scores: scores as the model computed them, before any mask; None if they are unknown, and, for
+            an attention with maps, after :meth:`Trace.validated`: the maps give the scores then.
+        values: v, whose weighted means are the contexts, if the model returned them.
+        context: Σ_t α_st v_t of every head, if the model returned it.
 
     Raises:
-        BadInput: projections of different heads or widths; a window of no step; a scale that is no number.
+        BadInput: projections with different numbers of heads or widths; a window below one step or without
+            ``causal``; a scale that is not finite.
 
     >>> states = torch.tensor([[[1.0, 0.0], [0.0, 2.0]]])
-    >>> alike = LinearMap.none(states)
-    >>> Attention("cross", 0, query_inputs=states, key_inputs=states, maps=(alike, alike)).scores.tolist()
+    >>> identity = LinearMap.none(states)
+    >>> maps = (identity, identity)
+    >>> attention = Attention("cross", 0, query_inputs=states, key_inputs=states, maps=maps)
+    >>> attention.scores.tolist()
     [[[[1.0, 0.0], [0.0, 4.0]]]]
     """
 
@@ -120,8 +124,8 @@ class Attention(ShowsShapes):
     model_scores: Float[Tensor, "batch heads target source"] | None = None
     values: Float[Tensor, "batch heads source value_width"] | None = None
     context: Float[Tensor, "batch heads target value_width"] | None = None
-    #: queries and keys, where they were seen; not carried over by :func:`dataclasses.replace`
-    _seen: tuple[Tensor, Tensor] | None = field(default=None, init=False, repr=False)
+    #: queries and keys if the model's own were caught; :func:`dataclasses.replace` drops them
+    _caught: tuple[Tensor, Tensor] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.query_site:
@@ -129,11 +133,13 @@ class Attention(ShowsShapes):
             object.__setattr__(self, "query_site", query_site)
             object.__setattr__(self, "key_site", key_site)
         if self.maps is not None and not callable(self.maps):
-            query, key = (linear_map.weight.shape for linear_map in self.maps)
-            if query[:2] != key[:2]:
+            query_map, key_map = self.maps
+            query_heads, query_width, _ = query_map.weight.shape
+            key_heads, key_width, _ = key_map.weight.shape
+            if (query_heads, query_width) != (key_heads, key_width):
                 raise BadInput(
-                    f"{self.name}: queries of {query[0]} heads of width {query[1]}, keys of {key[0]} of "
-                    f"width {key[1]}; both sides need the same heads and the same width"
+                    f"{self.name}: queries of {query_heads} heads of width {query_width}, keys of {key_heads} "
+                    f"of width {key_width}; both sides need the same heads and the same width"
                 )
         if self.window is not None and not (self.causal and self.window >= 1):
             raise BadInput(
@@ -154,26 +160,30 @@ class Attention(ShowsShapes):
 
     @property
     def query_map(self) -> LinearMap:
-        """The projection of the queries; BadInput where scores are no product of a query and a key."""
-        return self._made_maps[0]
+        """The projection of the queries; BadInput if scores are not a product of a query and a key."""
+        query_map, _ = self._read_maps
+        return query_map
 
     @property
     def key_map(self) -> LinearMap:
-        """The projection of the keys; BadInput where scores are no product of a query and a key."""
-        return self._made_maps[1]
+        """The projection of the keys; BadInput if scores are not a product of a query and a key."""
+        _, key_map = self._read_maps
+        return key_map
 
     @cached_property
-    def _made_maps(self) -> Maps:
+    def _read_maps(self) -> Maps:
         if self.maps is None:
             raise BadInput(
-                f"{self.name}: its scores are no product of a query and a key, as additive scores are not: "
-                "they have no projections, and the nine alignment terms do not exist"
+                f"{self.name}: its scores are not a product of a query and a key (additive scores, for "
+                "example, are not), so they have no projections and no nine alignment terms"
             )
-        return self.maps() if callable(self.maps) else self.maps
+        if callable(self.maps):
+            return self.maps()
+        return self.maps
 
     @property
     def heads(self) -> int:
-        """How many heads there are."""
+        """Number of heads."""
         if self.maps is not None and not callable(self.maps):
             return self.query_map.heads
         for matrix in (self.model_scores, self.attention):
@@ -183,50 +193,63 @@ class Attention(ShowsShapes):
 
     @cached_property
     def queries(self) -> Float[Tensor, "batch heads target head_width"]:
-        """Projected and rotated, with the factor of the score."""
-        if self._seen is not None:
-            return self._seen[0]
+        """The queries, projected, rotated and scaled."""
+        if self._caught is not None:
+            queries, _ = self._caught
+            return queries
         return _rotated(self.query_map(self.query_inputs), self.query_rotation) * self.scale
 
     @cached_property
     def keys(self) -> Float[Tensor, "batch heads source head_width"]:
-        """Projected and rotated."""
-        if self._seen is not None:
-            return self._seen[1]
+        """The keys, projected and rotated."""
+        if self._caught is not None:
+            _, keys = self._caught
+            return keys
         return _rotated(self.key_map(self.key_inputs), self.key_rotation)
 
     @cached_property
     def scores(self) -> Float[Tensor, "batch heads target source"]:
-        """a_st of every head, before any mask: as the model computed them, or else what the maps make."""
+        """a_st of every head, before any mask: those of the model if known, or else those of the maps."""
         if self.model_scores is not None:
             return self.model_scores
         scores = self.queries @ self.keys.mT
-        return scores if self.position_bias is None else scores + self.position_bias
+        if self.position_bias is not None:
+            scores = scores + self.position_bias
+        return scores
 
     def seeing(
         self,
         queries: Float[Tensor, "batch heads target head_width"],
         keys: Float[Tensor, "batch heads source head_width"],
     ) -> "Attention":
-        """Return a copy with queries and keys as the model made them: they are not made again."""
+        """Return a copy that uses the queries and keys of the model, and does not project states again.
+
+        Args:
+            queries: projected, rotated and scaled.
+            keys: projected and rotated.
+        """
         copied = copy(self)
-        object.__setattr__(copied, "_seen", (queries, keys))
+        object.__setattr__(copied, "_caught", (queries, keys))
         return copied
 
     def knowing(
         self, queries: Float[Tensor, "batch target rows"], keys: Float[Tensor, "batch source rows"]
     ) -> "Attention":
-        """Return a copy with what its projections were seen to make, neither rotated nor scaled yet."""
-        queries = queries.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-        keys = keys.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-        return self.seeing(
-            _rotated(queries, self.query_rotation) * self.scale, _rotated(keys, self.key_rotation)
-        )
+        """Return a copy that uses the outputs of the model's projections, and does not project states again.
+
+        Args:
+            queries: projected, neither rotated nor scaled, all heads one after the other.
+            keys: projected, not rotated, likewise.
+        """
+        queries = queries.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # (batch, heads, target, head_width)
+        keys = keys.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # (batch, heads, source, head_width)
+        scaled_queries = _rotated(queries, self.query_rotation) * self.scale
+        return self.seeing(scaled_queries, _rotated(keys, self.key_rotation))
 
     def from_maps(self) -> "Attention":
-        """Return the attention with scores that the maps make of the inputs, whatever the model computed.
+        """Return the attention with the scores of its maps, whatever the model computed.
 
-        Where there are no maps, or the model's scores are not known, it is the attention itself.
+        It is the attention itself if there are no maps, or if the scores of the model are not known.
         """
         if self.model_scores is None or not self.has_maps:
             return self
@@ -235,50 +258,66 @@ class Attention(ShowsShapes):
     def head(self, head: int) -> "Attention":
         """Return the attention of one head; its tensors are views.
 
+        Args:
+            head: number of the head, from 0.
+
         Raises:
-            BadInput: a head that it does not have.
+            BadInput: a head that the attention does not have.
         """
         if not 0 <= head < self.heads:
             raise BadInput(f"head is {head}; those of {self.name} go from 0 to {self.heads - 1}")
-        one_head = {}
+        chosen = slice(head, head + 1)
+        changes = {}
         for name in ("position_bias", "attention", "model_scores", "values", "context"):
             tensor = getattr(self, name)
-            one_head[name] = None if tensor is None else tensor[:, head : head + 1]
+            if tensor is not None:
+                changes[name] = tensor[:, chosen]
         if self.has_maps:
-            one_head["maps"] = partial(self._maps_of, head)
-        alone = replace(self, **one_head)
-        if self._seen is None:
-            return alone
-        queries, keys = self._seen
-        return alone.seeing(queries[:, head : head + 1], keys[:, head : head + 1])
+            changes["maps"] = partial(self._maps_of, head)
+        single_head = replace(self, **changes)
+        if self._caught is None:
+            return single_head
+        queries, keys = self._caught
+        return single_head.seeing(queries[:, chosen], keys[:, chosen])
 
     def _maps_of(self, head: int) -> Maps:
         return self.query_map.of_heads([head]), self.key_map.of_heads([head])
 
     def first(self, samples: int) -> "Attention":
-        """Return the attention over the first samples, without the model's own, which was checked."""
-        cut = {}
+        """Return the attention over the first samples, without the weights that the model returned.
+
+        Args:
+            samples: number of samples.
+        """
+        changes = {}
         for name in ("query_inputs", "key_inputs", "position_bias", "model_scores", "values", "context"):
             tensor = getattr(self, name)
-            cut[name] = None if tensor is None else tensor[:samples]
-        return replace(self, **cut, attention=None)
+            if tensor is not None:
+                changes[name] = tensor[:samples]
+        return replace(self, **changes, attention=None)
 
     def to(self, device: torch.device | str) -> "Attention":
-        """Return the attention on another device."""
+        """Return the attention on another device.
+
+        Args:
+            device: such as "cpu" or "cuda".
+        """
         moved = _moved_to(device, self)
         if callable(self.maps):
             moved = replace(moved, maps=partial(_maps_on, device, self.maps))
-        if self._seen is None:
+        if self._caught is None:
             return moved
-        queries, keys = self._seen
+        queries, keys = self._caught
         return moved.seeing(queries.to(device), keys.to(device))
 
     def allowed(
         self, query_mask: Bool[Tensor, "batch target"], key_mask: Bool[Tensor, "batch source"]
     ) -> Bool[Tensor, "batch target source"]:
-        """Return what each query may see: valid keys, where causal no later ones, and those of its window.
+        """Return True where a query may see a key: valid, not later if causal, and within the window.
 
-        Nothing at padding.
+        Args:
+            query_mask: True at valid queries.
+            key_mask: True at valid keys.
         """
         allowed = query_mask[:, :, None] & key_mask[:, None, :]
         if not self.causal:
@@ -292,14 +331,14 @@ def _rotated(states: Tensor, rotation: Rotation | None) -> Tensor:
     return states if rotation is None else rotation(states)
 
 
-def _moved_to(device: torch.device | str, given: Traced) -> Traced:
-    """Return a trace or an attention with all that it holds on a device; functions stay as they are."""
+def _moved_to(device: torch.device | str, traced: Traced) -> Traced:
+    """Return a trace or an attention with all of its tensors on a device; functions stay as they are."""
     changes = {}
-    for part in fields(given):
-        value = getattr(given, part.name)
-        if part.init:
-            changes[part.name] = _on_device(device, value)
-    return replace(given, **changes)
+    for attribute in fields(traced):
+        if attribute.init:
+            value = getattr(traced, attribute.name)
+            changes[attribute.name] = _on_device(device, value)
+    return replace(traced, **changes)
 
 
 def _maps_on(device: torch.device | str, maps: Callable[[], Maps]) -> Maps:
@@ -318,30 +357,33 @@ def _on_device(device: torch.device | str, value: Any) -> Any:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Trace(ShowsShapes):
-    """One teacher-forced pass over a batch; rows are samples, and values at padding are arbitrary.
+    """A teacher-forced pass over a batch; rows are samples, and values at padding are arbitrary.
 
-    The decoder's token at a step is the one it *reads* there (``target_tokens``), a row of attention is about
-    the one *predicted* there (``target_outputs``).
+    The decoder's token at a step is the one that it *reads* there (``target_tokens``); a row of attention
+    belongs to the token *predicted* there (``target_outputs``).
 
     A model of one stack reads one sequence, which is both the source and the target, see
-    :meth:`of_one_sequence`. A classifier has one query for each text, and so targets of one step. A network
+    :meth:`of_one_sequence`. A classifier has one query for each text, so its targets have one step. A network
     without attention has no attentions.
 
-    A network with one attention of one head has ``scores``, ``attention``, ``context`` and ``values`` of the
-    trace itself; of others :meth:`head` chooses one.
+    If the only attention has a single head, the trace itself has ``scores``, ``attention``, ``context`` and
+    ``values``; otherwise choose a head with :meth:`head`.
 
     Attributes:
-        source_tokens, target_tokens, target_outputs: ids.
-        source_mask, target_mask: True at valid positions.
-        attentions: those of the model, or those of them that were caught.
-        encoder_states, decoder_states: h^E and h^D, where the model is one of ours.
-        logits: of the word predicted at each step, where they were made.
-        ignored_source, ignored_target: valid positions that no analysis counts, such as special tokens. They
-            keep their places, and the model has seen them.
-        lexical_probe: β, the probability of the right word where that source position alone is seen; where
-            whoever made the trace took it.
-        predicts: valid steps of which ``target_outputs`` says what is predicted; all by default. Of a
-            sequence that is read to its end nobody knows what follows the last token.
+        source_tokens: ids, (batch, source).
+        source_mask: True at valid positions, (batch, source).
+        target_tokens: ids that the decoder reads, (batch, target).
+        target_outputs: ids that are predicted, (batch, target).
+        target_mask: True at valid positions, (batch, target).
+        attentions: the attentions of the model that were recorded.
+        encoder_states, decoder_states: h^E and h^D, (batch, length, width), of networks of this library.
+        logits: of the word predicted at each step, (batch, target, words), if they were computed.
+        ignored_source, ignored_target: True at valid positions that no analysis counts, such as special
+            tokens. They keep their positions, and the model has seen them.
+        lexical_probe: β, the probability of the correct word if that source position alone is seen,
+            (batch, target, source), if it was measured.
+        predicts: True at valid steps whose prediction ``target_outputs`` has; all by default. The last token
+            of a sequence has no known successor.
 
     >>> ids = torch.tensor([[5, 6]])
     >>> trace = Trace.of_one_sequence(ids, ids > 0, ())
@@ -362,7 +404,7 @@ class Trace(ShowsShapes):
     ignored_target: Bool[Tensor, "batch target"] | None = None
     lexical_probe: Float[Tensor, "batch target source"] | None = None
     predicts: Bool[Tensor, "batch target"] | None = None
-    #: whether it has been checked; not carried over by :func:`dataclasses.replace`
+    #: whether the trace has been checked; :func:`dataclasses.replace` resets it
     _is_validated: bool = field(default=False, init=False, repr=False)
 
     @classmethod
@@ -374,13 +416,12 @@ class Trace(ShowsShapes):
     ) -> "Trace":
         """Return the trace of a decoder or an encoder alone: both sides are the sequence that it reads.
 
-        A step predicts the token that follows it; the last one, which nothing follows, predicts nothing, and
-        has itself as output.
+        A step predicts the token that follows it. The last step predicts nothing, and has its token as output.
 
         Args:
             tokens: the sequences, padded at the right.
             mask: True at valid positions.
-            attentions: the self-attentions caught.
+            attentions: the self-attentions that were recorded.
 
         >>> ids = torch.tensor([[5, 6, 7]])
         >>> trace = Trace.of_one_sequence(ids, ids > 0, ())
@@ -400,27 +441,45 @@ class Trace(ShowsShapes):
             predicts=has_next,
         )
 
-    # what it holds
+    # tokens, masks and states
 
     def tokens(self, side: str) -> Int[Tensor, "batch length"]:
-        """Return the tokens of ``"source"`` or of ``"target"`` (those read)."""
+        """Return the tokens of a side; those of the target are the ones that the decoder reads.
+
+        Args:
+            side: "source" or "target".
+        """
         return self.source_tokens if side == "source" else self.target_tokens
 
     def mask(self, side: str) -> Bool[Tensor, "batch length"]:
-        """Return the mask of ``"source"`` or of ``"target"``."""
+        """Return the mask of a side, True at valid positions.
+
+        Args:
+            side: "source" or "target".
+        """
         return self.source_mask if side == "source" else self.target_mask
 
     def counted(self, side: str) -> Bool[Tensor, "batch length"]:
-        """Return the valid positions of a side that are not ignored."""
+        """Return True at the valid positions of a side that are not ignored.
+
+        Args:
+            side: "source" or "target".
+        """
         ignored = self.ignored_source if side == "source" else self.ignored_target
-        return self.mask(side) if ignored is None else self.mask(side) & ~ignored
+        if ignored is None:
+            return self.mask(side)
+        return self.mask(side) & ~ignored
 
     def sides(self, kind: AttentionKind) -> tuple[str, str]:
-        """Return the side of the queries and that of the keys."""
+        """Return the side of the queries and the side of the keys.
+
+        Args:
+            kind: of attention.
+        """
         return QUERY_SIDE[kind], KEY_SIDE[kind]
 
     def sites(self) -> dict[str, tuple[str, Float[Tensor, "batch length width"]]]:
-        """Return the states that projections read, by name: their side, and they themselves."""
+        """Return the side and the values of the states that projections read, by name of the states."""
         sites = {}
         for attention in self.attentions:
             query_side, key_side = self.sides(attention.kind)
@@ -438,18 +497,27 @@ class Trace(ShowsShapes):
 
     @property
     def unchecked(self) -> tuple[str, ...]:
-        """Names of the attentions that the model's own is not known of: nothing compares their scores."""
+        """Names of the attentions whose scores cannot be checked, because the model returned no weights."""
         return tuple(attention.name for attention in self.attentions if attention.attention is None)
 
     # its attentions
 
     def layers(self, kind: AttentionKind) -> tuple[Attention, ...]:
-        """Return the attentions of a kind, in the order of their layers."""
+        """Return the attentions of a kind, in the order of their layers.
+
+        Args:
+            kind: "cross", "encoder_self" or "decoder_self".
+        """
         chosen = [attention for attention in self.attentions if attention.kind == kind]
         return tuple(sorted(chosen, key=_layer_of))
 
     def head(self, kind: AttentionKind, layer: int, head: int) -> "Trace":
-        """Return the same trace with one head alone, which has ``scores``, ``attention`` and ``context``.
+        """Return the same trace with a single head, so that it has ``scores``, ``attention`` and ``context``.
+
+        Args:
+            kind: of the attention.
+            layer: number of its layer, from 0.
+            head: number of the head, from 0.
 
         Raises:
             BadInput: no such attention or head.
@@ -467,26 +535,29 @@ class Trace(ShowsShapes):
         Raises:
             BadInput: there are several heads, as there are for ``attention``, ``context`` and ``values``.
         """
-        only = self._only_head
-        return None if only is None else only.scores[:, 0]
+        attention = self._only_head
+        return None if attention is None else attention.scores[:, 0]
 
     @property
     def attention(self) -> Float[Tensor, "batch target source"] | None:
         """α_st of the only head; rows sum to one over valid source positions and are zero at others."""
-        only = self._only_head
-        return None if only is None or only.attention is None else only.attention[:, 0]
+        return self._of_only_head("attention")
 
     @property
     def context(self) -> Float[Tensor, "batch target width"] | None:
         """c_s = Σ_t α_st v_t of the only head."""
-        only = self._only_head
-        return None if only is None or only.context is None else only.context[:, 0]
+        return self._of_only_head("context")
 
     @property
     def values(self) -> Float[Tensor, "batch source width"] | None:
-        """v_t of the only head, what its context is a mean of: the encoder states in most networks."""
-        only = self._only_head
-        return None if only is None or only.values is None else only.values[:, 0]
+        """v_t of the only head, whose weighted mean is the context: the encoder states in most networks."""
+        return self._of_only_head("values")
+
+    def _of_only_head(self, name: str) -> Tensor | None:
+        """Return an attribute of the only attention without its axis of heads; None if there is none."""
+        attention = self._only_head
+        tensor = None if attention is None else getattr(attention, name)
+        return None if tensor is None else tensor[:, 0]
 
     @property
     def _only_head(self) -> Attention | None:
@@ -497,7 +568,7 @@ class Trace(ShowsShapes):
         first = self.attentions[0]
         raise BadInput(
             f"the trace has {len(self.attentions)} attentions, {first.name} with {first.heads} heads: choose "
-            f"one, as trace.head({first.kind!r}, {first.layer}, 0) does, or see trace.attentions"
+            f"a head, as trace.head({first.kind!r}, {first.layer}, 0) does, or use trace.attentions"
         )
 
     @property
@@ -508,55 +579,74 @@ class Trace(ShowsShapes):
         return self.attentions
 
     def allowed(self, attention: Attention) -> Bool[Tensor, "batch target source"]:
-        """Return what each query of an attention may see; nothing at padding."""
+        """Return True where a query of an attention may see a key; False at padding.
+
+        Args:
+            attention: one of the attentions.
+        """
         query_side, key_side = self.sides(attention.kind)
         return attention.allowed(self.mask(query_side), self.mask(key_side))
 
     def softmax(self, attention: Attention, head: int) -> Float[Tensor, "batch target source"]:
-        """Return the attention of one head from its scores; rows at padding are zero."""
-        allowed = self.allowed(attention)
-        scores = attention.scores[:, head]
-        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
-        return scores.masked_fill(~allowed, -torch.inf).softmax(-1).masked_fill(~allowed, 0)
+        """Return the weights of a head, computed from its scores; rows at padding are zero.
 
-    # other traces made of it
+        Args:
+            attention: one of the attentions.
+            head: number of the head, from 0.
+        """
+        allowed = self.allowed(attention)  # (batch, target, source)
+        scores = attention.scores[:, head]  # (batch, target, source)
+        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        weights = scores.masked_fill(~allowed, -torch.inf).softmax(-1)  # NaN in rows of padding
+        return weights.masked_fill(~allowed, 0)
+
+    # traces derived from this one
 
     def to(self, device: torch.device | str) -> "Trace":
-        """Return the trace with every tensor on another device."""
+        """Return the trace with every tensor on another device.
+
+        Args:
+            device: such as "cpu" or "cuda".
+        """
         return _moved_to(device, self)
 
     def ignoring(self, tokens: Collection[int] | Mapping[str, Collection[int]]) -> "Trace":
-        """Return the same with positions that hold one of these tokens ignored.
+        """Return the trace with the positions of the given tokens ignored.
 
         Args:
-            tokens: of both sides, or by side, where each has a vocabulary.
+            tokens: ids for both sides, or ids by side if each side has a vocabulary.
         """
         if not tokens:
             return self
-        by_side = dict.fromkeys(SIDES, tokens)
+        tokens_of_side = dict.fromkeys(SIDES, tokens)
         if isinstance(tokens, Mapping):
-            by_side = cast("Mapping[str, Collection[int]]", tokens)  # a collection of ids is no mapping
-        ignored = {}
+            tokens_of_side = cast("Mapping[str, Collection[int]]", tokens)  # not a collection of ids
+        device = self.source_tokens.device
+        changes = {}
         for side in SIDES:
-            ids = torch.tensor(sorted(by_side[side]), dtype=torch.int64, device=self.source_tokens.device)
-            ignored[f"ignored_{side}"] = torch.isin(self.tokens(side), ids)
-        return replace(self, **ignored)
+            ids = torch.tensor(sorted(tokens_of_side[side]), dtype=torch.int64, device=device)
+            changes[f"ignored_{side}"] = torch.isin(self.tokens(side), ids)
+        return replace(self, **changes)
 
     def first(self, samples: int) -> "Trace":
-        """Return the trace of the first samples; their attention, which was checked, is left out."""
-        cut: dict[str, Any] = {}
-        for part in fields(self):
-            value = getattr(self, part.name)
+        """Return the trace of the first samples, without the weights that the model returned.
+
+        Args:
+            samples: number of samples.
+        """
+        changes: dict[str, Any] = {}
+        for attribute in fields(self):
+            value = getattr(self, attribute.name)
             if isinstance(value, Tensor):
-                cut[part.name] = value[:samples]
-        cut["attentions"] = tuple(attention.first(samples) for attention in self.attentions)
-        return replace(self, **cut)
+                changes[attribute.name] = value[:samples]
+        changes["attentions"] = tuple(attention.first(samples) for attention in self.attentions)
+        return replace(self, **changes)
 
     def padded_right(self) -> "Trace":
-        """Return the same with padding in front of a row moved to its right; itself where there is none.
+        """Return the trace with padding at the left of a row moved to its right; itself if there is none.
 
         Raises:
-            BadInput: padding in front of states that an attention rotates by position.
+            BadInput: padding at the left of states that an attention rotates by position.
         """
         orders = {side: _order(self.mask(side)) for side in SIDES}
         if all(order is None for order in orders.values()):
@@ -578,20 +668,21 @@ class Trace(ShowsShapes):
         return replace(self, **moved, attentions=tuple(attentions))
 
     def validated(self) -> "Trace":
-        """Return the trace as analyses take it: checked, padded at the right, with scores that the maps make.
+        """Return the trace as analyses need it: checked, padded at the right, with the scores of the maps.
 
-        Where an attention has maps its scores are made of them, whatever the model computed, so that the
-        terms sum to them. A trace that was validated is returned as it is.
+        If an attention has maps, its scores are computed from them, whatever the model computed, so that the
+        terms sum to the scores. A validated trace is returned as it is.
 
         Raises:
-            BadInput: as :meth:`check`; padding in front of states that an attention rotates by position.
+            BadInput: as :meth:`check`; padding at the left of states that an attention rotates by position.
         """
         if self._is_validated:
             return self
         self.check_tensors()
         trace = self.padded_right()
         attentions = tuple(attention.from_maps() for attention in trace.attentions)
-        if any(new is not old for new, old in zip(attentions, trace.attentions, strict=True)):
+        is_changed = [new is not old for new, old in zip(attentions, trace.attentions, strict=True)]
+        if any(is_changed):
             trace = replace(trace, attentions=attentions)
         trace.check_scores()
         object.__setattr__(trace, "_is_validated", True)
@@ -600,7 +691,7 @@ class Trace(ShowsShapes):
     # checks
 
     def check(self) -> None:
-        """Check all that can be checked.
+        """Check shapes, numbers and scores.
 
         Raises:
             BadInput: as :meth:`check_tensors` and :meth:`check_scores`.
@@ -612,8 +703,8 @@ class Trace(ShowsShapes):
         """Check shapes and numbers.
 
         Raises:
-            BadInput: shapes that do not fit together; a sample without a valid position; ids below 0, states
-                or weights that are no numbers at valid positions; a lexical probe that is no probability.
+            BadInput: shapes that do not fit together; a sample without a valid position; negative ids, or
+                states or weights that are not finite, at valid positions; a lexical probe outside 0 to 1.
         """
         tokens = {
             "source_tokens": (self.source_tokens, self.source_mask),
@@ -626,9 +717,9 @@ class Trace(ShowsShapes):
         self._require_probabilities()
 
     def check_scores(self) -> None:
-        """Compare the attention that the model returned with what the maps make of the states.
+        """Compare the attention that the model returned with the attention that follows from the maps.
 
-        Attentions without maps, or of which the model returned none, are not compared with anything.
+        Attentions without maps, and those for which the model returned no weights, cannot be compared.
 
         Raises:
             BadInput: as :func:`require_own_attention`.

@@ -2,8 +2,8 @@
 
 Sentences fall into blocks by their words. With e_k and v_k the sums of block k, that block moves the ratio
 S = Σe / Σv by u_k = (e_k − S v_k) / Σv to first order (Cochran, *Sampling Techniques*, 1977, section 6.4).
-Blocks have unequal weights; m = (Σv)² / Σv² blocks of equal weight would have the same variance. The bias of a
-ratio is removed, and the moves are divided by 1 − 1/m, as the jackknife does.
+Blocks have unequal weights; m = (Σv)² / Σv² blocks of equal weight would have the same variance. The bias of
+a ratio is removed, and the moves are divided by 1 − 1/m, as the jackknife does.
 """
 
 from dataclasses import dataclass

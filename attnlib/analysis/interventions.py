@@ -407,7 +407,8 @@ def attributions(terms: Collection[Mapping[str, Any]], part: str, side: Side) ->
     ``own``, ``split`` and ``any_term`` are covariance shares of the terms that the part enters on this side,
     see :mod:`attnlib.analysis.part_shares`; ``mean_absolute`` is the mean absolute share, split likewise;
     ``substitution`` is 1 − similarity of the attention rebuilt without the term of the part with itself. For
-    one side alone, split and any-term shares hardly differ in rank: both count all terms that the part enters.
+    one side alone, split and any-term shares hardly differ in rank: both count all terms that the part
+    enters.
 
     Args:
         terms: rows of the terms of one head.

@@ -635,7 +635,7 @@ def test_cells_of_thirty():
     assert (result.value, result.coverage, result.cells) == (1.0, 30 / 59, 1)
     for few in ([torch.eye(3)] * 29 + [torch.eye(2)], []):
         with pytest.warns(
-            UserWarning, match=f"is NaN: {max(len(few) - 1, 0)} matrices at most are of one size; give"
+            UserWarning, match=f"is NaN: no more than {max(len(few) - 1, 0)} matrices have one size; give"
         ):
             found = typicality(few)
         assert math.isnan(found.value)
@@ -710,7 +710,7 @@ test_what_cannot_be_is_refused = refused(
     (lambda: SubstitutionSums().merge(SubstitutionSums({"none": []})), "same subsets"),
     (lambda: CELLS.update(torch.ones(2, 4, 5), FIVE, FOUR), "expected"),
     (lambda: CELLS.average_attention((9, 9)), "(9, 9); cells with most samples: [(3, 2)"),
-    (lambda: typicality([torch.randn(3, 4)] * 30), "away from a sum of one, or below 0: give what a softmax"),
+    (lambda: typicality([torch.randn(3, 4)] * 30), "or a negative entry: give what a softmax"),
     (lambda: typicality([torch.eye(3)[None]] * 30), "of shape (1, 3, 3); expected (target, source)"),
     *(
         (partial(measure, torch.zeros(shape), FOUR, FIVE), "expected (3, 3, batch, target, source)")
