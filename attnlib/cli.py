@@ -1,4 +1,4 @@
-"""The command line. Everything heavy is imported inside the commands, so that ``--help`` answers at once."""
+"""The command line. Large packages are imported inside the commands, so that ``--help`` responds at once."""
 
 import io
 import os
@@ -14,17 +14,17 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from attnlib import __version__
-from attnlib.errors import AttnlibError, line_of, stop_when_told
+from attnlib.errors import AttnlibError, line_of, stop_on_sigterm
 from attnlib.options import AnalyseOptions
 
 BOOK_COMMANDS = ("figures", "run", "book", "serve", "verify", "data")  # commands that come with a checkout
 
 
 class Commands(TyperGroup):
-    """Commands whose expected errors end in one red line and an exit code; mistakes of the code do not."""
+    """Commands that print an expected error in one red line and exit with a code; bugs show a traceback."""
 
     def get_command(self, ctx, name):
-        """Return a command by its name, or say that one of the book needs a checkout."""
+        """Return a command by its name; raise AttnlibError for a command of the book without a checkout."""
         command = super().get_command(ctx, name)
         if command is None and name in BOOK_COMMANDS:
             raise AttnlibError(
@@ -34,7 +34,7 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx):
         """Run a command; print the line of an expected error and exit with its code."""
-        stop_when_told()
+        stop_on_sigterm()
         try:
             return super().invoke(ctx)
         except BaseException as error:
@@ -71,8 +71,8 @@ def _add_commands_of_the_book() -> None:
 _add_commands_of_the_book()
 
 
-def _version(wanted: bool) -> None:  # noqa: FBT001, typer calls it with the value of the option
-    if wanted:
+def _version(is_requested: bool) -> None:  # noqa: FBT001, typer calls it with the value of the option
+    if is_requested:
         print(f"attnlib {__version__}")
         raise typer.Exit
 
@@ -84,7 +84,7 @@ def options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """What precedes the commands."""
+    """Read the options that precede the commands."""
 
 
 def analyse(**options: Any) -> None:
@@ -95,7 +95,7 @@ def analyse(**options: Any) -> None:
     analyse_command(read_options)
 
 
-# Typer reads the options and their help from the signature, an attribute that no type of functions has.
+# Typer reads the options and their help from the signature, an attribute that types of functions do not have.
 setattr(analyse, "__signature__", signature(AnalyseOptions))  # noqa: B010
 app.command()(analyse)
 
@@ -121,7 +121,7 @@ def main() -> None:
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # where a terminal has ASCII only
+            stream.reconfigure(errors="replace")  # for terminals that have only ASCII
     app()
 
 

@@ -8,10 +8,10 @@ and saved tensors (:mod:`attnlib.adapters.tensors`) are read as one. A trace has
 
 with x_s the states that queries are projected from, y_t those that keys are projected from, W and b the
 projections of the head, R a rotation by position (Su et al. 2021, section 3.2) and b_st a bias by position
-(Raffel et al. 2020, section 2.1); most models have neither R nor b_st. Except for b_st, which is a term of the
-score by itself, the score is linear in x and in y, so parts of the states become terms of the score. The bias
-of a projection is the same for all tokens and belongs to the temporal part; a rotation is applied to every
-part. Additive scores are not such a product, and have no terms.
+(Raffel et al. 2020, section 2.1); most models have neither R nor b_st. Except for b_st, which is a term of
+the score by itself, the score is linear in x and in y, so parts of the states become terms of the score. The
+bias of a projection is the same for all tokens and belongs to the temporal part; a rotation is applied to
+every part. Additive scores are not such a product, and have no terms.
 
 A network in training makes a trace at every update, so making one is cheap: projections are read when they
 are first used, and nothing is checked before :meth:`Trace.validated`, which adapters and analyses call.
@@ -138,8 +138,8 @@ class Attention(ShowsShapes):
             key_heads, key_width, _ = key_map.weight.shape
             if (query_heads, query_width) != (key_heads, key_width):
                 raise BadInput(
-                    f"{self.name}: queries of {query_heads} heads of width {query_width}, keys of {key_heads} "
-                    f"of width {key_width}; both sides need the same heads and the same width"
+                    f"{self.name}: queries of {query_heads} heads of width {query_width}, keys of "
+                    f"{key_heads} heads of width {key_width}; both sides need the same heads and the same width"
                 )
         if self.window is not None and not (self.causal and self.window >= 1):
             raise BadInput(
@@ -241,7 +241,9 @@ class Attention(ShowsShapes):
             queries: projected, neither rotated nor scaled, all heads one after the other.
             keys: projected, not rotated, likewise.
         """
-        queries = queries.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # (batch, heads, target, head_width)
+        queries = queries.unflatten(-1, (self.heads, -1)).transpose(
+            1, 2
+        )  # (batch, heads, target, head_width)
         keys = keys.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # (batch, heads, source, head_width)
         scaled_queries = _rotated(queries, self.query_rotation) * self.scale
         return self.seeing(scaled_queries, _rotated(keys, self.key_rotation))
@@ -416,7 +418,7 @@ class Trace(ShowsShapes):
     ) -> "Trace":
         """Return the trace of a decoder or an encoder alone: both sides are the sequence that it reads.
 
-        A step predicts the token that follows it. The last step predicts nothing, and has its token as output.
+        A step predicts the token that follows it. The last step predicts nothing; its output is its token.
 
         Args:
             tokens: the sequences, padded at the right.
@@ -713,7 +715,7 @@ class Trace(ShowsShapes):
         }
         require_tokens(tokens)
         for attention in self.attentions:
-            self._require_states(attention)
+            self._require_attention(attention)
         self._require_probabilities()
 
     def check_scores(self) -> None:
@@ -729,59 +731,73 @@ class Trace(ShowsShapes):
                 query_side, key_side = self.sides(attention.kind)
                 require_own_attention(attention.from_maps(), self.mask(query_side), self.mask(key_side))
 
-    def _require_states(self, attention: Attention) -> None:
+    def _require_attention(self, attention: Attention) -> None:
+        """Raise BadInput if states or matrices of an attention have a wrong shape or are not finite."""
         query_side, key_side = self.sides(attention.kind)
-        query_mask, key_mask = self.mask(query_side), self.mask(key_side)
+        query_mask = self.mask(query_side)  # (batch, target)
+        key_mask = self.mask(key_side)  # (batch, source)
+        query_width = attention.query_inputs.shape[-1]
+        key_width = attention.key_inputs.shape[-1]
+        n_heads = attention.heads
         if attention.has_maps:
-            _require_numbers(attention)
+            _require_finite_maps(attention)
             query_width = attention.query_map.weight.shape[-1]
             key_width = attention.key_map.weight.shape[-1]
-        else:
-            query_width, key_width = attention.query_inputs.shape[-1], attention.key_inputs.shape[-1]
-        for name, mask, width in (
-            ("query_inputs", query_mask, query_width),
-            ("key_inputs", key_mask, key_width),
-        ):
-            states, expected = getattr(attention, name), (*mask.shape, width)
-            if tuple(states.shape) != expected:
-                raise BadInput(
-                    f"{attention.name}: states of shape {tuple(states.shape)}; expected {expected}"
-                )
-            _require_finite(f"{attention.name}: {name}", states, axis=-1, valid=mask)
-        full = (len(query_mask), attention.heads, query_mask.shape[1], key_mask.shape[1])
-        if attention.has_maps:
-            full = (full[0], attention.query_map.heads, *full[2:])
+            n_heads = attention.query_map.heads
+        _require_states(attention, "query_inputs", query_mask, width=query_width)
+        _require_states(attention, "key_inputs", key_mask, width=key_width)
+
+        batch, target = query_mask.shape
+        source = key_mask.shape[1]
+        allowed = attention.allowed(query_mask, key_mask)  # (batch, target, source)
         for name in ("attention", "position_bias"):
             matrix = getattr(attention, name)
             if matrix is None:
                 continue
-            if tuple(matrix.shape) not in (full, (1, *full[1:])):
+            shape = tuple(matrix.shape)
+            if len(shape) != 4 or shape[0] not in (1, batch) or shape[1:] != (n_heads, target, source):
                 raise BadInput(
-                    f"{attention.name}: {name} of shape {tuple(matrix.shape)}; expected {full}. What a "
-                    "module named as attention returns with four axes is taken for it; one that returns the "
-                    "context of every head has to return the heads joined, (batch, target, width)"
+                    f"{attention.name}: {name} of shape {shape}; expected "
+                    f"{(batch, n_heads, target, source)}. A tensor of four axes that a module named as "
+                    "attention returns is taken for its weights; a module that returns the context of every "
+                    "head has to return the heads joined, (batch, target, width)"
                 )
-            allowed = attention.allowed(query_mask, key_mask)
             _require_finite(f"{attention.name}: {name}", matrix, axis=1, valid=allowed)
 
     def _require_probabilities(self) -> None:
+        """Raise BadInput if the lexical probe has a wrong shape, or entries that are not probabilities."""
         probe = self.lexical_probe
-        expected = (*self.target_tokens.shape, self.source_tokens.shape[1])
         if probe is None:
             return
+        expected = (*self.target_tokens.shape, self.source_tokens.shape[1])
         if tuple(probe.shape) != expected:
             raise BadInput(f"lexical_probe of shape {tuple(probe.shape)}; expected {expected}")
-        valid = probe[self.target_mask[:, :, None] & self.source_mask[:, None, :]]
-        if not bool(((valid >= 0) & (valid <= 1)).all()):
-            raise BadInput("lexical_probe holds what is no probability; a logarithm has to be taken back")
+        is_valid = self.target_mask[:, :, None] & self.source_mask[:, None, :]  # (batch, target, source)
+        entries = probe[is_valid]
+        if not bool(((entries >= 0) & (entries <= 1)).all()):
+            raise BadInput(
+                "lexical_probe has entries that are not probabilities; if they are logarithms, exponentiate "
+                "them"
+            )
 
 
 def _layer_of(attention: Attention) -> int:
     return attention.layer
 
 
-def _require_numbers(attention: Attention) -> None:
-    """Raise BadInput where a projection holds what is no finite number."""
+def _require_states(
+    attention: Attention, name: str, mask: Bool[Tensor, "batch length"], *, width: int
+) -> None:
+    """Raise BadInput if the inputs of a projection have a wrong shape, or are not finite."""
+    states = getattr(attention, name)
+    expected = (*mask.shape, width)
+    if tuple(states.shape) != expected:
+        raise BadInput(f"{attention.name}: states of shape {tuple(states.shape)}; expected {expected}")
+    _require_finite(f"{attention.name}: {name}", states, axis=-1, valid=mask)
+
+
+def _require_finite_maps(attention: Attention) -> None:
+    """Raise BadInput if a projection has a parameter that is not finite."""
     for side, linear_map in (("query", attention.query_map), ("key", attention.key_map)):
         for name in ("weight", "bias"):
             values = getattr(linear_map, name)
@@ -792,15 +808,17 @@ def _require_numbers(attention: Attention) -> None:
 
 
 def _require_finite(name: str, values: Tensor, *, axis: int, valid: Bool[Tensor, "..."]) -> None:
-    if bool(values.sum().isfinite()):  # then all are
+    """Raise BadInput if values are not finite at a valid position; an axis belongs to one position."""
+    if bool(values.sum().isfinite()):  # then all values are
         return
-    wrong = ~values.isfinite().all(axis) & valid
+    is_finite = values.isfinite().all(axis)
+    wrong = ~is_finite & valid
     if bool(wrong.any()):
         sample, *positions = wrong.nonzero()[0].tolist()
         place = f"sample {sample}, position {' and '.join(map(str, positions))}"
         raise BadInput(
-            f"{name} hold NaN or infinity at a valid position ({place}); look for weights that "
-            "diverged or an overflow of float16, or mask what is padding"
+            f"{name} hold NaN or infinity at a valid position ({place}); look for weights that diverged or "
+            "an overflow of float16, or mask the position if it is padding"
         )
 
 
@@ -808,13 +826,16 @@ def _require_finite(name: str, values: Tensor, *, axis: int, valid: Bool[Tensor,
 
 
 def _order(mask: Bool[Tensor, "batch length"]) -> Int[Tensor, "batch length"] | None:
-    """Return the order of positions with the valid ones first; None where they are."""
+    """Return the order of positions with the valid ones first; None if they are first already."""
     order = valid_first(mask)
-    in_order = torch.arange(mask.shape[1], device=mask.device)
-    return None if bool((order == in_order).all()) else order
+    unchanged = torch.arange(mask.shape[1], device=mask.device)  # (length,)
+    if bool((order == unchanged).all()):
+        return None
+    return order
 
 
 def _reordered(attention: Attention, *, queries: Tensor | None, keys: Tensor | None) -> Attention:
+    """Return an attention with queries and keys in another order; None leaves a side as it is."""
     if attention.query_rotation is not None or attention.key_rotation is not None:
         raise BadInput(f"{attention.name} rotates by position: pad its batches at the right")
     matrices = {}
@@ -831,53 +852,66 @@ def _reordered(attention: Attention, *, queries: Tensor | None, keys: Tensor | N
 
 
 def _moved(tensor: Tensor | None, orders: dict[int, Tensor | None]) -> Tensor | None:
-    """Return a tensor with positions along these axes in another order for every sample."""
+    """Return a tensor with its positions in another order, given for each sample by axis."""
+    if tensor is None:
+        return None
     for axis, order in orders.items():
-        if tensor is not None and order is not None:
-            shape = [1] * tensor.dim()
-            shape[0], shape[axis] = order.shape
-            tensor = tensor.expand(len(order), *tensor.shape[1:]).take_along_dim(order.view(shape), dim=axis)
+        if order is None:
+            continue
+        n_samples, length = order.shape
+        shape = [1] * tensor.dim()
+        shape[0], shape[axis] = n_samples, length
+        of_samples = tensor.expand(
+            n_samples, *tensor.shape[1:]
+        )  # a position bias may have one sample for all
+        tensor = of_samples.take_along_dim(order.view(shape), dim=axis)
     return tensor
 
 
 # -- the check of scores -------------------------------------------------------------------------------------
 
+# Units of rounding; those of float64 and float32 are of their sums, whose order differs between machines.
 UNIT = {torch.float64: 1e-11, torch.float32: 2.5e-6, torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}
-WORST, MEAN = 8.0, 1.25
+WORST, MEAN = 8.0, 1.25  # bounds of a unit error, and of the mean of their squares
 
 
 def require_own_attention(
     attention: Attention, query_mask: Bool[Tensor, "batch target"], key_mask: Bool[Tensor, "batch source"]
 ) -> None:
-    """Compare the attention returned with the scores, at valid places of both sides.
+    """Compare the attention that the model returned with the scores, at valid positions of both sides.
 
-    Of a row of attention α the logarithm gives its scores back, log α_st = a_st + constant: the differences
-    log α_st - log α_sr, r the largest weight of the row, are held against a_st - a_sr of the projections. In
-    logarithms an error of the scores keeps its size where they are large, while rounding grows with them.
+    The logarithm of a row of attention α gives its scores back up to a constant, log α_st = a_st + constant.
+    So the differences log α_st - log α_sr, with r the largest weight of the row, are compared with
+    a_st - a_sr of the projections. In logarithms an error of large scores keeps its size, while rounding grows with them.
 
-    A model that computes in a precision of unit u (half the distance from 1 to the next number) makes of each
-    number n a number n (1 + ε), ε within ±u, with signs as good as independent. By first order the error of a
-    score a = Σ_d q_d k_d + b is Σ_n ε_n n over q_d k_d (once for the rounding of q_d, once for that of k_d),
-    Σ_d q_d k_d, a, and the weight itself (log α is moved by ε alone, n = 1). q has the scale in it; q_d is a
-    sum as well, whose terms may be larger than it is: q_d² → max(q_d², Σ_i W_di² x_i² + b_d²). With V_st the
-    sum of squares of these n, an error above c u √V has a probability below 2 exp(-c²/2) (Hoeffding 1963,
-    theorem 2) and a mean square below u² V / 3. The unit errors z = gap / (u √(V_st + V_sr)) of a head are
-    therefore
+    A model that computes in a precision of unit u (half the distance from 1 to the next number) replaces each
+    number n by n (1 + ε), with ε within ±u and signs that are practically independent. To first order the
+    error of a score a = Σ_d q_d k_d + b is Σ_n ε_n n, where n runs over q_d k_d (once for the rounding of
+    q_d, once for that of k_d), Σ_d q_d k_d, a, and the weight itself (log α moves by ε, n = 1). Here q
+    includes the scale; q_d is a sum whose terms may be larger than itself: q_d² → max(q_d², Σ_i W_di² x_i² + b_d²). With
+    V_st the sum of squares of these n, an error above c u √V has a probability below 2 exp(-c²/2) (Hoeffding
+    1963, theorem 2) and a mean square below u² V / 3. The unit errors z = gap / (u √(V_st + V_sr)) of a head
+    are therefore
 
-        all below 8 (probability 2e-14 each), and in mean square below 1.25 + 64 / (how many there are);
+        all below 8 (probability 2e-14 each), and in mean square below 1.25 + 64 / (their number);
 
-    the mean leaves room for a machine that sums in pieces and rounds each: with 16 pieces it reaches 1. The
-    first bound notices what is wrong in one place, the second what is wrong a little everywhere, such as a
-    bias that was left out. Units of float32 and float64 are those of the sums, whose order differs.
+    the second bound leaves room for a machine that sums in pieces and rounds each: with 16 pieces the mean
+    square reaches 1. The first bound detects an error in one place, the second a small error everywhere, such
+    as a missing bias.
 
-    Nothing is known of weights below the least normal number of the precision but that they are small, and in
-    a row of one weight, or of even ones to within rounding, every scale is right.
+    Weights below the least normal number of the precision are known only to be small, and a row with a single
+    weight, or with weights that are uniform up to rounding, agrees with every scale.
+
+    Args:
+        attention: with the weights that the model returned.
+        query_mask: True at valid queries.
+        key_mask: True at valid keys.
 
     Raises:
-        BadInput: they differ: projections, scale, bias or mask are not what the model computes with; an
-            attention that is no floating type, or is on what is masked, or does not sum to one.
+        BadInput: the two differ, because projections, scale, bias or mask are not those of the model;
+            weights of a type that is not floating, at masked positions, or with a sum other than one.
     """
-    returned, scores = attention.attention, attention.scores
+    returned, scores = attention.attention, attention.scores  # (1 or batch, heads, target, source), the batch
     if returned is None:
         raise BadInput(f"{attention.name}: its model returned no attention to compare with")
     dtypes = {returned.dtype, scores.dtype, attention.precision or scores.dtype}
@@ -889,24 +923,26 @@ def require_own_attention(
     weights = returned.detach().to(scores.dtype).expand(len(allowed), -1, -1, -1)
     if _close(attention, weights, query_mask=query_mask, allowed=allowed, unit=unit, least=least):
         return
-    sizes = squared_sizes(attention)
+    squares_of_head = squared_sizes(attention)
     for head in range(attention.heads):
         name = f"{attention.name}, head {head}"
-        weights = returned[:, head].detach().to(scores.dtype)
-        _require_rows(name, weights[query_mask], allowed[query_mask], tolerance=WORST * unit)
+        head_weights = returned[:, head].detach().to(scores.dtype)  # (batch, target, source)
+        head_scores = scores[:, head]  # (batch, target, source)
+        _require_rows(name, head_weights[query_mask], allowed[query_mask], tolerance=WORST * unit)
         errors = unit_errors(
-            weights, scores[:, head], squares=sizes(head), allowed=allowed, unit=unit, least=least
-        )
-        error = errors.detach()  # (pairs,)
-        worst, spread = float(error.max()), float(error.square().mean())
-        if not (worst <= WORST and spread <= MEAN + WORST**2 / len(error)):  # also where it is not a number
-            hint = _of_zeros(weights[query_mask], scores[:, head][query_mask], allowed[query_mask])
+            head_weights, head_scores, squares=squares_of_head(head), allowed=allowed, unit=unit, least=least
+        ).detach()  # (pairs,)
+        worst = float(errors.max())
+        mean_square = float(errors.square().mean())
+        is_rounding = worst <= WORST and mean_square <= MEAN + WORST**2 / len(errors)
+        if not is_rounding:  # also if an error is NaN
+            hint = _hint_about_zeros(head_weights[query_mask], head_scores[query_mask], allowed[query_mask])
             precisions = " and ".join(sorted(str(dtype).removeprefix("torch.") for dtype in dtypes))
             raise BadInput(
-                f"{name}: attention from the caught projections is up to {worst:.2g} times rounding away "
-                f"from the model's own ({WORST:.0f} would be rounding), {spread**0.5:.2g} in the mean; the "
-                "scores hold more than scale · query · key + position bias, or were computed in a coarser "
-                f"precision than {precisions}{hint}"
+                f"{name}: attention from the caught projections differs from the model's own by up to "
+                f"{worst:.2g} times rounding ({WORST:.0f} would be rounding), {mean_square**0.5:.2g} in the "
+                "mean; the scores are more than scale · query · key + position bias, or were computed in a "
+                f"coarser precision than {precisions}{hint}"
             )
 
 
@@ -919,20 +955,24 @@ def _close(
     unit: float,
     least: float,
 ) -> bool:
-    """Return True if all heads pass with less rounding allowed than there is: V without its sum over d."""
-    scores = attention.scores
+    """Return True if all heads pass a quick, stricter check: V without its sum over d, so less rounding."""
+    scores = attention.scores  # (batch, heads, target, source)
     on_masked = weights.masked_fill(allowed[:, None], 0).sum(-1)  # (batch, heads, target)
-    away_from_one = (weights.sum(-1) - 1).abs()  # (batch, heads, target)
-    rows = torch.stack([on_masked, away_from_one]).transpose(1, 2)[:, :, query_mask]  # (2, heads, rows)
-    product = scores if attention.position_bias is None else scores - attention.position_bias
+    off_one = (weights.sum(-1) - 1).abs()  # (batch, heads, target)
+    row_errors = torch.stack([on_masked, off_one]).transpose(1, 2)  # (2, heads, batch, target)
+    are_rows_right = (row_errors[:, :, query_mask] <= WORST * unit).all()
+    product = scores
+    if attention.position_bias is not None:
+        product = scores - attention.position_bias
     squares = product.square() + scores.square() + 1
-    error, counts = _errors(
+    errors, is_known = _errors(
         weights, scores, squares=squares, allowed=allowed[:, None], unit=unit, least=least
     )
-    error = error.masked_fill_(~counts, 0).transpose(0, 1).flatten(1)  # (heads, pairs)
-    count = counts.sum((0, 2, 3)).clamp(min=1)  # (heads,)
-    spread = error.square().sum(1) / count <= MEAN + WORST**2 / count
-    return bool((rows <= WORST * unit).all() & (error <= WORST).all() & spread.all())
+    errors = errors.masked_fill_(~is_known, 0).transpose(0, 1).flatten(1)  # (heads, pairs)
+    n_known = is_known.sum((0, 2, 3)).clamp(min=1)  # (heads,)
+    mean_square = errors.square().sum(1) / n_known  # (heads,)
+    are_means_small = (mean_square <= MEAN + WORST**2 / n_known).all()
+    return bool(are_rows_right & (errors <= WORST).all() & are_means_small)
 
 
 def unit_errors(
@@ -944,43 +984,65 @@ def unit_errors(
     unit: float,
     least: float,
 ) -> Float[Tensor, " pairs"]:
-    """Return z of every allowed place, the largest weight of its row left out, which it is compared with."""
-    error, counts = _errors(weights, scores, squares=squares, allowed=allowed, unit=unit, least=least)
-    counted = error[counts]
-    return counted if len(counted) else counted.new_zeros(1)
+    """Return z of every allowed pair, except for the largest weight of each row, the reference of the others.
+
+    Args:
+        weights: that the model returned.
+        scores: of the projections.
+        squares: V.
+        allowed: True where a query may see a key.
+        unit: of rounding, u.
+        least: weights below it are known only to be small.
+
+    Returns:
+        the unit errors; a single zero if there are none.
+    """
+    errors, is_known = _errors(weights, scores, squares=squares, allowed=allowed, unit=unit, least=least)
+    known_errors = errors[is_known]
+    if not len(known_errors):
+        return known_errors.new_zeros(1)
+    return known_errors
 
 
 def _errors(
     weights: Tensor, scores: Tensor, *, squares: Tensor, allowed: Tensor, unit: float, least: float
 ) -> tuple[Tensor, Tensor]:
-    """Return z everywhere, and where it counts."""
-    logs = weights.masked_fill(~allowed, 0).clamp_(min=least).log_()
-    largest, largest_at = logs.max(-1, keepdim=True)
-    beside = scores - scores.gather(-1, largest_at)
-    floor = math.log(least) - largest  # less than this weight is as good as nothing
-    known = ((logs > math.log(least)) | (beside > floor)) & allowed
-    gap = (logs - largest).sub_(beside.clamp_(min=floor)).abs_()
-    rounding = (squares + squares.gather(-1, largest_at)).sqrt_().mul_(unit)
-    return gap.div_(rounding), known.scatter_(-1, largest_at, value=False)
+    """Return z of every pair, and True where it is known; all arguments have the shape of the weights.
+
+    Temporary tensors are changed in place: every batch of an analysis is checked, with all of its heads.
+    """
+    log_weights = weights.masked_fill(~allowed, 0).clamp_(min=least).log_()
+    largest, reference = log_weights.max(-1, keepdim=True)  # r of each row
+    floor = math.log(least) - largest  # relative to the largest weight; below it weights are unknown
+    relative_weights = log_weights - largest  # log α_st − log α_sr
+    relative_scores = scores - scores.gather(-1, reference)  # a_st − a_sr
+    is_known = ((log_weights > math.log(least)) | (relative_scores > floor)) & allowed
+    is_known.scatter_(-1, reference, value=False)
+    gap = relative_weights.sub_(relative_scores.clamp_(min=floor)).abs_()
+    rounding = (squares + squares.gather(-1, reference)).sqrt_().mul_(unit)
+    return gap.div_(rounding), is_known
 
 
 def squared_sizes(attention: Attention) -> Callable[[int], Float[Tensor, "batch target source"]]:
-    """Return a function of a head that returns its V."""
-    queries = _squares(
+    """Return a function that takes the number of a head and returns its V."""
+    query_squares = _squares(
         attention.query_map,
         attention.query_inputs,
         attention.query_rotation,
         projected=attention.queries,
         factor=attention.scale**2,
-    )
-    keys = _squares(
+    )  # (batch, heads, target, head_width)
+    key_squares = _squares(
         attention.key_map, attention.key_inputs, attention.key_rotation, projected=attention.keys, factor=1.0
-    )
+    )  # (batch, heads, source, head_width)
 
     def of_head(head: int) -> Tensor:
-        scores = attention.scores[:, head]
-        product = scores if attention.position_bias is None else scores - attention.position_bias[:, head]
-        return 2 * queries[:, head] @ keys[:, head].mT + product.square() + scores.square() + 1
+        scores = attention.scores[:, head]  # (batch, target, source)
+        product = scores
+        if attention.position_bias is not None:
+            product = scores - attention.position_bias[:, head]
+        of_factors = 2 * query_squares[:, head] @ key_squares[:, head].mT  # (batch, target, source)
+        return of_factors + product.square() + scores.square() + 1
 
     return of_head
 
@@ -988,46 +1050,50 @@ def squared_sizes(attention: Attention) -> Callable[[int], Float[Tensor, "batch 
 def _squares(
     linear_map: LinearMap, states: Tensor, rotation: Rotation | None, *, projected: Tensor, factor: float
 ) -> Float[Tensor, "batch heads length head_width"]:
-    """Return squares of what a projection makes, or of the terms that it sums where these are larger."""
-    bias = None if linear_map.bias is None else linear_map.bias.square()
-    squared = LinearMap(linear_map.weight.square(), bias)
-    terms = squared(states.square()) * factor
-    if rotation is not None:  # it deals them out among the coordinates
+    """Return squares of projected states, or of the terms that a projection sums if these are larger."""
+    squared_bias = None
+    if linear_map.bias is not None:
+        squared_bias = linear_map.bias.square()
+    squared_map = LinearMap(linear_map.weight.square(), squared_bias)
+    terms = squared_map(states.square()) * factor  # (batch, heads, length, head_width)
+    if rotation is not None:  # it distributes them among the coordinates
         terms = terms.mean(-1, keepdim=True)
     return torch.maximum(projected.square(), terms)
 
 
 def _require_rows(name: str, rows: Tensor, allowed: Tensor, *, tolerance: float) -> None:
-    beyond = float(rows.masked_fill(allowed, 0).sum(-1).max())
-    if not beyond <= tolerance:
+    """Raise BadInput if a row has weight at masked positions, or does not sum to one."""
+    on_masked = float(rows.masked_fill(allowed, 0).sum(-1).max())
+    if not on_masked <= tolerance:
         raise BadInput(
-            f"{name}: {beyond:.2g} of a row's attention is on what is masked here; give the masks that the "
-            "model was given, and the kind that it is (decoder_self sees no later words)"
+            f"{name}: {on_masked:.2g} of a row's attention is at positions that are masked here; give the "
+            "masks that the model was given, and the right kind (decoder_self sees no later words)"
         )
-    total = float((rows.sum(-1) - 1).abs().max())
-    if not total <= tolerance:
+    off_one = float((rows.sum(-1) - 1).abs().max())
+    if not off_one <= tolerance:
         raise BadInput(
-            f"{name}: a row of attention is {total:.2g} away from a sum of one; give what the softmax returns"
+            f"{name}: the sum of a row of attention differs from one by {off_one:.2g}; give what the softmax "
+            "returns"
         )
 
 
-LEAST_SEEN = 1e-3  # of a softmax, far above all that is rounded to nothing
+CLEARLY_POSITIVE = 1e-3  # a weight of a softmax far above all that rounding makes zero
 
 
-def _of_zeros(rows: Tensor, scores: Tensor, allowed: Tensor) -> str:
-    """Say that attention is exactly zero where a softmax of the scores is not nearly so; else nothing.
+def _hint_about_zeros(rows: Tensor, scores: Tensor, allowed: Tensor) -> str:
+    """Return a hint if attention is exactly zero where a softmax of the scores is clearly positive.
 
     Args:
         rows: of the model's attention, (rows, source).
         scores: of the projections, (rows, source).
-        allowed: places that the masks leave, (rows, source).
+        allowed: True where the masks allow a weight, (rows, source).
     """
     softmax = scores.masked_fill(~allowed, -torch.inf).softmax(-1)  # (rows, source)
-    n_zeros = int(((rows == 0) & allowed & (softmax > LEAST_SEEN)).sum())
+    n_zeros = int(((rows == 0) & allowed & (softmax > CLEARLY_POSITIVE)).sum())
     if not n_zeros:
         return ""
     return (
-        f". It is exactly 0 at {n_zeros} places that the masks allow: if the model makes no softmax of its "
-        "scores, as with sparsemax or entmax, give no attention to check them against (Modules: "
+        f". It is exactly 0 at {n_zeros} positions that the masks allow: if the model applies no softmax to "
+        "its scores, as with sparsemax or entmax, give no attention to check them against (Modules: "
         "unchecked=True)"
     )

@@ -28,7 +28,7 @@ from attnlib.adapters.eager import eager
 from attnlib.adapters.modules import Hooked, Hooks, Traced, evaluated, pairs_by_length, probe_of_pairs
 from attnlib.adapters.single_stack import SingleStack, is_single_stack, most_positions
 from attnlib.adapters.token_batch import FrameBatch, TokenBatch, batch_of_mapping, shifted
-from attnlib.arrays import several
+from attnlib.arrays import as_tuple
 from attnlib.errors import BadInput, check_known
 from attnlib.linear_map import single
 from attnlib.trace import KEY_SIDE, QUERY_SIDE, Attention, AttentionKind, Trace, site_names
@@ -93,8 +93,8 @@ class HuggingFace(Traced):
         layers: int | Collection[int] | None = None,
         ignored: int | Collection[int] | Mapping[str, Collection[int]] = (),
     ):
-        chosen = ("cross",) if kinds is None else several(kinds)
-        layers = several(layers)
+        chosen = ("cross",) if kinds is None else as_tuple(kinds)
+        layers = as_tuple(layers)
         for name, given in (("kinds", chosen), ("layers", layers)):
             if given is not None and not len(given):
                 raise BadInput(f"{name} is empty: name one or more, or leave {name} out")

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from attnlib.adapters.token_batch import FrameBatch, TokenBatch, batch_of_mapping, shifted
-from attnlib.arrays import several
+from attnlib.arrays import as_tuple
 from attnlib.errors import BadInput, check_known
 from attnlib.linear_map import LinearMap, single
 from attnlib.trace import Attention, AttentionKind, Trace
@@ -319,13 +319,13 @@ class Traced:
         ignored: int | Collection[int] | Mapping[str, Collection[int]],
     ):
         self.model: Any = model  # anybody's: its attributes are not known here
-        self.hooked: tuple[Hooked, ...] = several(hooked)
+        self.hooked: tuple[Hooked, ...] = as_tuple(hooked)
         #: ids of both sides, or by side
         self.ignored: tuple[int, ...] | Mapping[str, Collection[int]]
         if isinstance(ignored, Mapping):
             self.ignored = cast("Mapping[str, Collection[int]]", ignored)  # a collection of ids is no mapping
         else:
-            self.ignored = several(ignored)
+            self.ignored = as_tuple(ignored)
         self._modules: dict[str, Any] = dict(model.named_modules())
 
     def trace(self, batch: TokenBatch | FrameBatch | Mapping[str, Any]) -> Trace:

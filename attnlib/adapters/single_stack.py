@@ -30,7 +30,7 @@ from torch import Tensor, nn
 from attnlib.adapters.eager import eager
 from attnlib.adapters.modules import Hooks, Traced, evaluated
 from attnlib.adapters.token_batch import SequenceBatch, sequences_of_mapping
-from attnlib.arrays import several
+from attnlib.arrays import as_tuple
 from attnlib.errors import BadInput, check_known
 from attnlib.linear_map import LinearMap, Rotary, single
 from attnlib.trace import Attention, AttentionKind, Trace, site_names
@@ -158,8 +158,8 @@ class SingleStack(Traced):
     ):
         every_layer = find_self_attentions(model)
         self.kind = every_layer[0].kind
-        _require_kinds(model, several(kinds), self.kind)
-        chosen = every_layer if layers is None else _of_layers(every_layer, several(layers))
+        _require_kinds(model, as_tuple(kinds), self.kind)
+        chosen = every_layer if layers is None else _of_layers(every_layer, as_tuple(layers))
         super().__init__(model, (), ignored)
         self.attentions = tuple(chosen)
         self._every_layer = every_layer

@@ -14,7 +14,7 @@ from attnlib.analysis.passes import Keeper, both_passes
 from attnlib.analysis.results import Analysis, results
 from attnlib.analysis.samples import samples_of
 from attnlib.analysis.stream import Shard, Stream
-from attnlib.arrays import several
+from attnlib.arrays import as_tuple
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
 from attnlib.trace import Trace
@@ -68,7 +68,7 @@ def analyse_stream(
     >>> analyse_stream(Stream(trace_of, batches))
     Analysis of 1 heads, fitted on 16 samples, judged on 4
     """
-    heads = several(heads)
+    heads = as_tuple(heads)
     if heads is not None and any(type(head) is not int for head in heads):
         raise BadInput(f"heads is {heads}; expected numbers of heads, from 0")
     probed_stream = stream.with_working_probe(stream.first())

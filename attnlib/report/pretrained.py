@@ -20,7 +20,7 @@ from attnlib.adapters.modules import described, evaluated, weights_digest
 from attnlib.adapters.single_stack import is_single_stack
 from attnlib.adapters.token_batch import LineBatch, TokenBatch, line_batches
 from attnlib.analysis.stream import Losses, Stream
-from attnlib.arrays import several
+from attnlib.arrays import as_tuple
 from attnlib.errors import BadInput
 from attnlib.report.pieces import (
     id_of_mark,
@@ -306,7 +306,7 @@ class Checkpoint:
         marks = getattr(self._generation_config, "eos_token_id", None)
         if marks is None:
             marks = id_of_mark(self.tokenizer, "eos_token", "target")
-        return list(several(marks) or ())
+        return list(as_tuple(marks) or ())
 
     def _unknown(self) -> dict[str, int | None]:
         """Return the id of what the tokenizer does not know, by side."""
@@ -364,8 +364,8 @@ class Checkpoint:
             raise BadInput(
                 "there is no target: give a file of translations, or let the model write them (generate)"
             )
-        chosen = several(kinds)
-        layers = several(layers)
+        chosen = as_tuple(kinds)
+        layers = as_tuple(layers)
         adapter = self.adapter(chosen, layers, ignore_special=ignore_special)
         options = {
             "kinds": [*chosen],

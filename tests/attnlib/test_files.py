@@ -76,7 +76,7 @@ def test_a_file_that_grows_too_large_is_refused_and_the_old_one_stays(tmp_path):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
     try:
-        with pytest.raises(BadInput, match="File too large; what was there before is untouched: make room"):
+        with pytest.raises(BadInput, match="File too large; what was there before is unchanged: make room"):
             write_text_atomic(tmp_path / "result", "x" * 2000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

@@ -189,10 +189,10 @@ BAD |= {
     "Tokens of shape (2, 2) … expected (2, 3), that is": batch_of([[0, 0], [0, 0]], states=ONES),
     "states of shape (2, 3); expected": batch_of(states=torch.ones(2, 3)),
     "not finite … first at sample 1, position 2": batch_of([[1] * 3] * 2, states=DIVERGED),
-    "tokens is list, of which no tensor can be made": (ONES, [["a"] * 3] * 2),
+    "tokens is list, which cannot be converted to a tensor": (ONES, [["a"] * 3] * 2),
     "tokens is list": (ONES, [[1, 2, 3], [4]]),
     "states is str": batch_of(states="states"),
-    "states is NoneType, of which no tensor can be made; give a torch.Tensor": (None, [[1] * 3] * 2),
+    "states is NoneType, which cannot be converted to a tensor; give a torch.Tensor": (None, [[1] * 3] * 2),
     "states is on the device meta and has no numbers; give": batch_of(states=ONES.to("meta")),
     "states is a masked array; give its .data, and a mask": (np.ma.masked_array(ONES), [[1] * 3] * 2),
 }
