@@ -13,8 +13,8 @@ from torch import Tensor
 
 from attnlib.errors import BadInput
 
-# Common annotations. A type checker lets callers pass whatever numpy or torch can convert to an array, or omit
-# a mask; in the body of a function that :func:`takes_arrays` decorates, all of these are tensors.
+# Common annotations. A type checker lets callers pass whatever numpy or torch can convert to an array, or
+# omit a mask; in the body of a function that :func:`takes_arrays` decorates, all of these are tensors.
 if TYPE_CHECKING:
     Array = States = Tokens = Mask = Terms = Attention = TargetMask = SourceMask = Rows = RowMask = Any
 else:
@@ -118,8 +118,8 @@ def as_tensor(value: object, name: str) -> Tensor:
         return torch.from_numpy(array.astype(array.dtype.newbyteorder("="), copy=not shareable))
     except (TypeError, ValueError, RuntimeError) as error:
         raise BadInput(
-            f"{name} is {type(value).__name__}, which cannot be converted to a tensor; give a torch.Tensor, or "
-            "numbers in an array of one shape"
+            f"{name} is {type(value).__name__}, which cannot be converted to a tensor; give a torch.Tensor, "
+            "or numbers in an array of one shape"
         ) from error
 
 
@@ -223,7 +223,7 @@ def make_tensors_of(instance: Any) -> None:
 
 
 def takes_arrays(function: Function) -> Function:
-    """Decorate a function so that arguments annotated as tensors may be arrays or lists, and masks may be omitted.
+    """Let arguments that are annotated as tensors be arrays or lists, and let masks be omitted.
 
     An omitted mask, or None, is True everywhere; its shape follows from the annotations, which name the axes.
     Integers 0 and 1 are taken as a mask, integers become float64 where numbers are expected, and half
@@ -279,7 +279,7 @@ def _as_annotated(value: Any, name: str, annotation: Any) -> Tensor:
 
 
 def _require_axes(name: str, axes: list[str], shape: torch.Size) -> None:
-    """Raise BadInput for a wrong number of axes, or a wrong size of an axis whose size the annotation gives."""
+    """Raise BadInput for a wrong number of axes, or a wrong size of an axis that is annotated with one."""
     if axes[0].startswith("*"):
         return
     sizes_fit = all(axis == str(size) for axis, size in zip(axes, shape, strict=False) if axis.isdecimal())

@@ -90,7 +90,7 @@ def _checksum(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str
 
 
 def _pieces(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> Iterator[bytes | memoryview]:
-    """Yield the length of the header in eight bytes, the header, and the tensors (the format of safetensors)."""
+    """Yield the length of the header in eight bytes, the header and the tensors, as safetensors has them."""
     header: dict[str, object] = {"__metadata__": {**metadata, "sha256": _checksum(tensors, metadata)}}
     begin = 0
     for name, tensor in _ordered(tensors):

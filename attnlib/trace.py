@@ -139,7 +139,7 @@ class Attention(ShowsShapes):
             if (query_heads, query_width) != (key_heads, key_width):
                 raise BadInput(
                     f"{self.name}: queries of {query_heads} heads of width {query_width}, keys of "
-                    f"{key_heads} heads of width {key_width}; both sides need the same heads and the same width"
+                    f"{key_heads} heads of width {key_width}; both sides need the same heads and width"
                 )
         if self.window is not None and not (self.causal and self.window >= 1):
             raise BadInput(
@@ -882,13 +882,15 @@ def require_own_attention(
 
     The logarithm of a row of attention α gives its scores back up to a constant, log α_st = a_st + constant.
     So the differences log α_st - log α_sr, with r the largest weight of the row, are compared with
-    a_st - a_sr of the projections. In logarithms an error of large scores keeps its size, while rounding grows with them.
+    a_st - a_sr of the projections. In logarithms an error of large scores keeps its size, while rounding
+    grows with them.
 
     A model that computes in a precision of unit u (half the distance from 1 to the next number) replaces each
     number n by n (1 + ε), with ε within ±u and signs that are practically independent. To first order the
     error of a score a = Σ_d q_d k_d + b is Σ_n ε_n n, where n runs over q_d k_d (once for the rounding of
     q_d, once for that of k_d), Σ_d q_d k_d, a, and the weight itself (log α moves by ε, n = 1). Here q
-    includes the scale; q_d is a sum whose terms may be larger than itself: q_d² → max(q_d², Σ_i W_di² x_i² + b_d²). With
+    includes the scale; q_d is a sum whose terms may be larger than itself: q_d² → max(q_d², Σ_i W_di² x_i² +
+    b_d²). With
     V_st the sum of squares of these n, an error above c u √V has a probability below 2 exp(-c²/2) (Hoeffding
     1963, theorem 2) and a mean square below u² V / 3. The unit errors z = gap / (u √(V_st + V_sr)) of a head
     are therefore

@@ -422,14 +422,14 @@ def attributions(terms: Collection[Mapping[str, Any]], part: str, side: Side) ->
     mean_absolute = {row["term"]: row["mean_absolute_share"] for row in terms}
     similarity = {row["term"]: row["similarity_without"] for row in terms}
     names = tuple(covariance)
-    own = weights_of(names, part, "own", side=side)
-    split = weights_of(names, part, "split", side=side)
-    any_term = weights_of(names, part, "any_term", side=side)
+    own_weights = weights_of(names, part, "own", side=side)
+    split_weights = weights_of(names, part, "split", side=side)
+    any_term_weights = weights_of(names, part, "any_term", side=side)
     return {
-        "own": weighted_sum(covariance, own),
-        "split": weighted_sum(covariance, split),
-        "any_term": weighted_sum(covariance, any_term),
-        "mean_absolute": weighted_sum(mean_absolute, split),
+        "own": weighted_sum(covariance, own_weights),
+        "split": weighted_sum(covariance, split_weights),
+        "any_term": weighted_sum(covariance, any_term_weights),
+        "mean_absolute": weighted_sum(mean_absolute, split_weights),
         "substitution": 1 - similarity[f"{part}·{part}"],
     }
 

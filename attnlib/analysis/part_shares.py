@@ -123,18 +123,18 @@ def readings_of(
     (0, 0.25, 0.5, 0)
     """
     terms = tuple(covariance)
-    own = weights_of(terms, part, "own")
-    split = weights_of(terms, part, "split")
-    any_term = weights_of(terms, part, "any_term")
-    query = weights_of(terms, part, "any_term", side="query")
-    keys = weights_of(terms, part, "any_term", side="keys")
+    own_weights = weights_of(terms, part, "own")
+    split_weights = weights_of(terms, part, "split")
+    any_term_weights = weights_of(terms, part, "any_term")
+    query_weights = weights_of(terms, part, "any_term", side="query")
+    key_weights = weights_of(terms, part, "any_term", side="keys")
     return {
-        "own_share": weighted_sum(covariance, own),
-        "split_share": weighted_sum(covariance, split),
-        "any_term_share": weighted_sum(covariance, any_term),
-        "query_share": weighted_sum(covariance, query),
-        "keys_share": weighted_sum(covariance, keys),
-        "mean_absolute_share": weighted_sum(mean_absolute, split),
+        "own_share": weighted_sum(covariance, own_weights),
+        "split_share": weighted_sum(covariance, split_weights),
+        "any_term_share": weighted_sum(covariance, any_term_weights),
+        "query_share": weighted_sum(covariance, query_weights),
+        "keys_share": weighted_sum(covariance, key_weights),
+        "mean_absolute_share": weighted_sum(mean_absolute, split_weights),
     }
 
 

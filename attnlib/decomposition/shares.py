@@ -75,9 +75,9 @@ class PartShares:
     mean_absolute: ByName
 
     def __repr__(self) -> str:
-        own = ", ".join(f"{part} {share:.2f}" for part, share in self.own.items())
-        split = ", ".join(f"{part} {share:.2f}" for part, share in self.split.items())
-        return f"PartShares(own: {own}; split: {split})"
+        own_shares = ", ".join(f"{part} {share:.2f}" for part, share in self.own.items())
+        split_shares = ", ".join(f"{part} {share:.2f}" for part, share in self.split.items())
+        return f"PartShares(own: {own_shares}; split: {split_shares})"
 
     def to_frame(self) -> "DataFrame":
         """Return a pandas data frame with a row for each part, its index, and a column for each reading.

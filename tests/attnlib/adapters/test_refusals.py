@@ -14,7 +14,7 @@ from tests.attnlib.adapters.adapter_builders import BATCH, FULL, HOOKED, PLAIN, 
 from tests.attnlib.refusals import refused
 from tests.tables import beside
 
-GAP = "attention from the caught projections is up to"
+GAP = "attention from the caught projections differs"
 
 ONE, ONES, NAN = toys.checked(), torch.ones(3, 4, 5), torch.nan
 SHAPES = beside(__file__, "tensors")
@@ -74,7 +74,8 @@ test_passes_that_are_refused = refused(
      "of a row's attention is at positions that are masked here; give the masks that the model was given"),
     (lambda: rechecked(causal=True), "of a row's attention is at positions that are masked here"),
     (lambda: rechecked(attention=one_hot(ONE.attention)), "as with sparsemax or entmax, give no"),
-    (lambda: rechecked(attention=ONE.attention * 0.99), "head 0: the sum of a row of attention differs from one by 0.01"),
+    (lambda: rechecked(attention=ONE.attention * 0.99),
+     "head 0: the sum of a row of attention differs from one by 0.01"),
     *((partial(pass_of_tensors, FULL | {f"{place}.{name}": FULL[f"{place}.{name}"] * 1.5}),
        f"{place}, head 0: {GAP}")
       for place in ("cross.3", "encoder_self.0", "decoder_self.11")
@@ -99,8 +100,8 @@ test_batches_that_are_refused = refused(
     (lambda: small(read=torch.ones(2, 3).int()), "read of shape (2, 3) with a mask of shape (2, 2)"),
     (lambda: small(target_mask=None), "target_mask is NoneType, which cannot be converted to a tensor"),
     (lambda: small(target_mask=[[True]]), "target of shape (2, 2) with a mask of shape (1, 1)"),
-    (lambda: FrameBatch(None, SMALL.target, SMALL.target_mask), "frames is NoneType, which cannot be converted"),
-    (lambda: FrameBatch(np.ones((2, 3)), SMALL.target, None), "target_mask is NoneType, which cannot be converted"),
+    (lambda: FrameBatch(None, SMALL.target, SMALL.target_mask), "frames is NoneType, which cannot be"),
+    (lambda: FrameBatch(np.ones((2, 3)), SMALL.target, None), "target_mask is NoneType, which cannot be"),
     (lambda: next(text_batches(None, [], batch_size=0)), "both must be at least 1"),
     (lambda: next(text_batches(None, [], longest=0)), "both must be at least 1"),
 )  # fmt: skip
