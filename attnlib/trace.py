@@ -155,7 +155,7 @@ class Attention(ShowsShapes):
 
     @property
     def has_maps(self) -> bool:
-        """Whether scores are products of projected states, so that they have terms."""
+        """True if scores are products of projected states, so that they have terms."""
         return self.maps is not None
 
     @property
@@ -491,7 +491,7 @@ class Trace(ShowsShapes):
 
     @property
     def is_one_sequence(self) -> bool:
-        """Whether source and target are one sequence, as those of a decoder or an encoder alone are."""
+        """True if source and target are the same sequence, as for a decoder or an encoder alone."""
         if any(attention.kind == "cross" for attention in self.attentions):
             return False
         same_mask = torch.equal(self.source_mask, self.target_mask)

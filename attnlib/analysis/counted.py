@@ -1,4 +1,4 @@
-"""What counts of a trace: whole samples, chosen heads, and attention among the positions that count."""
+"""Select what counts in a trace: whole samples, chosen heads, and attention among the counted positions."""
 
 from collections.abc import Collection
 from typing import TypeGuard

@@ -40,7 +40,7 @@ def analyse_stream(
         stream: batches of the corpus and the model that reads them.
         heads: numbers of the heads to analyse in every attention, from 0; all by default.
         method: of the components, ``"least_squares"`` or ``"means"``.
-        every: hold out and judge one batch in every so many. A corpus of fewer batches is fitted and judged
+        every: hold out and judge every N-th batch. A corpus of fewer batches is fitted and judged
             on the same samples, and the analysis says so: its residuals are too small.
         interventions: whether to measure, too, how far attention moves when a part of the states is exchanged
             or drawn anew, see :mod:`attnlib.analysis.interventions`.

@@ -1,9 +1,9 @@
-"""How far attention moves when a part of the states is replaced: effects to compare shares with.
+"""Measure how far attention moves when a part of the states is replaced: effects to compare shares with.
 
-A share says how much of the variation of scores a term explains. How attention would change with another
-part is a different question, which this module answers. Scores are bilinear in the states of both sides, so
-attention follows from the states and the projections alone: no further pass of the model is needed. How the
-model's output would change is not computed.
+A share says how much of the variation of scores a term explains. It does not say how attention
+would change with another part, which this module measures. Scores are bilinear in the states of both sides,
+so attention follows from the states and the projections alone: no further pass of the model is needed. The
+effect on the output of the model is not computed.
 
 One part is replaced, on the side of the queries, of the keys, or of both. Two ways differ in where the new
 part comes from, among the positions that count:
@@ -478,7 +478,7 @@ def calibration_rows(
 
 
 class _Comparison(NamedTuple):
-    """What a rank correlation compares; fields as columns of :data:`CALIBRATION_COLUMNS`."""
+    """The two things that a rank correlation compares; fields as columns of :data:`CALIBRATION_COLUMNS`."""
 
     kind: str
     way: Way

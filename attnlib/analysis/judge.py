@@ -179,7 +179,7 @@ def means_of_pass(fit: Fit, trace: Trace, whole: Bool[Tensor, " batch"]) -> dict
     return means
 
 
-# Which samples were read.
+# Identities of samples.
 
 
 def sample_keys(trace: Trace) -> Int[Tensor, " batch"]:

@@ -1,8 +1,8 @@
 """Shares that each part of the states has in a head's scores, in several readings of the shares of its terms.
 
-A term is the product of a part of the query and a part of the key. Those of a part with itself, and with the
-constant that all states share, are its pure terms. All others are cross terms, of two different parts, and
-the readings differ in how they count these:
+A term is the product of a part of the query and a part of the key. The terms of a part with itself, and with
+the constant that all states share, are its pure terms. All others are cross terms, of two different parts,
+and the readings differ in how they count these:
 
     own share       no cross term
     split share     half of each; the other half is the other part's (the Shapley value of the two sides)
@@ -143,7 +143,7 @@ def part_rows(heads: Iterable[Mapping[str, Any]], terms: Iterable[Mapping[str, A
 
     Args:
         heads: rows of the heads of an analysis. A head without terms has no rows, and a head whose row has no
-            interval of the split shares, as in an analysis by an earlier version, has NaN in its place.
+            interval of the split shares, as in an analysis by an earlier version, has NaN instead.
         terms: rows of the terms of these heads.
 
     Returns:

@@ -68,7 +68,7 @@ def both_passes(
 
     Args:
         stream: batches of the corpus and the model that reads them.
-        every: hold out and judge one batch in every so many.
+        every: hold out and judge every N-th batch.
         keep: saves the sums of both passes while they are running.
         progress: True for a bar, or a function, see :func:`~attnlib.analysis.from_stream.analyse_stream`.
         interventions: as :class:`~attnlib.analysis.judge.HeldOutSums`.

@@ -25,8 +25,8 @@ from attnlib.errors import BadInput
 class Analysis:
     """The results of an analysis, as plain data.
 
-    What :mod:`attnlib.report` returns is an :class:`~attnlib.report.views.AnalysisWithViews`, which has the
-    same data and shows it as tables, figures and a page.
+    Functions of :mod:`attnlib.report` return an :class:`~attnlib.report.views.AnalysisWithViews`, which has
+    the same data and shows it as tables, figures and a page.
 
     Attributes:
         heads: a row for each head of each attention, see :func:`head_rows`.

@@ -196,7 +196,7 @@ class Shard:
     Attributes:
         shard: number of this shard, from 0.
         shards: number of shards.
-        every: hold out and judge one batch in every so many; 1 holds out none, and all are fitted and judged.
+        every: hold out and judge every N-th batch; 1 holds out none, and all are fitted and judged.
 
     Raises:
         BadInput: a shard that is not one of the shards, or ``every`` below 1.

@@ -80,7 +80,7 @@ class Parts(ShowsShapes):
 
     @property
     def valid(self) -> int:
-        """How many places are valid."""
+        """Number of valid places."""
         return int(self.mask.sum())
 
     @property
@@ -303,22 +303,22 @@ class Components:
 
     @property
     def pair_counts(self) -> Int[Tensor, "tokens positions"]:
-        """How often each token was at each position."""
+        """Number of times that each token is at each position."""
         return self._by_token(self._pair_counts[:, : self.n_positions])
 
     @property
     def position_counts(self) -> Int[Tensor, " positions"]:
-        """How many valid samples have each position."""
+        """Number of samples in which each position is valid."""
         return self._pair_counts[:, : self.n_positions].sum(0)
 
     @property
     def token_counts(self) -> Int[Tensor, " tokens"]:
-        """How often each token occurs."""
+        """Number of times that each token occurs."""
         return self._by_token(self._pair_counts.sum(1))
 
     @property
     def seen(self) -> Bool[Tensor, " tokens"]:
-        """Whether each token occurs at all."""
+        """True for tokens that occur."""
         return self.token_counts > 0
 
     def _by_token(self, table: Tensor) -> Tensor:
@@ -475,7 +475,7 @@ class Components:
         return ids, valid
 
     def _make_room(self, n_positions: int) -> None:
-        """Make room for so many positions and for every token that has a row; full tables double."""
+        """Make room for a number of positions and for every token that has a row; full tables double."""
         rows, positions = len(self._token_sums), len(self._position_sums)
         more_rows = _doubled(rows, len(self._token_of_row)) - rows
         more_positions = 0

@@ -16,7 +16,7 @@ from attnlib.arrays import ShowsShapes
 Cell = tuple[int, int]  # (source length, target length)
 Way = tuple[int, int] | None
 
-# How a matrix is resized: positions correspond if the same share of the sentence is before them (None), or if
+# Ways to resize a matrix: positions correspond if the same share of the sentence is before them (None), or if
 # they have the same number counted from the first (1) or from the last (-1), for queries and for keys.
 WAYS: tuple[Way, ...] = (None, (1, 1), (-1, -1), (1, -1), (-1, 1))
 

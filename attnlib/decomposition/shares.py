@@ -22,8 +22,7 @@ temporal part of the query with the residual of the key. With s the covariance s
 
 The split share is the Shapley value of the two sides: a product vanishes without either of its factors, so
 each factor has half of it. The readings agree where cross terms vanish, and can differ widely where they do
-not. How far attention moves when a part is exchanged decides between them, see
-:mod:`attnlib.analysis.interventions`.
+not. The effect of exchanging a part decides between them, see :mod:`attnlib.analysis.interventions`.
 """
 
 from collections.abc import Collection

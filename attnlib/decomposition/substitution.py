@@ -36,7 +36,7 @@ SUBSETS: dict[str, frozenset[Pair]] = {
 
 @dataclass(frozen=True)
 class Substitution:
-    """How well a subset of terms rebuilds attention.
+    """Quality of the attention that a subset of terms rebuilds.
 
     Attributes:
         similarity: 1 − mean total variation from the full attention, from 0 to 1; NaN without rows.

@@ -240,7 +240,7 @@ class TermSums(StreamingSums):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Rebuilt(ShowsShapes):
-    """How similar the attention that subsets of terms rebuild is to the full one, row by row.
+    """Similarity of the attention that subsets of terms rebuild to the full one, row by row.
 
     Attributes:
         similarity: 1 − total variation.

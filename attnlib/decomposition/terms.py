@@ -53,7 +53,7 @@ class AlignmentTerms(ByPart):
             terms: products of decoder parts and encoder parts.
             target_mask: True at valid positions.
             source_mask: True at valid positions.
-            parts: names of the parts, the same on both sides.
+            parts: names of the parts of each side.
 
         Returns:
             terms that share the memory of the tensor.

@@ -190,7 +190,7 @@ def variance_explained(
     temporal, inputs = two_way(position_sums, token_sums, counts)
     square_of_mean = float(position_sums.sum(0).square().sum()) / occurrences
     variance = square_sum - square_of_mean
-    if variance <= 1e-12 * square_sum:  # it is but the rounding of the sums of squares
+    if variance <= 1e-12 * square_sum:  # mere rounding of the sums of squares
         return VarianceExplained(
             temporal=math.nan, additive=math.nan, temporal_unique=math.nan, input_unique=math.nan
         )

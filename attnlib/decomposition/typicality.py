@@ -44,7 +44,7 @@ MOST_ENTRIES = 200_000  # of all average matrices of a head together, where memo
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Typicality(ShowsShapes):
-    """How well the average attention matrix represents single samples.
+    """Result of comparing attention matrices with their average.
 
     Attributes:
         value: mean over the samples covered, from 0 to 1; NaN if no cell is large enough.
