@@ -16,7 +16,9 @@ from attnlib.errors import BadInput
 # Common annotations. A type checker lets callers pass whatever numpy or torch can convert to an array, or
 # omit a mask; in the body of a function that :func:`takes_arrays` decorates, all of these are tensors.
 if TYPE_CHECKING:
-    Array = States = Tokens = Mask = Terms = Attention = TargetMask = SourceMask = Rows = RowMask = Any
+    Array = States = Tokens = Mask = Terms = AttentionMatrices = TargetMask = SourceMask = Rows = RowMask = (
+        Any
+    )
 else:
     Array = Tensor
     # States, ids of tokens, and a mask that is True at valid positions:
@@ -25,7 +27,7 @@ else:
     Mask = Bool[Array, "batch length"] | None
     # Alignment terms, decoder's part first, or attention; and the masks of both of their sides:
     Terms = Float[Array, "3 3 batch target source"]
-    Attention = Float[Array, "batch target source"]
+    AttentionMatrices = Float[Array, "batch target source"]
     TargetMask = Bool[Array, "batch target"] | None
     SourceMask = Bool[Array, "batch source"] | None
     # Rows of any number of axes, which broadcast:
@@ -55,8 +57,9 @@ class ShowsShapes:
 def _shape_or_value(value: Any) -> str:
     """Return the dtype and shape of an array, the names of named objects, or else the value.
 
-    >>> _shape_or_value(torch.zeros(2, 3)), _shape_or_value(np.array(1.5)), _shape_or_value("means")
-    ('float32 (2, 3)', '1.5', "'means'")
+    Example:
+        >>> _shape_or_value(torch.zeros(2, 3)), _shape_or_value(np.array(1.5)), _shape_or_value("means")
+        ('float32 (2, 3)', '1.5', "'means'")
     """
     if isinstance(value, Tensor | np.ndarray):
         if value.ndim == 0:
@@ -81,8 +84,9 @@ def as_tuple(value: Any) -> tuple: ...
 def as_tuple(value: Any) -> tuple | None:
     """Return a single value, or a collection of values, as a tuple; None stays None.
 
-    >>> as_tuple("cross"), as_tuple(np.arange(2)), as_tuple(None)
-    (('cross',), (0, 1), None)
+    Example:
+        >>> as_tuple("cross"), as_tuple(np.arange(2)), as_tuple(None)
+        (('cross',), (0, 1), None)
     """
     if value is None:
         return None
@@ -103,8 +107,9 @@ def as_tensor(value: object, name: str) -> Tensor:
     Raises:
         BadInput: it cannot be converted.
 
-    >>> as_tensor(np.array([1, 2], dtype=">i4")[::-1], "ids").tolist()
-    [2, 1]
+    Example:
+        >>> as_tensor(np.array([1, 2], dtype=">i4")[::-1], "ids").tolist()
+        [2, 1]
     """
     if isinstance(value, Tensor):
         if value.is_meta:
@@ -154,8 +159,9 @@ def as_numbers(value: object, name: str) -> Tensor:
     Raises:
         BadInput: they are complex numbers or truth values.
 
-    >>> as_numbers([[1, 2]], "attention").dtype
-    torch.float64
+    Example:
+        >>> as_numbers([[1, 2]], "attention").dtype
+        torch.float64
     """
     numbers = as_tensor(value, name)
     if numbers.is_complex() or numbers.dtype == torch.bool:
@@ -232,10 +238,11 @@ def takes_arrays(function: Function) -> Function:
     Args:
         function: with annotations by jaxtyping.
 
-    >>> import attnlib
-    >>> fitted = attnlib.Components(2).update(np.ones((1, 3, 2)), [[1, 2, 3]])
-    >>> fitted.position_counts.tolist()
-    [1, 1, 1]
+    Example:
+        >>> import attnlib
+        >>> fitted = attnlib.Components(2).update(np.ones((1, 3, 2)), [[1, 2, 3]])
+        >>> fitted.position_counts.tolist()
+        [1, 1, 1]
     """
     function_signature = signature(function)
     parameters = function_signature.parameters

@@ -27,8 +27,9 @@ class UnknownName(BadInput):
         name: the unknown name.
         options: the known names.
 
-    >>> str(UnknownName("task", "one_to_won", ["one_to_one", "scan"]))
-    "no task 'one_to_won'; did you mean 'one_to_one'? Known: one_to_one, scan"
+    Example:
+        >>> str(UnknownName("task", "one_to_won", ["one_to_one", "scan"]))
+        "no task 'one_to_won'; did you mean 'one_to_one'? Known: one_to_one, scan"
     """
 
     def __init__(self, kind: str, name: str, options: Iterable[str]):
@@ -127,8 +128,9 @@ def stop_on_sigterm() -> None:
 def line_of(error: BaseException) -> tuple[str, int] | None:
     """Return an error in one line, and the exit code; None for a bug, which needs its traceback.
 
-    >>> line_of(Stopped())
-    ('stopped; what was finished is kept, and the same command goes on from there', 143)
+    Example:
+        >>> line_of(Stopped())
+        ('stopped; what was finished is kept, and the same command goes on from there', 143)
     """
     if isinstance(error, AttnlibError):
         return f"error: {error}", 2

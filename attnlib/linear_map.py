@@ -36,9 +36,10 @@ class LinearMap(ShowsShapes):
     Raises:
         BadInput: a weight or a bias of another shape.
 
-    >>> both = LinearMap(torch.tensor([[[1.0, 2.0]], [[0.0, 1.0]]]), torch.tensor([[3.0], [0.0]]))
-    >>> both(torch.tensor([[[10.0, 1.0]]])).flatten().tolist()
-    [15.0, 1.0]
+    Example:
+        >>> both = LinearMap(torch.tensor([[[1.0, 2.0]], [[0.0, 1.0]]]), torch.tensor([[3.0], [0.0]]))
+        >>> both(torch.tensor([[[10.0, 1.0]]])).flatten().tolist()
+        [15.0, 1.0]
     """
 
     weight: Float[Tensor, "heads head_width width"]
@@ -163,9 +164,10 @@ class Rotary(ShowsShapes):
         interleaved: whether the two coordinates of a pair are neighbours, as in the paper, or one is in the
             first half and the other in the second half, as in most implementations.
 
-    >>> quarter_turn = Rotary(cos=torch.zeros(1, 2), sin=torch.ones(1, 2))
-    >>> quarter_turn(torch.tensor([[3.0, 4.0]])).tolist()
-    [[-4.0, 3.0]]
+    Example:
+        >>> quarter_turn = Rotary(cos=torch.zeros(1, 2), sin=torch.ones(1, 2))
+        >>> quarter_turn(torch.tensor([[3.0, 4.0]])).tolist()
+        [[-4.0, 3.0]]
     """
 
     cos: Float[Tensor, "length rotated"]

@@ -17,8 +17,9 @@ def library(name: str) -> ModuleType:
     Raises:
         BadInput: the package is not installed; the message says how to install it.
 
-    >>> library("pandas").DataFrame({"part": ["temporal"]}).shape
-    (1, 1)
+    Example:
+        >>> library("pandas").DataFrame({"part": ["temporal"]}).shape
+        (1, 1)
     """
     package = name.partition(".")[0]
     try:

@@ -160,8 +160,9 @@ _WHAT_TO_GIVE = "give --model, --source and --target, or --generate for it; or -
 def flag_of(name: str) -> str:
     """Return the name of an option on the command line.
 
-    >>> flag_of("batch_size")
-    '--batch-size'
+    Example:
+        >>> flag_of("batch_size")
+        '--batch-size'
     """
     return f"--{name.replace('_', '-')}"
 
@@ -169,8 +170,9 @@ def flag_of(name: str) -> str:
 def words(text: str) -> tuple[str, ...]:
     """Parse a list of words of the command line.
 
-    >>> words("cross, encoder_self")
-    ('cross', 'encoder_self')
+    Example:
+        >>> words("cross, encoder_self")
+        ('cross', 'encoder_self')
     """
     return tuple(word.strip() for word in text.split(","))
 
@@ -181,8 +183,9 @@ def numbers(text: str) -> tuple[int, ...]:
     Raises:
         BadInput: the text is not such a list.
 
-    >>> numbers("0,4-6")
-    (0, 4, 5, 6)
+    Example:
+        >>> numbers("0,4-6")
+        (0, 4, 5, 6)
     """
     values: list[int] = []
     for word in text.split(","):

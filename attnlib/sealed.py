@@ -123,9 +123,10 @@ def loads(text: str) -> object:
     Raises:
         Altered: the text is incomplete or altered.
 
-    >>> loads('{"content": [1, 2], "seal": "05a7"}')
-    Traceback (most recent call last):
-    attnlib.errors.Altered: a file does not hold what was written there: its seal is broken
+    Example:
+        >>> loads('{"content": [1, 2], "seal": "05a7"}')
+        Traceback (most recent call last):
+        attnlib.errors.Altered: a file does not hold what was written there: its seal is broken
     """
     try:
         sealed = json.loads(text)

@@ -21,21 +21,22 @@ class StreamingSums:
     A subclass defines ``settings``, the arguments that make empty sums of its kind, and, if it sums a
     dictionary of streaming sums, ``empty_entry``.
 
-    >>> class Mean(StreamingSums):
-    ...     SUMS = ("total", "count")
-    ...
-    ...     def __init__(self):
-    ...         self.total, self.count = 0.0, 0
-    ...
-    ...     def update(self, numbers):
-    ...         self.total += sum(numbers)
-    ...         self.count += len(numbers)
-    ...         return self
-    >>> whole = Mean().update([1, 2]) + Mean().update([3])
-    >>> whole.state_dict()
-    {'total': 6.0, 'count': 3}
-    >>> Mean().load_state_dict(whole.state_dict()).count
-    3
+    Example:
+        >>> class Mean(StreamingSums):
+        ...     SUMS = ("total", "count")
+        ...
+        ...     def __init__(self):
+        ...         self.total, self.count = 0.0, 0
+        ...
+        ...     def update(self, numbers):
+        ...         self.total += sum(numbers)
+        ...         self.count += len(numbers)
+        ...         return self
+        >>> whole = Mean().update([1, 2]) + Mean().update([3])
+        >>> whole.state_dict()
+        {'total': 6.0, 'count': 3}
+        >>> Mean().load_state_dict(whole.state_dict()).count
+        3
     """
 
     SUMS: ClassVar[tuple[str, ...]] = ()

@@ -51,8 +51,9 @@ def site_names(kind: AttentionKind, layer: int) -> tuple[str, str]:
 
     All cross-attentions read the same encoder.
 
-    >>> site_names("cross", 2), site_names("encoder_self", 0)
-    (('decoder.2.cross', 'encoder'), ('encoder.0.self', 'encoder.0.self'))
+    Example:
+        >>> site_names("cross", 2), site_names("encoder_self", 0)
+        (('decoder.2.cross', 'encoder'), ('encoder.0.self', 'encoder.0.self'))
     """
     if kind == "cross":
         return f"decoder.{layer}.cross", "encoder"
@@ -97,12 +98,13 @@ class Attention(ShowsShapes):
         BadInput: projections with different numbers of heads or widths; a window below one step or without
             ``causal``; a scale that is not finite.
 
-    >>> states = torch.tensor([[[1.0, 0.0], [0.0, 2.0]]])
-    >>> identity = LinearMap.none(states)
-    >>> maps = (identity, identity)
-    >>> attention = Attention("cross", 0, query_inputs=states, key_inputs=states, maps=maps)
-    >>> attention.scores.tolist()
-    [[[[1.0, 0.0], [0.0, 4.0]]]]
+    Example:
+        >>> states = torch.tensor([[[1.0, 0.0], [0.0, 2.0]]])
+        >>> identity = LinearMap.none(states)
+        >>> maps = (identity, identity)
+        >>> attention = Attention("cross", 0, query_inputs=states, key_inputs=states, maps=maps)
+        >>> attention.scores.tolist()
+        [[[[1.0, 0.0], [0.0, 4.0]]]]
     """
 
     kind: AttentionKind
@@ -387,10 +389,11 @@ class Trace(ShowsShapes):
         predicts: True at valid steps whose prediction ``target_outputs`` has; all by default. The last token
             of a sequence has no known successor.
 
-    >>> ids = torch.tensor([[5, 6]])
-    >>> trace = Trace.of_one_sequence(ids, ids > 0, ())
-    >>> trace.attention is None, trace.logits is None
-    (True, True)
+    Example:
+        >>> ids = torch.tensor([[5, 6]])
+        >>> trace = Trace.of_one_sequence(ids, ids > 0, ())
+        >>> trace.attention is None, trace.logits is None
+        (True, True)
     """
 
     source_tokens: Int[Tensor, "batch source"]
@@ -425,10 +428,11 @@ class Trace(ShowsShapes):
             mask: True at valid positions.
             attentions: the self-attentions that were recorded.
 
-        >>> ids = torch.tensor([[5, 6, 7]])
-        >>> trace = Trace.of_one_sequence(ids, ids > 0, ())
-        >>> trace.target_outputs.tolist(), trace.predicts.tolist()
-        ([[6, 7, 7]], [[True, True, False]])
+        Example:
+            >>> ids = torch.tensor([[5, 6, 7]])
+            >>> trace = Trace.of_one_sequence(ids, ids > 0, ())
+            >>> trace.target_outputs.tolist(), trace.predicts.tolist()
+            ([[6, 7, 7]], [[True, True, False]])
         """
         has_next = torch.zeros_like(mask)
         has_next[:, :-1] = mask[:, :-1] & mask[:, 1:]

@@ -55,18 +55,19 @@ def analyse_stream(
     Raises:
         BadInput: the corpus has nothing to judge, or ``heads`` is empty or not made of whole numbers.
 
-    >>> import torch
-    >>> from attnlib.trace import Attention, Trace
-    >>> from attnlib.linear_map import LinearMap
-    >>> draw = torch.Generator().manual_seed(0)
-    >>> def trace_of(tokens):
-    ...     states = torch.randn(*tokens.shape, 4, generator=draw)
-    ...     maps = (LinearMap.none(states), LinearMap.none(states))
-    ...     attention = Attention("encoder_self", 0, query_inputs=states, key_inputs=states, maps=maps)
-    ...     return Trace.of_one_sequence(tokens, tokens > 0, (attention,))
-    >>> batches = [torch.randint(1, 9, (2, 5), generator=draw) for _ in range(10)]
-    >>> analyse_stream(Stream(trace_of, batches))
-    Analysis of 1 heads, fitted on 16 samples, judged on 4
+    Example:
+        >>> import torch
+        >>> from attnlib.trace import Attention, Trace
+        >>> from attnlib.linear_map import LinearMap
+        >>> draw = torch.Generator().manual_seed(0)
+        >>> def trace_of(tokens):
+        ...     states = torch.randn(*tokens.shape, 4, generator=draw)
+        ...     maps = (LinearMap.none(states), LinearMap.none(states))
+        ...     attention = Attention("encoder_self", 0, query_inputs=states, key_inputs=states, maps=maps)
+        ...     return Trace.of_one_sequence(tokens, tokens > 0, (attention,))
+        >>> batches = [torch.randint(1, 9, (2, 5), generator=draw) for _ in range(10)]
+        >>> analyse_stream(Stream(trace_of, batches))
+        Analysis of 1 heads, fitted on 16 samples, judged on 4
     """
     heads = as_tuple(heads)
     if heads is not None and any(type(head) is not int for head in heads):

@@ -39,7 +39,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.analysis.part_shares import SIDES, Side, weighted_sum, weights_of
+from attnlib.analysis.part_shares import FACTOR_SIDES, FactorSide, weighted_sum, weights_of
 from attnlib.analysis.terms import AttentionTerms
 from attnlib.arrays import ShowsShapes
 from attnlib.decomposition.components import PART_NAMES, Means
@@ -163,7 +163,7 @@ def _every_place(samples: int, length: int) -> Origin:
 
 
 @dataclass(frozen=True, eq=False)
-class _Side:
+class _ReplaceableSide:
     """One side of an attention: the projected parts of its states, before rotation and scale.
 
     Attributes:
@@ -189,7 +189,7 @@ class _Side:
         rotation: Rotation | None,
         donors: Donors,
         scale: float = 1.0,
-    ) -> "_Side":
+    ) -> "_ReplaceableSide":
         """Project the parts of states.
 
         Args:
@@ -237,7 +237,7 @@ class InterventionSums(StreamingSums):
         heads: numbers of the heads.
 
     Attributes:
-        moved: total variation, (heads, ways, sides, parts), in the order of :data:`WAYS`, ``SIDES`` and
+        moved: total variation, (heads, ways, sides, parts), in the order of :data:`WAYS`, ``FACTOR_SIDES`` and
             :data:`MOVED_PARTS`.
         rows: number of rows summed.
     """
@@ -246,7 +246,7 @@ class InterventionSums(StreamingSums):
 
     def __init__(self, heads: Collection[int]):
         self.heads = tuple(heads)
-        sizes = (len(self.heads), len(WAYS), len(SIDES), len(MOVED_PARTS))
+        sizes = (len(self.heads), len(WAYS), len(FACTOR_SIDES), len(MOVED_PARTS))
         self.moved = torch.zeros(sizes, dtype=torch.float64)
         self.rows = 0
 
@@ -260,8 +260,8 @@ class InterventionSums(StreamingSums):
 
     def update(
         self,
-        query: _Side,
-        keys: _Side,
+        query: _ReplaceableSide,
+        keys: _ReplaceableSide,
         allowed: Bool[Tensor, "samples target source"],
         *,
         bias: Float[Tensor, "samples heads target source"] | None = None,
@@ -295,7 +295,7 @@ class InterventionSums(StreamingSums):
                     "keys": attention(old_queries, new_keys),
                     "both": attention(new_queries, new_keys),
                 }
-                for side_number, side in enumerate(SIDES):
+                for side_number, side in enumerate(FACTOR_SIDES):
                     moved = total_variation(after[side], before).sum(-1)  # (heads,)
                     self.moved[:, way_number, side_number, part_number] += moved.cpu()
         self.rows += len(chosen)
@@ -304,7 +304,7 @@ class InterventionSums(StreamingSums):
     def effects(self) -> Iterator[dict[str, Any]]:
         """Yield head, way, side, part, and how far attention moves; NaN without rows."""
         means = self.moved / self.rows  # (heads, ways, sides, parts); 0 / 0 is NaN
-        numbered = (enumerate(names) for names in (self.heads, WAYS, SIDES, MOVED_PARTS))
+        numbered = (enumerate(names) for names in (self.heads, WAYS, FACTOR_SIDES, MOVED_PARTS))
         for entries in product(*numbered):
             place = tuple(number for number, _ in entries)
             head, way, side, part = (name for _, name in entries)
@@ -360,7 +360,7 @@ def add_interventions(
     query_donors, key_donors = donors
     query_map = attention.query_map.of_heads(batch.heads)
     key_map = attention.key_map.of_heads(batch.heads)
-    query = _Side.of(
+    query = _ReplaceableSide.of(
         query_map,
         attention.query_inputs[whole],
         means[attention.query_site],
@@ -368,7 +368,7 @@ def add_interventions(
         donors=query_donors,
         scale=attention.scale,
     )
-    keys = _Side.of(
+    keys = _ReplaceableSide.of(
         key_map,
         attention.key_inputs[whole],
         means[attention.key_site],
@@ -401,7 +401,7 @@ def intervention_rows(sums: Mapping[str, InterventionSums]) -> list[dict]:
     return rows
 
 
-def attributions(terms: Collection[Mapping[str, Any]], part: str, side: Side) -> dict[str, float]:
+def attributions(terms: Collection[Mapping[str, Any]], part: str, side: FactorSide) -> dict[str, float]:
     """Return the value of each attribution for a part of a head, larger for parts that should matter more.
 
     ``own``, ``split`` and ``any_term`` are covariance shares of the terms that the part enters on this side,
@@ -482,7 +482,7 @@ class _Comparison(NamedTuple):
 
     kind: str
     way: Way
-    side: Side
+    side: FactorSide
     part: str
     attribution: str
 
@@ -490,7 +490,7 @@ class _Comparison(NamedTuple):
         return (
             self.kind,
             WAYS.index(self.way),
-            SIDES.index(self.side),
+            FACTOR_SIDES.index(self.side),
             (*PART_NAMES, EVERY_PART).index(self.part),
             ATTRIBUTIONS.index(self.attribution),
         )
@@ -503,8 +503,9 @@ def _head(row: Mapping[str, Any]) -> tuple[str, int, int]:
 def spearman(pairs: Float[np.ndarray, "points 2"]) -> float:
     """Return the rank correlation of two columns, ties at their mean rank; NaN where a column is constant.
 
-    >>> round(spearman(np.array([[1.0, 10.0], [2.0, 30.0], [2.0, 20.0], [4.0, 90.0]])), 4)
-    0.9487
+    Example:
+        >>> round(spearman(np.array([[1.0, 10.0], [2.0, 30.0], [2.0, 20.0], [4.0, 90.0]])), 4)
+        0.9487
     """
     if not np.isfinite(pairs).all():
         return math.nan

@@ -470,8 +470,9 @@ def student(degrees: int | float | Tensor) -> float | Tensor:
     Args:
         degrees: of freedom, any real number from 1 on; the quantile is NaN below 1.
 
-    >>> [round(student(n), 3) for n in (1, 1.5, 2, 5, 30, 1000)]
-    [12.706, 6.017, 4.303, 2.571, 2.042, 1.962]
+    Example:
+        >>> [round(student(n), 3) for n in (1, 1.5, 2, 5, 30, 1000)]
+        [12.706, 6.017, 4.303, 2.571, 2.042, 1.962]
     """
     if isinstance(degrees, Tensor):
         values = [_quantile(number) for number in degrees.flatten().tolist()]

@@ -78,11 +78,12 @@ class Learned(StreamingSums):
         ``loss_by_frequency`` is the loss, in nats, of predicting each word by its frequency in this text, and
         ``most_frequent`` is how often the most frequent word is correct.
 
-        >>> learned = Learned()
-        >>> learned.words, learned.right, learned.loss, learned.sentences = 4, 3, 2.0, 1
-        >>> learned.right_words.update([5, 5, 6, 7])
-        >>> learned.result()["accuracy"], round(learned.result()["loss_by_frequency"], 2)
-        (0.75, 1.04)
+        Example:
+            >>> learned = Learned()
+            >>> learned.words, learned.right, learned.loss, learned.sentences = 4, 3, 2.0, 1
+            >>> learned.right_words.update([5, 5, 6, 7])
+            >>> learned.result()["accuracy"], round(learned.result()["loss_by_frequency"], 2)
+            (0.75, 1.04)
         """
         if not self.words:
             return {}

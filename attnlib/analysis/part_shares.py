@@ -20,9 +20,9 @@ from typing import Any, Literal
 from attnlib.analysis.terms import CONSTANT, POSITION_BIAS, part_of
 from attnlib.decomposition.components import PART_NAMES
 
-Side = Literal["query", "keys", "both"]
+FactorSide = Literal["query", "keys", "both"]
 Reading = Literal["own", "split", "any_term"]
-SIDES: tuple[Side, ...] = ("query", "keys", "both")
+FACTOR_SIDES: tuple[FactorSide, ...] = ("query", "keys", "both")
 READINGS: tuple[Reading, ...] = ("own", "split", "any_term")
 
 #: the columns of a row of :func:`part_rows`; all but the first four are shares of one
@@ -42,7 +42,9 @@ PART_COLUMNS = {
 }
 
 
-def weights_of(terms: Iterable[str], part: str, reading: Reading, *, side: Side = "both") -> dict[str, float]:
+def weights_of(
+    terms: Iterable[str], part: str, reading: Reading, *, side: FactorSide = "both"
+) -> dict[str, float]:
     """Return the weight with which each term counts for a part; terms of weight zero are left out.
 
     Args:
@@ -55,11 +57,12 @@ def weights_of(terms: Iterable[str], part: str, reading: Reading, *, side: Side 
     Returns:
         weights from 0 to 1, by name of the term.
 
-    >>> names = ("temporal·temporal", "temporal·input", "constant·temporal", "input·input")
-    >>> weights_of(names, "temporal", "split")
-    {'temporal·temporal': 1.0, 'temporal·input': 0.5, 'constant·temporal': 1.0}
-    >>> weights_of(names, "temporal", "split", side="query")
-    {'temporal·temporal': 0.5, 'temporal·input': 0.5}
+    Example:
+        >>> names = ("temporal·temporal", "temporal·input", "constant·temporal", "input·input")
+        >>> weights_of(names, "temporal", "split")
+        {'temporal·temporal': 1.0, 'temporal·input': 0.5, 'constant·temporal': 1.0}
+        >>> weights_of(names, "temporal", "split", side="query")
+        {'temporal·temporal': 0.5, 'temporal·input': 0.5}
     """
     weights = {}
     for term in terms:
@@ -117,10 +120,11 @@ def readings_of(
     Returns:
         shares of one, by column.
 
-    >>> covariance = {"temporal·temporal": 0.5, "temporal·residual": 0.5}
-    >>> shares = readings_of(covariance, covariance, "residual")
-    >>> shares["own_share"], shares["split_share"], shares["any_term_share"], shares["query_share"]
-    (0, 0.25, 0.5, 0)
+    Example:
+        >>> covariance = {"temporal·temporal": 0.5, "temporal·residual": 0.5}
+        >>> shares = readings_of(covariance, covariance, "residual")
+        >>> shares["own_share"], shares["split_share"], shares["any_term_share"], shares["query_share"]
+        (0, 0.25, 0.5, 0)
     """
     terms = tuple(covariance)
     own_weights = weights_of(terms, part, "own")

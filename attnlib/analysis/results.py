@@ -51,9 +51,10 @@ class Analysis:
         samples: up to a dozen judged samples, with attention and what terms rebuild of it.
         one_sequence: whether the model reads one sequence, as a decoder or an encoder alone does.
 
-    >>> row = {"kind": "cross", "layer": 0, "head": 0, "temporal_share": 0.8}
-    >>> Analysis(heads=[row], terms=[], states=[], fitted=800, judged=200, held_out=True)
-    Analysis of 1 heads, fitted on 800 samples, judged on 200
+    Example:
+        >>> row = {"kind": "cross", "layer": 0, "head": 0, "temporal_share": 0.8}
+        >>> Analysis(heads=[row], terms=[], states=[], fitted=800, judged=200, held_out=True)
+        Analysis of 1 heads, fitted on 800 samples, judged on 200
     """
 
     heads: list[dict]

@@ -30,9 +30,10 @@ class Losses:
         source_pieces, target_pieces: pieces that a tokenizer made of each side; 0 where there is none.
         source_unknown, target_unknown: those of them that are the tokenizer's mark for unknown text.
 
-    >>> total = Losses(cut=1, source_pieces=8, source_unknown=2) + Losses(cut=2)
-    >>> total.cut, total.unknown
-    (3, {'source': 0.25})
+    Example:
+        >>> total = Losses(cut=1, source_pieces=8, source_unknown=2) + Losses(cut=2)
+        >>> total.cut, total.unknown
+        (3, {'source': 0.25})
     """
 
     left_out: int = 0
@@ -91,9 +92,10 @@ class Stream(Generic[Batch]):
     Raises:
         BadInput: batches that can be read only once.
 
-    >>> stream = Stream(trace=print, batches=["first batch", "second batch"])
-    >>> stream.n_batches, list(stream.numbered())
-    (2, [(0, 'first batch'), (1, 'second batch')])
+    Example:
+        >>> stream = Stream(trace=print, batches=["first batch", "second batch"])
+        >>> stream.n_batches, list(stream.numbered())
+        (2, [(0, 'first batch'), (1, 'second batch')])
     """
 
     trace: Callable[[Batch], Trace]
@@ -201,11 +203,12 @@ class Shard:
     Raises:
         BadInput: a shard that is not one of the shards, or ``every`` below 1.
 
-    >>> second_of_two = Shard(1, 2, every=3)
-    >>> [number for number in range(12) if second_of_two.is_of("fit", number)]
-    [3, 4, 9, 10]
-    >>> [number for number in range(12) if second_of_two.is_of("judge", number)]
-    [5, 11]
+    Example:
+        >>> second_of_two = Shard(1, 2, every=3)
+        >>> [number for number in range(12) if second_of_two.is_of("fit", number)]
+        [3, 4, 9, 10]
+        >>> [number for number in range(12) if second_of_two.is_of("judge", number)]
+        [5, 11]
     """
 
     shard: int = 0

@@ -30,8 +30,9 @@ _NUMBERS_AT_ONCE = 1 << 18  # largest size of a part of one side that is multipl
 def term_name(parts: tuple[str, str] | str) -> str:
     """Return the name of a term, from the part of the query and that of the key; a name is returned as it is.
 
-    >>> term_name(("temporal", "input"))
-    'temporal·input'
+    Example:
+        >>> term_name(("temporal", "input"))
+        'temporal·input'
     """
     if isinstance(parts, str):
         return parts
@@ -44,8 +45,9 @@ def part_of(term: str) -> str:
     A constant query is the same everywhere, so its term with a position is temporal, and its term with a word
     is input.
 
-    >>> list(map(part_of, ("constant·input", "temporal·input", "input·residual", "constant·temporal")))
-    ['input', 'mixed', 'residual', 'temporal']
+    Example:
+        >>> list(map(part_of, ("constant·input", "temporal·input", "input·residual", "constant·temporal")))
+        ['input', 'mixed', 'residual', 'temporal']
     """
     if term == POSITION_BIAS:
         return term
@@ -155,7 +157,7 @@ def attention_terms(
 
 
 @dataclass(frozen=True, eq=False)
-class _Side:
+class _ProjectedSide:
     """One side of an attention: the projected parts of its states.
 
     The constant, temporal and input parts are looked up in projected tables, so that no state has to be
@@ -190,7 +192,7 @@ class _Side:
         constant_is_temporal: bool,
         rotation: Rotation | None,
         scale: float = 1.0,
-    ) -> "_Side":
+    ) -> "_ProjectedSide":
         """Project the tables of components, all in one product, then rotate and scale what has positions."""
         tables = [means.centre[None], means.temporal - means.centre, means.input]
         sizes = [len(table) for table in tables]
@@ -243,8 +245,8 @@ class _Products:
 
     attention: Attention
     heads: list[int]
-    query: _Side
-    key: _Side
+    query: _ProjectedSide
+    key: _ProjectedSide
 
     @classmethod
     def of(
@@ -267,7 +269,7 @@ class _Products:
             key_parts = (CONSTANT, *PART_NAMES)
         query_map = attention.query_map.of_heads(heads)
         key_map = attention.key_map.of_heads(heads)
-        query_side = _Side.of(
+        query_side = _ProjectedSide.of(
             query_map,
             query,
             parts=query_parts,
@@ -275,7 +277,7 @@ class _Products:
             rotation=attention.query_rotation,
             scale=attention.scale,
         )
-        key_side = _Side.of(
+        key_side = _ProjectedSide.of(
             key_map, key, parts=key_parts, constant_is_temporal=by_means, rotation=attention.key_rotation
         )
         return cls(attention=attention, heads=heads, query=query_side, key=key_side)

@@ -27,9 +27,10 @@ class ByPart(Tensor):
         parts: names of the parts, the same for both axes.
         axes: names of all axes; two of them are :data:`PART_AXES`.
 
-    >>> shares = ByPart.of(torch.arange(9.0).view(3, 3), axes=PART_AXES)
-    >>> float(shares["temporal", "input"]), shares["residual"].tolist()
-    (1.0, [6.0, 7.0, 8.0])
+    Example:
+        >>> shares = ByPart.of(torch.arange(9.0).view(3, 3), axes=PART_AXES)
+        >>> float(shares["temporal", "input"]), shares["residual"].tolist()
+        (1.0, [6.0, 7.0, 8.0])
     """
 
     parts: tuple[str, ...]
@@ -139,12 +140,13 @@ class ByPart(Tensor):
             UnknownName: there is no such part.
             BadInput: fewer than two parts.
 
-        >>> shares = ByPart.of(torch.arange(9.0).view(3, 3), axes=PART_AXES)
-        >>> print(shares.pooled("input", "residual"))
-        ByPart, decoder part down, encoder part across
-                              temporal  input+residual
-        temporal                 0.000           3.000
-        input+residual           9.000          24.000
+        Example:
+            >>> shares = ByPart.of(torch.arange(9.0).view(3, 3), axes=PART_AXES)
+            >>> print(shares.pooled("input", "residual"))
+            ByPart, decoder part down, encoder part across
+                                  temporal  input+residual
+            temporal                 0.000           3.000
+            input+residual           9.000          24.000
         """
         groups = pooled_parts(self.parts, parts)
         pooled = self.as_subclass(Tensor)
@@ -201,8 +203,9 @@ def pooled_parts(parts: Sequence[str], pooled: Sequence[str]) -> dict[str, tuple
         UnknownName: there is no such part.
         BadInput: fewer than two parts are pooled.
 
-    >>> pooled_parts(PART_NAMES, ("residual", "input"))
-    {'temporal': ('temporal',), 'input+residual': ('input', 'residual')}
+    Example:
+        >>> pooled_parts(PART_NAMES, ("residual", "input"))
+        {'temporal': ('temporal',), 'input+residual': ('input', 'residual')}
     """
     for part in pooled:
         check_known("part", part, parts)

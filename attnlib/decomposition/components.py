@@ -63,12 +63,13 @@ class Parts(ShowsShapes):
         unseen_positions: number of valid places whose position was not seen in fitting; their temporal
             component is zero.
 
-    >>> states = torch.ones(1, 2, 3)
-    >>> parts = Parts(states, 2 * states, 3 * states, mask=torch.tensor([[True, True]]), unseen_tokens=1)
-    >>> parts
-    Parts(temporal, input, residual, each (1, 2, 3), 2 valid)
-    >>> parts.total()[0, 0].tolist(), parts.unseen_share
-    ([6.0, 6.0, 6.0], 0.5)
+    Example:
+        >>> states = torch.ones(1, 2, 3)
+        >>> parts = Parts(states, 2 * states, 3 * states, mask=torch.tensor([[True, True]]), unseen_tokens=1)
+        >>> parts
+        Parts(temporal, input, residual, each (1, 2, 3), 2 valid)
+        >>> parts.total()[0, 0].tolist(), parts.unseen_share
+        ([6.0, 6.0, 6.0], 0.5)
     """
 
     temporal: Float[Tensor, "batch length width"]
@@ -195,14 +196,15 @@ class Components:
     Raises:
         BadInput: a size that is not a positive whole number, an unknown method or unknown constants.
 
-    >>> components = Components(width=1)
-    >>> states = torch.tensor([[[1.0], [4.0]], [[3.0], [8.0]]])
-    >>> tokens = torch.tensor([[0, 7], [0, 0]])
-    >>> parts = components.update(states, tokens).split(states, tokens)
-    >>> components.temporal.flatten().tolist()
-    [2.0, 6.0]
-    >>> torch.equal(parts.total(), states)
-    True
+    Example:
+        >>> components = Components(width=1)
+        >>> states = torch.tensor([[[1.0], [4.0]], [[3.0], [8.0]]])
+        >>> tokens = torch.tensor([[0, 7], [0, 0]])
+        >>> parts = components.update(states, tokens).split(states, tokens)
+        >>> components.temporal.flatten().tolist()
+        [2.0, 6.0]
+        >>> torch.equal(parts.total(), states)
+        True
     """
 
     def __init__(

@@ -42,8 +42,9 @@ def nearest_cells(cell: Cell, counts: Mapping[Cell, int], minimum: int) -> list[
         counts: number of samples of each cell, at least the minimum in all.
         minimum: number of samples that the cells must have together.
 
-    >>> nearest_cells((3, 3), {(3, 3): 1, (3, 4): 1, (4, 3): 1, (9, 9): 5}, minimum=2)
-    [(3, 3), (3, 4), (4, 3)]
+    Example:
+        >>> nearest_cells((3, 3), {(3, 3): 1, (3, 4): 1, (4, 3): 1, (9, 9): 5}, minimum=2)
+        [(3, 3), (3, 4), (4, 3)]
     """
     cells = list(counts)
     samples = np.array(list(counts.values()))  # (cells,)

@@ -60,10 +60,11 @@ class PartShares:
         encoder: covariance share of all terms with this encoder part. The three sum to one.
         mean_absolute: mean absolute shares of terms, split as in ``split``. The three sum to one.
 
-    >>> terms = torch.zeros(3, 3, 1, 1, 2)
-    >>> terms[0, 0] = torch.tensor([3.0, 1.0])
-    >>> shares(terms, split="shapley").decoder["temporal"]
-    1.0
+    Example:
+        >>> terms = torch.zeros(3, 3, 1, 1, 2)
+        >>> terms[0, 0] = torch.tensor([3.0, 1.0])
+        >>> shares(terms, split="shapley").decoder["temporal"]
+        1.0
     """
 
     own: ByName
@@ -99,10 +100,11 @@ class Shares:
         rows: number of valid rows that the shares are of.
         rows_left_out: number of valid rows with a single valid source position.
 
-    >>> table = ByPart.of(torch.eye(3) / 3, axes=PART_AXES)
-    >>> shares_of_terms = Shares(table, table, entries=8, rows=2, rows_left_out=0)
-    >>> round(shares_of_terms.temporal, 3)
-    0.333
+    Example:
+        >>> table = ByPart.of(torch.eye(3) / 3, axes=PART_AXES)
+        >>> shares_of_terms = Shares(table, table, entries=8, rows=2, rows_left_out=0)
+        >>> round(shares_of_terms.temporal, 3)
+        0.333
     """
 
     mean_absolute: ByPart
@@ -119,11 +121,12 @@ class Shares:
     def of_parts(self) -> PartShares:
         """Return the share of each part: its own share, its split share and others.
 
-        >>> covariance = torch.tensor([[0.4, 0.0, 0.2], [0.0, 0.1, 0.0], [0.0, 0.0, 0.3]])
-        >>> table = ByPart.of(covariance, axes=PART_AXES)
-        >>> parts = Shares(table, table, entries=8, rows=2, rows_left_out=0).of_parts()
-        >>> [round(reading["temporal"], 3) for reading in (parts.own, parts.split, parts.any_term)]
-        [0.4, 0.5, 0.6]
+        Example:
+            >>> covariance = torch.tensor([[0.4, 0.0, 0.2], [0.0, 0.1, 0.0], [0.0, 0.0, 0.3]])
+            >>> table = ByPart.of(covariance, axes=PART_AXES)
+            >>> parts = Shares(table, table, entries=8, rows=2, rows_left_out=0).of_parts()
+            >>> [round(reading["temporal"], 3) for reading in (parts.own, parts.split, parts.any_term)]
+            [0.4, 0.5, 0.6]
         """
         decoder = self.covariance.sum(1)  # (parts,)
         encoder = self.covariance.sum(0)  # (parts,)
@@ -177,11 +180,12 @@ class ShareSums(StreamingSums):
         UnknownName: there is no such part.
         BadInput: a single part is pooled.
 
-    >>> terms = torch.zeros(3, 3, 1, 1, 2)
-    >>> terms[0, 0] = torch.tensor([3.0, 1.0])
-    >>> sums = ShareSums().update(terms) + ShareSums().update(terms)
-    >>> sums.result().temporal, sums.result().rows
-    (1.0, 2)
+    Example:
+        >>> terms = torch.zeros(3, 3, 1, 1, 2)
+        >>> terms[0, 0] = torch.tensor([3.0, 1.0])
+        >>> sums = ShareSums().update(terms) + ShareSums().update(terms)
+        >>> sums.result().temporal, sums.result().rows
+        (1.0, 2)
     """
 
     SUMS = ("terms",)
@@ -279,16 +283,18 @@ def shares(
             ``split``; a single part is pooled.
         UnknownName: there is no part of this name.
 
-    >>> terms = torch.zeros(3, 3, 1, 1, 2)
-    >>> terms[0, 0] = torch.tensor([3.0, 1.0])
-    >>> terms[2, 1] = torch.tensor([1.0, 0.0])
-    >>> of_terms = shares(terms)
-    >>> round(float(of_terms.covariance["temporal", "temporal"]), 3), round(of_terms.temporal, 3)
-    (0.667, 0.667)
-    >>> shares(terms, split="shapley")
-    PartShares(own: temporal 0.67, input 0.00, residual 0.00; split: temporal 0.67, input 0.17, residual 0.17)
-    >>> float(shares(terms, pool=("input", "residual")).covariance["input+residual", "input+residual"])
-    0.3333333333333333
+    Example:
+        >>> terms = torch.zeros(3, 3, 1, 1, 2)
+        >>> terms[0, 0] = torch.tensor([3.0, 1.0])
+        >>> terms[2, 1] = torch.tensor([1.0, 0.0])
+        >>> of_terms = shares(terms)
+        >>> round(float(of_terms.covariance["temporal", "temporal"]), 3), round(of_terms.temporal, 3)
+        (0.667, 0.667)
+        >>> parts = shares(terms, split="shapley")
+        >>> round(parts.own["input"], 2), round(parts.split["input"], 2)
+        (0.0, 0.17)
+        >>> float(shares(terms, pool=("input", "residual")).covariance["input+residual", "input+residual"])
+        0.3333333333333333
     """
     if split not in (None, "shapley"):
         raise BadInput(f"split is {split!r}; expected 'shapley', or None for the shares of terms")

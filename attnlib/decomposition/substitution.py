@@ -43,8 +43,9 @@ class Substitution:
         argmax_agreement: share of rows whose largest entry is at the same position; NaN without rows.
         rows: number of rows compared.
 
-    >>> Substitution(similarity=0.9, argmax_agreement=1.0, rows=12).similarity
-    0.9
+    Example:
+        >>> Substitution(similarity=0.9, argmax_agreement=1.0, rows=12).similarity
+        0.9
     """
 
     similarity: float
@@ -61,12 +62,13 @@ class SubstitutionSums(StreamingSums):
     Raises:
         UnknownName: a part is not one of `PART_NAMES`.
 
-    >>> import torch
-    >>> terms = torch.zeros(3, 3, 1, 1, 2)
-    >>> terms[0, 0] = torch.tensor([3.0, 1.0])
-    >>> sums = SubstitutionSums().update(terms) + SubstitutionSums().update(terms)
-    >>> sums.result()["temporal_only"]
-    Substitution(similarity=1.0, argmax_agreement=1.0, rows=2)
+    Example:
+        >>> import torch
+        >>> terms = torch.zeros(3, 3, 1, 1, 2)
+        >>> terms[0, 0] = torch.tensor([3.0, 1.0])
+        >>> sums = SubstitutionSums().update(terms) + SubstitutionSums().update(terms)
+        >>> sums.result()["temporal_only"]
+        Substitution(similarity=1.0, argmax_agreement=1.0, rows=2)
     """
 
     SUMS = ("terms",)
@@ -129,12 +131,13 @@ def substitution(
     Raises:
         BadInput: masks and terms differ in shape; a term at a valid place is not finite.
 
-    >>> import torch
-    >>> terms = torch.zeros(3, 3, 1, 1, 2)
-    >>> terms[0, 0] = torch.tensor([3.0, 1.0])
-    >>> results = substitution(terms)
-    >>> results["temporal_only"].similarity, round(results["input_only"].similarity, 3)
-    (1.0, 0.619)
+    Example:
+        >>> import torch
+        >>> terms = torch.zeros(3, 3, 1, 1, 2)
+        >>> terms[0, 0] = torch.tensor([3.0, 1.0])
+        >>> results = substitution(terms)
+        >>> results["temporal_only"].similarity, round(results["input_only"].similarity, 3)
+        (1.0, 0.619)
     """
     return SubstitutionSums().update(terms, target_mask, source_mask).result()
 

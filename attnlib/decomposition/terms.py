@@ -25,13 +25,14 @@ class AlignmentTerms(ByPart):
         target_mask: True at valid positions, (sample, target).
         source_mask: True at valid positions, (sample, source).
 
-    >>> import torch
-    >>> valid = torch.ones(1, 2, dtype=torch.bool)
-    >>> terms = AlignmentTerms.masked(torch.zeros(3, 3, 1, 2, 2), valid, valid)
-    >>> terms
-    AlignmentTerms(temporal, input, residual, decoder by encoder; sample 1, target 2, source 2)
-    >>> terms["temporal", "input"].shape
-    torch.Size([1, 2, 2])
+    Example:
+        >>> import torch
+        >>> valid = torch.ones(1, 2, dtype=torch.bool)
+        >>> terms = AlignmentTerms.masked(torch.zeros(3, 3, 1, 2, 2), valid, valid)
+        >>> terms
+        AlignmentTerms(temporal, input, residual, decoder by encoder; sample 1, target 2, source 2)
+        >>> terms["temporal", "input"].shape
+        torch.Size([1, 2, 2])
     """
 
     AXES = (*PART_AXES, "sample", "target", "source")
@@ -92,17 +93,18 @@ def alignment_terms(decoder: Parts, encoder: Parts, *, scale: float = 1.0) -> Al
     Raises:
         BadInput: batch, width, dtype or device of the two sides differ.
 
-    >>> import torch
-    >>> place = torch.ones(1, 1, dtype=torch.bool)
-    >>> decoder, encoder = (
-    ...     Parts(*(torch.full((1, 1, 1), number) for number in numbers), mask=place)
-    ...     for numbers in ([1.0, 2.0, 3.0], [10.0, 20.0, 40.0])
-    ... )
-    >>> terms = alignment_terms(decoder, encoder)
-    >>> terms["input", "residual"].item(), terms.sum().item()
-    (80.0, 420.0)
-    >>> terms
-    AlignmentTerms(temporal, input, residual, decoder by encoder; sample 1, target 1, source 1)
+    Example:
+        >>> import torch
+        >>> place = torch.ones(1, 1, dtype=torch.bool)
+        >>> decoder, encoder = (
+        ...     Parts(*(torch.full((1, 1, 1), number) for number in numbers), mask=place)
+        ...     for numbers in ([1.0, 2.0, 3.0], [10.0, 20.0, 40.0])
+        ... )
+        >>> terms = alignment_terms(decoder, encoder)
+        >>> terms["input", "residual"].item(), terms.sum().item()
+        (80.0, 420.0)
+        >>> terms
+        AlignmentTerms(temporal, input, residual, decoder by encoder; sample 1, target 1, source 1)
     """
     left, right = decoder.temporal, encoder.temporal
     if left.shape[0] != right.shape[0] or left.shape[2] != right.shape[2]:
@@ -148,12 +150,13 @@ def map_parts(
     Raises:
         BadInput: the shapes do not fit.
 
-    >>> import torch
-    >>> states = torch.tensor([[[1.0, 2.0]]])
-    >>> parts = Parts(states, 10 * states, 0 * states, mask=torch.tensor([[True]]))
-    >>> mapped = map_parts(parts, torch.tensor([[1.0, 1.0]]), torch.tensor([0.5]))
-    >>> mapped.temporal.item(), mapped.input.item(), mapped.total().item()
-    (3.5, 30.0, 33.5)
+    Example:
+        >>> import torch
+        >>> states = torch.tensor([[[1.0, 2.0]]])
+        >>> parts = Parts(states, 10 * states, 0 * states, mask=torch.tensor([[True]]))
+        >>> mapped = map_parts(parts, torch.tensor([[1.0, 1.0]]), torch.tensor([0.5]))
+        >>> mapped.temporal.item(), mapped.input.item(), mapped.total().item()
+        (3.5, 30.0, 33.5)
     """
     width = parts.temporal.shape[2]
     if weight.dim() != 2 or weight.shape[1] != width:

@@ -51,12 +51,13 @@ class VarianceExplained:
         temporal_unique: what position adds to the best fit of token alone.
         input_unique: what token adds to the best fit of position alone.
 
-    >>> from attnlib.decomposition.components import Components
-    >>> states = torch.tensor([[[0.0], [1.0]], [[2.0], [3.0]]])  # position adds 1, token adds 2
-    >>> components = Components(1, "least_squares").update(states, [[0, 0], [1, 1]])
-    >>> explained = components.variance_explained()
-    >>> round(explained.temporal, 3), round(explained.input_unique, 3), round(explained.additive, 3)
-    (0.2, 0.8, 1.0)
+    Example:
+        >>> from attnlib.decomposition.components import Components
+        >>> states = torch.tensor([[[0.0], [1.0]], [[2.0], [3.0]]])  # position adds 1, token adds 2
+        >>> components = Components(1, "least_squares").update(states, [[0, 0], [1, 1]])
+        >>> explained = components.variance_explained()
+        >>> round(explained.temporal, 3), round(explained.input_unique, 3), round(explained.additive, 3)
+        (0.2, 0.8, 1.0)
     """
 
     temporal: float

@@ -26,7 +26,7 @@ from torch import Tensor
 from attnlib.arrays import (
     EVERYWHERE,
     Array,
-    Attention,
+    AttentionMatrices,
     ShowsShapes,
     SourceMask,
     TargetMask,
@@ -53,9 +53,10 @@ class Typicality(ShowsShapes):
         samples: number of samples, covered or not.
         per_sample: of each sample, (samples,); NaN for a sample that is not covered.
 
-    >>> values = torch.tensor([0.5, 0.75, torch.nan])
-    >>> Typicality(value=0.625, coverage=2 / 3, cells=1, samples=3, per_sample=values)
-    Typicality(value=0.625, coverage=0.6666666666666666, cells=1, samples=3, per_sample=float32 (3,))
+    Example:
+        >>> values = torch.tensor([0.5, 0.75, torch.nan])
+        >>> Typicality(value=0.625, coverage=2 / 3, cells=1, samples=3, per_sample=values)
+        Typicality(value=0.625, coverage=0.6666666666666666, cells=1, samples=3, per_sample=float32 (3,))
     """
 
     value: float
@@ -285,8 +286,9 @@ def longest_that_fits(cells: Iterable[Cell], limit: int) -> int | None:
         cells: (source length, target length) of each.
         limit: largest number of entries of all cells together.
 
-    >>> longest_that_fits([(1, 1), (2, 3), (3, 3)], limit=15)
-    2
+    Example:
+        >>> longest_that_fits([(1, 1), (2, 3), (3, 3)], limit=15)
+        2
     """
     entries: dict[int, int] = defaultdict(int)  # by the longer side
     for source, target in cells:
@@ -318,10 +320,11 @@ class AttentionCells(CellSums):
     Attributes:
         counts: number of samples of each cell, (source length, target length).
 
-    >>> attention = torch.eye(3).expand(30, 3, 3)
-    >>> cells = AttentionCells().update(attention)
-    >>> cells.counts, cells.result(cells.judge(attention)).value
-    ({(3, 3): 30}, 1.0)
+    Example:
+        >>> attention = torch.eye(3).expand(30, 3, 3)
+        >>> cells = AttentionCells().update(attention)
+        >>> cells.counts, cells.result(cells.judge(attention)).value
+        ({(3, 3): 30}, 1.0)
     """
 
     def __init__(self) -> None:
@@ -333,7 +336,10 @@ class AttentionCells(CellSums):
 
     @takes_arrays
     def update(
-        self, attention: Attention, target_mask: TargetMask = EVERYWHERE, source_mask: SourceMask = EVERYWHERE
+        self,
+        attention: AttentionMatrices,
+        target_mask: TargetMask = EVERYWHERE,
+        source_mask: SourceMask = EVERYWHERE,
     ) -> "AttentionCells":
         """Add a batch, and return these sums.
 
@@ -369,7 +375,7 @@ class AttentionCells(CellSums):
     @takes_arrays
     def judge(
         self,
-        attention: Attention,
+        attention: AttentionMatrices,
         target_mask: TargetMask = EVERYWHERE,
         source_mask: SourceMask = EVERYWHERE,
         *,
@@ -445,9 +451,10 @@ def typicality(matrices: Iterable[Float[Array, "_ _"]], *, minimum: int = MINIMU
         BadInput: an array that is not a matrix, has no entries, or has rows that do not sum to one; a minimum
             below 2.
 
-    >>> identity = torch.eye(3)
-    >>> typicality([identity] * 30).value
-    1.0
+    Example:
+        >>> identity = torch.eye(3)
+        >>> typicality([identity] * 30).value
+        1.0
     """
     tensors = [as_tensor(matrix, "an attention matrix") for matrix in matrices]
     samples_of_shape: dict[torch.Size, list[int]] = defaultdict(list)

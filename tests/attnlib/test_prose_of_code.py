@@ -19,7 +19,9 @@ TICS = {pattern: "CONTRIBUTING.md, Write prose, has other words" for pattern in 
 TICS |= {pattern: advice for advice, pattern in RULES["tics"].items()}
 ERRORS = re.compile(r"(?:Error|BadInput|CorruptFile|Altered|UnknownName|DataUnavailable|warn)$")
 # An example of code, a literal, a role of Sphinx or a quotation is not prose.
-NOT_PROSE = re.compile(r"^ *(?:>>>|\.\.\. ).*(?:\n *\S.*)*|``[^`]*``|:\w+:`[^`]*`|`[^`]*`|\"[^\"\n]*\"", re.M)
+NOT_PROSE = re.compile(
+    r"^ *Example:$|^ *(?:>>>|\.\.\. ).*(?:\n *\S.*)*|``[^`]*``|:\w+:`[^`]*`|`[^`]*`|\"[^\"\n]*\"", re.M
+)
 SECTION = re.compile(r"^ *(?:Args|Attributes|Returns|Yields|Raises|Columns):$|^ +\**\w+(?:, \**\w+)*: ", re.M)
 SENTENCE_ENDS = re.compile(r"(?<!e\.g)(?<!i\.e)(?<!al)[.!?:;](?=\s)|\n\s*\n")
 
@@ -27,9 +29,9 @@ SENTENCE_ENDS = re.compile(r"(?<!e\.g)(?<!i\.e)(?<!al)[.!?:;](?=\s)|\n\s*\n")
 def docstrings(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Line and text of every docstring."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            if ast.get_docstring(node) is not None:
-                yield node.body[0].lineno, node.body[0].value.value
+        has_docstring = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if has_docstring and ast.get_docstring(node) is not None:
+            yield node.body[0].lineno, node.body[0].value.value
 
 
 def messages(tree: ast.AST) -> Iterator[tuple[int, str]]:

@@ -119,7 +119,7 @@ def test_errors_that_a_function_raises_are_listed(name):
 
 @pytest.mark.parametrize("name", WITH_EXAMPLE)
 def test_a_public_name_has_an_example(name):
-    assert ">>> " in WITH_EXAMPLE[name].__doc__
+    assert re.search(r"^Example:\n    >>> ", inspect.cleandoc(WITH_EXAMPLE[name].__doc__), re.M)
 
 
 @pytest.mark.parametrize("name", DATACLASSES)
