@@ -237,8 +237,8 @@ class InterventionSums(StreamingSums):
         heads: numbers of the heads.
 
     Attributes:
-        moved: total variation, (heads, ways, sides, parts), in the order of :data:`WAYS`, ``FACTOR_SIDES`` and
-            :data:`MOVED_PARTS`.
+        moved: total variation, (heads, ways, sides, parts), in the order of :data:`WAYS`, ``FACTOR_SIDES``
+            and :data:`MOVED_PARTS`.
         rows: number of rows summed.
     """
 
