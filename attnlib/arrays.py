@@ -1,6 +1,6 @@
 """Convert arrays of any kind to tensors, for functions that take tensors."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
 from inspect import signature
@@ -60,11 +60,16 @@ def _shape_or_value(value: Any) -> str:
     Example:
         >>> _shape_or_value(torch.zeros(2, 3)), _shape_or_value(np.array(1.5)), _shape_or_value("means")
         ('float32 (2, 3)', '1.5', "'means'")
+        >>> _shape_or_value({"temporal": torch.zeros(2, 3)})
+        '{temporal: float32 (2, 3)}'
     """
     if isinstance(value, Tensor | np.ndarray):
         if value.ndim == 0:
             return str(value.item())
         return f"{str(value.dtype).removeprefix('torch.')} {tuple(value.shape)}"
+    if isinstance(value, Mapping):
+        entries = [f"{name}: {_shape_or_value(entry)}" for name, entry in value.items()]
+        return f"{{{', '.join(entries)}}}"
     if isinstance(value, tuple):
         names = [getattr(entry, "name", None) or _shape_or_value(entry) for entry in value]
         return f"({', '.join(names)})"

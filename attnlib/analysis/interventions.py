@@ -83,8 +83,8 @@ CALIBRATION_COLUMNS = {
 # Where parts come from.
 
 
-@dataclass(frozen=True, eq=False)
-class Origin:
+@dataclass(frozen=True, eq=False, repr=False)
+class Origin(ShowsShapes):
     """The places that a part is taken from: their samples and their positions."""
 
     sample: Int[Tensor, "samples length"]
@@ -162,8 +162,8 @@ def _every_place(samples: int, length: int) -> Origin:
 # One side of an attention.
 
 
-@dataclass(frozen=True, eq=False)
-class _ReplaceableSide:
+@dataclass(frozen=True, eq=False, repr=False)
+class _ReplaceableSide(ShowsShapes):
     """One side of an attention: the projected parts of its states, before rotation and scale.
 
     Attributes:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from attnlib.analysis.counted import chosen_heads, counted_attention
 from attnlib.analysis.fit import Fit
+from attnlib.arrays import ShowsShapes
 from attnlib.decomposition.components import PART_NAMES, Means
 from attnlib.decomposition.terms import PAIRS
 from attnlib.errors import check_known
@@ -156,8 +157,8 @@ def attention_terms(
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _ProjectedSide:
+@dataclass(frozen=True, eq=False, repr=False)
+class _ProjectedSide(ShowsShapes):
     """One side of an attention: the projected parts of its states.
 
     The constant, temporal and input parts are looked up in projected tables, so that no state has to be
