@@ -115,9 +115,8 @@ def _aggregated(blocks: list[torch.Tensor], weigh: Weigh) -> Ratios:
         pooled = torch.stack(blocks).sum(0)  # (blocks, sums)
         return ratios_of(pooled)
     of_heads = [ratios_of(sums) for sums in blocks]
-    return Ratios(
-        value=torch.stack([ratios.value for ratios in of_heads]).mean(0),
-        middle=torch.stack([ratios.middle for ratios in of_heads]).mean(0),
-        moves=torch.stack([ratios.moves for ratios in of_heads]).mean(0),
-        size=torch.stack([ratios.size for ratios in of_heads]).amin(0),
-    )
+    values = torch.stack([ratios.value for ratios in of_heads])  # (heads, measures)
+    middles = torch.stack([ratios.middle for ratios in of_heads])  # (heads, measures)
+    moves = torch.stack([ratios.moves for ratios in of_heads])  # (heads, blocks, measures)
+    sizes = torch.stack([ratios.size for ratios in of_heads])  # (heads, measures)
+    return Ratios(value=values.mean(0), middle=middles.mean(0), moves=moves.mean(0), size=sizes.amin(0))
