@@ -1,4 +1,4 @@
-"""The command line. Large packages are imported inside the commands, so that ``--help`` responds at once."""
+"""Define the command line. Heavy imports are made inside the commands, so that ``--help`` answers at once."""
 
 import io
 import os
@@ -21,10 +21,18 @@ BOOK_COMMANDS = ("figures", "run", "book", "serve", "verify", "data")  # command
 
 
 class Commands(TyperGroup):
-    """Commands that print an expected error in one red line and exit with a code; bugs show a traceback."""
+    """Commands whose expected errors end in one red line and an exit code; others show a traceback."""
 
     def get_command(self, ctx, name):
-        """Return a command by its name; raise AttnlibError for a command of the book without a checkout."""
+        """Return a command by its name.
+
+        Args:
+            ctx: of click.
+            name: as it was typed.
+
+        Raises:
+            AttnlibError: the command belongs to the book, and needs a source checkout.
+        """
         command = super().get_command(ctx, name)
         if command is None and name in BOOK_COMMANDS:
             raise AttnlibError(
@@ -33,7 +41,11 @@ class Commands(TyperGroup):
         return command
 
     def invoke(self, ctx):
-        """Run a command; print the line of an expected error and exit with its code."""
+        """Run a command; print the line of an expected error and exit with its code.
+
+        Args:
+            ctx: of click.
+        """
         stop_on_sigterm()
         try:
             return super().invoke(ctx)
@@ -71,8 +83,8 @@ def _add_commands_of_the_book() -> None:
 _add_commands_of_the_book()
 
 
-def _version(is_requested: bool) -> None:  # noqa: FBT001, typer calls it with the value of the option
-    if is_requested:
+def _version(show: bool) -> None:  # noqa: FBT001, typer calls it with the value of the option
+    if show:
         print(f"attnlib {__version__}")
         raise typer.Exit
 
@@ -84,18 +96,22 @@ def options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Read the options that precede the commands."""
+    """Handle the options that precede the commands.
+
+    Args:
+        version: show the version and exit.
+    """
 
 
 def analyse(**options: Any) -> None:
-    """Say how an encoder-decoder attends: its attention split into temporal and input-driven terms."""
+    """Report how an encoder-decoder attends: its attention split into temporal and input-driven terms."""
     read_options = AnalyseOptions(**options)
     from attnlib.report.command import analyse_command
 
     analyse_command(read_options)
 
 
-# Typer reads the options and their help from the signature, an attribute that types of functions do not have.
+# Typer reads the options and their help from the signature, an attribute that no type of functions has.
 setattr(analyse, "__signature__", signature(AnalyseOptions))  # noqa: B010
 app.command()(analyse)
 
@@ -103,12 +119,14 @@ app.command()(analyse)
 @app.command()
 def compare(
     first: Annotated[Path, typer.Argument(help="Folder of a report, as analyse wrote it.")],
-    second: Annotated[Path, typer.Argument(help="That of another model, or of another checkpoint.")],
+    second: Annotated[
+        Path, typer.Argument(help="Folder of a report on another model, or on another checkpoint.")
+    ],
     out: Annotated[
-        Path | None, typer.Option(help="Table of all differences, such as differences.csv.")
+        Path | None, typer.Option(help="File for a table of all differences, such as differences.csv.")
     ] = None,
 ) -> None:
-    """Say which heads differ between two reports: shares and rebuilt attention, with intervals."""
+    """List which heads differ between two reports: shares and rebuilt attention, with intervals."""
     from attnlib.report.comparison import compare_command
 
     compare_command(first, second, out)
@@ -121,7 +139,7 @@ def main() -> None:
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # for terminals that have only ASCII
+            stream.reconfigure(errors="replace")  # where a terminal has ASCII only
     app()
 
 

@@ -1,4 +1,4 @@
-"""Anybody's model as a stream of traces: from tensors, from Hugging Face, from named modules."""
+"""Trace third-party models: from saved tensors, from Hugging Face, or by the names of modules."""
 
 from attnlib.adapters.hugging_face import HuggingFace, lexical_probe
 from attnlib.adapters.library_models import encoder_decoder_pass, transformer_pass

@@ -1,14 +1,14 @@
-"""Traces of Hugging Face encoder–decoders (T5, BART, mBART, Marian and their kin), through hooks.
+"""Trace Hugging Face encoder–decoders (T5, BART, mBART, Marian and the like) through hooks.
 
-So are those whose encoder reads pictures or sound (Whisper, Speech2Text, vision encoder–decoders): their
-source has positions and no words, and all of these have one id.
+Models whose encoder reads pictures or sound (Whisper, Speech2Text, vision encoder–decoders) are supported:
+their source has positions and no words, and all of its positions have one id. For a decoder or an encoder
+alone (GPT-2, Llama, BERT and the like), :class:`HuggingFace` makes the adapter of
+:mod:`attnlib.adapters.single_stack`.
 
-A decoder or an encoder alone (GPT-2, Llama, BERT and their kin) is taken by
-:mod:`attnlib.adapters.single_stack`, to which :class:`HuggingFace` turns of itself.
-
-What is caught of an attention: the states that its query and key projections read, and the attention that it
-returns, against which the scores made of the projections are checked at every batch. A model that computes
-its attention in one fused call returns none, so that it runs with ``attn_implementation="eager"`` meanwhile.
+Two things are caught of each attention: the states that its query and key projections read, and the attention
+that it returns. The scores that the projections make are checked against the latter in every batch. A model
+that computes its attention in one fused call returns none, so that it runs with
+``attn_implementation="eager"`` meanwhile.
 """
 
 import re
@@ -25,7 +25,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attnlib.adapters.eager import eager
-from attnlib.adapters.modules import Hooked, Hooks, Traced, evaluated, pairs_by_length, probe_of_pairs
+from attnlib.adapters.modules import Hooked, Hooks, Pairs, Traced, evaluated, pairs_by_length, probe_of_pairs
 from attnlib.adapters.single_stack import SingleStack, is_single_stack, most_positions
 from attnlib.adapters.token_batch import FrameBatch, TokenBatch, batch_of_mapping, shifted
 from attnlib.arrays import as_tuple
@@ -42,41 +42,62 @@ _KINDS = {  # what models call their attention modules
     "attention": "self",
     "attn": "self",
 }
-_FAMILIES = (  # what attention modules call their projections and their number of heads
-    ("q", "k", "n_heads"),  # T5
-    ("q_proj", "k_proj", "num_heads"),  # BART, mBART, Marian, M2M100, Pegasus, Whisper, Speech2Text
-    ("q_proj", "k_proj", "num_attention_heads"),  # ViT
-    ("query", "key", "num_attention_heads"),  # BERT
-    ("c_attn:0/3", "c_attn:1/3", "num_heads"),  # GPT-2, which makes queries, keys and values at once
-    ("q_attn:0/1", "c_attn:0/2", "num_heads"),  # but for queries of cross-attention
+
+
+@dataclass(frozen=True)
+class _Family:
+    """What the attention modules of some models call their projections and their number of heads."""
+
+    query: str
+    key: str
+    heads: str
+
+    def matches(self, module: nn.Module) -> bool:
+        """Return True if a module has all of these names; a part of a projection is named name:n/of."""
+        query, key = self.query.partition(":")[0], self.key.partition(":")[0]
+        return all(hasattr(module, name) for name in (query, key, self.heads, "scaling"))
+
+
+_FAMILIES = (
+    _Family("q", "k", "n_heads"),  # T5
+    _Family("q_proj", "k_proj", "num_heads"),  # BART, mBART, Marian, M2M100, Pegasus, Whisper, Speech2Text
+    _Family("q_proj", "k_proj", "num_attention_heads"),  # ViT
+    _Family("query", "key", "num_attention_heads"),  # BERT
+    _Family("c_attn:0/3", "c_attn:1/3", "num_heads"),  # GPT-2: queries, keys and values in one weight
+    _Family("q_attn:0/1", "c_attn:0/2", "num_heads"),  # GPT-2's cross-attention: keys and values in one
 )
 
 
 class HuggingFace(Traced):
-    """A model of the transformers library, ready to be traced.
+    """Trace a model of the transformers library.
 
-    Of a decoder or an encoder alone this makes a :class:`~attnlib.adapters.single_stack.SingleStack`, which
+    For a decoder or an encoder alone this makes a :class:`~attnlib.adapters.single_stack.SingleStack`, which
     takes the same arguments and catches its self-attention.
 
     Args:
-        model: loaded or built from a config; it is left on its device and in its precision.
+        model: loaded, or built from a config; it stays on its device and in its precision.
         kinds: which attentions to catch; by default the cross-attention of an encoder–decoder.
-        layers: which layers of them, from 0; all by default. What is not caught costs no memory.
+        layers: which of their layers, from 0; all by default. What is not caught costs no memory.
         ignored: ids of tokens, such as special ones, that no analysis counts; by side, ``{"source": …,
-            "target": …}``, where each has a vocabulary.
+            "target": …}``, if each side has a vocabulary.
+
+    Attributes:
+        reads_frames: whether the encoder reads pictures or sound.
+        n_layers: how many layers have attention of a kind, by kind.
 
     Raises:
-        BadInput: a model without encoder, decoder or attentions of a known form; a layer that is not there; a
-            projection that is wrapped; no kinds or layers at all.
-        UnknownName: a kind that does not exist.
+        BadInput: the model lacks an encoder, a decoder or attentions of a known form; it has no such layer; a
+            projection is wrapped; kinds or layers are empty.
+        UnknownName: a kind does not exist.
 
-    >>> from transformers import T5Config, T5ForConditionalGeneration
-    >>> sizes = dict(vocab_size=9, d_model=4, d_kv=2, d_ff=4, num_layers=1, num_heads=2)
-    >>> config = T5Config(**sizes, decoder_start_token_id=0, attn_implementation="eager")
-    >>> model = HuggingFace(T5ForConditionalGeneration(config))
-    >>> (one,) = model.trace(TokenBatch.of_rows([[5, 6, 7]], [[8, 1]])).attentions
-    >>> one.name, tuple(one.scores.shape)
-    ('cross.0', (1, 2, 2, 3))
+    Example:
+        >>> from transformers import T5Config, T5ForConditionalGeneration
+        >>> sizes = dict(vocab_size=9, d_model=4, d_kv=2, d_ff=4, num_layers=1, num_heads=2)
+        >>> config = T5Config(**sizes, decoder_start_token_id=0, attn_implementation="eager")
+        >>> model = HuggingFace(T5ForConditionalGeneration(config))
+        >>> (attention,) = model.trace(TokenBatch.of_rows([[5, 6, 7]], [[8, 1]])).attentions
+        >>> attention.name, tuple(attention.scores.shape)
+        ('cross.0', (1, 2, 2, 3))
     """
 
     def __new__(cls, model: Any = None, **options: Any) -> "HuggingFace | SingleStack":
@@ -93,67 +114,101 @@ class HuggingFace(Traced):
         layers: int | Collection[int] | None = None,
         ignored: int | Collection[int] | Mapping[str, Collection[int]] = (),
     ):
-        chosen = ("cross",) if kinds is None else as_tuple(kinds)
-        layers = as_tuple(layers)
-        for name, given in (("kinds", chosen), ("layers", layers)):
-            if given is not None and not len(given):
-                raise BadInput(f"{name} is empty: name one or more, or leave {name} out")
-        for kind in chosen:
+        chosen_kinds = ("cross",) if kinds is None else as_tuple(kinds)
+        chosen_layers = as_tuple(layers)
+        _require_choice("kinds", chosen_kinds)
+        _require_choice("layers", chosen_layers)
+        for kind in chosen_kinds:
             check_known("kind of attention", kind, get_args(AttentionKind))
         _require_both_halves(model)
         self.reads_frames = getattr(model, "main_input_name", "input_ids") != "input_ids"
-        #: the pass of frames that was traced last, and these
-        self._last: tuple[weakref.ref[Trace], FrameBatch] | None = None
-        found = _places(model, chosen)
-        self.n_layers = {kind: sum(place.kind == kind for place in found) for kind in get_args(AttentionKind)}
-        for kind in chosen:
-            absent = sorted(set(layers or ()) - {place.layer for place in found if place.kind == kind})
+        self._last_frames: _LastFrames | None = None
+        places = _places(model, chosen_kinds)
+        self.n_layers = {
+            kind: sum(place.kind == kind for place in places) for kind in get_args(AttentionKind)
+        }
+        for kind in chosen_kinds:
+            present = {place.layer for place in places if place.kind == kind}
+            absent = sorted(set(chosen_layers or ()) - present)
             if absent:
-                has = f"this model has {self.n_layers[kind]}, counted from 0"
-                raise BadInput(f"layers {absent} of {kind}: {has}")
-        self._every_layer = [place for place in found if place.kind in chosen]
+                raise BadInput(
+                    f"layers {absent} of {kind}: this model has {self.n_layers[kind]}, counted from 0"
+                )
+        self._every_layer = [place for place in places if place.kind in chosen_kinds]
         for place in self._every_layer:
             _require_projections(model, place)
-        caught = [place for place in self._every_layer if layers is None or place.layer in layers]
-        super().__init__(model, caught, ignored)
-        names = {name for place in self._every_layer for name in (place.query, place.key) if ":" in name}
-        self._modules |= {name: _Rows(model, name) for name in names}
+        hooked = self._every_layer
+        if chosen_layers is not None:
+            hooked = [place for place in self._every_layer if place.layer in chosen_layers]
+        super().__init__(model, hooked, ignored)
+        for place in self._every_layer:
+            for name in (place.query, place.key):
+                if ":" in name:
+                    self._modules[name] = _Rows(model, name)
 
     def pass_bytes(self, batch: int, source: int, target: int, *, every_layer: bool = False) -> int:
-        """Memory of the states, queries, keys, scores and attention of a pass, beside that of the model.
+        """Return the memory of a trace: its states, queries, keys, scores and attention.
 
-        ``every_layer``: of all layers of the kinds chosen, not only of the layers chosen.
+        Args:
+            batch: number of samples.
+            source: positions of the padded source.
+            target: positions of the padded target.
+            every_layer: count all layers of the chosen kinds, not only the chosen layers.
+
+        Returns:
+            Bytes.
         """
         length = {"source": source, "target": target}
         total = 0
         for place in self._every_layer if every_layer else self.hooked:
             query, key = self._module(place.query), self._module(place.key)
-            queries, keys = length[QUERY_SIDE[place.kind]], length[KEY_SIDE[place.kind]]
-            rows, width = query.weight.shape
-            states = queries * width + keys * key.weight.shape[1]
-            projected = (queries + keys) * rows
-            size = max(query.weight.element_size(), 4)
-            total += size * batch * (states + projected + 2 * place.heads * queries * keys)
+            n_queries = length[QUERY_SIDE[place.kind]]
+            n_keys = length[KEY_SIDE[place.kind]]
+            n_rows, query_width = query.weight.shape
+            key_width = key.weight.shape[1]
+            states = n_queries * query_width + n_keys * key_width
+            projected = (n_queries + n_keys) * n_rows
+            scores_and_attention = 2 * place.heads * n_queries * n_keys
+            bytes_per_number = max(query.weight.element_size(), 4)
+            total += bytes_per_number * batch * (states + projected + scores_and_attention)
         return total
 
     def table_bytes(self, longest: int) -> int:
-        """Memory of the components of all states, once all words were seen at so many positions."""
-        halves = {"source": self.model.get_encoder(), "target": self.model.get_decoder()}
-        words = {side: _embedded_words(self.model, half) for side, half in halves.items()}
-        words |= {"source": 1} if self.reads_frames else {}
-        sites = {}
+        """Return the memory of the components of all states once every word was seen at every position.
+
+        Args:
+            longest: number of positions.
+
+        Returns:
+            Bytes, of tables in double precision.
+        """
+        n_words = {
+            "source": 1 if self.reads_frames else _embedded_words(self.model, self.model.get_encoder()),
+            "target": _embedded_words(self.model, self.model.get_decoder()),
+        }
+        sizes = {}  # by the name of the states: words and width
         for place in self.hooked:
-            query, key = site_names(place.kind, place.layer)
-            sites[query] = words[QUERY_SIDE[place.kind]], self._module(place.query).weight.shape[1]
-            sites[key] = words[KEY_SIDE[place.kind]], self._module(place.key).weight.shape[1]
-        return sum(8 * (seen * longest + (seen + longest) * width) for seen, width in sites.values())
+            query_site, key_site = site_names(place.kind, place.layer)
+            query_width = self._module(place.query).weight.shape[1]
+            key_width = self._module(place.key).weight.shape[1]
+            sizes[query_site] = n_words[QUERY_SIDE[place.kind]], query_width
+            sizes[key_site] = n_words[KEY_SIDE[place.kind]], key_width
+        total = 0
+        for words, width in sizes.values():
+            counts = words * longest
+            sums = (words + longest) * width
+            total += 8 * (counts + sums)
+        return total
 
     def trace(self, batch: TokenBatch | FrameBatch | Mapping[str, Any]) -> Trace:
-        """Return the pass of one batch, without dropout and gradient, under teacher forcing.
+        """Run the model on one batch under teacher forcing, without dropout and gradients.
 
         Args:
             batch: texts or frames, or a dictionary with ``input_ids`` and ``labels``, such as a
                 ``BatchEncoding``.
+
+        Returns:
+            The validated trace, padded at the right, with the chosen attentions.
 
         Raises:
             BadInput: as :meth:`attnlib.adapters.Modules.trace`.
@@ -162,32 +217,37 @@ class HuggingFace(Traced):
         with eager(self.model):
             trace = super().trace(batch)
         if isinstance(batch, FrameBatch):
-            self._last = weakref.ref(trace), batch
+            self._last_frames = _LastFrames(weakref.ref(trace), batch)
         return trace
 
-    def _batch_of(self, given: object) -> TokenBatch | FrameBatch:
-        if not isinstance(given, Mapping):
-            return super()._batch_of(given)
+    def _batch_of(self, batch: object) -> TokenBatch | FrameBatch:
+        if not isinstance(batch, Mapping):
+            return super()._batch_of(batch)
         padding = getattr(self.model.config, "pad_token_id", None)
         if padding == getattr(self.model.config, "eos_token_id", None):
             padding = None  # an end mark is a label
         frames = self.model.main_input_name if self.reads_frames else None
-        return batch_of_mapping(given, padding=padding, frames=frames)
+        return batch_of_mapping(batch, padding=padding, frames=frames)
 
     def _prepared(self, batch: TokenBatch | FrameBatch) -> "TokenBatch | _Frames":
+        """Return a batch packed, on the model's device, with what the decoder reads, and zero at padding."""
         if isinstance(batch, FrameBatch) != self.reads_frames:
-            wanted = "FrameBatch" if self.reads_frames else "TokenBatch"
+            expected = "FrameBatch" if self.reads_frames else "TokenBatch"
             raise BadInput(
                 f"{type(self.model).__name__} reads {self.model.main_input_name}: give it batches of "
-                f"attnlib.{wanted}, not {type(batch).__name__}"
+                f"attnlib.{expected}, not {type(batch).__name__}"
             )
         tokens = batch.tokens if isinstance(batch, FrameBatch) else batch
-        packed = {name: field.to(self.model.device) for name, field in tokens.packed_fields().items()}
-        for name in ("source", "target"):
-            packed[name] = packed[name] * packed[f"{name}_mask"]  # at padding any id may have stood
-        if "read" in packed:
-            packed["read"] = packed["read"] * packed["target_mask"]
-        words = TokenBatch(**packed)
+        fields = {name: field.to(self.model.device) for name, field in tokens.packed_fields().items()}
+        source_mask, target_mask = fields["source_mask"], fields["target_mask"]
+        # At padding any id may have been, also one that the model does not embed.
+        words = TokenBatch(
+            source=fields["source"] * source_mask,
+            source_mask=source_mask,
+            target=fields["target"] * target_mask,
+            target_mask=target_mask,
+            read=fields["read"] * target_mask if "read" in fields else None,
+        )
         read = words.read
         if read is None:
             read = self.read(words)
@@ -204,19 +264,29 @@ class HuggingFace(Traced):
             inputs=self._inputs(batch),
         )
 
-    def _inputs(self, given: FrameBatch) -> dict[str, Tensor]:
-        frames = given.frames.to(self.model.device, self.model.dtype)
-        if given.frames_mask is None:
+    def _inputs(self, batch: FrameBatch) -> dict[str, Tensor]:
+        """Return the arguments with which the model is called for frames, by name."""
+        frames = batch.frames.to(self.model.device, self.model.dtype)
+        if batch.frames_mask is None:
             return {self.model.main_input_name: frames}
         if not hasattr(self.model.get_encoder(), _MASK_OF_STATES):
             raise BadInput(
                 f"the encoder of {type(self.model).__name__} reads all frames: leave frames_mask out"
             )
-        mask = given.frames_mask.to(self.model.device)
+        mask = batch.frames_mask.to(self.model.device)
         return {self.model.main_input_name: frames, "attention_mask": mask.long()}
 
     def read(self, batch: TokenBatch) -> Int[Tensor, "batch target"]:
-        """What the decoder reads at each step of a batch's targets.
+        """Return what the decoder reads at each step of a batch's targets.
+
+        The model's own method for that decides, where it has one. Else the start mark is put before the
+        target, whose last token is not read.
+
+        Args:
+            batch: its targets, packed.
+
+        Returns:
+            Ids.
 
         Raises:
             BadInput: neither the model nor its config says what the decoder starts with.
@@ -246,24 +316,41 @@ class HuggingFace(Traced):
             )
         return shifted(batch.target, start)
 
-    def logits(self, one: Trace) -> Float[Tensor, "batch target words"]:
-        """What the model predicts at every step of a pass; BadInput for one without an output layer."""
-        source = {"input_ids": one.source_tokens * one.source_mask, "attention_mask": one.source_mask.long()}
+    def logits(self, trace: Trace) -> Float[Tensor, "batch target words"]:
+        """Return what the model predicts at every step of a pass.
+
+        Args:
+            trace: of the pass, which is run again; of frames, the last that :meth:`trace` returned.
+
+        Returns:
+            Logits of each word.
+
+        Raises:
+            BadInput: the model has no output layer, or the frames of the pass are gone.
+        """
         if self.reads_frames:
-            if self._last is None or self._last[0]() is not one:
-                raise BadInput("a pass does not hold its frames: ask for logits right after trace")
-            source = self._inputs(self._last[1])
+            source = self._inputs(self._frames_of(trace))
+        else:
+            ids = trace.source_tokens * trace.source_mask
+            source = {"input_ids": ids, "attention_mask": trace.source_mask.long()}
         with evaluated(self.model), eager(self.model):
-            return _logits_of(self.model, one.target_tokens, one.target_mask, **source)
+            return _logits_of(self.model, trace.target_tokens, trace.target_mask, **source)
+
+    def _frames_of(self, trace: Trace) -> FrameBatch:
+        """Return the frames that a trace was made of, which it does not hold itself."""
+        if self._last_frames is None or self._last_frames.trace() is not trace:
+            raise BadInput("a pass does not hold its frames: ask for logits right after trace")
+        return self._last_frames.batch
 
     def _watch(self, hooks: Hooks) -> None:
         super()._watch(hooks)
-        if isinstance(head := self.model.get_output_embeddings(), nn.Linear):  # of FSMT, an embedding
-            # Of one step alone: logits of all may take more than all else.
-            hooks.rewrite(head, lambda given, named: ((given[0][:, :1], *given[1:]), named))
-        for module in (self._module(_path_of(place)) for place in self.hooked):
-            if "output_attentions" in signature(module.forward).parameters:  # LED keeps it to itself else
-                hooks.rewrite(module, lambda given, named: (given, named | {"output_attentions": True}))
+        head = self.model.get_output_embeddings()
+        if isinstance(head, nn.Linear):  # FSMT has an embedding there
+            hooks.rewrite(head, _of_the_first_step)
+        for place in self.hooked:
+            module = self._module(_path_of(place))
+            if "output_attentions" in signature(module.forward).parameters:  # else LED keeps it to itself
+                hooks.rewrite(module, _with_attention_returned)
 
     def _run(self, batch: "TokenBatch | _Frames") -> None:
         if isinstance(batch, _Frames):
@@ -277,42 +364,78 @@ class HuggingFace(Traced):
             use_cache=False,
         )
         if isinstance(batch, _Frames):
-            samples, length, _ = output.encoder_last_hidden_state.shape
-            # An id that is not ignored: else no analysis would count a frame.
-            ignored = self.ignored if isinstance(self.ignored, tuple) else self.ignored["source"]
-            counted = next(number for number in count() if number not in ignored)
-            batch.source = batch.source.new_full((samples, length), counted)
-            batch.source_mask = torch.ones_like(batch.source, dtype=torch.bool)
-            if (mask := batch.inputs.get("attention_mask")) is not None:
-                batch.source_mask = getattr(self.model.get_encoder(), _MASK_OF_STATES)(length, mask).bool()
+            self._set_source(batch, output.encoder_last_hidden_state)
 
-    def _attention(self, one: Hooked, hooks: Hooks, **changes: Any) -> Attention:
-        query_site, key_site = site_names(one.kind, one.layer)
-        path = _path_of(one)
+    def _set_source(self, batch: "_Frames", states: Float[Tensor, "batch source width"]) -> None:
+        """Give frames a source of as many positions as the encoder has states, all with one id."""
+        n_samples, length, _ = states.shape
+        ignored = self.ignored if isinstance(self.ignored, tuple) else self.ignored["source"]
+        counted_id = next(number for number in count() if number not in ignored)
+        batch.source = batch.source.new_full((n_samples, length), counted_id)
+        batch.source_mask = torch.ones_like(batch.source, dtype=torch.bool)
+        mask = batch.inputs.get("attention_mask")
+        if mask is not None:
+            mask_of_states = getattr(self.model.get_encoder(), _MASK_OF_STATES)
+            batch.source_mask = mask_of_states(length, mask).bool()
+
+    def _attention(self, place: Hooked, hooks: Hooks) -> Attention:
+        path = _path_of(place)
         output = hooks.outputs.get(path)
-        if isinstance(output, tuple) and output[-1] is None:  # LED's cache, where there is none
+        if isinstance(output, tuple) and output[-1] is None:  # LED returns its cache there, which is empty
             hooks.outputs[path] = output[:-1]
-        bias = self._position_bias(one, hooks.outputs[path])
-        sites = {"query_site": query_site, "key_site": key_site}
-        return super()._attention(one, hooks, **sites, position_bias=bias, **changes)
+        self._require_returned_attention(place, hooks.outputs[path])
+        return super()._attention(place, hooks)
 
-    def _position_bias(self, one: Hooked, output: object) -> Tensor | None:
-        module = self._module(_path_of(one))
+    def _sites(self, place: Hooked, *, one_sequence: bool) -> tuple[str, str]:
+        return site_names(place.kind, place.layer)
+
+    def _require_returned_attention(self, place: Hooked, output: object) -> None:
         attention = output[-1] if isinstance(output, tuple) else None
-        if not isinstance(output, tuple) or not isinstance(attention, Tensor) or attention.dim() != 4:
+        if not isinstance(attention, Tensor) or attention.dim() != 4:
+            module = self._module(_path_of(place))
             raise BadInput(
-                f"{one.name} returns no attention, though nothing hides it: {type(module).__name__} keeps it "
-                "to itself. Name its projections with attnlib.adapters.Modules instead, with this module as "
-                "``attention`` if torch makes it within, else with unchecked=True"
+                f"{place.name} returns no attention, though nothing hides it: {type(module).__name__} keeps "
+                "it to itself. Name its projections with attnlib.adapters.Modules instead, with this module "
+                "as ``attention`` if torch makes it within, else with unchecked=True"
             )
-        if one.kind == "cross" or not hasattr(module, "has_relative_attention_bias"):
+
+    def _position_bias(
+        self, place: Hooked, hooks: Hooks
+    ) -> Float[Tensor, "batch heads target source"] | None:
+        """Return what T5 and similar models add to the scores of self-attention by distance."""
+        module = self._module(_path_of(place))
+        if place.kind == "cross" or not hasattr(module, "has_relative_attention_bias"):
             return None
+        output = hooks.outputs[_path_of(place)]
         if len(output) != 3:  # T5 returns (output, position bias, attention), UMT5 (output, attention)
             raise BadInput(
-                f"{one.name} adds a bias by position that {type(module).__name__} does not return: its "
+                f"{place.name} adds a bias by position that {type(module).__name__} does not return: its "
                 "scores cannot be made; leave its kind out (cross-attention adds none)"
             )
         return single(output[1])
+
+
+def _require_choice(name: str, choice: tuple | None) -> None:
+    if choice is not None and not choice:
+        raise BadInput(f"{name} is empty: name one or more, or leave {name} out")
+
+
+def _of_the_first_step(args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    """Let an output layer read one step: the logits of all may take more memory than all that is caught."""
+    states, *others = args
+    return (states[:, :1], *others), kwargs
+
+
+def _with_attention_returned(args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    return args, kwargs | {"output_attentions": True}
+
+
+@dataclass(frozen=True, eq=False)
+class _LastFrames:
+    """The frames of the trace that was made last."""
+
+    trace: weakref.ref[Trace]
+    batch: FrameBatch
 
 
 def _path_of(place: Hooked) -> str:
@@ -326,7 +449,7 @@ _MASK_OF_STATES = "_get_feature_vector_attention_mask"  # what encoders of sound
 
 @dataclass(eq=False)
 class _Frames:
-    """A packed batch whose source is known once the encoder has run."""
+    """A packed batch of frames, whose source is set once the encoder has run."""
 
     source: Tensor
     source_mask: Tensor
@@ -337,26 +460,43 @@ class _Frames:
 
 
 class _Rows(nn.Linear):
-    """Some rows of a projection that keeps its weight turned and has others below them, named path:n/of."""
+    """One projection of several that a model keeps in one weight, stored input first.
+
+    Its name is path:n/of: the n-th of so many equal parts of the module at that path.
+    """
 
     def __init__(self, model: nn.Module, name: str):
-        nn.Module.__init__(self)  # it has no weight of its own
+        nn.Module.__init__(self)  # its weight belongs to another module
         path, _, part = name.partition(":")
+        index, n_parts = part.split("/")
         self._module: Any = model.get_submodule(path)
-        self._part, self._parts = map(int, part.split("/"))
+        self._index, self._n_parts = int(index), int(n_parts)
         self.register_forward_pre_hook = self._module.register_forward_pre_hook
 
     @property
     def weight(self) -> Float[Tensor, "rows width"]:
-        return self._module.weight.T.chunk(self._parts)[self._part]
+        return self._module.weight.T.chunk(self._n_parts)[self._index]
 
     @property
     def bias(self) -> Float[Tensor, " rows"]:
-        return self._module.bias.chunk(self._parts)[self._part]
+        return self._module.bias.chunk(self._n_parts)[self._index]
 
 
 def assumed_start(model: Any) -> int | None:
-    """What a decoder of T5's kin starts with where its config does not say: padding, as T5 was trained."""
+    """Return the id that a T5-like decoder starts with if its configs do not say: that of padding.
+
+    Args:
+        model: of transformers.
+
+    Returns:
+        An id; None for a model of another kind, or one that says it.
+
+    Example:
+        >>> from transformers import T5Config, T5ForConditionalGeneration
+        >>> sizes = dict(vocab_size=9, d_model=4, d_kv=2, d_ff=4, num_layers=1, num_heads=2)
+        >>> assumed_start(T5ForConditionalGeneration(T5Config(**sizes, pad_token_id=3)))
+        3
+    """
     config = model.config
     if start_mark(model) is not None or "t5" not in config.model_type:
         return None
@@ -364,10 +504,22 @@ def assumed_start(model: Any) -> int | None:
 
 
 def start_mark(model: nn.Module) -> int | None:
-    """Return the id that a decoder starts with, by its generation config, as ``generate``, or its config.
+    """Return the id that a decoder starts with: by its generation config, as in ``generate``, or its config.
+
+    Args:
+        model: of transformers.
+
+    Returns:
+        An id; None if neither config says it.
 
     Raises:
-        BadInput: what stands there is no id of a token.
+        BadInput: the config has something else there than the id of a token.
+
+    Example:
+        >>> from transformers import T5Config, T5ForConditionalGeneration
+        >>> sizes = dict(vocab_size=9, d_model=4, d_kv=2, d_ff=4, num_layers=1, num_heads=2)
+        >>> start_mark(T5ForConditionalGeneration(T5Config(**sizes, decoder_start_token_id=2)))
+        2
     """
     for name in ("generation_config", "config"):
         start = getattr(getattr(model, name, None), "decoder_start_token_id", None)
@@ -382,93 +534,124 @@ def _require_token(name: str, start: object) -> None:
         raise BadInput(f"{name}.decoder_start_token_id is {start!r}; expected the id of a token")
 
 
-def lexical_probe(model: Any, one: Trace) -> Float[Tensor, "batch target source"]:
-    """β of a Hugging Face encoder–decoder: the probability of the right word where l alone is attended to.
+def lexical_probe(model: Any, trace: Trace) -> Float[Tensor, "batch target source"]:
+    """Return the lexical probe β of a Hugging Face encoder–decoder for a pass.
 
-    Snell et al. 2021, equation 4, carried over to several layers and heads: every head of every
-    cross-attention sees position l and no other, the encoder and all else is as in the pass. Zero at padding.
-    A decoder that is given the encoder's state at l alone sees nothing else: it runs once for each pair of a
-    sample and a source position, many at once.
+    β[s, t] is the probability of the right word of step s if every head of every cross-attention sees source
+    position t alone, while the encoder and all else is as in the pass: Snell et al. 2021, equation 4, carried
+    over to several layers and heads. A decoder that is given the encoder's state at t alone sees nothing
+    else, so that it runs once for each pair of a sample and a source position, many pairs at once.
+
+    Args:
+        model: of transformers, with an output layer.
+        trace: of a pass of that model.
+
+    Returns:
+        Probabilities; zero at padding.
 
     Raises:
-        BadInput: a model without an output layer, or one whose encoder reads no words.
+        BadInput: the model has no output layer, or its encoder reads no words.
+
+    Example:
+        >>> from transformers import T5Config, T5ForConditionalGeneration
+        >>> sizes = dict(vocab_size=9, d_model=4, d_kv=2, d_ff=4, num_layers=1, num_heads=2)
+        >>> model = T5ForConditionalGeneration(T5Config(**sizes, decoder_start_token_id=0))
+        >>> trace = HuggingFace(model).trace(TokenBatch.of_rows([[5, 6, 7]], [[8, 1]]))
+        >>> tuple(lexical_probe(model, trace).shape)
+        (1, 2, 3)
     """
     _require_both_halves(model)
     if model.main_input_name != "input_ids":
         raise BadInput(f"{type(model).__name__} reads {model.main_input_name}, which a pass does not hold")
     with evaluated(model), eager(model):
-        ids = one.source_tokens * one.source_mask
-        encoded = model.get_encoder()(input_ids=ids, attention_mask=one.source_mask.long())
+        ids = trace.source_tokens * trace.source_mask
+        encoded = model.get_encoder()(input_ids=ids, attention_mask=trace.source_mask.long())
         states = encoded.last_hidden_state  # (batch, source, width of the encoder)
 
-        def logits(samples: Tensor, positions: Tensor, steps: int) -> Float[Tensor, "pairs steps words"]:
-            read, mask = (own[samples, :steps] for own in (one.target_tokens, one.target_mask))
-            seen, alone = states[samples, positions][:, None], torch.ones_like(positions)[:, None]
+        def logits(pairs: Pairs) -> Float[Tensor, "pairs steps words"]:
+            read = trace.target_tokens[pairs.samples, : pairs.steps]  # (pairs, steps)
+            mask = trace.target_mask[pairs.samples, : pairs.steps]  # (pairs, steps)
             outputs = copy(encoded)  # of the class that the model expects
-            outputs.last_hidden_state = seen
-            return _logits_of(model, read, mask, encoder_outputs=outputs, attention_mask=alone)
+            outputs.last_hidden_state = states[pairs.samples, pairs.positions][:, None]  # (pairs, 1, width)
+            position_mask = torch.ones_like(pairs.positions)[:, None]  # (pairs, 1)
+            return _logits_of(model, read, mask, encoder_outputs=outputs, attention_mask=position_mask)
 
-        return probe_of_pairs(one, logits, pairs_by_length(one, least=1024))
+        return probe_of_pairs(trace, logits, pairs_by_length(trace, least=1024))
 
 
-def _logits_of(model: Any, read: Tensor, mask: Tensor, **source: Any) -> Tensor:
-    """What a model predicts at every step, from what its decoder reads and a source."""
-    found = model(
+def _logits_of(model: Any, read: Tensor, mask: Tensor, **source: Any) -> Float[Tensor, "batch target words"]:
+    """Return what a model predicts at every step, from what its decoder reads and a source."""
+    output = model(
         **source, decoder_input_ids=read * mask, decoder_attention_mask=mask.long(), use_cache=False
     )
-    if getattr(found, "logits", None) is None:
+    if getattr(output, "logits", None) is None:
         raise BadInput(
             f"{type(model).__name__} predicts no words: load it with its output layer (AutoModelForSeq2SeqLM)"
         )
-    return found.logits
+    return output.logits
 
 
 # -- where the attentions are --
 
 
 def _places(model: Any, kinds: Collection[AttentionKind]) -> list[Hooked]:
-    """Every attention of a kind that has a known form, in the order of the model; no heads: no known form."""
-    found = []
+    """Return the attentions of each kind of which one at least has a known form, in the model's order."""
+    places = []
     for path, module in model.named_modules():
-        kind = _KINDS.get(path.removesuffix(".self").rpartition(".")[2])  # of BERT, attention.self
-        numbers = re.findall(r"\.(?:layers|layer|block|h)\.(\d+)\.", path)
-        if kind is None or not numbers or hasattr(module, "self"):
-            continue
-        if kind == "self":
-            halves = [part for part in path.split(".") if part in ("encoder", "decoder")]
-            kind = "encoder_self" if halves[:1] == ["encoder"] else "decoder_self"
-        kind = cast("AttentionKind", kind)
-        place = Hooked(path, path, attention=path, kind=kind, layer=int(numbers[0]))
-        for query, key, heads in _FAMILIES:
-            wanted = (query.partition(":")[0], key.partition(":")[0], heads, "scaling")
-            if all(hasattr(module, name) for name in wanted):
-                place = replace(
-                    place,
-                    query=f"{path}.{query}",
-                    key=f"{path}.{key}",
-                    heads=getattr(module, heads),
-                    scale=float(module.scaling),
-                )
-        found.append(place)
-    known = {place.kind for place in found if place.heads}
-    if "cross" not in known:
+        place = _place_of(path, module)
+        if place is not None:
+            places.append(place)
+    known_kinds = {place.kind for place in places if place.heads}
+    if "cross" not in known_kinds:
         raise BadInput(
             f"{type(model).__name__} has no cross-attention in the form of T5, BART, mBART or Marian: name "
             "its modules instead, see attnlib.adapters.Modules"
         )
     for kind in kinds:
-        if kind not in known:
+        if kind not in known_kinds:
             raise BadInput(
                 f"{type(model).__name__} has no {kind} attention of a known form: leave this kind out"
             )
-    return [place for place in found if place.kind in known]
+    return [place for place in places if place.kind in known_kinds]
+
+
+def _place_of(path: str, module: Any) -> Hooked | None:
+    """Return what a module is if it is an attention, else None; one of no known form has no heads."""
+    name = path.removesuffix(".self").rpartition(".")[2]  # in BERT it is called attention.self
+    layers = re.findall(r"\.(?:layers|layer|block|h)\.(\d+)\.", path)
+    if name not in _KINDS or not layers or hasattr(module, "self"):
+        return None
+    kind = _KINDS[name]
+    if kind == "self":
+        halves = [part for part in path.split(".") if part in ("encoder", "decoder")]
+        kind = "encoder_self" if halves[:1] == ["encoder"] else "decoder_self"
+    place = Hooked(path, path, attention=path, kind=cast("AttentionKind", kind), layer=int(layers[0]))
+    for family in _FAMILIES:
+        if family.matches(module):
+            place = replace(
+                place,
+                query=f"{path}.{family.query}",
+                key=f"{path}.{family.key}",
+                heads=getattr(module, family.heads),
+                scale=float(module.scaling),
+            )
+    return place
 
 
 def require_unwrapped(model: nn.Module) -> None:
-    """Refuse a model within what spreads it over devices, such as ``nn.DataParallel``.
+    """Refuse a model inside a module that spreads it over devices, such as ``nn.DataParallel``.
+
+    Args:
+        model: any module.
 
     Raises:
-        BadInput: the model is within its ``module``.
+        BadInput: the model is its attribute ``module``.
+
+    Example:
+        >>> require_unwrapped(nn.Linear(2, 2))
+        >>> require_unwrapped(nn.DataParallel(nn.Linear(2, 2)))  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        attnlib.errors.BadInput: DataParallel spreads a Linear over devices: give the model within, ...
     """
     within = getattr(model, "module", None)
     if isinstance(within, nn.Module) and not hasattr(model, "main_input_name"):
@@ -483,8 +666,8 @@ def _require_both_halves(model: nn.Module) -> None:
     require_unwrapped(model)
     if config is None or not hasattr(model, "main_input_name"):
         raise BadInput(
-            f"{type(model).__name__} is no model of the transformers library. Name its modules instead, see "
-            "attnlib.adapters.Modules, which has logits and lexical_probe as well"
+            f"{type(model).__name__} is not a model of the transformers library. Name its modules instead, "
+            "see attnlib.adapters.Modules, which has logits and lexical_probe as well"
         )
     parts = {part for path, _ in model.named_modules() for part in path.split(".")}
     if not (getattr(config, "is_encoder_decoder", False) and parts >= {"encoder", "decoder"}):
@@ -496,6 +679,7 @@ def _require_both_halves(model: nn.Module) -> None:
 
 
 def _require_projections(model: nn.Module, place: Hooked) -> None:
+    """Refuse projections that need not compute what their weights say, such as quantised ones."""
     if not place.heads:
         raise BadInput(
             f"{place.attention} is {type(model.get_submodule(_path_of(place))).__name__}, which has no query "
@@ -504,10 +688,11 @@ def _require_projections(model: nn.Module, place: Hooked) -> None:
     for name in (place.query, place.key):
         if ":" in name:
             continue
-        own = model.get_submodule(name)
-        if not isinstance(own, nn.Linear) or type(own).forward is not nn.Linear.forward:
+        projection = model.get_submodule(name)
+        kind = type(projection)
+        if not isinstance(projection, nn.Linear) or kind.forward is not nn.Linear.forward:
             raise BadInput(
-                f"{name} is of the class {type(own).__module__}.{type(own).__qualname__}, which need not "
+                f"{name} is of the class {kind.__module__}.{kind.__qualname__}, which need not "
                 "compute what torch.nn.Linear does of its weight. Take off what wraps it (of peft: "
                 "model.merge_and_unload(); of a quantised model: load it in full), or name the "
                 "torch.nn.Linear inside, see attnlib.adapters.Modules"
@@ -515,33 +700,57 @@ def _require_projections(model: nn.Module, place: Hooked) -> None:
 
 
 def _require_within_limits(model: Any, batch: TokenBatch) -> None:
-    """Sentences no longer and ids no larger than the model has rows for."""
-    halves = {"source": model.get_encoder(), "target": model.get_decoder()}
-    frames = model.main_input_name != "input_ids"
-    for side, half in list(halves.items())[frames:]:
-        tokens, mask = getattr(batch, side), getattr(batch, f"{side}_mask")
-        longest = int(mask.sum(1).max())
-        limit = position_limit(half)
-        if frames and limit == torch.inf:
-            limit = getattr(half.config, "max_position_embeddings", torch.inf)
-        if longest > limit:
-            raise BadInput(
-                f"a {side} has {longest} pieces; {type(model).__name__} has positions for {limit}: cut "
-                f"sentences, --longest {limit} or text_batches(..., longest={limit})"
-            )
-        ids = tokens[mask]
-        if side == "target" and batch.read is not None:
-            ids = ids.maximum(batch.read[mask])
-        words = _embedded_words(model, half)
-        if int(ids.max()) >= words:
-            raise BadInput(
-                f"a {side} holds id {int(ids.max())}; {type(model).__name__} embeds {words}, from 0: use the "
-                "tokenizer that the model was trained with"
-            )
+    """Refuse sentences longer than the model has positions for, and ids larger than it embeds."""
+    reads_frames = model.main_input_name != "input_ids"
+    if not reads_frames:
+        encoder = model.get_encoder()
+        _require_positions(model, "source", batch.source_mask, limit=position_limit(encoder))
+        source_ids = batch.source[batch.source_mask]  # (pieces,)
+        _require_embedded(model, "source", source_ids, words=_embedded_words(model, encoder))
+    decoder = model.get_decoder()
+    limit = position_limit(decoder)
+    if reads_frames and limit == torch.inf:
+        limit = getattr(decoder.config, "max_position_embeddings", torch.inf)
+    _require_positions(model, "target", batch.target_mask, limit=limit)
+    target_ids = batch.target[batch.target_mask]  # (pieces,)
+    if batch.read is not None:
+        target_ids = target_ids.maximum(batch.read[batch.target_mask])
+    _require_embedded(model, "target", target_ids, words=_embedded_words(model, decoder))
+
+
+def _require_positions(model: Any, side: str, mask: Tensor, *, limit: float) -> None:
+    longest = int(mask.sum(1).max())
+    if longest > limit:
+        raise BadInput(
+            f"a {side} has {longest} pieces; {type(model).__name__} has positions for {limit}: cut "
+            f"sentences, --longest {limit} or text_batches(..., longest={limit})"
+        )
+
+
+def _require_embedded(model: Any, side: str, ids: Int[Tensor, " pieces"], *, words: int) -> None:
+    largest = int(ids.max())
+    if largest >= words:
+        raise BadInput(
+            f"a {side} holds id {largest}; {type(model).__name__} embeds {words}, from 0: use the "
+            "tokenizer that the model was trained with"
+        )
 
 
 def position_limit(half: nn.Module) -> int | float:
-    """Return how many positions an encoder or a decoder has vectors for; infinity where it computes them."""
+    """Return how many positions an encoder or a decoder has vectors for.
+
+    Args:
+        half: of a model of transformers.
+
+    Returns:
+        A number of positions; infinity if the half computes them.
+
+    Example:
+        >>> decoder = nn.Module()
+        >>> decoder.embed_positions = nn.Embedding(512, 4)
+        >>> position_limit(decoder), position_limit(nn.Module())
+        (512, inf)
+    """
     table = getattr(half, "embed_positions", None)
     if isinstance(table, nn.Embedding):
         return table.num_embeddings - getattr(table, "offset", 0)
@@ -550,5 +759,6 @@ def position_limit(half: nn.Module) -> int | float:
 
 
 def _embedded_words(model: Any, half: Any) -> int:
-    """Words that a half of a model embeds; the two of a Marian model need not have one vocabulary."""
-    return (getattr(half, "embed_tokens", None) or half.get_input_embeddings()).weight.shape[0]
+    """Return how many words a half embeds; the two halves of a Marian model may have two vocabularies."""
+    table = getattr(half, "embed_tokens", None) or half.get_input_embeddings()
+    return table.weight.shape[0]

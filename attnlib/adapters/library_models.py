@@ -1,7 +1,7 @@
-"""Traces of the networks of :mod:`attnlib.models` for an analysis: checked, and without gradients.
+"""Trace the networks of :mod:`attnlib.models` for an analysis: checked, and without gradients.
 
-A network returns a trace by itself, ``network(batch)``. What these functions add is what an analysis needs:
-the choice of kinds, and :meth:`~attnlib.trace.Trace.validated`.
+``network(batch)`` returns a trace by itself. The functions of this module add what an analysis needs: a
+choice of kinds of attention, and the checks of :meth:`~attnlib.trace.Trace.validated`.
 """
 
 from collections.abc import Collection
@@ -23,19 +23,27 @@ KINDS: tuple[AttentionKind, ...] = ("cross", "encoder_self", "decoder_self")
 
 @torch.no_grad()
 def encoder_decoder_pass(network: Recurrent, batch: Batch) -> Trace:
-    """Return the validated trace of a recurrent network: one head.
+    """Run a recurrent network on a batch and return the validated trace of its one cross-attention.
 
-    >>> from attnlib.models.config import ModelConfig
-    >>> from attnlib.models.corpus import Corpus, collate
-    >>> config = ModelConfig("AO", source_size=9, target_size=9, width=4)
-    >>> network = EncoderDecoder(config, torch.Generator().manual_seed(0)).eval()
-    >>> trace = encoder_decoder_pass(network, collate(Corpus.from_ids([[4, 5]], [[6]]), [0]))
-    >>> [attention.name for attention in trace.attentions]
-    ['cross.0']
+    Args:
+        network: with attention, in evaluation mode.
+        batch: sentence pairs.
+
+    Returns:
+        The trace, without gradients.
 
     Raises:
-        BadInput: no attention, as in VED; a score that is no product of two states, or attention that is no
-            softmax of scores.
+        BadInput: the network has no attention, as VED; its scores are not products of two states, or its
+            attention is not the softmax of its scores.
+
+    Example:
+        >>> from attnlib.models.config import ModelConfig
+        >>> from attnlib.models.corpus import Corpus, collate
+        >>> config = ModelConfig("AO", source_size=9, target_size=9, width=4)
+        >>> network = EncoderDecoder(config, torch.Generator().manual_seed(0)).eval()
+        >>> trace = encoder_decoder_pass(network, collate(Corpus.from_ids([[4, 5]], [[6]]), [0]))
+        >>> [attention.name for attention in trace.attentions]
+        ['cross.0']
     """
     trace = network(batch)
     if not trace.attentions:
@@ -48,15 +56,27 @@ def encoder_decoder_pass(network: Recurrent, batch: Batch) -> Trace:
 
 @torch.no_grad()
 def transformer_pass(network: Transformer, batch: Batch, kinds: Collection[AttentionKind] = KINDS) -> Trace:
-    """Return the validated trace of a :class:`~attnlib.models.transformer.Transformer`, all layers and heads.
+    """Run a Transformer on a batch and return the validated trace of all layers and heads of some kinds.
 
-    >>> from attnlib.models.transformer import TransformerConfig
-    >>> from attnlib.models.corpus import Corpus, collate
-    >>> config = TransformerConfig(source_size=9, target_size=9, width=4, heads=2, layers=1, hidden=4)
-    >>> network = Transformer(config, torch.Generator().manual_seed(0)).eval()
-    >>> trace = transformer_pass(network, collate(Corpus.from_ids([[4, 5]], [[6]]), [0]))
-    >>> [attention.name for attention in trace.attentions]
-    ['cross.0', 'encoder_self.0', 'decoder_self.0']
+    Args:
+        network: in evaluation mode.
+        batch: sentence pairs.
+        kinds: of attention; their order is that of the trace.
+
+    Returns:
+        The trace, without gradients.
+
+    Raises:
+        BadInput: an attention is not the softmax of its scores.
+
+    Example:
+        >>> from attnlib.models.transformer import TransformerConfig
+        >>> from attnlib.models.corpus import Corpus, collate
+        >>> config = TransformerConfig(source_size=9, target_size=9, width=4, heads=2, layers=1, hidden=4)
+        >>> network = Transformer(config, torch.Generator().manual_seed(0)).eval()
+        >>> trace = transformer_pass(network, collate(Corpus.from_ids([[4, 5]], [[6]]), [0]))
+        >>> [attention.name for attention in trace.attentions]
+        ['cross.0', 'encoder_self.0', 'decoder_self.0']
     """
     trace = network(batch)
     attentions = []

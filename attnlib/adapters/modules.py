@@ -1,10 +1,10 @@
-"""Traces of any ``torch.nn.Module``, by the names of its modules.
+"""Trace any ``torch.nn.Module``, by the names of its modules.
 
 ::
 
     hooked = Hooked("cross.to_q", "cross.to_k", heads=8, attention="cross.softmax")
     model = Modules(network, [hooked], lambda network, batch: network(batch.source, batch.read))
-    one = model.trace(batch)
+    trace = model.trace(batch)
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from inspect import signature
-from typing import Any, cast, get_args
+from typing import Any, TypeGuard, cast, get_args
 
 import torch
 import torch.nn.functional as F
@@ -31,29 +31,31 @@ from attnlib.trace import Attention, AttentionKind, Trace
 
 Run = Callable[[nn.Module, TokenBatch], object]
 Outputs = Tensor | tuple
+Rewrite = Callable[[tuple, dict], tuple[tuple, dict]]  # arguments of a module, by place and by name
 
 
 @dataclass(frozen=True)
 class Hooked:
-    """Where one attention is in a model; names are those of ``model.named_modules()``.
+    """Say where an attention is in a model, by the names of ``model.named_modules()``.
 
     Attributes:
-        query: a linear projection.
-        key: another one. Or both are the name of one ``nn.MultiheadAttention``, as ``nn.Transformer`` has
-            them: then nothing else need be named.
-        heads: that share the projections' dimensions, in order.
+        query: the linear projection of queries, or an ``nn.MultiheadAttention``, as ``nn.Transformer`` has
+            them. The latter is named as the key too, and nothing else need be given.
+        key: the linear projection of keys.
+        heads: how many share the rows of the projections, head after head.
         attention: a module that returns the attention, (batch, heads, target, source), alone or last in a
             tuple; or one that makes it once as it runs, by ``torch.softmax``, ``F.softmax`` or
             ``F.scaled_dot_product_attention``. The scores that the projections make are checked against it.
-        kind: which states attend to which.
+        kind: ``"cross"``, ``"encoder_self"`` or ``"decoder_self"``.
         layer: its number, from 0, by which reports call it.
         scale: of the score; 1/√(width of a head) by default.
 
     Raises:
         UnknownName: a kind that does not exist.
 
-    >>> Hooked("decoder.3.to_q", "decoder.3.to_k", heads=8, attention="decoder.3.softmax", layer=3).name
-    'cross.3'
+    Example:
+        >>> Hooked("decoder.3.to_q", "decoder.3.to_k", heads=8, attention="decoder.3.softmax", layer=3).name
+        'cross.3'
     """
 
     query: str
@@ -73,39 +75,61 @@ class Hooked:
         return f"{self.kind}.{self.layer}"
 
 
-# -- attention that is made by a call of torch and not by a module: seen, and replaced, while a module runs --
+# -- attention that a function of torch makes, and no module returns --
 
 SOFTMAXES = (torch.softmax, torch.Tensor.softmax, F.softmax, torch.special.softmax)
 Change = Callable[[Tensor], Tensor]
 
 
 class FunctionalAttention(TorchFunctionMode):
-    """Gives every attention that is made by one of the functions to ``change``, and goes on with its result.
+    """See, and perhaps change, each attention that functions of torch make while this mode is on.
 
-    An attention is a softmax along the last of three axes or more, or what scaled dot product attention makes
-    of its query, key and mask before it takes the mean of the values. ``change`` None: it is only looked at.
+    An attention is a softmax along the last of three axes or more, or the weights that scaled dot product
+    attention makes of its query, key and mask before it averages the values. A module that computes its
+    attention in such a call returns it to nobody, so that no hook on a module can catch it.
+
+    Args:
+        change: replaces each attention by its result; None: attentions are recorded alone.
+        seen: receives each attention, (..., target, source), as it was before the change.
+
+    Example:
+        >>> seen = []
+        >>> with FunctionalAttention(None, seen):
+        ...     _ = torch.zeros(1, 2, 3).softmax(-1)
+        >>> [tuple(attention.shape) for attention in seen]
+        [(1, 2, 3)]
     """
 
     def __init__(self, change: Change | None, seen: list[Tensor]):
         super().__init__()
-        self.change, self.seen = change, seen
+        self.change = change
+        self.seen = seen
 
     def __torch_function__(  # noqa: PLR0917, torch calls it by place
-        self, function: Any, types: Any, given: tuple = (), named: dict | None = None
+        self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None
     ):
-        named = named or {}
+        kwargs = kwargs or {}
         if function in SOFTMAXES:
-            made = function(*given, **named)
-            axis = named.get("dim", given[1] if len(given) > 1 else None)
-            if made.dim() < 3 or axis not in (-1, made.dim() - 1):
-                return made
-            self.seen.append(made)
-            return made if self.change is None else self.change(made)
+            return self._softmax(function, args, kwargs)
         if function is F.scaled_dot_product_attention:
-            weights, values = attention_of_arguments(*given, **named)
-            self.seen.append(weights)
-            return function(*given, **named) if self.change is None else self.change(weights) @ values
-        return function(*given, **named)
+            return self._scaled_dot_product(args, kwargs)
+        return function(*args, **kwargs)
+
+    def _softmax(self, function: Any, args: tuple, kwargs: dict) -> Tensor:
+        weights = function(*args, **kwargs)
+        axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
+        is_attention = weights.dim() >= 3 and axis in (-1, weights.dim() - 1)
+        if not is_attention:
+            return weights
+        self.seen.append(weights)
+        return weights if self.change is None else self.change(weights)
+
+    def _scaled_dot_product(self, args: tuple, kwargs: dict) -> Tensor:
+        weights, values = attention_of_arguments(*args, **kwargs)
+        self.seen.append(weights)
+        if self.change is None:
+            return F.scaled_dot_product_attention(*args, **kwargs)  # rounded as the model's own
+        return self.change(weights) @ values
 
 
 def attention_of_arguments(  # noqa: PLR0917, the arguments of F.scaled_dot_product_attention
@@ -119,22 +143,43 @@ def attention_of_arguments(  # noqa: PLR0917, the arguments of F.scaled_dot_prod
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> tuple[Float[Tensor, "*batch target source"], Float[Tensor, "*batch source out"]]:
-    """The weights that ``F.scaled_dot_product_attention`` gives its values, and these; by its definition.
+    """Return the weights that ``F.scaled_dot_product_attention`` gives to its values, and the values.
 
-    >>> states = torch.eye(2)[None, None]
-    >>> weights, values = attention_of_arguments(states, states, states, is_causal=True)
-    >>> found = F.scaled_dot_product_attention(states, states, states, is_causal=True)
-    >>> torch.allclose(weights @ values, found)
-    True
+    The weights are computed by the definition in torch's documentation, without dropout.
+
+    Args:
+        query: one vector a target position.
+        key: one vector a source position.
+        value: what is averaged, one vector a source position.
+        attn_mask: boolean, True where a query may look; or numbers that are added to the scores.
+        dropout_p: ignored.
+        is_causal: whether position s sees positions up to s alone.
+        scale: of the product of query and key; 1/√width by default.
+        enable_gqa: whether several query heads (axis -3) share a head of keys and values.
+
+    Returns:
+        The weights, which sum to one over the source, and the values, repeated for heads that share them.
+
+    Example:
+        >>> states = torch.eye(2)[None, None]
+        >>> weights, values = attention_of_arguments(states, states, states, is_causal=True)
+        >>> context = F.scaled_dot_product_attention(states, states, states, is_causal=True)
+        >>> torch.allclose(weights @ values, context)
+        True
     """
     if enable_gqa:
-        key, value = (own.repeat_interleave(query.shape[-3] // own.shape[-3], -3) for own in (key, value))
-    scores = query @ key.mT * (query.shape[-1] ** -0.5 if scale is None else scale)
+        query_heads = query.shape[-3]
+        key = key.repeat_interleave(query_heads // key.shape[-3], dim=-3)
+        value = value.repeat_interleave(query_heads // value.shape[-3], dim=-3)
+    factor = query.shape[-1] ** -0.5 if scale is None else scale
+    scores = query @ key.mT * factor  # (*batch, target, source)
     if is_causal:
-        scores = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1), -torch.inf)
-    if attn_mask is not None:
-        masks = attn_mask.dtype == torch.bool
-        scores = scores.masked_fill(~attn_mask, -torch.inf) if masks else scores + attn_mask
+        is_future = torch.ones_like(scores, dtype=torch.bool).triu(1)
+        scores = scores.masked_fill(is_future, -torch.inf)
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        scores = scores.masked_fill(~attn_mask, -torch.inf)
+    elif attn_mask is not None:
+        scores = scores + attn_mask
     return scores.softmax(-1), value
 
 
@@ -142,14 +187,34 @@ def attention_of_arguments(  # noqa: PLR0917, the arguments of F.scaled_dot_prod
 
 
 class Hooks:
-    """Hooks on some modules, gone after the ``with`` block; a module that is caught may run once only."""
+    """Hooks on modules of a model, which are removed at the end of the ``with`` block.
+
+    Within the block the model is in evaluation mode, without gradients; see :func:`evaluated`. A module whose
+    input or output is caught may run once only.
+
+    Args:
+        model: is run within the block.
+
+    Attributes:
+        inputs: the first argument of modules, by the name under which it was caught.
+        outputs: what modules returned, by name.
+        made: attentions that functions of torch made while a module ran, by name.
+
+    Example:
+        >>> model = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
+        >>> with Hooks(model) as hooks:
+        ...     hooks.catch_input("relu", model[1])
+        ...     _ = model(torch.zeros(1, 2))
+        >>> tuple(hooks.inputs["relu"].shape)
+        (1, 3)
+    """
 
     def __init__(self, model: nn.Module):
         self._model = model
         self._stack = ExitStack()
         self.inputs: dict[str, Tensor] = {}
         self.outputs: dict[str, Outputs] = {}
-        self.made: dict[str, list[Tensor]] = {}  # by functions of torch, while a module ran
+        self.made: dict[str, list[Tensor]] = {}
         self._running: list[tuple[nn.Module, FunctionalAttention]] = []  # modules that are looked into now
 
     def __enter__(self) -> "Hooks":
@@ -167,22 +232,38 @@ class Hooks:
         mode.__exit__(None, None, None)
 
     def catch_input(self, name: str, module: nn.Module) -> None:
-        """Keep the first argument of a module, under a name."""
+        """Keep the first argument of a module.
 
-        def keep(_: nn.Module, given: tuple, named: dict) -> None:
+        Args:
+            name: under which :attr:`inputs` has it.
+            module: runs once in the block.
+        """
+
+        def keep(_: nn.Module, args: tuple, kwargs: dict) -> None:
             self._require_first(name, self.inputs)
-            self.inputs[name] = (*given, *named.values())[0]
+            self.inputs[name] = (*args, *kwargs.values())[0]
 
         self._stack.callback(module.register_forward_pre_hook(keep, with_kwargs=True).remove)
 
     def catch_output(self, name: str, module: nn.Module) -> None:
-        """Keep what a module returns, under a name."""
+        """Keep what a module returns.
+
+        Args:
+            name: under which :attr:`outputs` has it.
+            module: runs once in the block.
+        """
         self.replace_output(name, module, lambda output: output)
 
     def replace_output(self, name: str, module: nn.Module, change: Callable[[Outputs], Outputs]) -> None:
-        """Keep ``change`` of what a module returns, under a name, and go on with it."""
+        """Let the model go on with another output of a module, and keep that output.
 
-        def keep(_: nn.Module, _given: tuple, output: Outputs) -> Outputs:
+        Args:
+            name: under which :attr:`outputs` has it.
+            module: runs once in the block.
+            change: makes the new output of the module's.
+        """
+
+        def keep(_: nn.Module, _args: tuple, output: Outputs) -> Outputs:
             self._require_first(name, self.outputs)
             self.outputs[name] = change(output)
             return self.outputs[name]
@@ -194,11 +275,17 @@ class Hooks:
         if name in kept:
             raise BadInput(
                 f"{name} runs more than once in a pass, so its attentions cannot be kept apart; "
-                "give each attention modules of its own, and let the decoder read all steps at once"
+                "give each attention separate modules, and let the decoder read all steps at once"
             )
 
     def look_within(self, name: str, module: nn.Module, change: Change | None = None) -> None:
-        """See the attention that functions of torch make while a module runs; go on with ``change`` of it."""
+        """Keep the attentions that functions of torch make while a module runs.
+
+        Args:
+            name: under which :attr:`made` has them.
+            module: is looked into.
+            change: replaces each of them; see :class:`FunctionalAttention`.
+        """
         seen = self.made.setdefault(name, [])
 
         def begin(*_: Any) -> None:
@@ -213,15 +300,37 @@ class Hooks:
         self._stack.callback(module.register_forward_pre_hook(begin).remove)
         self._stack.callback(module.register_forward_hook(end, always_call=True).remove)
 
-    def rewrite(self, module: nn.Module, change: Any) -> None:
-        """Call a module with what ``change`` makes of its arguments, a tuple and a dictionary of them."""
-        hook = module.register_forward_pre_hook(lambda _, a, k: change(a, k), with_kwargs=True)
+    def rewrite(self, module: nn.Module, change: Rewrite) -> None:
+        """Call a module with other arguments.
+
+        Args:
+            module: whose arguments are changed.
+            change: makes the new arguments, a tuple and a dictionary, of the old ones.
+        """
+        hook = module.register_forward_pre_hook(
+            lambda _, args, kwargs: change(args, kwargs), with_kwargs=True
+        )
         self._stack.callback(hook.remove)
 
 
 @contextmanager
 def evaluated(model: nn.Module) -> Iterator[None]:
-    """Without dropout and gradient, and step by step where it is compiled."""
+    """Run a model without dropout and gradients, and uncompiled, so that its hooks are called.
+
+    Args:
+        model: is in evaluation mode within the block; each of its modules is as before afterwards.
+
+    Yields:
+        Nothing.
+
+    Example:
+        >>> model = nn.Dropout()
+        >>> with evaluated(model):
+        ...     model.training
+        False
+        >>> model.training
+        True
+    """
     modes = {module: module.training for module in model.modules()}
     try:
         model.eval()
@@ -234,7 +343,7 @@ def evaluated(model: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def _uncompiled() -> Iterator[None]:
-    """Run what torch.compile made as it was written: code compiled in an earlier pass runs no hooks."""
+    """Run compiled modules as they were written: code that was compiled in an earlier pass calls no hooks."""
     if "torch._dynamo" not in sys.modules:  # nothing is compiled, and loading it takes seconds
         yield
         return
@@ -243,73 +352,195 @@ def _uncompiled() -> Iterator[None]:
 
 
 def described(model: nn.Module) -> str:
-    """Return the class of a model and its number of parameters, in words."""
+    """Return the class of a model and its number of parameters, in words.
+
+    Args:
+        model: any module.
+
+    Returns:
+        As in ``"T5ForConditionalGeneration, 60,506,624 parameters"``.
+
+    Example:
+        >>> described(nn.Linear(2, 3))
+        'Linear, 9 parameters'
+    """
     size = sum(parameter.numel() for parameter in model.parameters())
     return f"{type(model).__name__}, {size:,} parameters"
 
 
 def weights_digest(model: nn.Module) -> str:
-    """A hash of a model's weights; what is none, or has no numbers here, counts by its name alone."""
-    found = hashlib.sha256()
-    for name, own in sorted(model.state_dict().items()):
-        found.update(name.encode())
-        if isinstance(own, Tensor) and own.layout == torch.strided and not own.is_meta:
-            found.update(own.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
-    return found.hexdigest()
+    """Return the SHA-256 of a model's weights and their names.
+
+    Entries of the state dict that are not dense tensors, or are on the meta device,
+    count by their names alone.
+
+    Args:
+        model: any module.
+
+    Returns:
+        64 hexadecimal digits.
+
+    Example:
+        >>> layer = nn.Linear(2, 3)
+        >>> before = weights_digest(layer)
+        >>> _ = nn.init.zeros_(layer.weight)
+        >>> len(before), weights_digest(layer) == before
+        (64, False)
+    """
+    digest = hashlib.sha256()
+    for name, value in sorted(model.state_dict().items()):
+        digest.update(name.encode())
+        if isinstance(value, Tensor) and value.layout == torch.strided and not value.is_meta:
+            flat = value.detach().cpu().contiguous().flatten()
+            digest.update(flat.view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
 
 
-Pairs = tuple[Int[Tensor, " pairs"], Int[Tensor, " pairs"], int]  # samples, source positions, target steps
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Some pairs of a sample and a source position, which a model sees together.
+
+    Attributes:
+        samples: numbers of the samples in their batch.
+        positions: the source position of each pair.
+        steps: how many target steps are run; those of the longest target among the pairs, or more.
+
+    Example:
+        >>> Pairs(torch.tensor([0, 0]), torch.tensor([1, 2]), steps=4).steps
+        4
+    """
+
+    samples: Int[Tensor, " pairs"]
+    positions: Int[Tensor, " pairs"]
+    steps: int
 
 
 def probe_of_pairs(
-    one: Trace,
-    logits: Callable[..., Float[Tensor, "pairs steps words"]],
-    pairs: Iterable[Pairs] | None = None,
+    trace: Trace,
+    logits: Callable[[Pairs], Float[Tensor, "pairs steps words"]],
+    groups: Iterable[Pairs] | None = None,
 ) -> Float[Tensor, "batch target source"]:
-    """β from what a model predicts where some samples see one source position each; zero at padding.
+    """Return the lexical probe β of a pass from what a model predicts when it sees one position alone.
 
-    Raises BadInput: the model predicts fewer words than the ids of the right ones say.
+    Args:
+        trace: of the pass.
+        logits: returns the logits of the samples of some pairs where each sees its source position alone.
+        groups: the pairs to run together; by default those of :func:`pairs_by_length`.
+
+    Returns:
+        β[s, t], the probability of the right word of step s if source position t alone is seen; zero at
+        padding.
+
+    Raises:
+        BadInput: the model predicts fewer words than the ids of the right ones need.
+
+    Example:
+        >>> from attnlib.adapters.tensors import pass_of_tensors
+        >>> words, valid = torch.tensor([[1, 0]]), torch.ones(1, 2, dtype=torch.bool)
+        >>> tensors = {"source_tokens": words, "source_mask": valid}
+        >>> tensors |= {"target_tokens": words, "target_mask": valid}
+        >>> trace = pass_of_tensors(tensors | {"encoder_self.0.query_states": torch.eye(2)[None]})
+        >>> probe_of_pairs(trace, lambda pairs: torch.zeros(len(pairs.samples), pairs.steps, 4))
+        tensor([[[0.2500, 0.2500],
+                 [0.2500, 0.2500]]])
     """
-    right = one.target_outputs.masked_fill(~one.target_mask, 0)  # at padding any id may stand
-    beta = torch.zeros(*one.target_outputs.shape, one.source_tokens.shape[1], device=one.source_tokens.device)
-    for samples, positions, steps in pairs_by_length(one) if pairs is None else pairs:
-        found = logits(samples, positions, steps).float()
-        if int(right.max()) >= found.shape[-1]:
+    right_words = trace.target_outputs.masked_fill(~trace.target_mask, 0)  # at padding any id may be
+    largest_id = int(right_words.max())
+    n_source = trace.source_tokens.shape[1]
+    beta = torch.zeros(*right_words.shape, n_source, device=trace.source_tokens.device)
+    for pairs in pairs_by_length(trace) if groups is None else groups:
+        predicted = logits(pairs).float()  # (pairs, steps, words)
+        n_words = predicted.shape[-1]
+        if largest_id >= n_words:
             raise BadInput(
-                f"a right word has id {int(right.max())}; the model predicts {found.shape[-1]} words, "
+                f"a right word has id {largest_id}; the model predicts {n_words} words, "
                 "from 0: take the pass and the probe of one model"
             )
-        own = found.gather(-1, right[samples, :steps, None])[..., 0]
-        beta[samples, :steps, positions] = (own - found.logsumexp(-1)).exp()
-    return beta.masked_fill(~one.target_mask[:, :, None], 0)
+        right = right_words[pairs.samples, : pairs.steps, None]  # (pairs, steps, 1)
+        logit_of_right = predicted.gather(-1, right)[..., 0]  # (pairs, steps)
+        log_probability = logit_of_right - predicted.logsumexp(-1)  # (pairs, steps)
+        beta[pairs.samples, : pairs.steps, pairs.positions] = log_probability.exp()
+    return beta.masked_fill(~trace.target_mask[:, :, None], 0)
 
 
-def pairs_by_position(one: Trace) -> Iterator[Pairs]:
-    """Of each source position those samples that have it."""
-    for position in one.source_mask.any(0).nonzero()[:, 0].tolist():
-        samples = one.source_mask[:, position].nonzero()[:, 0]
-        yield samples, torch.full_like(samples, position), one.target_tokens.shape[1]
+def pairs_by_position(trace: Trace) -> Iterator[Pairs]:
+    """Yield, for each source position, the samples that are long enough to have it.
+
+    Args:
+        trace: of the pass.
+
+    Yields:
+        Pairs of one position each, with all steps of the padded target.
+
+    Example:
+        >>> from attnlib.adapters.tensors import pass_of_tensors
+        >>> words, valid = torch.tensor([[5, 6], [7, 0]]), torch.tensor([[True, True], [True, False]])
+        >>> tensors = {"source_tokens": words, "source_mask": valid}
+        >>> trace = pass_of_tensors(tensors | {"target_tokens": words, "target_mask": valid})
+        >>> [pairs.samples.tolist() for pairs in pairs_by_position(trace)]
+        [[0, 1], [0]]
+    """
+    for position in trace.source_mask.any(0).nonzero()[:, 0].tolist():
+        samples = trace.source_mask[:, position].nonzero()[:, 0]
+        yield Pairs(samples, torch.full_like(samples, position), steps=trace.target_tokens.shape[1])
 
 
-def pairs_by_length(one: Trace, least: int = 2048) -> Iterator[Pairs]:
-    """Those of samples of like length together, as many at once as the pass has target places, or more."""
-    samples, positions = one.source_mask.nonzero().unbind(1)
-    lengths = one.target_mask.sum(1)[samples]
-    order, start = lengths.argsort(descending=True), 0
-    while start < len(order):
-        steps = int(lengths[order[start]])
-        some = order[start : start + max(1, max(one.target_mask.numel(), least) // steps)]
-        start += len(some)
-        yield samples[some], positions[some], steps
+def pairs_by_length(trace: Trace, least: int = 2048) -> Iterator[Pairs]:
+    """Yield all pairs, those of samples with targets of like length together, the longest first.
+
+    Each group runs about as many target steps at once as the batch has, or ``least``, so that memory does
+    not grow with the number of pairs.
+
+    Args:
+        trace: of the pass.
+        least: target steps of a group, together, at least.
+
+    Yields:
+        Groups of pairs, with the steps of the longest target of the group.
+
+    Example:
+        >>> from attnlib.adapters.tensors import pass_of_tensors
+        >>> words, valid = torch.tensor([[5, 6], [7, 0]]), torch.tensor([[True, True], [True, False]])
+        >>> tensors = {"source_tokens": words, "source_mask": valid}
+        >>> trace = pass_of_tensors(tensors | {"target_tokens": words, "target_mask": valid})
+        >>> [(pairs.samples.tolist(), pairs.steps) for pairs in pairs_by_length(trace, least=4)]
+        [([0, 0], 2), ([1], 1)]
+    """
+    samples, positions = trace.source_mask.nonzero().unbind(1)  # (pairs,) both
+    lengths = trace.target_mask.sum(1)[samples]  # (pairs,)
+    longest_first = lengths.argsort(descending=True)  # (pairs,)
+    steps_at_once = max(trace.target_mask.numel(), least)
+    start = 0
+    while start < len(longest_first):
+        steps = int(lengths[longest_first[start]])
+        size = max(1, steps_at_once // steps)
+        group = longest_first[start : start + size]
+        yield Pairs(samples[group], positions[group], steps)
+        start += size
 
 
 # -- models --
 
 
 class Traced:
-    """A model whose hooked attentions are caught in every pass.
+    """A model whose hooked attentions are caught in every pass; the base of the adapters of models.
 
-    Subclasses have ``_prepared(batch)``, with what the decoder reads, and ``_run(batch)``, the model's call.
+    Subclasses define ``_prepared(batch)``, which adds what the decoder reads, and ``_run(batch)``, which
+    calls the model.
+
+    Args:
+        model: any module, which is left as it is.
+        hooked: the attentions to catch.
+        ignored: ids of tokens, such as special ones, that no analysis counts; or those of each side, by side.
+
+    Attributes:
+        model: the model.
+        hooked: the attentions, as a tuple.
+        ignored: the ids, as a tuple, or by side.
+
+    Example:
+        >>> Traced(nn.Linear(2, 2), (), ignored=[0, 1]).ignored
+        (0, 1)
     """
 
     def __init__(
@@ -318,25 +549,30 @@ class Traced:
         hooked: Hooked | Sequence[Hooked],
         ignored: int | Collection[int] | Mapping[str, Collection[int]],
     ):
-        self.model: Any = model  # anybody's: its attributes are not known here
+        self.model: Any = model  # of any class: its attributes are not known here
         self.hooked: tuple[Hooked, ...] = as_tuple(hooked)
-        #: ids of both sides, or by side
         self.ignored: tuple[int, ...] | Mapping[str, Collection[int]]
         if isinstance(ignored, Mapping):
-            self.ignored = cast("Mapping[str, Collection[int]]", ignored)  # a collection of ids is no mapping
+            self.ignored = cast(
+                "Mapping[str, Collection[int]]", ignored
+            )  # a collection of ids is not a mapping
         else:
             self.ignored = as_tuple(ignored)
         self._modules: dict[str, Any] = dict(model.named_modules())
 
     def trace(self, batch: TokenBatch | FrameBatch | Mapping[str, Any]) -> Trace:
-        """The pass of one batch, without dropout and gradient, under teacher forcing.
+        """Run the model on one batch under teacher forcing, without dropout and gradients.
 
         Args:
-            batch: or a dictionary with ``input_ids`` and ``labels``, as the transformers library has them.
+            batch: of tokens or frames; or a dictionary with ``input_ids`` and ``labels``, as the transformers
+                library has them.
+
+        Returns:
+            The validated trace, padded at the right, with the attentions that are hooked.
 
         Raises:
-            BadInput: a module was not run, or more than once, or returns no attention, or another than the
-                projections make; a batch that the model cannot take.
+            BadInput: a module does not run, or runs more than once; it returns no attention, or another one
+                than the projections make; the model cannot take the batch.
         """
         prepared = self._prepared(self._batch_of(batch))
         with Hooks(self.model) as hooks, _slow_path():
@@ -348,20 +584,20 @@ class Traced:
             target_tokens=prepared.read,
             target_outputs=prepared.target,
             target_mask=prepared.target_mask,
-            attentions=tuple(self._attention(hooked, hooks) for hooked in self.hooked),
+            attentions=tuple(self._attention(place, hooks) for place in self.hooked),
         )
         return trace.ignoring(self.ignored).validated()
 
-    def _batch_of(self, given: object) -> TokenBatch | FrameBatch:
-        """The batch that is given, or that a dictionary holds; BadInput for anything else."""
-        if isinstance(given, Mapping):
-            return batch_of_mapping(given)
-        if not isinstance(given, TokenBatch | FrameBatch):
+    def _batch_of(self, batch: object) -> TokenBatch | FrameBatch:
+        """Return a batch as it is, or the one that a dictionary holds; raise BadInput for anything else."""
+        if isinstance(batch, Mapping):
+            return batch_of_mapping(batch)
+        if not isinstance(batch, TokenBatch | FrameBatch):
             raise BadInput(
-                f"a batch is {type(given).__name__}; expected an attnlib.TokenBatch, or a dictionary with "
+                f"a batch is {type(batch).__name__}; expected an attnlib.TokenBatch, or a dictionary with "
                 "input_ids and labels"
             )
-        return given
+        return batch
 
     def _prepared(self, batch: Any) -> Any:
         """Return the batch packed, with what the decoder reads, on the model's device."""
@@ -378,98 +614,165 @@ class Traced:
             raise BadInput(f"no module {name!r} in {type(self.model).__name__}; {hint}")
         return self._modules[name]
 
-    def _is_packed(self, one: Hooked) -> bool:
-        return isinstance(self._module(one.query), nn.MultiheadAttention)
+    def _is_packed(self, place: Hooked) -> bool:
+        """Return True if one ``nn.MultiheadAttention`` makes queries, keys and attention."""
+        return isinstance(self._module(place.query), nn.MultiheadAttention)
 
     def _watch(self, hooks: Hooks) -> None:
-        packed = {one.query for one in self.hooked if self._is_packed(one)}
-        plain = [one for one in self.hooked if not self._is_packed(one)]
+        """Set the hooks that catch inputs of projections, what linear ones return, and attentions."""
+        packed = {place.query for place in self.hooked if self._is_packed(place)}
+        projections: set[str] = set()
+        attentions = set(packed)
+        for place in self.hooked:
+            if self._is_packed(place):
+                continue
+            projections |= {place.query, place.key}
+            if place.attention is not None:
+                attentions.add(place.attention)
         for name in packed:
             module = self._module(name)
-            first = module.batch_first
-            hooks.rewrite(module, partial(_returning_attention, hooks=hooks, name=name, batch_first=first))
-        returned = packed | {one.attention for one in plain if one.attention is not None}
-        for name in {name for one in plain for name in (one.query, one.key)}:
-            hooks.catch_input(name, module := self._module(name))
-            plainly = type(module).forward is nn.Linear.forward and not module._forward_hooks
-            if plainly and name not in returned:
+            rewrite = partial(_returning_attention, hooks=hooks, name=name, batch_first=module.batch_first)
+            hooks.rewrite(module, rewrite)
+        for name in projections:
+            module = self._module(name)
+            hooks.catch_input(name, module)
+            is_plain = type(module).forward is nn.Linear.forward and not module._forward_hooks
+            if is_plain and name not in attentions:
                 hooks.catch_output(name, module)
-        for name in returned:
+        for name in attentions:
             hooks.catch_output(name, self._module(name))
 
-    def _attention(self, one: Hooked, hooks: Hooks, **changes: Any) -> Attention:
-        query, names = self._module(one.query), (one.query, one.key)
-        if self._is_packed(one):
-            names = tuple(f"{one.query}:{side}" for side in ("query", "key"))
-            maps, heads, seen = _packed_maps(query), query.num_heads, one.query
-        else:
-            maps = [LinearMap.of(self._module(name), one.heads) for name in names]
-            heads, seen = one.heads, one.attention
-        inputs = [_caught(hooks.inputs, name) for name in names]
-        one_sequence = inputs[0] is inputs[1]
-        if one_sequence and one.kind == "cross":
-            raise BadInput(f"{one.name} reads one sequence: say kind='encoder_self' or kind='decoder_self'")
-        fields: dict[str, Any] = dict(
-            kind=one.kind,
-            layer=one.layer,
-            query_inputs=single(inputs[0]),
-            key_inputs=single(inputs[1]),
-            query_site=f"{one.name}.query",
-            key_site=f"{one.name}.{'query' if one_sequence else 'key'}",
-            maps=(maps[0], maps[1]),
-            scale=maps[0].weight.shape[1] ** -0.5 if one.scale is None else one.scale,
-            attention=None if seen is None else self._seen_attention(hooks, seen, heads),
-            causal=one.kind == "decoder_self",
-            precision=inputs[0].dtype,
+    def _attention(self, place: Hooked, hooks: Hooks) -> Attention:
+        """Return the attention that was caught at a place, its scores not computed yet."""
+        caught = self._caught_at(place, hooks)
+        one_sequence = caught.query_inputs is caught.key_inputs
+        if one_sequence and place.kind == "cross":
+            raise BadInput(f"{place.name} reads one sequence: say kind='encoder_self' or kind='decoder_self'")
+        query_map, key_map = caught.maps
+        head_width = query_map.weight.shape[1]
+        query_site, key_site = self._sites(place, one_sequence=one_sequence)
+        attention = Attention(
+            kind=place.kind,
+            layer=place.layer,
+            query_inputs=single(caught.query_inputs),
+            key_inputs=single(caught.key_inputs),
+            query_site=query_site,
+            key_site=key_site,
+            maps=(query_map, key_map),
+            scale=head_width**-0.5 if place.scale is None else place.scale,
+            position_bias=self._position_bias(place, hooks),
+            attention=caught.attention,
+            causal=place.kind == "decoder_self",
+            precision=caught.query_inputs.dtype,
         )
-        found = Attention(**fields | changes)
-        queries, keys = (hooks.outputs.get(name) for name in names)
+        queries, keys = caught.queries, caught.keys
         if not isinstance(queries, Tensor) or not isinstance(keys, Tensor):
-            return found
-        exact = min(queries.element_size(), keys.element_size()) >= 4
-        return found.knowing(queries, keys) if exact else found
-
-    def _seen_attention(self, hooks: Hooks, name: str, heads: int) -> Tensor:
-        """What a module returned, or what was made within it."""
-        output = _caught(hooks.outputs, name)
-        attention = output[-1] if isinstance(output, tuple) else output
-        if _is_attention(attention, heads):
             return attention
+        is_exact = min(queries.element_size(), keys.element_size()) >= 4  # single precision at least
+        return attention.knowing(queries, keys) if is_exact else attention
+
+    def _caught_at(self, place: Hooked, hooks: Hooks) -> "_Caught":
+        """Return what the hooks caught of an attention."""
+        if self._is_packed(place):
+            module = self._module(place.query)
+            query_name, key_name = f"{place.query}:query", f"{place.query}:key"
+            query_inputs, key_inputs = _input_of(hooks, query_name), _input_of(hooks, key_name)
+            maps = _packed_maps(module)
+            attention = self._seen_attention(hooks, place.query, module.num_heads)
+        else:
+            query_name, key_name = place.query, place.key
+            query_inputs, key_inputs = _input_of(hooks, query_name), _input_of(hooks, key_name)
+            maps = (
+                LinearMap.of(self._module(query_name), place.heads),
+                LinearMap.of(self._module(key_name), place.heads),
+            )
+            attention = None
+            if place.attention is not None:
+                attention = self._seen_attention(hooks, place.attention, place.heads)
+        return _Caught(
+            query_inputs=query_inputs,
+            key_inputs=key_inputs,
+            maps=maps,
+            attention=attention,
+            queries=hooks.outputs.get(query_name),
+            keys=hooks.outputs.get(key_name),
+        )
+
+    def _sites(self, place: Hooked, *, one_sequence: bool) -> tuple[str, str]:
+        """Return the names of the states of queries and keys; states of one name share their components."""
+        query_site = f"{place.name}.query"
+        return query_site, query_site if one_sequence else f"{place.name}.key"
+
+    def _position_bias(
+        self, place: Hooked, hooks: Hooks
+    ) -> Float[Tensor, "batch heads target source"] | None:
+        """Return what the model adds to the scores by position; None if nothing is known of it."""
+        return None
+
+    def _seen_attention(
+        self, hooks: Hooks, name: str, heads: int
+    ) -> Float[Tensor, "batch heads target source"]:
+        """Return the attention that a module returned, or that functions of torch made within it."""
+        output = _output_of(hooks, name)
+        returned = output[-1] if isinstance(output, tuple) else output
+        if _is_attention(returned, heads):
+            return returned
         made = hooks.made.get(name, [])
-        if len(made) == 1 and _is_attention(own := _by_heads(made[0], heads), heads):
-            return own
-        shape = tuple(attention.shape) if isinstance(attention, Tensor) else type(attention).__name__
-        shapes = ", ".join(str(tuple(own.shape)) for own in made) or "none"
+        if len(made) == 1:
+            attention = _by_heads(made[0], heads)
+            if _is_attention(attention, heads):
+                return attention
+        shape = tuple(returned.shape) if isinstance(returned, Tensor) else type(returned).__name__
+        shapes = ", ".join(str(tuple(tensor.shape)) for tensor in made) or "none"
         raise BadInput(
             f"{name} returns {shape}; expected attention of shape (batch, {heads}, target, source), or one "
             f"made within it by a softmax or scaled_dot_product_attention of torch (there: {shapes})"
         )
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Caught:
+    """What hooks caught of an attention: the inputs of its projections, the maps, and what was returned.
+
+    Attributes:
+        queries: what the query projection returned, if it is a plain linear layer.
+    """
+
+    query_inputs: Float[Tensor, "batch target width"]
+    key_inputs: Float[Tensor, "batch source width"]
+    maps: tuple[LinearMap, LinearMap]
+    attention: Float[Tensor, "batch heads target source"] | None
+    queries: object
+    keys: object
+
+
 class Modules(Traced):
-    """A model of which some modules are watched.
+    """Trace a model of which some modules are watched while it runs.
 
     Args:
-        model: any module, left as it is.
+        model: any module; it is left as it is.
         hooked: the attentions to catch.
-        run: calls the model on a packed batch, with ``batch.read`` as what its decoder reads. What it returns
-            matters for :meth:`lexical_probe` alone: logits, or an object that has them as ``logits``.
-        start: read at the first step where batches do not say what is read; later steps read the target.
+        run: calls the model on a packed batch, whose decoder reads ``batch.read``. What it returns matters
+            for :meth:`logits` and :meth:`lexical_probe` alone: logits, or an object that has them as
+            ``logits``.
+        start: the id that the decoder reads at the first step if a batch has no ``read``; later steps read
+            the target.
         unchecked: allow attentions for which ``attention`` is not given.
         ignored: ids of tokens, such as special ones, that no analysis counts.
 
     Raises:
-        BadInput: a module that is not there or is no projection; an attention that nothing would check; two
-            attentions of one kind and layer; none at all.
+        BadInput: a module does not exist or is not a projection; nothing would check an attention; two
+            attentions have one kind and layer; none is given.
 
-    >>> attend = nn.MultiheadAttention(4, 2, batch_first=True)
-    >>> network = nn.ModuleDict({"words": nn.Embedding(9, 4), "attend": attend})
-    >>> def run(network, batch):
-    ...     read, source = network["words"](batch.read), network["words"](batch.source)
-    ...     return network["attend"](read, source, source, key_padding_mask=~batch.source_mask)
-    >>> model = Modules(network, [Hooked("attend", "attend")], run, start=1)
-    >>> tuple(model.trace(TokenBatch.of_rows([[5, 6, 7]], [[8, 2]])).attentions[0].scores.shape)
-    (1, 2, 2, 3)
+    Example:
+        >>> attend = nn.MultiheadAttention(4, 2, batch_first=True)
+        >>> network = nn.ModuleDict({"words": nn.Embedding(9, 4), "attend": attend})
+        >>> def run(network, batch):
+        ...     read, source = network["words"](batch.read), network["words"](batch.source)
+        ...     return network["attend"](read, source, source, key_padding_mask=~batch.source_mask)
+        >>> model = Modules(network, [Hooked("attend", "attend")], run, start=1)
+        >>> tuple(model.trace(TokenBatch.of_rows([[5, 6, 7]], [[8, 2]])).attentions[0].scores.shape)
+        (1, 2, 2, 3)
     """
 
     def __init__(
@@ -483,110 +786,137 @@ class Modules(Traced):
         ignored: int | Collection[int] = (),
     ):
         super().__init__(model, hooked, ignored)
-        self.run, self.start = run, start
-        self._within: dict[Hooked, bool] = {}  # where attention can be forced, once that is known
+        self.run = run
+        self.start = start
+        # Whether attention is forced within the module rather than in what it returns, once that is known.
+        self._within: dict[Hooked, bool] = {}
         if not self.hooked:
             raise BadInput("no attention is hooked: name the modules of one or more")
-        names = [one.name for one in self.hooked]
+        names = [place.name for place in self.hooked]
         for name in names:
             if names.count(name) > 1:
                 raise BadInput(f"{names.count(name)} attentions are called {name}: give each a layer")
-        for one in self.hooked:
-            self._require(one, unchecked=unchecked)
+        for place in self.hooked:
+            self._require(place, unchecked=unchecked)
 
-    def _require(self, one: Hooked, *, unchecked: bool) -> None:
-        if self._is_packed(one):
-            if one.key != one.query:
-                raise BadInput(f"{one.query} makes queries and keys: name it for both, not {one.key!r}")
-            _packed_maps(self._module(one.query))
+    def _require(self, place: Hooked, *, unchecked: bool) -> None:
+        """Raise BadInput unless the names of an attention are those of modules that can make it."""
+        if self._is_packed(place):
+            if place.key != place.query:
+                raise BadInput(f"{place.query} makes queries and keys: name it for both, not {place.key!r}")
+            _packed_maps(self._module(place.query))
             return
-        for name in (one.query, one.key):
+        for name in (place.query, place.key):
             if not isinstance(self._module(name), nn.Linear):
                 raise BadInput(
                     f"{name} is {type(self._module(name)).__name__}; expected nn.Linear, a projection, or "
                     "nn.MultiheadAttention. A side that has none, as in Luong's general score, takes an "
                     "nn.Linear without bias whose weight is torch.eye(width), run in the model's pass"
                 )
-        if one.heads < 1:
-            raise BadInput(f"{one.name}: heads is {one.heads}; say how many share {one.query}")
-        if one.attention is not None:
-            self._module(one.attention)
+        if place.heads < 1:
+            raise BadInput(f"{place.name}: heads is {place.heads}; say how many share {place.query}")
+        if place.attention is not None:
+            self._module(place.attention)
         elif not unchecked:
             raise BadInput(
-                f"{one.name}: nothing checks the scores made of {one.query} and {one.key}. Name a module "
-                "that returns the attention, or within which torch.softmax or "
+                f"{place.name}: nothing checks the scores made of {place.query} and {place.key}. Name a "
+                "module that returns the attention, or within which torch.softmax or "
                 "F.scaled_dot_product_attention makes it, or say unchecked=True"
             )
 
-    def logits(self, one: Trace) -> Float[Tensor, "batch target words"]:
-        """What the model predicts at every step of a pass; BadInput where ``run`` returns no logits."""
-        batch = _batch_of(one)
+    def logits(self, trace: Trace) -> Float[Tensor, "batch target words"]:
+        """Return what the model predicts at every step of a pass.
+
+        Args:
+            trace: of the pass, which is run again.
+
+        Returns:
+            Logits of each word, as ``run`` returns them.
+
+        Raises:
+            BadInput: ``run`` returns no logits.
+        """
+        batch = _batch_of(trace)
         with evaluated(self.model), _slow_path():
             return _logits_of(self._run(batch), batch)
 
-    def lexical_probe(self, one: Trace) -> Float[Tensor, "batch target source"]:
-        """β of every pair of positions: the probability of the right word where one position alone is seen.
+    def lexical_probe(self, trace: Trace) -> Float[Tensor, "batch target source"]:
+        """Return the lexical probe β: the probability of the right word if one source position alone is seen.
 
-        Snell et al. 2021, equation 4: every head of every cross-attention that is hooked sees that position
-        and no other; name them all. Zero at padding. It takes a pass of the model for each source position,
-        of the samples that have it, and one for each attention.
+        Snell et al. 2021, equation 4: every head of every hooked cross-attention sees that position and no
+        other, so that all of them should be hooked. It takes a pass of the model for each source position,
+        over the samples that have it, and one for each attention.
+
+        Args:
+            trace: of the pass.
+
+        Returns:
+            β[s, t] for target step s and source position t; zero at padding.
 
         Raises:
             BadInput: no cross-attention is hooked; the model does not go on with the attention that a named
                 module returns, so that it cannot be forced; ``run`` returns no logits.
         """
-        cross = [hooked for hooked in self.hooked if hooked.kind == "cross"]
+        cross = [place for place in self.hooked if place.kind == "cross"]
         if not cross:
             raise BadInput("no cross-attention is hooked: nothing can be made to see one source position")
-        batch = _batch_of(one)
-        for hooked in cross:
-            self._find_way_to_force(hooked, batch)
+        batch = _batch_of(trace)
+        for place in cross:
+            self._find_way_to_force(place, batch)
 
-        def logits(samples: Tensor, positions: Tensor, _steps: int) -> Tensor:
-            return self._forced(batch.rows(samples), dict.fromkeys(cross, int(positions[0])))
+        def logits(pairs: Pairs) -> Float[Tensor, "pairs steps words"]:
+            position = int(pairs.positions[0])  # that of all pairs of the group
+            return self._forced(batch.rows(pairs.samples), dict.fromkeys(cross, position))
 
-        return probe_of_pairs(one, logits, pairs_by_position(one))
+        return probe_of_pairs(trace, logits, pairs_by_position(trace))
 
-    def _find_way_to_force(self, hooked: Hooked, batch: TokenBatch) -> None:
-        """In what the module returns, or in what is made within it: there where no number comes through."""
-        if self._is_packed(hooked) or hooked in self._within:
+    def _find_way_to_force(self, place: Hooked, batch: TokenBatch) -> None:
+        """Find out whether a model goes on with the attention that a module returns, or with one made within.
+
+        An attention of NaN is put in either place. Where the model uses it, every logit becomes NaN.
+        """
+        if self._is_packed(place) or place in self._within:
             return
-        if hooked.attention is None:
-            raise BadInput(f"{hooked.name}: name the module that makes its attention, to force it")
+        if place.attention is None:
+            raise BadInput(f"{place.name}: name the module that makes its attention, to force it")
         for within in (False, True):
-            self._within[hooked] = within
-            if bool(self._forced(batch, {hooked: None})[batch.target_mask].isnan().all()):
+            self._within[place] = within
+            logits = self._forced(batch, {place: None})  # (batch, target, words)
+            if bool(logits[batch.target_mask].isnan().all()):
                 return
-        del self._within[hooked]
+        del self._within[place]
         raise BadInput(
-            f"{hooked.name}: the model does not go on with the attention that {hooked.attention} returns, "
+            f"{place.name}: the model does not go on with the attention that {place.attention} returns, "
             "or makes by a softmax or scaled_dot_product_attention of torch; name the module that makes it"
         )
 
     def _forced(
         self, batch: TokenBatch, positions: Mapping[Hooked, int | None]
     ) -> Float[Tensor, "batch target words"]:
-        """Logits where some attentions see one source position each; None: their attention is no number."""
+        """Return the logits where each of some attentions sees one source position; None makes it NaN."""
         with Hooks(self.model) as hooks, _slow_path():
-            for hooked, position in positions.items():
-                if self._is_packed(hooked):
-                    module = self._module(hooked.query)
-                    axis = int(module.batch_first)
-                    hooks.rewrite(module, partial(_seeing_one, position=position, axis=axis))
-                    continue
-                assert hooked.attention is not None  # _find_way_to_force refuses others
-                module = self._module(hooked.attention)
-                if self._within[hooked]:
-                    change = partial(_on_one, position=position, heads=None)
-                    hooks.look_within(hooked.attention, module, cast("Change", change))
-                else:
-                    change = partial(_on_one, position=position, heads=hooked.heads)
-                    hooks.replace_output(hooked.attention, module, change)
+            for place, position in positions.items():
+                self._force(place, position, hooks)
             return _logits_of(self._run(batch), batch)
+
+    def _force(self, place: Hooked, position: int | None, hooks: Hooks) -> None:
+        """Let an attention see one source position alone, as :meth:`_find_way_to_force` found out how."""
+        if self._is_packed(place):
+            module = self._module(place.query)
+            axis = int(module.batch_first)
+            hooks.rewrite(module, partial(_seeing_one_position, position=position, axis=axis))
+            return
+        assert place.attention is not None  # _find_way_to_force refuses others
+        module = self._module(place.attention)
+        if self._within[place]:
+            hooks.look_within(place.attention, module, partial(_on_position, position=position))
+        else:
+            change = partial(_with_attention_on, position=position, heads=place.heads)
+            hooks.replace_output(place.attention, module, change)
 
     def _watch(self, hooks: Hooks) -> None:
         super()._watch(hooks)
-        names = {hooked.attention for hooked in self.hooked if not self._is_packed(hooked)}
+        names = {place.attention for place in self.hooked if not self._is_packed(place)}
         for name in names:
             if name is not None:
                 hooks.look_within(name, self._module(name))
@@ -608,49 +938,72 @@ class Modules(Traced):
         return self.run(self.model, batch)
 
 
-def _batch_of(one: Trace) -> TokenBatch:
-    names = ("source_tokens", "source_mask", "target_outputs", "target_mask", "target_tokens")
-    return TokenBatch(*(getattr(one, name) for name in names))
+def _batch_of(trace: Trace) -> TokenBatch:
+    return TokenBatch(
+        source=trace.source_tokens,
+        source_mask=trace.source_mask,
+        target=trace.target_outputs,
+        target_mask=trace.target_mask,
+        read=trace.target_tokens,
+    )
 
 
-def _caught(kept: dict, name: str):
-    if name not in kept:
+def _input_of(hooks: Hooks, name: str) -> Tensor:
+    _require_run(name, hooks.inputs)
+    return hooks.inputs[name]
+
+
+def _output_of(hooks: Hooks, name: str) -> Outputs:
+    _require_run(name, hooks.outputs)
+    return hooks.outputs[name]
+
+
+def _require_run(name: str, caught: Mapping[str, object]) -> None:
+    if name not in caught:
         raise BadInput(f"{name} was not run: is it the module of another path through the model?")
-    return kept[name]
 
 
-def _is_attention(found: object, heads: int) -> bool:
-    return isinstance(found, Tensor) and found.dim() == 4 and found.shape[1] == heads
+def _is_attention(value: object, heads: int) -> TypeGuard[Float[Tensor, "batch heads target source"]]:
+    return isinstance(value, Tensor) and value.dim() == 4 and value.shape[1] == heads
 
 
-def _by_heads(made: Tensor, heads: int) -> Tensor:
-    """(batch · heads, target, source), as some code has it, with an axis for the heads."""
-    return made.unflatten(0, (-1, heads)) if made.dim() == 3 and len(made) % heads == 0 else made
+def _by_heads(attention: Tensor, heads: int) -> Tensor:
+    """Return (batch · heads, target, source), as some code has it, with an axis for the heads."""
+    if attention.dim() == 3 and len(attention) % heads == 0:
+        return attention.unflatten(0, (-1, heads))
+    return attention
 
 
-def _on_one(output: Outputs, position: int | None, heads: int | None) -> Outputs:
-    """What a module returns, with all attention on one source position; None: on none, not a number.
+def _on_position(attention: Tensor, *, position: int | None) -> Tensor:
+    """Return attention of the same shape, all of it on one source position; NaN if ``position`` is None."""
+    if position is None:
+        return torch.full_like(attention, torch.nan)
+    forced = torch.zeros_like(attention)  # (..., target, source)
+    forced[..., position] = 1
+    return forced
 
-    What is no attention of so many heads stays; None: it is one, made by a function of torch.
-    """
+
+def _with_attention_on(output: Outputs, *, position: int | None, heads: int) -> Outputs:
+    """Return a module's output with its attention on one source position; as it is if it has none."""
     attention = output[-1] if isinstance(output, tuple) else output
-    if heads is not None and not _is_attention(attention, heads):
+    if not _is_attention(attention, heads):
         return output
-    forced = torch.full_like(attention, 0 if position is not None else torch.nan)
-    if position is not None:
-        forced[..., position] = 1
+    forced = _on_position(attention, position=position)
     return (*output[:-1], forced) if isinstance(output, tuple) else forced
 
 
 def _logits_of(output: object, batch: TokenBatch) -> Float[Tensor, "batch target words"]:
+    """Return the logits in what ``run`` returned: a tensor, or an object with logits, alone or in a tuple."""
     first = output[0] if isinstance(output, tuple) else output
     logits = getattr(first, "logits", first)
-    words = int(batch.target[batch.target_mask].max()) + 1
-    if isinstance(logits, Tensor) and logits.shape[:-1] == batch.target.shape and logits.shape[-1] >= words:
-        return logits
-    said = f"shape {tuple(logits.shape)}" if isinstance(logits, Tensor) else type(logits).__name__
-    expected = f"{tuple(batch.target.shape)} by {words} or more words"
-    raise BadInput(f"run returns {said}; expected logits of shape {expected}")
+    n_words = int(batch.target[batch.target_mask].max()) + 1
+    if isinstance(logits, Tensor) and logits.dim() > 0:
+        *leading, n_predicted = logits.shape
+        if tuple(leading) == tuple(batch.target.shape) and n_predicted >= n_words:
+            return logits
+    returned = f"shape {tuple(logits.shape)}" if isinstance(logits, Tensor) else type(logits).__name__
+    expected = f"{tuple(batch.target.shape)} by {n_words} or more words"
+    raise BadInput(f"run returns {returned}; expected logits of shape {expected}")
 
 
 # -- torch's own attention, nn.MultiheadAttention --
@@ -660,7 +1013,7 @@ _ARGUMENTS = tuple(signature(nn.MultiheadAttention.forward).parameters)[1:]  # w
 
 @contextmanager
 def _slow_path() -> Iterator[None]:
-    """Keeps torch's own encoder layers from running in one call that no hook sees."""
+    """Keep torch's own encoder layers from running in one call that no hook sees."""
     before = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
@@ -670,26 +1023,49 @@ def _slow_path() -> Iterator[None]:
 
 
 def _returning_attention(
-    given: tuple, named: dict, *, hooks: Hooks, name: str, batch_first: bool
+    args: tuple, kwargs: dict, *, hooks: Hooks, name: str, batch_first: bool
 ) -> tuple[tuple, dict]:
-    named = dict(zip(_ARGUMENTS, given, strict=False)) | named
-    query = named["query"] if batch_first else named["query"].transpose(0, 1)
-    key = named["key"] if batch_first else named["key"].transpose(0, 1)
-    hooks.inputs |= {f"{name}:query": query, f"{name}:key": query if named["key"] is named["query"] else key}
-    return (), named | {"need_weights": True, "average_attn_weights": False}
+    """Keep the query and key that ``nn.MultiheadAttention`` is called with, and ask for its attention."""
+    arguments = _named_arguments(args, kwargs)
+    query, key = arguments["query"], arguments["key"]
+    is_self_attention = key is query
+    if not batch_first:
+        query = query.transpose(0, 1)
+        key = key.transpose(0, 1)
+    hooks.inputs[f"{name}:query"] = query
+    hooks.inputs[f"{name}:key"] = query if is_self_attention else key
+    return (), arguments | {"need_weights": True, "average_attn_weights": False}
 
 
-def _seeing_one(given: tuple, named: dict, *, position: int | None, axis: int) -> tuple[tuple, dict]:
-    named = dict(zip(_ARGUMENTS, given, strict=False)) | named
-    hidden = torch.ones(named["query"].shape[axis], named["key"].shape[axis], dtype=torch.bool)
+def _named_arguments(args: tuple, kwargs: dict) -> dict[str, Any]:
+    """Return the arguments of a call of ``nn.MultiheadAttention`` by name."""
+    return dict(zip(_ARGUMENTS, args, strict=False)) | kwargs
+
+
+def _seeing_one_position(args: tuple, kwargs: dict, *, position: int | None, axis: int) -> tuple[tuple, dict]:
+    """Return arguments of ``nn.MultiheadAttention`` with a mask that leaves one key; axis: of the length."""
+    arguments = _named_arguments(args, kwargs)
+    query, key = arguments["query"], arguments["key"]
+    hidden = torch.ones(query.shape[axis], key.shape[axis], dtype=torch.bool)  # (target, source)
     hidden[:, position] = False
-    mask = {"attn_mask": hidden.to(named["key"].device), "key_padding_mask": None, "is_causal": False}
-    return (), named | mask
+    mask = {"attn_mask": hidden.to(key.device), "key_padding_mask": None, "is_causal": False}
+    return (), arguments | mask
 
 
-def _packed_maps(module: nn.MultiheadAttention) -> list[LinearMap]:
-    bias, packed = module.in_proj_bias, module.in_proj_weight  # of queries, keys, values
-    apart = packed is None  # keys of another width have weights of their own
-    weights = (module.q_proj_weight, module.k_proj_weight) if apart else packed.chunk(3)[:2]
-    biases = (None, None) if bias is None else bias.chunk(3)[:2]
-    return [LinearMap.of_rows(*own, module.num_heads) for own in zip(weights, biases, strict=True)]
+def _packed_maps(module: nn.MultiheadAttention) -> tuple[LinearMap, LinearMap]:
+    """Return the projections of queries and keys of ``nn.MultiheadAttention``.
+
+    It keeps queries, keys and values in one weight, one after the other; if keys have a width that differs
+    from that of queries, in three.
+    """
+    if module.in_proj_weight is None:
+        query_weight, key_weight = module.q_proj_weight, module.k_proj_weight
+    else:
+        query_weight, key_weight, _ = module.in_proj_weight.chunk(3)
+    query_bias = key_bias = None
+    if module.in_proj_bias is not None:
+        query_bias, key_bias, _ = module.in_proj_bias.chunk(3)
+    heads = module.num_heads
+    query_map = LinearMap.of_rows(query_weight, query_bias, heads)
+    key_map = LinearMap.of_rows(key_weight, key_bias, heads)
+    return query_map, key_map

@@ -1,14 +1,15 @@
-"""Traces of models of one stack: decoders alone (GPT-2, Llama and their kin), encoders alone (BERT).
+"""Trace models of one stack: decoders alone (GPT-2, Llama and the like), encoders alone (BERT).
 
-Such a model reads one sequence, and its only attentions are those of the sequence to itself. Each is caught
-with what its query and key projections read, the rotation by position that it is given, and the attention
-that it returns, which the scores made of the projections are compared with at every batch.
+Such a model reads one sequence, and its only attentions are those of the sequence to itself. For each of them
+this module catches what its query and key projections read, the rotation by position that it is given, and
+the attention that it returns. In every batch the scores that the projections make are compared with that
+attention.
 
 ====================  ====================================================================================
 in the model          in the scores
 ====================  ====================================================================================
-rotary positions      every part is rotated, see :class:`~attnlib.linear_map.Rotary`, by the tables
-                      of the model itself, so that any rule that only changes the tables is followed
+rotary positions      every part is rotated, see :class:`~attnlib.linear_map.Rotary`, by the tables of
+                      the model itself, so that any rule that changes only the tables is followed
 grouped queries       each key head is repeated for the query heads that share it
 sliding window        steps before the window are not seen: ``window`` of the attention
 fused projections     cut into the rows of the queries and those of the keys
@@ -44,13 +45,18 @@ class Family:
     """How the attention modules of some models are built.
 
     Attributes:
-        models: some of those that are built so.
-        query, key: names of the projections; the same name where one projection makes both.
-        layout: "apart": a projection for the queries and one for the keys. "thirds": one for all, whose rows
-            are those of the queries, of the keys and of the values. "by head": one for all, in which the
-            three are together for each head.
-        is_turned: whether the weight is stored input first, as Conv1D of transformers has it.
-        softmax_in_single: whether softmax is computed in float32 even where the model is in float64.
+        models: names of some of these models.
+        query: name of the query projection.
+        key: name of the key projection; the same name if one projection makes both.
+        layout: "apart": a projection for the queries and one for the keys. "thirds": one projection, whose
+            rows are those of the queries, of the keys and of the values. "by head": one projection, in which
+            the three are together for each head.
+        is_turned: whether the weight is stored input first, as in transformers' Conv1D.
+        softmax_in_single: whether softmax is computed in float32 even if the model is in float64.
+
+    Example:
+        >>> Family(models="GPT-2", query="c_attn", key="c_attn", layout="thirds", is_turned=True).layout
+        'thirds'
     """
 
     models: str
@@ -86,13 +92,24 @@ _INSTEAD = (
 
 @dataclass(frozen=True, kw_only=True)
 class SelfAttention:
-    """One self-attention of a model: where it is, and all that its scores need beside weights and states.
+    """One self-attention of a model: where it is, and what its scores need besides weights and states.
 
     Attributes:
-        path: of its module, as ``model.named_modules()`` has it.
-        heads, key_heads: of queries and of keys; fewer of the latter where several query heads share one.
+        path: of its module, as in ``model.named_modules()``.
+        family: how the module is built.
+        kind: "decoder_self" if it is causal, else "encoder_self".
+        layer: its number, from 0.
+        heads: number of query heads.
+        key_heads: number of key heads; fewer than ``heads`` if several query heads share one.
         scale: of the product of query and key.
         window: how many steps are seen, the step itself included; None: all before it.
+
+    Example:
+        >>> gpt2 = FAMILIES[0]
+        >>> sizes = dict(layer=3, heads=12, key_heads=12, scale=0.125, window=None)
+        >>> place = SelfAttention(path="h.3.attn", family=gpt2, kind="decoder_self", **sizes)
+        >>> place.name, place.query_path
+        ('decoder_self.3', 'h.3.attn.c_attn')
     """
 
     path: str
@@ -116,7 +133,21 @@ class SelfAttention:
 
 
 def is_single_stack(model: object) -> bool:
-    """Return True for a model of transformers that is not both an encoder and a decoder."""
+    """Return True for a model of transformers that is a decoder or an encoder alone.
+
+    Args:
+        model: anything.
+
+    Returns:
+        False for an encoder–decoder, and for anything that is not a model of transformers.
+
+    Example:
+        >>> from transformers import GPT2Config, GPT2LMHeadModel
+        >>> is_single_stack(GPT2LMHeadModel(GPT2Config(vocab_size=9, n_embd=4, n_layer=1, n_head=2)))
+        True
+        >>> is_single_stack(nn.Linear(2, 2))
+        False
+    """
     config = getattr(model, "config", None)
     if config is None or not hasattr(model, "main_input_name"):
         return False
@@ -124,28 +155,34 @@ def is_single_stack(model: object) -> bool:
 
 
 class SingleStack(Traced):
-    """A decoder or an encoder of the transformers library, alone, ready to be traced.
+    """Trace a decoder or an encoder of the transformers library, alone.
 
-    ``attnlib.HuggingFace(model)`` makes one of such a model. A pass has one sequence, which is its source and
-    its target alike: see :meth:`~attnlib.trace.Trace.of_one_sequence`.
+    ``attnlib.HuggingFace(model)`` makes one for such a model. A pass has one sequence, which is both its
+    source and its target: see :meth:`~attnlib.trace.Trace.of_one_sequence`.
 
     Args:
-        model: loaded or built from a config; it is left on its device and in its precision.
-        kinds: "decoder_self" of a decoder, "encoder_self" of an encoder, which is the default.
-        layers: which of them, from 0; all by default. What is not caught costs no memory.
+        model: loaded, or built from a config; it stays on its device and in its precision.
+        kinds: "decoder_self" for a decoder, "encoder_self" for an encoder, which is the default.
+        layers: which layers, from 0; all by default. What is not caught costs no memory.
         ignored: ids of tokens, such as special ones, that no analysis counts.
 
-    Raises:
-        BadInput: a model that shares the shape of none of :data:`FAMILIES`, that norms its queries and keys,
-            clips them or caps its scores; a projection that is wrapped; a kind or a layer that it lacks.
-        UnknownName: a kind that does not exist.
+    Attributes:
+        kind: of its attentions.
+        attentions: those that are caught.
+        n_layers: how many layers the model has.
 
-    >>> from transformers import GPT2Config, GPT2LMHeadModel
-    >>> config = GPT2Config(vocab_size=9, n_embd=4, n_layer=1, n_head=2, n_positions=8)
-    >>> model = SingleStack(GPT2LMHeadModel(config))
-    >>> (attention,) = model.trace({"input_ids": [[5, 6, 7]]}).attentions
-    >>> attention.name, tuple(attention.scores.shape)
-    ('decoder_self.0', (1, 2, 3, 3))
+    Raises:
+        BadInput: the model has the form of none of :data:`FAMILIES`; it norms or clips its queries and keys,
+            or caps its scores; a projection is wrapped; it lacks a kind or a layer.
+        UnknownName: a kind does not exist.
+
+    Example:
+        >>> from transformers import GPT2Config, GPT2LMHeadModel
+        >>> config = GPT2Config(vocab_size=9, n_embd=4, n_layer=1, n_head=2, n_positions=8)
+        >>> model = SingleStack(GPT2LMHeadModel(config))
+        >>> (attention,) = model.trace({"input_ids": [[5, 6, 7]]}).attentions
+        >>> attention.name, tuple(attention.scores.shape)
+        ('decoder_self.0', (1, 2, 3, 3))
     """
 
     def __init__(
@@ -168,15 +205,18 @@ class SingleStack(Traced):
             _require_linear_scores(self._module(attention.path), attention)
 
     def trace(self, batch: SequenceBatch | Mapping[str, Any]) -> Trace:
-        """Return the pass of one batch, without dropout and gradient.
+        """Run the model on one batch, without dropout and gradients.
 
         Args:
             batch: sequences, or a mapping with ``input_ids`` and ``attention_mask``, such as a
-                ``BatchEncoding``. Padding may stand on either side: rows are moved to the left, so that
+                ``BatchEncoding``. Padding may be on either side: rows are moved to the left, so that
                 positions are counted from the first token of each.
 
+        Returns:
+            The validated trace, padded at the right, with the chosen attentions.
+
         Raises:
-            BadInput: a batch that the model cannot take; an attention that the scores do not make.
+            BadInput: the model cannot take the batch, or an attention is not the softmax of its scores.
         """
         batch = self._prepared(self._batch_of(batch))
         with eager(self.model), Hooks(self.model) as hooks:
@@ -198,8 +238,14 @@ class SingleStack(Traced):
     def logits(self, trace: Trace) -> Float[Tensor, "batch length words"]:
         """Return what a decoder predicts at every step of a pass.
 
+        Args:
+            trace: of the pass, which is run again.
+
+        Returns:
+            Logits of each word.
+
         Raises:
-            BadInput: an encoder, which predicts no following words; a decoder without an output layer.
+            BadInput: the model is an encoder, which predicts no following words, or has no output layer.
         """
         if self.kind == "encoder_self":
             raise BadInput(
@@ -219,33 +265,46 @@ class SingleStack(Traced):
         return logits
 
     def pass_bytes(self, batch: int, length: int, *, every_layer: bool = False) -> int:
-        """Return the memory of the states, queries, keys, scores and attention of a pass.
+        """Return the memory of a trace: its states, queries, keys, scores and attention.
 
         Args:
-            batch: how many sequences there are.
+            batch: number of sequences.
             length: tokens of each.
-            every_layer: of all layers, not only of the layers chosen.
+            every_layer: count all layers, not only the chosen ones.
+
+        Returns:
+            Bytes.
         """
         total = 0
         for attention in self._every_layer if every_layer else self.attentions:
-            rows, width = self._map(attention, "query").weight.flatten(0, 1).shape
-            numbers = length * (width + 2 * rows) + 2 * attention.heads * length * length
-            total += 4 * batch * numbers
+            n_rows, width = self._map(attention, "query").weight.flatten(0, 1).shape
+            states = length * width
+            queries_and_keys = 2 * length * n_rows
+            scores_and_attention = 2 * attention.heads * length * length
+            total += 4 * batch * (states + queries_and_keys + scores_and_attention)
         return total
 
     def table_bytes(self, longest: int) -> int:
-        """Return the memory of components of all states, once all words were seen at so many positions."""
-        words, width = self.model.get_input_embeddings().weight.shape
-        table = words * longest + (words + longest) * width
-        return 8 * len(self.attentions) * table
+        """Return the memory of the components of all states once every word was seen at every position.
 
-    def _batch_of(self, given: object) -> SequenceBatch:
-        if isinstance(given, SequenceBatch):
-            return given
-        if isinstance(given, Mapping):
-            return sequences_of_mapping(given)
+        Args:
+            longest: number of positions.
+
+        Returns:
+            Bytes, of tables in double precision.
+        """
+        n_words, width = self.model.get_input_embeddings().weight.shape
+        counts = n_words * longest
+        sums = (n_words + longest) * width
+        return 8 * len(self.attentions) * (counts + sums)
+
+    def _batch_of(self, batch: object) -> SequenceBatch:
+        if isinstance(batch, SequenceBatch):
+            return batch
+        if isinstance(batch, Mapping):
+            return sequences_of_mapping(batch)
         raise BadInput(
-            f"a batch is {type(given).__name__}; {type(self.model).__name__} reads one sequence: give an "
+            f"a batch is {type(batch).__name__}; {type(self.model).__name__} reads one sequence: give an "
             "attnlib.SequenceBatch, or what a tokenizer returns, with input_ids and attention_mask"
         )
 
@@ -296,9 +355,9 @@ class SingleStack(Traced):
     def _mask_of_model(self, mask: Bool[Tensor, "batch length"]) -> Int[Tensor, "batch length"]:
         """Return the attention mask to call the model with.
 
-        A causal step sees nothing of the padding at its right, so that a decoder needs no mask. With one, a
-        position of padding that lies a whole window behind the last token may see nothing: its attention is
-        not a number in float64, nor are all states of its sample that are made of it.
+        A causal step sees nothing of the padding at its right, so that a decoder needs no mask. With a mask,
+        a position of padding a whole window behind the last token would see nothing: in float64 its attention
+        would be NaN, and so would all states of its sample that depend on it.
         """
         if self.kind == "decoder_self":
             return torch.ones_like(mask, dtype=torch.int64)
@@ -382,12 +441,14 @@ def _repeated(linear: LinearMap, heads: int) -> LinearMap:
     return LinearMap(weight, bias)
 
 
-def _keep_rotation(given: tuple, named: dict, *, hooks: Hooks, path: str) -> tuple[tuple, dict]:
-    """Keep the tables that an attention module is given, and let it go on with its arguments."""
-    tables = named.get("position_embeddings")
+def _keep_rotation(args: tuple, kwargs: dict, *, hooks: Hooks, path: str) -> tuple[tuple, dict]:
+    """Keep the tables of rotations that an attention module is called with, and leave its arguments alone."""
+    tables = kwargs.get("position_embeddings")
     if tables is not None:
-        hooks.inputs[f"{path}:cos"], hooks.inputs[f"{path}:sin"] = tables
-    return given, named
+        cos, sin = tables
+        hooks.inputs[f"{path}:cos"] = cos
+        hooks.inputs[f"{path}:sin"] = sin
+    return args, kwargs
 
 
 def _rotation_of(hooks: Hooks, path: str) -> Rotary | None:
@@ -404,8 +465,21 @@ def _rotation_of(hooks: Hooks, path: str) -> Rotary | None:
 def find_self_attentions(model: Any) -> list[SelfAttention]:
     """Return the self-attentions of a model of one stack, in order.
 
+    Args:
+        model: of transformers.
+
+    Returns:
+        At least one, all of one kind.
+
     Raises:
-        BadInput: it reads no words; none has a known form; there is more than one stack.
+        BadInput: the model reads no words, none of its attentions has a known form, or it has more than one
+            stack.
+
+    Example:
+        >>> from transformers import GPT2Config, GPT2LMHeadModel
+        >>> model = GPT2LMHeadModel(GPT2Config(vocab_size=9, n_embd=4, n_layer=2, n_head=2))
+        >>> [attention.name for attention in find_self_attentions(model)]
+        ['decoder_self.0', 'decoder_self.1']
     """
     name = type(model).__name__
     if getattr(model, "main_input_name", "input_ids") != "input_ids":
@@ -463,7 +537,7 @@ def _heads_of(module: nn.Module, config: Any) -> int:
 
 
 def _window_of(module: Any, config: Any) -> int | None:
-    """Return the window of a causal layer; its own, where only some layers have one."""
+    """Return the window of a causal layer: that of the module if it has one, else that of the config."""
     if not module.is_causal:
         return None
     if hasattr(module, "sliding_window"):
@@ -477,11 +551,11 @@ def _require_kinds(model: nn.Module, kinds: tuple | None, kind: AttentionKind) -
     if not kinds:
         raise BadInput("kinds is empty: name one or more, or leave kinds out")
     half = "a decoder" if kind == "decoder_self" else "an encoder"
-    for wanted in kinds:
-        check_known("kind of attention", wanted, get_args(AttentionKind))
-        if wanted != kind:
+    for chosen in kinds:
+        check_known("kind of attention", chosen, get_args(AttentionKind))
+        if chosen != kind:
             raise BadInput(
-                f"{type(model).__name__} is {half} alone, and has no {wanted} attention: leave kinds out, or "
+                f"{type(model).__name__} is {half} alone, and has no {chosen} attention: leave kinds out, or "
                 f"say kinds={kind!r}"
             )
 
@@ -513,7 +587,7 @@ def _require_linear_scores(module: nn.Module, attention: SelfAttention) -> None:
         raise BadInput(f"{place} caps its scores (attn_logit_softcapping), which is not linear; {_INSTEAD}")
     if hasattr(module, "sinks"):
         raise BadInput(
-            f"{place} lets attention go to a sink that is no token, which has no terms; {_INSTEAD}"
+            f"{place} lets attention go to a sink that is not a token, and has no terms; {_INSTEAD}"
         )
     for name in {attention.family.query, attention.family.key}:
         _require_projection(f"{attention.path}.{name}", getattr(module, name), attention.family)
@@ -536,7 +610,20 @@ def _require_projection(path: str, projection: nn.Module, family: Family) -> Non
 
 
 def most_positions(model: nn.Module) -> int | None:
-    """Return how many positions a model has vectors for; None where it computes them."""
+    """Return how many positions a model has vectors for.
+
+    Args:
+        model: of transformers, or a part of one.
+
+    Returns:
+        A number of positions; None if the model computes them.
+
+    Example:
+        >>> from transformers import GPT2Config, GPT2LMHeadModel
+        >>> sizes = dict(vocab_size=9, n_embd=4, n_layer=1, n_head=2, n_positions=8)
+        >>> most_positions(GPT2LMHeadModel(GPT2Config(**sizes)))
+        8
+    """
     for path, module in model.named_modules():
         if path.rpartition(".")[2] in _NAMES_OF_POSITIONS and isinstance(module, nn.Embedding):
             offset = getattr(module, "offset", 0)

@@ -1,6 +1,6 @@
-"""Passes from plain tensors: what somebody else's code computed, with no framework in between.
+"""Make traces of plain tensors, which any code can compute and save, with no framework in between.
 
-The names of the tensors of a batch, in a mapping or in a safetensors file. ``<at>`` stands for an attention:
+The names of the tensors of a batch, in a mapping or in a safetensors file. ``<at>`` is an attention:
 ``cross.0``, ``encoder_self.3``, ``decoder_self.0``, its kind and its layer.
 
 =============================  ==============================  ==============================================
@@ -26,21 +26,22 @@ name                           shape                           meaning
                                                                are compared with; none: nothing checks them
 =============================  ==============================  ==============================================
 
-In self-attention both sides are one sequence: ``query_states`` stands for both. Cross-attentions without a
-``key_states`` of their own take ``encoder_states``. Weights that are the same in every batch may stand in a
-file ``maps.safetensors`` of the folder.
+In self-attention both sides are one sequence, and ``query_states`` serves for both. A cross-attention without
+``key_states`` takes ``encoder_states``. Weights that are the same in every batch may be saved once, in a file
+``maps.safetensors`` of the folder.
 """
 
 import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
-from typing import get_args
+from typing import cast, get_args
 
 import torch
+from jaxtyping import Float
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
@@ -52,71 +53,227 @@ from attnlib.linear_map import LinearMap
 from attnlib.trace import Attention, AttentionKind, Trace
 
 MAPS = "maps.safetensors"
-_TOKENS = ("source_tokens", "source_mask", "target_tokens", "target_mask")
-_KNOWN = (*_TOKENS, "target_outputs", "encoder_states", "lexical_probe")
+_REQUIRED = ("source_tokens", "source_mask", "target_tokens", "target_mask")
+_OF_WORDS = (*_REQUIRED, "target_outputs")
+_OF_A_PASS = (*_OF_WORDS, "encoder_states", "lexical_probe")
 _OF_ATTENTION = re.compile(
     rf"({'|'.join(get_args(AttentionKind))})\.([0-9]+)\."
     "(query_states|key_states|query_weight|key_weight|query_bias|key_bias|scale|position_bias|attention)"
 )
+_MOST_NAMED = 5  # tensors that a message names
 
 
 def pass_of_tensors(tensors: Mapping[str, object]) -> Trace:
-    """A pass from tensors, or arrays, with the names of this module; padding may stand on either side.
+    """Return the validated trace of one batch from named tensors or arrays.
+
+    Args:
+        tensors: by the names listed at the top of this module. Padding may be on either side of a row.
+
+    Returns:
+        The trace, padded at the right. Attentions that come without ``<at>.attention`` are compared with
+        nothing; :attr:`Trace.unchecked` names them.
 
     Raises:
-        BadInput: a name that is unknown or missing, shapes that do not fit, attention that the states do not
-            make. Without ``<at>.attention`` nothing is compared: :attr:`Trace.unchecked` says where.
+        BadInput: a name is unknown or missing, shapes do not fit together, or an attention is not the softmax
+            of the scores of its states.
 
-    >>> given = dict.fromkeys(("source_tokens", "target_tokens"), torch.tensor([[5, 6]]))
-    >>> given |= dict.fromkeys(("source_mask", "target_mask"), torch.ones(1, 2, dtype=torch.bool))
-    >>> given |= {"encoder_states": torch.eye(2)[None], "cross.0.query_states": torch.eye(2)[None]}
-    >>> found = pass_of_tensors(given)
-    >>> found.unchecked, found.attentions[0].scores.tolist()
-    (('cross.0',), [[[[1.0, 0.0], [0.0, 1.0]]]])
+    Example:
+        >>> words, valid = torch.tensor([[5, 6]]), torch.ones(1, 2, dtype=torch.bool)
+        >>> tensors = {"source_tokens": words, "source_mask": valid}
+        >>> tensors |= {"target_tokens": words, "target_mask": valid}
+        >>> tensors |= {"encoder_states": torch.eye(2)[None], "cross.0.query_states": torch.eye(2)[None]}
+        >>> trace = pass_of_tensors(tensors)
+        >>> trace.unchecked, trace.attentions[0].scores.tolist()
+        (('cross.0',), [[[[1.0, 0.0], [0.0, 1.0]]]])
     """
-    absent = [name for name in _TOKENS if name not in tensors]
-    if absent:
-        names = sorted(tensors)
-        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-        there = (", ".join(names[:5]) or "none") + more
-        raise BadInput(f"tensors lack {', '.join(absent)}; they have {there}")
-    tensors = {name: _real(as_tensor(own, name), name) for name, own in tensors.items()}
-    places = set()
-    for name in sorted(tensors.keys() - set(_KNOWN)):
-        if (match := _OF_ATTENTION.fullmatch(name)) is None:
-            raise BadInput(
-                f"no tensor {name!r} is known; those of an attention are named like cross.0.query_states"
-            )
-        places.add((match[1], match[2]))
-    words = {name: tensors[name] for name in (*_TOKENS, "target_outputs") if name in tensors}
-    for name, own in words.items():
-        if not own.numel():
-            raise BadInput(f"{name} of shape {tuple(own.shape)}: expected a sample and a position at least")
-        words[name] = (as_mask if name.endswith("mask") else as_ids)(own, name)
-    ordered = sorted(places, key=lambda place: (place[0], int(place[1])))
+    _require_names(tensors)
+    tensors_by_name = {name: _real(as_tensor(value, name), name) for name, value in tensors.items()}
+    places = _places_of_attention(tensors_by_name)
+    words = _words_and_masks(tensors_by_name)
+    attentions = [_attention(tensors_by_name, place) for place in places]
     trace = Trace(
-        **{"target_outputs": words["target_tokens"]} | words,
-        lexical_probe=tensors.get("lexical_probe"),
-        attentions=tuple(_attention(tensors, kind, layer) for kind, layer in ordered),
+        source_tokens=words["source_tokens"],
+        source_mask=words["source_mask"],
+        target_tokens=words["target_tokens"],
+        target_mask=words["target_mask"],
+        target_outputs=words.get("target_outputs", words["target_tokens"]),
+        lexical_probe=tensors_by_name.get("lexical_probe"),
+        attentions=tuple(attentions),
     )
-    if "target_outputs" in tensors:
-        return trace.validated()
-    trace.check_tensors()
-    trace = trace.padded_right()
-    read, follows = trace.target_tokens, trace.target_mask[:, 1:]
-    following = torch.where(follows, read[:, 1:], read[:, :-1])
-    return replace(trace, target_outputs=torch.cat([following, read[:, -1:]], dim=1)).validated()
+    if "target_outputs" not in words:
+        trace = _predicting_what_is_read_next(trace)
+    return trace.validated()
+
+
+@dataclass(frozen=True, order=True)
+class _Place:
+    """Where an attention is; its text is the ``<at>`` of the names of its tensors."""
+
+    kind: AttentionKind
+    layer: int
+    text: str
+
+
+def _require_names(tensors: Mapping[str, object]) -> None:
+    """Raise BadInput unless the words and masks of both sides are there."""
+    absent = [name for name in _REQUIRED if name not in tensors]
+    if not absent:
+        return
+    names = sorted(tensors)
+    present = ", ".join(names[:_MOST_NAMED]) or "none"
+    if len(names) > _MOST_NAMED:
+        present += f" and {len(names) - _MOST_NAMED} more"
+    raise BadInput(f"tensors lack {', '.join(absent)}; they have {present}")
 
 
 def _real(tensor: Tensor, name: str) -> Tensor:
+    """Return a tensor of real numbers: words and masks as they are, all else as floats."""
     if tensor.is_complex():
         raise BadInput(f"{name} of {tensor.dtype}: expected real numbers")
-    whole = name in (*_TOKENS, "target_outputs") or tensor.is_floating_point()
-    return tensor if whole else tensor.float()
+    if name in _OF_WORDS or tensor.is_floating_point():
+        return tensor
+    return tensor.float()
+
+
+def _places_of_attention(tensors: Mapping[str, Tensor]) -> list[_Place]:
+    """Return the attentions that the names of tensors are about, by kind and layer."""
+    places = set()
+    for name in sorted(tensors.keys() - set(_OF_A_PASS)):
+        match = _OF_ATTENTION.fullmatch(name)
+        if match is None:
+            raise BadInput(
+                f"no tensor {name!r} is known; those of an attention are named like cross.0.query_states"
+            )
+        kind, layer = match[1], match[2]
+        places.add(_Place(cast("AttentionKind", kind), int(layer), f"{kind}.{layer}"))
+    return sorted(places)
+
+
+def _words_and_masks(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the tensors of words as integers and the masks as truth values."""
+    words = {}
+    for name in _OF_WORDS:
+        if name not in tensors:
+            continue
+        tensor = tensors[name]
+        if not tensor.numel():
+            shape = tuple(tensor.shape)
+            raise BadInput(f"{name} of shape {shape}: expected a sample and a position at least")
+        words[name] = as_mask(tensor, name) if name.endswith("mask") else as_ids(tensor, name)
+    return words
+
+
+def _predicting_what_is_read_next(trace: Trace) -> Trace:
+    """Return the trace with outputs: each step predicts the token that is read next, the last its own."""
+    trace.check_tensors()
+    trace = trace.padded_right()
+    read = trace.target_tokens  # (batch, target)
+    has_next = trace.target_mask[:, 1:]  # (batch, target - 1)
+    predicted = torch.where(has_next, read[:, 1:], read[:, :-1])  # (batch, target - 1)
+    return replace(trace, target_outputs=torch.cat([predicted, read[:, -1:]], dim=1))
+
+
+# -- one attention --
+
+
+@dataclass(frozen=True, eq=False)
+class _Keys:
+    """The states that keys are made of, and the name under which an analysis counts them."""
+
+    states: Float[Tensor, "batch source width"]
+    site: str
+
+
+def _attention(tensors: Mapping[str, Tensor], place: _Place) -> Attention:
+    """Return an attention; all that its scores are computed of is brought to one precision."""
+    prefix = f"{place.text}."
+    fields = {}
+    for name, tensor in tensors.items():
+        if name.startswith(prefix):
+            fields[name.removeprefix(prefix)] = tensor
+    if "query_states" not in fields:
+        raise BadInput(f"{place.text} lacks {place.text}.query_states")
+    query_states = fields["query_states"]  # (batch, target, width)
+    keys = _keys_of(place, fields, tensors.get("encoder_states"))
+    scale = fields.get("scale", torch.ones(()))
+    if scale.numel() != 1:
+        raise BadInput(f"{place.text}.scale is of shape {tuple(scale.shape)}; expected one number")
+    computed = {name: tensor for name, tensor in fields.items() if name not in ("scale", "attention")}
+    computed["key_states"] = keys.states
+    precisions = [tensor.dtype for tensor in computed.values()]
+    precision = reduce(torch.promote_types, precisions, torch.float32)
+    operands = {name: tensor.to(precision) for name, tensor in computed.items()}
+    query_map, key_map = _maps_of(place, operands)
+    return Attention(
+        kind=place.kind,
+        layer=place.layer,
+        query_inputs=operands["query_states"],
+        key_inputs=operands["key_states"],
+        query_site=f"{place.text}.query",
+        key_site=keys.site,
+        maps=(query_map, key_map),
+        scale=float(scale.to(precision)),
+        position_bias=operands.get("position_bias"),
+        attention=fields.get("attention"),
+        causal=place.kind == "decoder_self",
+        precision=query_states.dtype,
+    )
+
+
+def _keys_of(place: _Place, fields: Mapping[str, Tensor], encoder_states: Tensor | None) -> _Keys:
+    """Return the states of the keys: given for this attention, or those that it shares with others."""
+    if "key_states" in fields:
+        return _Keys(fields["key_states"], site=f"{place.text}.key")
+    if place.kind != "cross":  # self-attention: both sides are one sequence
+        return _Keys(fields["query_states"], site=f"{place.text}.query")
+    if encoder_states is None:
+        raise BadInput(f"{place.text} lacks {place.text}.key_states, and encoder_states are missing too")
+    return _Keys(encoder_states, site="encoder")
+
+
+def _maps_of(place: _Place, operands: Mapping[str, Tensor]) -> tuple[LinearMap, LinearMap]:
+    """Return the projections of queries and keys; without weights, states are compared as they are."""
+    weights = [name for name in ("query_weight", "key_weight") if name in operands]
+    has_bias = "query_bias" in operands or "key_bias" in operands
+    if len(weights) == 1:
+        raise BadInput(
+            f"{place.text} has a weight for one side: give query_weight and key_weight, or neither"
+        )
+    if not weights and has_bias:
+        raise BadInput(f"{place.text} has a bias and no weights: give query_weight and key_weight as well")
+    try:
+        if not weights:
+            return LinearMap.none(operands["query_states"]), LinearMap.none(operands["key_states"])
+        query_map = LinearMap(operands["query_weight"], operands.get("query_bias"))
+        key_map = LinearMap(operands["key_weight"], operands.get("key_bias"))
+    except BadInput as error:
+        raise BadInput(f"{place.text}: {error}") from error
+    return query_map, key_map
+
+
+# -- files --
 
 
 def saved_files(folder: str | Path) -> list[Path]:
-    """The files of a folder that hold a batch each, in the order of their names; BadInput without any."""
+    """Return the files of a folder that hold a batch each, in the order of their names.
+
+    Args:
+        folder: holds a file ``*.safetensors`` for each batch, and perhaps :data:`MAPS`.
+
+    Returns:
+        Their paths, without that of :data:`MAPS`.
+
+    Raises:
+        BadInput: the folder holds no such file.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> for name in ("batch_1.safetensors", "batch_0.safetensors", MAPS):
+        ...     (folder / name).touch()
+        >>> [path.name for path in saved_files(folder)]
+        ['batch_0.safetensors', 'batch_1.safetensors']
+    """
     paths = sorted(path for path in Path(folder).glob("*.safetensors") if path.name != MAPS)
     if not paths:
         raise BadInput(f"{folder} holds no *.safetensors; expected one a batch, see attnlib.adapters.tensors")
@@ -124,19 +281,60 @@ def saved_files(folder: str | Path) -> list[Path]:
 
 
 def digest_of(folder: str | Path) -> str:
-    """A hash of the files of a folder, shared weights included."""
-    found = hashlib.sha256()
+    """Return the SHA-256 of the names and contents of the tensor files of a folder, shared weights included.
+
+    Args:
+        folder: holds files ``*.safetensors``; others do not count.
+
+    Returns:
+        64 hexadecimal digits.
+
+    Raises:
+        CorruptFile: one of them is not a regular file.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> (folder / "batch_0.safetensors").touch()
+        >>> len(digest_of(folder)), digest_of(folder) == digest_of(tempfile.mkdtemp())
+        (64, False)
+    """
+    digest = hashlib.sha256()
     for path in sorted(Path(folder).glob("*.safetensors")):
         require_plain(path)
         with path.open("rb") as file:
-            found.update(os.fsencode(path.name) + hashlib.file_digest(file, "sha256").digest())
-    return found.hexdigest()
+            digest.update(os.fsencode(path.name))
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
 
 
 def read_pass(path: Path) -> Trace:
-    """The pass of one file, with ``maps.safetensors`` beside it where there is one; BadInput for no pass."""
+    """Return the trace that one file holds, with the weights of :data:`MAPS` beside it, if that exists.
+
+    Args:
+        path: a file ``*.safetensors`` with the tensors of one batch.
+
+    Returns:
+        The trace, as :func:`pass_of_tensors` makes it.
+
+    Raises:
+        BadInput: the tensors make no pass; the message names the file.
+        CorruptFile: the file cannot be read.
+
+    Example:
+        >>> import tempfile
+        >>> from safetensors.torch import save_file
+        >>> path = Path(tempfile.mkdtemp()) / "batch_0.safetensors"
+        >>> words, valid = torch.tensor([[5, 6]]), torch.ones(1, 2, dtype=torch.bool)
+        >>> tensors = {"source_tokens": words, "source_mask": valid}
+        >>> tensors |= {"target_tokens": words.clone(), "target_mask": valid.clone()}
+        >>> save_file(tensors | {"encoder_self.0.query_states": torch.eye(2)[None]}, path)
+        >>> read_pass(path).unchecked
+        ('encoder_self.0',)
+    """
     shared = path.with_name(MAPS)
-    tensors = (_read(shared) if shared.exists() else {}) | _read(path)
+    tensors = _read(shared) if shared.exists() else {}
+    tensors |= _read(path)
     try:
         return pass_of_tensors(tensors)
     except BadInput as error:
@@ -144,7 +342,29 @@ def read_pass(path: Path) -> Trace:
 
 
 def saved_passes(folder: str | Path) -> Iterator[Trace]:
-    """The passes of a folder, one after the other; BadInput as :func:`pass_of_tensors`, CorruptFile."""
+    """Read the traces of a folder, one file at a time.
+
+    Args:
+        folder: as of :func:`saved_files`.
+
+    Returns:
+        An iterator over the traces, in the order of the names of their files.
+
+    Raises:
+        BadInput: the folder holds no tensors, or a file makes no pass.
+        CorruptFile: a file cannot be read.
+
+    Example:
+        >>> import tempfile
+        >>> from safetensors.torch import save_file
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> words, valid = torch.tensor([[5, 6]]), torch.ones(1, 2, dtype=torch.bool)
+        >>> tensors = {"source_tokens": words, "source_mask": valid}
+        >>> tensors |= {"target_tokens": words.clone(), "target_mask": valid.clone()}
+        >>> save_file(tensors | {"decoder_self.0.query_states": torch.eye(2)[None]}, folder / "0.safetensors")
+        >>> [trace.attentions[0].name for trace in saved_passes(folder)]
+        ['decoder_self.0']
+    """
     return map(read_pass, saved_files(folder))
 
 
@@ -154,48 +374,3 @@ def _read(path: Path) -> dict[str, Tensor]:
         return load_file(path)
     except (SafetensorError, OSError) as error:
         raise CorruptFile(f"{path} cannot be read as safetensors ({error}): write it again") from error
-
-
-def _attention(tensors: Mapping[str, Tensor], kind: AttentionKind, layer: str) -> Attention:
-    place = f"{kind}.{layer}"
-    own = {name.rpartition(".")[2]: each for name, each in tensors.items() if name.startswith(f"{place}.")}
-    if "query_states" not in own:
-        raise BadInput(f"{place} lacks {place}.query_states")
-    precision, names = own["query_states"].dtype, set(own)
-    shared = kind == "cross" and "key_states" not in own
-    if shared and "encoder_states" not in tensors:
-        raise BadInput(f"{place} lacks {place}.key_states, and there is no encoder_states")
-    own.setdefault("key_states", tensors["encoder_states"] if shared else own["query_states"])
-    if own.get("scale", torch.ones(())).numel() != 1:
-        raise BadInput(f"{place}.scale is of shape {tuple(own['scale'].shape)}; expected one number")
-    computed = (each.dtype for name, each in own.items() if name not in ("scale", "attention"))
-    dtype = reduce(torch.promote_types, computed, torch.float32)
-    own = {name: each if name == "attention" else each.to(dtype) for name, each in own.items()}
-    weights = names & {"query_weight", "key_weight"}
-    if len(weights) == 1:
-        raise BadInput(f"{place} has a weight for one side: give query_weight and key_weight, or neither")
-    if not weights and names & {"query_bias", "key_bias"}:
-        raise BadInput(f"{place} has a bias and no weights: give query_weight and key_weight as well")
-    try:
-        maps = [
-            LinearMap(own[f"{side}_weight"], own.get(f"{side}_bias"))
-            if weights
-            else LinearMap.none(own[f"{side}_states"])
-            for side in ("query", "key")
-        ]
-    except BadInput as error:
-        raise BadInput(f"{place}: {error}") from error
-    return Attention(
-        kind=kind,
-        layer=int(layer),
-        query_inputs=own["query_states"],
-        key_inputs=own["key_states"],
-        query_site=f"{place}.query",
-        key_site="encoder" if shared else f"{place}.{'key' if 'key_states' in names else 'query'}",
-        maps=(maps[0], maps[1]),
-        scale=float(own.get("scale", 1.0)),
-        position_bias=own.get("position_bias"),
-        attention=own.get("attention"),
-        causal=kind == "decoder_self",
-        precision=precision,
-    )

@@ -1,7 +1,15 @@
-"""Batches of tokens as an adapter takes them, and how they come from two lists of sentences."""
+"""Make the batches of tokens that adapters take, from tensors, lists, dictionaries or lines of text.
+
+There is a class for each thing that a model may read. :class:`TokenBatch` is a pair of texts, for an
+encoder–decoder; :class:`SequenceBatch` one text, for a decoder or an encoder alone, whose only sequence would
+be a source without a target; :class:`FrameBatch` pictures or sound, whose source has no ids at all, with a
+text. :class:`LineBatch` holds lines before they are tokenized, so that a shard of a corpus can skip those of
+others. The networks of the library read a :class:`~attnlib.models.corpus.Batch`, which training makes by the
+thousand and nothing checks.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,27 +32,25 @@ from attnlib.errors import BadInput
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TokenBatch(ShowsShapes):
-    """Source and target of some samples; padding may stand on either side of a row.
+    """Source and target of some samples; padding may be on either side of a row.
 
-    Arrays and lists are made tensors, and integers 0 and 1 a mask. Networks of the library read a
-    :class:`~attnlib.models.corpus.Batch` instead, which training makes by itself and nothing checks. The
-    other two have no pair of texts: a :class:`SequenceBatch` is one text, and the source of a
-    :class:`FrameBatch` is no text.
+    Arrays and lists become tensors, and integers 0 and 1 a mask.
 
     Attributes:
         source: ids.
         source_mask: True at valid positions.
         target: ids that are to be *predicted*, end marks included.
         target_mask: True at valid positions.
-        read: what the decoder reads at each step; by default the model makes it of ``target``.
+        read: what the decoder reads at each step; by default the model makes it from ``target``.
 
     Raises:
-        BadInput: shapes that differ, what is no mask, a sample without a valid position, ids that are no
-            integers, an id below 0 that is valid.
+        BadInput: shapes differ, a mask has other numbers than 0 and 1, a sample has no valid position, ids
+            are no integers, or a valid id is below 0.
 
-    >>> ids = torch.tensor([[0, 5, 6], [7, 8, 9]])
-    >>> TokenBatch(ids, ids > 0, ids, ids > 0).packed().source.tolist()
-    [[5, 6, 0], [7, 8, 9]]
+    Example:
+        >>> ids = torch.tensor([[0, 5, 6], [7, 8, 9]])
+        >>> TokenBatch(ids, ids > 0, ids, ids > 0).packed().source.tolist()
+        [[5, 6, 0], [7, 8, 9]]
     """
 
     source: Int[Tensor, "batch source"]
@@ -61,65 +67,118 @@ class TokenBatch(ShowsShapes):
         require_tokens({name: (getattr(self, name), mask) for name, mask in sides.items()})
 
     def packed(self) -> "TokenBatch":
-        """The same with padding at the right of every row, and no column that is padding alone.
+        """Move padding to the right of every row, and drop columns that are padding alone.
 
-        Ids below 0, such as the -100 of labels, which no model embeds, are 0 at padding; others stay.
+        Ids below 0 at padding, such as the -100 of labels, which no model embeds, become 0; other ids stay.
+
+        Returns:
+            A new batch.
         """
         return TokenBatch(**self.packed_fields())
 
     def packed_fields(self) -> dict[str, Tensor]:
-        """The fields of :meth:`packed`."""
-        found = {}
-        for side in ("source", "target"):
-            mask = getattr(self, f"{side}_mask")
-            order = valid_first(mask)[:, : int(mask.sum(1).max())]
-            found[f"{side}_mask"] = mask.take_along_dim(order, dim=1)
-            for name in (side, *(("read",) if side == "target" and self.read is not None else ())):
-                found[name] = getattr(self, name).take_along_dim(order, dim=1).clamp(min=0)
-        return found
+        """Return the fields of :meth:`packed` by name, without checking them again; ``read`` if there is one.
+
+        Returns:
+            Ids, (batch, longest), and masks of the same shape, of either side.
+        """
+        source_order = _columns_with_words(self.source_mask)
+        target_order = _columns_with_words(self.target_mask)
+        packed = {
+            "source": _in_order(self.source, source_order).clamp(min=0),
+            "source_mask": _in_order(self.source_mask, source_order),
+            "target": _in_order(self.target, target_order).clamp(min=0),
+            "target_mask": _in_order(self.target_mask, target_order),
+        }
+        if self.read is not None:
+            packed["read"] = _in_order(self.read, target_order).clamp(min=0)
+        return packed
 
     def to(self, device: torch.device | str) -> "TokenBatch":
-        """Return the batch on a device."""
-        moved = {field.name: getattr(self, field.name) for field in fields(self)}
-        return replace(self, **{name: value.to(device) for name, value in moved.items() if value is not None})
+        """Return the batch on a device.
 
-    def rows(self, samples: Int[Tensor, " some"]) -> "TokenBatch":
-        """Return the batch of these samples, in this order."""
-        chosen: dict[str, Any] = {}
-        for field in fields(self):
-            values = getattr(self, field.name)
-            chosen[field.name] = None if values is None else values[samples]
-        return TokenBatch(**chosen)
+        Args:
+            device: as torch names it, such as ``"cuda"``.
+
+        Returns:
+            A new batch.
+        """
+        return TokenBatch(
+            source=self.source.to(device),
+            source_mask=self.source_mask.to(device),
+            target=self.target.to(device),
+            target_mask=self.target_mask.to(device),
+            read=None if self.read is None else self.read.to(device),
+        )
+
+    def rows(self, samples: Int[Tensor, " chosen"]) -> "TokenBatch":
+        """Return the batch of some samples, in a given order.
+
+        Args:
+            samples: their numbers, from 0; one may be chosen more than once.
+
+        Returns:
+            A new batch.
+        """
+        return TokenBatch(
+            source=self.source[samples],
+            source_mask=self.source_mask[samples],
+            target=self.target[samples],
+            target_mask=self.target_mask[samples],
+            read=None if self.read is None else self.read[samples],
+        )
 
     @classmethod
     def of_rows(cls, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> "TokenBatch":
-        """Ids of sentences of any lengths, padded at the right with 0; BadInput for none, or no integers.
+        """Pad sentences of any lengths at the right with 0.
 
-        >>> TokenBatch.of_rows([[5, 6, 7], [8]], [[3], [4, 2]]).source_mask.tolist()
-        [[True, True, True], [True, False, False]]
+        Args:
+            sources: ids of each source.
+            targets: ids of each target, to be predicted, its end mark included.
+
+        Returns:
+            The batch, in which every id that was given is valid.
+
+        Raises:
+            BadInput: there are no rows, or a row is not a list of integers.
+
+        Example:
+            >>> TokenBatch.of_rows([[5, 6, 7], [8]], [[3], [4, 2]]).source_mask.tolist()
+            [[True, True, True], [True, False, False]]
         """
-        padded = []
-        for side in (sources, targets):
-            rows = [as_ids(row, "a row") for row in side]
-            if not rows or any(row.dim() != 1 for row in rows):
-                raise BadInput("no rows: expected lists of ids, at least one on either side")
-            lengths = torch.tensor([len(row) for row in rows])
-            tokens = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
-            padded += [tokens, torch.arange(tokens.shape[1]) < lengths[:, None]]
-        return cls(*padded)
+        source, source_mask = _padded(sources, "a row")
+        target, target_mask = _padded(targets, "a row")
+        return cls(source, source_mask, target, target_mask)
+
+
+def _columns_with_words(mask: Bool[Tensor, "batch length"]) -> Int[Tensor, "batch longest"]:
+    """Return the columns of valid positions in each row, in order; where there are fewer, then padding's."""
+    longest = int(mask.sum(1).max())
+    return valid_first(mask)[:, :longest]
+
+
+def _in_order(rows: Tensor, order: Int[Tensor, "batch longest"]) -> Tensor:
+    return rows.take_along_dim(order, dim=1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FrameBatch(ShowsShapes):
-    """Pictures or sound with the words that are written of them, for an encoder that reads no words.
+    """Pictures or sound with the text that describes them, for an encoder that reads no words.
 
     Attributes:
         frames: what the model's processor makes: ``input_features``, ``pixel_values`` or ``input_values``.
-        target, target_mask, read: as of :class:`TokenBatch`.
-        frames_mask: its ``attention_mask``, True where there is sound, for an encoder that takes one.
+        target: as in :class:`TokenBatch`.
+        target_mask: as in :class:`TokenBatch`.
+        read: as in :class:`TokenBatch`.
+        frames_mask: the processor's ``attention_mask``, True where there is sound, for an encoder that takes
+            one.
 
     Raises:
-        BadInput: as :class:`TokenBatch`; frames that are no finite numbers, or not as many as targets.
+        BadInput: as for :class:`TokenBatch`; frames are not finite numbers, or not as many as targets.
+
+    Example:
+        >>> FrameBatch(torch.zeros(1, 3, 8, 8), [[5, 2]], [[1, 1]]).target_mask.tolist()
+        [[True, True]]
     """
 
     frames: Float[Array, "batch ..."]
@@ -146,28 +205,29 @@ class FrameBatch(ShowsShapes):
 
     @cached_property
     def tokens(self) -> TokenBatch:
-        """The words written, beside a source of one position."""
+        """The text, with a source of one position instead of the frames."""
         source = torch.zeros_like(self.target[:, :1])
         return TokenBatch(source, source == 0, self.target, self.target_mask, self.read)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SequenceBatch(ShowsShapes):
-    """Sequences for a decoder or an encoder alone; padding may stand on either side of a row.
+    """Sequences for a decoder or an encoder alone; padding may be on either side of a row.
 
-    Arrays and lists are made tensors, and integers 0 and 1 a mask.
+    Arrays and lists become tensors, and integers 0 and 1 a mask.
 
     Attributes:
         tokens: ids.
         mask: True at valid positions.
-        token_types: which of two texts each token is of, for models like BERT; by default the model's own.
+        token_types: which of two texts each token is of, for models like BERT; by default the model decides.
 
     Raises:
-        BadInput: shapes that differ, what is no mask, a row without a valid position, ids that are no
-            integers, an id below 0 that is valid.
+        BadInput: shapes differ, a mask has other numbers than 0 and 1, a row has no valid position, ids are
+            no integers, or a valid id is below 0.
 
-    >>> SequenceBatch([[0, 5, 6], [7, 8, 9]], [[0, 1, 1], [1, 1, 1]]).packed().tokens.tolist()
-    [[5, 6, 0], [7, 8, 9]]
+    Example:
+        >>> SequenceBatch([[0, 5, 6], [7, 8, 9]], [[0, 1, 1], [1, 1, 1]]).packed().tokens.tolist()
+        [[5, 6, 0], [7, 8, 9]]
     """
 
     tokens: Int[Tensor, "batch length"]
@@ -182,31 +242,50 @@ class SequenceBatch(ShowsShapes):
         require_tokens(parts)
 
     def packed(self, padding: int = 0) -> "SequenceBatch":
-        """Return the same with padding at the right of every row, and no column that is padding alone.
+        """Move padding to the right of every row, and drop columns that are padding alone.
 
         Args:
-            padding: the id that stands there.
+            padding: the id that padding has afterwards.
+
+        Returns:
+            A new batch.
         """
-        longest = int(self.mask.sum(1).max())
-        order = valid_first(self.mask)[:, :longest]
-        mask = self.mask.take_along_dim(order, dim=1)
-        tokens = self.tokens.take_along_dim(order, dim=1).masked_fill(~mask, padding)
-        types = self.token_types
-        if types is not None:
-            types = types.take_along_dim(order, dim=1).masked_fill(~mask, 0)
-        return SequenceBatch(tokens, mask, types)
+        order = _columns_with_words(self.mask)
+        mask = _in_order(self.mask, order)
+        tokens = _in_order(self.tokens, order).masked_fill(~mask, padding)
+        token_types = None
+        if self.token_types is not None:
+            token_types = _in_order(self.token_types, order).masked_fill(~mask, 0)
+        return SequenceBatch(tokens, mask, token_types)
 
     def to(self, device: torch.device | str) -> "SequenceBatch":
-        """Return the batch on a device."""
+        """Return the batch on a device.
+
+        Args:
+            device: as torch names it, such as ``"cuda"``.
+
+        Returns:
+            A new batch.
+        """
         types = None if self.token_types is None else self.token_types.to(device)
         return SequenceBatch(self.tokens.to(device), self.mask.to(device), types)
 
     @classmethod
     def of_rows(cls, rows: Sequence[Sequence[int]]) -> "SequenceBatch":
-        """Return ids of sequences of any lengths, padded at the right with 0; BadInput for none.
+        """Pad sequences of any lengths at the right with 0.
 
-        >>> SequenceBatch.of_rows([[5, 6, 7], [8]]).mask.tolist()
-        [[True, True, True], [True, False, False]]
+        Args:
+            rows: ids of each sequence.
+
+        Returns:
+            The batch, in which every id that was given is valid.
+
+        Raises:
+            BadInput: there are no rows, or a row is not a list of integers.
+
+        Example:
+            >>> SequenceBatch.of_rows([[5, 6, 7], [8]]).mask.tolist()
+            [[True, True, True], [True, False, False]]
         """
         tokens, mask = _padded(rows, "a row")
         return cls(tokens, mask)
@@ -218,7 +297,7 @@ def _padded(
     """Return rows of any lengths as a tensor, padded at the right with 0, and where they are."""
     tensors = [as_ids(row, name) for row in rows]
     if not tensors or any(tensor.dim() != 1 for tensor in tensors):
-        raise BadInput(f"{name} is missing or is no list of ids; expected lists of ids, at least one")
+        raise BadInput(f"no rows: expected lists of ids as {name}, at least one")
     lengths = torch.tensor([len(tensor) for tensor in tensors])
     tokens = torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True)
     return tokens, torch.arange(tokens.shape[1]) < lengths[:, None]
@@ -231,53 +310,38 @@ _OF_TARGETS = ("labels", "decoder_input_ids", "decoder_attention_mask")
 
 
 def batch_of_mapping(
-    given: Mapping[str, Any], *, padding: int | None = None, frames: str | None = None
+    fields: Mapping[str, Any], *, padding: int | None = None, frames: str | None = None
 ) -> TokenBatch | FrameBatch:
-    """The batch that a dictionary or a ``BatchEncoding`` holds, by the names of the transformers library.
+    """Return the batch that a dictionary or a ``BatchEncoding`` holds, by the names of transformers.
 
     ``input_ids`` and ``attention_mask`` are the source, ``labels`` the target, with -100 at padding;
-    ``decoder_input_ids`` is what the decoder reads.
+    ``decoder_input_ids`` is what the decoder reads, and ``decoder_attention_mask`` masks the target.
 
     Args:
-        given: the dictionary.
-        padding: id that the model pads with, and that no label can be.
-        frames: name of what the encoder reads in place of words.
+        fields: the dictionary.
+        padding: the id that the model pads with, if no label can have it.
+        frames: the name of what the encoder reads instead of words, if it reads pictures or sound.
+
+    Returns:
+        A batch of tokens, or of frames if ``frames`` is given.
 
     Raises:
         BadInput: a name is missing or unknown; labels are padded with an id, so that nobody knows their end.
 
-    >>> batch = batch_of_mapping({"input_ids": [[5, 6, 7]], "labels": [[8, 9, -100]]})
-    >>> batch.target_mask.tolist()
-    [[True, True, False]]
+    Example:
+        >>> batch = batch_of_mapping({"input_ids": [[5, 6, 7]], "labels": [[8, 9, -100]]})
+        >>> batch.target_mask.tolist()
+        [[True, True, False]]
     """
     read_by_encoder = frames or "input_ids"
-    known = (read_by_encoder, "attention_mask", *_OF_TARGETS)
-    for name in given:
-        if name not in known:
-            raise BadInput(
-                f"the batch holds {name!r}; expected {', '.join(known)}: take out what is not used"
-            )
-    for name in (read_by_encoder, "labels"):
-        if given.get(name) is None:
-            raise BadInput(
-                f"the batch has no {name!r}: {', '.join(given)}; expected {read_by_encoder} and labels, "
-                "which are the ids to be predicted (a tokenizer makes them of text_target=)"
-            )
-    source, labels = as_tensor(given[read_by_encoder], read_by_encoder), as_ids(given["labels"], "labels")
-    target_mask = labels != _LABELS_PADDING
-    decoder_mask = given.get("decoder_attention_mask")
-    if decoder_mask is not None:
-        decoder_mask = as_mask(decoder_mask, "decoder_attention_mask").to(labels.device)
-        _require_shape("decoder_attention_mask", decoder_mask, labels)
-        target_mask = target_mask & decoder_mask
-    elif padding is not None and bool((labels == padding).any()):
-        raise BadInput(
-            f"labels hold {padding}, the id of padding; expected -100 there: "
-            f"labels.masked_fill(labels == {padding}, -100), or a decoder_attention_mask"
-        )
-    source_mask, read = given.get("attention_mask"), given.get("decoder_input_ids")
+    _require_batch_fields(fields, read_by_encoder)
+    source = as_tensor(fields[read_by_encoder], read_by_encoder)
+    labels = as_ids(fields["labels"], "labels")  # (batch, target)
+    target_mask = _mask_of_labels(labels, fields.get("decoder_attention_mask"), padding)
+    source_mask = fields.get("attention_mask")
     if source_mask is not None:
         source_mask = as_mask(source_mask, "attention_mask")
+    read = fields.get("decoder_input_ids")
     if read is not None:
         read = as_ids(read, "decoder_input_ids")
     if frames is not None:
@@ -287,43 +351,93 @@ def batch_of_mapping(
     return TokenBatch(source, source_mask, labels, target_mask, read)
 
 
+def _require_batch_fields(fields: Mapping[str, Any], read_by_encoder: str) -> None:
+    known = (read_by_encoder, "attention_mask", *_OF_TARGETS)
+    for name in fields:
+        if name not in known:
+            raise BadInput(
+                f"the batch holds {name!r}; expected {', '.join(known)}: take out what is not used"
+            )
+    for name in (read_by_encoder, "labels"):
+        if fields.get(name) is None:
+            raise BadInput(
+                f"the batch has no {name!r}: {', '.join(fields)}; expected {read_by_encoder} and labels, "
+                "which are the ids to be predicted (a tokenizer makes them of text_target=)"
+            )
+
+
+def _mask_of_labels(
+    labels: Int[Tensor, "batch target"], decoder_mask: object, padding: int | None
+) -> Bool[Tensor, "batch target"]:
+    """Return where labels are words: neither -100 nor masked; refuse labels that hold the id of padding."""
+    is_word = labels != _LABELS_PADDING
+    if decoder_mask is not None:
+        decoder_mask = as_mask(decoder_mask, "decoder_attention_mask").to(labels.device)
+        if decoder_mask.shape != labels.shape:
+            raise BadInput(
+                f"decoder_attention_mask of shape {tuple(decoder_mask.shape)}; expected "
+                f"{tuple(labels.shape)}, that of labels"
+            )
+        return is_word & decoder_mask
+    if padding is not None and bool((labels == padding).any()):
+        raise BadInput(
+            f"labels hold {padding}, the id of padding; expected -100 there: "
+            f"labels.masked_fill(labels == {padding}, -100), or a decoder_attention_mask"
+        )
+    return is_word
+
+
 _OF_A_SEQUENCE = ("input_ids", "attention_mask", "token_type_ids")
 
 
-def sequences_of_mapping(given: Mapping[str, Any]) -> SequenceBatch:
+def sequences_of_mapping(fields: Mapping[str, Any]) -> SequenceBatch:
     """Return the sequences that a dictionary or a ``BatchEncoding`` holds, by the names of transformers.
 
-    Rows may have any lengths, as a tokenizer returns them that pads nothing. ``labels`` are not looked at: a
-    decoder predicts the token that follows.
+    Rows may have any lengths, as from a tokenizer that pads nothing. ``labels`` are ignored: a decoder
+    predicts the token that follows.
+
+    Args:
+        fields: ``input_ids``, and perhaps ``attention_mask`` and ``token_type_ids``.
+
+    Returns:
+        The batch; without an ``attention_mask`` every id is valid.
 
     Raises:
         BadInput: ``input_ids`` are missing, or a name is unknown.
 
-    >>> sequences_of_mapping({"input_ids": [[5, 6, 7], [8]]}).mask.tolist()
-    [[True, True, True], [True, False, False]]
+    Example:
+        >>> sequences_of_mapping({"input_ids": [[5, 6, 7], [8]]}).mask.tolist()
+        [[True, True, True], [True, False, False]]
     """
-    for name in given:
+    for name in fields:
         if name not in (*_OF_A_SEQUENCE, "labels"):
             raise BadInput(
                 f"the batch holds {name!r}; expected {', '.join(_OF_A_SEQUENCE)}: take out what is not used"
             )
-    if given.get("input_ids") is None:
-        raise BadInput(f"the batch has no 'input_ids': {', '.join(given) or 'it is empty'}")
-    if _is_ragged(given["input_ids"]):
-        tokens, mask = _padded(given["input_ids"], "input_ids")
-        mask_given, types = given.get("attention_mask"), given.get("token_type_ids")
-        if mask_given is not None:
-            mask = mask & _padded(mask_given, "attention_mask")[0].bool()
-        if types is not None:
-            types, _ = _padded(types, "token_type_ids")
-        return SequenceBatch(tokens, mask, types)
-    tokens = as_ids(given["input_ids"], "input_ids")
+    ids = fields.get("input_ids")
+    if ids is None:
+        raise BadInput(f"the batch has no 'input_ids': {', '.join(fields) or 'it is empty'}")
+    if _is_ragged(ids):
+        return _sequences_of_lists(fields)
+    tokens = as_ids(ids, "input_ids")
     mask = torch.ones_like(tokens, dtype=torch.bool)
-    if given.get("attention_mask") is not None:
-        mask = as_mask(given["attention_mask"], "attention_mask")
-    types = given.get("token_type_ids")
+    if fields.get("attention_mask") is not None:
+        mask = as_mask(fields["attention_mask"], "attention_mask")
+    types = fields.get("token_type_ids")
     if types is not None:
         types = as_ids(types, "token_type_ids")
+    return SequenceBatch(tokens, mask, types)
+
+
+def _sequences_of_lists(fields: Mapping[str, Any]) -> SequenceBatch:
+    """Return the sequences of lists of different lengths, padded."""
+    tokens, mask = _padded(fields["input_ids"], "input_ids")
+    if fields.get("attention_mask") is not None:
+        attention_mask, _ = _padded(fields["attention_mask"], "attention_mask")
+        mask = mask & attention_mask.bool()
+    types = None
+    if fields.get("token_type_ids") is not None:
+        types, _ = _padded(fields["token_type_ids"], "token_type_ids")
     return SequenceBatch(tokens, mask, types)
 
 
@@ -334,29 +448,48 @@ def _is_ragged(rows: object) -> bool:
     return len({len(row) for row in rows}) > 1
 
 
-def _require_shape(name: str, given: Tensor, labels: Tensor) -> None:
-    if given.shape != labels.shape:
-        raise BadInput(
-            f"{name} of shape {tuple(given.shape)}; expected {tuple(labels.shape)}, that of labels"
-        )
-
-
 def shifted(target: Int[Tensor, "batch target"], start: int) -> Int[Tensor, "batch target"]:
-    """Return what a decoder reads to predict a target: its start, then all but the last token."""
-    return torch.cat([torch.full_like(target[:, :1], start), target[:, :-1]], dim=1)
+    """Return what a decoder reads to predict a target: its start mark, then all but the last token.
+
+    Args:
+        target: ids to be predicted.
+        start: the id of the start mark.
+
+    Returns:
+        Ids of the same shape.
+
+    Example:
+        >>> shifted(torch.tensor([[5, 6, 2]]), start=1).tolist()
+        [[1, 5, 6]]
+    """
+    first = torch.full_like(target[:, :1], start)
+    return torch.cat([first, target[:, :-1]], dim=1)
 
 
 # -- sentences --
 
 
-Write = Callable[[TokenBatch, int], TokenBatch]  # sources and most pieces → with what a model makes of them
+# Takes sources and a number of pieces at most; returns them with targets that a model writes.
+Write = Callable[[TokenBatch, int], TokenBatch]
 
 
 @dataclass(frozen=True)
 class LineBatch:
-    """Pairs of lines that go through the tokenizer when their ids are used: other shards' never do.
+    """Some pairs of lines, which are tokenized when their ids are used, so that other shards' never are.
 
-    ``left_out`` counts pairs with an empty side between them. With ``write`` the targets are what it writes.
+    Attributes:
+        pairs: source and target line of each sample.
+        left_out: how many pairs with an empty side were left out before and between them.
+        tokenizer: of Hugging Face, called with ``text=`` and ``text_target=``.
+        longest: pieces of a side, special ones included; the rest is cut off.
+        prefix: put before every source line.
+        write: if given, makes the targets from the sources, and target lines are ignored.
+
+    Example:
+        >>> def tokenizer(text=None, text_target=None, **cut):
+        ...     return {"input_ids": [[len(word) for word in line.split()] for line in text or text_target]}
+        >>> LineBatch((("ein Haus", "a house"),), 0, tokenizer, longest=8).tokens.target.tolist()
+        [[1, 5]]
     """
 
     pairs: tuple[tuple[str, str], ...]
@@ -368,14 +501,15 @@ class LineBatch:
 
     @cached_property
     def tokens(self) -> TokenBatch:
-        """The pairs through the tokenizer; the targets are those that ``write`` makes, where it is given."""
+        """The pairs as ids."""
         cut = {"truncation": True, "max_length": self.longest}
-        sources, targets = zip(*self.pairs, strict=True)
-        sources = self.tokenizer(text=[self.prefix + source for source in sources], **cut)["input_ids"]
+        source_lines = [self.prefix + source for source, _ in self.pairs]
+        sources = self.tokenizer(text=source_lines, **cut)["input_ids"]
         if self.write:
             self._require_room(sources)
             return self.write(TokenBatch.of_rows(sources, sources), self.longest)
-        targets = self.tokenizer(text_target=list(targets), **cut)["input_ids"]
+        target_lines = [target for _, target in self.pairs]
+        targets = self.tokenizer(text_target=target_lines, **cut)["input_ids"]
         self._require_room([*sources, *targets])
         return TokenBatch.of_rows(sources, targets)
 
@@ -389,14 +523,21 @@ class LineBatch:
 
     @property
     def cut(self) -> int:
-        """Pairs of which a side is longer than ``longest``."""
-        full = self._pieces >= self.longest
-        suspects = tuple(pair for pair, own in zip(self.pairs, full.tolist(), strict=True) if own)
-        longer = replace(self, pairs=suspects, longest=self.longest + 1)
-        return int((longer._pieces > self.longest).sum()) if suspects else 0
+        """How many pairs have a side that is longer than ``longest``.
+
+        A side of exactly ``longest`` pieces may have been cut there or may end there, which one piece more
+        shows.
+        """
+        is_full = (self._pieces >= self.longest).tolist()
+        full_pairs = tuple(pair for pair, full in zip(self.pairs, is_full, strict=True) if full)
+        if not full_pairs:
+            return 0
+        with_one_more = replace(self, pairs=full_pairs, longest=self.longest + 1)
+        return int((with_one_more._pieces > self.longest).sum())
 
     @property
     def _pieces(self) -> Int[Tensor, " pairs"]:
+        """How many pieces the longer side of each pair has."""
         return torch.maximum(self.tokens.source_mask.sum(1), self.tokens.target_mask.sum(1))
 
 
@@ -409,21 +550,42 @@ def line_batches(
     prefix: str = "",
     write: Write | None = None,
 ) -> Iterator[LineBatch]:
-    """As :func:`text_batches`, not tokenized yet; with ``write`` target lines are not looked at."""
+    """Yield batches of lines that are not tokenized yet.
+
+    Args:
+        tokenizer: of Hugging Face, called with ``text=`` and ``text_target=``.
+        pairs: source and target lines; a pair with an empty side is left out.
+        batch_size: pairs at once.
+        longest: pieces of a side, special ones included; longer ones are cut off.
+        prefix: put before every source line.
+        write: makes the targets from the sources; target lines are then ignored.
+
+    Yields:
+        Batches, all but the last of ``batch_size`` pairs.
+
+    Raises:
+        BadInput: a size below 1.
+
+    Example:
+        >>> batches = line_batches(None, [("ein Haus", "a house"), ("", "nothing"), ("ja", "yes")])
+        >>> [(batch.pairs, batch.left_out) for batch in batches]
+        [((('ein Haus', 'a house'), ('ja', 'yes')), 1)]
+    """
     if min(batch_size, longest) < 1:
         raise BadInput(f"batch_size is {batch_size}, longest {longest}; both must be at least 1")
-    some: list[tuple[str, str]] = []
+    waiting: list[tuple[str, str]] = []
     left_out = 0
     for source, target in pairs:
-        if not (source.strip() and (write or target.strip())):
+        has_target = bool(target.strip()) or write is not None
+        if not source.strip() or not has_target:
             left_out += 1
             continue
-        if len(some) == batch_size:
-            yield LineBatch(tuple(some), left_out, tokenizer, longest, prefix, write)
-            some, left_out = [], 0
-        some.append((source, target))
-    if some:
-        yield LineBatch(tuple(some), left_out, tokenizer, longest, prefix, write)
+        if len(waiting) == batch_size:
+            yield LineBatch(tuple(waiting), left_out, tokenizer, longest, prefix, write)
+            waiting, left_out = [], 0
+        waiting.append((source, target))
+    if waiting:
+        yield LineBatch(tuple(waiting), left_out, tokenizer, longest, prefix, write)
 
 
 def text_batches(
@@ -434,49 +596,58 @@ def text_batches(
     longest: int = 128,
     prefix: str = "",
 ) -> Iterator[TokenBatch]:
-    """Sentence pairs through a Hugging Face tokenizer, batch by batch, nothing kept in between.
+    """Tokenize sentence pairs with a Hugging Face tokenizer, batch by batch; nothing is kept in between.
 
     Args:
         tokenizer: of Hugging Face, called with ``text=`` and ``text_target=``: each side has its own marks.
-        pairs: source and target lines; an empty one on either side leaves its pair out.
+        pairs: source and target lines; a pair with an empty side is left out.
         batch_size: pairs at once.
         longest: pieces of a side, special ones included; longer ones are cut off.
-        prefix: put before every source line, such as the task that T5 is told.
+        prefix: put before every source line, such as T5's ``"translate English to German: "``.
+
+    Returns:
+        An iterator over batches.
 
     Raises:
-        BadInput: a size below 1, or less than the marks of a sentence need.
+        BadInput: a size is below 1, or ``longest`` below what the marks of a sentence need.
 
-    >>> def tokenizer(text=None, text_target=None, **cut):
-    ...     return {"input_ids": [[len(word) for word in line.split()] for line in text or text_target]}
-    >>> (batch,) = text_batches(tokenizer, [("ein Haus", "a house"), ("", "nothing"), ("ja", "yes")])
-    >>> batch.source.tolist(), batch.target.tolist()
-    ([[3, 4], [2, 0]], [[1, 5], [3, 0]])
+    Example:
+        >>> def tokenizer(text=None, text_target=None, **cut):
+        ...     return {"input_ids": [[len(word) for word in line.split()] for line in text or text_target]}
+        >>> pairs = [("ein Haus", "a house"), ("", "nothing"), ("ja", "yes")]
+        >>> (batch,) = text_batches(tokenizer, pairs)
+        >>> batch.source.tolist(), batch.target.tolist()
+        ([[3, 4], [2, 0]], [[1, 5], [3, 0]])
     """
-    sizes = {"batch_size": batch_size, "longest": longest, "prefix": prefix}
-    return (batch.tokens for batch in line_batches(tokenizer, pairs, **sizes))
+    batches = line_batches(tokenizer, pairs, batch_size=batch_size, longest=longest, prefix=prefix)
+    return (batch.tokens for batch in batches)
 
 
 def sequence_batches(
     tokenizer: Any, texts: Iterable[str], *, batch_size: int = 32, longest: int = 128
 ) -> Iterator[SequenceBatch]:
-    """Yield texts through a Hugging Face tokenizer, batch by batch, nothing kept in between.
+    """Tokenize texts with a Hugging Face tokenizer, batch by batch; nothing is kept in between.
 
-    A tokenizer without a padding token, such as GPT-2's, does as well.
+    A tokenizer needs no padding token; GPT-2's has none.
 
     Args:
         tokenizer: of Hugging Face.
-        texts: each a sequence; an empty one is left out.
+        texts: one a sequence; empty ones are left out.
         batch_size: texts at once.
         longest: pieces of a text, special ones included; longer ones are cut off.
+
+    Yields:
+        Batches, all but the last of ``batch_size`` texts.
 
     Raises:
         BadInput: a size below 1.
 
-    >>> def tokenizer(text, **cut):
-    ...     return {"input_ids": [[len(word) for word in line.split()] for line in text]}
-    >>> (batch,) = sequence_batches(tokenizer, ["a house", "", "yes"])
-    >>> batch.tokens.tolist()
-    [[1, 5], [3, 0]]
+    Example:
+        >>> def tokenizer(text, **cut):
+        ...     return {"input_ids": [[len(word) for word in line.split()] for line in text]}
+        >>> (batch,) = sequence_batches(tokenizer, ["a house", "", "yes"])
+        >>> batch.tokens.tolist()
+        [[1, 5], [3, 0]]
     """
     if min(batch_size, longest) < 1:
         raise BadInput(f"batch_size is {batch_size}, longest {longest}; both must be at least 1")

@@ -1,1 +1,4 @@
-"""The networks: VED, AED and AO, and the trace that an analysis asks of them."""
+"""Networks of the library: VED, AED and AO, the primers' networks, a Transformer, the second paper's models.
+
+Called on a batch, each of them returns an :class:`attnlib.Trace`, which an analysis reads.
+"""

@@ -1,4 +1,4 @@
-"""Dot-product attention over the valid positions of a source."""
+"""Compute dot-product attention over the valid positions of a source, and the scores of other forms."""
 
 from typing import Literal, get_args
 
@@ -13,15 +13,37 @@ from attnlib.linear_map import LinearMap, compared_as_they_are
 def dot_scores(
     queries: Float[Tensor, "batch target width"], keys: Float[Tensor, "batch source width"]
 ) -> Float[Tensor, "batch target source"]:
-    """Scores a_st = h^D_s · h^E_t, unscaled (Luong et al. 2015, equation 8, "dot")."""
+    """Return scores a_st = h^D_s · h^E_t, unscaled (Luong et al. 2015, equation 8, "dot").
+
+    Args:
+        queries: h^D, one state a target position.
+        keys: h^E, one state a source position.
+
+    Returns:
+        The score of each pair of positions.
+
+    Example:
+        >>> dot_scores(torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[3.0, 4.0], [5.0, 6.0]]])).tolist()
+        [[[11.0, 17.0]]]
+    """
     return queries @ keys.transpose(1, 2)
 
 
 def is_checked(mask: Tensor) -> bool:
-    """Whether a network looks into a mask before it computes.
+    """Return True if a network should look into a mask before it computes.
 
-    In training on an accelerator it does not, since it would wait for the device at every step, nor in a
-    graph that is being compiled: there a loss that is no number tells.
+    In training on an accelerator it should not, because it would wait for the device at every step; nor in a
+    graph that is being compiled. There a loss of NaN shows the mistake.
+
+    Args:
+        mask: of the source or of the target.
+
+    Returns:
+        True on a CPU, and elsewhere without gradients.
+
+    Example:
+        >>> is_checked(torch.ones(1, 2, dtype=torch.bool))
+        True
     """
     if torch.compiler.is_compiling():
         return False
@@ -31,11 +53,22 @@ def is_checked(mask: Tensor) -> bool:
 def masked_softmax(
     scores: Float[Tensor, "batch target source"], source_mask: Bool[Tensor, "batch source"]
 ) -> Float[Tensor, "batch target source"]:
-    """Attention α_st: softmax of the scores over the valid source positions, zero at padding.
+    """Return the attention α_st: the softmax of scores over the valid source positions, zero at padding.
+
+    Args:
+        scores: a_st, padding included.
+        source_mask: True at valid positions.
+
+    Returns:
+        Weights, each row of which sums to one.
 
     Raises:
-        BadInput: a row of ``source_mask`` has no valid position (its softmax does not exist); see
+        BadInput: a row of ``source_mask`` has no valid position, so that its softmax does not exist; see
             :func:`is_checked`.
+
+    Example:
+        >>> masked_softmax(torch.zeros(1, 1, 3), torch.tensor([[True, True, False]])).tolist()
+        [[[0.5, 0.5, 0.0]]]
     """
     if is_checked(source_mask):
         empty = (~source_mask.any(dim=1)).nonzero().flatten().tolist()
@@ -64,13 +97,22 @@ BILINEAR: tuple[Scoring, ...] = ("dot", "general", "scaled_dot")  # those of whi
 
 
 class Score(nn.Module):
-    """The score of each query with each key.
+    """The score of each query with each key, in one of the forms of :data:`Scoring`.
 
     Args:
-        query_width, key_width: of decoder and encoder states; equal for the two without a map.
+        scoring: the form.
+        query_width: of decoder states.
+        key_width: of encoder states; equal to ``query_width`` for ``dot`` and ``scaled_dot``, which have no
+            map.
 
     Raises:
-        UnknownName: no such function. BadInput: ``dot`` or ``scaled_dot`` of two widths.
+        UnknownName: there is no such form.
+        BadInput: ``dot`` or ``scaled_dot`` with two widths.
+
+    Example:
+        >>> score = Score("scaled_dot", query_width=4, key_width=4)
+        >>> score(torch.ones(1, 2, 4), torch.ones(1, 3, 4)).tolist()
+        [[[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]]
     """
 
     def __init__(self, scoring: Scoring, query_width: int, key_width: int):
@@ -97,7 +139,15 @@ class Score(nn.Module):
         queries: Float[Tensor, "batch target query_width"],
         keys: Float[Tensor, "batch source key_width"],
     ) -> Float[Tensor, "batch target source"]:
-        """Scores before softmax, padding included."""
+        """Return the scores before softmax, padding included.
+
+        Args:
+            queries: decoder states.
+            keys: encoder states.
+
+        Returns:
+            The score of each pair.
+        """
         return self.compare(queries, self.project(keys))
 
     @property
@@ -112,11 +162,18 @@ class Score(nn.Module):
     ) -> tuple[LinearMap, LinearMap]:
         """Return the maps of queries and keys whose product, times :attr:`scale`, is the score.
 
+        Args:
+            queries: decoder states.
+            keys: encoder states.
+
+        Returns:
+            The map of queries, then that of keys.
+
         Raises:
-            BadInput: the score is no such product.
+            BadInput: the score is not such a product.
         """
         if self.scoring not in BILINEAR:
-            raise BadInput(f"{self.scoring!r} scores are no product of a query and a key")
+            raise BadInput(f"{self.scoring!r} scores are not products of a query and a key")
         if self.scoring == "general":
             return LinearMap.none(queries), LinearMap.of(self.key_map, 1)
         return compared_as_they_are(queries, keys)
@@ -124,7 +181,14 @@ class Score(nn.Module):
     def project(
         self, keys: Float[Tensor, "batch source key_width"]
     ) -> Float[Tensor, "batch source projected"]:
-        """The part that depends on the keys alone, of the queries' width."""
+        """Return the part of the score that depends on keys alone, computed once for all queries.
+
+        Args:
+            keys: encoder states.
+
+        Returns:
+            One vector a key, of the width of the queries.
+        """
         if self.scoring == "scaled_dot":
             return keys * self.key_width**-0.5
         if self.scoring == "concat":
@@ -136,22 +200,43 @@ class Score(nn.Module):
         queries: Float[Tensor, "batch target query_width"],
         projected: Float[Tensor, "batch source projected"],
     ) -> Float[Tensor, "batch target source"]:
-        """Scores from projected keys."""
+        """Return the scores of queries with projected keys.
+
+        Args:
+            queries: decoder states.
+            projected: what :meth:`project` returned.
+
+        Returns:
+            The score of each pair.
+        """
         if self.scoring in BILINEAR:
             return queries @ projected.transpose(1, 2)
         if self.scoring == "concat":
-            mapped = queries @ self.joined_map.weight[:, : self.query_width].T
+            mapped = queries @ self.joined_map.weight[:, : self.query_width].T  # (batch, target, projected)
         else:
-            mapped = self.query_map(queries)
-        return self.last(torch.tanh(mapped[:, :, None] + projected[:, None]))[..., 0]
+            mapped = self.query_map(queries)  # (batch, target, projected)
+        hidden = torch.tanh(mapped[:, :, None] + projected[:, None])  # (batch, target, source, projected)
+        return self.last(hidden)[..., 0]
 
     def products(self, target: int, source: int) -> int:
-        """Multiplications for ``target`` queries on ``source`` keys of one sample, softmax not counted."""
-        query, key, pairs = self.query_width, self.key_width, target * source
-        return {
-            "dot": pairs * query,
-            "scaled_dot": pairs * query + source * key,
-            "general": pairs * query + source * key * query,
-            "concat": (target * query + source * key) * query + pairs * query,
-            "additive": (target * query + source * key) * query + pairs * query,
-        }[self.scoring]
+        """Return the number of multiplications for one sample, softmax not counted.
+
+        Args:
+            target: number of queries.
+            source: number of keys.
+
+        Returns:
+            A count.
+        """
+        n_pairs = target * source
+        compared = n_pairs * self.query_width
+        match self.scoring:
+            case "dot":
+                return compared
+            case "scaled_dot":
+                return compared + source * self.key_width
+            case "general":
+                return compared + source * self.key_width * self.query_width
+            case _:  # concat and additive map both
+                mapped = (target * self.query_width + source * self.key_width) * self.query_width
+                return mapped + compared

@@ -1,7 +1,7 @@
 """The classifier of Snell et al. 2021, section 2.4, sized as in section A.8: an LSTM, attention, one score.
 
 The encoder reads in both directions, 256 each, words of 300. With h_t its states (512 wide), Q, v, W as in
-the paper, and b the biases that its count of parameters asks for,
+the paper, and b the biases that its count of parameters implies,
 
     score_t = v · ReLU(Q h_t + b_q) + b_v;     attention = softmax over t              (equation 7)
     log odds_t = W · h_t + b;                  logit = Σ_t attention_t · log odds_t    (equation 8)
@@ -16,7 +16,7 @@ The published count, 1,274,882 parameters without embeddings, is that of exactly
     v: 256 → 1, and its bias                                             257
     W: 512 → 1, and its bias                                             513
 
-Two layers, one bias vector in place of two, or a second output would each give another number.
+Two layers, one bias vector instead of two, or a second output would each give another number.
 """
 
 from dataclasses import dataclass
@@ -38,17 +38,27 @@ _LARGE = 8_192  # positions of a batch, padding too, from which on rows of unlik
 
 @dataclass(frozen=True)
 class ClassifierConfig:
-    """What the network is built from; the default sizes are the paper's.
+    """What the classifier is built from; the default sizes are the paper's.
+
+    Attributes:
+        words: size of the vocabulary, marks included.
+        embedding_width: of a word's vector.
+        width: of the state of one direction, and of the attention's hidden layer.
+        attention: ``"learned"`` with all else; ``"uniform"``, frozen at 1 / length; ``"alone"``, learned
+            while all else, and β with it, stays as it was drawn (section A.6).
 
     Raises:
-        UnknownName: another ``attention``. BadInput: a size below 1.
+        UnknownName: ``attention`` is another word.
+        BadInput: a size is below 1.
+
+    Example:
+        >>> ClassifierConfig(words=100).width
+        256
     """
 
-    words: int  #: size of the vocabulary, marks included
-    embedding_width: int = 300  #: of a word's vector
-    width: int = 256  #: of the state of one direction, and of the attention's hidden layer
-    #: ``"learned"`` with all else; ``"uniform"``, frozen at 1 / length; ``"alone"``, learned while all else
-    #: stays as it was drawn, and β with it (section A.6)
+    words: int
+    embedding_width: int = 300
+    width: int = 256
     attention: AttentionMode = "learned"
 
     def __post_init__(self) -> None:
@@ -57,10 +67,22 @@ class ClassifierConfig:
 
 
 class AttentiveClassifier(nn.Module):
-    """The network, its parameters drawn from ``generator`` alone.
+    """The classifier of the module, its parameters drawn from ``generator`` alone.
 
-    The paper starts from GloVe by its text; in its authors' published runs the vectors were drawn at random.
-    What is not trained keeps its parameters, so that one seed starts every kind of attention in one place.
+    According to its text the paper starts from GloVe; in its authors' published runs the vectors were drawn
+    at random. What is not trained keeps its parameters, so that every kind of attention starts from the same
+    parameters with one seed.
+
+    Args:
+        config: sizes and kind of attention.
+        generator: draws the parameters.
+
+    Example:
+        >>> config = ClassifierConfig(words=9, embedding_width=4, width=3)
+        >>> network = AttentiveClassifier(config, torch.Generator().manual_seed(0))
+        >>> tokens = torch.tensor([[4, 5, 6], [7, 8, 0]])
+        >>> tuple(logit_of(network(tokens, tokens > 0)).shape)
+        (2,)
     """
 
     def __init__(self, config: ClassifierConfig, generator: torch.Generator):
@@ -91,22 +113,24 @@ class AttentiveClassifier(nn.Module):
     ) -> Trace:
         """Return the trace of one pass, with one query for each text.
 
-        Its encoder states are h; its scores are not a product of states, so that there are no terms of them,
-        and zero where the attention is uniform or was given. What the attention takes a mean of
-        (``values``) are the log odds of label 1, if the network attended to a position alone: see
-        :func:`log_odds_of`. ``logits`` holds the mean, the log odds with this attention: see
-        :func:`logit_of`. A text's only step reads nothing, and its token is 0; the label that it predicts
-        is not the network's to say.
+        Its encoder states are h. Its scores are not a product of states, so that they have no terms; they are
+        zero if the attention is uniform or given. ``values``, which the attention averages, are the log odds
+        of label 1 if the network attended to a position alone: see :func:`log_odds_of`. ``logits`` holds
+        their average, the log odds with this attention: see :func:`logit_of`. The only step of a text reads
+        nothing; its token is 0, and the trace holds no label that it predicts.
 
         Args:
             tokens: ids of words and marks.
-            mask: true at a text's positions, which come first; false at padding.
-            gates: what the embedding of each position is multiplied by; 1 by default.
-            attention: weights in place of the network's own, taken as they are at a text's positions and as
+            mask: True at a text's positions, which come first; False at padding.
+            gates: multiply the embedding of each position; 1 by default.
+            attention: weights to use instead of the network's, taken as they are at a text's positions and as
                 zero at padding.
 
+        Returns:
+            The trace, with one cross-attention of one head.
+
         Raises:
-            BadInput: a text of padding alone.
+            BadInput: a text is padding alone.
         """
         embedded = self.embedding(tokens)
         if gates is not None:
@@ -148,7 +172,10 @@ class AttentiveClassifier(nn.Module):
     def _states(
         self, embedded: Float[Tensor, "batch length inputs"], mask: Bool[Tensor, "batch length"]
     ) -> Float[Tensor, "batch length both_widths"]:
-        """Padded to the longest message of 20 NG, one batch in 38 took half of the time, and gigabytes."""
+        """Return the encoder states; in large batches, rows of like length are encoded together.
+
+        Padded to the longest message of 20 NG, one batch in 38 took half of the time, and gigabytes.
+        """
         groups = rows_of_like_length(mask.sum(1).tolist()) if mask.numel() > _LARGE else []
         if len(groups) < 2:
             return self._both_directions(embedded, mask)
@@ -161,24 +188,31 @@ class AttentiveClassifier(nn.Module):
     def _both_directions(
         self, embedded: Float[Tensor, "batch length inputs"], mask: Bool[Tensor, "batch length"]
     ) -> Float[Tensor, "batch length both_widths"]:
-        """As packed sequences through one bidirectional LSTM, in a third of the time.
+        """Return what one bidirectional LSTM makes of packed sequences, in a third of the time.
 
-        On CPUs torch has a fast LSTM for padded batches alone: each text is turned round within its length.
+        On CPUs torch has a fast LSTM for padded batches alone: each text is reversed within its length.
         """
         length = mask.shape[1]
         position = torch.arange(length, device=mask.device)
-        turned = mask.sum(1, keepdim=True) - 1 - position
-        turned = torch.where(turned < 0, position, turned)  # padding stays where it is
+        backward = mask.sum(1, keepdim=True) - 1 - position
+        backward = torch.where(backward < 0, position, backward)  # padding stays where it is
         forwards, _ = self.forwards(embedded)
-        backwards, _ = self.backwards(_picked(embedded, turned))
-        return torch.cat([forwards, _picked(backwards, turned)], dim=-1)
+        backwards, _ = self.backwards(_picked(embedded, backward))
+        return torch.cat([forwards, _picked(backwards, backward)], dim=-1)
 
 
 def rows_of_like_length(lengths: list[int]) -> list[list[int]]:
-    """Rows in groups, the longest first: in each, the longest is at most twice as long as the shortest.
+    """Group rows by length, the longest first; no row is more than twice as long as another of its group.
 
-    >>> rows_of_like_length([3, 10, 6, 5, 2])
-    [[1, 2, 3], [0, 4]]
+    Args:
+        lengths: of each row.
+
+    Returns:
+        Numbers of the rows of each group.
+
+    Example:
+        >>> rows_of_like_length([3, 10, 6, 5, 2])
+        [[1, 2, 3], [0, 4]]
     """
     groups: list[list[int]] = []
     for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):
@@ -193,9 +227,25 @@ def _picked(rows: Float[Tensor, "batch length width"], order: Int[Tensor, "batch
 
 
 def log_odds_of(trace: Trace) -> Float[Tensor, "batch length"]:
-    """Return the log odds of label 1 if a classifier attended to a position alone; arbitrary at padding.
+    """Return the log odds of label 1 if a classifier attended to one position alone.
 
     σ(± log odds) is the lexical probe β of the position (equation 9).
+
+    Args:
+        trace: of an :class:`AttentiveClassifier`.
+
+    Returns:
+        Nats for each position; arbitrary at padding.
+
+    Raises:
+        BadInput: the trace is that of another network.
+
+    Example:
+        >>> config = ClassifierConfig(words=9, embedding_width=4, width=3)
+        >>> network = AttentiveClassifier(config, torch.Generator().manual_seed(0))
+        >>> tokens = torch.tensor([[4, 5, 6], [7, 8, 0]])
+        >>> tuple(log_odds_of(network(tokens, tokens > 0)).shape)
+        (2, 3)
     """
     if trace.values is None:
         raise BadInput("the trace has no values: it is not that of a classifier")
@@ -203,14 +253,45 @@ def log_odds_of(trace: Trace) -> Float[Tensor, "batch length"]:
 
 
 def logit_of(trace: Trace) -> Float[Tensor, " batch"]:
-    """Return the log odds of label 1 that a classifier gives each text, with the attention of the trace."""
+    """Return the log odds of label 1 that a classifier gives to each text, with the attention of the trace.
+
+    Args:
+        trace: of an :class:`AttentiveClassifier`.
+
+    Returns:
+        Nats for each text.
+
+    Raises:
+        BadInput: the trace is that of another network.
+
+    Example:
+        >>> config = ClassifierConfig(words=9, embedding_width=4, width=3)
+        >>> network = AttentiveClassifier(config, torch.Generator().manual_seed(0))
+        >>> tokens = torch.tensor([[4, 5, 6]])
+        >>> trace = network(tokens, tokens > 0)
+        >>> averaged = (trace.attentions[0].attention[:, 0, 0] * log_odds_of(trace)).sum(1)
+        >>> torch.allclose(averaged, logit_of(trace))
+        True
+    """
     if trace.logits is None:
         raise BadInput("the trace has no logits: it is not that of a classifier")
     return trace.logits[:, 0, 0]
 
 
 def classification_loss(logits: Float[Tensor, " batch"], labels: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
-    """Mean negative log-likelihood of the right label, in nats a text."""
+    """Return the mean negative log-likelihood of the right labels.
+
+    Args:
+        logits: log odds of label 1, of each text.
+        labels: 0 or 1.
+
+    Returns:
+        Nats a text.
+
+    Example:
+        >>> round(float(classification_loss(torch.zeros(2), torch.tensor([0, 1]))), 4)
+        0.6931
+    """
     return nn.functional.binary_cross_entropy_with_logits(logits, labels.to(logits))
 
 

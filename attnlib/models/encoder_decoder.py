@@ -1,4 +1,4 @@
-"""VED, AED and AO: one family of small encoder-decoder networks (Aitken et al. 2021, introduction).
+"""Build VED, AED and AO, one family of small encoder-decoder networks (Aitken et al. 2021, introduction).
 
 All three embed both sides, form encoder states h^E_t and decoder states h^D_s of one width, and read the next
 word off a linear layer. They differ in what forms the states and in what the readout sees:
@@ -48,27 +48,52 @@ _SHUFFLE_SEED = 0  # any fixed number: both sides and all networks meet the same
 
 
 def sinusoidal_positions(length: int, width: int, first: int = 0) -> Float[Tensor, "length width"]:
-    """Sines on even, cosines on odd columns, wavelengths 2π to 10000·2π (Vaswani et al. 2017, section 3.5).
+    """Return sines in even and cosines in odd columns (Vaswani et al. 2017, section 3.5).
 
-    >>> sinusoidal_positions(1, 4).tolist()
-    [[0.0, 1.0, 0.0, 1.0]]
+    Wavelengths go from 2π to 10000·2π.
+
+    Args:
+        length: number of positions.
+        width: number of columns, even.
+        first: the first position.
+
+    Returns:
+        A row for each position.
+
+    Example:
+        >>> sinusoidal_positions(1, 4).tolist()
+        [[0.0, 1.0, 0.0, 1.0]]
     """
     return _sinusoidal_positions(length, width, first).clone()
 
 
 @lru_cache(maxsize=TABLES_KEPT)
 def _sinusoidal_positions(length: int, width: int, first: int) -> Float[Tensor, "length width"]:
-    column = torch.arange(0, width, 2, dtype=torch.float64)
-    place = torch.arange(first, first + length, dtype=torch.float64)
-    angle = place[:, None] / 10_000 ** (column / width)  # (length, width / 2)
-    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()
+    column = torch.arange(0, width, 2, dtype=torch.float64)  # (width / 2,)
+    position = torch.arange(first, first + length, dtype=torch.float64)[:, None]  # (length, 1)
+    angle = position / 10_000 ** (column / width)  # (length, width / 2)
+    codes = torch.stack([angle.sin(), angle.cos()], dim=-1)  # (length, width / 2, 2)
+    return codes.flatten(1).float()
 
 
 def shuffled_positions(length: int, width: int, first: int = 0) -> Float[Tensor, "length width"]:
-    """Rows ``first … first + length - 1`` of the sinusoidal table in an order drawn once for all.
+    """Return rows of the sinusoidal table in an order that was drawn once for all networks.
+
+    Args:
+        length: number of positions.
+        width: number of columns, even.
+        first: the first position.
+
+    Returns:
+        A row for each position.
 
     Raises:
-        BadInput: a position beyond the table's 128 rows.
+        BadInput: a position is beyond the table's 128 rows.
+
+    Example:
+        >>> table = sinusoidal_positions(TABLE_ROWS, 4)
+        >>> bool((table == shuffled_positions(1, 4)).all(1).any())
+        True
     """
     check_table(first + length)
     return sinusoidal_positions(TABLE_ROWS, width)[_shuffled_order()[first : first + length]]
@@ -80,7 +105,17 @@ def _shuffled_order() -> Int[Tensor, " rows"]:
 
 
 def check_table(end: int) -> None:
-    """Raises BadInput where positions below ``end`` need more rows than a table has."""
+    """Raise BadInput if positions below ``end`` need more rows than a table has.
+
+    Args:
+        end: the position after the last.
+
+    Raises:
+        BadInput: ``end`` is larger than :data:`TABLE_ROWS`.
+
+    Example:
+        >>> check_table(TABLE_ROWS)
+    """
     if end > TABLE_ROWS:
         raise BadInput(
             f"position {end - 1} is beyond the {TABLE_ROWS} rows of the table; use sinusoidal positions"
@@ -88,7 +123,20 @@ def check_table(end: int) -> None:
 
 
 class EncoderDecoder(nn.Module):
-    """A network of the family, its parameters drawn from ``generator`` alone."""
+    """A network of the family, its parameters drawn from ``generator`` alone.
+
+    Args:
+        config: size and kind.
+        generator: draws the parameters.
+
+    Example:
+        >>> from attnlib.models.corpus import Corpus, collate
+        >>> config = ModelConfig("AED", source_size=9, target_size=9, width=4)
+        >>> network = EncoderDecoder(config, torch.Generator().manual_seed(0))
+        >>> trace = network(collate(Corpus.from_ids([[4, 5]], [[6]]), [0]))
+        >>> tuple(trace.logits.shape), trace.attentions[0].name
+        ((1, 2, 9), 'cross.0')
+    """
 
     def __init__(self, config: ModelConfig, generator: torch.Generator):
         super().__init__()
@@ -123,7 +171,16 @@ class EncoderDecoder(nn.Module):
     def encode(
         self, source: Int[Tensor, "batch source"], source_mask: Bool[Tensor, "batch source"], **options
     ) -> tuple[Float[Tensor, "batch source width"], State | None]:
-        """Return encoder states h^E_t, and the state handed to a recurrent decoder (None for AO)."""
+        """Return encoder states h^E_t, and the state that a recurrent decoder starts in (None for AO).
+
+        Args:
+            source: ids.
+            source_mask: True at words and end marks, which come first.
+            options: as for :meth:`encode_inputs`.
+
+        Returns:
+            The states, zero beyond a sample's end in a recurrent network, and the last.
+        """
         return self.encode_inputs(self.source_embedding(source), source_mask.sum(dim=1), **options)
 
     def encode_inputs(
@@ -135,7 +192,7 @@ class EncoderDecoder(nn.Module):
         first_position: int = 0,
         implementation: Literal["fused", "loop"] = "fused",
     ) -> tuple[Float[Tensor, "batch source width"], State | None]:
-        """Return what :meth:`encode` does, from embeddings, which need not be those of a word.
+        """Return what :meth:`encode` does, from embeddings, which need not be those of words.
 
         Args:
             inputs: one embedding a position.
@@ -144,8 +201,12 @@ class EncoderDecoder(nn.Module):
             first_position: the position of the first step, for AO.
             implementation: of the recurrence, see :func:`~attnlib.models.recurrence.unroll`.
 
+        Returns:
+            The states, and the last (None for AO).
+
         Raises:
-            BadInput: ``initial`` for AO, ``first_position`` for a recurrent network, a position without code.
+            BadInput: ``initial`` for AO, ``first_position`` for a recurrent network, or a position without
+                code.
         """
         if self._has_positions(initial, first_position):
             return self._feed_forward(self.encoder, "encoder", inputs, first=first_position), None
@@ -155,9 +216,15 @@ class EncoderDecoder(nn.Module):
     def decode(
         self, target_input: Int[Tensor, "batch target"], start: State | None, **options
     ) -> Float[Tensor, "batch target width"]:
-        """Return decoder states h^D_s under teacher forcing.
+        """Return decoder states h^D_s under teacher forcing; that at s has read the tokens up to s.
 
-        The state at s has read the tokens up to and with s.
+        Args:
+            target_input: ids that the decoder reads.
+            start: what :meth:`encode` handed over.
+            options: as for :meth:`decode_inputs`.
+
+        Returns:
+            The states.
         """
         return self.decode_inputs(self.target_embedding(target_input), start, **options)
 
@@ -169,7 +236,20 @@ class EncoderDecoder(nn.Module):
         first_position: int = 0,
         implementation: Literal["fused", "loop"] = "fused",
     ) -> Float[Tensor, "batch target width"]:
-        """The same from embeddings; errors as in :meth:`encode_inputs`."""
+        """Return what :meth:`decode` does, from embeddings, which need not be those of words.
+
+        Args:
+            inputs: one embedding a step.
+            start: the state that a recurrent decoder starts in; None for zero, and for AO.
+            first_position: the position of the first step, for AO.
+            implementation: of the recurrence, see :func:`~attnlib.models.recurrence.unroll`.
+
+        Returns:
+            The states.
+
+        Raises:
+            BadInput: as for :meth:`encode_inputs`.
+        """
         if self._has_positions(start, first_position):
             return self._feed_forward(self.decoder, "decoder", inputs, first=first_position)
         recurrence = cast("Recurrence", self.decoder)  # without positions
@@ -186,22 +266,34 @@ class EncoderDecoder(nn.Module):
         return positions
 
     def _feed_forward(self, layer: nn.Module, side: str, inputs: Tensor, *, first: int) -> Tensor:
+        """Return AO's states of one side: a layer of what is embedded and its position code."""
         length = inputs.shape[1]
-        if self.config.positions == "learned":
-            check_table(first + length)
-            embedding = (
-                self.encoder_position_embedding if side == "encoder" else self.decoder_position_embedding
-            )
-            inputs = inputs + embedding.weight[first : first + length]
-        elif self.config.positions != "none":
-            codes = {"sinusoidal": sinusoidal_positions, "shuffled": shuffled_positions}[
-                self.config.positions
-            ]
-            inputs = inputs + codes(length, self.config.width, first).to(inputs)
+        match self.config.positions:
+            case "learned":
+                check_table(first + length)
+                if side == "encoder":
+                    table = self.encoder_position_embedding
+                else:
+                    table = self.decoder_position_embedding
+                inputs = inputs + table.weight[first : first + length]
+            case "sinusoidal":
+                inputs = inputs + sinusoidal_positions(length, self.config.width, first).to(inputs)
+            case "shuffled":
+                inputs = inputs + shuffled_positions(length, self.config.width, first).to(inputs)
+            case "none":
+                pass
         return torch.tanh(layer(inputs))
 
     def forward(self, batch: Batch, implementation: Literal["fused", "loop"] = "fused") -> Trace:
-        """One teacher-forced pass, with everything an analysis may ask of it."""
+        """Run a teacher-forced pass.
+
+        Args:
+            batch: sentence pairs.
+            implementation: of the recurrence, see :func:`~attnlib.models.recurrence.unroll`.
+
+        Returns:
+            The trace; that of VED has no attention.
+        """
         encoder_states, last = self.encode(batch.source, batch.source_mask, implementation=implementation)
         decoder_states = self.decode(batch.target_input, last, implementation=implementation)
         return self.attend(batch, encoder_states, decoder_states)
@@ -212,7 +304,16 @@ class EncoderDecoder(nn.Module):
         encoder_states: Float[Tensor, "batch source width"],
         decoder_states: Float[Tensor, "batch target width"],
     ) -> Trace:
-        """Return the trace of given states: scores, attention, context and readout."""
+        """Return the trace of given states: their scores, attention, context and readout.
+
+        Args:
+            batch: the sentence pairs.
+            encoder_states: h^E.
+            decoder_states: h^D.
+
+        Returns:
+            The trace.
+        """
         attentions: tuple[Attention, ...] = ()
         features = decoder_states
         if self.config.architecture != "VED":
@@ -249,6 +350,15 @@ class EncoderDecoder(nn.Module):
         encoder_states: Float[Tensor, "batch source width"],
         decoder_states: Float[Tensor, "batch target width"],
     ) -> tuple[Float[Tensor, "batch target source"], Float[Tensor, "batch target source"]]:
-        """Return scores and attention of given states."""
+        """Return the scores and the attention of given states.
+
+        Args:
+            batch: the sentence pairs.
+            encoder_states: h^E.
+            decoder_states: h^D.
+
+        Returns:
+            Scores, padding included, and attention, zero at padding.
+        """
         scores = dot_scores(decoder_states, encoder_states)
         return scores, masked_softmax(scores, batch.source_mask)

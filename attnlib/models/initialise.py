@@ -1,4 +1,4 @@
-"""Parameters drawn from a generator of their own, as torch's layers draw theirs from global state."""
+"""Draw parameters from a generator, with the distributions that torch's layers draw from global state."""
 
 from typing import Any
 
@@ -8,10 +8,20 @@ from torch import nn
 
 @torch.no_grad()
 def draw_parameters(network: nn.Module, generator: torch.Generator) -> None:
-    """Draw every parameter, in the order of ``named_parameters``.
+    """Draw every parameter of a network, in the order of ``named_parameters``.
 
-    Those whose name begins with ``embedding`` come from N(0, 1), all else uniformly from ±1/√inputs, for a
+    Those whose name begins with ``embedding`` come from N(0, 1), all others uniformly from ±1/√inputs, in a
     recurrent layer from ±1/√width: torch's own distributions.
+
+    Args:
+        network: whose parameters are overwritten.
+        generator: draws them.
+
+    Example:
+        >>> layer = nn.Linear(4, 2)
+        >>> draw_parameters(layer, torch.Generator().manual_seed(0))
+        >>> bool((layer.weight.abs() <= 0.5).all())
+        True
     """
     for name, parameter in network.named_parameters():
         if name.startswith("embedding"):
@@ -23,18 +33,36 @@ def draw_parameters(network: nn.Module, generator: torch.Generator) -> None:
 
 
 def fan_in(layer: Any) -> int:
-    """Return how many inputs each unit of a linear layer has; of a recurrent layer, its width.
+    """Return how many inputs each unit of a linear layer has; for a recurrent layer, its width.
 
-    >>> fan_in(nn.Linear(3, 2)), fan_in(nn.GRU(4, 5))
-    (3, 5)
+    Args:
+        layer: linear or recurrent.
+
+    Returns:
+        A number.
+
+    Example:
+        >>> fan_in(nn.Linear(3, 2)), fan_in(nn.GRU(4, 5))
+        (3, 5)
     """
     return layer.in_features if isinstance(layer, nn.Linear) else layer.hidden_size
 
 
 def undrawn_embedding(tokens: int, width: int) -> nn.Embedding:
-    """An embedding, trained as any other, whose values stand for nothing yet.
+    """Return a trainable embedding whose values have not been drawn yet.
 
     On the meta device the constructor of ``nn.Embedding`` draws as well, to no effect, by a route that loads
     torch's compiler: a second and a half in every process.
+
+    Args:
+        tokens: number of rows.
+        width: of a row.
+
+    Returns:
+        An embedding whose values are arbitrary.
+
+    Example:
+        >>> undrawn_embedding(5, 3).weight.requires_grad
+        True
     """
     return nn.Embedding.from_pretrained(torch.empty(tokens, width), freeze=False)

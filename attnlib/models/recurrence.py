@@ -1,4 +1,4 @@
-"""Recurrent layers: torch's fused ones, and the same equations step by step, to read and to test against."""
+"""Run recurrent layers: torch's fused ones, or the same equations step by step."""
 
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
@@ -19,17 +19,37 @@ class UGRNN(nn.Module):
 
     Parameters are named and laid out as in torch's layers: gate first, candidate second. The forget bias of
     that paper is left to the drawn biases.
+
+    Args:
+        width: of a state, and of the inputs.
+        batch_first: ignored, as is the second argument; torch's layers have both.
+
+    Example:
+        >>> layer = UGRNN(3, 3)
+        >>> layer.hidden_size, tuple(layer.weight_hh_l0.shape)
+        (3, (6, 3))
     """
 
     def __init__(self, width: int, _: int, *, batch_first: bool = True):
         super().__init__()
         self.hidden_size = width
-        self.weight_ih_l0, self.weight_hh_l0 = (nn.Parameter(torch.empty(2 * width, width)) for _ in range(2))
-        self.bias_ih_l0, self.bias_hh_l0 = (nn.Parameter(torch.empty(2 * width)) for _ in range(2))
+        self.weight_ih_l0 = nn.Parameter(torch.empty(2 * width, width))
+        self.weight_hh_l0 = nn.Parameter(torch.empty(2 * width, width))
+        self.bias_ih_l0 = nn.Parameter(torch.empty(2 * width))
+        self.bias_hh_l0 = nn.Parameter(torch.empty(2 * width))
 
     def forward(self, inputs: Tensor, initial: Tensor | None) -> Float[Tensor, "batch time width"]:
-        """Return the states at every step; all input products at once, then one small product a step."""
-        from_inputs = inputs @ self.weight_ih_l0.T + (self.bias_ih_l0 + self.bias_hh_l0)
+        """Return the states at every step: all input products at once, then one small product a step.
+
+        Args:
+            inputs: one vector a step.
+            initial: the state to start in; zero by default.
+
+        Returns:
+            The states.
+        """
+        bias = self.bias_ih_l0 + self.bias_hh_l0
+        from_inputs = inputs @ self.weight_ih_l0.T + bias  # (batch, time, 2 width)
         state = inputs.new_zeros(len(inputs), self.hidden_size) if initial is None else initial
         states = []
         for column in from_inputs.unbind(dim=1):
@@ -44,7 +64,19 @@ FUSED: dict[Cell, type[Any]] = {"gru": nn.GRU, "lstm": nn.LSTM, "vanilla": nn.RN
 
 
 def fused_layer(cell: Cell, width: int) -> Recurrence:
-    """Return a one-layer recurrence of equal widths, batch first. An LSTM's state is (h, memory)."""
+    """Return a one-layer recurrence of equal widths, batch first. An LSTM's state is (h, memory).
+
+    Args:
+        cell: its kind.
+        width: of a state, and of the inputs.
+
+    Returns:
+        A layer of torch, or :class:`UGRNN`.
+
+    Example:
+        >>> fused_layer("gru", 3).hidden_size
+        3
+    """
     return FUSED[cell](width, width, batch_first=True)
 
 
@@ -56,7 +88,7 @@ def unroll(
     lengths: Int[Tensor, " batch"] | None = None,
     implementation: Literal["fused", "loop"] = "fused",
 ) -> tuple[Float[Tensor, "batch time width"], State]:
-    """Return hidden states at every step, and the full state (for an LSTM: h and memory) each sample ends in.
+    """Return the hidden states at every step, and the state (of an LSTM: h and memory) at each sample's end.
 
     Args:
         layer: as :func:`fused_layer` makes one.
@@ -64,11 +96,19 @@ def unroll(
         initial: the state to start in; zero by default.
         lengths: valid steps of each sample (all of them by default). A sample's state stops changing after
             its last valid step; the states returned beyond it are zero.
-        implementation: ``"loop"`` computes one step at a time what ``"fused"`` leaves to torch; the two
-            agree to rounding.
+        implementation: ``"loop"`` computes one step at a time what ``"fused"`` leaves to torch; the two agree
+            to rounding.
+
+    Returns:
+        The states, and the last.
 
     Raises:
         BadInput: two initial states for a network that has one.
+
+    Example:
+        >>> states, last = unroll(fused_layer("gru", 3), torch.zeros(2, 5, 3), lengths=torch.tensor([5, 4]))
+        >>> tuple(states.shape), states[1, 4].tolist()
+        ((2, 5, 3), [0.0, 0.0, 0.0])
     """
     if lengths is not None and bool((lengths == inputs.shape[1]).all()):
         lengths = None
@@ -84,7 +124,7 @@ def unroll(
 def _to_the_end(
     layer: UGRNN, inputs: Tensor, initial: Tensor | None, *, lengths: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """Past the end of a sample the network runs on; what it makes there is thrown away."""
+    """Run past the ends of samples, and drop the states beyond them."""
     states = layer(inputs, initial)
     if lengths is None:
         return states, states[:, -1]
@@ -107,7 +147,7 @@ def _fused(
 
 
 def _map_state(change: Callable[[Tensor], Tensor], state: State) -> State:
-    """Change a state's one tensor, or both of an LSTM's; in torch they have a leading axis for layers."""
+    """Apply a change to the tensor of a state, or to both of an LSTM's."""
     if isinstance(state, tuple):
         hidden, memory = state
         return change(hidden), change(memory)
@@ -151,10 +191,23 @@ def _where(valid: Tensor, new_state: Any, old_state: Any) -> State:
 
 
 class Weights(NamedTuple):
-    """The parameters of a layer, with its gates in rows one after the other, as torch has them."""
+    """The parameters of a layer, with its gates in rows one after the other, as in torch.
 
-    w_x: Float[Tensor, "gates_width width"]  #: of the inputs
-    w_h: Float[Tensor, "gates_width width"]  #: of the state
+    Attributes:
+        w_x: of the inputs.
+        w_h: of the state.
+        b_x: bias of the inputs.
+        b_h: bias of the state.
+
+    Example:
+        >>> layer = fused_layer("gru", 3)
+        >>> weights = Weights(layer.weight_ih_l0, layer.weight_hh_l0, layer.bias_ih_l0, layer.bias_hh_l0)
+        >>> tuple(weights.w_h.shape)
+        (9, 3)
+    """
+
+    w_x: Float[Tensor, "gates_width width"]
+    w_h: Float[Tensor, "gates_width width"]
     b_x: Float[Tensor, " gates_width"]
     b_h: Float[Tensor, " gates_width"]
 
@@ -168,29 +221,37 @@ def _vanilla_step(x: Tensor, h: Tensor, weights: Weights) -> Tensor:
 def _ugrnn_step(x: Tensor, h: Tensor, weights: Weights) -> Tensor:
     """Return h' = g h + (1 - g) c, of the gate g = sigmoid(…) and the candidate c = tanh(…)."""
     w_x, w_h, b_x, b_h = weights
-    gate, candidate = (x @ w_x.T + b_x + h @ w_h.T + b_h).chunk(2, dim=-1)
+    summed = x @ w_x.T + b_x + h @ w_h.T + b_h  # (batch, 2 width)
+    gate, candidate = summed.chunk(2, dim=-1)
     keep = torch.sigmoid(gate)
     return keep * h + (1 - keep) * torch.tanh(candidate)
 
 
 def _gru_step(x: Tensor, h: Tensor, weights: Weights) -> Tensor:
-    """Return h' as of Cho et al. 2014 in torch's form: the reset gate applies after the recurrent product."""
+    """Return h' of Cho et al. 2014 in torch's form: the reset gate applies after the recurrent product."""
     w_x, w_h, b_x, b_h = weights
-    reset_x, update_x, new_x = (x @ w_x.T + b_x).chunk(3, dim=-1)
-    reset_h, update_h, new_h = (h @ w_h.T + b_h).chunk(3, dim=-1)
-    reset, update = torch.sigmoid(reset_x + reset_h), torch.sigmoid(update_x + update_h)
-    return (1 - update) * torch.tanh(new_x + reset * new_h) + update * h
+    from_input = x @ w_x.T + b_x  # (batch, 3 width)
+    from_state = h @ w_h.T + b_h  # (batch, 3 width)
+    reset_x, update_x, new_x = from_input.chunk(3, dim=-1)
+    reset_h, update_h, new_h = from_state.chunk(3, dim=-1)
+    reset = torch.sigmoid(reset_x + reset_h)
+    update = torch.sigmoid(update_x + update_h)
+    new = torch.tanh(new_x + reset * new_h)
+    return (1 - update) * new + update * h
 
 
 def _lstm_step(x: Tensor, state: tuple[Tensor, Tensor], weights: Weights) -> tuple[Tensor, Tensor]:
-    """Return h' and memory as of Hochreiter and Schmidhuber 1997 with a forget gate.
+    """Return h' and memory as in Hochreiter and Schmidhuber 1997, with a forget gate.
 
     The gates are in torch's order: in, forget, new, out.
     """
     w_x, w_h, b_x, b_h = weights
     h, memory = state
-    gate_in, forget, new, gate_out = (x @ w_x.T + b_x + h @ w_h.T + b_h).chunk(4, dim=-1)
-    memory = torch.sigmoid(forget) * memory + torch.sigmoid(gate_in) * torch.tanh(new)
+    summed = x @ w_x.T + b_x + h @ w_h.T + b_h  # (batch, 4 width)
+    gate_in, gate_forget, new, gate_out = summed.chunk(4, dim=-1)
+    kept = torch.sigmoid(gate_forget) * memory
+    written = torch.sigmoid(gate_in) * torch.tanh(new)
+    memory = kept + written
     return torch.sigmoid(gate_out) * torch.tanh(memory), memory
 
 

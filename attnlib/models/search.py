@@ -1,4 +1,11 @@
-"""Writing a target: greedy search and beam search, batched, for any network that goes word by word."""
+"""Write targets by greedy search and beam search, batched, with any network that goes word by word.
+
+There are two loops. :func:`beam_search` ranks beginnings by their probability, for which it normalises logits
+at every step, and :func:`greedy_search` is that with one beam. :func:`likeliest_words` takes the largest
+logit as it is. The second is not the first with one beam to the last bit: normalising rounds, and two logits
+that differ may become equal. The translators of the figures are judged by what they write, so that they keep
+their loop.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
@@ -17,23 +24,53 @@ State = TypeVar("State")
 
 
 class Writer(Protocol[State]):
-    """A network that writes one word at a time."""
+    """A network that writes one word at a time.
+
+    Example:
+        >>> from attnlib import zoo
+        >>> hasattr(zoo.load("reordering").network, "write")
+        True
+    """
 
     def begin(self, source: Int[Tensor, "batch source"], mask: Bool[Tensor, "batch source"]) -> State:
-        """What it knows before the first word: tensors, in frozen dataclasses, whose rows are samples."""
+        """Return what is known before the first word: tensors in frozen dataclasses, whose rows are samples.
+
+        Args:
+            source: ids.
+            mask: True at valid positions.
+
+        Returns:
+            The state of the search.
+        """
         ...
 
     def write(self, words: Int[Tensor, " batch"], state: State) -> tuple[Float[Tensor, "batch words"], State]:
-        """Logits of the next word after reading one more, and what is known then."""
+        """Return the logits of the next word after reading one more, and what is known then.
+
+        Args:
+            words: the word that each sample reads.
+            state: what was known before.
+
+        Returns:
+            Logits, and the new state.
+        """
         ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Written(ShowsShapes):
-    """What a search found for each source, best first."""
+    """The targets that a search wrote for each source, the likeliest first.
 
-    words: Int[Tensor, "batch beams length"]  #: an end mark unless cut off, then padding
-    #: of the words together, in nats; −inf where fewer than ``beams`` targets exist
+    Attributes:
+        words: ids, an end mark unless the target was cut off, then padding.
+        log_probability: of the words together, in nats; −inf if fewer than ``beams`` targets exist.
+
+    Example:
+        >>> Written(torch.tensor([[[5, 2]]]), torch.tensor([[-0.5]])).words.shape[1]
+        1
+    """
+
+    words: Int[Tensor, "batch beams length"]
     log_probability: Float[Tensor, "batch beams"]
 
 
@@ -45,7 +82,27 @@ def greedy_search(
     *,
     max_steps: int,
 ) -> Written:
-    """Write the likeliest word at every step: :func:`beam_search` with one beam."""
+    """Write the likeliest word at every step: :func:`beam_search` with one beam.
+
+    Args:
+        network: what writes, in evaluation mode.
+        source: ids of the source words.
+        mask: True at valid positions of the source.
+        max_steps: words and end mark of a target, at most.
+
+    Returns:
+        One target for each source, with its probability.
+
+    Raises:
+        BadInput: ``max_steps`` is below 1.
+
+    Example:
+        >>> from attnlib import zoo
+        >>> network = zoo.load("reordering_luong")
+        >>> source = torch.tensor([[*network.corpus.source(0), EOS]])
+        >>> tuple(greedy_search(network.network, source, source > PAD, max_steps=9).log_probability.shape)
+        (1, 1)
+    """
     return beam_search(network, source, mask, max_steps=max_steps, beams=1)
 
 
@@ -61,20 +118,31 @@ def beam_search(
 ) -> Written:
     """Write targets, keeping the likeliest beginnings at every step (Sutskever et al. 2014, section 3.2).
 
-    A target that ends stays in the beam as it is and competes with the others. Marks are never written but
-    the end mark. The search is exact where the beam holds every beginning.
+    A target that ends stays in the beam as it is and competes with the others. Of the marks, only the end
+    mark is ever written. The search is exact if the beam holds every beginning.
 
     Args:
         network: what writes, in evaluation mode.
         source: ids of the source words.
         mask: True at valid positions of the source.
-        beams: how many beginnings are kept.
         max_steps: words and end mark of a target, at most; a target without an end mark by then is cut off.
+        beams: how many beginnings are kept.
         length_penalty: targets are ranked by log p / length^penalty, the end mark counted; 0 ranks by the
             probability, 1 by its mean a word. During the search beginnings are ranked in the same way.
 
+    Returns:
+        The targets of each source, the likeliest first.
+
     Raises:
-        BadInput: ``max_steps`` or ``beams`` below 1, or a negative penalty.
+        BadInput: ``max_steps`` or ``beams`` is below 1, or the penalty is negative.
+
+    Example:
+        >>> from attnlib import zoo
+        >>> network = zoo.load("reordering_luong")
+        >>> source = torch.tensor([[*network.corpus.source(0), EOS]])
+        >>> written = beam_search(network.network, source, source > PAD, max_steps=9, beams=2)
+        >>> written.words.shape[1], bool(written.log_probability[0, 0] >= written.log_probability[0, 1])
+        (2, True)
     """
     if max_steps < 1 or beams < 1 or length_penalty < 0:
         raise BadInput(
@@ -82,38 +150,47 @@ def beam_search(
             "be at least 1, the last not negative"
         )
     batch, device = len(source), source.device
-    rows = torch.arange(batch, device=device)[:, None]  # of the samples, for indexing
+    sample = torch.arange(batch, device=device)[:, None]  # (batch, 1), for indexing
     # All beams start alike: all but the first are out of the race until the first step has made them differ.
-    total = torch.full((batch, beams), -torch.inf, device=device)
+    total = torch.full((batch, beams), -torch.inf, device=device)  # (batch, beams), log p so far
     total[:, 0] = 0
-    state = _rows(network.begin(source, mask), rows.expand(-1, beams).flatten())
-    word = torch.full((batch, beams), BOS, dtype=source.dtype, device=device)
-    words = word[:, :, None][:, :, :0]
-    running = torch.ones_like(word, dtype=torch.bool)
-    length = torch.zeros_like(total)
+    state = _rows(network.begin(source, mask), sample.expand(-1, beams).flatten())
+    word = torch.full((batch, beams), BOS, dtype=source.dtype, device=device)  # (batch, beams)
+    words = word[:, :, None][:, :, :0]  # (batch, beams, written so far)
+    running = torch.ones_like(word, dtype=torch.bool)  # (batch, beams)
+    length = torch.zeros_like(total)  # (batch, beams)
     for _ in range(max_steps):
         logits, state = network.write(word.flatten(), state)
-        gain = _allowed(logits).view(batch, beams, -1)
-        vocabulary = gain.shape[-1]
-        # A target that has ended goes on in one way: padding, at no cost.
-        gain = torch.where(running[:, :, None], gain, -torch.inf)
-        gain[:, :, PAD] = torch.where(running, gain[:, :, PAD], 0.0)
-        grown = length + running
+        log_probability = _allowed(logits).view(batch, beams, -1)  # (batch, beams, words)
+        gain = _gain(log_probability, running)  # (batch, beams, words)
+        n_words = gain.shape[-1]
+        grown = length + running  # (batch, beams)
         scores = (total[:, :, None] + gain) / grown[:, :, None].clamp(min=1) ** length_penalty
-        _, chosen = scores.flatten(1).topk(beams, dim=1)
-        parent, word = chosen // vocabulary, chosen % vocabulary
-        total = total[rows, parent] + gain[rows, parent, word]
-        length = grown[rows, parent]
-        words = torch.cat([words[rows, parent], word[:, :, None]], dim=2)
-        running = running[rows, parent] & (word != EOS)
-        state = _rows(state, (rows * beams + parent).flatten())
+        _, chosen = scores.flatten(1).topk(beams, dim=1)  # (batch, beams), of all beams and words
+        parent = chosen // n_words  # (batch, beams), the beam that is continued
+        word = chosen % n_words
+        total = total[sample, parent] + gain[sample, parent, word]
+        length = grown[sample, parent]
+        words = torch.cat([words[sample, parent], word[:, :, None]], dim=2)
+        running = running[sample, parent] & (word != EOS)
+        state = _rows(state, (sample * beams + parent).flatten())
         if not running.any():
             break
-    return Written(words.masked_fill(total.isneginf()[:, :, None], PAD), total)
+    is_impossible = total.isneginf()[:, :, None]  # fewer than ``beams`` targets exist
+    return Written(words.masked_fill(is_impossible, PAD), total)
+
+
+def _gain(
+    log_probability: Float[Tensor, "batch beams words"], running: Bool[Tensor, "batch beams"]
+) -> Float[Tensor, "batch beams words"]:
+    """Return what each next word adds to log p: a target that has ended goes on with padding, at no cost."""
+    gain = torch.where(running[:, :, None], log_probability, -torch.inf)
+    gain[:, :, PAD] = torch.where(running, gain[:, :, PAD], 0.0)
+    return gain
 
 
 def _allowed(logits: Float[Tensor, "rows words"]) -> Float[Tensor, "rows words"]:
-    """Log-probabilities with the marks that are never written left out before normalising."""
+    """Return log-probabilities; the marks that are never written are left out before normalising."""
     logits = logits.clone()
     logits[:, [PAD, BOS]] = -torch.inf
     return logits.log_softmax(dim=-1)
@@ -138,18 +215,29 @@ def likeliest_words(
 ) -> Int[Tensor, "batch written"]:
     """Write the likeliest word at every step: words, an end mark, padding.
 
-    Marks are never written but the end mark; a target without one after ``max_steps`` is cut off there.
-    Nothing is normalised, so that rounding makes no ties; :func:`greedy_search` gives probabilities too.
+    Of the marks, only the end mark is ever written; a target without one after ``max_steps`` is cut off
+    there. Nothing is normalised, so that rounding makes no ties; :func:`greedy_search` gives probabilities
+    too.
 
     Args:
-        write: returns logits of the next word after reading one more, and what is known then. The logits of
-            marks are overwritten.
+        write: returns the logits of the next word after reading one more, and what is known then. The logits
+            of marks are overwritten.
         state: what is known before the first word.
         like: the sources, for their number, type and device.
         max_steps: words and end mark of a target, at most.
 
+    Returns:
+        Ids; a row begins with the first word.
+
     Raises:
-        BadInput: ``max_steps`` < 1.
+        BadInput: ``max_steps`` is below 1.
+
+    Example:
+        >>> def write(word, step):  # writes 5, then ends
+        ...     likeliest = torch.tensor([5 if step == 0 else EOS])
+        ...     return torch.nn.functional.one_hot(likeliest, 6).float(), step + 1
+        >>> likeliest_words(write, 0, like=torch.tensor([[4]]), max_steps=9).tolist()
+        [[5, 2]]
     """
     if max_steps < 1:
         raise BadInput(f"max_steps is {max_steps}; it must be at least 1")
@@ -174,22 +262,37 @@ def translate(
     *,
     max_steps: int,
 ) -> Int[Tensor, "batch written"]:
-    """Return :func:`likeliest_words` of the second paper's translator, which should be in evaluation mode.
+    """Translate greedily with the second paper's translator, at the cost of one decoder step a word.
 
-    Each step costs one step of the decoder.
+    Args:
+        model: in evaluation mode.
+        source: ids of the source words.
+        source_mask: True at valid positions of the source.
+        max_steps: words and end mark of a target, at most.
+
+    Returns:
+        As :func:`likeliest_words`: words, an end mark, padding.
 
     Raises:
         BadInput: ``max_steps`` < 1.
+
+    Example:
+        >>> from attnlib import zoo
+        >>> network = zoo.load("lexicon_translator")
+        >>> source = torch.tensor([[*network.corpus.source(0), EOS]])
+        >>> words = translate(network.network, source, source > PAD, max_steps=9)
+        >>> len(words), words.shape[1] <= 9
+        (1, True)
     """
     readout = model.readout
 
     def write(word: Int[Tensor, " batch"], state: Any) -> tuple[Float[Tensor, "batch words"], Any]:
-        decoder_states, state = model.decoder(model.embedding(word[:, None]), state)
+        embedded = model.embedding(word[:, None])  # (batch, 1, width)
+        decoder_states, state = model.decoder(embedded, state)  # (batch, 1, width)
         _, attention = model.attend(encoder_states, source_mask, decoder_states)
         context = attention @ encoder_states  # (batch, 1, both_widths)
-        return readout.logits(readout.from_context(context) + readout.from_decoder(decoder_states))[
-            :, 0
-        ], state
+        summed = readout.from_context(context) + readout.from_decoder(decoder_states)
+        return readout.logits(summed)[:, 0], state
 
     with torch.no_grad():
         encoder_states, state = model.encode(model.embedding(source), source_mask)

@@ -49,30 +49,45 @@ Decoder = Literal["luong", "bahdanau"]
 class SequenceConfig:
     """Size and kind of a :class:`SequenceToSequence`.
 
+    Attributes:
+        source_size: size of the source's vocabulary, marks included.
+        target_size: size of the target's vocabulary, marks included.
+        link: what the decoder gets of the source: its last state to start in (``initial``, Sutskever et al.
+            2014); that state at every step and in the output as well (``every_step``, Cho et al. 2014); or
+            ``attention`` to all states besides the start. On the start see the module.
+        cell: of both sides.
+        layers: of both sides.
+        bidirectional: whether the encoder reads in both directions.
+        reverse: whether the encoder reads the source from the last word to the first. Its states are returned
+            in the order of the words all the same.
+        scoring: see :mod:`attnlib.models.attention`.
+        decoder: ``luong`` (the present state is the query, the context enters the output) or ``bahdanau``
+            (the previous state is the query, the context enters the recurrence and the output).
+        input_feeding: whether Luong's decoder reads its last attentional state besides the word.
+        width: of embeddings and states; of each direction, if there are two.
+        embedding_scale: standard deviation of the embeddings at the start.
+
     Raises:
-        UnknownName: a kind that does not exist. BadInput: a size below 1, or input feeding where there is no
-            attentional state.
+        UnknownName: a kind does not exist.
+        BadInput: a size is below 1, or input feeding is on without an attentional state.
+
+    Example:
+        >>> SequenceConfig(source_size=9, target_size=9, **NAMED["bahdanau"]).feeds_back
+        True
     """
 
-    source_size: int  #: number of words of the source's vocabulary, marks included
-    target_size: int  #: the same of the target's
-    #: what the decoder gets of the source: its last state to start in (``initial``, Sutskever et al. 2014);
-    #: that state at every step and in the output as well (``every_step``, Cho et al. 2014); or ``attention``
-    #: to all states beside the start. On the start see the module.
+    source_size: int
+    target_size: int
     link: Link = "attention"
-    cell: SequenceCell = "gru"  #: of both sides
-    layers: int = 1  #: of both sides
-    bidirectional: bool = False  #: whether the encoder reads in both directions
-    #: whether the encoder reads the words of the source from the last to the first. Its states are given in
-    #: the order of the words all the same.
+    cell: SequenceCell = "gru"
+    layers: int = 1
+    bidirectional: bool = False
     reverse: bool = False
-    scoring: Scoring = "dot"  #: see :mod:`attnlib.models.attention`
-    #: ``luong`` (the present state is the query, the context enters the output) or ``bahdanau`` (the state
-    #: before is the query, the context enters the recurrence and the output)
+    scoring: Scoring = "dot"
     decoder: Decoder = "luong"
-    input_feeding: bool = False  #: whether Luong's decoder reads its last attentional state beside the word
-    width: int = 128  #: of embeddings and states; of an encoder in two directions, of each
-    embedding_scale: float = 0.3  #: standard deviation of the embeddings at the start
+    input_feeding: bool = False
+    width: int = 128
+    embedding_scale: float = 0.3
 
     def __post_init__(self) -> None:
         kinds = {"link": Link, "cell": SequenceCell, "scoring": Scoring, "decoder": Decoder}
@@ -91,12 +106,12 @@ class SequenceConfig:
 
     @property
     def encoder_width(self) -> int:
-        """Of the encoder states, both directions together."""
+        """Width of the encoder states, both directions together."""
         return self.width * (2 if self.bidirectional else 1)
 
     @property
     def feeds_back(self) -> bool:
-        """Whether a decoder step needs what attention found before it, so that steps go one by one."""
+        """Whether decoding must be sequential, because a step depends on earlier attention."""
         return self.attends and (self.decoder == "bahdanau" or self.input_feeding)
 
 
@@ -111,26 +126,57 @@ NAMED: dict[str, dict[str, object]] = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Source(ShowsShapes):
-    """A source as the decoder sees it; rows are samples."""
+    """A source as the decoder sees it; rows are samples.
+
+    Attributes:
+        states: of the encoder.
+        mask: True at words and end marks.
+        projected: the keys as the score takes them; None without attention.
+        summary: Cho's c; None for other links.
+
+    Example:
+        >>> Source(torch.zeros(1, 3, 4), torch.ones(1, 3, dtype=torch.bool), None, None).summary is None
+        True
+    """
 
     states: Float[Tensor, "batch source encoder_width"]
     mask: Bool[Tensor, "batch source"]
-    projected: Float[Tensor, "batch source width"] | None  # what the score makes of the states
-    summary: Float[Tensor, "batch width"] | None  # Cho's c
+    projected: Float[Tensor, "batch source width"] | None
+    summary: Float[Tensor, "batch width"] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Carried(ShowsShapes):
-    """What a decoder carries from one step to the next; rows are samples."""
+    """What a decoder carries from one step to the next; rows are samples.
+
+    Attributes:
+        hidden: states of all layers.
+        memory: of an LSTM; None for a GRU.
+        attentional: m_{i-1}, with input feeding; else None.
+
+    Example:
+        >>> Carried(torch.zeros(1, 2, 4), None, None).hidden.shape[1]
+        2
+    """
 
     hidden: Float[Tensor, "batch layers width"]
-    memory: Float[Tensor, "batch layers width"] | None  # of an LSTM
-    attentional: Float[Tensor, "batch width"] | None  # m_{i-1}, with input feeding
+    memory: Float[Tensor, "batch layers width"] | None
+    attentional: Float[Tensor, "batch width"] | None
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Source and decoder between two words."""
+    """Source and decoder between two words, as :mod:`attnlib.models.search` hands them on.
+
+    Attributes:
+        source: as the decoder sees it.
+        carried: what the last step left.
+
+    Example:
+        >>> source = Source(torch.zeros(1, 3, 4), torch.ones(1, 3, dtype=torch.bool), None, None)
+        >>> Reading(source, Carried(torch.zeros(1, 2, 4), None, None)).source is source
+        True
+    """
 
     source: Source
     carried: Carried
@@ -138,44 +184,75 @@ class Reading:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Steps(ShowsShapes):
-    """Some steps of the decoder."""
+    """Some steps of the decoder; what a network without attention does not have is None.
+
+    Attributes:
+        states: of the top layer.
+        queries: what the score compares: the states in Luong's decoder, those of the step before in
+            Bahdanau's, whose first is the state that the decoder starts in.
+        scores: before softmax.
+        attention: weights.
+        context: the average of the encoder states.
+        features: what the output layer reads.
+
+    Example:
+        >>> Steps(torch.zeros(1, 2, 4), None, None, None, None, torch.zeros(1, 2, 4)).features.shape[1]
+        2
+    """
 
     states: Float[Tensor, "batch steps width"]
-    #: what the score compares: the states in Luong's decoder, those of the step before in Bahdanau's, whose
-    #: first is the state that the decoder starts in
     queries: Float[Tensor, "batch steps width"] | None
     scores: Float[Tensor, "batch steps source"] | None
     attention: Float[Tensor, "batch steps source"] | None
     context: Float[Tensor, "batch steps encoder_width"] | None
-    features: Float[Tensor, "batch steps features"]  # what the output layer reads
+    features: Float[Tensor, "batch steps features"]
 
 
 class SequenceToSequence(nn.Module):
-    """A network of the family, its parameters drawn from ``generator`` alone."""
+    """A network of the family, its parameters drawn from ``generator`` alone.
+
+    Args:
+        config: size and kind.
+        generator: draws the parameters.
+
+    Example:
+        >>> from attnlib.models.corpus import Corpus, collate
+        >>> config = SequenceConfig(source_size=9, target_size=9, width=4)
+        >>> network = SequenceToSequence(config, torch.Generator().manual_seed(0))
+        >>> tuple(network(collate(Corpus.from_ids([[4, 5]], [[6]]), [0])).logits.shape)
+        (1, 2, 9)
+    """
 
     def __init__(self, config: SequenceConfig, generator: torch.Generator):
         super().__init__()
         self.config = config
-        width, layer = config.width, {"gru": nn.GRU, "lstm": nn.LSTM}[config.cell]
+        width = config.width
+        layer = {"gru": nn.GRU, "lstm": nn.LSTM}[config.cell]
         shape = {"num_layers": config.layers, "batch_first": True}
         from_source = {"initial": 0, "every_step": width, "attention": config.encoder_width}[config.link]
-        luong = config.attends and config.decoder == "luong"
-        enters = width if config.input_feeding else 0 if luong else from_source
+        is_luong = config.attends and config.decoder == "luong"
+        if config.input_feeding:
+            beside_the_word = width
+        elif is_luong:
+            beside_the_word = 0
+        else:
+            beside_the_word = from_source
+        is_state_alone = is_luong or config.link == "initial"
+        features = width if is_state_alone else 2 * width + from_source
         with torch.random.fork_rng(devices=[]):  # what torch's own initialisation draws is drawn over below
             self.embedding_source = undrawn_embedding(config.source_size, width)
             self.embedding_target = undrawn_embedding(config.target_size, width)
             self.encoder = layer(width, width, bidirectional=config.bidirectional, **shape)
-            self.decoder = layer(width + enters, width, **shape)
+            self.decoder = layer(width + beside_the_word, width, **shape)
             if self._is_mapped:
                 self.start_map = nn.Linear(config.encoder_width, width)
             if config.link == "every_step":
                 self.summary_map = nn.Linear(config.encoder_width, width)
             if config.attends:
                 self.score = Score(config.scoring, width, config.encoder_width)
-            if luong:
+            if is_luong:
                 self.attentional_map = nn.Linear(config.encoder_width + width, width, bias=False)
-            read = width if luong or config.link == "initial" else 2 * width + from_source
-            self.readout = nn.Linear(read, config.target_size)
+            self.readout = nn.Linear(features, config.target_size)
         draw_parameters(self, generator)
         with torch.no_grad():
             for embedding in (self.embedding_source, self.embedding_target):
@@ -191,68 +268,104 @@ class SequenceToSequence(nn.Module):
     def encode(
         self, source: Int[Tensor, "batch source"], mask: Bool[Tensor, "batch source"]
     ) -> tuple[Source, Carried]:
-        """The source, and what the decoder starts with."""
+        """Return the source as the decoder sees it, and what the decoder starts with.
+
+        Args:
+            source: ids.
+            mask: True at words and end marks, which come first.
+
+        Returns:
+            Both.
+        """
         return self.encode_inputs(self.embedding_source(source), mask)
 
     def encode_inputs(
         self, inputs: Float[Tensor, "batch source width"], mask: Bool[Tensor, "batch source"]
     ) -> tuple[Source, Carried]:
-        """The same from embeddings, which need not be those of a word."""
-        lengths = mask.sum(dim=1)
-        order = _reversed_words(lengths, mask.shape[1]) if self.config.reverse else None
-        if order is not None:
-            inputs = inputs.take_along_dim(order, dim=1)
-        states, hidden, memory = self._read(inputs, lengths)
-        if order is not None:
-            states = states.take_along_dim(order, dim=1)
+        """Return what :meth:`encode` does, from embeddings, which need not be those of words.
+
+        Args:
+            inputs: one embedding a position.
+            mask: True at words and end marks, which come first.
+
+        Returns:
+            The source as the decoder sees it, and what the decoder starts with.
+        """
+        lengths = mask.sum(dim=1)  # (batch,)
+        if self.config.reverse:
+            order = _reversed_words(lengths, mask.shape[1])  # (batch, source, 1)
+            reversed_states, hidden, memory = self._read(inputs.take_along_dim(order, dim=1), lengths)
+            states = reversed_states.take_along_dim(order, dim=1)
+        else:
+            states, hidden, memory = self._read(inputs, lengths)  # (batch, source, encoder width)
         projected = self.score.project(states) if self.config.attends else None
-        last = hidden[:, -1]  # the top layer, both directions: (batch, encoder width)
-        summary = torch.tanh(self.summary_map(last)) if self.config.link == "every_step" else None
+        summary = None
+        if self.config.link == "every_step":
+            last = hidden[:, -1]  # the top layer, both directions: (batch, encoder width)
+            summary = torch.tanh(self.summary_map(last))
         if self._is_mapped:
             hidden = torch.tanh(self.start_map(hidden))
             memory = None if memory is None else torch.zeros_like(hidden)
-        fed = torch.zeros_like(hidden[:, 0]) if self.config.input_feeding else None
-        return Source(states, mask, projected, summary), Carried(hidden, memory, fed)
+        attentional = torch.zeros_like(hidden[:, 0]) if self.config.input_feeding else None
+        return Source(states, mask, projected, summary), Carried(hidden, memory, attentional)
 
     def _read(
         self, inputs: Tensor, lengths: Int[Tensor, " batch"]
     ) -> tuple[Tensor, Float[Tensor, "batch layers encoder_width"], Tensor | None]:
-        """States of the top layer, zero beyond a sample's end, and the last of every layer."""
+        """Return the states of the top layer, zero beyond a sample's end, and the last of every layer."""
         if bool((lengths == inputs.shape[1]).all()):
             states, last = self.encoder(inputs)
         else:
             packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
             packed, last = self.encoder(packed)
             states, _ = pad_packed_sequence(packed, batch_first=True, total_length=inputs.shape[1])
-        parts = last if isinstance(last, tuple) else (last,)
-        by_layer = [
-            part.unflatten(0, (self.config.layers, -1)).permute(2, 0, 1, 3).flatten(2) for part in parts
-        ]
-        return states, by_layer[0], by_layer[1] if len(by_layer) > 1 else None
+        if isinstance(last, tuple):  # an LSTM
+            hidden, memory = last
+            return states, self._by_layer(hidden), self._by_layer(memory)
+        return states, self._by_layer(last), None
+
+    def _by_layer(
+        self, last: Float[Tensor, "layers_and_directions batch width"]
+    ) -> Float[Tensor, "batch layers encoder_width"]:
+        """Return torch's last states with both directions of a layer side by side."""
+        by_direction = last.unflatten(0, (self.config.layers, -1))  # (layers, directions, batch, width)
+        return by_direction.permute(2, 0, 1, 3).flatten(2)
 
     def advance(
         self, inputs: Float[Tensor, "batch steps width"], source: Source, carried: Carried
     ) -> tuple[Steps, Carried]:
-        """Go some steps on with embedded words; one at a time where the network feeds back (see config)."""
-        config, read, queries = self.config, [inputs], None
-        scores = attention = context = None
+        """Go some steps on with embedded words; one at a time if the network feeds back (see the config).
+
+        Args:
+            inputs: embeddings of the words that are read.
+            source: as :meth:`encode` returns it.
+            carried: what the step before left.
+
+        Returns:
+            The steps, and what they leave to the next.
+        """
+        config = self.config
+        read = [inputs]  # what the recurrence reads, side by side
         if source.summary is not None:  # link "every_step"
             read.append(source.summary[:, None].expand(-1, inputs.shape[1], -1))
         if carried.attentional is not None:  # input feeding
             read.append(carried.attentional[:, None])
+        queries = scores = attention = context = attentional = None
         if config.attends and config.decoder == "bahdanau":
-            queries = carried.hidden[:, -1:]
+            queries = carried.hidden[:, -1:]  # (batch, 1, width)
             scores, attention, context = self._attend(queries, source)
             read.append(context)
         states, hidden, memory = self._recur(torch.cat(read, dim=-1), carried)
-        attentional = None
         if config.attends and config.decoder == "luong":
             queries = states
             scores, attention, context = self._attend(queries, source)
             features = torch.tanh(self.attentional_map(torch.cat([context, states], dim=-1)))
-            attentional = features[:, -1] if config.input_feeding else None
+            if config.input_feeding:
+                attentional = features[:, -1]
+        elif config.link == "initial":
+            features = states
         else:
-            features = states if config.link == "initial" else torch.cat([states, *read], dim=-1)
+            features = torch.cat([states, *read], dim=-1)
         steps = Steps(states, queries, scores, attention, context, features)
         return steps, Carried(hidden, memory, attentional)
 
@@ -271,23 +384,55 @@ class SequenceToSequence(nn.Module):
         return states, last.transpose(0, 1), memory.transpose(0, 1)
 
     def begin(self, source: Int[Tensor, "batch source"], mask: Bool[Tensor, "batch source"]) -> Reading:
-        """What is known before the first word, for :mod:`attnlib.models.search`."""
+        """Return what is known before the first word, for :mod:`attnlib.models.search`.
+
+        Args:
+            source: ids.
+            mask: True at words and end marks, which come first.
+
+        Returns:
+            The state of the search.
+        """
         return Reading(*self.encode(source, mask))
 
     def write(
         self, words: Int[Tensor, " batch"], reading: Reading
     ) -> tuple[Float[Tensor, "batch words"], Reading]:
-        """Logits of the next word after one more was read."""
+        """Return the logits of the next word after reading one more.
+
+        Args:
+            words: the word that each sample reads.
+            reading: what was known before.
+
+        Returns:
+            Logits, and what is known then.
+        """
         steps, carried = self.advance(self.embedding_target(words)[:, None], reading.source, reading.carried)
         return self.readout(steps.features)[:, 0], Reading(reading.source, carried)
 
     def forward(self, batch: Batch) -> Trace:
-        """One teacher-forced pass."""
+        """Run a teacher-forced pass.
+
+        Args:
+            batch: sentence pairs.
+
+        Returns:
+            The trace.
+        """
         source, carried = self.encode(batch.source, batch.source_mask)
         return self.decode(batch, source, carried)
 
     def decode(self, batch: Batch, source: Source, carried: Carried) -> Trace:
-        """The decoder's half of a teacher-forced pass."""
+        """Run the decoder's half of a teacher-forced pass.
+
+        Args:
+            batch: sentence pairs.
+            source: as :meth:`encode` returns it.
+            carried: likewise.
+
+        Returns:
+            The trace.
+        """
         inputs = self.embedding_target(batch.target_input)
         if self.config.feeds_back:
             taken = []
@@ -344,10 +489,15 @@ def _joined(parts: list[Tensor | None]) -> Tensor | None:
 
 
 def _reversed_words(lengths: Int[Tensor, " batch"], longest: int) -> Int[Tensor, "batch source 1"]:
-    """Places that turn the words of each sample round; the end mark and padding stay. Twice is not at all."""
-    places = torch.arange(longest, device=lengths.device).expand(len(lengths), -1)
-    words = lengths[:, None] - 1  # the last valid position is the end mark
-    return torch.where(places < words, words - 1 - places, places)[..., None]
+    """Return the positions that reverse the words of each sample; the end mark and padding stay.
+
+    Applied twice, they restore the order.
+    """
+    positions = torch.arange(longest, device=lengths.device).expand(len(lengths), -1)  # (batch, source)
+    n_words = lengths[:, None] - 1  # (batch, 1); the last valid position is the end mark
+    mirrored = n_words - 1 - positions  # (batch, source)
+    is_word = positions < n_words
+    return torch.where(is_word, mirrored, positions)[..., None]
 
 
 def __getattr__(name: str) -> type[Trace]:

@@ -10,7 +10,7 @@ decoder states h^D    LayerNorm of the last decoder layer's states
 logits                W h^D + b
 ====================  ====================================================================================
 
-Norms stand before each part of a layer and once after the last (Xiong et al. 2020, table 1), not after each
+Norms come before each part of a layer and once after the last (Xiong et al. 2020, table 1), not after each
 sum. No dropout. The embeddings of both sides and the output layer have a matrix each, which the paper shares
 (section 3.4). The feed-forward network is W_2 max(0, W_1 x + b_1) + b_2 (equation 2).
 
@@ -55,29 +55,38 @@ Positions = Literal["sinusoidal", "learned", "relative", "rotary", "none"]
 class TransformerConfig:
     """Size and kind of a :class:`Transformer`.
 
-    Raises:
-        UnknownName: positions that do not exist. BadInput: a size below 1, or a width that the heads do not
-            divide, or an odd one with sinusoidal positions.
+    Attributes:
+        source_size: size of the source's vocabulary, marks included.
+        target_size: size of the target's vocabulary, marks included.
+        width: of embeddings and states; the heads of an attention share it equally.
+        heads: of every attention.
+        layers: of encoder and of decoder.
+        hidden: width of the hidden layer in the feed-forward networks; None is four times ``width``, as in
+            Vaswani et al. 2017, section 3.3.
+        positions: what is added to the embeddings, see :mod:`attnlib.models.encoder_decoder`; or what
+            self-attention does with distances (``relative``, ``rotary``). With ``none`` the encoder sees its
+            words as a set; the decoder still knows order from what each step may look at.
+        embedding_scale: standard deviation of the embeddings at the start, learned positions included. With 1
+            they weigh about as much as sinusoidal positions, whose root mean square is 0.71; it replaces the
+            factor √width (Vaswani et al. 2017, section 3.4).
 
-    >>> TransformerConfig(source_size=7, target_size=9, width=32, heads=4).head_width
-    8
+    Raises:
+        UnknownName: positions that do not exist.
+        BadInput: a size below 1; a width that the heads do not divide; an odd width with sinusoidal
+            positions, or of a head with rotary ones.
+
+    Example:
+        >>> TransformerConfig(source_size=7, target_size=9, width=32, heads=4).head_width
+        8
     """
 
-    source_size: int  #: number of words of the source's vocabulary, marks included
-    target_size: int  #: the same of the target's
-    width: int = 128  #: of embeddings and states; all heads of an attention share it equally
-    heads: int = 4  #: of every attention
-    layers: int = 2  #: of encoder and of decoder
-    #: width of the hidden layer in the feed-forward networks; None is four times ``width``, as in Vaswani et
-    #: al. 2017, section 3.3
+    source_size: int
+    target_size: int
+    width: int = 128
+    heads: int = 4
+    layers: int = 2
     hidden: int | None = None
-    #: what is added to the embeddings, see :mod:`attnlib.models.encoder_decoder`; or what self-attention does
-    #: with distances (``relative``, ``rotary``). With ``none`` the encoder sees its words as a set; the
-    #: decoder still knows order from what each step may look at.
     positions: Positions = "sinusoidal"
-    #: standard deviation of the embeddings at the start, learned positions included. With 1 they weigh about
-    #: as much as sinusoidal positions, whose root mean square is 0.71; this is in place of the factor √width
-    #: (Vaswani et al. 2017, section 3.4).
     embedding_scale: float = 1.0
 
     def __post_init__(self) -> None:
@@ -105,38 +114,67 @@ class TransformerConfig:
 
     @property
     def head_width(self) -> int:
-        """Of the queries, keys and values of one head."""
+        """Width of the queries, keys and values of one head."""
         return self.width // self.heads
 
     @property
     def hidden_width(self) -> int:
-        """Of the hidden layer in the feed-forward networks."""
+        """Width of the hidden layer in the feed-forward networks."""
         return 4 * self.width if self.hidden is None else self.hidden
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KeyValues(ShowsShapes):
-    """Keys and values of a sequence in every head. Where layers are stacked, they are the second axis."""
+    """Keys and values of a sequence in every head; where layers are stacked, they are the second axis.
+
+    Attributes:
+        keys: of each position.
+        values: of each position.
+
+    Example:
+        >>> layer = KeyValues(torch.zeros(1, 2, 5, 4), torch.zeros(1, 2, 5, 4))
+        >>> tuple(KeyValues.stacked([layer, layer, layer]).keys.shape)
+        (1, 3, 2, 5, 4)
+    """
 
     keys: Float[Tensor, "batch *layers heads source head_width"]
     values: Float[Tensor, "batch *layers heads source head_width"]
 
     @classmethod
     def stacked(cls, layers: "list[KeyValues]") -> "KeyValues":
-        """The layers as one; :meth:`layers` takes them apart."""
-        return cls(
-            torch.stack([one.keys for one in layers], 1), torch.stack([one.values for one in layers], 1)
-        )
+        """Put layers together; :meth:`layers` takes them apart.
+
+        Args:
+            layers: keys and values of each.
+
+        Returns:
+            All of them, with layers as the second axis.
+        """
+        keys = torch.stack([layer.keys for layer in layers], dim=1)
+        values = torch.stack([layer.values for layer in layers], dim=1)
+        return cls(keys, values)
 
     def layers(self) -> "list[KeyValues]":
-        """Return the keys and values of each layer, which :meth:`stacked` put together."""
-        return [KeyValues(*one) for one in zip(self.keys.unbind(1), self.values.unbind(1), strict=True)]
+        """Take layers apart that :meth:`stacked` put together.
 
-    def followed_by(self, more: "KeyValues") -> "KeyValues":
-        """Those of one layer with later positions of the same sequence."""
-        return KeyValues(
-            torch.cat([self.keys, more.keys], dim=2), torch.cat([self.values, more.values], dim=2)
-        )
+        Returns:
+            The keys and values of each layer.
+        """
+        by_layer = zip(self.keys.unbind(1), self.values.unbind(1), strict=True)
+        return [KeyValues(keys, values) for keys, values in by_layer]
+
+    def followed_by(self, later: "KeyValues") -> "KeyValues":
+        """Append later positions of the same sequence, in one layer.
+
+        Args:
+            later: keys and values of these positions.
+
+        Returns:
+            Those of all positions.
+        """
+        keys = torch.cat([self.keys, later.keys], dim=2)
+        values = torch.cat([self.values, later.values], dim=2)
+        return KeyValues(keys, values)
 
 
 class MultiHeadAttention(nn.Module):
@@ -144,36 +182,73 @@ class MultiHeadAttention(nn.Module):
 
     Args:
         config: of the network.
-        kind, layer: which attention of it this is.
+        kind: which states attend to which.
+        layer: its number, from 0.
+
+    Example:
+        >>> config = TransformerConfig(source_size=9, target_size=9, width=4, heads=2)
+        >>> attention = MultiHeadAttention(config, "cross", 0)
+        >>> states, allowed = torch.zeros(1, 3, 4), torch.ones(1, 1, 3, dtype=torch.bool)
+        >>> added, _ = attention(states, attention.keys_and_values(states), allowed)
+        >>> tuple(added.shape)
+        (1, 3, 4)
     """
 
     def __init__(self, config: TransformerConfig, kind: AttentionKind, layer: int):
         super().__init__()
         self.kind: AttentionKind = kind
-        self.layer, self.heads = layer, config.heads
-        self.head_width, self.scale = config.head_width, config.head_width**-0.5
-        self.query_map, self.key_map, self.value_map, self.output_map = (
-            nn.Linear(config.width, config.width) for _ in range(4)
-        )
+        self.layer = layer
+        self.heads = config.heads
+        self.head_width = config.head_width
+        self.scale = config.head_width**-0.5
+        self.query_map = nn.Linear(config.width, config.width)
+        self.key_map = nn.Linear(config.width, config.width)
+        self.value_map = nn.Linear(config.width, config.width)
+        self.output_map = nn.Linear(config.width, config.width)
 
-    def answer(self, inputs: Float[Tensor, "batch source width"], first: int = 0) -> KeyValues:
-        """Keys and values of a sequence, after the layer norm, that stands at the positions from first on."""
-        keys = self.placed(self._by_head(self.key_map(inputs)), first)
+    def keys_and_values(self, inputs: Float[Tensor, "batch source width"], first: int = 0) -> KeyValues:
+        """Return the keys and values of consecutive positions of a sequence.
+
+        Args:
+            inputs: states after the layer norm.
+            first: the first position.
+
+        Returns:
+            Keys, as their positions make them, and values.
+        """
+        keys = self.at_positions(self._by_head(self.key_map(inputs)), first)
         return KeyValues(keys, self._by_head(self.value_map(inputs)))
 
-    def placed(self, rows: Float[Tensor, "batch heads length head_width"], first: int) -> Tensor:
-        """Queries or keys as their positions, from ``first`` on, make them: here as they are."""
+    def at_positions(self, rows: Float[Tensor, "batch heads length head_width"], first: int) -> Tensor:
+        """Return queries or keys as their positions make them: here as they are.
+
+        Args:
+            rows: queries or keys of consecutive positions.
+            first: the first position.
+
+        Returns:
+            Rows of the same shape.
+        """
         return rows
 
     @property
     def rotation(self) -> Rotation | None:
-        """What positions do to the queries and keys of a whole sequence; None where they do nothing."""
+        """What positions do to the queries and keys of a whole sequence; None if they do nothing."""
         return None
 
     def position_bias(
         self, first: int, target: int, source: int
     ) -> Float[Tensor, "heads target source"] | None:
-        """What is added to the scores of the queries from position ``first`` on: here nothing."""
+        """Return what is added to the scores by distance: here nothing.
+
+        Args:
+            first: the position of the first query.
+            target: number of queries.
+            source: number of keys.
+
+        Returns:
+            None.
+        """
         return None
 
     def forward(
@@ -190,24 +265,26 @@ class MultiHeadAttention(nn.Module):
         Args:
             inputs: what queries are made of, after the layer norm.
             source: keys and values.
-            allowed: what each query may look at.
+            allowed: True where a query may look.
             first: the position of the first query.
-            key_inputs: what the keys were made of; None in a search, which looks at no attention.
+            key_inputs: what the keys were made of; None in a search, which records no attention.
 
         Returns:
-            What the attention adds to the states, and how it came about, where ``key_inputs`` are given.
+            What the attention adds to the states, and its record if ``key_inputs`` are given, else None.
         """
-        queries = self.placed(self._by_head(self.query_map(inputs) * self.scale), first)
-        scores = queries @ source.keys.transpose(2, 3)
-        bias = self.position_bias(first, inputs.shape[1], source.keys.shape[2])
-        scores = scores if bias is None else scores + bias
+        queries = self._by_head(self.query_map(inputs) * self.scale)  # (batch, heads, target, d)
+        queries = self.at_positions(queries, first)
+        scores = queries @ source.keys.transpose(2, 3)  # (batch, heads, target, source)
+        bias = self.position_bias(first, inputs.shape[1], source.keys.shape[2])  # (heads, target, source)
+        if bias is not None:
+            scores = scores + bias
         attention = scores.masked_fill(~allowed[:, None], -torch.inf).softmax(dim=-1)
-        context = attention @ source.values
+        context = attention @ source.values  # (batch, heads, target, d)
         joined = context.transpose(1, 2).flatten(2)  # (batch, target, heads · d)
-        added = self.output_map(joined)
+        added = self.output_map(joined)  # (batch, target, width)
         if key_inputs is None:
             return added, None
-        recorded = Attention(
+        record = Attention(
             self.kind,
             self.layer,
             query_inputs=inputs,
@@ -223,23 +300,27 @@ class MultiHeadAttention(nn.Module):
             values=source.values,
             context=context,
         )
-        return added, recorded.seeing(queries, source.keys)
+        return added, record.seeing(queries, source.keys)
 
     def _by_head(self, rows: Float[Tensor, "batch length width"]) -> Tensor:
         return rows.unflatten(2, (-1, self.head_width)).transpose(1, 2)  # (batch, heads, length, d)
 
     def maps(self) -> tuple[LinearMap, LinearMap]:
-        """Return the projections of queries, without the factor 1/√d, and of keys."""
+        """Return the projections of queries, without the factor 1/√d, and of keys.
+
+        Returns:
+            Both.
+        """
         return LinearMap.of(self.query_map, self.heads), LinearMap.of(self.key_map, self.heads)
 
 
-# Self-attention that knows where its words stand, where nothing was added to their embeddings.
+# Self-attention that knows the positions of words although nothing was added to their embeddings.
 #
 # ============  ===========================================================================================
 # ``relative``  a number for each head and each distance t − s is added to the score: Raffel et al. 2020,
-#               section 2.1, one number in place of the vectors of Shaw et al. 2018. Distances beyond
-#               :data:`REACH` share the number of the farthest; there each layer has a table of its own
-# ``rotary``    queries and keys are turned, pair of coordinates by pair, by angles that grow with the
+#               section 2.1, one number instead of the vectors of Shaw et al. 2018. Distances beyond
+#               :data:`REACH` share the number of the farthest; there each layer has its own table
+# ``rotary``    queries and keys are rotated, pair of coordinates by pair, by angles that grow with the
 #               position: Su et al. 2021, equation 34. A score then depends on the distance alone
 # ============  ===========================================================================================
 #
@@ -249,40 +330,95 @@ REACH = 16
 
 
 class RelativeAttention(MultiHeadAttention):
-    """With a bias for each distance, zero before training."""
+    """Attention with a bias for each head and distance, zero before training.
+
+    Args:
+        config: of the network.
+        kind: which states attend to which.
+        layer: its number, from 0.
+
+    Example:
+        >>> config = TransformerConfig(source_size=9, target_size=9, width=4, heads=2, positions="relative")
+        >>> tuple(RelativeAttention(config, "encoder_self", 0).position_bias(0, 3, 5).shape)
+        (2, 3, 5)
+    """
 
     def __init__(self, config: TransformerConfig, kind: AttentionKind, layer: int):
         super().__init__(config, kind, layer)
         self.distance_bias = nn.Parameter(torch.empty(config.heads, 2 * REACH + 1))
 
     def position_bias(self, first: int, target: int, source: int) -> Float[Tensor, "heads target source"]:
-        """The bias of each head by its distance."""
-        queries = torch.arange(first, first + target, device=self.distance_bias.device)
-        keys = torch.arange(source, device=self.distance_bias.device)
-        distance = (keys - queries[:, None]).clamp(-REACH, REACH) + REACH
-        return self.distance_bias[:, distance]
+        """Return the bias of each head for the distance of each query and key.
+
+        Args:
+            first: the position of the first query.
+            target: number of queries.
+            source: number of keys, which begin at position 0.
+
+        Returns:
+            Numbers that are added to the scores.
+        """
+        device = self.distance_bias.device
+        queries = torch.arange(first, first + target, device=device)  # (target,)
+        keys = torch.arange(source, device=device)  # (source,)
+        distance = keys - queries[:, None]  # (target, source)
+        column = distance.clamp(-REACH, REACH) + REACH  # (target, source)
+        return self.distance_bias[:, column]
 
 
 class RotaryAttention(MultiHeadAttention):
-    """With queries and keys turned by their positions."""
+    """Attention whose queries and keys are rotated by position; arguments of :class:`MultiHeadAttention`.
+
+    Example:
+        >>> config = TransformerConfig(source_size=9, target_size=9, width=4, heads=2, positions="rotary")
+        >>> attention = RotaryAttention(config, "encoder_self", 0)
+        >>> attention.at_positions(torch.tensor([[1.0, 0.0]]), first=0).tolist()  # rotated by no angle
+        [[1.0, 0.0]]
+    """
 
     @property
     def rotation(self) -> Rotation:
-        """What turns the queries and keys of a whole sequence by their positions."""
-        return partial(self.placed, first=0)
+        """The rotation of the queries and keys of a whole sequence by their positions."""
+        return partial(self.at_positions, first=0)
 
-    def placed(self, rows: Float[Tensor, "*batch length head_width"], first: int) -> Tensor:
-        """The rows, which stand at the positions from ``first`` on, turned."""
-        cos, sin = rotation_tables(first + rows.shape[-2], self.head_width)
-        half, other = rows.chunk(2, dim=-1)
-        turned = torch.cat([-other, half], dim=-1)
-        return rows * cos[first:].to(rows) + turned * sin[first:].to(rows)
+    def at_positions(self, rows: Float[Tensor, "*batch length head_width"], first: int) -> Tensor:
+        """Rotate queries or keys by their positions.
+
+        Coordinate i of the first half of a row and coordinate i of the second half are rotated as a pair.
+
+        Args:
+            rows: queries or keys of consecutive positions.
+            first: the position of the first row.
+
+        Returns:
+            Rows of the same shape.
+        """
+        cos, sin = rotation_tables(
+            first + rows.shape[-2], self.head_width
+        )  # (first + length, head_width) both
+        cos = cos[first:].to(rows)  # (length, head_width)
+        sin = sin[first:].to(rows)  # (length, head_width)
+        first_half, second_half = rows.chunk(2, dim=-1)
+        quarter_turned = torch.cat([-second_half, first_half], dim=-1)  # (*batch, length, head_width)
+        return rows * cos + quarter_turned * sin
 
 
 def rotation_tables(length: int, width: int) -> tuple[Tensor, Tensor]:
-    """Cosine and sine of the angle of each position and coordinate, (length, width) both.
+    """Return the cosine and the sine of the angle of each position and coordinate.
 
-    Coordinate i of the first half and of the second turn together, by position · 10000^(−2i / width).
+    Coordinate i of the first half and of the second rotate together, by position · 10000^(−2i / width).
+
+    Args:
+        length: number of positions, from 0.
+        width: of a head, even.
+
+    Returns:
+        Two tables, (length, width) both.
+
+    Example:
+        >>> cos, sin = rotation_tables(2, 4)
+        >>> tuple(cos.shape), sin[0].tolist()
+        ((2, 4), [0.0, 0.0, 0.0, 0.0])
     """
     cos, sin = _rotation_tables(length, width)
     return cos.clone(), sin.clone()
@@ -290,29 +426,64 @@ def rotation_tables(length: int, width: int) -> tuple[Tensor, Tensor]:
 
 @lru_cache(maxsize=TABLES_KEPT)
 def _rotation_tables(length: int, width: int) -> tuple[Tensor, Tensor]:
-    column = torch.arange(0, width, 2, dtype=torch.float64)
-    angle = torch.arange(length, dtype=torch.float64)[:, None] / 10_000 ** (column / width)
-    angle = torch.cat([angle, angle], dim=1)
+    column = torch.arange(0, width, 2, dtype=torch.float64)  # (width / 2,)
+    position = torch.arange(length, dtype=torch.float64)[:, None]  # (length, 1)
+    angle = position / 10_000 ** (column / width)  # (length, width / 2)
+    angle = torch.cat([angle, angle], dim=1)  # (length, width)
     return angle.cos().float(), angle.sin().float()
 
 
 def new_self_attention(config: TransformerConfig, kind: AttentionKind, layer: int) -> MultiHeadAttention:
-    """The self-attention that a network's kind of positions asks for."""
+    """Return the self-attention for a network's kind of positions.
+
+    Args:
+        config: of the network.
+        kind: "encoder_self" or "decoder_self".
+        layer: its number, from 0.
+
+    Returns:
+        An attention of the class that treats such positions.
+
+    Example:
+        >>> config = TransformerConfig(source_size=9, target_size=9, width=4, heads=2, positions="rotary")
+        >>> type(new_self_attention(config, "encoder_self", 0)).__name__
+        'RotaryAttention'
+    """
     classes = {"relative": RelativeAttention, "rotary": RotaryAttention}
     return classes.get(config.positions, MultiHeadAttention)(config, kind, layer)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prefix(ShowsShapes):
-    """Source and decoder between two words; rows are samples, layers stand in the second axis."""
+    """Source and decoder between two words; rows are samples, layers are the second axis.
+
+    Attributes:
+        source_mask: True at words and end marks.
+        source: keys and values of the cross-attentions.
+        past: keys and values of the decoder's self-attentions for the words read so far.
+
+    Example:
+        >>> known = KeyValues(torch.zeros(1, 2, 4, 3, 8), torch.zeros(1, 2, 4, 3, 8))
+        >>> Prefix(torch.ones(1, 3, dtype=torch.bool), known, known).past is known
+        True
+    """
 
     source_mask: Bool[Tensor, "batch source"]
-    source: KeyValues  #: keys and values of the cross-attentions
-    past: KeyValues  #: keys and values of the decoder's self-attentions for the words read so far
+    source: KeyValues
+    past: KeyValues
 
 
 class FeedForward(nn.Module):
-    """The network that each position goes through on its own."""
+    """The feed-forward network that each position goes through by itself.
+
+    Args:
+        config: of the network.
+
+    Example:
+        >>> network = FeedForward(TransformerConfig(source_size=9, target_size=9, width=4, heads=2))
+        >>> tuple(network(torch.zeros(1, 3, 4)).shape)
+        (1, 3, 4)
+    """
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
@@ -320,12 +491,30 @@ class FeedForward(nn.Module):
         self.narrow = nn.Linear(config.hidden_width, config.width)
 
     def forward(self, inputs: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
-        """Return what the network adds to the states of each position."""
+        """Return what the network adds to the states of each position.
+
+        Args:
+            inputs: states after the layer norm.
+
+        Returns:
+            Summands of the states.
+        """
         return self.narrow(torch.relu(self.widen(inputs)))
 
 
 class EncoderLayer(nn.Module):
-    """Self-attention, then the feed-forward network."""
+    """Self-attention, then the feed-forward network.
+
+    Args:
+        config: of the network.
+        layer: its number, from 0.
+
+    Example:
+        >>> layer = EncoderLayer(TransformerConfig(source_size=9, target_size=9, width=4, heads=2), 0)
+        >>> states, attention = layer(torch.zeros(1, 3, 4), torch.ones(1, 1, 3, dtype=torch.bool))
+        >>> tuple(states.shape), attention.name
+        ((1, 3, 4), 'encoder_self.0')
+    """
 
     def __init__(self, config: TransformerConfig, layer: int):
         super().__init__()
@@ -336,16 +525,37 @@ class EncoderLayer(nn.Module):
     def forward(
         self, states: Float[Tensor, "batch source width"], allowed: Bool[Tensor, " batch #source source"]
     ) -> tuple[Float[Tensor, "batch source width"], Attention]:
-        """The states one layer on, and the attention that made them."""
+        """Return the states one layer above, and the attention that made them.
+
+        Args:
+            states: one layer below.
+            allowed: True where a position may look.
+
+        Returns:
+            Both.
+        """
         inputs = self.self_norm(states)
-        source = self.self_attention.answer(inputs)
+        source = self.self_attention.keys_and_values(inputs)
         added, attention = self.self_attention(inputs, source, allowed, key_inputs=inputs)
         states = states + added
         return states + self.feed_forward(self.feed_norm(states)), attention
 
 
 class DecoderLayer(nn.Module):
-    """Self-attention, cross-attention, then the feed-forward network."""
+    """Self-attention, cross-attention, then the feed-forward network.
+
+    Args:
+        config: of the network.
+        layer: its number, from 0.
+
+    Example:
+        >>> layer = DecoderLayer(TransformerConfig(source_size=9, target_size=9, width=4, heads=2), 0)
+        >>> states, allowed = torch.zeros(1, 3, 4), torch.ones(1, 3, 3, dtype=torch.bool)
+        >>> source = layer.cross_attention.keys_and_values(states)
+        >>> above, _, _ = layer(states, None, source=source, read=allowed, source_allowed=allowed[:, :1])
+        >>> tuple(above.shape)
+        (1, 3, 4)
+    """
 
     def __init__(self, config: TransformerConfig, layer: int):
         super().__init__()
@@ -368,32 +578,52 @@ class DecoderLayer(nn.Module):
 
         Args:
             states: of these steps, one layer below.
-            past: keys and values of the steps before these; None where these are the first.
-            source: what the cross-attention makes of the encoder's output.
-            read: what each step may look at, of all steps so far.
-            source_allowed: what all steps may look at, of the source.
-            encoder_states: the encoder's output, where these are all steps; None in a search.
+            past: keys and values of the steps before these; None if these are the first.
+            source: keys and values that the cross-attention makes of the encoder's output.
+            read: True where a step may look, of all steps so far.
+            source_allowed: True where all steps may look, of the source.
+            encoder_states: the encoder's output, if these are all steps; None in a search.
 
         Returns:
-            The states one layer on, keys and values of all steps so far, and self-attention and
-            cross-attention where the encoder states are given.
+            The states one layer above; keys and values of all steps so far; self-attention and
+            cross-attention if the encoder states are given, else none.
         """
-        inputs = self.self_norm(states)
+        self_inputs = self.self_norm(states)
         first = 0 if past is None else past.keys.shape[2]
-        present = self.self_attention.answer(inputs, first)
-        present = present if past is None else past.followed_by(present)
-        key_inputs = None if encoder_states is None else inputs
-        added, own = self.self_attention(inputs, present, read, first=first, key_inputs=key_inputs)
+        present = self.self_attention.keys_and_values(self_inputs, first)
+        if past is not None:
+            present = past.followed_by(present)
+        key_inputs = None if encoder_states is None else self_inputs
+        added, self_attention = self.self_attention(
+            self_inputs, present, read, first=first, key_inputs=key_inputs
+        )
         states = states + added
-        asking = self.cross_norm(states)
-        added, cross = self.cross_attention(asking, source, source_allowed, key_inputs=encoder_states)
+        cross_inputs = self.cross_norm(states)
+        added, cross_attention = self.cross_attention(
+            cross_inputs, source, source_allowed, key_inputs=encoder_states
+        )
         states = states + added
-        recorded = tuple(attention for attention in (own, cross) if attention is not None)
-        return states + self.feed_forward(self.feed_norm(states)), present, recorded
+        states_above = states + self.feed_forward(self.feed_norm(states))
+        attentions = (self_attention, cross_attention)
+        recorded = tuple(attention for attention in attentions if attention is not None)
+        return states_above, present, recorded
 
 
 class Transformer(nn.Module):
-    """A network whose parameters are drawn from ``generator`` alone."""
+    """A Transformer that translates, its parameters drawn from ``generator`` alone.
+
+    Args:
+        config: size and kind.
+        generator: draws the parameters.
+
+    Example:
+        >>> from attnlib.models.corpus import Corpus, collate
+        >>> config = TransformerConfig(source_size=9, target_size=9, width=4, heads=2, layers=1)
+        >>> network = Transformer(config, torch.Generator().manual_seed(0))
+        >>> trace = network(collate(Corpus.from_ids([[4, 5]], [[6]]), [0]))
+        >>> [attention.name for attention in trace.attentions]
+        ['encoder_self.0', 'decoder_self.0', 'cross.0']
+    """
 
     def __init__(self, config: TransformerConfig, generator: torch.Generator):
         super().__init__()
@@ -412,7 +642,7 @@ class Transformer(nn.Module):
 
     @torch.no_grad()
     def _initialise(self, generator: torch.Generator) -> None:
-        """Embeddings N(0, scale²); norms one and zero; all else uniform in ±1/√inputs, as in torch."""
+        """Draw embeddings from N(0, scale²), all else from ±1/√inputs; norms are one and zero."""
         for module in self.modules():
             if isinstance(module, nn.Embedding):
                 module.weight.normal_(0, self.config.embedding_scale, generator=generator)
@@ -437,7 +667,14 @@ class Transformer(nn.Module):
     def encode(
         self, source: Int[Tensor, "batch source"], mask: Bool[Tensor, "batch source"]
     ) -> tuple[Float[Tensor, "batch source width"], tuple[Attention, ...]]:
-        """Encoder states h^E, and the attention of each layer.
+        """Return encoder states h^E, and the attention of each layer.
+
+        Args:
+            source: ids.
+            mask: True at words and end marks, which come first.
+
+        Returns:
+            Both.
 
         Raises:
             BadInput: a row of ``mask`` begins with padding, or a position has no code.
@@ -451,12 +688,12 @@ class Transformer(nn.Module):
 
     @property
     def _decoder_layers(self) -> list[DecoderLayer]:
-        """The layers of the decoder; a ModuleList does not know of what type its modules are."""
+        """The layers of the decoder, with their type, which a ModuleList does not know."""
         return [cast("DecoderLayer", layer) for layer in self.decoder]
 
-    def _answer(self, encoder_states: Float[Tensor, "batch source width"]) -> list[KeyValues]:
-        """Keys and values of each layer's cross-attention."""
-        return [layer.cross_attention.answer(encoder_states) for layer in self._decoder_layers]
+    def _source_keys_values(self, encoder_states: Float[Tensor, "batch source width"]) -> list[KeyValues]:
+        """Return the keys and values of each layer's cross-attention."""
+        return [layer.cross_attention.keys_and_values(encoder_states) for layer in self._decoder_layers]
 
     def _advance(
         self,
@@ -468,7 +705,7 @@ class Transformer(nn.Module):
         source_mask: Bool[Tensor, "batch source"],
         encoder_states: Float[Tensor, "batch source width"] | None = None,
     ) -> tuple[Float[Tensor, "batch steps width"], list[KeyValues], list[Attention]]:
-        """Decoder states, keys and values of all steps so far by layer, and attentions as of a layer."""
+        """Return decoder states, keys and values of all steps so far by layer, and all attentions."""
         presents, attentions = [], []
         for layer, past, source in zip(self.decoder, pasts, sources, strict=True):
             states, present, recorded = layer(
@@ -484,19 +721,27 @@ class Transformer(nn.Module):
         return self.decoder_norm(states), presents, attentions
 
     def forward(self, batch: Batch) -> Trace:
-        """Return the trace of a teacher-forced pass, with all attentions of all layers.
+        """Run a teacher-forced pass.
+
+        Args:
+            batch: sentence pairs.
+
+        Returns:
+            The trace, with all attentions of all layers: those of the encoder, then self-attention and
+            cross-attention of each layer of the decoder.
 
         Raises:
             BadInput: a sequence begins with padding, or a position has no code.
         """
         _check_beginnings("target", batch.target_mask)
-        encoder_states, encoder_self = self.encode(batch.source, batch.source_mask)
+        encoder_states, encoder_attentions = self.encode(batch.source, batch.source_mask)
         steps = batch.target_mask.shape[1]
-        read = batch.target_mask.new_ones(steps, steps).tril() & batch.target_mask[:, None]
-        decoder_states, _, of_decoder = self._advance(
+        is_past_or_present = batch.target_mask.new_ones(steps, steps).tril()  # (steps, steps)
+        read = is_past_or_present & batch.target_mask[:, None]  # (batch, steps, steps)
+        decoder_states, _, decoder_attentions = self._advance(
             self._embed("target", batch.target_input),
             [None] * self.config.layers,
-            sources=self._answer(encoder_states),
+            sources=self._source_keys_values(encoder_states),
             read=read,
             source_mask=batch.source_mask,
             encoder_states=encoder_states,
@@ -507,27 +752,43 @@ class Transformer(nn.Module):
             target_tokens=batch.target_input,
             target_outputs=batch.target_output,
             target_mask=batch.target_mask,
-            attentions=(*encoder_self, *of_decoder),
+            attentions=(*encoder_attentions, *decoder_attentions),
             encoder_states=encoder_states,
             decoder_states=decoder_states,
             logits=self.readout(decoder_states),
         )
 
     def begin(self, source: Int[Tensor, "batch source"], mask: Bool[Tensor, "batch source"]) -> Prefix:
-        """What is known before the first word, for :mod:`attnlib.models.search`."""
+        """Return what is known before the first word, for :mod:`attnlib.models.search`.
+
+        Args:
+            source: ids.
+            mask: True at words and end marks, which come first.
+
+        Returns:
+            The state of the search.
+        """
         encoder_states, _ = self.encode(source, mask)
-        known = KeyValues.stacked(self._answer(encoder_states))
-        return Prefix(mask, known, KeyValues(known.keys[..., :0, :], known.values[..., :0, :]))
+        source_keys_values = KeyValues.stacked(self._source_keys_values(encoder_states))
+        nothing_read = KeyValues(source_keys_values.keys[..., :0, :], source_keys_values.values[..., :0, :])
+        return Prefix(mask, source_keys_values, nothing_read)
 
     def write(
         self, words: Int[Tensor, " batch"], prefix: Prefix
     ) -> tuple[Float[Tensor, "batch words"], Prefix]:
-        """Logits of the next word after one more was read."""
-        words = words[:, None]
-        first = prefix.past.keys.shape[3]
-        read = prefix.source_mask.new_ones(len(words), 1, first + 1)
+        """Return the logits of the next word after reading one more.
+
+        Args:
+            words: the word that each sample reads.
+            prefix: what was known before.
+
+        Returns:
+            Logits, and what is known then.
+        """
+        n_read = prefix.past.keys.shape[3]
+        read = prefix.source_mask.new_ones(len(words), 1, n_read + 1)  # (batch, 1, past and this step)
         states, presents, _ = self._advance(
-            self._embed("target", words, first),
+            self._embed("target", words[:, None], n_read),
             prefix.past.layers(),
             sources=prefix.source.layers(),
             read=read,
@@ -537,14 +798,23 @@ class Transformer(nn.Module):
         return self.readout(states)[:, 0], Prefix(prefix.source_mask, prefix.source, past)
 
     def projections(self, kind: AttentionKind, layer: int, head: int) -> tuple[LinearMap, LinearMap]:
-        """Return query and key projection of one head, the query's with its factor 1/√d.
+        """Return the query and key projection of one head, the query's with its factor 1/√d.
 
         The queries and keys of ``model(batch).head(kind, layer, head)`` are what they make of its inputs.
-        What sums to the inputs, such as components of them, is mapped by the weight alone, and the bias is
-        one more component. With rotary positions, both are then turned in self-attention.
+        Summands of the inputs, such as components of them, are mapped by the weight alone, and the bias is
+        one more component. With rotary positions, both are then rotated in self-attention.
+
+        Args:
+            kind: of attention.
+            layer: from 0.
+            head: from 0.
+
+        Returns:
+            The map of queries, then that of keys.
 
         Raises:
-            UnknownName: no such kind. BadInput: no such layer or head.
+            UnknownName: there is no such kind.
+            BadInput: there is no such layer or head.
         """
         check_known("kind of attention", kind, get_args(AttentionKind))
         for name, place, size in (("layer", layer, self.config.layers), ("head", head, self.config.heads)):
@@ -561,7 +831,7 @@ class Transformer(nn.Module):
 
 
 def _check_beginnings(side: str, mask: Bool[Tensor, "batch length"]) -> None:
-    """Words stand at the left of a row: where none does, a softmax over them does not exist."""
+    """Raise BadInput if a row begins with padding, so that its first softmax does not exist."""
     if not is_checked(mask):
         return
     empty = (~mask[:, 0]).nonzero().flatten().tolist()

@@ -10,7 +10,7 @@ directions. With h the encoder's states (512 wide), d the decoder's (256; s in t
     summed (equation 32):   logits_s = W_o (W_c c_s + b_c + d_s) + b_o.
 
 Equation 32 adds c and d; the biased map W_c, which the joined form has as well, brings c to the width of d.
-What stands before the ReLU is linear in (c, d): :class:`Readout` computes its two summands apart, and the
+The input of the ReLU is linear in (c, d): :class:`Readout` computes its two summands apart, and the
 lexical probe (:mod:`attnlib.probes.lexical_probe`) rests on that.
 """
 
@@ -38,20 +38,32 @@ Start = tuple[Float[Tensor, "layers batch width"], Float[Tensor, "layers batch w
 
 @dataclass(frozen=True)
 class TranslatorConfig:
-    """What the network is built from; the defaults are the paper's (section A.8).
+    """What the translator is built from; the defaults are the paper's (section A.8).
+
+    Attributes:
+        words: size of the vocabulary that both languages share, marks included.
+        width: of embeddings, of the states of one direction, and of the hidden layer.
+        layers: of encoder and of decoder.
+        dropout: between the layers of an LSTM, in training.
+        attention: ``"learned"``, or ``"uniform"``, which keeps every weight at 1 / length, whatever the
+            scores.
+        form: how context and decoder state become logits, see the module.
 
     Raises:
-        UnknownName: another ``attention`` or ``form``.
-        BadInput: a size below 1, or a dropout outside [0, 1).
+        UnknownName: ``attention`` or ``form`` is another word.
+        BadInput: a size is below 1, or dropout is outside [0, 1).
+
+    Example:
+        >>> TranslatorConfig().words
+        8000
     """
 
-    words: int = 8_000  #: size of the vocabulary that both languages share, marks included
-    width: int = 256  #: of embeddings, of the states of one direction, and of the hidden layer
+    words: int = 8_000
+    width: int = 256
     layers: int = 2
-    dropout: float = 0.5  #: between the two layers of an LSTM, while training
-    #: ``"uniform"`` keeps every weight at 1 / length, whatever the scores
+    dropout: float = 0.5
     attention: AttentionMode = "learned"
-    form: Form = "joined"  #: how context and decoder state become logits, see the module
+    form: Form = "joined"
 
     def __post_init__(self) -> None:
         for name, kind in (("attention", AttentionMode), ("form", Form)):
@@ -62,7 +74,17 @@ class TranslatorConfig:
 
 
 class Readout(nn.Module):
-    """The network N of equation 2: ``logits(from_context(c) + from_decoder(d))``, the sum before the ReLU."""
+    """The network N of equation 2: ``logits(from_context(c) + from_decoder(d))``, the sum before the ReLU.
+
+    Args:
+        config: of the translator.
+
+    Example:
+        >>> readout = Readout(TranslatorConfig(words=9, width=4))
+        >>> summed = readout.from_context(torch.zeros(1, 8)) + readout.from_decoder(torch.zeros(1, 4))
+        >>> tuple(readout.logits(summed).shape)
+        (1, 9)
+    """
 
     def __init__(self, config: TranslatorConfig):
         super().__init__()
@@ -73,24 +95,53 @@ class Readout(nn.Module):
         self.output = nn.Linear(config.width, config.words)
 
     def from_context(self, context: Float[Tensor, "*rows both_widths"]) -> Float[Tensor, "*rows width"]:
-        """The context's summand. An encoder state put for the context gives that of attending to it alone."""
+        """Return the context's summand; for an encoder state, that of attending to its position alone.
+
+        Args:
+            context: c.
+
+        Returns:
+            One vector a row.
+        """
         mapped = self.context(context)
         return mapped if self.form == "summed" else mapped @ self.hidden.weight[:, : self.width].T
 
     def from_decoder(self, states: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows width"]:
-        """The decoder state's summand, with the layer's bias."""
+        """Return the decoder state's summand, with the layer's bias.
+
+        Args:
+            states: d.
+
+        Returns:
+            One vector a row.
+        """
         if self.form == "summed":
             return states
         return nn.functional.linear(states, self.hidden.weight[:, self.width :], self.hidden.bias)
 
     def logits(self, summed: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows words"]:
-        """From the sum of the two to the words."""
+        """Return the logits of all words.
+
+        Args:
+            summed: the sum of the two summands.
+
+        Returns:
+            Logits.
+        """
         return self.output(self._hidden(summed))
 
     def logit_of(
         self, summed: Float[Tensor, "*rows width"], words: Int[Tensor, "*rows"]
     ) -> Float[Tensor, "*rows"]:
-        """The logit of one word a row, the others not made."""
+        """Return the logit of one word a row; the others are not computed.
+
+        Args:
+            summed: the sum of the two summands.
+            words: the id for each row.
+
+        Returns:
+            A logit a row.
+        """
         return (self._hidden(summed) * self.output.weight[words]).sum(-1) + self.output.bias[words]
 
     def _hidden(self, summed: Tensor) -> Tensor:
@@ -98,7 +149,19 @@ class Readout(nn.Module):
 
 
 class BilinearTranslator(nn.Module):
-    """The network, its parameters drawn from ``generator`` alone, see :mod:`attnlib.models.initialise`."""
+    """The translator of the module, its parameters drawn from ``generator`` alone.
+
+    Args:
+        config: sizes and kind of attention.
+        generator: draws the parameters, see :mod:`attnlib.models.initialise`.
+
+    Example:
+        >>> from attnlib.models.corpus import Corpus, collate
+        >>> config = TranslatorConfig(words=9, width=4, layers=1)
+        >>> network = BilinearTranslator(config, torch.Generator().manual_seed(0))
+        >>> tuple(network(collate(Corpus.from_ids([[4, 5]], [[6]]), [0])).logits.shape)
+        (1, 2, 9)
+    """
 
     def __init__(self, config: TranslatorConfig, generator: torch.Generator):
         super().__init__()
@@ -119,7 +182,15 @@ class BilinearTranslator(nn.Module):
     def encode(
         self, embedded: Float[Tensor, "batch source width"], mask: Bool[Tensor, "batch source"]
     ) -> tuple[Float[Tensor, "batch source both_widths"], Start]:
-        """The encoder's states, zero at padding, and what the decoder starts in."""
+        """Return the encoder's states, zero at padding, and what the decoder starts in.
+
+        Args:
+            embedded: one embedding a position.
+            mask: True at words and end marks, which come first.
+
+        Returns:
+            The states, and h and memory of each layer.
+        """
         if mask.all():
             states, last = self.encoder(embedded)
         else:  # the backward direction must start at each sample's own end
@@ -136,10 +207,18 @@ class BilinearTranslator(nn.Module):
         source_mask: Bool[Tensor, "batch source"],
         decoder_states: Float[Tensor, "batch target width"],
     ) -> tuple[Float[Tensor, "batch target source"], Float[Tensor, "batch target source"]]:
-        """Scores and attention (equation 1).
+        """Return scores and attention (equation 1).
+
+        Args:
+            encoder_states: h.
+            source_mask: True at words and end marks.
+            decoder_states: d.
+
+        Returns:
+            Scores, padding included, and attention, zero at padding.
 
         Raises:
-            BadInput: a source of padding alone.
+            BadInput: a source is padding alone.
         """
         if self.config.attention == "uniform":
             scores = decoder_states.new_zeros(*decoder_states.shape[:2], encoder_states.shape[1])
@@ -148,32 +227,45 @@ class BilinearTranslator(nn.Module):
         return scores, masked_softmax(scores, source_mask)
 
     def loss(self, batch: Batch) -> Float[Tensor, ""]:
-        """Mean negative log-likelihood of the right words, in nats a word (equation 3, over a batch).
+        """Return the mean negative log-likelihood of the right words (equation 3, over a batch).
 
-        No logits are made at padding.
+        Args:
+            batch: sentence pairs; no logits are made at padding.
+
+        Returns:
+            Nats a word.
         """
-        encoder_states, decoder_states, _, attention = self._states(batch)
-        readout, valid = self.readout, batch.target_mask
-        summed = readout.from_context(attention @ encoder_states) + readout.from_decoder(decoder_states)
-        return nn.functional.cross_entropy(readout.logits(summed[valid]), batch.target_output[valid])
+        states = self._states(batch)
+        context = states.attention @ states.encoder  # (batch, target, both_widths)
+        summed = self.readout.from_context(context) + self.readout.from_decoder(states.decoder)
+        valid = batch.target_mask
+        logits = self.readout.logits(summed[valid])  # (valid steps, words)
+        return nn.functional.cross_entropy(logits, batch.target_output[valid])
 
     def forward(self, batch: Batch) -> Trace:
-        """Return the trace of a teacher-forced pass; frozen attention has no maps, and scores of zero."""
-        encoder_states, decoder_states, scores, attention = self._states(batch)
-        context = attention @ encoder_states
-        logits = self.readout.logits(
-            self.readout.from_context(context) + self.readout.from_decoder(decoder_states)
-        )
-        learned = self.config.attention == "learned"
+        """Run a teacher-forced pass.
+
+        Args:
+            batch: sentence pairs.
+
+        Returns:
+            The trace; uniform attention has no maps, and scores of zero.
+        """
+        states = self._states(batch)
+        context = states.attention @ states.encoder  # (batch, target, both_widths)
+        summed = self.readout.from_context(context) + self.readout.from_decoder(states.decoder)
+        maps = None
+        if self.config.attention == "learned":
+            maps = partial(self._maps, states.encoder)
         cross = Attention(
             "cross",
             0,
-            query_inputs=decoder_states,
-            key_inputs=encoder_states,
-            maps=partial(self._maps, encoder_states) if learned else None,
-            model_scores=scores[:, None],
-            attention=attention[:, None],
-            values=encoder_states[:, None],
+            query_inputs=states.decoder,
+            key_inputs=states.encoder,
+            maps=maps,
+            model_scores=states.scores[:, None],
+            attention=states.attention[:, None],
+            values=states.encoder[:, None],
             context=context[:, None],
         )
         return Trace(
@@ -183,23 +275,36 @@ class BilinearTranslator(nn.Module):
             target_outputs=batch.target_output,
             target_mask=batch.target_mask,
             attentions=(cross,),
-            encoder_states=encoder_states,
-            decoder_states=decoder_states,
-            logits=logits,
+            encoder_states=states.encoder,
+            decoder_states=states.decoder,
+            logits=self.readout.logits(summed),
         )
 
     def _maps(self, encoder_states: Float[Tensor, "batch source both_widths"]) -> tuple[LinearMap, LinearMap]:
         return LinearMap.of(self.query, 1), LinearMap.none(encoder_states)
 
-    def _states(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def _states(self, batch: Batch) -> "_States":
         source, target = batch.source, batch.target_input
-        # One look-up for both sides: each would make a gradient as large as the whole table.
-        embedded = self.embedding(torch.cat([source.flatten(), target.flatten()]))
+        # One look-up for both sides: two would make two gradients as large as the whole table.
+        ids = torch.cat([source.flatten(), target.flatten()])
+        embedded = self.embedding(ids)  # (source ids and target ids, width)
         of_source, of_target = embedded.split([source.numel(), target.numel()])
-        encoder_states, start = self.encode(of_source.view(*source.shape, -1), batch.source_mask)
-        decoder_states, _ = self.decoder(of_target.view(*target.shape, -1), start)
+        source_inputs = of_source.view(*source.shape, -1)  # (batch, source, width)
+        target_inputs = of_target.view(*target.shape, -1)  # (batch, target, width)
+        encoder_states, start = self.encode(source_inputs, batch.source_mask)
+        decoder_states, _ = self.decoder(target_inputs, start)
         scores, attention = self.attend(encoder_states, batch.source_mask, decoder_states)
-        return encoder_states, decoder_states, scores, attention
+        return _States(encoder=encoder_states, decoder=decoder_states, scores=scores, attention=attention)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _States:
+    """The states of both sides in a pass, and the attention between them."""
+
+    encoder: Float[Tensor, "batch source both_widths"]
+    decoder: Float[Tensor, "batch target width"]
+    scores: Float[Tensor, "batch target source"]
+    attention: Float[Tensor, "batch target source"]
 
 
 def __getattr__(name: str) -> type[Trace]:

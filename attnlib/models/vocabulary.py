@@ -1,4 +1,4 @@
-"""Words and their ids. The four marks always have the first four ids."""
+"""Map words to ids; the four marks always have the first four ids."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -18,13 +18,21 @@ MARKS = ("<pad>", "<bos>", "<eos>", "<unk>")
 class Vocabulary:
     """The words of one side of a task; ``words[i]`` has id ``i``.
 
+    Attributes:
+        words: the four marks ``<pad> <bos> <eos> <unk>``, then the words, all different.
+        open: whether a word that is not listed is read as ``<unk>`` (natural text) or is an error (a toy
+            task, where it can only be a mistake).
+
     Raises:
         BadInput: the marks are not the first four words, or a word occurs twice.
+
+    Example:
+        >>> vocabulary = Vocabulary.of(["a", "house"], open=True)
+        >>> vocabulary.encode(["a", "boat"]).tolist(), vocabulary.decode([5, 2])
+        ([4, 3], ['house', '<eos>'])
     """
 
-    words: tuple[str, ...]  #: the four marks ``<pad> <bos> <eos> <unk>``, then the words, all different
-    #: whether a word that is not listed is read as ``<unk>`` (natural text) or is an error (a toy task, where
-    #: it can only be a mistake)
+    words: tuple[str, ...]
     open: bool = False
 
     def __post_init__(self):
@@ -36,7 +44,18 @@ class Vocabulary:
 
     @classmethod
     def of(cls, words: Iterable[str], *, open: bool = False) -> "Vocabulary":
-        """Make a vocabulary of the marks followed by ``words``, in the order given."""
+        """Make a vocabulary of the marks followed by some words.
+
+        Args:
+            words: in the order of their ids.
+            open: whether other words are read as the mark of an unknown word.
+
+        Returns:
+            The vocabulary.
+
+        Raises:
+            BadInput: a word occurs twice.
+        """
         return cls((*MARKS, *words), open)
 
     @classmethod
@@ -48,13 +67,16 @@ class Vocabulary:
         max_words: int | None = None,
         open: bool = False,
     ) -> "Vocabulary":
-        """Collect the words of ``sentences`` by falling count, ties in alphabetical order.
+        """Collect the words of sentences by falling count, ties in alphabetical order.
 
         Args:
             sentences: words of each.
             min_count: words seen less often are left out.
-            max_words: keep at most this many (the marks not counted); all when None.
-            open: whether words outside the vocabulary are read as the mark of an unknown word.
+            max_words: keep at most this many, marks not counted; all if None.
+            open: whether other words are read as the mark of an unknown word.
+
+        Returns:
+            The vocabulary.
 
         Raises:
             BadInput: ``min_count`` or ``max_words`` is below 1.
@@ -73,14 +95,20 @@ class Vocabulary:
         return {word: i for i, word in enumerate(self.words) if i >= len(MARKS)}
 
     def __len__(self) -> int:
-        """Number of ids, marks included: the height of an embedding table."""
+        """Return the number of ids, marks included: the height of an embedding table."""
         return len(self.words)
 
     def encode(self, words: Sequence[str]) -> Int[np.ndarray, " words"]:
-        """Ids of ``words``, int64, without any mark added.
+        """Return the ids of some words, without any mark added.
+
+        Args:
+            words: in the order of a sentence.
+
+        Returns:
+            Ids, int64.
 
         Raises:
-            UnknownName: the vocabulary is closed and a word is not in it (the nearest is named).
+            UnknownName: the vocabulary is closed and lacks a word; the message names the nearest.
         """
         ids = self._ids
         if self.open:
@@ -91,7 +119,13 @@ class Vocabulary:
             raise UnknownName("word", error.args[0], self.words[len(MARKS) :]) from None
 
     def decode(self, ids: Iterable[int]) -> list[str]:
-        """Words of ``ids``, marks spelled out.
+        """Return the words of some ids, marks spelled out.
+
+        Args:
+            ids: any.
+
+        Returns:
+            Words, in the same order.
 
         Raises:
             BadInput: an id is not between 0 and ``len(self) - 1``.

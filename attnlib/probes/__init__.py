@@ -1,1 +1,1 @@
-"""What stands beside a network to read it by: aligners of words, and attention compared with alignments."""
+"""Read networks with word aligners, the agreement of attention with alignments, and the lexical probe."""

@@ -29,15 +29,21 @@ Ties = Literal["first", "shared"]
 
 
 def places(lengths: Int[Tensor, "*rows"], percent: int = 5) -> Int[Tensor, "*rows"]:
-    """Return ⌈percent · L / 100⌉, in whole numbers.
+    """Return ⌈percent · L / 100⌉, in whole numbers; a position with fewer larger entries is at the top.
 
-    A position with fewer larger entries than this is at the top.
+    Args:
+        lengths: L, of each row.
+        percent: how much of the length counts as the top.
 
-    >>> places(torch.tensor([1, 20, 21, 40, 41])).tolist()
-    [1, 1, 2, 2, 3]
+    Returns:
+        A count for each row.
 
     Raises:
         BadInput: a percentage outside 1…100.
+
+    Example:
+        >>> places(torch.tensor([1, 20, 21, 40, 41])).tolist()
+        [1, 1, 2, 2, 3]
     """
     if not 1 <= percent <= 100:
         raise BadInput(f"percent is {percent}; it must lie in 1…100")
@@ -48,70 +54,81 @@ def places(lengths: Int[Tensor, "*rows"], percent: int = 5) -> Int[Tensor, "*row
 def agreement(
     first: Rows, second: Rows, mask: RowMask = None, *, percent: int = 5, ties: Ties = "first"
 ) -> Float[Tensor, "*rows"]:
-    """Return 𝒜(first, second) of each row, in float64.
-
-    Is the top position of ``first`` at the top of ``second``?
-
-    >>> attention = torch.tensor([[0.1, 0.7, 0.2]])
-    >>> agreement(attention, torch.tensor([[0.3, 0.9, 0.5]])).tolist()
-    [1.0]
-    >>> agreement(attention, torch.tensor([[0.9, 0.3, 0.5]])).tolist()
-    [0.0]
+    """Return 𝒜(first, second) of each row: whether the top position of ``first`` is at the top of ``second``.
 
     Args:
         first: u of equation 10, whose top position is looked up.
         second: v of equation 10, in which it is looked up. Leading dimensions broadcast.
-        mask: True at valid positions; all of them by default. What is elsewhere is not looked at.
+        mask: True at valid positions; all of them by default. Other positions are ignored.
         percent: how much of the length counts as the top.
-        ties: where several entries of ``first`` are largest, the ``first`` of them stands for the top, or the
-            mean over them, ``shared``.
+        ties: if several entries of ``first`` are largest, look up the ``first`` of them, or take the mean
+            over all, ``shared``.
 
     Returns:
-        1 or 0 (with shared ties also between); NaN for a row with no valid position, and for a row where
-        either side has a NaN at a valid position. :class:`RowMean` counts those.
+        1 or 0, in float64 (with shared ties also between); NaN for a row with no valid position, and for a
+        row with a NaN at a valid position on either side. :class:`RowMean` counts those.
 
     Raises:
-        BadInput: lengths that differ, leading axes that do not broadcast, or a percentage outside 1…100.
-        UnknownName: no such rule for ties.
+        BadInput: lengths differ, leading axes do not broadcast, or the percentage is outside 1…100.
+        UnknownName: there is no such rule for ties.
+
+    Example:
+        >>> attention = torch.tensor([[0.1, 0.7, 0.2]])
+        >>> agreement(attention, torch.tensor([[0.3, 0.9, 0.5]])).tolist()
+        [1.0]
+        >>> agreement(attention, torch.tensor([[0.9, 0.3, 0.5]])).tolist()
+        [0.0]
     """
     check_known("rule for ties", ties, get_args(Ties))
     first, second, mask = aligned_rows(first, second, mask)
-    hidden_first = first.masked_fill(~mask, -torch.inf)
-    hidden_second = second.masked_fill(~mask, -torch.inf)
-    allowed = places(mask.sum(-1), percent)
-    # An entry of -inf at a valid position ties with the padding, and padding must not win.
-    largest = mask & (hidden_first == hidden_first.amax(-1, keepdim=True))
+    hidden = second.masked_fill(~mask, -torch.inf)  # (*rows, length)
+    allowed = places(mask.sum(-1), percent)  # (*rows,)
+    is_largest = _all_at_top(first, mask)  # (*rows, length)
     if ties == "first":
-        looked_up = hidden_second.gather(-1, largest.to(torch.uint8).argmax(-1, keepdim=True))
-        agrees = ((hidden_second > looked_up).sum(-1) < allowed).double()
+        top = is_largest.to(torch.uint8).argmax(-1, keepdim=True)  # (*rows, 1)
+        looked_up = hidden.gather(-1, top)  # (*rows, 1)
+        n_larger = (hidden > looked_up).sum(-1)  # (*rows,)
+        agrees = (n_larger < allowed).double()
     else:
-        hits = (largest & _at_top(hidden_second, mask, allowed)).sum(-1)
-        agrees = hits.double() / largest.sum(-1).clamp(min=1)
+        hits = (is_largest & _at_top(hidden, mask, allowed)).sum(-1)  # (*rows,)
+        agrees = hits.double() / is_largest.sum(-1).clamp(min=1)
     return _undefined_where(agrees, mask, first, second)
 
 
 @takes_arrays
 def chance_agreement(second: Rows, mask: RowMask = None, *, percent: int = 5) -> Float[Tensor, "*rows"]:
-    """Return 𝒜̂, the expectation of 𝒜(u, second) over a u whose top is anywhere, equally likely.
+    """Return 𝒜̂, the expectation of 𝒜(u, second) over a u whose top is at any position, equally likely.
 
-    That is the share of positions at the top of ``second``: ⌈5 % L⌉ / L where its entries differ, more where
-    they are tied. The paper draws one shuffle; this is what shuffles come to on average.
+    That is the share of positions at the top of ``second``: ⌈5 % L⌉ / L if its entries differ, more if they
+    are tied. The paper draws one shuffle; this is the average over shuffles.
 
-    Returns, raises: as :func:`agreement`.
+    Args:
+        second: v of equation 10.
+        mask: True at valid positions; all of them by default.
+        percent: how much of the length counts as the top.
 
-    >>> chance_agreement(torch.tensor([[0.1, 0.4, 0.3, 0.2], [0.0, 1.0, 1.0, 0.0]])).tolist()
-    [0.25, 0.5]
+    Returns:
+        As :func:`agreement`.
+
+    Raises:
+        BadInput: as :func:`agreement`.
+
+    Example:
+        >>> chance_agreement(torch.tensor([[0.1, 0.4, 0.3, 0.2], [0.0, 1.0, 1.0, 0.0]])).tolist()
+        [0.25, 0.5]
     """
     _, second, mask = aligned_rows(second, second, mask)
-    valid = mask.sum(-1)
-    top = _at_top(second.masked_fill(~mask, -torch.inf), mask, places(valid, percent))
-    return _undefined_where(top.sum(-1).double() / valid.clamp(min=1), mask, second)
+    hidden = second.masked_fill(~mask, -torch.inf)  # (*rows, length)
+    n_valid = mask.sum(-1)  # (*rows,)
+    is_at_top = _at_top(hidden, mask, places(n_valid, percent))  # (*rows, length)
+    share = is_at_top.sum(-1).double() / n_valid.clamp(min=1)  # (*rows,)
+    return _undefined_where(share, mask, second)
 
 
 def _at_top(
     hidden: Float[Tensor, "*rows length"], mask: Bool[Tensor, "*rows length"], allowed: Int[Tensor, "*rows"]
 ) -> Bool[Tensor, "*rows length"]:
-    """Positions with fewer strictly larger entries than allowed; padding is hidden at -inf."""
+    """Return the positions with fewer strictly larger entries than allowed; padding is hidden at -inf."""
     ordered = hidden.sort(-1).values
     larger = hidden.shape[-1] - torch.searchsorted(ordered, hidden.contiguous(), right=True)
     return mask & (larger < allowed[..., None])
@@ -130,29 +147,42 @@ def _undefined_where(
 def agreement_with_ties_broken(
     first: Rows, second: Rows, mask: RowMask = None, *, percent: int = 5
 ) -> Float[Tensor, "*rows"]:
-    """Return the expectation of 𝒜(first, second) over orders in which the ties of ``second`` may be broken.
+    """Return the expectation of 𝒜(first, second) over all orders in which ties of ``second`` may be broken.
 
     log β of a translator is a difference of logits in single precision, 0 at every position from which a word
-    is all but certain. Here such a tie does not help: where m positions share a value of ``second`` and k of
-    the places at its top are left for them, each of them has one with probability k / m. So a position drawn
-    at random agrees with probability ⌈5 % L⌉ / L, whatever is tied. Ties of ``first`` are as in
+    is all but certain. Such a tie must not help: where m positions share a value of ``second`` and k of the
+    places at its top are left for them, each of them has one with probability k / m. A position drawn at
+    random then agrees with probability ⌈5 % L⌉ / L, whatever is tied. Ties of ``first`` are as in
     :func:`agreement`: the first of the tied positions is looked up.
 
-    Args, returns, raises: as :func:`agreement`.
+    Args:
+        first: as in :func:`agreement`.
+        second: as in :func:`agreement`.
+        mask: True at valid positions; all of them by default.
+        percent: how much of the length counts as the top.
 
-    >>> attention, probe = torch.tensor([[0.7, 0.1, 0.2]]), torch.tensor([[1.0, 1.0, 0.5]])
-    >>> agreement(attention, probe).tolist(), agreement_with_ties_broken(attention, probe).tolist()
-    ([1.0], [0.5])
+    Returns:
+        Probabilities; NaN as in :func:`agreement`.
+
+    Raises:
+        BadInput: as :func:`agreement`.
+
+    Example:
+        >>> attention, probe = torch.tensor([[0.7, 0.1, 0.2]]), torch.tensor([[1.0, 1.0, 0.5]])
+        >>> agreement(attention, probe).tolist(), agreement_with_ties_broken(attention, probe).tolist()
+        ([1.0], [0.5])
     """
     undefined = agreement(first, second, mask, percent=percent).isnan()
     first, second, mask = aligned_rows(first, second, mask)
-    hidden = second.masked_fill(~mask, -torch.inf).contiguous()
-    top = _all_at_top(first, mask).to(torch.uint8).argmax(-1, keepdim=True)
-    looked_up = hidden.gather(-1, top)
-    larger = (hidden > looked_up).sum(-1)
-    tied = (mask & (hidden == looked_up)).sum(-1)
-    left = (places(mask.sum(-1), percent) - larger).clamp(min=0)
-    return (left.double() / tied.clamp(min=1)).clamp(max=1).masked_fill(undefined, torch.nan)
+    hidden = second.masked_fill(~mask, -torch.inf).contiguous()  # (*rows, length)
+    is_largest = _all_at_top(first, mask)  # (*rows, length)
+    top = is_largest.to(torch.uint8).argmax(-1, keepdim=True)  # (*rows, 1), the first of the largest
+    looked_up = hidden.gather(-1, top)  # (*rows, 1)
+    n_larger = (hidden > looked_up).sum(-1)  # (*rows,)
+    n_tied = (mask & (hidden == looked_up)).sum(-1)  # (*rows,), m
+    n_left = (places(mask.sum(-1), percent) - n_larger).clamp(min=0)  # (*rows,), k
+    probability = (n_left.double() / n_tied.clamp(min=1)).clamp(max=1)
+    return probability.masked_fill(undefined, torch.nan)
 
 
 def tied_at_top(
@@ -160,13 +190,24 @@ def tied_at_top(
 ) -> Bool[Tensor, "*rows"]:
     """Return True for rows whose largest value is at more than one valid position.
 
-    >>> tied_at_top(torch.tensor([[1.0, 1.0], [1.0, 0.5]]), torch.ones(2, 2, dtype=torch.bool)).tolist()
-    [True, False]
+    Args:
+        values: of each position.
+        mask: True at valid positions.
+
+    Returns:
+        A truth value a row.
+
+    Example:
+        >>> tied_at_top(torch.tensor([[1.0, 1.0], [1.0, 0.5]]), torch.ones(2, 2, dtype=torch.bool)).tolist()
+        [True, False]
     """
     return _all_at_top(*torch.broadcast_tensors(values, mask)).sum(-1) > 1
 
 
-def _all_at_top(values: Tensor, mask: Tensor) -> Tensor:
+def _all_at_top(
+    values: Float[Tensor, "*rows length"], mask: Bool[Tensor, "*rows length"]
+) -> Bool[Tensor, "*rows length"]:
+    """Return the valid positions of the largest value; padding, which -inf ties with, never wins."""
     hidden = values.masked_fill(~mask, -torch.inf)
     return mask & (hidden == hidden.amax(-1, keepdim=True))
 
@@ -179,10 +220,22 @@ HALVES_SEED = 0  # of the halves that every run on the same samples shares
 def halves(
     samples: int, seed: int = HALVES_SEED
 ) -> tuple[Int[Tensor, " selecting"], Int[Tensor, " reporting"]]:
-    """Choose which samples select and which report: a random half each, ascending; the odd one out reports.
+    """Choose which samples select a checkpoint and which report: a random half each; the odd one out reports.
+
+    Args:
+        samples: how many there are.
+        seed: of the choice.
+
+    Returns:
+        Numbers of the selecting and of the reporting samples, ascending.
 
     Raises:
-        BadInput: fewer than two samples.
+        BadInput: there are fewer than two samples.
+
+    Example:
+        >>> selecting, reporting = halves(5)
+        >>> len(selecting), len(reporting), sorted([*selecting.tolist(), *reporting.tolist()])
+        (2, 3, [0, 1, 2, 3, 4])
     """
     if samples < 2:
         raise BadInput(f"{samples} samples cannot be halved; give at least 2")
@@ -192,29 +245,42 @@ def halves(
 
 @dataclass(frozen=True)
 class RowMean:
-    """Sums over rows, added over batches with ``+``: constant memory, any order.
+    """A mean over rows as streaming sums, added over batches with ``+``: constant memory, any order.
 
-    A row counts once: as judged where its number is defined, as undefined where it is NaN.
+    A row counts once: as judged if its number is defined, as undefined if it is NaN.
+
+    Attributes:
+        total: sum of the number over the judged rows.
+        rows: number of judged rows.
+        undefined: number of rows without a number; they are left out of the mean.
+
+    Example:
+        >>> (RowMean(total=1.0, rows=2) + RowMean(total=2.0, rows=2)).value
+        0.75
     """
 
-    total: float = 0.0  #: sum of the number over the judged rows
-    rows: int = 0  #: number of judged rows
-    undefined: int = 0  #: number of rows without a number; they are left out of the mean
+    total: float = 0.0
+    rows: int = 0
+    undefined: int = 0
 
     @classmethod
     def of(cls, values: Float[Tensor, "*rows"], present: Bool[Tensor, "*rows"] | None = None) -> "RowMean":
         """Sum one batch.
 
         Args:
-            values: one number a row, NaN where undefined.
-            present: False at rows that are padding; these count as nothing. All rows by default.
+            values: one number a row, NaN if undefined.
+            present: False at rows that are padding, which do not count. All rows by default.
+
+        Returns:
+            The sums of the batch.
 
         Raises:
             BadInput: the two have different shapes.
 
-        >>> import torch
-        >>> RowMean.of(torch.tensor([1.0, 0.0, torch.nan])) + RowMean.of(torch.tensor([1.0]))
-        RowMean(total=2.0, rows=3, undefined=1)
+        Example:
+            >>> import torch
+            >>> RowMean.of(torch.tensor([1.0, 0.0, torch.nan])) + RowMean.of(torch.tensor([1.0]))
+            RowMean(total=2.0, rows=3, undefined=1)
         """
         if present is not None:
             if present.shape != values.shape:
@@ -229,7 +295,7 @@ class RowMean:
 
     @property
     def value(self) -> float:
-        """The mean over judged rows; NaN where there is none."""
+        """The mean over judged rows; NaN without any."""
         return self.total / self.rows if self.rows else math.nan
 
     def __add__(self, other: "RowMean") -> "RowMean":

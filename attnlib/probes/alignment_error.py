@@ -1,4 +1,4 @@
-"""Attention against word alignments: alignment error rate, and the attention on the right words.
+"""Compare attention with word alignments: alignment error rate, and the attention on the right words.
 
 A row of attention is about the token predicted at its step, so row s is aligned with target word s. Each row
 makes one link, to its largest entry. All gold links count as sure (Och and Ney 2003 tell sure links from
@@ -6,7 +6,7 @@ possible ones); with A the links made and S the gold ones
 
     precision = |A ∩ S| / |A|     recall = |A ∩ S| / |S|     AER = 1 - 2 |A ∩ S| / (|A| + |S|) = 1 - F1
 
-A source word that stands twice in its sentence may be tied with itself. A tie makes one link, shared equally
+A source word that occurs twice in its sentence may be tied with itself. A tie makes one link, shared equally
 by the tied positions: rounding must not decide.
 """
 
@@ -28,20 +28,50 @@ Links = Collection[tuple[int, int]]  # (target position, source position)
 
 @dataclass(frozen=True)
 class AlignmentQuality:
-    """How rows of attention agree with gold links; NaN where there is nothing to judge."""
+    """How rows of attention agree with gold links; NaN if there is nothing to judge.
 
-    error_rate: float  #: alignment error rate, 0 (the gold links) to 1 (none of them)
-    precision: float  #: of the links made
-    recall: float  #: of the gold links
-    agreement: float  #: share of the rows with a gold link whose largest entry has one
-    mass_on_gold: float  #: attention on gold links, mean over the rows with a gold link
-    made: int  #: number of links made
-    gold: int  #: number of gold links
-    rows: int  #: number of rows with a gold link
+    Attributes:
+        error_rate: alignment error rate, 0 (the gold links) to 1 (none of them).
+        precision: of the links made.
+        recall: of the gold links.
+        agreement: share of the rows with a gold link whose largest entry has one.
+        mass_on_gold: attention on gold links, mean over the rows with a gold link.
+        made: number of links made.
+        gold: number of gold links.
+        rows: number of rows with a gold link.
+
+    Example:
+        >>> AlignmentSums().result().gold
+        0
+    """
+
+    error_rate: float
+    precision: float
+    recall: float
+    agreement: float
+    mass_on_gold: float
+    made: int
+    gold: int
+    rows: int
 
 
 class AlignmentSums(StreamingSums):
-    """Streaming sums behind :class:`AlignmentQuality`: constant memory, mergeable."""
+    """Streaming sums behind :class:`AlignmentQuality`: constant memory, mergeable with ``+``.
+
+    Attributes:
+        hits: gold links that were made; shared ones count in part.
+        mass: attention on gold links.
+        made: number of links made.
+        gold: number of gold links.
+        rows: number of rows with a gold link.
+
+    Example:
+        >>> words = torch.ones(1, 2, dtype=torch.bool)
+        >>> gold = gold_links([{(0, 0), (1, 0)}], 2, 2)
+        >>> sums = AlignmentSums().update(torch.eye(2)[None], gold, target_words=words, source_words=words)
+        >>> sums.result().error_rate
+        0.5
+    """
 
     SUMS = ("hits", "mass", "made", "gold", "rows")
 
@@ -61,14 +91,17 @@ class AlignmentSums(StreamingSums):
         source_words: Bool[Tensor, "batch source"],
         null: Float[Tensor, "batch target"] | None = None,
     ) -> "AlignmentSums":
-        """Add a batch, and return these sums.
+        """Add a batch.
 
         Args:
-            attention: rows of weights; what is outside the words (end marks, padding) is not looked at.
+            attention: rows of weights; entries outside the words (end marks, padding) are ignored.
             gold: True at gold links, see :func:`gold_links`.
             target_words: True at words of the target, False at end marks and padding.
             source_words: the same of the source.
-            null: weight of making no link, for each row: a row makes one only where an entry reaches it.
+            null: weight of making no link, for each row: a row makes one only if an entry reaches it.
+
+        Returns:
+            These sums.
 
         Raises:
             BadInput: shapes differ, a gold link is outside the words, or weights are not finite.
@@ -84,21 +117,26 @@ class AlignmentSums(StreamingSums):
         weights = attention.double().masked_fill(~inside, 0.0)
         if not bool(weights.isfinite().all()):
             raise BadInput("attention between words is not finite: leave such sentences out")
-        best = weights.amax(-1)
-        makes = target_words & source_words.any(1)[:, None] & (best > 0)
+        largest = weights.amax(-1)  # (batch, target)
+        makes_link = target_words & source_words.any(1)[:, None] & (largest > 0)  # (batch, target)
         if null is not None:
-            makes &= best >= null.double()
-        tied = inside & (weights >= best[:, :, None] * (1 - _TIE)) & makes[:, :, None]
-        linked = gold.any(-1)
-        self.hits += float(((tied & gold).sum(-1) / tied.sum(-1).clamp(min=1)).double().sum())
+            makes_link &= largest >= null.double()
+        is_largest = weights >= largest[:, :, None] * (1 - _TIE)  # (batch, target, source)
+        tied = inside & is_largest & makes_link[:, :, None]  # (batch, target, source)
+        share_on_gold = (tied & gold).sum(-1) / tied.sum(-1).clamp(min=1)  # (batch, target)
+        self.hits += float(share_on_gold.double().sum())
         self.mass += float((weights * gold).sum())
-        self.made += int(makes.sum())
+        self.made += int(makes_link.sum())
         self.gold += int(gold.sum())
-        self.rows += int(linked.sum())
+        self.rows += int(gold.any(-1).sum())
         return self
 
     def result(self) -> AlignmentQuality:
-        """Return the measures that the sums come to."""
+        """Return the measures from the sums so far.
+
+        Returns:
+            All of them.
+        """
         return AlignmentQuality(
             error_rate=1 - _ratio(2 * self.hits, self.made + self.gold),
             precision=_ratio(self.hits, self.made),
@@ -125,11 +163,15 @@ def gold_links(
         target_length: of the padded batch, end marks included.
         source_length: the same of the source.
 
-    Raises:
-        BadInput: a link leads outside the tensor.
+    Returns:
+        True at links.
 
-    >>> gold_links([{(0, 1)}], 2, 2).int().tolist()
-    [[[0, 1], [0, 0]]]
+    Raises:
+        BadInput: a link is outside the tensor.
+
+    Example:
+        >>> gold_links([{(0, 1)}], 2, 2).int().tolist()
+        [[[0, 1], [0, 0]]]
     """
     gold = torch.zeros(len(links), target_length, source_length, dtype=torch.bool)
     for sample, pairs in enumerate(links):
@@ -150,17 +192,42 @@ def diagonal(
 
     The middle of target word s lies (s + 1/2) / S along the target; the link leads to the source word that
     covers that share of the source, t = floor((s + 1/2) T / S).
+
+    Args:
+        target_words: True at words.
+        source_words: True at words.
+
+    Returns:
+        Attention of 1 on one word a row; zero outside the words.
+
+    Example:
+        >>> two, four = torch.ones(1, 2, dtype=torch.bool), torch.ones(1, 4, dtype=torch.bool)
+        >>> diagonal(two, four).argmax(-1).tolist()
+        [[1, 3]]
     """
-    steps = torch.arange(target_words.shape[1], device=target_words.device)
-    rows, columns = target_words.sum(1), source_words.sum(1)
-    places = ((2 * steps + 1) * columns[:, None]) // (2 * rows.clamp(min=1))[:, None]
-    places = places.clamp(max=source_words.shape[1] - 1)
+    n_targets = target_words.sum(1).clamp(min=1)  # (batch,), S
+    n_sources = source_words.sum(1)  # (batch,), T
+    steps = torch.arange(target_words.shape[1], device=target_words.device)  # (target,), s
+    linked = (2 * steps + 1) * n_sources[:, None] // (2 * n_targets)[:, None]  # (batch, target), t
+    linked = linked.clamp(max=source_words.shape[1] - 1)
     attention = torch.zeros(*target_words.shape, source_words.shape[1], device=target_words.device)
-    attention.scatter_(2, places[:, :, None], 1.0)
-    return attention * (target_words[:, :, None] & source_words[:, None, :])
+    attention.scatter_(2, linked[:, :, None], 1.0)
+    is_inside = target_words[:, :, None] & source_words[:, None, :]  # (batch, target, source)
+    return attention * is_inside
 
 
 def words_only(mask: Bool[Tensor, "batch length"]) -> Bool[Tensor, "batch length"]:
-    """Return a batch's mask without its end marks, which are the last valid places."""
+    """Return a batch's mask without its end marks, which are the last valid positions.
+
+    Args:
+        mask: True at words and end marks, which come first.
+
+    Returns:
+        True at words.
+
+    Example:
+        >>> words_only(torch.tensor([[True, True, False]])).tolist()
+        [[True, False, False]]
+    """
     lengths: Int[Tensor, " batch"] = mask.sum(1)
     return torch.arange(mask.shape[1], device=mask.device) < (lengths - 1)[:, None]

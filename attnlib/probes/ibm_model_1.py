@@ -1,4 +1,4 @@
-"""IBM Model 1: which source word each target word stands for, learned from sentence pairs alone.
+"""Fit IBM Model 1: which source word each target word translates, learned from sentence pairs alone.
 
 Brown et al. 1993, "The mathematics of statistical machine translation", section 4.1. Every target word comes
 from one source word of its sentence or from the null word, all equally likely beforehand:
@@ -33,38 +33,50 @@ _BLOCK = 1_000_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IBMModel1(ShowsShapes):
-    """A fitted translation table, entry by entry in the order of (source word, target word)."""
+    """A fitted translation table, entry by entry in the order of (source word, target word).
+
+    Attributes:
+        n_source: size of the source's vocabulary.
+        n_target: size of the target's vocabulary.
+        sources: word id of each entry; :data:`NULL` is the null word.
+        targets: word id of each entry.
+        probabilities: t(target | source); those of one source word sum to one.
+        counts: expected number of links of each entry, the table that the last maximisation normalised.
+        cooccurrences: number of (target occurrence, source occurrence) pairs of each entry. The first
+            expectation gives each of them 1 / (source length + 1).
+        log_likelihood: of the corpus, in nats, before each iteration and after the last one.
+
+    Example:
+        >>> corpus = Corpus.from_ids([[4, 5], [4, 6]], [[7, 8], [7, 9]])  # the house, the book
+        >>> model = IBMModel1.fit(corpus, n_source=7, n_target=10, iterations=20)
+        >>> model.best_links([4, 5], [7, 8]).tolist()
+        [0, 1]
+    """
 
     n_source: int
     n_target: int
-    sources: Int[np.ndarray, " entries"]  #: word id of each entry; :data:`NULL` is the null word
-    targets: Int[np.ndarray, " entries"]  #: word id of each entry
-    probabilities: Float[np.ndarray, " entries"]  #: t(target | source); those of one source word sum to one
-    #: expected number of links of each entry, the table that the last maximisation normalised
+    sources: Int[np.ndarray, " entries"]
+    targets: Int[np.ndarray, " entries"]
+    probabilities: Float[np.ndarray, " entries"]
     counts: Float[np.ndarray, " entries"]
-    #: number of (target occurrence, source occurrence) pairs of each entry. The first expectation gives each
-    #: of them 1 / (source length + 1).
     cooccurrences: Int[np.ndarray, " entries"]
-    #: of the corpus, in nats, before each iteration and after the last one
     log_likelihood: tuple[float, ...]
 
     @classmethod
     def fit(cls, corpus: Corpus, n_source: int, n_target: int, *, iterations: int = 10) -> "IBMModel1":
         """Fit a table by expectation-maximisation from the uniform one, ``1 / n_target``.
 
-        >>> corpus = Corpus.from_ids([[4, 5], [4, 6]], [[7, 8], [7, 9]])  # the house, the book
-        >>> model = IBMModel1.fit(corpus, n_source=7, n_target=10, iterations=20)
-        >>> model.best_links([4, 5], [7, 8]).tolist()
-        [0, 1]
-
         Args:
             corpus: the sentence pairs.
             n_source: size of the source's vocabulary.
-            n_target: size of the target's.
-            iterations: how often the table is made anew.
+            n_target: size of the target's vocabulary.
+            iterations: how often the table is estimated again.
+
+        Returns:
+            The model.
 
         Raises:
-            BadInput: no sample, no iteration, or an id beyond its vocabulary.
+            BadInput: there is no sample or no iteration, or an id is beyond its vocabulary.
         """
         _check(corpus, n_source, n_target, iterations=iterations)
         blocks = list(_blocks(corpus, n_target))
@@ -102,54 +114,84 @@ class IBMModel1(ShowsShapes):
     def probability(
         self, source: Int[np.ndarray, "*shape"] | int, target: Int[np.ndarray, "*shape"] | int
     ) -> Float[np.ndarray, "*shape"]:
-        """Return t(target | source), element by element; zero for words that never occurred together."""
-        keys = np.asarray(source, np.int64) * self.n_target + np.asarray(target, np.int64)
-        places = np.searchsorted(self._keys, keys).clip(max=len(self._keys) - 1)
-        return np.where(self._keys[places] == keys, self.probabilities[places], 0.0)
+        """Return t(target | source), element by element; zero for words that never occurred together.
+
+        Args:
+            source: word ids.
+            target: word ids, of the same shape.
+
+        Returns:
+            Probabilities.
+        """
+        sources = np.asarray(source, np.int64)
+        targets = np.asarray(target, np.int64)
+        keys = sources * self.n_target + targets
+        last_entry = len(self._keys) - 1
+        entries = np.searchsorted(self._keys, keys).clip(max=last_entry)
+        has_entry = self._keys[entries] == keys
+        return np.where(has_entry, self.probabilities[entries], 0.0)
 
     def posteriors(self, source, target) -> Float[np.ndarray, "target source"]:
         """Return the probability that each target word comes from each source word.
 
-        Null has the rest of a row.
-        Rows of words that never occurred with a word of this source, nor with null, are zero.
+        Null has the rest of a row. Rows of words that never occurred with a word of this source, nor with
+        null, are zero.
 
         Args:
             source: word ids of one sentence, without its end mark.
             target: those of the other.
+
+        Returns:
+            A row for each target word.
         """
         rows = self._with_null(source, target)
         return rows[:, 1:]
 
     def best_links(self, source, target) -> Int[np.ndarray, " target"]:
-        """Return the most probable source position of each target word, or :data:`NO_LINK`.
+        """Return the most probable source position of each target word, the first of equally probable ones.
 
-        Of equally probable ones it is the first.
+        Args:
+            source: word ids of one sentence, without its end mark.
+            target: those of the other.
+
+        Returns:
+            Positions, or :data:`NO_LINK`.
         """
         rows = self._with_null(source, target)
+        of_null, of_words = rows[:, :1], rows[:, 1:]
         # Null comes last here: a word as probable as null is linked.
-        best = np.concatenate([rows[:, 1:], rows[:, :1]], axis=1).argmax(1)
-        linked = (best < len(source)) & (rows.sum(1) > 0)
-        return np.where(linked, best, NO_LINK)
+        best = np.concatenate([of_words, of_null], axis=1).argmax(1)  # (target,)
+        is_null = best == len(source)
+        is_known = rows.sum(1) > 0
+        return np.where(is_known & ~is_null, best, NO_LINK)
 
     def _with_null(self, source, target) -> Float[np.ndarray, "target source_and_null"]:
-        source = np.concatenate([[NULL], np.asarray(source, np.int64)])
-        target = np.asarray(target, np.int64)
-        rows = self.probability(*np.broadcast_arrays(source[None, :], target[:, None]))
-        total = rows.sum(1, keepdims=True)
+        """Return the probability of each source word for each target word; null is the first column."""
+        with_null = np.concatenate([[NULL], np.asarray(source, np.int64)])
+        sources, targets = np.broadcast_arrays(with_null[None, :], np.asarray(target, np.int64)[:, None])
+        rows = self.probability(sources, targets)  # (target, source and null)
+        total = rows.sum(1, keepdims=True)  # (target, 1)
         return np.divide(rows, total, out=np.zeros_like(rows), where=total > 0)
 
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """Links of some samples: every target occurrence with null and each source occurrence of its sample."""
+    """Links of some samples: every target occurrence with null and each source occurrence of its sample.
 
-    keys: Int[np.ndarray, " pairs"]  # source · n_target + target of the pairs of words in here, sorted
-    entries: Int[np.ndarray, " links"]  # place in `keys` of each link, by target occurrence
-    starts: Int[np.ndarray, " rows"]  # first link of each target occurrence
-    lengths: Int[np.ndarray, " rows"]  # links of each target occurrence
+    Attributes:
+        keys: source · n_target + target of the pairs of words in here, sorted.
+        entries: place in `keys` of each link, by target occurrence.
+        starts: first link of each target occurrence.
+        lengths: links of each target occurrence.
+    """
+
+    keys: Int[np.ndarray, " pairs"]
+    entries: Int[np.ndarray, " links"]
+    starts: Int[np.ndarray, " rows"]
+    lengths: Int[np.ndarray, " rows"]
 
     def numbered_by(self, keys: Int[np.ndarray, " all_pairs"]) -> "_Block":
-        """The same links as places in the pairs of the whole corpus."""
+        """Return the same links as indices into the pairs of the whole corpus."""
         places = np.searchsorted(keys, self.keys).astype(np.int32)
         return replace(self, keys=keys, entries=places[self.entries])
 
@@ -175,7 +217,7 @@ def _blocks(corpus: Corpus, n_target: int) -> Iterator[_Block]:
 def _expectation(
     table: Float[np.ndarray, " entries"], blocks: list[_Block]
 ) -> tuple[Float[np.ndarray, " entries"], float]:
-    """Expected links of each entry under the table, and the log-likelihood of the corpus."""
+    """Return the expected links of each entry under the table, and the log-likelihood of the corpus."""
     counts, likelihood = np.zeros(len(table)), 0.0
     for block in blocks:
         if not len(block.lengths):  # only empty targets

@@ -41,7 +41,10 @@ def log_lexical_probe(
 ) -> Float[Tensor, "batch target source"]:
     """Return log β of every pair of valid positions, ``-inf`` at padding.
 
-    The logarithm has β's order, and keeps the digits of small ones.
+    The logarithm has β's order, and keeps the digits of small ones. At its peak the memory, besides states,
+    their parts in N, the result, and the mask and indices of its pairs (three integers each), is that of at
+    most 2 × ``at_once`` × (words + width + 1) numbers: the logits of some pairs and their exponentials,
+    whatever batch and lengths are.
 
     Args:
         readout: the network N of a translation model.
@@ -50,14 +53,29 @@ def log_lexical_probe(
         outputs: the right words.
         source_mask: True at valid source positions.
         target_mask: True at valid target positions.
-        at_once: pairs whose logits are held at a time.
+        at_once: number of pairs whose logits are held at a time.
 
-    Memory, at its peak: beside the states and their parts in N, the result, and mask and places of its pairs
-    (three integers each), at most 2 × ``at_once`` × (words + width + 1) numbers, the logits of some pairs and
-    their exponentials, whatever batch and lengths are.
+    Returns:
+        Nats.
 
     Raises:
-        BadInput: ``at_once`` < 1.
+        BadInput: ``at_once`` is below 1.
+
+    Example:
+        >>> from attnlib import zoo
+        >>> translator = zoo.load("lexicon_translator")
+        >>> stream = translator.stream(batch_size=2)
+        >>> trace = stream.trace(stream.first())
+        >>> log_beta = log_lexical_probe(
+        ...     translator.network.readout,
+        ...     trace.encoder_states,
+        ...     trace.decoder_states,
+        ...     outputs=trace.target_outputs,
+        ...     source_mask=trace.source_mask,
+        ...     target_mask=trace.target_mask,
+        ... )
+        >>> log_beta.shape == trace.attentions[0].attention[:, 0].shape
+        True
     """
     return log_probability_of_pairs(
         readout.from_context(encoder_states),
@@ -83,15 +101,46 @@ def log_probability_of_pairs(
 ) -> Float[Tensor, "batch target source"]:
     """Return log softmax(logits(of_source[t] + of_target[s]))[outputs[s]] of any network of that form.
 
-    Arguments, memory and errors as for :func:`log_lexical_probe`.
+    Args:
+        of_source: summand of each source position.
+        of_target: summand of each target position.
+        logits: maps sums to the logits of all words.
+        outputs: the right words.
+        source_mask: True at valid source positions.
+        target_mask: True at valid target positions.
+        at_once: number of pairs whose logits are held at a time.
+
+    Returns:
+        Nats, ``-inf`` at padding; memory as in :func:`log_lexical_probe`.
+
+    Raises:
+        BadInput: ``at_once`` is below 1.
+
+    Example:
+        >>> valid = torch.ones(1, 1, dtype=torch.bool)
+        >>> summand = torch.zeros(1, 1, 2)
+        >>> log_probability_of_pairs(
+        ...     summand, summand, lambda sums: sums, outputs=torch.tensor([[1]]), source_mask=valid,
+        ...     target_mask=valid,
+        ... ).exp().tolist()
+        [[[0.5]]]
     """
     if at_once < 1:
         raise BadInput(f"at_once is {at_once}; it must be at least 1")
-    result = of_source.new_full((*outputs.shape, source_mask.shape[1]), -torch.inf)
-    valid = target_mask[:, :, None] & source_mask[:, None, :]
-    for pairs in valid.nonzero().split(at_once):
+    log_probability = of_source.new_full((*outputs.shape, source_mask.shape[1]), -torch.inf)
+    valid = target_mask[:, :, None] & source_mask[:, None, :]  # (batch, target, source)
+    for pairs in valid.nonzero().split(at_once):  # (pairs, 3)
         sample, target, source = pairs.unbind(1)
-        scores = logits(of_source[sample, source] + of_target[sample, target])
-        right = scores.gather(1, outputs[sample, target][:, None])[:, 0]
-        result[sample, target, source] = right - scores.logsumexp(1)
-    return result
+        # Sums and logits have no names here, which would keep them while those of the next pairs are made.
+        log_probability[sample, target, source] = _log_probability_of(
+            outputs[sample, target], logits(of_source[sample, source] + of_target[sample, target])
+        )
+    return log_probability
+
+
+def _log_probability_of(
+    words: Int[Tensor, " pairs"], logits: Float[Tensor, "pairs words"]
+) -> Float[Tensor, " pairs"]:
+    """Return the log-probability of one word for each pair."""
+    logit = logits.gather(1, words[:, None])[:, 0]  # (pairs,)
+    return logit - logits.logsumexp(1)

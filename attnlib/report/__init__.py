@@ -1,7 +1,7 @@
-"""What people see of an analysis, and what makes one of a checkpoint and a text.
+"""Show an analysis to people, and make one from a checkpoint and a text.
 
-Users know the package under the name of its main function: ``attnlib.report(stream, folder)`` analyses a
-model and writes what was found, as :func:`attnlib.report.files.report` does.
+The package has the name of its main function and can be called as such: ``attnlib.report(stream, folder)``
+analyses a model and writes what was found, as :func:`attnlib.report.files.report` does.
 """
 
 import sys

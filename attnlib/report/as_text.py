@@ -1,7 +1,7 @@
-"""Numbers and words as text that a reader can see: nothing of it runs, and nothing of it hides.
+"""Write numbers and words as text of which a reader sees every character, and which cannot run.
 
-The words are those of anybody's corpus, and may be hostile. A template escapes them; here every character is
-made visible, also those that draw nothing or change the direction of their neighbours.
+The words are those of a user's corpus, and may be hostile. A template escapes them; this module makes every
+character visible, also those that draw nothing or change the direction of their neighbours.
 """
 
 import math
@@ -10,7 +10,7 @@ import unicodedata
 # Categories of Unicode that draw nothing: control, format (bidi marks are), surrogate, private, unassigned,
 # and the spaces that are not a blank.
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"}
-# Letters and marks that draw nothing: what Unicode calls Default_Ignorable_Code_Point beside the categories
+# Letters and marks that draw nothing: what Unicode calls Default_Ignorable_Code_Point besides the categories
 # above (joiner, Hangul fillers, inherent vowels of Khmer, variation selectors), and Braille without a dot.
 _BLANK = {
     *map(ord, "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"),
@@ -22,10 +22,17 @@ SENTENCE = 500  # characters of a sentence
 
 
 def number(value: float | int) -> str:
-    """Return a number with two decimals, a count with none, and a dash where it is undefined.
+    """Return a number with two decimals, a count with none, and a dash if it is undefined.
 
-    >>> number(-0.001), number(12_000), number(math.nan)
-    ('0.00', '12,000', '–')
+    Args:
+        value: a count if it is an int.
+
+    Returns:
+        Text with a real minus sign.
+
+    Example:
+        >>> number(-0.001), number(12_000), number(math.nan)
+        ('0.00', '12,000', '–')
     """
     if isinstance(value, int):
         return f"{value:,}"
@@ -47,8 +54,12 @@ def visible(word: str, most: int = SHOWN, *, spaces: bool = False) -> str:
         most: characters at most; the rest is cut off.
         spaces: whether spaces stay spaces.
 
-    >>> visible("a b\x00\u202ec")
-    'a␣b␀⟨U+202E⟩c'
+    Returns:
+        Text without hidden characters, not escaped.
+
+    Example:
+        >>> visible("a b\x00\u202ec")
+        'a␣b␀⟨U+202E⟩c'
     """
     space = " " if spaces else "␣"
     text = "".join(space if character == " " else _visible_character(character) for character in word[:most])
@@ -62,7 +73,18 @@ def visible(word: str, most: int = SHOWN, *, spaces: bool = False) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return a sentence in which every character can be seen; its spaces stay."""
+    r"""Return a sentence in which every character can be seen; its spaces stay.
+
+    Args:
+        text: any text.
+
+    Returns:
+        Text without hidden characters, of 500 characters at most.
+
+    Example:
+        >>> sentence("a\tb c")
+        'a␉b c'
+    """
     return visible(text, SENTENCE, spaces=True)
 
 

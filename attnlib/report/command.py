@@ -1,12 +1,15 @@
-"""``attnlib analyse``: a checkpoint and two texts, or saved traces, to a report; resumable, in shards."""
+"""Run ``attnlib analyse``: report on a checkpoint and two texts, or on saved traces.
+
+A run that was cut short goes on, and a corpus can be split into shards.
+"""
 
 import time
 import timeit
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import islice
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import torch
 from rich.console import Console
@@ -40,13 +43,21 @@ _Part = tuple[str, Shard]  # a stage, and the shard that it is about
 
 
 def analyse_command(options: AnalyseOptions) -> None:
-    """Do what can be done of an analysis now, and say what remains.
+    """Run the stages of an analysis that can be run now, and say what remains.
 
     Args:
         options: what to analyse and how.
 
     Raises:
         BadInput: options that cannot be used, or a stage that has to wait for another one.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from attnlib.options import AnalyseOptions
+        >>> options = AnalyseOptions(out=Path("report"), traces=Path("no-such-folder"))
+        >>> analyse_command(options)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        attnlib.errors.BadInput: no-such-folder holds no *.safetensors; expected one a batch, ...
     """
     began = time.monotonic()
     console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
@@ -77,15 +88,24 @@ def analyse_command(options: AnalyseOptions) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Job:
-    """The work that options ask for, and how a report names it."""
+    """The work that options ask for, and how a report names it.
+
+    Attributes:
+        stream: passes of the model.
+        keep: holds the sums of both passes.
+        n_batches: of the corpus.
+        about: what a report says of model and corpus.
+        shown: the name of the model.
+        name: the word of an id.
+        bleu: how good what the model writes for some batches is, if that can be judged.
+    """
 
     stream: Stream
     keep: PartialSums
     n_batches: int
-    about: dict[str, str]  #: what a report says of model and corpus
-    shown: str  #: the name of the model
-    name: Name | None = None  #: the word of an id
-    #: how good what the model writes of some batches is, where that can be judged
+    about: dict[str, str]
+    shown: str
+    name: Name | None = None
     bleu: Callable[[Iterable], dict[str, float]] | None = None
 
 
@@ -158,7 +178,7 @@ def _method(options: AnalyseOptions) -> Method:
 
 
 def _memory_needed(checkpoint: Checkpoint, stream: Stream, options: AnalyseOptions) -> str:
-    """Return how much memory an analysis takes beside the model, in words."""
+    """Return how much memory an analysis takes besides the model, in words."""
     if is_single_stack(checkpoint.model):
         adapter = stream.trace.__self__
         sizes = (options.batch_size, options.longest)
@@ -171,9 +191,9 @@ def _memory_needed(checkpoint: Checkpoint, stream: Stream, options: AnalyseOptio
     if caught != with_every_layer:
         every_layer = f" ({with_every_layer / 1e6:,.0f} MB with all layers)"
     return (
-        f"beside the model: at most {caught / 1e6:,.0f} MB are caught of a batch{every_layer}; tables of all "
-        f"words would take {adapter.table_bytes(options.longest) / 1e6:,.0f} MB, twice that while they are "
-        "merged or judged by"
+        f"besides the model: at most {caught / 1e6:,.0f} MB are caught of a batch{every_layer}; tables of "
+        f"all words would take {adapter.table_bytes(options.longest) / 1e6:,.0f} MB, twice that while they "
+        "are merged or judged by"
     )
 
 
@@ -181,7 +201,7 @@ def _memory_needed(checkpoint: Checkpoint, stream: Stream, options: AnalyseOptio
 
 
 def _parts(options: AnalyseOptions) -> list[_Part]:
-    """Return the stages and shards that are asked for, in their order."""
+    """Return the chosen stages and shards, in order."""
     shards = range(options.shards) if options.shard is None else [options.shard]
     stages = [stage for stage in STAGES if options.stage in (stage, "all")]
     return [(stage, _shard(options, shard)) for stage in stages for shard in shards]
@@ -263,7 +283,7 @@ def _run(job: _Job, stage: str, shard: Shard, *, options: AnalyseOptions, consol
 
 
 def choose_threads(work: Callable[[], object], most: int | None = None) -> dict[int, float]:
-    """Let torch use as many threads as make some work fastest.
+    """Let torch use the number of threads that does some work fastest.
 
     Numbers double from 1 up to ``most``, as long as that is worth it.
 
@@ -274,10 +294,11 @@ def choose_threads(work: Callable[[], object], most: int | None = None) -> dict[
     Returns:
         The seconds that the work took, by number of threads; empty if there is no choice.
 
-    >>> before = torch.get_num_threads()
-    >>> list(choose_threads(lambda: None, most=1)), torch.get_num_threads()
-    ([], 1)
-    >>> torch.set_num_threads(before)
+    Example:
+        >>> before = torch.get_num_threads()
+        >>> list(choose_threads(lambda: None, most=1)), torch.get_num_threads()
+        ([], 1)
+        >>> torch.set_num_threads(before)
     """
     if most is None:
         most = torch.get_num_threads()
@@ -307,8 +328,7 @@ def _finished_analysis(job: _Job, options: AnalyseOptions) -> Analysis:
     analysis = merged_analysis(job.stream, job.keep, _shard(options), heads=options.heads, about=job.about)
     learned = analysis.learned
     if job.bleu is not None:
-        shard = Shard(every=options.every if analysis.held_out else 1)
-        judged = (batch for number, batch in job.stream.numbered() if shard.is_of("judge", number))
+        judged = _judged_batches(job.stream, every=options.every if analysis.held_out else 1)
         learned = learned | job.bleu(islice(judged, SCORED))
     return replace(
         analysis,
@@ -316,6 +336,14 @@ def _finished_analysis(job: _Job, options: AnalyseOptions) -> Analysis:
         learned=learned,
         made=analysis.made | {"options": _options_of_page(options)},
     )
+
+
+def _judged_batches(stream: Stream, *, every: int) -> Iterator[Any]:
+    """Yield the batches of a whole corpus that the second pass judges."""
+    whole = Shard(every=every)
+    for number, batch in stream.numbered():
+        if whole.is_of("judge", number):
+            yield batch
 
 
 def _options_of_page(options: AnalyseOptions) -> dict[str, object]:

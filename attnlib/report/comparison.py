@@ -1,4 +1,4 @@
-"""Two analyses head by head: two models, or two checkpoints of one, with intervals of their differences."""
+"""Compare two analyses head by head, with intervals: two models, or two checkpoints of one."""
 
 import math
 from collections.abc import Iterable
@@ -39,21 +39,33 @@ _Place = tuple[str, int, int]  # kind, layer and head
 
 @dataclass(frozen=True)
 class Comparison:
-    """What :func:`compare` found."""
+    """The differences between two analyses, as :func:`compare` returns them.
 
-    #: one for each measure of each head that both have: ``kind``, ``layer``, ``head``, ``measure`` (a column
-    #: of the heads' tables), its value in the ``first`` and in the ``second``, the ``difference``, second
-    #: minus first, and ``low`` and ``high``, its interval of 95 %
+    Attributes:
+        rows: one for each measure of each head that both have: ``kind``, ``layer``, ``head``, ``measure`` (a
+            column of the heads' tables), its value in the ``first`` and in the ``second``, the
+            ``difference``, second minus first, and ``low`` and ``high``, its interval of 95 %.
+        paired: whether both judged the same sentences, which makes intervals narrower.
+        alone: names of the heads that only one of the analyses has.
+        fitted: on how many samples the components of the first and of the second were fitted.
+        apart: options of :data:`MADE_BY` in which the two differ.
+
+    Example:
+        >>> row = {"kind": "cross", "layer": 0, "head": 1, "measure": "temporal_share"}
+        >>> row |= {"first": 0.2, "second": 0.5, "difference": 0.3, "low": 0.1, "high": 0.5}
+        >>> Comparison(rows=[row], paired=True).largest
+        ['cross.0 head 1, temporal_share: 0.20 to 0.50, difference 0.30 (0.10 to 0.50)']
+    """
+
     rows: list[dict]
-    paired: bool  #: whether both judged the same sentences, which makes intervals narrower
-    alone: tuple[str, ...] = ()  #: names of the heads that one analysis has and the other has not
-    #: on how many samples the components of the first and of the second were fitted
+    paired: bool
+    alone: tuple[str, ...] = ()
     fitted: tuple[int, int] = (0, 0)
-    apart: tuple[str, ...] = ()  #: options of :data:`MADE_BY` that the two were not made by alike
+    apart: tuple[str, ...] = ()
 
     @property
     def notes(self) -> list[str]:
-        """Caveats: what differences may come of, other than the heads."""
+        """Caveats: causes of differences other than the heads."""
         notes = []
         if max(self.fitted) > UNEQUAL * min(self.fitted):
             first, second = self.fitted
@@ -67,9 +79,9 @@ class Comparison:
 
     @property
     def differing(self) -> list[dict]:
-        """Rows whose interval is on one side of zero, the largest difference first.
+        """Rows whose interval does not contain zero, the largest difference first.
 
-        Of a hundred that do not differ, five are expected here where as much text was fitted on.
+        Of a hundred measures that do not differ, five are expected here if as much text was fitted on.
         """
         rows = [row for row in self.rows if row["low"] > 0 or row["high"] < 0]
         return sorted(rows, key=lambda row: -abs(row["difference"]))
@@ -90,7 +102,10 @@ class Comparison:
         return lines
 
     def table(self) -> "DataFrame":
-        """Return the rows as a data frame of pandas, with ``attrs["notes"]``.
+        """Return the rows as a data frame of pandas.
+
+        Returns:
+            A row for each measure of each head, with the caveats as ``attrs["notes"]``.
 
         Raises:
             BadInput: pandas is not installed.
@@ -118,8 +133,8 @@ def compare(first: Analysis, second: Analysis) -> Comparison:
 
     A share S = Σe / Σv is a ratio of sums over sentences, and so is how much of the attention some terms
     rebuild, Σ similarity / Σ rows. Sentences fall into 64 blocks by their words, and block k moves the ratio
-    by u_k = (e_k − S v_k) / Σv (Cochran, *Sampling Techniques*, 1977, section 6.4). Where both analyses
-    judged the same sentences, the variance of the difference is Σ (u_k − u'_k)², else Σ u_k² + Σ u'_k²; as in
+    by u_k = (e_k − S v_k) / Σv (Cochran, *Sampling Techniques*, 1977, section 6.4). If both analyses judged
+    the same sentences, the variance of the difference is Σ (u_k − u'_k)², else Σ u_k² + Σ u'_k²; as in
     :meth:`~attnlib.analysis.judge.HeadSums.share` the bias of a ratio is taken off, what the fit does not
     know is added, and quantiles are Student's. :attr:`Comparison.notes` warns of what is not taken off.
 
@@ -127,8 +142,18 @@ def compare(first: Analysis, second: Analysis) -> Comparison:
         first: what :func:`attnlib.analyse` or :func:`attnlib.read_report` returns.
         second: the same of another model, or of another checkpoint.
 
+    Returns:
+        A row for each measure of each head that both have.
+
     Raises:
-        BadInput: no head in both; an analysis that was made without blocks; two ways of fitting components.
+        BadInput: the analyses have no head in common, were made without blocks, or by two methods of fitting.
+
+    Example:
+        >>> from attnlib import analyse, zoo
+        >>> analysis = analyse(zoo.load("reordering").stream(batch_size=64))
+        >>> comparison = compare(analysis, analysis)
+        >>> comparison.paired, comparison.differing
+        (True, [])
     """
     _require_comparable(first, second)
     first_heads, second_heads = _by_place(first), _by_place(second)
@@ -183,7 +208,7 @@ def _differing_options(first: Analysis, second: Analysis) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Intervals:
-    """Of the differences of all measures of a head; NaN where nothing was held out."""
+    """Intervals of the differences of all measures of a head; NaN if nothing was held out."""
 
     middle: Float[Tensor, " measures"]
     half_width: Float[Tensor, " measures"]
@@ -211,7 +236,7 @@ def _rows_of_head(place: _Place, first: dict, second: dict, *, intervals: _Inter
     kind, layer, head = place
     rows = []
     for index, measure in enumerate(MEASURES):
-        if first[measure] == second[measure] == 0.0:  # a position bias, where there is none
+        if first[measure] == second[measure] == 0.0:  # no position bias in either
             continue
         middle, half_width = intervals.middle[index], intervals.half_width[index]
         rows.append(
@@ -235,8 +260,16 @@ def compare_command(first: Path, second: Path, out: Path | None) -> None:
 
     Args:
         first: folder of a report.
-        second: folder of that of another model.
-        out: a table of all differences, if one is wanted.
+        second: folder of a report on another model.
+        out: where to write a table of all differences, if anywhere.
+
+    Raises:
+        BadInput: a folder holds no report, or the two cannot be compared.
+
+    Example:
+        >>> compare_command(Path("no-such-folder"), Path("report"), None)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        attnlib.errors.BadInput: no-such-folder holds no analysis.safetensors: ...
     """
     from rich.console import Console
 

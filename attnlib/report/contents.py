@@ -1,4 +1,4 @@
-"""What every view of an analysis shows alike: its words, its terms, the sides and colours of its parts."""
+"""Hold what every view of an analysis shows alike: its words, its terms, sides and colours of its parts."""
 
 from collections.abc import Callable
 
@@ -28,12 +28,35 @@ _TERMS_OF_SOURCE_WORDS = {"cross": ("·input",), "encoder_self": ("·input", "in
 
 
 def id_as_word(_side: str, token: int) -> str:
-    """Return the id itself, where nobody says which word it is of."""
+    """Return the id itself, if nobody says which word it is of.
+
+    Args:
+        token: the id.
+
+    Returns:
+        Its digits.
+
+    Example:
+        >>> id_as_word("source", 7)
+        '7'
+    """
     return str(token)
 
 
 def reads_frames(analysis: Analysis) -> bool:
-    """Return True if the source has positions and no words, as pictures and sound: all of it holds one id."""
+    """Return True if the source has positions and no words, as pictures and sound: all has one id.
+
+    Args:
+        analysis: of any model.
+
+    Returns:
+        False for texts.
+
+    Example:
+        >>> from attnlib import analyse, zoo
+        >>> reads_frames(analyse(zoo.load("reordering").stream(batch_size=64)))
+        False
+    """
     words_seen = set()
     for row in analysis.states:
         site = row["states"]
@@ -44,7 +67,21 @@ def reads_frames(analysis: Analysis) -> bool:
 
 
 def shown_terms(analysis: Analysis, rows: list[dict]) -> list[dict]:
-    """Return rows of terms without those of the words of a source that has none; these terms are zero."""
+    """Leave out the terms of source words if the source has no words; these terms are zero.
+
+    Args:
+        analysis: that the rows are of.
+        rows: of its terms.
+
+    Returns:
+        The rows to show.
+
+    Example:
+        >>> from attnlib import analyse, zoo
+        >>> analysis = analyse(zoo.load("reordering").stream(batch_size=64))
+        >>> shown_terms(analysis, analysis.terms) == analysis.terms
+        True
+    """
     if not reads_frames(analysis):
         return rows
     shown = []
@@ -58,16 +95,40 @@ def shown_terms(analysis: Analysis, rows: list[dict]) -> list[dict]:
 def calibration_of(analysis: Analysis) -> list[dict]:
     """Return the rank correlations between what shares say and how far attention moves.
 
+    Args:
+        analysis: made with interventions.
+
     Returns:
-        Rows with the columns of :data:`~attnlib.analysis.interventions.CALIBRATION_COLUMNS`; none where no
-        interventions were asked for.
+        Rows with the columns of :data:`~attnlib.analysis.interventions.CALIBRATION_COLUMNS`; none without
+        interventions.
+
+    Example:
+        >>> from attnlib import analyse, zoo
+        >>> calibration_of(analyse(zoo.load("reordering").stream(batch_size=64)))
+        []
     """
     even = {(row["kind"], row["layer"], row["head"]) for row in analysis.heads if is_even(row)}
     return calibration_rows(analysis.terms, analysis.interventions, even)
 
 
 def words_of(analysis: Analysis, sample: Sample, name: Name) -> dict[str, list[str]]:
-    """Return the words of a sample: of its source, its target and what is read; frames have their numbers."""
+    """Return the words of a sample's source, target and what is read; frames have their numbers.
+
+    Args:
+        analysis: that has the sample.
+        sample: one that was kept.
+        name: the word of an id.
+
+    Returns:
+        Words by "source", "target" and "read".
+
+    Example:
+        >>> from attnlib import analyse, zoo
+        >>> network = zoo.load("reordering")
+        >>> analysis = analyse(network.stream(batch_size=64))
+        >>> words_of(analysis, analysis.samples[0], network.word)["source"][-1]
+        '<eos>'
+    """
     words = {
         "source": [name("source", token) for token in sample.source.tolist()],
         "target": [name("target", token) for token in sample.target.tolist()],

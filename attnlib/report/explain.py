@@ -1,4 +1,4 @@
-"""The terms of one head's scores in one sentence, by name and with the words of both sides."""
+"""Explain one head in one sentence: the terms of its scores, by name and with the words of both sides."""
 
 import math
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from torch import Tensor
 
 from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.results import Analysis
+from attnlib.analysis.samples import Sample
 from attnlib.analysis.terms import term_name
 from attnlib.decomposition.term_sums import TermSums
 from attnlib.errors import BadInput, check_known
@@ -20,21 +21,36 @@ from attnlib.report.tables import pair_of
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+FRAME_COLUMNS = ("term", "query_part", "key_part", "query", "key", "query_word", "key_word", "value")
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Explanation:
     """The terms of one head in one sentence: ``explanation["temporal", "input"]`` is (queries, keys).
 
-    Nine terms where components are means; with least squares those of the constant part of the query (and of
-    the key, where positions rotate states), and the position bias of a model that has one. Together they
-    are the scores, but for what is the same along a row.
+    There are nine terms if components are means. With least squares those of the constant part of the query
+    are added (and of the key, if positions rotate states), and the position bias of a model that has one.
+    Together they are the scores, except for what is the same along a row.
 
     Attributes:
-        kind, layer, head: of the attention.
+        kind: of the attention.
+        layer: of the attention, from 0.
+        head: of the attention, from 0.
         names: of the terms, such as "temporal·input".
-        terms: NaN where a query cannot see a key, a place is left out, or its word was not fitted on.
+        terms: in units of the scores; NaN if a query cannot see a key, or a position is left out, or its word
+            was not fitted on.
         attention: the model's, NaN likewise.
-        query_words, key_words: of the places.
+        query_words: of the positions.
+        key_words: of the positions.
+
+    Example:
+        >>> import torch
+        >>> explanation = Explanation(
+        ...     kind="cross", layer=0, head=0, names=("temporal·temporal",), terms=torch.ones(1, 1, 2),
+        ...     attention=torch.full((1, 2), 0.5), query_words=["house"], key_words=["ein", "Haus"],
+        ... )
+        >>> explanation["temporal", "temporal"].tolist()
+        [[1.0, 1.0]]
     """
 
     kind: str
@@ -63,14 +79,21 @@ class Explanation:
 
     @property
     def shares(self) -> dict[str, float]:
-        """Covariance shares of the terms within this sentence, by name; NaN where its scores do not vary."""
+        """Covariance shares of the terms within this sentence, by name; NaN if its scores do not vary."""
         fitted = ~self.terms.isnan().any(0)  # (queries, keys)
         terms = self.terms.nan_to_num().double()
         sums = TermSums(self.names).update(terms[None, :, None], fitted[None])
         return dict(zip(self.names, sums.covariance_shares()[0].tolist(), strict=True))
 
     def table(self, query_part: str, key_part: str) -> "DataFrame":
-        """Return a term as a data frame of pandas, the words of queries down and those of keys across.
+        """Return a term as a data frame of pandas.
+
+        Args:
+            query_part: such as "temporal".
+            key_part: such as "input".
+
+        Returns:
+            The words of queries down and those of keys across.
 
         Raises:
             UnknownName: there is no such term.
@@ -83,26 +106,30 @@ class Explanation:
     def to_frame(self) -> "DataFrame":
         """Return a tidy data frame of pandas: a row for each term, query and key that is not left out.
 
-        Columns: ``term``, ``query_part`` and ``key_part`` (None for a position bias), the places ``query``
-        and ``key`` from 0, their words, and ``value`` in units of the scores.
+        Returns:
+            Columns :data:`FRAME_COLUMNS`: the ``term``, its ``query_part`` and ``key_part`` (None for a
+            position bias), the positions ``query`` and ``key``, from 0, their words, and the ``value``, in
+            units of the scores.
 
         Raises:
             BadInput: pandas is not installed.
         """
-        numbers, queries, keys = (~self.terms.isnan()).nonzero().unbind(1)
-        names = [self.names[number] for number in numbers.tolist()]
-        pairs = [pair_of(name) for name in names]
-        columns = {
-            "term": names,
-            "query_part": [query for query, _ in pairs],
-            "key_part": [key for _, key in pairs],
-            "query": queries.tolist(),
-            "key": keys.tolist(),
-            "query_word": [self.query_words[place] for place in queries.tolist()],
-            "key_word": [self.key_words[place] for place in keys.tolist()],
-            "value": self.terms[numbers, queries, keys].tolist(),
-        }
-        return library("pandas").DataFrame(columns)
+        rows = []
+        for name, term in zip(self.names, self.terms, strict=True):  # (queries, keys)
+            query_part, key_part = pair_of(name)
+            for query, key in (~term.isnan()).nonzero().tolist():
+                row = {
+                    "term": name,
+                    "query_part": query_part,
+                    "key_part": key_part,
+                    "query": query,
+                    "key": key,
+                    "query_word": self.query_words[query],
+                    "key_word": self.key_words[key],
+                    "value": float(term[query, key]),
+                }
+                rows.append(row)
+        return library("pandas").DataFrame(rows, columns=FRAME_COLUMNS)
 
     def __repr__(self) -> str:
         shares = sorted(self.shares.items(), key=_by_share, reverse=True)
@@ -112,49 +139,68 @@ class Explanation:
         return f"Explanation of {place}, {sizes}; the largest shares: {largest}"
 
 
-def _by_share(named: tuple[str, float]) -> float:
-    _, share = named
+def _by_share(item: tuple[str, float]) -> float:
+    _, share = item
     return 0.0 if math.isnan(share) else share  # NaN has no place in an order
 
 
 def explain(
     analysis: Analysis, *, sample: int, layer: int, head: int, kind: str = "cross", name: Name | None = None
 ) -> Explanation:
-    """Return the terms of one head in a stored sample.
+    """Return the terms of one head in one of the samples that an analysis keeps.
 
     Args:
-        analysis: has some judged samples.
+        analysis: of :func:`attnlib.analyse` or :func:`attnlib.report`, which keep samples.
         sample: number of the sample, from 0.
         layer: of the attention, from 0.
         head: of the attention, from 0.
         kind: of the attention.
         name: the word of an id, given "source" or "target" and the id; the id itself by default.
 
+    Returns:
+        The terms with the words of both sides.
+
     Raises:
         BadInput: there is no such sample, as in an analysis that was read from a report.
         UnknownName: there is no such kind, layer or head.
+
+    Example:
+        >>> from attnlib import analyse, zoo
+        >>> network = zoo.load("reordering")
+        >>> analysis = analyse(network.stream(batch_size=64))
+        >>> explanation = explain(analysis, sample=0, layer=1, head=0, name=network.word)
+        >>> explanation["temporal", "input"].shape == explanation.scores.shape
+        True
     """
     check_known("kind of attention", kind, KINDS)
-    n_held = len(analysis.samples)
-    if not 0 <= sample < n_held:
+    n_samples = len(analysis.samples)
+    if not 0 <= sample < n_samples:
         raise BadInput(
-            f"sample is {sample}; this analysis holds {n_held}, counted from 0. Samples are "
+            f"sample is {sample}; this analysis holds {n_samples}, counted from 0. Samples are "
             "kept by analyse and report alone: a report that is read again has none"
         )
     shown = analysis.samples[sample]
-    place = (f"{kind}.{layer}", head)
-    of_kind = [heads for heads in shown.terms if heads[0].startswith(f"{kind}.")]
-    known = [f"{attention.removeprefix(f'{kind}.')}.{number}" for attention, number in of_kind]
-    check_known(f"analysed head (layer.head) of {kind}", f"{layer}.{head}", known)
+    _require_head(shown, kind, layer=layer, head=head)
+    attention = f"{kind}.{layer}"
     words = words_of(analysis, shown, name or id_as_word)
     query_side, key_side = SIDES[kind]
     return Explanation(
         kind=kind,
         layer=layer,
         head=head,
-        names=shown.term_names[place[0]],
-        terms=shown.terms[place],
-        attention=shown.attention[place],
+        names=shown.term_names[attention],
+        terms=shown.terms[attention, head],
+        attention=shown.attention[attention, head],
         query_words=[visible(word) for word in words[query_side]],
         key_words=[visible(word) for word in words[key_side]],
     )
+
+
+def _require_head(sample: Sample, kind: str, *, layer: int, head: int) -> None:
+    """Raise UnknownName, with the heads that there are, unless a sample has this head."""
+    known = []
+    for attention, head_of_attention in sample.terms:
+        kind_of_attention, layer_of_attention = attention.split(".")
+        if kind_of_attention == kind:
+            known.append(f"{layer_of_attention}.{head_of_attention}")
+    check_known(f"analysed head (layer.head) of {kind}", f"{layer}.{head}", known)

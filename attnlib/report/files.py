@@ -1,4 +1,4 @@
-"""An analysis in files: a page for people, tables for programs, and all of it to be read again."""
+"""Write an analysis to files, a page for people and tables for programs, and read it again."""
 
 import csv
 import io
@@ -34,8 +34,9 @@ from attnlib.version import __version__
 TABLES = ("heads", "terms", "states")
 KEPT = "analysis.safetensors"  # what read_report reads
 RUN = "run.json"  # when it was and how long it took
-# Schema 4 had no split shares and no interventions.
-SCHEMA = 5  # of analysis.json; 3 had no intervals of terms; 2 left_out and cut for losses; 1 no intervals
+# Of analysis.json. Schema 4 lacks split shares and interventions, 3 intervals of terms, 1 all intervals;
+# 2 has left_out and cut where later ones have losses.
+SCHEMA = 5
 _AS_IT_IS = ("method", "made", "about", "fitted", "judged", "held_out")
 _LISTS = ("unchecked", "no_probe")
 
@@ -65,17 +66,25 @@ def report(
             Whatever it returns is shown as text.
         heads: of every attention; all by default.
         method: of the components, ``"least_squares"`` or ``"means"``.
-        every: one batch in so many is held out and judged.
-        interventions: also see how far attention moves when a part of the states comes from elsewhere.
+        every: hold out and judge every n-th batch.
+        interventions: also measure how far attention moves when a part of the states is replaced.
         keep: keeps the sums of both passes while they go on.
         progress: True for a bar with the time left, or a function of the stage and the batches read.
         about: what the report says of model and corpus.
 
     Returns:
-        The analysis, as :func:`~attnlib.report.one_call.analyse` has it, where the options are explained.
+        The analysis of :func:`~attnlib.report.one_call.analyse`, which explains the options.
 
     Raises:
         BadInput: an empty corpus, or a folder that cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> from attnlib import zoo
+        >>> network, folder = zoo.load("reordering"), Path(tempfile.mkdtemp())
+        >>> _ = report(network.stream(batch_size=64), folder, name=network.word)
+        >>> sorted(path.name for path in folder.glob("*.csv"))
+        ['heads.csv', 'parts.csv', 'states.csv', 'terms.csv']
     """
     with locked(Path(folder), ".report.lock", wait=True):  # a folder that cannot be written is refused first
         began = time.monotonic()
@@ -97,11 +106,18 @@ def report(
 def write_run(folder: str | Path, began: float) -> None:
     """Write when a report was made and how long it took.
 
-    It is a file of its own because two reports of one analysis are otherwise the same bytes.
+    It is a separate file because two reports on one analysis are otherwise the same bytes.
 
     Args:
         folder: of the report.
-        began: what :func:`time.monotonic` said then.
+        began: what :func:`time.monotonic` returned at the beginning.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> write_run(folder, time.monotonic())
+        >>> sorted(json.loads((folder / RUN).read_text()))
+        ['date', 'seconds', 'seeds']
     """
     record = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -114,7 +130,22 @@ def write_run(folder: str | Path, began: float) -> None:
 def write_report(
     analysis: Analysis, folder: str | Path, *, title: str = TITLE, name: Name | None = None
 ) -> None:
-    """Write the page and the tables of an analysis; arguments as :func:`report`."""
+    """Write the page and the tables of an analysis.
+
+    Args:
+        analysis: of any model.
+        folder: as of :func:`report`.
+        title: of the page.
+        name: the word of an id, as for :func:`report`.
+
+    Example:
+        >>> import tempfile
+        >>> from attnlib import analyse, zoo
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> write_report(analyse(zoo.load("reordering").stream(batch_size=64)), folder)
+        >>> (folder / "index.html").is_file()
+        True
+    """
     folder = Path(folder)
     tables = _tables_of(analysis)
     content = _facts(analysis) | tables
@@ -143,24 +174,26 @@ def _tables_of(analysis: Analysis) -> dict[str, list[dict[str, Any]]]:
 
 
 def _facts(analysis: Analysis) -> dict[str, Any]:
-    """Return all that ``analysis.json`` holds beside the tables."""
+    """Return what ``analysis.json`` holds besides the tables."""
     facts = {"schema": SCHEMA, "attnlib": __version__}
-    facts |= {name: getattr(analysis, name) for name in (*_AS_IT_IS, *_LISTS)}
+    for name in (*_AS_IT_IS, *_LISTS):
+        facts[name] = getattr(analysis, name)
     if analysis.one_sequence:
         facts["one_sequence"] = True
-    return facts | {
-        "learned": _plain_row(analysis.learned),
-        "findings": findings(analysis),
-        "source": "frames" if reads_frames(analysis) else "words",
-        "losses": asdict(analysis.losses),
-        "unknown_pieces": _plain_row(analysis.losses.unknown),
-        "notes": notes(analysis),
-    }
+    facts["learned"] = _plain_row(analysis.learned)
+    facts["findings"] = findings(analysis)
+    facts["source"] = "frames" if reads_frames(analysis) else "words"
+    facts["losses"] = asdict(analysis.losses)
+    facts["unknown_pieces"] = _plain_row(analysis.losses.unknown)
+    facts["notes"] = notes(analysis)
+    return facts
 
 
 def _tensors_of(analysis: Analysis) -> dict[str, Tensor]:
     """Return the sums that a comparison needs, by the names that they have in a file."""
-    tensors = {f"blocks/{attention}/{head}": sums for (attention, head), sums in analysis.blocks.items()}
+    tensors = {}
+    for (attention, head), sums in analysis.blocks.items():
+        tensors[f"blocks/{attention}/{head}"] = sums
     if analysis.keys is not None:
         tensors["keys"] = analysis.keys
     return tensors
@@ -171,14 +204,25 @@ def _plain_row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: object) -> object:
-    """Return a number to nine digits, and None where it is undefined."""
+    """Return a number to nine digits, and None if it is undefined."""
     if not isinstance(value, float):
         return value
     return float(f"{value:.9g}") if math.isfinite(value) else None
 
 
 def csv_of(rows: list[dict]) -> str:
-    """Return rows as a table of comma-separated values, with the names of its columns."""
+    r"""Return rows as a table of comma-separated values, with the names of its columns.
+
+    Args:
+        rows: with one set of columns.
+
+    Returns:
+        Lines, each of which ends; empty without rows.
+
+    Example:
+        >>> csv_of([{"layer": 0, "share": 0.5}])
+        'layer,share\n0,0.5\n'
+    """
     buffer = io.StringIO()
     if rows:
         writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
@@ -188,36 +232,55 @@ def csv_of(rows: list[dict]) -> str:
 
 
 def read_report(folder: str | Path) -> AnalysisWithViews:
-    """Return the analysis that a report was written of, for tables, figures and comparisons.
+    """Read the analysis that a report was written of, for tables, figures and comparisons.
 
-    It is without its samples, which a report does not keep but on its page.
+    Args:
+        folder: of a report, as :func:`report` or ``attnlib analyse`` wrote it.
+
+    Returns:
+        The analysis without its samples, which a report keeps on its page alone.
 
     Raises:
-        BadInput: a folder without ``analysis.safetensors``.
-        CorruptFile: one that is not as it was written.
+        BadInput: the folder has no ``analysis.safetensors``.
+        CorruptFile: that file is not as it was written.
+
+    Example:
+        >>> import tempfile
+        >>> from attnlib import zoo
+        >>> folder = tempfile.mkdtemp()
+        >>> analysis = report(zoo.load("reordering").stream(batch_size=64), folder)
+        >>> read_report(folder).heads[0]["head"] == analysis.heads[0]["head"]
+        True
     """
     path = Path(folder) / KEPT
     if not path.is_file():
         raise BadInput(f"{folder} holds no {KEPT}: give a folder that attnlib analyse or report wrote")
     tensors = load_file(path)
-    with safe_open(path, framework="pt") as file:
-        content = json.loads((file.metadata() or {}).get("analysis", "null"))
-    if content is None:
-        raise CorruptFile(f"{path} was written by something else: make the report again")
+    content = _content_of(path)
     keys = tensors.pop("keys", None)
-    given: dict[str, Any] = {name: content[name] for name in (*_AS_IT_IS, "learned")}
+    blocks = {head_of(name.removeprefix("blocks/")): sums for name, sums in tensors.items()}
+    fields: dict[str, Any] = {name: content[name] for name in (*_AS_IT_IS, "learned")}
     for table in TABLES:
-        given[table] = [_with_undefined(row) for row in content[table]]
+        fields[table] = [_with_undefined(row) for row in content[table]]
     for name in _LISTS:
-        given[name] = tuple(content.get(name, ()))
+        fields[name] = tuple(content.get(name, ()))
     return AnalysisWithViews(
-        **given,
+        **fields,
         losses=Losses(**content.get("losses", {})),
         one_sequence=content.get("one_sequence", False),
         interventions=[_with_undefined(row) for row in content.get("interventions", ())],
-        blocks={head_of(name.removeprefix("blocks/")): sums for name, sums in tensors.items()},
+        blocks=blocks,
         keys=keys,
     )
+
+
+def _content_of(path: Path) -> dict[str, Any]:
+    """Return what ``analysis.json`` holds, which is saved with the tensors as well."""
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata() or {}
+    if "analysis" not in metadata:
+        raise CorruptFile(f"{path} was written by something else: make the report again")
+    return json.loads(metadata["analysis"])
 
 
 def _with_undefined(row: dict[str, Any]) -> dict[str, Any]:

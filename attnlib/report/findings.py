@@ -1,8 +1,9 @@
-"""What an analysis says in words, by thresholds that are stated, and what to beware of."""
+"""Put an analysis into words, by thresholds that are stated, and list what to beware of."""
 
 import math
 import statistics
 from operator import itemgetter
+from typing import Any
 
 from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.learned import has_learned
@@ -31,8 +32,19 @@ NAMED_PARTS = tuple(_SOURCES)  # of which a head may be made
 def findings(analysis: Analysis) -> list[str]:
     """Return what the numbers say: two sentences for each kind of attention.
 
-    A part makes a head where the whole interval of its share is above :data:`HALF`; a share without an
-    interval is taken as it is.
+    A part makes a head if the whole interval of its share is above :data:`HALF`; a share without an interval
+    is taken as it is.
+
+    Args:
+        analysis: of any model.
+
+    Returns:
+        A text for each kind.
+
+    Example:
+        >>> from attnlib import analyse, zoo
+        >>> findings(analyse(zoo.load("reordering").stream(batch_size=64)))[0][:24]
+        'Cross-attention, 4 heads'
     """
     texts = []
     for kind in KINDS:
@@ -80,7 +92,7 @@ def _is_rebuilt(row: dict) -> bool:
 
 
 def _lower_end(row: dict, part: str) -> float:
-    """Return the lower end of a share's interval, or the share where there is none."""
+    """Return the lower end of a share's interval, or the share if it has no interval."""
     low = row[f"{part}_low"]
     return row[f"{part}_share"] if math.isnan(low) else low
 
@@ -93,32 +105,57 @@ def _named_heads(rows: list[dict]) -> str:
 
 
 def notes(analysis: Analysis) -> list[str]:
-    """Return the caveats: what was left out, what nothing checked, and what is too small."""
+    """Return the caveats of an analysis: what was left out, what nothing checked, and what is too small.
+
+    Args:
+        analysis: of any model.
+
+    Returns:
+        A paragraph each, by ``notes.txt.j2``.
+
+    Example:
+        >>> from attnlib import analyse, zoo
+        >>> analysis = analyse(zoo.load("reordering").stream(batch_size=256))
+        >>> notes(analysis)[0][:47]
+        'No part of the corpus was held out, being too s'
+    """
+    facts = vars(analysis) | _facts_of_notes(analysis)
+    text = template("notes.txt.j2").render(facts)
+    paragraphs = [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
+    return [paragraph for paragraph in paragraphs if paragraph]
+
+
+def _facts_of_notes(analysis: Analysis) -> dict[str, Any]:
+    """Return what the caveats depend on besides the fields of the analysis, by name."""
     heads = analysis.heads
-    most_unseen = max(analysis.states, key=itemgetter("unseen_words"), default={"unseen_words": 0})
-    least_typical = min(heads, key=itemgetter("typicality_coverage"), default=None)
-    most_on_ignored = max((row["on_ignored"] for row in heads), default=0.0)
-    facts = {
+    is_encoder = analysis.one_sequence and heads[0]["kind"] == "encoder_self"
+    return {
         "frames": reads_frames(analysis),
-        "encoder_alone": analysis.one_sequence and heads[0]["kind"] == "encoder_self",
+        "encoder_alone": is_encoder,
         "has_learned": bool(analysis.learned) and has_learned(analysis.learned),
         "even": sum(is_even(row) for row in heads),
         "sure": interval_widths(analysis),
         "within": 1 - EVEN,
-        "unseen": most_unseen,
-        "fewest": least_typical,
+        "unseen": max(analysis.states, key=itemgetter("unseen_words"), default={"unseen_words": 0}),
+        "fewest": min(heads, key=itemgetter("typicality_coverage"), default=None),
         "minimum_cell": MINIMUM_CELL,
-        "ignored": most_on_ignored,
+        "ignored": max((row["on_ignored"] for row in heads), default=0.0),
     }
-    paragraphs = template("notes.txt.j2").render(vars(analysis) | facts).split("\n\n")
-    return [" ".join(paragraph.split()) for paragraph in paragraphs if paragraph.strip()]
 
 
 def interval_widths(analysis: Analysis) -> dict[str, float]:
-    """Return how far intervals reach to either side, of heads that do not attend evenly; empty without any.
+    """Return how far intervals reach to either side, of heads that do not attend evenly.
+
+    Args:
+        analysis: of any model.
 
     Returns:
-        The half width in the ``middle`` of all, and the ``widest``.
+        The half width in the ``middle`` of all, and the ``widest``; empty if there is no interval.
+
+    Example:
+        >>> from attnlib import analyse, zoo
+        >>> interval_widths(analyse(zoo.load("reordering").stream(batch_size=256)))
+        {}
     """
     half_widths = []
     for row in analysis.heads:

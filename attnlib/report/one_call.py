@@ -1,4 +1,4 @@
-"""Analyse a model on a text in one call, whatever form the two are in."""
+"""Analyse a model on a text in one call, whatever form the two have."""
 
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -35,24 +35,24 @@ def analyse(
     """Fit components of all states on most of a corpus, and judge every head on the rest.
 
     ``analyse("Helsinki-NLP/opus-mt-en-de", sources, targets)`` needs nothing more. A decoder or an encoder
-    alone (GPT-2, Llama, BERT and their kin), loaded, reads one text: ``analyse(model, texts,
+    alone (GPT-2, Llama, BERT and the like), loaded, reads one text: ``analyse(model, texts,
     tokenizer=tokenizer)``. A model of another form comes as a :class:`~attnlib.analysis.stream.Stream` of its
     passes, without a source.
 
     Args:
         model: the name or folder of a checkpoint that transformers loads, such a model itself, a
             :class:`~attnlib.report.pretrained.Checkpoint`, or a stream of passes.
-        source: a file, a text a line, or a list of texts.
+        source: a file with a text a line, or a list of texts.
         target: their translations, likewise. Without a target an encoder–decoder writes it.
         heads: of every attention; all by default.
         method: of the components. ``"least_squares"`` fits constant, position and word together; shares are
             then about positions whose word was fitted on, and what a word that occurs at one position only
             shares with this position goes to the position. ``"means"`` is the method of the papers: a
             constant counts as temporal, and a word that was not fitted on as residual.
-        every: one batch in so many is held out and judged. A corpus of fewer batches is fitted and judged on
+        every: hold out and judge every n-th batch. A corpus of fewer batches is fitted and judged on
             the same samples, and the analysis says so: its residuals are too small.
-        interventions: also see how far attention moves when a part of the states comes from another sample or
-            is drawn anew, and how well shares predict that: ``analysis.tables.interventions()`` and
+        interventions: also measure how far attention moves when a part of the states comes from another
+            sample or is drawn anew, and how well shares predict that: ``analysis.tables.interventions()`` and
             ``analysis.tables.calibration()``, see :mod:`attnlib.analysis.interventions`. It takes 24 more
             attentions a batch in the second pass.
         keep: keeps the sums of both passes while they go on, such as
@@ -68,11 +68,17 @@ def analyse(
             into ten batches by default.
 
     Returns:
-        The analysis. Warns of a lexical probe that cannot be taken, before the first pass.
+        The analysis. A lexical probe that cannot be taken is warned of before the first pass.
 
     Raises:
-        BadInput: a corpus with nothing to judge, or in another order whenever it is read; no head; no source
-            for a model that is no stream; a model that cannot be loaded.
+        BadInput: nothing of the corpus can be judged; its order changes when it is read again; there is no
+            such head; a model that is not a stream has no source, or cannot be loaded.
+
+    Example:
+        >>> from attnlib import zoo
+        >>> analysis = analyse(zoo.load("reordering").stream(batch_size=64))
+        >>> len(analysis.heads), analysis.method
+        (4, 'least_squares')
     """
     stream, known = _stream_of(model, source, target, options=options)
     analysis = analyse_stream(

@@ -1,4 +1,4 @@
-"""Refuse batches that come in another order when they are read again."""
+"""Refuse batches whose order changes when they are read again."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -12,13 +12,20 @@ from attnlib.errors import BadInput
 
 
 def require_one_order(stream: Stream) -> None:
-    """Read the first batch twice, and refuse a stream in which it is another one the second time.
+    """Read the first batch twice, and refuse a stream in which it differs the second time.
 
     The passes of an analysis hold the last of each ``every`` batches out of the fit. In another order these
     are not the batches that the second pass judges.
 
+    Args:
+        stream: passes of a model; a list of batches is not read.
+
     Raises:
         BadInput: the batches are shuffled, or changed at random, whenever they are read.
+
+    Example:
+        >>> from attnlib import zoo
+        >>> require_one_order(zoo.load("reordering").stream())
     """
     if isinstance(stream.batches, Sequence):
         return

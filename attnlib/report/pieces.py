@@ -1,4 +1,4 @@
-"""What the pieces of a text depend on: a tokenizer's languages, special pieces, vocabulary and rules."""
+"""Read from a tokenizer what the pieces of a text depend on: languages, special pieces, vocabulary, rules."""
 
 import hashlib
 import json
@@ -8,13 +8,25 @@ from typing import Any
 
 from attnlib.errors import BadInput, check_known
 
-# Settings that say where a tokenizer lies, and rules that its last call left behind.
+# Settings that say where the files of a tokenizer are, and rules that its last call left behind.
 _WHERE = ("name_or_path", "tokenizer_file", "is_local", "local_files_only")
 _OF_A_CALL = ("truncation", "padding")
 
 
 def language_codes(tokenizer: Any) -> list[str]:
-    """Return the languages that a tokenizer marks its sentences with, as those of mBART and NLLB do."""
+    """Return the languages that a tokenizer marks its sentences with, as those of mBART and NLLB do.
+
+    Args:
+        tokenizer: of transformers.
+
+    Returns:
+        Codes such as ``"en_XX"``, in alphabetical order; none for other tokenizers.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> language_codes(SimpleNamespace(lang_code_to_id={"en_XX": 7, "de_DE": 6}))
+        ['de_DE', 'en_XX']
+    """
     codes = getattr(tokenizer, "lang_code_to_id", None)
     if not codes and hasattr(tokenizer, "src_lang"):  # NLLB has its codes among its special tokens
         special = getattr(tokenizer, "extra_special_tokens", ())
@@ -25,8 +37,21 @@ def language_codes(tokenizer: Any) -> list[str]:
 def set_languages(tokenizer: Any, source: str | None, target: str | None) -> None:
     """Let a tokenizer mark both sides with their languages.
 
+    Args:
+        tokenizer: of transformers; it is changed.
+        source: the code of the source's language; None for a tokenizer that marks no languages.
+        target: that of the target's.
+
     Raises:
-        BadInput: languages for a tokenizer without, none for one with, or one that it does not know.
+        BadInput: languages are given for a tokenizer that marks none, or none for one that marks them.
+        UnknownName: the tokenizer does not know a language.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> tokenizer = SimpleNamespace(lang_code_to_id={"en_XX": 7, "de_DE": 6})
+        >>> set_languages(tokenizer, "en_XX", "de_DE")
+        >>> tokenizer.tgt_lang
+        'de_DE'
     """
     codes = language_codes(tokenizer)
     kind = type(tokenizer).__name__
@@ -48,7 +73,20 @@ def set_languages(tokenizer: Any, source: str | None, target: str | None) -> Non
 
 
 def ignorable_ids(tokenizer: Any, side: str = "source") -> tuple[int, ...]:
-    """Return ids of what a tokenizer calls special, marks of languages too; an unknown word is a word."""
+    """Return the ids of special pieces and of marks of languages; an unknown word is a word.
+
+    Args:
+        tokenizer: of transformers.
+        side: "source" or "target", for a tokenizer with a vocabulary for each side.
+
+    Returns:
+        Ids, ascending.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> ignorable_ids(SimpleNamespace(all_special_ids=[0, 1, 3], unk_token_id=3))
+        (0, 1)
+    """
     vocabulary = vocabulary_of_side(tokenizer, side)
     if vocabulary is not None:
         pieces = {*tokenizer.all_special_tokens} - {tokenizer.unk_token}
@@ -59,10 +97,22 @@ def ignorable_ids(tokenizer: Any, side: str = "source") -> tuple[int, ...]:
 
 
 def vocabulary_of_side(tokenizer: Any, side: str) -> dict[str, int] | None:
-    """Return the pieces of a side with their ids, for a tokenizer with a vocabulary a side; else None.
+    """Return the pieces of a side with their ids, for a tokenizer with a vocabulary for each side.
 
-    Some of Marian's are such. What they answer by themselves, as ``convert_ids_to_tokens`` and
-    ``all_special_ids``, mixes both.
+    Some of Marian's have two. Their ``convert_ids_to_tokens`` and ``all_special_ids`` mix both.
+
+    Args:
+        tokenizer: of transformers.
+        side: "source" or "target".
+
+    Returns:
+        Ids by piece; None for a tokenizer with one vocabulary.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> tokenizer = SimpleNamespace(separate_vocabs=True, encoder={"ja": 4}, target_encoder={"yes": 4})
+        >>> vocabulary_of_side(tokenizer, "target")
+        {'yes': 4}
     """
     if not getattr(tokenizer, "separate_vocabs", False):
         return None
@@ -70,7 +120,21 @@ def vocabulary_of_side(tokenizer: Any, side: str) -> dict[str, int] | None:
 
 
 def id_of_mark(tokenizer: Any, name: str, side: str) -> int | None:
-    """Return the id that a mark such as ``"eos_token"`` has on a side; None if there is no such mark."""
+    """Return the id that a mark has on a side.
+
+    Args:
+        tokenizer: of transformers.
+        name: of the mark, such as ``"eos_token"``.
+        side: "source" or "target".
+
+    Returns:
+        An id; None if there is no such mark.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> id_of_mark(SimpleNamespace(eos_token_id=2), "eos_token", "source")
+        2
+    """
     vocabulary = vocabulary_of_side(tokenizer, side)
     if vocabulary is None:
         return getattr(tokenizer, f"{name}_id")
@@ -78,7 +142,23 @@ def id_of_mark(tokenizer: Any, name: str, side: str) -> int | None:
 
 
 def tokenizer_digest(tokenizer: Any) -> str:
-    """Return a hash of all that pieces depend on: vocabulary, rules, settings, languages."""
+    """Return the SHA-256 of all that pieces depend on: vocabulary, rules, settings, languages.
+
+    Args:
+        tokenizer: of transformers.
+
+    Returns:
+        64 hexadecimal digits.
+
+    Example:
+        >>> class Tokenizer:
+        ...     def get_vocab(self):
+        ...         return {"ja": 4}
+        ...     def save_vocabulary(self, folder):
+        ...         pass
+        >>> len(tokenizer_digest(Tokenizer()))
+        64
+    """
     content = [
         type(tokenizer).__name__,
         _rules_of(tokenizer),
@@ -89,7 +169,7 @@ def tokenizer_digest(tokenizer: Any) -> str:
 
 
 def _rules_of(tokenizer: Any) -> dict[str, Any]:
-    """Return vocabulary and rules: of a fast tokenizer as its backend writes them, else as its files."""
+    """Return vocabulary and rules: from a fast tokenizer's backend, else from its files."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None:
         rules = json.loads(backend.to_str())
@@ -101,7 +181,11 @@ def _rules_of(tokenizer: Any) -> dict[str, Any]:
 
 
 def _settings_of(tokenizer: Any) -> dict[str, Any]:
-    """Return the settings that do not say where a tokenizer lies."""
-    given = getattr(tokenizer, "init_kwargs", {})
-    elsewhere = {*_WHERE, *getattr(tokenizer, "vocab_files_names", ())}
-    return {name: given[name] for name in given.keys() - elsewhere if not name.startswith("_")}
+    """Return the settings, without those that say where the files of a tokenizer are."""
+    settings = getattr(tokenizer, "init_kwargs", {})
+    about_files = {*_WHERE, *getattr(tokenizer, "vocab_files_names", ())}
+    return {
+        name: value
+        for name, value in settings.items()
+        if name not in about_files and not name.startswith("_")
+    }

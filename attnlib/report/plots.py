@@ -1,4 +1,4 @@
-"""An analysis as figures of matplotlib, which the extra ``plots`` brings."""
+"""Draw an analysis as figures of matplotlib, which the extra ``plots`` installs."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -31,8 +31,17 @@ class Plots:
 
     A notebook shows what is returned; elsewhere ``figure.savefig("heads.png")`` keeps it.
 
+    Args:
+        analysis: of any model.
+
     Raises:
         BadInput: matplotlib is not installed.
+
+    Example:
+        >>> from attnlib import analyse, zoo
+        >>> figure = Plots(analyse(zoo.load("reordering").stream(batch_size=64))).heads()
+        >>> figure.axes[0].get_title()
+        'temporal share'
     """
 
     def __init__(self, analysis: Analysis):
@@ -45,6 +54,12 @@ class Plots:
 
         Args:
             kind: of attention, "cross", "encoder_self" or "decoder_self".
+
+        Returns:
+            A figure with a panel for each part.
+
+        Raises:
+            UnknownName: the analysis has no such attention.
         """
         rows = [row for row in self._analysis.heads if row["kind"] == kind]
         if not rows:
@@ -71,6 +86,17 @@ class Plots:
         """Draw the shares of all terms of a head: parts of the query down, parts of the key across.
 
         They are faint if the head attends evenly.
+
+        Args:
+            layer: of the attention, from 0.
+            head: of the attention, from 0.
+            kind: of the attention.
+
+        Returns:
+            A figure with one panel.
+
+        Raises:
+            UnknownName: there is no such head.
         """
         _require_head(self._analysis, kind, layer=layer, head=head)
         place = {"kind": kind, "layer": layer, "head": head}
@@ -113,6 +139,13 @@ class Plots:
             kind: of the attention.
             name: the word of an id, given "source" or "target" and the id; the id itself by default.
             sample: number of the sentence, from 0.
+
+        Returns:
+            A figure with one panel.
+
+        Raises:
+            BadInput: the analysis keeps no such sentence.
+            UnknownName: there is no such head.
         """
         attention_name = _require_head(self._analysis, kind, layer=layer, head=head)
         attention, words = sample_of(self._analysis, name, sample)
@@ -157,7 +190,7 @@ def _draw_squares(
 ) -> None:
     """Draw a square for each share: in the colour of its part, as strong as it is large.
 
-    It is hatched where the share is negative; there is none where it is NaN.
+    It is hatched if the share is negative, and left out if it is NaN.
 
     Args:
         axes: of the panel.

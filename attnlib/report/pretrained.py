@@ -1,4 +1,4 @@
-"""A Hugging Face checkpoint: a model and its tokenizer, which make a stream of passes of a text."""
+"""Load a Hugging Face checkpoint, a model with its tokenizer, and stream its passes over a text."""
 
 import hashlib
 import json
@@ -30,9 +30,10 @@ from attnlib.report.pieces import (
     vocabulary_of_side,
 )
 from attnlib.report.texts import Text
+from attnlib.trace import Trace
 
 PACKAGES = "'transformers>=5.20,<6' 'sentencepiece>=0.2,<0.3'"
-FEWEST_PIECES = 3  # a tokenizer of fewer, beside marks, was made of nothing: T5's is left with one
+FEWEST_PIECES = 3  # a tokenizer with fewer, besides marks, has lost its vocabulary: T5's is left with one
 MOST_NAMED = 4  # weights that a message names
 # Arguments of generate: the likeliest piece at every step, whatever else a generation config chooses.
 _GREEDY = {
@@ -52,13 +53,23 @@ class Checkpoint:
     """A model and its tokenizer, loaded, with the languages and the prefix of a text.
 
     Attributes:
-        name: folder or name.
-        source_language, target_language: as the tokenizer of a multilingual model writes them, such as en_XX
-            and de_DE for mBART; they are set on it. None for a tokenizer that marks no languages.
+        name: the folder or the name that it was loaded from.
+        model: of transformers.
+        tokenizer: of transformers.
+        source_language: as the tokenizer of a multilingual model writes it, such as en_XX for mBART; it is
+            set on the tokenizer. None for a tokenizer that marks no languages.
+        target_language: likewise, such as de_DE.
         prefix: put before every source line, such as T5's "translate English to German: ".
 
     Raises:
-        BadInput: languages for a tokenizer without, none for one with, or one that it does not know.
+        BadInput: languages are given for a tokenizer that marks none, or it does not know them; none are
+            given for one that marks them.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> checkpoint = Checkpoint("my-model", model=None, tokenizer=SimpleNamespace(), prefix="translate: ")
+        >>> checkpoint.shown, checkpoint.prefix
+        ('my-model', 'translate: ')
     """
 
     name: str
@@ -85,64 +96,51 @@ class Checkpoint:
 
         Args:
             name: a folder that ``save_pretrained`` wrote, or the name of a model.
-            device: where the model goes; without effect where ``model_kwargs`` has a ``device_map``.
+            device: where the model goes; ignored if ``model_kwargs`` has a ``device_map``.
             model_kwargs: passed on to the model's ``from_pretrained``: ``dtype``, ``revision``, ``token``,
                 ``device_map`` and so on. Code that a checkpoint brings along is refused unless
                 ``trust_remote_code`` is given here.
             tokenizer_kwargs: passed on to the tokenizer's ``from_pretrained``.
-            settings: as the fields.
+            settings: the languages and the prefix, as the attributes of this class.
+
+        Returns:
+            The checkpoint.
 
         Raises:
-            BadInput: no such folder or device; transformers is not installed, or cannot load this as one.
+            BadInput: there is no such folder or device; transformers is not installed, or cannot load the
+                files as a model with a tokenizer; weights are missing.
         """
         model_kwargs = {"trust_remote_code": False, **(model_kwargs or {})}
-        shared = {key: model_kwargs[key] for key in _OF_A_REPOSITORY if key in model_kwargs}
-        tokenizer_kwargs = shared | dict(tokenizer_kwargs or {})
+        of_repository = {key: model_kwargs[key] for key in _OF_A_REPOSITORY if key in model_kwargs}
+        tokenizer_kwargs = {**of_repository, **(tokenizer_kwargs or {})}
         name = str(name)
         _require_folder(name)
         _require_no_adapter(name)
         _require_device(device)
-        try:
-            from transformers import AutoConfig, AutoTokenizer
-        except ModuleNotFoundError as error:
-            raise BadInput(f"the transformers library is not installed: pip install {PACKAGES}") from error
-        kind = "an encoder–decoder"
-        try:
-            config = AutoConfig.from_pretrained(name, **shared)
-            if not getattr(config, "is_encoder_decoder", False):
-                kind = "a decoder or an encoder"
-            maker = _maker_of(config)
-            loading = {"attn_implementation": "eager", **model_kwargs, "output_loading_info": True}
-            model, loaded = maker.from_pretrained(name, **loading)
-            tokenizer = AutoTokenizer.from_pretrained(name, **tokenizer_kwargs)
-        except MemoryError:
-            raise
-        except Exception as error:  # of whatever kind: transformers reads files of all forms, and checks few
-            if "trust_remote_code" in str(error):
-                raise BadInput(
-                    f"{name} brings code of its own, which is not run unasked. If you trust it: "
-                    "attnlib.analyse(…, model_kwargs={'trust_remote_code': True}), or load the model "
-                    "yourself and give it to attnlib.HuggingFace or attnlib.analyse"
-                ) from error
-            raise BadInput(
-                f"{name} cannot be loaded as {kind} with a tokenizer: {_first_line(error)} "
-                "(expected a folder that save_pretrained wrote for a model like T5, BART, Marian, GPT-2 or "
-                "BERT, or a name)"
-            ) from error
+        loaded = _load(name, of_repository, model_kwargs=model_kwargs, tokenizer_kwargs=tokenizer_kwargs)
+        model = loaded.model
         if is_single_stack(model):
-            loaded["unexpected_keys"] = ()  # of heads that the model was also trained with
-        _require_every_weight(name, model, loaded)
-        _require_vocabulary(name, tokenizer)
+            loaded.info["unexpected_keys"] = ()  # of heads that the model was also trained with
+        _require_every_weight(name, model, loaded.info)
+        _require_vocabulary(name, loaded.tokenizer)
         if "device_map" not in model_kwargs:
             model = model.to(device)
-        return cls(name, model, tokenizer, **settings)
+        return cls(name, model, loaded.tokenizer, **settings)
 
     @classmethod
     def of(cls, model: Any, tokenizer: Any = None, **settings: Any) -> "Checkpoint":
-        """Return a loaded model as one, with the tokenizer of the place that it was loaded from by default.
+        """Return a loaded model as a checkpoint.
+
+        Args:
+            model: of transformers.
+            tokenizer: by default it is loaded from where the model was loaded from.
+            settings: the languages and the prefix, as the attributes of this class.
+
+        Returns:
+            The checkpoint.
 
         Raises:
-            BadInput: no tokenizer is given, and none is where the model came from.
+            BadInput: no tokenizer is given, and none is found where the model came from.
         """
         require_unwrapped(model)
         name = getattr(model, "name_or_path", "") or type(model).__name__
@@ -159,13 +157,13 @@ class Checkpoint:
 
     @property
     def shown(self) -> str:
-        """The name as a report shows it: of a folder without what leads to it."""
+        """The name as a report shows it: that of a folder without the path that leads to it."""
         path = Path(self.name)
         return path.absolute().name if path.exists() else self.name
 
     @property
     def about(self) -> dict[str, str]:
-        """What a report says of the model."""
+        """What a report says of the model, by the name of each fact."""
         facts = {"Model": f"{self.shown} ({described(self.model)})"}
         start = assumed_start(self.model)
         if start is not None:
@@ -179,15 +177,24 @@ class Checkpoint:
         return facts
 
     def digest(self) -> str:
-        """Return a hash of what passes depend on: configuration, weights, tokenizer, languages, prefix."""
+        """Return the SHA-256 of what passes depend on: configuration, weights, tokenizer, prefix.
+
+        Returns:
+            64 hexadecimal digits.
+        """
         config = self.model.config.to_diff_dict() | {"transformers_version": None}
         content = [config, tokenizer_digest(self.tokenizer), self.prefix, weights_digest(self.model)]
-        return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+        content_as_text = json.dumps(content, sort_keys=True, default=str)
+        return hashlib.sha256(content_as_text.encode()).hexdigest()
 
     def bleu(self, batches: Iterable[LineBatch]) -> dict[str, float]:
-        """Return the BLEU of what the model writes of some sources, by sacreBLEU.
+        """Return the BLEU, by sacreBLEU, of what the model writes for some sources.
 
-        It is empty where sacreBLEU is not installed.
+        Args:
+            batches: with translations as references.
+
+        Returns:
+            ``{"bleu": …}``, from 0 to 100; empty if sacreBLEU is not installed.
         """
         if not find_spec("sacrebleu"):
             return {}
@@ -197,14 +204,23 @@ class Checkpoint:
         references = []
         for batch in batches:
             tokens = self.write(batch.tokens, batch.longest)
-            targets = zip(tokens.target, tokens.target_mask, strict=True)
-            pieces = [ids[mask].tolist() for ids, mask in targets]
-            written += self._texts(pieces)
+            rows = []
+            for ids, mask in zip(tokens.target, tokens.target_mask, strict=True):
+                rows.append(ids[mask].tolist())
+            written += self._texts(rows)
             references += [target for _, target in batch.pairs]
         return {"bleu": corpus_bleu(written, [references], force=True).score}
 
     def word(self, side: str, token: int) -> str:
-        """Return a piece of a side as the tokenizer writes it."""
+        """Return a piece as the tokenizer writes it.
+
+        Args:
+            side: "source" or "target".
+            token: the id of the piece.
+
+        Returns:
+            The piece, such as ``"▁house"``.
+        """
         pieces = self._pieces[side]
         if token in pieces:
             return pieces[token]
@@ -212,7 +228,7 @@ class Checkpoint:
 
     @cached_property
     def _pieces(self) -> dict[str, dict[int, str]]:
-        """The pieces of a side by id, where each has a vocabulary."""
+        """The pieces by side and id, of a tokenizer with a vocabulary for each side; else empty."""
         pieces = {}
         for side in ("source", "target"):
             vocabulary = vocabulary_of_side(self.tokenizer, side) or {}
@@ -220,7 +236,7 @@ class Checkpoint:
         return pieces
 
     def _texts(self, rows: list[list[int]]) -> list[str]:
-        """Return what was written as text, without marks."""
+        """Return written ids as text, without marks."""
         if not self._pieces["target"]:
             return self.tokenizer.batch_decode(rows, skip_special_tokens=True)
         marks = ignorable_ids(self.tokenizer, "target")
@@ -237,7 +253,16 @@ class Checkpoint:
         *,
         ignore_special: bool = False,
     ) -> HuggingFace:
-        """Return what makes passes of the model; arguments as :meth:`stream`."""
+        """Return the adapter that traces the model.
+
+        Args:
+            kinds: of attention, as for :meth:`stream`.
+            layers: as for :meth:`stream`.
+            ignore_special: as for :meth:`stream`.
+
+        Returns:
+            An adapter of an encoder–decoder.
+        """
         ignored = {}
         if ignore_special:
             ignored = {side: ignorable_ids(self.tokenizer, side) for side in ("source", "target")}
@@ -245,46 +270,49 @@ class Checkpoint:
         return cast("HuggingFace", adapter)  # a decoder or an encoder alone has another stream
 
     def write(self, batch: TokenBatch, longest: int) -> TokenBatch:
-        """Return sources with what the model's own ``generate`` makes of them, greedily, up to its end mark.
+        """Let the model translate some sources greedily, with its own ``generate``.
 
-        It begins as the decoder does before any target: with its start mark and, where the tokenizer marks
-        languages, with that of the target. What the model's generation config forbids or forces is forbidden
-        or forced here as well.
+        It begins as the decoder does before any target: with its start mark and, if the tokenizer marks
+        languages, with that of the target. The model's generation config may forbid or force pieces.
 
         Args:
-            batch: sources; its targets are not looked at.
-            longest: pieces at most; no more than the decoder has positions for.
+            batch: sources; its targets are ignored.
+            longest: pieces of a target at most; no more than the decoder has positions for.
+
+        Returns:
+            The sources with what the model writes, up to and with its end mark.
 
         Raises:
-            BadInput: the marks alone are more pieces.
+            BadInput: ``longest`` leaves no room besides the marks.
         """
-        begin = self._first_pieces()
+        begin = self._first_pieces()  # (1, pieces)
         if longest < begin.shape[1]:
             raise BadInput(f"longest is {longest}, too few to write anything: take a larger one")
-        ends = self._end_marks()
+        end_marks = self._end_marks()
         longest = int(min(longest, self._positions_of_decoder()))
-        least = getattr(self._generation_config, "min_length", None) or 0
-        source = batch.source.to(self.model.device)
+        shortest = getattr(self._generation_config, "min_length", None) or 0
+        source = batch.source.to(self.model.device)  # (batch, source)
         with evaluated(self.model):
-            written = self.model.generate(
+            written = self.model.generate(  # (batch, pieces), the start mark included
                 input_ids=source,
                 attention_mask=batch.source_mask.long().to(source.device),
                 decoder_input_ids=begin.expand(len(source), -1).to(source),
                 decoder_start_token_id=int(begin[0, 0]),  # else another one is put in front of them
                 max_length=longest + 1,
                 max_new_tokens=None,
-                min_length=min(least, longest),
-                eos_token_id=ends or None,
+                min_length=min(shortest, longest),
+                eos_token_id=end_marks or None,
                 **_GREEDY,
             )
-        read, target = written[:, :-1].cpu(), written[:, 1:].cpu()
-        ended = torch.isin(target, torch.tensor(ends, dtype=torch.int64)).long()
-        # True up to the first end mark: from there on more have been seen than are here.
-        valid = ended.cumsum(1) == ended
+        read = written[:, :-1].cpu()
+        target = written[:, 1:].cpu()
+        is_end = torch.isin(target, torch.tensor(end_marks, dtype=torch.int64)).long()  # (batch, target)
+        # True up to and with the first end mark: beyond it more have been seen than are at the position.
+        valid = is_end.cumsum(1) == is_end
         return TokenBatch(batch.source, batch.source_mask, target, valid, read)
 
     def _positions_of_decoder(self) -> int | float:
-        """Return how many pieces the decoder has positions for; infinity where it computes them."""
+        """Return how many pieces the decoder has positions for; infinity if it computes them."""
         return position_limit(self.model.get_decoder())
 
     @property
@@ -296,27 +324,32 @@ class Checkpoint:
         (labels,) = self.tokenizer(text_target=["."])["input_ids"]
         sentence = TokenBatch.of_rows([labels], [labels])
         start = self.adapter().read(sentence)[:, :1].cpu()  # (1, 1)
-        is_marked = labels[0] in ignorable_ids(self.tokenizer, "target") and len(labels) > 1
-        if is_marked:
-            return torch.cat([start, sentence.target[:, :1]], dim=1)
-        return start
+        begins_with_mark = labels[0] in ignorable_ids(self.tokenizer, "target") and len(labels) > 1
+        if not begins_with_mark:
+            return start
+        language = sentence.target[:, :1]  # (1, 1)
+        return torch.cat([start, language], dim=1)
 
     def _end_marks(self) -> list[int]:
-        """Return ids that end what the model writes; the tokenizer's where the model names none."""
+        """Return the ids that end what the model writes; the tokenizer's if the model names none."""
         marks = getattr(self._generation_config, "eos_token_id", None)
         if marks is None:
             marks = id_of_mark(self.tokenizer, "eos_token", "target")
         return list(as_tuple(marks) or ())
 
     def _unknown(self) -> dict[str, int | None]:
-        """Return the id of what the tokenizer does not know, by side."""
+        """Return the id of an unknown piece, by side."""
         return {side: id_of_mark(self.tokenizer, "unk_token", side) for side in ("source", "target")}
 
     def never_written(self) -> tuple[int, ...]:
-        """Return ids that the generation config forbids at every step, as Marian's forbids padding."""
+        """Return the ids that the generation config forbids at every step, as Marian's forbids padding.
+
+        Returns:
+            Ids, ascending.
+        """
         config = self._generation_config
-        words = getattr(config, "bad_words_ids", None) or ()
-        forbidden = {word[0] for word in words if len(word) == 1}
+        sequences = getattr(config, "bad_words_ids", None) or ()
+        forbidden = {sequence[0] for sequence in sequences if len(sequence) == 1}
         forbidden.update(getattr(config, "suppress_tokens", None) or ())
         return tuple(sorted(forbidden))
 
@@ -335,41 +368,33 @@ class Checkpoint:
         """Return the passes of the model over a text.
 
         Args:
-            text: sources, with their translations or without.
+            text: sources, with or without their translations.
             kinds: of attention, see :class:`~attnlib.adapters.HuggingFace`.
-            layers: numbers of the layers that are looked at; all by default.
+            layers: numbers of the layers to look at; all by default.
             ignore_special: leave out the positions where a special piece is read: end marks and marks of
                 languages of the source, and the decoder's step that reads its start mark, which is about the
                 first word. A row of cross-attention goes by what the decoder reads there, not by what it
-                predicts: the one about the end mark, which reads the last word, stays. Unknown words are
-                words.
+                predicts, so that the row about the end mark, which reads the last word, stays. Unknown words
+                are words.
             batch_size: pairs at once.
             longest: pieces of a side; longer ones are cut off.
-            probed: batches of which the lexical probe is taken.
-            generate: the targets are what the model itself writes, see :meth:`write`. How well it predicts
-                them is not judged.
+            probed: number of batches of which the lexical probe is taken.
+            generate: let the model itself write the targets, see :meth:`write`; how well it predicts them is
+                not judged.
+
+        Returns:
+            A stream, which reads the text when it is iterated over.
 
         Raises:
-            BadInput: no target and no ``generate``, or both.
+            BadInput: the text has a target and ``generate`` is on, or neither.
         """
-        if is_single_stack(self.model):
-            raise BadInput(
-                f"{type(self.model).__name__} reads one text: give it to attnlib.analyse(checkpoint, texts)"
-            )
-        if generate and text.target is not None:
-            raise BadInput(
-                "a target is given, and generate asks the model to write it: leave one of them out"
-            )
-        if not generate and text.target is None:
-            raise BadInput(
-                "there is no target: give a file of translations, or let the model write them (generate)"
-            )
-        chosen = as_tuple(kinds)
-        layers = as_tuple(layers)
-        adapter = self.adapter(chosen, layers, ignore_special=ignore_special)
+        _require_one_target(self.model, text, generate=generate)
+        chosen_kinds = as_tuple(kinds)
+        chosen_layers = as_tuple(layers)
+        adapter = self.adapter(chosen_kinds, chosen_layers, ignore_special=ignore_special)
         options = {
-            "kinds": [*chosen],
-            "layers": layers and [*layers],
+            "kinds": list(chosen_kinds),
+            "layers": list(chosen_layers) if chosen_layers else chosen_layers,
             "ignore_special": ignore_special,
             "batch_size": batch_size,
             "longest": longest,
@@ -388,13 +413,16 @@ class Checkpoint:
                 write=self.write if generate else None,
             )
 
+        def trace(batch: LineBatch) -> Trace:
+            return adapter.trace(batch.tokens)
+
         def made() -> dict[str, dict]:
             _, digests = text.checked()
             model = {"model": self.digest(), "tokenizer": tokenizer_digest(self.tokenizer)}
             return {"options": options, "sha256": digests | model}
 
         return Stream(
-            trace=lambda batch: adapter.trace(batch.tokens),
+            trace=trace,
             batches=batches,
             probe=partial(lexical_probe, self.model),
             probed=probed,
@@ -406,8 +434,35 @@ class Checkpoint:
         )
 
 
+def _require_one_target(model: Any, text: Text, *, generate: bool) -> None:
+    """Raise BadInput unless the targets are either in the text or written by the model."""
+    if is_single_stack(model):
+        raise BadInput(
+            f"{type(model).__name__} reads one text: give it to attnlib.analyse(checkpoint, texts)"
+        )
+    if generate and text.target is not None:
+        raise BadInput("a target is given, and generate asks the model to write it: leave one of them out")
+    if not generate and text.target is None:
+        raise BadInput(
+            "there is no target: give a file of translations, or let the model write them (generate)"
+        )
+
+
 def number_of_batches(text: Text, batch_size: int) -> int | None:
-    """Return how many batches a text is cut into; None for a size of batches that is refused later."""
+    """Return how many batches a text is cut into.
+
+    Args:
+        text: of sentence pairs, or of sources alone.
+        batch_size: pairs at once.
+
+    Returns:
+        A number; None for a size of batches that is refused later.
+
+    Example:
+        >>> from attnlib.report.texts import Sentences
+        >>> number_of_batches(Sentences(["one", "two", "three"]), batch_size=2)
+        2
+    """
     if batch_size <= 0:
         return None
     n_pairs, _ = text.checked()
@@ -419,7 +474,17 @@ def losses_of(batch: LineBatch, unknown: Mapping[str, int | None]) -> Losses:
 
     Args:
         batch: of sentence pairs.
-        unknown: the id of what the tokenizer does not know, by side, if it has one.
+        unknown: the id of an unknown piece, by side; None if the tokenizer has none.
+
+    Returns:
+        Counts of pairs and of pieces.
+
+    Example:
+        >>> def tokenizer(text=None, text_target=None, **cut):
+        ...     return {"input_ids": [[len(word) for word in line.split()] for line in text or text_target]}
+        >>> batch = LineBatch((("ein Haus", "a house"),), 0, tokenizer, longest=8)
+        >>> losses_of(batch, {"source": 3, "target": None}).source_unknown
+        1
     """
     tokens = batch.tokens
     source = tokens.source[tokens.source_mask]  # (pieces,)
@@ -434,10 +499,57 @@ def losses_of(batch: LineBatch, unknown: Mapping[str, int | None]) -> Losses:
     )
 
 
-def _count(ids: Int[Tensor, " pieces"], wanted: int | None) -> int:
-    if wanted is None:
+def _count(ids: Int[Tensor, " pieces"], counted: int | None) -> int:
+    if counted is None:
         return 0
-    return int((ids == wanted).sum())
+    return int((ids == counted).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _Loaded:
+    """What transformers loaded: a model, its tokenizer, and which weights were missing or did not fit."""
+
+    model: Any
+    tokenizer: Any
+    info: dict[str, Any]
+
+
+def _load(
+    name: str,
+    of_repository: Mapping[str, Any],
+    *,
+    model_kwargs: Mapping[str, Any],
+    tokenizer_kwargs: Mapping[str, Any],
+) -> _Loaded:
+    """Load a model and its tokenizer with transformers, whose errors become BadInput."""
+    try:
+        from transformers import AutoConfig, AutoTokenizer
+    except ModuleNotFoundError as error:
+        raise BadInput(f"the transformers library is not installed: pip install {PACKAGES}") from error
+    kind = "an encoder–decoder"
+    try:
+        config = AutoConfig.from_pretrained(name, **of_repository)
+        if not getattr(config, "is_encoder_decoder", False):
+            kind = "a decoder or an encoder"
+        model_class = _class_of(config)
+        arguments = {"attn_implementation": "eager", **model_kwargs, "output_loading_info": True}
+        model, info = model_class.from_pretrained(name, **arguments)
+        tokenizer = AutoTokenizer.from_pretrained(name, **tokenizer_kwargs)
+    except MemoryError:
+        raise
+    except Exception as error:  # of whatever kind: transformers reads files of all forms, and checks few
+        if "trust_remote_code" in str(error):
+            raise BadInput(
+                f"{name} brings its own code, which is not run by default. If you trust it: "
+                "attnlib.analyse(…, model_kwargs={'trust_remote_code': True}), or load the model "
+                "yourself and give it to attnlib.HuggingFace or attnlib.analyse"
+            ) from error
+        raise BadInput(
+            f"{name} cannot be loaded as {kind} with a tokenizer: {_first_line(error)} "
+            "(expected a folder that save_pretrained wrote for a model like T5, BART, Marian, GPT-2 or "
+            "BERT, or a name)"
+        ) from error
+    return _Loaded(model, tokenizer, info)
 
 
 # What cannot be loaded, or would be loaded as something else.
@@ -482,8 +594,8 @@ def _require_no_adapter(name: str) -> None:
     )
 
 
-def _maker_of(config: Any) -> Any:
-    """Return the class that loads a checkpoint: of a decoder or an encoder alone the one that saved it.
+def _class_of(config: Any) -> Any:
+    """Return the class that loads a checkpoint: for a decoder or an encoder alone the one that saved it.
 
     Raises:
         ValueError: no class for a model that reads words is known.
@@ -503,21 +615,14 @@ def _maker_of(config: Any) -> Any:
     return transformers.AutoModelForSeq2SeqLM
 
 
-def _require_every_weight(name: str, model: Any, loaded: dict) -> None:
-    """Refuse a checkpoint whose weights are not the model's; those tied to others need not be there."""
-    weights = model.state_dict()
-    missing = set(loaded["missing_keys"])
-    loaded_data = {weights[key].data_ptr() for key in weights.keys() - missing}
-    computed = _computed_positions(model)
-    untied = {
-        key for key in missing - computed if key not in weights or weights[key].data_ptr() not in loaded_data
-    }
+def _require_every_weight(name: str, model: Any, info: dict[str, Any]) -> None:
+    """Refuse a checkpoint whose weights are not the model's; those tied to others may be missing."""
     # A mismatched key comes alone or with its two shapes.
-    mismatched = {key if isinstance(key, str) else key[0] for key in loaded["mismatched_keys"]}
+    mismatched = {key if isinstance(key, str) else key[0] for key in info["mismatched_keys"]}
     faults = {
-        "lacks": untied,
+        "lacks": _weights_drawn_at_random(model, set(info["missing_keys"])),
         "has of another shape": mismatched,
-        "has beside the model's": loaded["unexpected_keys"],
+        "has beside the model's": info["unexpected_keys"],
     }
     texts = [f"it {fault} {_named(keys)}" for fault, keys in faults.items() if keys]
     if texts:
@@ -525,6 +630,18 @@ def _require_every_weight(name: str, model: Any, loaded: dict) -> None:
             f"{name} is not whole: {'; '.join(texts)}. What is lacking would be drawn at random; give "
             "the config and the weights that were saved together"
         )
+
+
+def _weights_drawn_at_random(model: Any, missing: set[str]) -> set[str]:
+    """Return the missing weights that are neither computed nor tied to one that was loaded."""
+    weights = model.state_dict()
+    storages_loaded = {weights[key].data_ptr() for key in weights.keys() - missing}
+    drawn = set()
+    for key in missing - _computed_positions(model):
+        is_tied = key in weights and weights[key].data_ptr() in storages_loaded
+        if not is_tied:
+            drawn.add(key)
+    return drawn
 
 
 def _computed_positions(model: Any) -> set[str]:
@@ -542,15 +659,16 @@ def _named(keys: Collection[str]) -> str:
 
 
 def _require_vocabulary(name: str, tokenizer: Any) -> None:
-    """Refuse a tokenizer that was made without its vocabulary, because its files are not there."""
+    """Refuse a tokenizer that was made without its vocabulary, because the files are missing."""
     marks = {*tokenizer.all_special_ids, *getattr(tokenizer, "added_tokens_decoder", ())}
     n_pieces = sum(piece not in marks for piece in tokenizer.get_vocab().values())
-    files = {*getattr(tokenizer, "vocab_files_names", {}).values()}
+    files = set(getattr(tokenizer, "vocab_files_names", {}).values())
     folder = Path(name)
-    lacks_files = folder.is_dir() and files and not any((folder / file).is_file() for file in files)
+    has_a_file = any((folder / file).is_file() for file in files)
+    lacks_files = folder.is_dir() and bool(files) and not has_a_file
     if lacks_files or n_pieces < FEWEST_PIECES:
         raise BadInput(
-            f"{name} holds no vocabulary: its {type(tokenizer).__name__} knows {n_pieces:,} pieces beside "
+            f"{name} holds no vocabulary: its {type(tokenizer).__name__} knows {n_pieces:,} pieces besides "
             f"marks; put the tokenizer's files there ({' or '.join(sorted(files))}), as its save_pretrained "
             "writes them"
         )

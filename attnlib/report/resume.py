@@ -1,4 +1,4 @@
-"""Sums of both passes in files with checksums, one a part, so that a run goes on and parts add up."""
+"""Keep the sums of both passes in files with checksums, so that a run goes on and parts add up."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -26,13 +26,18 @@ SECONDS_BETWEEN_SAVES = 60.0
 
 @dataclass(frozen=True)
 class PartialSums:
-    """A folder in which the sums of both passes are kept while they go on.
+    """A folder that keeps the sums of both passes while they go on.
 
     Attributes:
         folder: has a folder for each stage and shard.
-        settings: what the numbers depend on beside the part: model, corpus, layers, heads. Sums of other
+        settings: what the numbers depend on besides the part: model, corpus, layers, heads. Sums of other
             settings are refused.
         seconds: between two saves.
+
+    Example:
+        >>> keep = PartialSums(Path("parts"), settings={})
+        >>> str(keep.path("fit", Shard(0, 2)))
+        'parts/fit-0-of-2/sums.safetensors'
     """
 
     folder: Path
@@ -40,12 +45,26 @@ class PartialSums:
     seconds: float = SECONDS_BETWEEN_SAVES
 
     def path(self, stage: str, part: Shard) -> Path:
-        """Return the file that holds the sums of a part."""
+        """Return the file that holds the sums of a part.
+
+        Args:
+            stage: "fit" or "judge".
+            part: the shard.
+
+        Returns:
+            Its path, whether it exists or not.
+        """
         return self.folder / f"{stage}-{part.shard}-of-{part.shards}" / "sums.safetensors"
 
     @contextmanager
     def held(self, parts: Iterable[tuple[str, Shard]]) -> Iterator[None]:
-        """Keep others from writing these parts, each a stage and a shard.
+        """Keep others from writing some parts within a block.
+
+        Args:
+            parts: a stage and a shard each.
+
+        Yields:
+            Nothing.
 
         Raises:
             BadInput: somebody else writes one of them, or the folder cannot be written.
@@ -56,27 +75,42 @@ class PartialSums:
             yield
 
     def load(self, stage: str, part: Shard, sums: Sums) -> SavedPass[Sums] | None:
-        """Load what was saved of a part into empty sums of its kind; None if nothing was saved.
+        """Load what was saved of a part.
+
+        Args:
+            stage: "fit" or "judge".
+            part: the shard.
+            sums: empty ones of its kind, which are filled.
+
+        Returns:
+            The sums and how far they go; None if nothing was saved.
 
         Raises:
-            BadInput: it is of other settings, or has interventions where the empty sums have none, or the
-                other way round.
-            CorruptFile: it is damaged.
+            BadInput: they are of other settings, or one of saved and empty sums has interventions and the
+                other has not.
+            CorruptFile: the file is damaged.
         """
         facts = self.read_progress(stage, part)
         if facts is None:
             return None
-        wanted = sums.settings().get("interventions")
+        interventions = sums.settings().get("interventions")
         loaded = read_sums(self.path(stage, part), sums)
-        if loaded.settings().get("interventions") != wanted:
+        if loaded.settings().get("interventions") != interventions:
             raise BadInput(
-                f"{self.path(stage, part)} was kept with other interventions than are asked for now; choose "
+                f"{self.path(stage, part)} was kept with other interventions than are chosen now; choose "
                 f"another folder, or delete {self.folder} to begin anew"
             )
         return SavedPass(sums=loaded, done=facts["done"], finished=facts["finished"])
 
     def read_progress(self, stage: str, part: Shard) -> dict | None:
-        """Return how far a part is, with ``done`` and ``finished``; None if nothing was saved.
+        """Return how far a part is.
+
+        Args:
+            stage: "fit" or "judge".
+            part: the shard.
+
+        Returns:
+            Facts with ``done`` and ``finished``; None if nothing was saved.
 
         Raises:
             BadInput: it is of other settings.
@@ -85,7 +119,8 @@ class PartialSums:
         if not path.is_file():
             return None
         facts = read_facts(path)
-        if differences := self._differences(facts["settings"], part):
+        differences = self._differences(facts["settings"], part)
+        if differences:
             raise BadInput(
                 f"{path} is a part of another analysis ({'; '.join(differences)}); choose another folder, or "
                 f"delete {self.folder} to begin anew"
@@ -93,16 +128,38 @@ class PartialSums:
         return facts
 
     def is_finished(self, stage: str, part: Shard) -> bool:
-        """Return True if nothing of a part is left to do."""
+        """Return True if a part is finished.
+
+        Args:
+            stage: "fit" or "judge".
+            part: the shard.
+
+        Returns:
+            False if it was not begun.
+        """
         facts = self.read_progress(stage, part)
         return facts is not None and facts["finished"]
 
     def unfinished(self, stage: str, part: Shard) -> list[int]:
-        """Return the numbers of the shards whose pass is not finished."""
+        """Return the numbers of the shards whose pass is not finished.
+
+        Args:
+            stage: "fit" or "judge".
+            part: any of the shards.
+
+        Returns:
+            Numbers, ascending.
+        """
         return [shard.shard for shard in part.all_shards() if not self.is_finished(stage, shard)]
 
     def save(self, stage: str, part: Shard, saved: SavedPass) -> None:
-        """Save the sums of a part as they are now."""
+        """Save the sums of a part as they are now.
+
+        Args:
+            stage: "fit" or "judge".
+            part: the shard.
+            saved: the sums and how far they go.
+        """
         facts = {"settings": self._settings_of(part), "done": saved.done, "finished": saved.finished}
         write_sums(self.path(stage, part), saved.sums, facts)
 
@@ -112,12 +169,16 @@ class PartialSums:
         Args:
             stage: "fit" or "judge".
             part: any of the shards.
-            empty: makes the sums that those of a file are read into.
+            empty: makes empty sums, which those of a file fill.
+
+        Returns:
+            Their sum.
 
         Raises:
             BadInput: some shards are not finished; the message lists them.
         """
-        if unfinished := self.unfinished(stage, part):
+        unfinished = self.unfinished(stage, part)
+        if unfinished:
             shards = ", ".join(map(str, unfinished))
             raise BadInput(f"{self.folder}: shards {shards} of {part.shards} have no finished {stage} yet")
         paths = [self.path(stage, shard) for shard in part.all_shards()]
@@ -128,11 +189,11 @@ class PartialSums:
 
     def _differences(self, saved: dict, part: Shard) -> list[str]:
         """Return in words which settings of saved sums differ from those of this analysis."""
-        wanted = self._settings_of(part)
+        present = self._settings_of(part)
         differences = []
-        for name in {**saved, **wanted}:
-            if saved.get(name) != wanted.get(name):
-                differences.append(f"{name} is {saved.get(name)} there, {wanted.get(name)} here")
+        for name in {**saved, **present}:
+            if saved.get(name) != present.get(name):
+                differences.append(f"{name} is {saved.get(name)} there, {present.get(name)} here")
         return differences
 
     def _settings_of(self, part: Shard) -> dict:
@@ -141,7 +202,26 @@ class PartialSums:
 
 
 def merged_fit(keep: PartialSums, part: Shard) -> Fit:
-    """Return the sums of the first pass over all shards; errors as :meth:`PartialSums.merged`."""
+    """Return the sums of the first pass over all shards.
+
+    Args:
+        keep: has the sums.
+        part: any of the shards.
+
+    Returns:
+        Their sum.
+
+    Raises:
+        BadInput: some shards are not finished; the message lists them.
+
+    Example:
+        >>> import tempfile
+        >>> from attnlib.analysis.passes import SavedPass
+        >>> keep = PartialSums(Path(tempfile.mkdtemp()), settings={})
+        >>> keep.save("fit", Shard(), SavedPass(sums=Fit(), done=0, finished=True))
+        >>> merged_fit(keep, Shard()).samples
+        0
+    """
     return keep.merged("fit", part, Fit)
 
 
@@ -153,7 +233,7 @@ def merged_analysis(
     heads: Collection[int] | None = None,
     about: dict[str, str] | None = None,
 ) -> Analysis:
-    """Return the analysis that the finished shards of both passes come to.
+    """Return the analysis from the finished shards of both passes.
 
     Args:
         stream: what the sums are of.
@@ -162,8 +242,19 @@ def merged_analysis(
         heads: those that were looked at.
         about: what a report says of model and corpus.
 
+    Returns:
+        The analysis.
+
     Raises:
         BadInput: a shard is not finished, or nothing was held out of several shards.
+
+    Example:
+        >>> import tempfile
+        >>> from attnlib import zoo
+        >>> keep = PartialSums(Path(tempfile.mkdtemp()), settings={})
+        >>> merged_analysis(zoo.load("reordering").stream(), keep, Shard())  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        attnlib.errors.BadInput: ...: shards 0 of 1 have no finished fit yet
     """
     fit = merged_fit(keep, part)
     judgement = keep.merged("judge", part, lambda: HeldOutSums(fit))
@@ -179,7 +270,20 @@ def merged_analysis(
 
 
 def write_sums(path: Path, sums: Fit | HeldOutSums, facts: dict) -> None:
-    """Write sums and facts about them to a file, which appears whole or not at all."""
+    """Write sums and facts about them to a file, which appears whole or not at all.
+
+    Args:
+        path: of the file.
+        sums: of either pass.
+        facts: what JSON can hold, with ``settings``, ``done`` and ``finished``.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "sums.safetensors"
+        >>> write_sums(path, Fit(), {"settings": {}, "done": 3, "finished": False})
+        >>> read_facts(path)["done"], read_sums(path, Fit()).samples
+        (3, 0)
+    """
     tensors: dict[str, Tensor] = {}
     state = _with_names_for_tensors(sums.state_dict(), "", tensors)
     facts = facts | {"format": FORMAT, "state": state}
@@ -190,21 +294,52 @@ def write_sums(path: Path, sums: Fit | HeldOutSums, facts: dict) -> None:
 def read_facts(path: Path) -> dict:
     """Return the facts that a file has about its sums, unchecked; :func:`read_sums` checks the sums.
 
+    Args:
+        path: of the file.
+
+    Returns:
+        Its facts, with ``settings``, ``done``, ``finished`` and ``state``.
+
     Raises:
         CorruptFile: the file is cut, or has another format.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "sums.safetensors"
+        >>> write_sums(path, Fit(), {"settings": {}, "done": 3, "finished": False})
+        >>> read_facts(path)["finished"]
+        False
     """
     with _refused_whole(path), safe_open(path, framework="pt") as file:
         facts = json.loads(file.metadata()["facts"])
-        if facts["format"] != FORMAT:
-            raise ValueError(f"it is of format {facts['format']}, not {FORMAT}")
+        _require_format(facts["format"])
         return {name: facts[name] for name in ("settings", "done", "finished", "state")}
 
 
+def _require_format(saved: str) -> None:
+    if saved != FORMAT:
+        raise ValueError(f"it is of format {saved}, not {FORMAT}")
+
+
 def read_sums(path: Path, sums: Sums) -> Sums:
-    """Load what a file holds into sums of its kind, and return them.
+    """Load what a file holds into sums of its kind.
+
+    Args:
+        path: of the file.
+        sums: empty ones, which are filled.
+
+    Returns:
+        The sums.
 
     Raises:
         CorruptFile: the file is not what :func:`write_sums` wrote.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "sums.safetensors"
+        >>> write_sums(path, Fit(method="means"), {"settings": {}, "done": 0, "finished": False})
+        >>> read_sums(path, Fit()).method
+        'means'
     """
     with _refused_whole(path):
         tensors = load_file(path)

@@ -1,4 +1,4 @@
-"""Texts through a decoder or an encoder alone, as a stream of passes."""
+"""Stream the passes of a decoder or an encoder alone over texts."""
 
 from collections.abc import Collection, Iterator
 from functools import cache
@@ -30,14 +30,25 @@ def stream_of_sequences(
     Args:
         checkpoint: a decoder or an encoder alone, with its tokenizer.
         text: its source is what is read; empty lines are left out.
-        kinds: of attention; a model alone has one, see :class:`~attnlib.adapters.single_stack.SingleStack`.
-        layers: numbers of the layers that are looked at; all by default.
+        kinds: of attention; such a model has one, see :class:`~attnlib.adapters.single_stack.SingleStack`.
+        layers: numbers of the layers to look at; all by default.
         ignore_special: leave out the positions of special pieces; unknown words are words.
         batch_size: texts at once.
-        longest: pieces of a text, longer ones are cut off.
+        longest: pieces of a text; longer ones are cut off.
+
+    Returns:
+        A stream, which reads the text when it is iterated over.
 
     Raises:
-        BadInput: a text with translations; a model that cannot be traced.
+        BadInput: the text has translations, or the model cannot be traced.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> from attnlib.report.texts import Sentences
+        >>> checkpoint = SimpleNamespace(model=None, tokenizer=None)
+        >>> stream_of_sequences(checkpoint, Sentences(["one"], ["un"]))
+        Traceback (most recent call last):
+        attnlib.errors.BadInput: NoneType reads one text and translates nothing: leave target out
     """
     model, tokenizer = checkpoint.model, checkpoint.tokenizer
     if text.target is not None:

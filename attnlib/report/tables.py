@@ -21,29 +21,42 @@ if TYPE_CHECKING:
 
 
 class Tables:
-    """Tidy tables of an analysis, each a data frame of pandas.
+    """Tidy tables of an analysis, each a data frame of pandas, with its caveats as ``attrs["notes"]``.
 
-    ``attrs["notes"]`` of each has what a reader must know.
+    Args:
+        analysis: of any model.
 
     Raises:
         BadInput: pandas is not installed.
+
+    Example:
+        >>> from attnlib import analyse, zoo
+        >>> tables = Tables(analyse(zoo.load("reordering").stream(batch_size=64)))
+        >>> len(tables.heads()), sorted(set(tables.terms(by_part=True)["key_part"]))
+        (4, ['input', 'residual', 'temporal'])
     """
 
     def __init__(self, analysis: Analysis):
         self._analysis = analysis
 
     def heads(self) -> "DataFrame":
-        """Return a row for each head; for its columns see :func:`~attnlib.analysis.results.head_rows`."""
+        """Return a row for each head.
+
+        Returns:
+            The columns of :func:`~attnlib.analysis.results.head_rows`.
+        """
         return self._frame(self._analysis.heads)
 
     def terms(self, *, by_part: bool = False) -> "DataFrame":
         """Return a row for each term of each head.
 
-        A head has nine terms, more with a constant part, and a position bias where there is one. The columns
-        are :data:`~attnlib.analysis.results.TERM_COLUMNS`.
+        A head has nine terms, more with a constant part, and a position bias if the model has one.
 
         Args:
-            by_part: also have columns ``query_part`` and ``key_part``, None for a position bias.
+            by_part: add columns ``query_part`` and ``key_part``, None for a position bias.
+
+        Returns:
+            The columns :data:`~attnlib.analysis.results.TERM_COLUMNS`.
         """
         frame = self._frame(shown_terms(self._analysis, self._analysis.terms))
         if by_part:
@@ -56,14 +69,16 @@ class Tables:
     def parts(self) -> "DataFrame":
         """Return a row for each part of each head: own, split and any-term shares side by side.
 
-        The columns are :data:`~attnlib.analysis.part_shares.PART_COLUMNS`.
+        Returns:
+            The columns :data:`~attnlib.analysis.part_shares.PART_COLUMNS`.
         """
         return self._frame(part_rows(self._analysis.heads, self._analysis.terms))
 
     def interventions(self) -> "DataFrame":
         """Return a row for each head, way, side and part: how far attention moves.
 
-        The columns are :data:`~attnlib.analysis.interventions.INTERVENTION_COLUMNS`.
+        Returns:
+            The columns :data:`~attnlib.analysis.interventions.INTERVENTION_COLUMNS`.
 
         Raises:
             BadInput: the analysis was made without interventions.
@@ -74,7 +89,8 @@ class Tables:
     def calibration(self) -> "DataFrame":
         """Return rank correlations over heads between what shares say and how far attention moves.
 
-        The columns are :data:`~attnlib.analysis.interventions.CALIBRATION_COLUMNS`.
+        Returns:
+            The columns :data:`~attnlib.analysis.interventions.CALIBRATION_COLUMNS`.
 
         Raises:
             BadInput: the analysis was made without interventions.
@@ -85,17 +101,18 @@ class Tables:
     def aggregate(self, by: By = "layer", *, weigh: Weigh = "scores") -> "DataFrame":
         """Return shares and rebuilt attention of several heads together, a row for each measure and group.
 
-        The columns are :data:`~attnlib.analysis.aggregate.AGGREGATE_COLUMNS`.
-
         Args:
             by: "layer" puts the heads of an attention together, "kind" those of all layers.
             weigh: "scores" pools sums, so that a head weighs by how much its scores vary; "heads" takes the
                 mean over heads, without those that attend evenly. :mod:`attnlib.analysis.aggregate` says
                 which to take.
 
+        Returns:
+            The columns :data:`~attnlib.analysis.aggregate.AGGREGATE_COLUMNS`.
+
         Raises:
-            BadInput: an analysis without blocks of sentences; pandas is not installed.
-            UnknownName: another ``by`` or ``weigh``.
+            BadInput: the analysis has no blocks of sentences, or pandas is not installed.
+            UnknownName: ``by`` or ``weigh`` is another word.
         """
         analysis = self._analysis
         even = {(f"{row['kind']}.{row['layer']}", row["head"]): is_even(row) for row in analysis.heads}
@@ -105,7 +122,11 @@ class Tables:
         return self._frame(rows)
 
     def states(self) -> "DataFrame":
-        """Return a row for each of the states that projections read."""
+        """Return a row for each of the states that projections read.
+
+        Returns:
+            Their widths, sizes and what was not fitted on.
+        """
         return self._frame(self._analysis.states)
 
     def attention(self, name: Name | None = None, *, sample: int = 0) -> "DataFrame":
@@ -145,10 +166,17 @@ class Tables:
 
 
 def pair_of(term: str) -> tuple[str, str] | tuple[None, None]:
-    """Return the part of the query and that of the key that a term is of; a position bias has none.
+    """Return the part of the query and that of the key that a term is of.
 
-    >>> pair_of("temporal·input")
-    ('temporal', 'input')
+    Args:
+        term: its name.
+
+    Returns:
+        Two parts; two Nones for a position bias.
+
+    Example:
+        >>> pair_of("temporal·input")
+        ('temporal', 'input')
     """
     if term == POSITION_BIAS:
         return None, None
@@ -164,10 +192,25 @@ def _require_interventions(analysis: Analysis) -> None:
 def sample_of(
     analysis: Analysis, name: Name | None, number: int
 ) -> tuple[dict[Head, Float[Tensor, "queries keys"]], dict[str, list[str]]]:
-    """Return the attention of every head to one of the sentences on the page, and its words by side.
+    """Return the attention of every head in one of the sentences on the page, and its words by side.
+
+    Args:
+        analysis: that keeps samples.
+        name: the word of an id; the id itself by default.
+        number: of the sentence, from 0.
+
+    Returns:
+        Matrices by head, and visible words by side.
 
     Raises:
-        BadInput: the analysis holds no such sentence.
+        BadInput: the analysis keeps no such sentence.
+
+    Example:
+        >>> from attnlib import analyse, zoo
+        >>> network = zoo.load("reordering")
+        >>> attention, words = sample_of(analyse(network.stream(batch_size=64)), network.word, 0)
+        >>> len(attention), words["source"][-1]
+        (4, '<eos>')
     """
     held = len(analysis.samples)
     if not held:

@@ -1,4 +1,4 @@
-"""The templates of a report, and what they can make of numbers and words."""
+"""Load the templates of a report, with what they can make of numbers and words."""
 
 from functools import cache
 from pathlib import Path
@@ -17,7 +17,18 @@ _NEGATIVE = -0.005  # a number that is shown with a sign
 
 @cache
 def template(name: str) -> Template:
-    """Return a template of this folder; one of HTML escapes all that it is given."""
+    """Return a template of this folder; one of HTML escapes all values.
+
+    Args:
+        name: of the file.
+
+    Returns:
+        A template, in which an undefined name is an error.
+
+    Example:
+        >>> template("report.html.j2").name
+        'report.html.j2'
+    """
     environment = Environment(
         loader=FileSystemLoader(FOLDER),
         autoescape=name.endswith(".html.j2"),
@@ -37,7 +48,19 @@ def template(name: str) -> Template:
 
 
 def square(value: float, colour: str) -> str:
-    """Return the style of a cell: as strong as its value, between −1 and 1, is large, hatched if negative."""
+    """Return the style of a cell: as strong as its value is large, and hatched if that is negative.
+
+    Args:
+        value: between −1 and 1.
+        colour: a name of :data:`~attnlib.report.contents.COLOURS`; black and white for another.
+
+    Returns:
+        Declarations of CSS.
+
+    Example:
+        >>> square(0.5, "input")
+        'background:color-mix(in srgb,#d55e00 45%,transparent)'
+    """
     strength = min(1.0, abs(value))
     strongest = 0.9 if colour in COLOURS else 0.35
     style = paint(strongest * strength, COLOURS.get(colour, _PLAIN))
@@ -49,5 +72,17 @@ def square(value: float, colour: str) -> str:
 
 
 def paint(strength: float, colour: str = _PLAIN) -> str:
-    """Return a colour of CSS, the more transparent the weaker it is."""
+    """Return a colour of CSS, the more transparent the weaker it is.
+
+    Args:
+        strength: from 0 to 1.
+        colour: of CSS.
+
+    Returns:
+        A colour.
+
+    Example:
+        >>> paint(0.5, "red")
+        'color-mix(in srgb,red 50%,transparent)'
+    """
     return f"color-mix(in srgb,{colour} {100 * strength:.0f}%,transparent)"

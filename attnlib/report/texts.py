@@ -1,4 +1,4 @@
-"""Texts to analyse a model on: two files, line by line translations of each other, or two lists."""
+"""Read the texts that a model is analysed on: two files, line by line, or two lists."""
 
 import codecs
 import hashlib
@@ -14,7 +14,19 @@ from attnlib.errors import BadInput
 
 @dataclass(frozen=True)
 class ParallelText:
-    """Two files, line by line translations of each other, read as they are needed; or the source alone."""
+    r"""Two files, line by line translations of each other, which are read as needed; or the source alone.
+
+    Attributes:
+        source: path of the file, in UTF-8.
+        target: path of the file of translations; None for the source alone.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "source.txt"
+        >>> _ = path.write_text("one\ntwo\n")
+        >>> list(ParallelText(path).pairs())
+        [('one', ''), ('two', '')]
+    """
 
     source: Path | str
     target: Path | str | None = None
@@ -30,10 +42,13 @@ class ParallelText:
         return {"Corpus": ", ".join(path.name for path in self._files().values())}
 
     def checked(self) -> tuple[int, dict[str, str]]:
-        """Return the number of lines, and the checksum of each file.
+        """Read both files once, and check that they belong together.
+
+        Returns:
+            The number of lines, and the SHA-256 of each file by side.
 
         Raises:
-            BadInput: the files are no translations of each other: their lengths differ, or they are empty.
+            BadInput: the files differ in length, or are empty.
         """
         files = self._files()
         counts = {}
@@ -56,7 +71,10 @@ class ParallelText:
         return n_lines, digests
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Yield the lines, without their ends; the target of a source alone is empty.
+        """Yield the lines, without their ends.
+
+        Yields:
+            Source and target; the target is empty if there is the source alone.
 
         Raises:
             BadInput: a line is not UTF-8, or is missing on one side.
@@ -82,7 +100,7 @@ class ParallelText:
             files["target"] = Path(self.target)
         for side, path in files.items():
             if not path.is_file():
-                raise BadInput(f"{side} {path} is not there")
+                raise BadInput(f"{side} {path} does not exist")
         return files
 
 
@@ -90,11 +108,16 @@ class ParallelText:
 class Sentences:
     """Sentences and their translations in lists; or the sources alone.
 
-    Raises:
-        BadInput: no sentence, what is no text, or lists of different lengths.
+    Attributes:
+        source: sentences.
+        target: their translations; None for the sources alone.
 
-    >>> list(Sentences(["one", "two"], ["un", "deux"]).pairs())
-    [('one', 'un'), ('two', 'deux')]
+    Raises:
+        BadInput: there is no sentence, one is not a text, or the lists differ in length.
+
+    Example:
+        >>> list(Sentences(["one", "two"], ["un", "deux"]).pairs())
+        [('one', 'un'), ('two', 'deux')]
     """
 
     source: Sequence[str]
@@ -117,14 +140,22 @@ class Sentences:
         return {"Corpus": f"{len(self.source):,} sentences given in a list"}
 
     def checked(self) -> tuple[int, dict[str, str]]:
-        """Return the number of sentences, and the checksum of each side."""
+        """Return the number of sentences, and the SHA-256 of each side.
+
+        Returns:
+            Both, the latter by side.
+        """
         digests = {"source": _digest(self.source)}
         if self.target is not None:
             digests["target"] = _digest(self.target)
         return len(self.source), digests
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Return the sentences with their translations; the target of a source alone is empty."""
+        """Return the sentences with their translations.
+
+        Returns:
+            An iterator over source and target; the target is empty if there are the sources alone.
+        """
         targets = self.target or [""] * len(self.source)
         return zip(self.source, targets, strict=True)
 
@@ -152,10 +183,21 @@ Text = ParallelText | Sentences
 def text_of(
     source: Text | str | Path | Iterable[str], target: str | Path | Iterable[str] | None = None
 ) -> Text:
-    """Return a text, whatever it is given as: two files, or two lists of sentences.
+    """Return a text, from two files or two lists of sentences.
+
+    Args:
+        source: a file, sentences, or a text, which is returned as it is.
+        target: the translations, likewise; None for the source alone.
+
+    Returns:
+        A text that can be read again and again.
 
     Raises:
-        BadInput: a file on one side and a list on the other; a file that is not there.
+        BadInput: one side is a file and the other a list.
+
+    Example:
+        >>> text_of(["one"], ["un"])
+        Sentences(source=('one',), target=('un',))
     """
     if isinstance(source, ParallelText | Sentences):
         return source

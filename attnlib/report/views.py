@@ -1,4 +1,4 @@
-"""An analysis with its views as methods, each a line that calls the function or class that makes the view."""
+"""Give an analysis its views as methods, each a line that calls the function or class that makes the view."""
 
 from dataclasses import fields
 from html import escape
@@ -24,12 +24,25 @@ class AnalysisWithViews(Analysis):
     """An analysis that shows itself, as :func:`attnlib.analyse` and :func:`attnlib.read_report` return it.
 
     Its data are those of :class:`~attnlib.analysis.results.Analysis`, which every function of
-    :mod:`attnlib.report` takes just as well.
+    :mod:`attnlib.report` takes as well.
+
+    Example:
+        >>> from attnlib import analyse, zoo
+        >>> analysis = analyse(zoo.load("reordering").stream(batch_size=64))
+        >>> type(analysis).__name__, len(analysis.tables.heads())
+        ('AnalysisWithViews', 4)
     """
 
     @classmethod
     def of(cls, analysis: Analysis) -> "AnalysisWithViews":
-        """Return an analysis with its views."""
+        """Return an analysis with its views.
+
+        Args:
+            analysis: plain data.
+
+        Returns:
+            The same data.
+        """
         return cls(**{field.name: getattr(analysis, field.name) for field in fields(Analysis)})
 
     @property
@@ -43,21 +56,52 @@ class AnalysisWithViews(Analysis):
         return Plots(self)
 
     def to_frame(self) -> "DataFrame":
-        """Return a row for each term of each head, see :meth:`~attnlib.report.tables.Tables.terms`."""
+        """Return a row for each term of each head, see :meth:`~attnlib.report.tables.Tables.terms`.
+
+        Returns:
+            A data frame of pandas, with columns ``query_part`` and ``key_part``.
+        """
         return self.tables.terms(by_part=True)
 
     def aggregate(self, by: By = "layer", *, weigh: Weigh = "scores") -> "DataFrame":
-        """Return several heads together, see :meth:`~attnlib.report.tables.Tables.aggregate`."""
+        """Return several heads together, see :meth:`~attnlib.report.tables.Tables.aggregate`.
+
+        Args:
+            by: "layer" or "kind".
+            weigh: "scores" or "heads".
+
+        Returns:
+            A data frame of pandas.
+        """
         return self.tables.aggregate(by, weigh=weigh)
 
     def explain(
         self, sample: int, layer: int, head: int, *, kind: str = "cross", name: Name | None = None
     ) -> Explanation:
-        """Return the terms of one head in one sentence, see :func:`~attnlib.report.explain.explain`."""
+        """Return the terms of one head in one sentence, see :func:`~attnlib.report.explain.explain`.
+
+        Args:
+            sample: number of the sample, from 0.
+            layer: of the attention, from 0.
+            head: of the attention, from 0.
+            kind: of the attention.
+            name: the word of an id; the id itself by default.
+
+        Returns:
+            The terms, with the words of both sides.
+        """
         return explain(self, sample=sample, layer=layer, head=head, kind=kind, name=name)
 
     def show(self, *, name: Name | None = None, height: int = 720) -> "HTML":
-        """Return the report for a notebook, see :func:`show`."""
+        """Show the report in a notebook, see :func:`show`.
+
+        Args:
+            name: the word of an id; the id itself by default.
+            height: of the frame, in pixels.
+
+        Returns:
+            What IPython displays.
+        """
         return show(self, name=name, height=height)
 
     def _repr_html_(self) -> str:
@@ -65,15 +109,24 @@ class AnalysisWithViews(Analysis):
 
 
 def show(analysis: Analysis, *, name: Name | None = None, height: int = 720) -> "HTML":
-    """Return the report, with all that moves in it, for a notebook to show below a cell.
+    """Show the report, with all that moves in it, below a cell of a notebook.
 
     Args:
         analysis: what the report shows.
-        name: the word of an id, as of :func:`~attnlib.report.files.report`; ids by default.
+        name: the word of an id, as for :func:`~attnlib.report.files.report`; the id itself by default.
         height: of the frame, in pixels.
+
+    Returns:
+        What IPython displays: a frame that no sentence can leave.
 
     Raises:
         BadInput: IPython is not installed.
+
+    Example:
+        >>> from attnlib import analyse, zoo
+        >>> analysis = analyse(zoo.load("reordering").stream(batch_size=64))
+        >>> show(analysis).data.startswith("<div><iframe srcdoc=")
+        True
     """
     text = page(analysis, TITLE, name or id_as_word, script=True)
     style = f"width: 100%; height: {height}px; border: 0"
@@ -83,6 +136,18 @@ def show(analysis: Analysis, *, name: Name | None = None, height: int = 720) -> 
 
 
 def in_words(analysis: Analysis) -> str:
-    """Return the findings and the caveats of an analysis as HTML, a paragraph each."""
+    """Return the findings and the caveats of an analysis as HTML, a paragraph each.
+
+    Args:
+        analysis: of any model.
+
+    Returns:
+        Escaped markup.
+
+    Example:
+        >>> from attnlib import analyse, zoo
+        >>> in_words(analyse(zoo.load("reordering").stream(batch_size=64))).startswith("<p>Analysis")
+        True
+    """
     texts = [repr(analysis), *findings(analysis), *notes(analysis)]
     return "".join(f"<p>{escape(sentence(text))}</p>" for text in texts)

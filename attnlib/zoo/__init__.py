@@ -1,4 +1,4 @@
-"""Trained networks of every class of the library, inside the package: a first analysis needs no model.
+"""Load trained networks of every class of the library, so that a first analysis needs no model.
 
 =======================  ===============================================================================
 ``reordering``           a Transformer of two layers and two heads, width 32: phrases of which half swap words
@@ -13,8 +13,8 @@
 ``python -m notebooks.beyond.your_own_model.zoo`` wrote the files, from networks of the book's quick profile,
 all but the first in half precision; :attr:`Trained.provenance` says what made each.
 
->>> one = load("reordering")
->>> one.network.config.layers, one.word("source", 2)
+>>> trained = load("reordering")
+>>> trained.network.config.layers, trained.word("source", 2)
 (2, '<eos>')
 """
 
@@ -23,10 +23,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import cast, get_args
+from typing import Any, cast
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from safetensors import safe_open
 from torch import Tensor
 
@@ -47,73 +47,146 @@ from attnlib.trace import Trace
 FOLDER = Path(__file__).parent
 NAMES = tuple(sorted(path.stem for path in FOLDER.glob("*.safetensors")))
 Network = Transformer | EncoderDecoder | SequenceToSequence | BilinearTranslator | AttentiveClassifier
-_CONFIGS = (TransformerConfig, ModelConfig, SequenceConfig, TranslatorConfig, ClassifierConfig)
+_CLASSES: dict[str, tuple[Any, Any]] = {
+    "Transformer": (Transformer, TransformerConfig),
+    "EncoderDecoder": (EncoderDecoder, ModelConfig),
+    "SequenceToSequence": (SequenceToSequence, SequenceConfig),
+    "BilinearTranslator": (BilinearTranslator, TranslatorConfig),
+    "AttentiveClassifier": (AttentiveClassifier, ClassifierConfig),
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A network with sentences that it can be analysed on."""
+    """A network with sentences that it can be analysed on.
 
-    network: Network  #: in evaluation mode
-    #: sentence pairs, of those that it was trained on; a classifier's have one word, the label's
+    Attributes:
+        network: in evaluation mode.
+        corpus: sentence pairs of those that it was trained on; a classifier's target is one word, the label.
+        words: of either side, by id.
+        provenance: the settings and the seed of its training, commit, date, packages, the share of words that
+            it predicts in sentences that it never saw (``accuracy``), and the ``sha256`` of its file.
+
+    Example:
+        >>> trained = load("one_to_one_VED")
+        >>> trained.network.config.architecture, len(trained.words["source"]) > 4
+        ('VED', True)
+    """
+
+    network: Network
     corpus: Corpus
-    words: dict[str, list[str]]  #: of either side, by id
-    #: the settings and the seed of its training, commit, date, packages, how much of the words of sentences
-    #: that it never saw it predicts (``accuracy``), and the ``sha256`` of its file
+    words: dict[str, list[str]]
     provenance: dict
 
     def stream(self, batch_size: int = 32, kinds: str | Collection[str] = ("cross",)) -> Stream[Batch]:
-        """Passes over its sentences, for :func:`~attnlib.report.one_call.analyse` and reports.
+        """Return the passes over its sentences, for :func:`attnlib.analyse` and :func:`attnlib.report`.
+
+        Args:
+            batch_size: sentence pairs at once.
+            kinds: of attention; a Transformer alone has others than ``"cross"``.
+
+        Returns:
+            A stream that can be read again and again.
 
         Raises:
-            BadInput: a network without attention to a source, or another kind of it than it has.
+            BadInput: the network has no attention to a source, or none of such a kind.
         """
-        chosen = as_tuple(kinds) or ()
-        for kind in chosen:
+        chosen_kinds = as_tuple(kinds) or ()
+        for kind in chosen_kinds:
             check_known("attention", kind, KINDS)
         if isinstance(self.network, Transformer):
-            trace = partial(transformer_pass, self.network, kinds=chosen)
+            trace = partial(transformer_pass, self.network, kinds=chosen_kinds)
         else:
-            architecture = getattr(self.network.config, "architecture", type(self.network).__name__)
-            without = architecture in ("VED", "AttentiveClassifier")
-            if without or set(chosen) != {"cross"}:
-                has = "no attention between two texts" if without else "cross-attention alone"
-                raise BadInput(f"{architecture} has {has}: there is no analysis of {', '.join(chosen)}")
+            _require_cross_attention(self.network, chosen_kinds)
             trace = partial(encoder_decoder_pass, cast("Recurrent", self.network))
-        trained = {name: self.provenance[name] for name in ("accuracy", "commit", "date")}
-        trained = {"network": type(self.network).__name__} | trained
+        trained = {"network": type(self.network).__name__}
+        for name in ("accuracy", "commit", "date"):
+            trained[name] = self.provenance[name]
         made = {"trained": trained, "sha256": {"model": self.provenance["sha256"]}}
         batches = partial(evaluation_batches, self.corpus, batch_size)
         return Stream(trace, batches, logits=self.logits, made=lambda: made)
 
     @torch.no_grad()
-    def logits(self, one: Trace) -> Float[Tensor, "batch target words"]:
-        """What it predicts at every step of a pass."""
-        target = one.target_tokens, one.target_outputs, one.target_mask
-        batch = Batch(one.source_tokens, one.source_mask, *target, torch.arange(len(one.source_mask)))
+    def logits(self, trace: Trace) -> Float[Tensor, "batch target words"]:
+        """Return what the network predicts at every step of a pass.
+
+        Args:
+            trace: of the pass, which is run again.
+
+        Returns:
+            Logits of each word.
+        """
+        batch = Batch(
+            source=trace.source_tokens,
+            source_mask=trace.source_mask,
+            target_input=trace.target_tokens,
+            target_output=trace.target_outputs,
+            target_mask=trace.target_mask,
+            indices=torch.arange(len(trace.source_mask)),
+        )
         return self.network(batch).logits
 
     def word(self, side: str, token: int) -> str:
-        """Of ``"source"`` or ``"target"``."""
+        """Return the word of an id.
+
+        Args:
+            side: ``"source"`` or ``"target"``.
+            token: the id.
+
+        Returns:
+            A word, or a mark such as ``"<eos>"``.
+        """
         return self.words[side][token]
 
 
 def load(name: str) -> Trained:
-    """A network by its name.
+    """Load a network by its name.
+
+    Args:
+        name: one of :data:`NAMES`.
+
+    Returns:
+        The network in evaluation mode, with sentences and words.
 
     Raises:
-        UnknownName: none of :data:`NAMES`. Altered: its file is not as it was written.
+        UnknownName: there is no such network.
+        Altered: its file is not as it was written.
+
+    Example:
+        >>> trained = load("reordering")
+        >>> trained.network.config.layers, trained.word("source", 2)
+        (2, '<eos>')
     """
     check_known("network", name, NAMES)
     path = FOLDER / f"{name}.safetensors"
     tensors = load_file(path)
     with safe_open(path, framework="pt") as file:
-        said, digest = json.loads(file.metadata()["trained"]), file.metadata()["sha256"]
-    kinds = zip(get_args(Network), _CONFIGS, strict=True)
-    kind, config = next(own for own in kinds if own[0].__name__ == said["kind"])
-    network = kind(config(**said["config"]), torch.Generator().manual_seed(0))
-    weights = {k.removeprefix("network."): v for k, v in tensors.items() if k[:8] == "network."}
+        metadata = file.metadata()
+    description = json.loads(metadata["trained"])
+    network_class, config_class = _CLASSES[description["kind"]]
+    network = network_class(config_class(**description["config"]), torch.Generator().manual_seed(0))
+    weights = {}
+    for key, tensor in tensors.items():
+        if key.startswith("network."):
+            weights[key.removeprefix("network.")] = tensor
     network.load_state_dict(weights)
-    rows = [[row[row >= 0].tolist() for row in tensors[side]] for side in ("source", "target")]
-    provenance = said["provenance"] | {"sha256": digest}
-    return Trained(network.eval(), Corpus.from_ids(*rows), said["words"], provenance)
+    return Trained(
+        network=network.eval(),
+        corpus=Corpus.from_ids(_sentences(tensors["source"]), _sentences(tensors["target"])),
+        words=description["words"],
+        provenance=description["provenance"] | {"sha256": metadata["sha256"]},
+    )
+
+
+def _sentences(rows: Int[Tensor, "sentences longest"]) -> list[list[int]]:
+    """Return the ids of each sentence; padding is below 0."""
+    return [row[row >= 0].tolist() for row in rows]
+
+
+def _require_cross_attention(network: Network, kinds: Collection[str]) -> None:
+    """Raise BadInput unless a recurrent network has attention to a source, and no other kind is chosen."""
+    architecture = getattr(network.config, "architecture", type(network).__name__)
+    has_none = architecture in ("VED", "AttentiveClassifier")
+    if has_none or set(kinds) != {"cross"}:
+        has = "no attention between two texts" if has_none else "cross-attention alone"
+        raise BadInput(f"{architecture} has {has}: there is no analysis of {', '.join(kinds)}")

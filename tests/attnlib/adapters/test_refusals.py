@@ -251,7 +251,7 @@ test_models_of_hugging_face_that_are_refused = refused(
     (partial(half, "T5EncoderModel"), "T5EncoderModel has no self-attention in the form of"),
     (lambda: lexical_probe(toys.half("GPT2LMHeadModel"), toys.traced("T5")),
      "GPT2LMHeadModel lacks an encoder or a decoder, … whole"),
-    (lambda: HuggingFace(nn.Linear(2, 2)), "Linear is no model … see attnlib.adapters.Modules"),
+    (lambda: HuggingFace(nn.Linear(2, 2)), "Linear is not a model … see attnlib.adapters.Modules"),
     (lambda: HuggingFace(toys.model_of("ProphetNet")),
      "has no cross-attention in the form of T5, BART, mBART or Marian"),
     # LED's encoder looks through windows; its cross-attention is BART's, and it keeps it to itself.
@@ -288,7 +288,7 @@ test_models_of_hugging_face_that_are_refused = refused(
      "a right word has id 50; the model predicts 50 words, from 0"),
     (lambda: bart_probe(lambda whole: whole.model), "BartModel predicts no words … AutoModelForSeq2SeqLM"),
     (lambda: lexical_probe(zoo.load("lexicon_translator").network, toys.traced("Bart")),
-     "BilinearTranslator is no model of the transformers library"),
+     "BilinearTranslator is not a model of the transformers library"),
     (lambda: lexical_probe(toys.model_of("Whisper"), toys.whisper().trace(frames())),
      "reads input_features, which a pass does not hold"),
     # Frames.

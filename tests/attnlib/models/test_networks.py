@@ -413,7 +413,7 @@ def test_one_attention_by_hand():
     keys = torch.tensor([[[0.0, 0.0], [1.0, 1.0], [9.0, 9.0]]])
     queries = torch.tensor([[[0.0, math.log(3)], [math.log(3), 0.0]]])
     seen = torch.tensor([[[True, True, False]]])
-    output, attended = attention(queries, attention.answer(keys), seen, key_inputs=keys)
+    output, attended = attention(queries, attention.keys_and_values(keys), seen, key_inputs=keys)
     expected = torch.tensor([[[0.5, 0.5, 0], [0.25, 0.75, 0]], [[0.25, 0.75, 0], [0.5, 0.5, 0]]])
     torch.testing.assert_close(attended.attention, expected[None])
     torch.testing.assert_close(output, torch.tensor([[[3.0, 2.0], [2.0, 3.0]]]))
@@ -487,7 +487,7 @@ def test_turned_by_their_positions_the_same_words_further_on_have_the_same_score
     everywhere = torch.ones(1, 1, 2, dtype=torch.bool)
     found = []
     for first in (0, 3):
-        source = attention.answer(pair, first)
+        source = attention.keys_and_values(pair, first)
         found.append(attention(pair, source, everywhere, first=first, key_inputs=pair)[1].scores)
     torch.testing.assert_close(*found)
 
@@ -513,7 +513,7 @@ def test_a_pair_of_coordinates_turns_by_its_angle():
     attention = nets.transformer(width=16, heads=2, positions="rotary").encoder[0].self_attention
     rows = torch.zeros(1, 2, 1, 8)
     rows[..., 1] = 1.0  # with coordinate 5 it turns by position · 10000^(-1/4) = position / 10
-    turned = attention.placed(rows, first=3)[0, 0, 0]
+    turned = attention.at_positions(rows, first=3)[0, 0, 0]
     expected = torch.zeros(8)
     expected[1], expected[5] = torch.tensor(0.3).cos(), torch.tensor(0.3).sin()
     torch.testing.assert_close(turned, expected)

@@ -148,7 +148,7 @@ QUERY = "decoder.block.0.layer.1.EncDecAttention.q.weight"
             partial(edited, model_type="bert"), partial(edited, classifier_dropout=None),
             partial(edited, change=lambda own: own | {QUERY: torch.ones(3, 16)}))),
         (partial(edited, auto_map={"AutoConfig": "configuration_own.Own"}, model_type="of_its_own"),
-         "tiny brings code of its own, … model_kwargs={'trust_remote_code': True}"),
+         "tiny brings its own code, … model_kwargs={'trust_remote_code': True}"),
         (made_adapter, "tiny is an adapter of peft, of google-t5/t5-small, … (model.merge_and_unload())"),
         (partial(edited, is_encoder_decoder=False, architectures=["OwnModel"]),
          "cannot be loaded as a decoder or an encoder … OwnModel, which transformers does not have"),
@@ -466,7 +466,7 @@ def refused(words, message):
     run = toys.attnlib("analyse", *words)
     assert run.exit_code == 2, run.output
     assert isinstance(run.exception, SystemExit)
-    bars = ("Loading weights", "first pass", "second pass", "beside the model", "threads: ")
+    bars = ("Loading weights", "first pass", "second pass", "besides the model", "threads: ")
     (said,) = [line for line in run.stderr.splitlines() if line.strip() and not line.startswith(bars)]
     assert said.startswith("error: ")
     assert message in said
