@@ -42,7 +42,7 @@ Layout = Literal["apart", "thirds", "by head"]
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """How the attention modules of some models are built.
+    """Structure of the attention modules of a family of models.
 
     Attributes:
         models: names of some of these models.
@@ -163,7 +163,7 @@ class SingleStack(Traced):
     Args:
         model: loaded, or built from a config; it stays on its device and in its precision.
         kinds: "decoder_self" for a decoder, "encoder_self" for an encoder, which is the default.
-        layers: which layers, from 0; all by default. What is not caught costs no memory.
+        layers: which layers, from 0; all by default. Others cost no memory.
         ignored: ids of tokens, such as special ones, that no analysis counts.
 
     Attributes:

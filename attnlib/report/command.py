@@ -83,7 +83,7 @@ def analyse_command(options: AnalyseOptions) -> None:
     console.print(f"report: {options.out / 'index.html'}")
 
 
-# What there is to do.
+# Jobs.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -320,7 +320,7 @@ def choose_threads(work: Callable[[], object], most: int | None = None) -> dict[
     return seconds
 
 
-# What it came to.
+# Results.
 
 
 def _finished_analysis(job: _Job, options: AnalyseOptions) -> Analysis:
@@ -347,7 +347,7 @@ def _judged_batches(stream: Stream, *, every: int) -> Iterator[Any]:
 
 
 def _options_of_page(options: AnalyseOptions) -> dict[str, object]:
-    """Return all options that the numbers depend on, but for the machine and what files hold."""
+    """Return all options that the numbers depend on, except the machine and the contents of files."""
     names = [field.name for field in fields(options) if field.name not in CALL_OPTIONS]
     return {flag_of(name): _plain(value) for name, value in options.settings(*names).items()}
 

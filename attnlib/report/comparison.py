@@ -14,6 +14,7 @@ from torch import Tensor
 from attnlib.analysis.block_ratios import MEASURES, ratios_of
 from attnlib.analysis.judge import student
 from attnlib.analysis.results import Analysis, variance_factor
+from attnlib.arrays import ShowsShapes
 from attnlib.errors import BadInput
 from attnlib.files import write_text_atomic
 from attnlib.optional import library
@@ -81,7 +82,7 @@ class Comparison:
     def differing(self) -> list[dict]:
         """Rows whose interval does not contain zero, the largest difference first.
 
-        Of a hundred measures that do not differ, five are expected here if as much text was fitted on.
+        Five in a hundred measures that do not differ are expected here if as much text was fitted on.
         """
         rows = [row for row in self.rows if row["low"] > 0 or row["high"] < 0]
         return sorted(rows, key=lambda row: -abs(row["difference"]))
@@ -206,8 +207,8 @@ def _differing_options(first: Analysis, second: Analysis) -> tuple[str, ...]:
     return tuple(name for name in MADE_BY if options.get(name) != others.get(name))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Intervals:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class _Intervals(ShowsShapes):
     """Intervals of the differences of all measures of a head; NaN if nothing was held out."""
 
     middle: Float[Tensor, " measures"]

@@ -163,7 +163,7 @@ class Checkpoint:
 
     @property
     def about(self) -> dict[str, str]:
-        """What a report says of the model, by the name of each fact."""
+        """Facts that a report states about the model, by the name of each fact."""
         facts = {"Model": f"{self.shown} ({described(self.model)})"}
         start = assumed_start(self.model)
         if start is not None:
@@ -441,7 +441,7 @@ def _require_one_target(model: Any, text: Text, *, generate: bool) -> None:
             f"{type(model).__name__} reads one text: give it to attnlib.analyse(checkpoint, texts)"
         )
     if generate and text.target is not None:
-        raise BadInput("a target is given, and generate asks the model to write it: leave one of them out")
+        raise BadInput("a target is given, and generate lets the model write it: leave one of them out")
     if not generate and text.target is None:
         raise BadInput(
             "there is no target: give a file of translations, or let the model write them (generate)"
@@ -507,7 +507,7 @@ def _count(ids: Int[Tensor, " pieces"], counted: int | None) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Loaded:
-    """What transformers loaded: a model, its tokenizer, and which weights were missing or did not fit."""
+    """A model and tokenizer loaded with transformers, and the weights that were missing or did not fit."""
 
     model: Any
     tokenizer: Any
@@ -552,7 +552,7 @@ def _load(
     return _Loaded(model, tokenizer, info)
 
 
-# What cannot be loaded, or would be loaded as something else.
+# Models that cannot be loaded, or would be loaded as something else.
 
 
 def _require_device(device: str) -> None:
@@ -627,7 +627,7 @@ def _require_every_weight(name: str, model: Any, info: dict[str, Any]) -> None:
     texts = [f"it {fault} {_named(keys)}" for fault, keys in faults.items() if keys]
     if texts:
         raise BadInput(
-            f"{name} is not whole: {'; '.join(texts)}. What is lacking would be drawn at random; give "
+            f"{name} is not whole: {'; '.join(texts)}. Missing weights would be drawn at random; give "
             "the config and the weights that were saved together"
         )
 
