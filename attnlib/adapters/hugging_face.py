@@ -673,7 +673,7 @@ def _require_both_halves(model: nn.Module) -> None:
     if not (getattr(config, "is_encoder_decoder", False) and parts >= {"encoder", "decoder"}):
         raise BadInput(
             f"{type(model).__name__} lacks an encoder or a decoder, and so cross-attention between "
-            "them: expected an encoder–decoder such as T5, BART, mBART or Marian, whole "
+            "them: expected a whole encoder–decoder such as T5, BART, mBART or Marian "
             "(AutoModelForSeq2SeqLM)"
         )
 
@@ -683,7 +683,7 @@ def _require_projections(model: nn.Module, place: Hooked) -> None:
     if not place.heads:
         raise BadInput(
             f"{place.attention} is {type(model.get_submodule(_path_of(place))).__name__}, which has no query "
-            "and key projections of a known form; take off what wraps it, or leave its kind out"
+            "and key projections of a known form; remove its wrapper, or leave its kind out"
         )
     for name in (place.query, place.key):
         if ":" in name:
@@ -692,9 +692,9 @@ def _require_projections(model: nn.Module, place: Hooked) -> None:
         kind = type(projection)
         if not isinstance(projection, nn.Linear) or kind.forward is not nn.Linear.forward:
             raise BadInput(
-                f"{name} is of the class {kind.__module__}.{kind.__qualname__}, which need not "
-                "compute what torch.nn.Linear does of its weight. Take off what wraps it (of peft: "
-                "model.merge_and_unload(); of a quantised model: load it in full), or name the "
+                f"{name} is of the class {kind.__module__}.{kind.__qualname__}, which may "
+                "compute something else than torch.nn.Linear does. Remove its wrapper (with peft: "
+                "model.merge_and_unload(); if quantised: load the model in full), or name the "
                 "torch.nn.Linear inside, see attnlib.adapters.Modules"
             )
 

@@ -928,7 +928,8 @@ class Modules(Traced):
         if batch.read is None:
             if self.start is None:
                 raise BadInput(
-                    "a batch does not say what the decoder reads: give it ``read``, or Modules a start"
+                    "a batch does not say what the decoder reads: give the batch ``read``, or give "
+                    "Modules a start"
                 )
             batch = replace(batch, read=shifted(batch.target, self.start))
         weights = next(self.model.parameters(), None)

@@ -365,7 +365,7 @@ class SingleStack(Traced):
 
     def _attention(self, attention: SelfAttention, hooks: Hooks) -> Attention:
         if attention.query_path not in hooks.inputs:
-            raise BadInput(f"{attention.path} was not run: is it of another path through the model?")
+            raise BadInput(f"{attention.path} was not run: does it belong to another path through the model?")
         states = hooks.inputs[attention.query_path]  # (batch, length, width)
         query_site, key_site = site_names(attention.kind, attention.layer)
         rotation = _rotation_of(hooks, attention.path)
@@ -604,8 +604,8 @@ def _require_projection(path: str, projection: nn.Module, family: Family) -> Non
         expected = "torch.nn.Linear"
     if not is_plain:
         raise BadInput(
-            f"{path} is of the class {kind}, which need not compute what {expected} does of its weight. "
-            "Take off what wraps it (of peft: model.merge_and_unload(); if quantised: load it in full)"
+            f"{path} is of the class {kind}, which may compute something else than {expected} does. "
+            "Remove its wrapper (with peft: model.merge_and_unload(); if quantised: load the model in full)"
         )
 
 

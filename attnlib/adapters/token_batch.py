@@ -362,7 +362,7 @@ def _require_batch_fields(fields: Mapping[str, Any], read_by_encoder: str) -> No
         if fields.get(name) is None:
             raise BadInput(
                 f"the batch has no {name!r}: {', '.join(fields)}; expected {read_by_encoder} and labels, "
-                "which are the ids to be predicted (a tokenizer makes them of text_target=)"
+                "which are the ids to be predicted (a tokenizer makes them from text_target=)"
             )
 
 

@@ -73,7 +73,7 @@ def masked_softmax(
     if is_checked(source_mask):
         empty = (~source_mask.any(dim=1)).nonzero().flatten().tolist()
         if empty:
-            raise BadInput(f"source rows {empty[:5]} are all padding; drop them before asking for attention")
+            raise BadInput(f"source rows {empty[:5]} are all padding; drop them first")
     return scores.masked_fill(~source_mask[:, None, :], float("-inf")).softmax(dim=-1)
 
 

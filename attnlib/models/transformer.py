@@ -106,8 +106,8 @@ class TransformerConfig:
             )
         if self.positions == "rotary" and self.head_width % 2:
             raise BadInput(
-                f"heads of width {self.head_width}; rotary positions turn pairs of coordinates, and it must "
-                "be even"
+                f"heads of width {self.head_width}; rotary positions rotate pairs of coordinates, so that it "
+                "must be even"
             )
         if not self.embedding_scale > 0:
             raise BadInput(f"embedding_scale is {self.embedding_scale}; it must be positive")
@@ -820,7 +820,7 @@ class Transformer(nn.Module):
         check_known("kind of attention", kind, get_args(AttentionKind))
         for name, place, size in (("layer", layer, self.config.layers), ("head", head, self.config.heads)):
             if not 0 <= place < size:
-                raise BadInput(f"{name} is {place}; this network's go from 0 to {size - 1}")
+                raise BadInput(f"{name} is {place}; this network has {name}s 0 to {size - 1}")
         if kind == "cross":
             attention = self._decoder_layers[layer].cross_attention
         elif kind == "decoder_self":

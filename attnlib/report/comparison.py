@@ -162,7 +162,7 @@ def compare(first: Analysis, second: Analysis) -> Comparison:
     if not in_both:
         raise BadInput(
             f"no head is in both: the first has {', '.join(_names(first_heads)[:4])}, the second "
-            f"{', '.join(_names(second_heads)[:4])}; analyse the same"
+            f"{', '.join(_names(second_heads)[:4])}; analyse the same heads"
         )
     in_first_alone = [place for place in first_heads if place not in second_heads]
     in_second_alone = [place for place in second_heads if place not in first_heads]
@@ -191,7 +191,9 @@ def _require_comparable(first: Analysis, second: Analysis) -> None:
         if analysis.keys is None or not analysis.blocks:
             raise BadInput(f"the {which} analysis has no blocks of sentences: make it again with analyse")
     if first.method != second.method:
-        raise BadInput(f"one is by {first.method}, the other by {second.method}: analyse both the same way")
+        raise BadInput(
+            f"the first is by {first.method}, the second by {second.method}: analyse both the same way"
+        )
 
 
 def _by_place(analysis: Analysis) -> dict[_Place, dict]:

@@ -31,8 +31,8 @@ def require_one_order(stream: Stream) -> None:
         return
     if not _is_same(stream.first(), stream.first()):
         raise BadInput(
-            "the batches are others when they are read again, so that what is judged would have been fitted "
-            "on: let the DataLoader keep one order (shuffle=False), or give a list of its batches, "
+            "the batches differ when they are read again, so that components would be fitted on what is "
+            "judged: let the DataLoader keep one order (shuffle=False), or give a list of its batches, "
             "list(loader)"
         )
 

@@ -560,7 +560,7 @@ def _require_device(device: str) -> None:
         torch.empty(0, device=device).tolist()  # the device "meta" holds no numbers
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise BadInput(
-            f"device {device!r} cannot be used: {_first_line(error)} (cpu is always there)"
+            f"device {device!r} cannot be used: {_first_line(error)} (cpu is always available)"
         ) from error
 
 
@@ -588,7 +588,7 @@ def _require_no_adapter(name: str) -> None:
     except (ValueError, AttributeError):
         base = None
     raise BadInput(
-        f"{name} is an adapter of peft, of {base or 'a model that it does not name'}, and no model: load it "
+        f"{name} is a peft adapter of {base or 'a model that it does not name'}, not a model: load it "
         "with peft.AutoPeftModel…from_pretrained, merge it (model.merge_and_unload()), save what comes out "
         "with save_pretrained, and give that folder"
     )
@@ -609,7 +609,7 @@ def _class_of(config: Any) -> Any:
         return getattr(transformers, architecture)
     if type(config) not in transformers.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING:
         raise ValueError(
-            f"it is of type {config.model_type}, which does not read words and write words; of pictures and "
+            f"it is of type {config.model_type}, which does not read words and write words; for pictures and "
             "sound, give saved traces (--traces), or batches of attnlib.FrameBatch to attnlib.HuggingFace"
         )
     return transformers.AutoModelForSeq2SeqLM

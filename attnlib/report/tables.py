@@ -214,7 +214,7 @@ def sample_of(
     """
     held = len(analysis.samples)
     if not held:
-        raise BadInput("this analysis holds no sample: some are kept by analyse and report alone")
+        raise BadInput("this analysis holds no sample: only analyse and report keep some")
     if not 0 <= number < held:
         raise BadInput(f"sample is {number}; this analysis holds {held}, counted from 0")
     sample = analysis.samples[number]

@@ -175,7 +175,7 @@ test_modules_that_are_refused = refused(
     (lambda: modules(HOOKED, HOOKED), "2 attentions are called cross.0: give each a layer"),
     (lambda: Modules(nn.Sequential(nn.MultiheadAttention(8, 2)), [Hooked("0", "words")], run),
      "0 makes queries and keys: name it for both, not 'words'"),
-    (lambda: caught(start=None), "give it ``read``, or Modules a start"),
+    (lambda: caught(start=None), "give the batch ``read``, or give Modules a start"),
     (lambda: caught(run=lambda model, batch: None), "to_q was not run: is it the module of another path"),
     (lambda: caught(run=lambda *own: (run(*own), run(*own))), "runs more than once in a pass"),
     (lambda: caught(run=lambda model, batch: model(batch.source, batch.source_mask, batch.read[:, 1:])),
@@ -275,7 +275,7 @@ test_models_of_hugging_face_that_are_refused = refused(
       for side in "qk" for wrap in (nn.Sequential, lambda _: Linear8bit(2, 2))),
     (lambda: HuggingFace(wrapped("Bart", BART)), f"{BART} is Sequential, which has no query"),
     (lambda: HuggingFace(wrapped("T5", f"{CROSS}.q", lambda _: Linear8bit(2, 2))),
-     f"{CROSS}.q is of the class {__name__}.Linear, … quantised model: load it in full"),
+     f"{CROSS}.q is of the class {__name__}.Linear, … if quantised: load the model in full"),
     *((partial(of_rows, name, [MORE, [4]], [[3], [3]]), f"a source {POSITIONS}")
       for name in ("Bart", "MBart", "Marian", "Pegasus")),
     *((partial(of_rows, name, [[3], [3]], [[4], MORE]), f"a target {POSITIONS}")

@@ -609,7 +609,7 @@ def test_heads_of_one_alone_are_named_and_none_in_both_is_an_error(first):
     for other, said in (
         (rest, "no head is in both: the first has cross.0 head 0, … analyse the"),
         (replace(first, blocks={}), "the second analysis has no blocks of sentences: make it again"),
-        (replace(first, method="means"), "one is by least_squares, the other by means: analyse both"),
+        (replace(first, method="means"), "the first is by least_squares, the second by means: analyse both"),
     ):
         assert_refused(partial(compare, first, other), said)
 

@@ -149,7 +149,7 @@ QUERY = "decoder.block.0.layer.1.EncDecAttention.q.weight"
             partial(edited, change=lambda own: own | {QUERY: torch.ones(3, 16)}))),
         (partial(edited, auto_map={"AutoConfig": "configuration_own.Own"}, model_type="of_its_own"),
          "tiny brings its own code, … model_kwargs={'trust_remote_code': True}"),
-        (made_adapter, "tiny is an adapter of peft, of google-t5/t5-small, … (model.merge_and_unload())"),
+        (made_adapter, "tiny is a peft adapter of google-t5/t5-small, … (model.merge_and_unload())"),
         (partial(edited, is_encoder_decoder=False, architectures=["OwnModel"]),
          "cannot be loaded as a decoder or an encoder … OwnModel, which transformers does not have"),
         (lambda folder: transformers.WhisperConfig(**SIZES["sound"]["Whisper"]).save_pretrained(folder),
