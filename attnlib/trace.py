@@ -740,14 +740,15 @@ class Trace(ShowsShapes):
         query_side, key_side = self.sides(attention.kind)
         query_mask = self.mask(query_side)  # (batch, target)
         key_mask = self.mask(key_side)  # (batch, source)
-        query_width = attention.query_inputs.shape[-1]
-        key_width = attention.key_inputs.shape[-1]
-        n_heads = attention.heads
         if attention.has_maps:
             _require_finite_maps(attention)
             query_width = attention.query_map.weight.shape[-1]
             key_width = attention.key_map.weight.shape[-1]
             n_heads = attention.query_map.heads
+        else:
+            query_width = attention.query_inputs.shape[-1]
+            key_width = attention.key_inputs.shape[-1]
+            n_heads = attention.heads
         _require_states(attention, "query_inputs", query_mask, width=query_width)
         _require_states(attention, "key_inputs", key_mask, width=key_width)
 
