@@ -116,8 +116,8 @@ def notes(analysis: Analysis) -> list[str]:
     Example:
         >>> from attnlib import analyse, zoo
         >>> analysis = analyse(zoo.load("reordering").stream(batch_size=256))
-        >>> notes(analysis)[0][:47]
-        'No part of the corpus was held out, being too s'
+        >>> notes(analysis)[0][:35]
+        'No part of the corpus was held out,'
     """
     facts = vars(analysis) | _facts_of_notes(analysis)
     text = template("notes.txt.j2").render(facts)
